@@ -1,0 +1,60 @@
+#include <string>
+
+#include <pybind11/pybind11.h>
+
+#include "python/frames.h"
+
+namespace py = pybind11;
+
+namespace perfprobe {
+namespace {
+
+py::object function_name(PyCodeObject* code) {
+#if PY_VERSION_HEX >= 0x030B0000
+  return py::reinterpret_borrow<py::object>(code->co_qualname);
+#else
+  return py::reinterpret_borrow<py::object>(code->co_name);
+#endif
+}
+
+py::list named(const FrameList& frames) {
+  py::list rows;
+  for (const FrameRef& frame : frames) {
+    auto* code = static_cast<PyCodeObject*>(const_cast<void*>(frame.code));
+    const auto file = py::reinterpret_borrow<py::object>(code->co_filename);
+    rows.append(py::make_tuple(file, function_name(code), code->co_firstlineno,
+                               PyCode_Addr2Line(code, frame.instruction)));
+  }
+  return rows;
+}
+
+py::list stack_public() {
+  FrameList frames;
+  read_frames_public(PyThreadState_Get(), nullptr, frames);
+  return named(frames);
+}
+
+py::list stack_fast() {
+#ifdef PERFPROBE_FAST_FRAMES
+  FrameList frames;
+  read_frames_fast(PyThreadState_Get(), nullptr, frames);
+  return named(frames);
+#else
+  throw std::runtime_error("this Python's frame layout has not been verified");
+#endif
+}
+
+}  // namespace
+
+// The calling thread's frames, both ways: for tests that hold one against the other.
+void bind_frames(py::module_& module) {
+#ifdef PERFPROBE_FAST_FRAMES
+  module.attr("FAST_FRAMES") = true;
+#else
+  module.attr("FAST_FRAMES") = false;
+#endif
+  module.def("stack_fast", &stack_fast);
+  module.def("stack_public", &stack_public);
+}
+
+}  // namespace perfprobe

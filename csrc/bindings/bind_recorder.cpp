@@ -1,0 +1,91 @@
+#include <cerrno>
+#include <string>
+#include <system_error>
+#include <unistd.h>
+
+#include <pybind11/pybind11.h>
+
+#include "bindings/recorder_door.h"
+#include "core/clock.h"
+
+namespace py = pybind11;
+
+namespace perfprobe {
+namespace {
+
+// What Python holds. The door itself is never destroyed: threads that outlive the recording may
+// still hold a chunk of it.
+class PyRecorder {
+ public:
+  PyRecorder(const std::string& path, size_t buffer_bytes, int64_t flush_ns)
+      : path_(path), door_(new RecorderDoor(path, buffer_bytes, flush_ns)), process_(::getpid()) {}
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  // The writer thread and the state of the locks did not survive a fork: the child may only look
+  // on.
+  [[nodiscard]] bool is_ours() const { return process_ == ::getpid(); }
+  [[nodiscard]] Recorder& recorder() const { return door_->recorder(); }
+
+  py::capsule capsule() { return py::capsule(static_cast<RecorderPort*>(door_), kRecorderCapsule); }
+
+  void add_meta(const std::string& key, const std::string& value) {
+    if (is_ours())
+      recorder().add_meta(key, value);
+  }
+  void add_loss(const std::string& source, const std::string& reason, int64_t count,
+                const std::string& remedy) {
+    if (is_ours())
+      recorder().add_loss({source, reason, count, remedy});
+  }
+  void close() {
+    if (!is_ours())
+      return;
+    {
+      // The writer needs no GIL, but other threads may need it to reach the end of an operator.
+      const py::gil_scoped_release release;
+      recorder().close();
+    }
+    door_->names().release();
+  }
+
+ private:
+  std::string path_;
+  RecorderDoor* door_;
+  pid_t process_;
+};
+
+PyRecorder* make_recorder(const std::string& path, size_t buffer_bytes, int64_t flush_ns) {
+  try {
+    return new PyRecorder(path, buffer_bytes, flush_ns);
+  } catch (const std::system_error& error) {
+    errno = error.code().value();
+    PyErr_SetFromErrnoWithFilename(PyExc_OSError, path.c_str());
+    throw py::error_already_set();
+  }
+}
+
+}  // namespace
+
+void bind_recorder(py::module_& module) {
+  module.attr("FORMAT_VERSION") = kFormatVersion;
+  module.def("monotonic_ns", &monotonic_ns);
+  py::class_<PyRecorder>(module, "Recorder")
+      .def(py::init(&make_recorder), py::arg("path"), py::arg("buffer_bytes") = size_t{32} << 20,
+           py::arg("flush_ns") = int64_t{500'000'000})
+      .def_property_readonly("path", &PyRecorder::path)
+      .def_property_readonly("operator_rows",
+                             [](const PyRecorder& self) { return self.recorder().operator_rows(); })
+      .def_property_readonly("dropped_rows",
+                             [](const PyRecorder& self) { return self.recorder().dropped_rows(); })
+      .def_property_readonly("writer_cpu_ns",
+                             [](const PyRecorder& self) { return self.recorder().writer_cpu_ns(); })
+      .def_property_readonly("written_bytes",
+                             [](const PyRecorder& self) { return self.recorder().written_bytes(); })
+      .def("capsule", &PyRecorder::capsule)
+      .def("add_meta", &PyRecorder::add_meta, py::arg("key"), py::arg("value"))
+      .def("add_loss", &PyRecorder::add_loss, py::arg("source"), py::arg("reason"),
+           py::arg("count"), py::arg("remedy"))
+      .def("close", &PyRecorder::close);
+}
+
+}  // namespace perfprobe

@@ -1,0 +1,13 @@
+// The extension module perfprobe._core: needs neither torch nor CUDA.
+#include <pybind11/pybind11.h>
+
+namespace perfprobe {
+void bind_recorder(pybind11::module_& module);
+void bind_frames(pybind11::module_& module);
+}  // namespace perfprobe
+
+PYBIND11_MODULE(_core, module) {
+  module.doc() = "The native recorder of perfprobe: buffers, recording file, Python frames.";
+  perfprobe::bind_recorder(module);
+  perfprobe::bind_frames(module);
+}

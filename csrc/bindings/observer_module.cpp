@@ -1,0 +1,39 @@
+// The extension module perfprobe._observer: built against, and loaded after, the installed torch.
+#include <pybind11/pybind11.h>
+
+#include "core/recorder_port.h"
+#include "torch/calibration.h"
+#include "torch/observer.h"
+#include "torch/stacks.h"
+
+namespace py = pybind11;
+
+namespace perfprobe {
+namespace {
+
+double event_cost_ns = 0;
+
+void start(const py::capsule& recorder, const py::object& module_call, bool cpu_time) {
+  auto* port = static_cast<RecorderPort*>(PyCapsule_GetPointer(recorder.ptr(), kRecorderCapsule));
+  if (port == nullptr)
+    throw py::error_already_set();
+  // Kept for ever: its address marks the frames that call an nn.Module.
+  set_module_call(module_call.inc_ref().ptr());
+  run_self_test();
+  event_cost_ns = measure_event_cost_ns();
+  start_observer(*port, cpu_time);
+}
+
+}  // namespace
+}  // namespace perfprobe
+
+PYBIND11_MODULE(_observer, module) {
+  using namespace perfprobe;
+  module.doc() = "The operator observer of perfprobe, built for one version of torch.";
+  module.attr("TORCH_VERSION") = PERFPROBE_TORCH_VERSION;
+  module.def("start", &start, py::arg("recorder"), py::arg("module_call"), py::arg("cpu_time"));
+  module.def("stop", &stop_observer);
+  module.def("event_cost_ns", [] { return event_cost_ns; });
+  module.def("null_callbacks", &add_null_callbacks, py::arg("needs_inputs"));
+  module.def("remove_null_callbacks", &remove_null_callbacks);
+}

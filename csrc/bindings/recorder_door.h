@@ -1,0 +1,53 @@
+// The recorder as other extension modules see it: RecorderPort over a Recorder and its Python
+// names.
+#pragma once
+
+#include "core/recorder.h"
+#include "core/recorder_port.h"
+#include "python/python_names.h"
+
+namespace perfprobe {
+
+class RecorderDoor final : public RecorderPort {
+ public:
+  RecorderDoor(const std::string& path, size_t buffer_bytes, int64_t flush_ns)
+      : recorder_(path, buffer_bytes, flush_ns), names_(recorder_) {}
+
+  int32_t add_thread(int64_t os_thread, int64_t forward_id, const char* name) override {
+    return recorder_.define([&](Definitions& definitions) {
+      return definitions.add_thread({os_thread, forward_id, definitions.intern(name).id});
+    });
+  }
+  InternedText intern(const char* text) override {
+    return recorder_.define([&](Definitions& definitions) { return definitions.intern(text); });
+  }
+  int32_t add_signature(Hash128 hash, const SignatureText& signature) override {
+    return recorder_.define(
+        [&](Definitions& definitions) { return definitions.add_signature(hash, signature); });
+  }
+  int32_t add_stack(Hash128 hash, const FrameRef* frames, const int32_t* modules,
+                    size_t count) override {
+    return names_.add_stack(hash, frames, modules, count);
+  }
+  ModuleRef find_module(const void* module, const void* root) override {
+    const auto object = [](const void* address) {
+      return static_cast<PyObject*>(const_cast<void*>(address));
+    };
+    return names_.find_module(object(module), object(root));
+  }
+  [[nodiscard]] uint32_t module_generation() const override { return names_.module_generation(); }
+  Chunk* exchange_chunk(Chunk* full, int32_t thread) override {
+    return recorder_.exchange_chunk(full, thread);
+  }
+  void return_chunk(Chunk* chunk) override { recorder_.return_chunk(chunk); }
+  void count_dropped(Dropped what) override { recorder_.count_dropped(what); }
+
+  Recorder& recorder() { return recorder_; }
+  PythonNames& names() { return names_; }
+
+ private:
+  Recorder recorder_;
+  PythonNames names_;
+};
+
+}  // namespace perfprobe

@@ -1,0 +1,47 @@
+// One block of the recording file: a table's rows as coded columns. The format is described in
+// perfprobe/tables/storage.py, the only other place that knows it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace perfprobe {
+
+enum class Coding : uint8_t {
+  constant = 0,
+  plain = 1,
+  delta = 2,
+  runs = 3,
+  text = 4,
+  relative = 5
+};
+
+class BlockEncoder {
+ public:
+  // Starts a new block; the bytes of the one before are gone.
+  void begin(std::string_view table, size_t rows, size_t columns);
+
+  // Constant, runs or plain: whichever is small.
+  void add_ids(std::string_view column, std::span<const int64_t> values);
+  void add_delta(std::string_view column, std::span<const int64_t> values);
+  // Coded as the difference to column number `base_index` of this block, whose values are `base`.
+  void add_relative(std::string_view column, std::span<const int64_t> values, size_t base_index,
+                    std::span<const int64_t> base);
+  void add_text(std::string_view column, std::span<const std::string> values);
+
+  // The payload so far.
+  [[nodiscard]] const std::vector<uint8_t>& payload() const { return payload_; }
+
+ private:
+  void put_varint(uint64_t value);
+  void put_text(std::string_view text);
+  void put_column(std::string_view column, Coding coding);
+
+  std::vector<uint8_t> payload_;
+  std::vector<uint8_t> scratch_;  // the column being coded: its length stands before it
+};
+
+}  // namespace perfprobe

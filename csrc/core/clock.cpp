@@ -1,0 +1,79 @@
+#include "core/clock.h"
+
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <string>
+
+namespace perfprobe {
+namespace {
+
+struct Reading {
+  int64_t ticks;
+  int64_t ns;
+};
+
+// Of several tries the one with the least time between the two reads of the counter: nothing came
+// between.
+Reading read_both() {
+  Reading best{};
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (int i = 0; i < 5; ++i) {
+    const int64_t before = read_ticks();
+    const int64_t ns = monotonic_ns();
+    const int64_t after = read_ticks();
+    if (after - before >= least)
+      continue;
+    least = after - before;
+    best = {before + (after - before) / 2, ns};
+  }
+  return best;
+}
+
+constexpr int64_t kWarmUpNs = 1'000'000;
+
+}  // namespace
+
+bool kernel_trusts_tsc() {
+  std::ifstream source("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+  std::string name;
+  source >> name;
+  return name == "tsc";
+}
+
+// The first rate comes from one millisecond; it only serves rows older than the second pair.
+TickConverter::TickConverter() {
+  const Reading first = read_both();
+  pairs_.push_back({first.ticks, first.ns, 1.0});
+  if (!ticks_are_tsc)
+    return;
+  while (monotonic_ns() < first.ns + kWarmUpNs) {
+  }
+  add_pair();
+}
+
+void TickConverter::add_pair() {
+  if (!ticks_are_tsc)
+    return;
+  const Reading now = read_both();
+  Pair& last = pairs_.back();
+  if (now.ticks <= last.ticks)
+    return;
+  last.ns_per_tick =
+      static_cast<double>(now.ns - last.ns) / static_cast<double>(now.ticks - last.ticks);
+  pairs_.push_back({now.ticks, now.ns, last.ns_per_tick});
+  if (pairs_.size() > kPairs)
+    pairs_.pop_front();
+}
+
+int64_t TickConverter::to_ns(int64_t ticks) const {
+  if (!ticks_are_tsc)
+    return ticks;
+  auto pair = pairs_.rbegin();  // nearly always the newest pair but one
+  while (std::next(pair) != pairs_.rend() && ticks < pair->ticks)
+    ++pair;
+  return pair->ns +
+         static_cast<int64_t>(static_cast<double>(ticks - pair->ticks) * pair->ns_per_tick);
+}
+
+}  // namespace perfprobe

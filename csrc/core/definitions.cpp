@@ -1,0 +1,126 @@
+#include "core/definitions.h"
+
+#include <iterator>
+#include <utility>
+
+#include "core/intern_table.h"
+
+namespace perfprobe {
+namespace {
+
+// The rows of `later` behind those of `earlier`.
+template <class Row>
+void append(std::vector<Row>& earlier, std::vector<Row>& later) {
+  earlier.insert(earlier.end(), std::make_move_iterator(later.begin()),
+                 std::make_move_iterator(later.end()));
+}
+
+// The id of `key`, and whether it is new: ids are handed out in order.
+template <class Key>
+std::pair<int32_t, bool> number(std::map<Key, int32_t>& ids, const Key& key) {
+  const auto [place, is_new] = ids.emplace(key, static_cast<int32_t>(ids.size()));
+  return {place->second, is_new};
+}
+
+}  // namespace
+
+bool NewDefinitions::empty() const {
+  return strings.empty() && frames.empty() && stacks.empty() && modules.empty() &&
+         signatures.empty() && threads.empty();
+}
+
+InternedText Definitions::intern(std::string_view text) {
+  const auto known = text_ids_.find(text);
+  if (known != text_ids_.end())
+    return {known->second, known->first.data()};
+  const auto id = static_cast<int32_t>(texts_.size());
+  const std::string& kept = texts_.emplace_back(text);
+  text_ids_.emplace(kept, id);
+  new_.strings.push_back(kept);
+  return {id, kept.c_str()};
+}
+
+int32_t Definitions::add_frame(const FrameKey& frame) {
+  const auto [id, is_new] = number(frame_ids_, frame);
+  if (is_new)
+    new_.frames.push_back(frame);
+  return id;
+}
+
+int32_t Definitions::add_stack(const StackKey& stack) {
+  const auto [id, is_new] = number(stack_rows_, stack);
+  if (is_new)
+    new_.stacks.push_back(stack);
+  return id;
+}
+
+int32_t Definitions::add_module(const ModuleRow& module) {
+  const auto [place, is_new] = module_rows_.emplace(module, modules_);
+  if (is_new) {
+    new_.modules.push_back(module);
+    ++modules_;
+  }
+  return place->second;
+}
+
+int32_t Definitions::add_root_module(int32_t type) {
+  const ModuleRow root{kNone, intern("").id, type};
+  if (++roots_of_type_[type] > kRootsOfAType)
+    return module_rows_.at(root);
+  module_rows_.emplace(root, modules_);  // keeps the first one
+  new_.modules.push_back(root);
+  return modules_++;
+}
+
+int32_t Definitions::add_thread(const ThreadRow& thread) {
+  new_.threads.push_back(thread);
+  return threads_++;
+}
+
+int32_t Definitions::find(const Ids& ids, Hash128 hash) {
+  const auto known = ids.find(hash);
+  return known == ids.end() ? InternTable::kAbsent : known->second;
+}
+
+int32_t Definitions::other_stack() {
+  ++other_stacks_;
+  return add_stack({kNone, kNone, kNone});
+}
+
+int32_t Definitions::add_signature(Hash128 hash, const SignatureText& signature) {
+  const int32_t known = find(signature_ids_, hash);
+  if (known != InternTable::kAbsent)
+    return known;
+  const bool full = signature_ids_.size() >= kLimit;
+  if (full)
+    ++other_signatures_;
+  if (full && other_signature_id_ != kNone)
+    return other_signature_id_;
+  const int32_t id = signatures_++;
+  if (full) {
+    other_signature_id_ = id;
+    new_.signatures.push_back({intern("(other)").id, kNone, 0});
+    return id;
+  }
+  const int32_t example = signature.example == nullptr ? kNone : intern(signature.example).id;
+  new_.signatures.push_back(
+      {intern(signature.text).id, example, static_cast<int64_t>(signature.grad_mask)});
+  signature_ids_.emplace(hash, id);
+  return id;
+}
+
+NewDefinitions Definitions::take_new() {
+  return std::exchange(new_, {});
+}
+
+void Definitions::put_back(NewDefinitions&& refused) {
+  append(refused.strings, new_.strings);
+  append(refused.frames, new_.frames);
+  append(refused.stacks, new_.stacks);
+  append(refused.modules, new_.modules);
+  append(refused.signatures, new_.signatures);
+  append(refused.threads, new_.threads);
+  new_ = std::move(refused);
+}
+
+}  // namespace perfprobe

@@ -1,0 +1,113 @@
+// The definition tables of a recording: strings, frames, stacks, modules, signatures, threads.
+//
+// Everything is interned once, on first sight, and reaches the disk before any row that uses it:
+// the writer takes the new rows (`take_new`) after it has read how many events are published, and
+// writes them first.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/hash.h"
+#include "core/recorder_port.h"
+
+namespace perfprobe {
+
+struct FrameKey {
+  int32_t file, function, first_line, line;
+  auto operator<=>(const FrameKey&) const = default;
+};
+
+struct StackKey {
+  int32_t parent, frame, module;
+  auto operator<=>(const StackKey&) const = default;
+};
+
+struct ModuleRow {
+  int32_t parent, name, type;
+  auto operator<=>(const ModuleRow&) const = default;
+};
+
+struct SignatureRow {
+  int32_t text, example;
+  int64_t grad_mask;
+};
+
+struct ThreadRow {
+  int64_t os_thread, forward_id;
+  int32_t name;
+};
+
+struct NewDefinitions {
+  std::vector<std::string> strings;
+  std::vector<FrameKey> frames;
+  std::vector<StackKey> stacks;
+  std::vector<ModuleRow> modules;
+  std::vector<SignatureRow> signatures;
+  std::vector<ThreadRow> threads;
+  [[nodiscard]] bool empty() const;
+};
+
+struct Hash128Low {
+  size_t operator()(const Hash128& hash) const { return hash.low; }
+};
+
+// Not thread-safe: its owner locks.
+class Definitions {
+ public:
+  // Beyond this many signatures, or stacks, all further ones are the row "other".
+  static constexpr size_t kLimit = 65'536;
+  static constexpr size_t kRootsOfAType = 64;
+
+  InternedText intern(std::string_view text);
+  int32_t add_frame(const FrameKey& frame);
+  int32_t add_stack(const StackKey& stack);
+  // The row of this place in a module tree.
+  int32_t add_module(const ModuleRow& module);
+  // A new row for a tree's root; after `kRootsOfAType` roots of one type (a loss module made in
+  // every step) all further ones share the first one's row.
+  int32_t add_root_module(int32_t type);
+  int32_t add_thread(const ThreadRow& thread);
+
+  // The id of a whole stack or signature by its hash; `kAbsent` on first sight.
+  [[nodiscard]] int32_t find_stack(Hash128 hash) const { return find(stack_ids_, hash); }
+  void remember_stack(Hash128 hash, int32_t id) { stack_ids_.emplace(hash, id); }
+  [[nodiscard]] bool stacks_full() const { return stack_ids_.size() >= kLimit; }
+  int32_t other_stack();
+
+  int32_t add_signature(Hash128 hash, const SignatureText& signature);
+  [[nodiscard]] int64_t other_signatures() const { return other_signatures_; }
+  [[nodiscard]] int64_t other_stacks() const { return other_stacks_; }
+
+  NewDefinitions take_new();
+  // The disk refused them: they must come again before anything newer.
+  void put_back(NewDefinitions&& refused);
+
+ private:
+  using Ids = std::unordered_map<Hash128, int32_t, Hash128Low>;
+  static int32_t find(const Ids& ids, Hash128 hash);
+
+  std::deque<std::string> texts_;  // a deque never moves its strings: ids point into it
+  std::unordered_map<std::string_view, int32_t> text_ids_;
+  std::map<FrameKey, int32_t> frame_ids_;
+  std::map<StackKey, int32_t> stack_rows_;
+  Ids stack_ids_;
+  Ids signature_ids_;
+  std::map<ModuleRow, int32_t> module_rows_;
+  std::map<int32_t, size_t> roots_of_type_;
+  int32_t modules_ = 0;
+  int32_t threads_ = 0;
+  int32_t signatures_ = 0;
+  int32_t other_signature_id_ = kNone;
+  int64_t other_signatures_ = 0;
+  int64_t other_stacks_ = 0;
+  NewDefinitions new_;
+};
+
+}  // namespace perfprobe

@@ -1,0 +1,41 @@
+#include "core/event_buffer.h"
+
+#include <algorithm>
+
+#include "core/mapped_memory.h"
+
+namespace perfprobe {
+
+ChunkPool::ChunkPool(size_t buffer_bytes)
+    : capacity_(std::max<size_t>(buffer_bytes / Chunk::kBytes, 2)),
+      region_(static_cast<char*>(map_bytes(capacity_ * Chunk::kBytes))) {
+  free_.reserve(capacity_);
+  // One page fault for 2 MB instead of 512: a fault costs as much as several events.
+  madvise(region_, capacity_ * Chunk::kBytes, MADV_HUGEPAGE);
+}
+
+Chunk* ChunkPool::take() {
+  if (!free_.empty()) {
+    Chunk* chunk = free_.back();
+    free_.pop_back();
+    return chunk;
+  }
+  if (mapped_ == capacity_)
+    return nullptr;
+  return reinterpret_cast<Chunk*>(region_ + Chunk::kBytes * mapped_++);
+}
+
+Chunk* ChunkPool::grow() {
+  try {
+    return static_cast<Chunk*>(map_bytes(Chunk::kBytes));
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
+void ChunkPool::discard_free() {
+  for (Chunk* chunk : free_)
+    madvise(chunk, Chunk::kBytes, MADV_DONTNEED);
+}
+
+}  // namespace perfprobe

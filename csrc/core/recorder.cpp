@@ -1,0 +1,257 @@
+#include "core/recorder.h"
+
+#include <chrono>
+#include <cstring>
+#include <pthread.h>
+#include <signal.h>
+#include <system_error>
+#include <utility>
+
+#include "core/clock.h"
+#include "core/definition_encoder.h"
+
+namespace perfprobe {
+namespace {
+
+struct DroppedText {
+  const char* reason;
+  const char* remedy;
+};
+
+constexpr std::array<DroppedText, kDroppedKinds> kDroppedTexts{{
+    {"operators whose end was not seen on their own thread", "an asynchronous end; nothing to do"},
+    {"ends of operators that had started on another thread or before recording", "nothing to do"},
+    {"operators nested too deep", "look for a runaway recursion of record_function ranges"},
+    {"operators for which there was no memory", "use a smaller --buffer"},
+}};
+
+}  // namespace
+
+Recorder::Recorder(const std::string& path, size_t buffer_bytes, int64_t flush_ns)
+    : file_(path), pool_(buffer_bytes), flush_ns_(flush_ns) {
+  start_writer();
+}
+
+// The writer blocks every signal: the program's handlers run on the program's own threads.
+void Recorder::start_writer() {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int error = pthread_create(&writer_, nullptr, run_writer, this);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error != 0)
+    throw std::system_error(error, std::generic_category(), "cannot start the writer thread");
+  pthread_setname_np(writer_, "perfprobe");
+}
+
+void* Recorder::run_writer(void* self) {
+  static_cast<Recorder*>(self)->write_until_closed();
+  return nullptr;
+}
+
+void Recorder::write_until_closed() {
+  const std::chrono::nanoseconds interval(flush_ns_);
+  for (bool closing = false; !closing;) {
+    bool on_time = false;
+    {
+      std::unique_lock lock(pool_mutex_);
+      on_time = !wake_writer_.wait_for(lock, interval,
+                                       [&] { return closing_ || queue_.size() >= many_chunks(); });
+      closing = closing_;
+    }
+    write_pending(on_time);
+    writer_cpu_ns_ = thread_cpu_ns();
+  }
+}
+
+Chunk* Recorder::exchange_chunk(Chunk* full, int32_t thread) {
+  if (full != nullptr)
+    return_chunk(full);
+  if (Chunk* chunk = take_chunk(thread, false))
+    return chunk;
+  write_pending(false);  // the writer lags: this thread writes what is queued itself
+  return take_chunk(thread, true);
+}
+
+void Recorder::return_chunk(Chunk* chunk) {
+  const std::lock_guard lock(pool_mutex_);
+  std::erase(active_, chunk);
+  if (closed_) {  // a thread that outlived the recording
+    pool_.give_back(chunk);
+    pool_.discard_free();
+    return;
+  }
+  queue_.push_back(chunk);
+  if (queue_.size() == many_chunks())
+    wake_writer_.notify_one();
+}
+
+Chunk* Recorder::take_chunk(int32_t thread, bool may_grow) {
+  const std::lock_guard lock(pool_mutex_);
+  Chunk* chunk = pool_.take();
+  if (chunk == nullptr && may_grow)
+    chunk = pool_.grow();
+  if (chunk == nullptr)
+    return nullptr;
+  chunk->count.store(0, std::memory_order_relaxed);
+  chunk->flushed = 0;
+  chunk->thread = thread;
+  active_.push_back(chunk);
+  return chunk;
+}
+
+// Order matters: first see which rows are published, then take the definitions they may use, then
+// write the definitions before the rows.
+void Recorder::write_pending(bool with_progress) {
+  const std::lock_guard file_lock(file_mutex_);
+  std::vector<Chunk*> full;
+  std::vector<Chunk*> chunks;
+  {
+    const std::lock_guard lock(pool_mutex_);
+    full.swap(queue_);
+    chunks = full;
+    chunks.insert(chunks.end(), active_.begin(), active_.end());
+  }
+  std::vector<uint32_t> published;
+  for (const Chunk* chunk : chunks)
+    published.push_back(chunk->count.load(std::memory_order_acquire));
+  clock_.add_pair();
+  const bool defined = write_new_definitions();
+  for (size_t i = 0; i < chunks.size(); ++i)
+    write_rows(*chunks[i], published[i], defined);
+  if (with_progress)
+    write_progress();
+  const std::lock_guard lock(pool_mutex_);
+  for (Chunk* chunk : full)
+    pool_.give_back(chunk);
+}
+
+bool Recorder::write_new_definitions() {
+  NewDefinitions fresh = define([](Definitions& definitions) { return definitions.take_new(); });
+  if (write_definitions(fresh, encoder_, file_))
+    return true;
+  define([&](Definitions& definitions) { definitions.put_back(std::move(fresh)); });
+  return false;
+}
+
+void Recorder::write_rows(Chunk& chunk, uint32_t published, bool defined) {
+  const uint32_t rows = published - chunk.flushed;
+  if (rows == 0)
+    return;
+  const int64_t start = file_.bytes();
+  if (defined)
+    operator_encoder_.encode({chunk.rows + chunk.flushed, rows}, chunk.thread, clock_, encoder_);
+  chunk.flushed = published;
+  if (!defined || !file_.append(encoder_.payload())) {
+    dropped_rows_ += rows;
+    return;
+  }
+  last_rows_start_ = start;
+  last_rows_count_ = rows;
+  written_rows_ += rows;
+}
+
+// A heartbeat: how far the recording reaches when the program is killed.
+void Recorder::write_progress() {
+  const int64_t time_ns = monotonic_ns();
+  const int64_t cpu_ns = process_cpu_ns();
+  encoder_.begin("progress", 1, 2);
+  encoder_.add_ids("time_ns", {&time_ns, 1});
+  encoder_.add_ids("cpu_ns", {&cpu_ns, 1});
+  file_.append(encoder_.payload());
+}
+
+void Recorder::add_meta(const std::string& key, const std::string& value) {
+  const std::lock_guard lock(file_mutex_);
+  encoder_.begin("meta", 1, 2);
+  encoder_.add_text("key", {&key, 1});
+  encoder_.add_text("value", {&value, 1});
+  file_.append(encoder_.payload());
+}
+
+void Recorder::add_loss(const Loss& loss) {
+  const std::lock_guard lock(definitions_mutex_);
+  losses_.push_back(loss);
+}
+
+void Recorder::close() {
+  {
+    const std::lock_guard lock(pool_mutex_);
+    if (closing_)
+      return;
+    closing_ = true;
+    wake_writer_.notify_one();
+  }
+  pthread_join(writer_, nullptr);
+  write_pending(false);
+  const std::lock_guard file_lock(file_mutex_);
+  write_end();
+  file_.close();
+  const std::lock_guard lock(pool_mutex_);
+  pool_.discard_free();
+  closed_ = true;
+}
+
+void Recorder::write_end() {
+  if (!write_losses(collect_losses()) && last_rows_count_ > 0) {
+    // A full disk: give up the newest rows to say that rows were lost.
+    file_.shorten_to(last_rows_start_);
+    written_rows_ -= last_rows_count_;
+    dropped_rows_ += last_rows_count_;
+    write_losses(collect_losses());
+  }
+  const int64_t time_ns = monotonic_ns();
+  encoder_.begin("end", 1, 1);
+  encoder_.add_ids("time_ns", {&time_ns, 1});
+  file_.append(encoder_.payload());
+}
+
+std::vector<Loss> Recorder::collect_losses() {
+  const std::lock_guard lock(definitions_mutex_);
+  std::vector<Loss> losses = losses_;
+  const auto add = [&](const std::string& reason, int64_t count, const std::string& remedy) {
+    if (count > 0)
+      losses.push_back({"operators", reason, count, remedy});
+  };
+  add(std::string("rows the disk refused: ") + std::strerror(file_.refusal()), dropped_rows_,
+      "make room there, or choose another place with -o");
+  add("events beyond " + std::to_string(Definitions::kLimit) +
+          " different stacks, shown as one stack",
+      definitions_.other_stacks(), "record a shorter part of the program");
+  add("events beyond " + std::to_string(Definitions::kLimit) +
+          " different signatures, shown as (other)",
+      definitions_.other_signatures(), "record a shorter part of the program");
+  for (size_t i = 0; i < dropped_.size(); ++i) {
+    add(kDroppedTexts[i].reason, dropped_[i], kDroppedTexts[i].remedy);
+  }
+  return losses;
+}
+
+bool Recorder::write_losses(const std::vector<Loss>& losses) {
+  if (losses.empty())
+    return true;
+  std::vector<std::string> sources;
+  std::vector<std::string> reasons;
+  std::vector<std::string> remedies;
+  std::vector<int64_t> counts;
+  for (const Loss& loss : losses) {
+    sources.push_back(loss.source);
+    reasons.push_back(loss.reason);
+    remedies.push_back(loss.remedy);
+    counts.push_back(loss.count);
+  }
+  encoder_.begin("losses", losses.size(), 4);
+  encoder_.add_text("source", sources);
+  encoder_.add_text("reason", reasons);
+  encoder_.add_ids("count", counts);
+  encoder_.add_text("remedy", remedies);
+  return file_.append(encoder_.payload());
+}
+
+int64_t Recorder::written_bytes() {
+  const std::lock_guard lock(file_mutex_);
+  return file_.bytes();
+}
+
+}  // namespace perfprobe

@@ -1,0 +1,101 @@
+// One recording: definitions, buffers, the file, and the native thread that writes it.
+//
+// Locks, always taken in this order; none is ever held while waiting for Python's GIL:
+//   file_mutex_         the file, `Chunk::flushed`, and the act of writing
+//   pool_mutex_         which chunk is where
+//   definitions_mutex_  the definition tables and the losses
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <pthread.h>
+#include <string>
+#include <vector>
+
+#include "core/block_encoder.h"
+#include "core/clock.h"
+#include "core/definitions.h"
+#include "core/event_buffer.h"
+#include "core/loss.h"
+#include "core/operator_encoder.h"
+#include "core/recording_file.h"
+
+namespace perfprobe {
+
+// Never destroyed: threads that outlive the recording may still hold a chunk of it.
+class Recorder {
+ public:
+  // Creates the file and starts the writer; throws std::system_error.
+  Recorder(const std::string& path, size_t buffer_bytes, int64_t flush_ns);
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
+  // Runs `change(definitions)` under the lock.
+  template <class Change>
+  auto define(Change change) {
+    const std::lock_guard lock(definitions_mutex_);
+    return change(definitions_);
+  }
+
+  Chunk* exchange_chunk(Chunk* full, int32_t thread);
+  void return_chunk(Chunk* chunk);
+  void count_dropped(Dropped what) { ++dropped_.at(static_cast<size_t>(what)); }
+
+  void add_meta(const std::string& key, const std::string& value);
+  void add_loss(const Loss& loss);
+  // Writes what is left, the losses and the end; joins the writer. A second call does nothing.
+  void close();
+
+  [[nodiscard]] int64_t operator_rows() const { return written_rows_; }
+  [[nodiscard]] int64_t dropped_rows() const { return dropped_rows_; }
+  [[nodiscard]] int64_t writer_cpu_ns() const { return writer_cpu_ns_; }
+  [[nodiscard]] int64_t written_bytes();
+
+ private:
+  static void* run_writer(void* self);
+  void start_writer();
+  void write_until_closed();
+  [[nodiscard]] size_t many_chunks() const { return (pool_.capacity() + 3) / 4; }
+  Chunk* take_chunk(int32_t thread, bool may_grow);
+
+  void write_pending(bool with_progress);
+  bool write_new_definitions();
+  void write_rows(Chunk& chunk, uint32_t published, bool defined);
+  void write_progress();
+  void write_end();
+  bool write_losses(const std::vector<Loss>& losses);
+  std::vector<Loss> collect_losses();
+
+  std::mutex file_mutex_;
+  RecordingFile file_;
+  BlockEncoder encoder_;
+  OperatorEncoder operator_encoder_;
+  TickConverter clock_;
+  int64_t last_rows_start_ =
+      0;  // where the newest operators block begins, and its rows: taken off again
+  int64_t last_rows_count_ = 0;  // to make room for the losses when the disk is full
+
+  std::mutex pool_mutex_;
+  std::condition_variable wake_writer_;
+  ChunkPool pool_;
+  std::vector<Chunk*> active_;  // owned by recording threads
+  std::vector<Chunk*> queue_;   // to be written whole
+  bool closing_ = false;
+  bool closed_ = false;
+
+  std::mutex definitions_mutex_;
+  Definitions definitions_;
+  std::vector<Loss> losses_;
+
+  std::atomic<int64_t> written_rows_{0};
+  std::atomic<int64_t> dropped_rows_{0};
+  std::atomic<int64_t> writer_cpu_ns_{0};
+  std::array<std::atomic<int64_t>, kDroppedKinds> dropped_{};  // by `Dropped`
+  const int64_t flush_ns_;
+  pthread_t writer_{};
+};
+
+}  // namespace perfprobe

@@ -1,0 +1,42 @@
+// The recording on disk: appended block by block, whole blocks only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+namespace perfprobe {
+
+constexpr uint16_t kFormatVersion = 1;
+
+// Not thread-safe: its owner locks.
+class RecordingFile {
+ public:
+  // Creates the file; throws std::system_error where it cannot be made or exists already.
+  explicit RecordingFile(const std::string& path);
+
+  // False when the disk refuses; the file then ends with the block before, and `refusal` says why.
+  bool append(const std::vector<uint8_t>& payload);
+
+  // Takes the last `bytes` off again, to make room on a full disk for something more important.
+  void shorten_to(int64_t bytes);
+
+  void close();
+
+  [[nodiscard]] int64_t bytes() const { return bytes_; }
+  [[nodiscard]] int refusal() const { return refusal_; }
+
+ private:
+  [[nodiscard]] bool is_ours() const;
+  bool write_all(const uint8_t* from, size_t count);
+
+  int descriptor_;
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+  int64_t bytes_ = 0;
+  int refusal_ = 0;  // errno of the first refused write
+};
+
+}  // namespace perfprobe

@@ -1,0 +1,44 @@
+// The vocabulary of what collectors write while the program runs. Every record is a POD without
+// behaviour; ticks become CLOCK_MONOTONIC nanoseconds when they are written, ids are rows of the
+// recording's tables, -1 is none.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace perfprobe {
+
+constexpr int32_t kNone = -1;
+
+// One finished operator. A thread's rows come in the order they ended; `depth` (operators open on
+// the thread when it started) therefore fixes the tree: a row's parent is the next row with depth
+// - 1.
+struct OperatorRecord {
+  int64_t start_ticks;  // see read_ticks
+  int64_t end_ticks;
+  int64_t cpu_ns;         // thread CPU time of an outermost operator; -1 not measured
+  int64_t sequence;       // torch's autograd sequence number
+  int64_t node_sequence;  // sequence number of the backward node it runs in
+  int32_t name;
+  int32_t overload;
+  int32_t signature;
+  int32_t stack;
+  int32_t forward_thread;  // BACKWARD_FUNCTION rows: torch's id of the forward thread
+  int32_t
+      node_thread;  // forward thread of the backward node it runs in; 0 in backward, node not known
+  int32_t depth;
+  int32_t scope;  // at::RecordScope
+};
+static_assert(sizeof(OperatorRecord) == 72);
+static_assert(std::is_trivially_copyable_v<OperatorRecord>);
+
+// One Python frame as the walker sees it: nothing is resolved, nothing is owned.
+struct FrameRef {
+  const void* code;     // PyCodeObject
+  int32_t instruction;  // byte offset of the last instruction, negative before the first
+  const void*
+      callable;  // the nn.Module whose call this frame is (PyObject), nullptr for all other frames
+};
+static_assert(std::is_trivially_copyable_v<FrameRef>);
+
+}  // namespace perfprobe

@@ -1,0 +1,77 @@
+#include "python/frames.h"
+
+#if PY_VERSION_HEX < 0x030B0000
+#include <frameobject.h>
+#endif
+
+namespace perfprobe {
+
+#ifdef PERFPROBE_FAST_FRAMES
+
+void read_frames_fast(const PyThreadState* state, const void* module_call, FrameList& frames) {
+  for (const RawFrame* frame = top_frame(state); frame != nullptr; frame = frame->previous) {
+    if (!has_code(frame))
+      continue;
+    const void* callable = frame->f_code == module_call ? first_local(frame) : nullptr;
+    frames.push_back({frame->f_code, instruction_of(frame), callable});
+  }
+}
+
+#endif
+
+namespace {
+
+#if PY_VERSION_HEX >= 0x030C0000
+
+const void* self_of(PyFrameObject* frame) {
+  PyObject* self = PyFrame_GetVarString(frame, "self");
+  if (self == nullptr)
+    PyErr_Clear();
+  Py_XDECREF(self);  // the frame keeps it alive
+  return self;
+}
+
+#elif PY_VERSION_HEX >= 0x030B0000
+
+const void* self_of(PyFrameObject* frame) {
+  PyObject* locals = PyFrame_GetLocals(frame);
+  PyObject* self = locals == nullptr ? nullptr : PyDict_GetItemString(locals, "self");
+  if (PyErr_Occurred() != nullptr)
+    PyErr_Clear();
+  Py_XDECREF(locals);
+  return self;
+}
+
+#else
+
+const void* self_of(PyFrameObject* frame) {
+  return frame->f_localsplus[0];
+}
+
+#endif
+
+int32_t instruction_of_public(PyFrameObject* frame) {
+#if PY_VERSION_HEX >= 0x030B0000
+  return PyFrame_GetLasti(frame);
+#else
+  // 3.10 counts code units of two bytes; its frame structure is public.
+  return frame->f_lasti * 2;
+#endif
+}
+
+}  // namespace
+
+void read_frames_public(PyThreadState* state, const void* module_call, FrameList& frames) {
+  PyFrameObject* frame = PyThreadState_GetFrame(state);
+  while (frame != nullptr) {
+    PyCodeObject* code = PyFrame_GetCode(frame);
+    const void* callable = code == module_call ? self_of(frame) : nullptr;
+    frames.push_back({code, instruction_of_public(frame), callable});
+    Py_DECREF(code);  // the frame keeps it alive, and the chain of frames is ours
+    PyFrameObject* outer = PyFrame_GetBack(frame);
+    Py_DECREF(frame);
+    frame = outer;
+  }
+}
+
+}  // namespace perfprobe

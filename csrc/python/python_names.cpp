@@ -1,0 +1,254 @@
+#include "python/python_names.h"
+
+#include <cstring>
+#include <string_view>
+#include <unordered_set>
+
+namespace perfprobe {
+namespace {
+
+constexpr size_t kModuleLimit = 65'536;  // a tree beyond this is named up to here
+
+// The collector runs finalisers and weak-reference callbacks, which are user code.
+class NoCollection {
+ public:
+  NoCollection() : was_enabled_(PyGC_Disable() != 0) {}
+  ~NoCollection() {
+    if (was_enabled_)
+      PyGC_Enable();
+  }
+  NoCollection(const NoCollection&) = delete;
+  NoCollection& operator=(const NoCollection&) = delete;
+
+ private:
+  bool was_enabled_;
+};
+
+// The program's own pending exception must survive our calls.
+class KeepException {
+ public:
+  KeepException() { PyErr_Fetch(&type_, &value_, &traceback_); }
+  ~KeepException() { PyErr_Restore(type_, value_, traceback_); }
+  KeepException(const KeepException&) = delete;
+  KeepException& operator=(const KeepException&) = delete;
+
+ private:
+  PyObject* type_ = nullptr;
+  PyObject* value_ = nullptr;
+  PyObject* traceback_ = nullptr;
+};
+
+std::string_view text_of(PyObject* unicode) {
+  Py_ssize_t length = 0;
+  const char* text = PyUnicode_AsUTF8AndSize(unicode, &length);
+  if (text == nullptr) {  // lone surrogates: a file name that is not UTF-8
+    PyErr_Clear();
+    return "(unprintable)";
+  }
+  return {text, static_cast<size_t>(length)};
+}
+
+PyObject* function_name(const PyCodeObject* code) {
+#if PY_VERSION_HEX >= 0x030B0000
+  return code->co_qualname;
+#else
+  return code->co_name;
+#endif
+}
+
+const char* type_name(PyObject* object) {
+  const char* full = Py_TYPE(object)->tp_name;
+  const char* dot = std::strrchr(full, '.');
+  return dot == nullptr ? full : dot + 1;
+}
+
+// The `_modules` dict of an nn.Module, past any __getattr__ or property of its class. Borrowed.
+PyObject* child_modules(PyObject* module) {
+  PyObject* attributes = PyObject_GenericGetDict(module, nullptr);
+  if (attributes == nullptr) {
+    PyErr_Clear();
+    return nullptr;
+  }
+  PyObject* children =
+      PyDict_CheckExact(attributes) != 0 ? PyDict_GetItemString(attributes, "_modules") : nullptr;
+  Py_DECREF(attributes);  // the module keeps it alive
+  return children != nullptr && PyDict_Check(children) != 0 ? children : nullptr;
+}
+
+PyObject* referent(PyObject* weak) {
+  return reinterpret_cast<PyWeakReference*>(weak)->wr_object;
+}
+
+}  // namespace
+
+int32_t PythonNames::add_stack(Hash128 hash, const FrameRef* frames, const int32_t* modules,
+                               size_t count) {
+  const NoCollection no_collection;
+  const KeepException keep_exception;
+  const auto known = recorder_.define([&](Definitions& definitions) {
+    const int32_t id = definitions.find_stack(hash);
+    return id == InternTable::kAbsent && definitions.stacks_full() ? definitions.other_stack() : id;
+  });
+  if (known != InternTable::kAbsent)
+    return known;
+  int32_t stack = kNone;
+  int32_t module = kNone;
+  for (size_t i = count;
+       i-- > 0;) {  // outermost first: a parent's id is smaller than its children's
+    const int32_t frame = frame_row(frames[i]);
+    if (modules[i] != kNone)
+      module = modules[i];
+    stack = recorder_.define(
+        [&](Definitions& definitions) { return definitions.add_stack({stack, frame, module}); });
+  }
+  recorder_.define([&](Definitions& definitions) { definitions.remember_stack(hash, stack); });
+  return stack;
+}
+
+int32_t PythonNames::frame_row(const FrameRef& frame) {
+  const Instruction instruction{frame.code, frame.instruction};
+  const auto known = frames_.find(instruction);
+  if (known != frames_.end())
+    return known->second;
+  auto* code = static_cast<PyCodeObject*>(const_cast<void*>(frame.code));
+  const CodeRow& row = code_row(code);
+  int32_t line = frame.instruction < 0 ? row.first_line : PyCode_Addr2Line(code, frame.instruction);
+  if (line < 0)
+    line = row.first_line;  // an instruction the compiler gave no line
+  const FrameKey key{row.file, row.function, row.first_line, line};
+  const int32_t id =
+      recorder_.define([&](Definitions& definitions) { return definitions.add_frame(key); });
+  frames_.emplace(instruction, id);
+  return id;
+}
+
+const PythonNames::CodeRow& PythonNames::code_row(PyCodeObject* code) {
+  const auto known = codes_.find(code);
+  if (known != codes_.end())
+    return known->second;
+  Py_INCREF(code);
+  kept_.push_back(reinterpret_cast<PyObject*>(code));
+  const auto row = recorder_.define([&](Definitions& definitions) {
+    return CodeRow{definitions.intern(text_of(code->co_filename)).id,
+                   definitions.intern(text_of(function_name(code))).id, code->co_firstlineno};
+  });
+  return codes_.emplace(code, row).first->second;
+}
+
+const PythonNames::KnownModule* PythonNames::find_known(PyObject* module) const {
+  const auto known = modules_.find(module);
+  const bool alive = known != modules_.end() && referent(known->second.weak) == module;
+  return alive ? &known->second : nullptr;
+}
+
+ModuleRef PythonNames::find_module(PyObject* module, PyObject* root) {
+  const NoCollection no_collection;
+  const KeepException keep_exception;
+  if (find_known(module) == nullptr) {
+    const int32_t root_id = add_tree(root);
+    if (find_known(module) == nullptr)
+      add_stray(module, root_id);
+  }
+  const KnownModule* known = find_known(module);
+  return known == nullptr ? ModuleRef{kNone, nullptr} : ModuleRef{known->id, known->weak};
+}
+
+// Names every module below `root`; the id of the tree. A module that was named under a smaller root
+// before (because it was called on its own first) gets its full name now.
+int32_t PythonNames::add_tree(PyObject* root) {
+  if (find_known(root) == nullptr) {
+    const int32_t id = recorder_.define([&](Definitions& definitions) {
+      return definitions.add_root_module(definitions.intern(type_name(root)).id);
+    });
+    if (!remember(root, id, id))
+      return kNone;
+  }
+  const int32_t root_id = find_known(root)->root;
+  std::vector<PyObject*> found{root};
+  std::unordered_set<PyObject*> visited{root};
+  while (!found.empty() && modules_.size() < kModuleLimit) {
+    PyObject* module = found.back();
+    found.pop_back();
+    std::vector<PyObject*> children;
+    add_children(module, find_known(module)->id, root_id, children);
+    for (PyObject* child : children) {
+      if (visited.insert(child).second)
+        found.push_back(child);
+    }
+  }
+  return root_id;
+}
+
+void PythonNames::add_children(PyObject* module, int32_t id, int32_t root_id,
+                               std::vector<PyObject*>& found) {
+  PyObject* children = child_modules(module);
+  PyObject* key = nullptr;
+  PyObject* child = nullptr;
+  for (Py_ssize_t at = 0; children != nullptr && PyDict_Next(children, &at, &key, &child) != 0;) {
+    if (child == Py_None || PyUnicode_Check(key) == 0)
+      continue;
+    const KnownModule* known = find_known(child);
+    if (known == nullptr || known->root != root_id) {
+      const int32_t child_id = recorder_.define([&](Definitions& definitions) {
+        return definitions.add_module(
+            {id, definitions.intern(text_of(key)).id, definitions.intern(type_name(child)).id});
+      });
+      if (!remember(child, child_id, root_id))
+        continue;
+    }
+    found.push_back(child);
+  }
+}
+
+// A module outside its caller's tree, such as one made on the fly in forward(): all of one type
+// share a row.
+void PythonNames::add_stray(PyObject* module, int32_t root_id) {
+  const int32_t id = recorder_.define([&](Definitions& definitions) {
+    return definitions.add_module(
+        {root_id, definitions.intern("").id, definitions.intern(type_name(module)).id});
+  });
+  remember(module, id, root_id);
+}
+
+bool PythonNames::remember(PyObject* module, int32_t id, int32_t root_id) {
+  PyObject* weak = PyWeakref_NewRef(module, nullptr);
+  if (weak == nullptr) {  // a class whose objects take no weak reference: never named
+    PyErr_Clear();
+    return false;
+  }
+  KnownModule& known = modules_[module];
+  if (known.weak != nullptr) {
+    bury(known.weak);
+    ++module_generation_;  // cached references to this module are stale
+  }
+  known = {weak, id, root_id};
+  return true;
+}
+
+// Another thread may just be comparing a cached reference, without the GIL: it needs a few
+// instructions, this object lives for many more modules.
+void PythonNames::bury(PyObject* weak) {
+  constexpr size_t kGraves = 1024;
+  buried_.push_back(weak);
+  if (buried_.size() <= kGraves)
+    return;
+  Py_DECREF(buried_.front());
+  buried_.pop_front();
+}
+
+void PythonNames::release() {
+  const NoCollection no_collection;
+  for (const auto& [module, known] : modules_)
+    Py_DECREF(known.weak);
+  for (PyObject* weak : buried_)
+    Py_DECREF(weak);
+  for (PyObject* code : kept_)
+    Py_DECREF(code);
+  modules_.clear();
+  buried_.clear();
+  kept_.clear();
+  codes_.clear();
+  frames_.clear();
+}
+
+}  // namespace perfprobe

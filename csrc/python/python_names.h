@@ -1,0 +1,74 @@
+// From code objects and nn.Module objects to rows of the recording, on first sight.
+//
+// Every call needs the GIL and runs no user code: no attribute look-up that a class could override,
+// no garbage collection. Code objects seen are kept alive until `release`, so that an address never
+// means two of them; modules are only referred to weakly.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <unordered_map>
+#include <vector>
+
+#include <Python.h>
+
+#include "core/intern_table.h"
+#include "core/recorder.h"
+#include "core/recorder_port.h"
+
+namespace perfprobe {
+
+class PythonNames {
+ public:
+  explicit PythonNames(Recorder& recorder) : recorder_(recorder) {}
+
+  int32_t add_stack(Hash128 hash, const FrameRef* frames, const int32_t* modules, size_t count);
+
+  // The module's row; `root` is the outermost module of the stack, whose tree gives the names.
+  ModuleRef find_module(PyObject* module, PyObject* root);
+  [[nodiscard]] uint32_t module_generation() const { return module_generation_; }
+
+  // Lets go of everything kept alive.
+  void release();
+
+ private:
+  struct CodeRow {
+    int32_t file, function, first_line;
+  };
+  struct Instruction {
+    const void* code;
+    int32_t offset;
+    bool operator==(const Instruction&) const = default;
+  };
+  struct InstructionHash {
+    size_t operator()(const Instruction& key) const {
+      return reinterpret_cast<size_t>(key.code) * 31 + static_cast<size_t>(key.offset);
+    }
+  };
+  struct KnownModule {
+    PyObject* weak = nullptr;
+    int32_t id = kNone;
+    int32_t root = kNone;
+  };
+
+  int32_t frame_row(const FrameRef& frame);
+  const CodeRow& code_row(PyCodeObject* code);
+
+  [[nodiscard]] const KnownModule* find_known(PyObject* module) const;
+  int32_t add_tree(PyObject* root);
+  void add_children(PyObject* module, int32_t id, int32_t root_id, std::vector<PyObject*>& found);
+  void add_stray(PyObject* module, int32_t root_id);
+  bool remember(PyObject* module, int32_t id, int32_t root_id);
+  void bury(PyObject* weak);
+
+  Recorder& recorder_;
+  std::unordered_map<const void*, CodeRow> codes_;
+  std::unordered_map<Instruction, int32_t, InstructionHash> frames_;
+  std::unordered_map<PyObject*, KnownModule> modules_;
+  std::vector<PyObject*> kept_;  // code objects
+  std::deque<PyObject*> buried_;
+  std::atomic<uint32_t> module_generation_{0};
+};
+
+}  // namespace perfprobe

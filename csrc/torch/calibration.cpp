@@ -1,0 +1,121 @@
+#include "torch/calibration.h"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include <ATen/Functions.h>
+#include <ATen/record_function.h>
+
+#include "core/clock.h"
+#include "torch/observer.h"
+
+namespace perfprobe {
+namespace {
+
+// A recorder that keeps one chunk in memory and writes nothing.
+class TrialRecorder final : public RecorderPort {
+ public:
+  TrialRecorder() : chunk_(ChunkPool::grow()) {
+    if (chunk_ == nullptr)
+      throw std::runtime_error("no memory for the observer's self-test");
+  }
+  int32_t add_thread(int64_t /*os_thread*/, int64_t /*forward_id*/, const char* /*name*/) override {
+    return 0;
+  }
+  InternedText intern(const char* text) override {
+    texts_.emplace_back(text);
+    return {static_cast<int32_t>(texts_.size() - 1), texts_.back().c_str()};
+  }
+  int32_t add_signature(Hash128 /*hash*/, const SignatureText& signature) override {
+    return intern(signature.text).id;
+  }
+  int32_t add_stack(Hash128 /*hash*/, const FrameRef* /*frames*/, const int32_t* /*modules*/,
+                    size_t /*count*/) override {
+    return 0;
+  }
+  ModuleRef find_module(const void* /*module*/, const void* /*root*/) override {
+    return {kNone, nullptr};
+  }
+  [[nodiscard]] uint32_t module_generation() const override { return 0; }
+  Chunk* exchange_chunk(Chunk* /*full*/, int32_t thread) override {
+    chunk_->count = 0;
+    chunk_->thread = thread;
+    return chunk_;
+  }
+  void return_chunk(Chunk* /*chunk*/) override {}
+  void count_dropped(Dropped /*what*/) override {}
+
+  [[nodiscard]] const Chunk& chunk() const { return *chunk_; }
+  [[nodiscard]] const std::string& text(int32_t id) const {
+    static const std::string out_of_range = "(no text)";
+    const auto index = static_cast<size_t>(id);
+    return id >= 0 && index < texts_.size() ? texts_[index] : out_of_range;
+  }
+
+ private:
+  Chunk* chunk_;
+  std::deque<std::string> texts_;
+};
+
+// Never destroyed: the thread that ran the trial refers to it until its next recording.
+TrialRecorder& trial_recorder() {
+  static auto* const recorder = new TrialRecorder();
+  return *recorder;
+}
+
+class TrialRun {
+ public:
+  TrialRun() { start_observer(trial_recorder(), false); }
+  ~TrialRun() { stop_observer(); }
+  TrialRun(const TrialRun&) = delete;
+  TrialRun& operator=(const TrialRun&) = delete;
+};
+
+int64_t time_calls(const at::Tensor& tensor, int calls) {
+  const int64_t start_ns = thread_cpu_ns();
+  for (int i = 0; i < calls; ++i)
+    static_cast<void>(tensor.alias());
+  return thread_cpu_ns() - start_ns;
+}
+
+}  // namespace
+
+void run_self_test() {
+  {
+    const TrialRun run;
+    at::empty({2, 3});
+  }
+  const Chunk& chunk = trial_recorder().chunk();
+  if (chunk.count == 0)
+    throw std::runtime_error("the observer's self-test recorded no operator");
+  const OperatorRecord& row = chunk.rows[chunk.count - 1];
+  const std::string seen =
+      trial_recorder().text(row.name) + " " + trial_recorder().text(row.signature);
+  const bool sane =
+      row.start_ticks <= row.end_ticks && row.depth == 0 && row.scope == 0 && row.sequence >= -1;
+  if (!sane || !seen.starts_with("aten::empty size=(2,3)")) {
+    throw std::runtime_error("the observer's self-test ran aten::empty size=(2,3) and read '" +
+                             seen + "'");
+  }
+}
+
+double measure_event_cost_ns() {
+  constexpr int kCalls = 500;
+  constexpr int kRounds = 7;
+  const at::Tensor tensor = at::empty({4, 4});
+  const TrialRun run;
+  std::array<int64_t, kRounds> cost_ns{};
+  time_calls(tensor, kCalls);
+  for (int64_t& cost : cost_ns) {
+    const int64_t recorded_ns = time_calls(tensor, kCalls);
+    const at::RecordFunctionGuard unrecorded(/*is_enabled=*/false);
+    cost = recorded_ns - time_calls(tensor, kCalls);
+  }
+  return static_cast<double>(*std::min_element(cost_ns.begin(), cost_ns.end())) / kCalls;
+}
+
+}  // namespace perfprobe

@@ -1,0 +1,228 @@
+#include "torch/observer.h"
+
+#include <atomic>
+#include <memory>
+#include <pthread.h>
+#include <stdexcept>
+
+#include <ATen/record_function.h>
+
+#include "core/clock.h"
+#include "torch/stacks.h"
+#include "torch/thread_state.h"
+
+namespace perfprobe {
+namespace {
+
+// The recording in progress. 0: none; also in a forked child, whose parent goes on recording.
+std::atomic<uint32_t> current_generation{0};
+uint32_t last_generation = 0;
+RecorderPort* current_port = nullptr;
+bool with_cpu_time = false;
+at::CallbackHandle callback = at::INVALID_CALLBACK_HANDLE;
+at::CallbackHandle null_callback = at::INVALID_CALLBACK_HANDLE;
+
+// initial-exec: one instruction instead of a call for every access; eight bytes of static TLS.
+[[gnu::tls_model("initial-exec")]] thread_local ThreadState* thread_state = nullptr;
+
+struct ThreadEnd {
+  ~ThreadEnd() {
+    if (thread_state == nullptr)
+      return;
+    if (current_generation != 0 || thread_state->generation != 0)
+      thread_state->finish();
+    delete thread_state;
+    thread_state = nullptr;
+  }
+  bool armed = false;
+};
+thread_local ThreadEnd thread_end;
+
+[[gnu::noinline]] ThreadState& begin_thread(uint32_t generation) {
+  if (thread_state == nullptr) {
+    thread_state = new ThreadState();
+    thread_end.armed = true;  // the first use registers its destructor
+  }
+  thread_state->begin(current_port, generation);
+  return *thread_state;
+}
+
+ThreadState& state_of_thread(uint32_t generation) {
+  ThreadState* state = thread_state;
+  return state != nullptr && state->generation == generation ? *state : begin_thread(generation);
+}
+
+[[gnu::noinline]] int32_t add_signature(ThreadState& state, const at::RecordFunction& function,
+                                        const NameSlot& slot, Hash128 hash, uint64_t seed) {
+  Integers integers = slot.integers;
+  const Hash128 typed = hash_inputs(function.inputs(), Integers::by_type, seed);
+  if (state.names.varies_without_end(slot, typed)) {
+    state.names.set_by_type(slot);
+    integers = Integers::by_type;
+    hash = typed;
+  }
+  const SignatureDescription described = describe_inputs(function, integers);
+  const bool has_floats = described.example != described.text;
+  const int32_t id = state.port->add_signature(
+      hash, {described.text.c_str(), has_floats ? described.example.c_str() : nullptr,
+             described.grad_mask});
+  if (state.signatures.size() < 2 * size_t{65'536})
+    state.signatures.insert(hash, id);
+  return id;
+}
+
+int32_t find_signature(ThreadState& state, const at::RecordFunction& function,
+                       const NameSlot& slot) {
+  const auto inputs = function.inputs();
+  if (inputs.empty())
+    return kNone;
+  const uint64_t seed = static_cast<uint64_t>(static_cast<uint32_t>(slot.name)) << 33 |
+                        static_cast<uint64_t>(static_cast<uint32_t>(slot.overload)) << 1 |
+                        static_cast<uint64_t>(slot.integers);
+  const Hash128 hash = hash_inputs(inputs, slot.integers, seed);
+  const int32_t known = state.signatures.find(hash);
+  return known != InternTable::kAbsent ? known
+                                       : add_signature(state, function, slot, hash, seed | 1);
+}
+
+// Which backward node `open` runs in: its own, or the one it is nested in.
+void set_node(ThreadState& state, OpenOperator& open) {
+  OpenOperator* parent = state.open.empty() ? nullptr : &state.open.back();
+  open.node_sequence = parent == nullptr ? kNone : parent->node_sequence;
+  open.node_thread = parent == nullptr ? kNone : parent->node_thread;
+  if (open.scope == static_cast<int32_t>(at::RecordScope::BACKWARD_FUNCTION)) {
+    open.node_sequence = open.sequence;
+    open.node_thread = open.forward_thread == kNone ? 0 : open.forward_thread;
+    // The engine's own work around the node belongs to the node.
+    if (parent != nullptr && parent->is_engine) {
+      parent->node_sequence = open.node_sequence;
+      parent->node_thread = open.node_thread;
+    }
+  } else if (open.is_engine) {
+    open.node_sequence = kNone;
+    open.node_thread = 0;
+  }
+}
+
+std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
+  const uint32_t generation = current_generation.load(std::memory_order_acquire);
+  if (generation == 0)
+    return nullptr;
+  ThreadState& state = state_of_thread(generation);
+  if (state.open.size() == ThreadState::kDeepest) {
+    state.port->count_dropped(Dropped::deep_operator);
+    return nullptr;
+  }
+  const NameSlot& slot = state.names.find(function, *state.port);
+  OpenOperator open;
+  open.frame = nullptr;
+  open.function = &function;
+  open.name = slot.name;
+  open.overload = slot.overload;
+  open.is_engine = slot.is_engine;
+  open.sequence = function.seqNr();
+  open.scope = static_cast<int32_t>(function.scope());
+  const uint64_t forward_thread = function.forwardThreadId();
+  open.forward_thread = forward_thread == 0 ? kNone : static_cast<int32_t>(forward_thread);
+  set_node(state, open);
+  open.signature = find_signature(state, function, slot);
+  open.stack = find_stack(state, open);
+  open.start_cpu_ns = with_cpu_time && state.open.empty() ? thread_cpu_ns() : kNone;
+  open.start_ticks = read_ticks();
+  state.open.push_back(open);
+  return nullptr;
+}
+
+// An end out of order: operators above it ended elsewhere or never. False when it is not open here
+// at all.
+[[gnu::noinline]] bool drop_unfinished(ThreadState& state, const at::RecordFunction& function) {
+  size_t depth = state.open.size();
+  while (depth > 0 && state.open[depth - 1].function != &function)
+    --depth;
+  if (depth == 0) {
+    state.port->count_dropped(Dropped::foreign_end);
+    return false;
+  }
+  for (; state.open.size() > depth; state.open.pop_back())
+    state.port->count_dropped(Dropped::open_end);
+  return true;
+}
+
+void on_end(const at::RecordFunction& function, at::ObserverContext* /*context*/) {
+  const int64_t end_ticks = read_ticks();
+  const uint32_t generation = current_generation.load(std::memory_order_acquire);
+  ThreadState* state = thread_state;
+  if (generation == 0 || state == nullptr || state->generation != generation)
+    return;
+  const bool in_order = !state->open.empty() && state->open.back().function == &function;
+  if (!in_order && !drop_unfinished(*state, function))
+    return;
+  const OpenOperator& open = state->open.back();
+  const auto depth = static_cast<int32_t>(state->open.size() - 1);
+  const int64_t cpu_ns = open.start_cpu_ns == kNone ? kNone : thread_cpu_ns() - open.start_cpu_ns;
+  OperatorRecord* row = state->next_row();
+  if (row == nullptr) {
+    state->port->count_dropped(Dropped::no_memory);
+  } else {
+    *row = {open.start_ticks, end_ticks,     cpu_ns,         open.sequence, open.node_sequence,
+            open.name,        open.overload, open.signature, open.stack,    open.forward_thread,
+            open.node_thread, depth,         open.scope};
+    state->publish_row();
+  }
+  state->open.pop_back();
+}
+
+std::unique_ptr<at::ObserverContext> null_start(const at::RecordFunction& /*function*/) {
+  return nullptr;
+}
+void null_end(const at::RecordFunction& /*function*/, at::ObserverContext* /*context*/) {}
+
+at::CallbackHandle add_callback(at::RecordFunctionCallback made) {
+  return at::addGlobalCallback(
+      made.scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION,
+                   at::RecordScope::USER_SCOPE}));
+}
+
+void remove_callback(at::CallbackHandle& handle) {
+  if (handle != at::INVALID_CALLBACK_HANDLE)
+    at::removeCallback(handle);
+  handle = at::INVALID_CALLBACK_HANDLE;
+}
+
+// A forked child keeps the callback (removing it takes torch's locks) but records nothing.
+void forget_in_child() {
+  current_generation = 0;
+}
+
+}  // namespace
+
+void start_observer(RecorderPort& port, bool cpu_time) {
+  static const int fork_handler = pthread_atfork(nullptr, nullptr, forget_in_child);
+  static_cast<void>(fork_handler);
+  if (current_generation != 0)
+    throw std::runtime_error("the operator observer is already running");
+  remove_callback(callback);  // one that a fork left behind
+  current_port = &port;
+  with_cpu_time = cpu_time;
+  current_generation.store(++last_generation, std::memory_order_release);
+  callback = add_callback(at::RecordFunctionCallback(on_start, on_end).needsInputs(true));
+}
+
+void stop_observer() {
+  if (current_generation == 0)
+    return;
+  current_generation = 0;
+  remove_callback(callback);
+}
+
+void add_null_callbacks(bool needs_inputs) {
+  remove_null_callbacks();
+  null_callback =
+      add_callback(at::RecordFunctionCallback(null_start, null_end).needsInputs(needs_inputs));
+}
+
+void remove_null_callbacks() {
+  remove_callback(null_callback);
+}
+
+}  // namespace perfprobe

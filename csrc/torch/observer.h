@@ -1,0 +1,20 @@
+// The operator observer: torch's RecordFunction callbacks, written down as records.
+//
+// Cost on the hit path: two clock reads, one hash of the inputs, one walk over the Python frames;
+// no lock, no allocation, no GIL.
+#pragma once
+
+#include "core/recorder_port.h"
+
+namespace perfprobe {
+
+// Registers the callbacks. One recording at a time; throws std::runtime_error on a second.
+void start_observer(RecorderPort& port, bool cpu_time);
+// Removes them; rows that end later are not recorded.
+void stop_observer();
+
+// Callbacks that do nothing: torch's own floor, for benchmarks.
+void add_null_callbacks(bool needs_inputs);
+void remove_null_callbacks();
+
+}  // namespace perfprobe

@@ -1,0 +1,35 @@
+// What goes into an operator: kind, dtype, sizes, strides, device, layout and requires_grad of
+// every tensor (lists element by element), integers, booleans, strings and integer lists by value,
+// floats by type.
+//
+// Never runs user code: the sizes of a tensor subclass are read as stored, its device (which Python
+// may compute) is not read.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <ATen/core/ivalue.h>
+#include <ATen/record_function.h>
+
+#include "core/hash.h"
+
+namespace perfprobe {
+
+// Whether integers count by value or, for an operator whose integers vary without end, by type
+// only.
+enum class Integers : uint8_t { by_value, by_type };
+
+// The identity of the inputs. `seed` tells operators apart: the text names the arguments.
+Hash128 hash_inputs(c10::ArrayRef<const c10::IValue> inputs, Integers integers, uint64_t seed);
+
+struct SignatureDescription {
+  std::string text;
+  std::string example;  // with float values; equal to `text` where there is no float
+  uint64_t grad_mask;
+};
+
+// Cold: the text of the same inputs, with argument names from the operator's schema.
+SignatureDescription describe_inputs(const at::RecordFunction& function, Integers integers);
+
+}  // namespace perfprobe

@@ -1,0 +1,148 @@
+#include "torch/stacks.h"
+
+namespace perfprobe {
+namespace {
+
+constexpr size_t kCachedStacks = 2 * 65'536;  // twice what a recording tells apart
+
+const void* module_call_code = nullptr;
+
+// The same words whoever walks: the fast path over frames as they stand, or a list of them.
+void add_frame(Hasher& hasher, const void* code, int32_t instruction, int32_t module) {
+  hasher.add(reinterpret_cast<uint64_t>(code),
+             static_cast<uint64_t>(static_cast<uint32_t>(instruction)) |
+                 static_cast<uint64_t>(static_cast<uint32_t>(module)) << 32);
+}
+
+ModuleSlot& module_slot(ThreadState& state, const void* module) {
+  return state.modules[(reinterpret_cast<uintptr_t>(module) >> 4) % ThreadState::kModuleSlots];
+}
+
+#ifdef PERFPROBE_FAST_FRAMES
+
+// A module's address may belong to another module by now: its weak reference tells. Our own frame
+// keeps `module` alive, so a reference that still points at it cannot be cleared meanwhile.
+bool is_current(const ModuleSlot& slot, const void* module, uint32_t generation) {
+  return slot.module == module && slot.generation == generation &&
+         static_cast<const PyWeakReference*>(slot.weak)->wr_object == module;
+}
+
+// False when a module on the stack is not known to this thread yet.
+bool hash_frames(ThreadState& state, const RawFrame* frame, Hash128& hash) {
+  Hasher hasher;
+  const uint32_t generation = state.port->module_generation();
+  for (; frame != nullptr; frame = frame->previous) {
+    if (!has_code(frame))
+      continue;
+    int32_t module = kNone;
+    if (frame->f_code == module_call_code) {
+      const ModuleSlot& slot = module_slot(state, first_local(frame));
+      if (!is_current(slot, first_local(frame), generation))
+        return false;
+      module = slot.id;
+    }
+    add_frame(hasher, frame->f_code, instruction_of(frame), module);
+  }
+  hash = hasher.result();
+  return true;
+}
+
+#endif
+
+const void* outermost_module(const FrameList& frames) {
+  for (size_t i = frames.size(); i-- > 0;) {
+    if (frames[i].callable != nullptr)
+      return frames[i].callable;
+  }
+  return nullptr;
+}
+
+int32_t find_module(ThreadState& state, const void* module, const void* root) {
+  const ModuleRef found = state.port->find_module(module, root);
+  if (found.weak != nullptr) {
+    module_slot(state, module) = {module, found.weak, found.id, state.port->module_generation()};
+  }
+  return found.id;
+}
+
+// The stack in state.frames, under the GIL: names its modules, then the stack itself.
+int32_t intern_frames(ThreadState& state) {
+  const void* root = outermost_module(state.frames);
+  Hasher hasher;
+  state.frame_modules.clear();
+  for (const FrameRef& frame : state.frames) {
+    const int32_t module =
+        frame.callable == nullptr ? kNone : find_module(state, frame.callable, root);
+    state.frame_modules.push_back(module);
+    add_frame(hasher, frame.code, frame.instruction, module);
+  }
+  const Hash128 hash = hasher.result();
+  const int32_t known = state.stacks.find(hash);
+  if (known != InternTable::kAbsent)
+    return known;
+  const int32_t id = state.port->add_stack(hash, state.frames.data(), state.frame_modules.data(),
+                                           state.frames.size());
+  if (state.stacks.size() < kCachedStacks)
+    state.stacks.insert(hash, id);
+  return id;
+}
+
+// Cold on the fast path, every event on the public one. Never called with a lock of ours held:
+// waiting for the GIL under a lock that a GIL holder wants would be a deadlock.
+int32_t find_stack_with_gil(ThreadState& state, PyThreadState* python) {
+  const PyGILState_STATE gil = PyGILState_Ensure();
+  state.frames.clear();
+#ifdef PERFPROBE_FAST_FRAMES
+  read_frames_fast(python, module_call_code, state.frames);
+#else
+  read_frames_public(python, module_call_code, state.frames);
+#endif
+  const int32_t id = state.frames.empty() ? kNone : intern_frames(state);
+  PyGILState_Release(gil);
+  return id;
+}
+
+}  // namespace
+
+void set_module_call(const void* code) {
+  module_call_code = code;
+}
+
+#ifdef PERFPROBE_FAST_FRAMES
+
+int32_t find_stack(ThreadState& state, OpenOperator& open) {
+  PyThreadState* python = PyGILState_GetThisThreadState();
+  if (python == nullptr)
+    return kNone;
+  const RawFrame* frame = top_frame(python);
+  while (frame != nullptr && !has_code(frame))
+    frame = frame->previous;
+  if (frame == nullptr)
+    return kNone;
+  open.frame = frame;
+  open.instruction = frame->prev_instr;
+  if (!state.open.empty()) {
+    // Frames under an open operator stand still, so the same top frame means the same stack.
+    const OpenOperator& parent = state.open.back();
+    if (parent.frame == frame && parent.instruction == open.instruction)
+      return parent.stack;
+  }
+  Hash128 hash;
+  if (hash_frames(state, frame, hash)) {
+    const int32_t known = state.stacks.find(hash);
+    if (known != InternTable::kAbsent)
+      return known;
+  }
+  return find_stack_with_gil(state, python);
+}
+
+#else
+
+int32_t find_stack(ThreadState& state, OpenOperator& /*open*/) {
+  PyThreadState* python = PyGILState_GetThisThreadState();
+  return python == nullptr ? kNone : find_stack_with_gil(state, python);
+}
+
+#endif
+
+}  // namespace perfprobe

@@ -1,0 +1,15 @@
+// The Python stack of the calling thread as an id, without the GIL on a hit.
+#pragma once
+
+#include "torch/thread_state.h"
+
+namespace perfprobe {
+
+// The code of torch.nn.Module._wrapped_call_impl, whose first local is the module being called.
+void set_module_call(const void* code);
+
+// The id of the stack under `open`, whose frame and instruction are filled in; kNone without
+// Python.
+int32_t find_stack(ThreadState& state, OpenOperator& open);
+
+}  // namespace perfprobe

@@ -1,0 +1,101 @@
+#include "torch/thread_state.h"
+
+#include <algorithm>
+#include <cstring>
+#include <pthread.h>
+#include <string_view>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace perfprobe {
+namespace {
+
+constexpr std::string_view kEnginePrefix = "autograd::engine::evaluate_function";
+constexpr int kVariants = 64;  // signatures of an operator that differ in integers only
+
+size_t slot_of(const char* address) {
+  return static_cast<size_t>((reinterpret_cast<uintptr_t>(address) >> 3) * 0x9E3779B97F4A7C15ULL >>
+                             48);
+}
+
+}  // namespace
+
+const NameSlot& NameCache::find(const at::RecordFunction& function, RecorderPort& port) {
+  const char* name = function.name();
+  const char* overload = function.overload_name();
+  const size_t home = slot_of(name);
+  for (size_t probe = 0; probe < kProbes; ++probe) {
+    NameSlot& slot = slots_[(home + probe) % kSlots];
+    if (slot.address == nullptr)
+      return fill(slot, name, overload, port);
+    const bool same = slot.address == name && slot.overload_address == overload;
+    if (same && std::strcmp(slot.text, name) == 0)
+      return slot;
+  }
+  return fill(slots_[home % kSlots], name, overload, port);
+}
+
+const NameSlot& NameCache::fill(NameSlot& slot, const char* name, const char* overload,
+                                RecorderPort& port) {
+  const InternedText known = port.intern(name);
+  const bool has_overload = overload != nullptr && *overload != '\0';
+  const int32_t overload_id = has_overload ? port.intern(overload).id : kNone;
+  const auto remembered = integers_.find({known.id, overload_id});
+  const Integers integers = remembered == integers_.end() ? Integers::by_value : remembered->second;
+  const bool is_engine = std::string_view(known.text).starts_with(kEnginePrefix);
+  slot = {name, overload, known.text, known.id, overload_id, integers, is_engine};
+  return slot;
+}
+
+void NameCache::set_by_type(const NameSlot& slot) {
+  integers_[{slot.name, slot.overload}] = Integers::by_type;
+  for (NameSlot& other : slots_) {
+    if (other.name == slot.name && other.overload == slot.overload)
+      other.integers = Integers::by_type;
+  }
+}
+
+bool NameCache::varies_without_end(const NameSlot& slot, Hash128 typed) {
+  return slot.integers == Integers::by_value && ++variants_[typed] > kVariants;
+}
+
+void NameCache::clear() {
+  std::fill(slots_.begin(), slots_.end(), NameSlot{});
+  integers_.clear();
+  variants_.clear();
+}
+
+void ThreadState::begin(RecorderPort* new_port, uint32_t new_generation) {
+  finish();
+  port = new_port;
+  generation = new_generation;
+  open.clear();
+  open.reserve(64);
+  names.clear();
+  signatures.clear();
+  stacks.clear();
+  std::fill(modules.begin(), modules.end(), ModuleSlot{});
+  char name[32] = "";
+  pthread_getname_np(pthread_self(), name, sizeof(name));
+  const auto forward_id = static_cast<int64_t>(at::RecordFunction::currentThreadId());
+  thread = port->add_thread(::syscall(SYS_gettid), forward_id, name);
+}
+
+OperatorRecord* ThreadState::next_row() {
+  if (chunk == nullptr || rows == Chunk::kCapacity) {
+    chunk = port->exchange_chunk(chunk, thread);
+    rows = 0;
+    if (chunk == nullptr)
+      return nullptr;
+  }
+  return chunk->rows + rows;
+}
+
+// Also after the recording has ended: its recorder lives on and takes the chunk back.
+void ThreadState::finish() {
+  if (chunk != nullptr)
+    port->return_chunk(chunk);
+  chunk = nullptr;
+}
+
+}  // namespace perfprobe

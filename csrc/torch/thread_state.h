@@ -1,0 +1,115 @@
+// What the observer keeps for each thread that runs operators. Touched by that thread alone.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <ATen/record_function.h>
+#include <Python.h>
+
+#include "core/intern_table.h"
+#include "core/recorder_port.h"
+#include "python/frames.h"
+#include "torch/signature.h"
+
+namespace perfprobe {
+
+// An operator's name as last seen at an address. Names of backward nodes and user scopes die with
+// the call and their addresses are used again, so a hit compares the text.
+struct NameSlot {
+  const char* address = nullptr;
+  const char* overload_address = nullptr;
+  const char* text = nullptr;  // the recorder's copy
+  int32_t name = kNone;
+  int32_t overload = kNone;
+  Integers integers = Integers::by_value;
+  bool is_engine = false;  // autograd::engine::evaluate_function
+};
+
+struct OpenOperator {
+  const at::RecordFunction* function;
+  const void* frame;
+  const void* instruction;
+  int64_t start_ticks;
+  int64_t start_cpu_ns;
+  int64_t sequence;
+  int64_t node_sequence;
+  int32_t name;
+  int32_t overload;
+  int32_t signature;
+  int32_t stack;
+  int32_t forward_thread;
+  int32_t node_thread;
+  int32_t scope;
+  bool is_engine;
+};
+
+struct ModuleSlot {
+  const void* module = nullptr;
+  const void* weak = nullptr;
+  int32_t id = kNone;
+  uint32_t generation = 0;
+};
+
+class NameCache {
+ public:
+  const NameSlot& find(const at::RecordFunction& function, RecorderPort& port);
+  // This operator's integers vary without end: from now on they count by type.
+  void set_by_type(const NameSlot& slot);
+  // Counts the signatures of one operator that differ in integers only; true beyond the limit.
+  bool varies_without_end(const NameSlot& slot, Hash128 typed);
+  void clear();
+
+ private:
+  static constexpr size_t kSlots = 1024;
+  static constexpr size_t kProbes = 8;
+
+  struct OperatorKey {
+    int32_t name, overload;
+    bool operator==(const OperatorKey&) const = default;
+  };
+  struct OperatorHash {
+    size_t operator()(const OperatorKey& key) const {
+      return static_cast<size_t>(key.name) * 0x9E3779B1U + static_cast<size_t>(key.overload);
+    }
+  };
+  struct Hash128Low {
+    size_t operator()(const Hash128& hash) const { return hash.low; }
+  };
+
+  const NameSlot& fill(NameSlot& slot, const char* name, const char* overload, RecorderPort& port);
+
+  MappedVector<NameSlot> slots_ = MappedVector<NameSlot>(kSlots);
+  std::unordered_map<OperatorKey, Integers, OperatorHash> integers_;
+  std::unordered_map<Hash128, int, Hash128Low> variants_;
+};
+
+struct ThreadState {
+  static constexpr size_t kModuleSlots = 1024;
+  static constexpr size_t kDeepest = 4096;
+
+  uint32_t generation = 0;  // of the recording this state belongs to
+  int32_t thread = kNone;
+  Chunk* chunk = nullptr;
+  uint32_t rows = 0;  // in the chunk
+  RecorderPort* port = nullptr;
+  MappedVector<OpenOperator> open;
+  NameCache names;
+  InternTable signatures;
+  InternTable stacks;
+  MappedVector<ModuleSlot> modules = MappedVector<ModuleSlot>(kModuleSlots);
+  FrameList frames;
+  std::vector<int32_t> frame_modules;
+
+  // Starts over for another recording.
+  void begin(RecorderPort* new_port, uint32_t new_generation);
+  // The thread ends: its rows go to the writer.
+  void finish();
+  // Where the next row goes, nullptr when there is no memory.
+  OperatorRecord* next_row();
+  void publish_row() { chunk->count.store(++rows, std::memory_order_release); }
+};
+
+}  // namespace perfprobe

@@ -1,0 +1,48 @@
+// Ticks against the kernel's own clock, read around them.
+#include "core/clock.h"
+
+#include <cstdint>
+
+#include "check.h"
+
+namespace {
+
+void ticks_become_monotonic_nanoseconds() {
+  perfprobe::TickConverter converter;
+  int outside = 0;
+  for (int round = 0; round < 50; ++round) {
+    const int64_t before_ns = perfprobe::monotonic_ns();
+    const int64_t ticks = perfprobe::read_ticks();
+    const int64_t after_ns = perfprobe::monotonic_ns();
+    while (perfprobe::monotonic_ns() < after_ns + 200'000) {
+    }
+    converter.add_pair();
+    const int64_t ns = converter.to_ns(ticks);
+    constexpr int64_t kSlackNs = 1000;  // a pair is as exact as two reads are close
+    outside += ns < before_ns - kSlackNs || ns > after_ns + kSlackNs ? 1 : 0;
+  }
+  // A round in which the two reads of a pair were torn apart by the scheduler may miss.
+  CHECK(outside <= 2);
+}
+
+void converted_time_never_runs_backwards() {
+  perfprobe::TickConverter converter;
+  int64_t last = 0;
+  int backwards = 0;
+  for (int round = 0; round < 2000; ++round) {
+    if (round % 100 == 0)
+      converter.add_pair();
+    const int64_t ns = converter.to_ns(perfprobe::read_ticks());
+    backwards += ns < last ? 1 : 0;
+    last = ns;
+  }
+  CHECK(backwards <= 20);  // only where a new pair moves the line, by nanoseconds
+}
+
+}  // namespace
+
+int main() {
+  ticks_become_monotonic_nanoseconds();
+  converted_time_never_runs_backwards();
+  return perfprobe::test::report();
+}

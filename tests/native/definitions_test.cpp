@@ -1,0 +1,96 @@
+// Interning: ids in order, nothing twice, bounds, and nothing lost when the disk refuses.
+#include "core/definitions.h"
+
+#include <string>
+
+#include "check.h"
+#include "core/intern_table.h"
+
+using perfprobe::Definitions;
+using perfprobe::Hash128;
+using perfprobe::kNone;
+using perfprobe::NewDefinitions;
+
+namespace {
+
+void strings_are_interned_by_content() {
+  Definitions definitions;
+  const std::string again = "aten::bmm";
+  const auto first = definitions.intern("aten::bmm");
+  const auto second = definitions.intern("aten::div");
+  CHECK_EQUAL(definitions.intern(again).id, first.id);
+  CHECK_EQUAL(definitions.intern(again).text, first.text);
+  CHECK_EQUAL(second.id, first.id + 1);
+  CHECK_EQUAL(definitions.take_new().strings.size(), size_t{2});
+  CHECK(definitions.take_new().empty());
+}
+
+void refused_definitions_come_again_first() {
+  Definitions definitions;
+  definitions.intern("a");
+  NewDefinitions refused = definitions.take_new();
+  definitions.intern("b");
+  definitions.put_back(std::move(refused));
+  const NewDefinitions again = definitions.take_new();
+  CHECK_EQUAL(again.strings.at(0), "a");
+  CHECK_EQUAL(again.strings.at(1), "b");
+}
+
+void signatures_beyond_the_limit_are_one_row() {
+  Definitions definitions;
+  for (uint64_t i = 0; i < Definitions::kLimit; ++i) {
+    definitions.add_signature({i, 1}, {"f32[1]", nullptr, 0});
+  }
+  const int32_t other = definitions.add_signature({0, 2}, {"f32[2]", nullptr, 0});
+  CHECK_EQUAL(definitions.add_signature({1, 2}, {"f32[3]", nullptr, 0}), other);
+  CHECK_EQUAL(definitions.add_signature({7, 1}, {"f32[1]", nullptr, 0}), 7);
+  CHECK_EQUAL(definitions.other_signatures(), 2);
+  CHECK_EQUAL(definitions.take_new().signatures.size(), Definitions::kLimit + 1);
+}
+
+void roots_of_one_type_are_bounded() {
+  Definitions definitions;
+  const int32_t type = definitions.intern("CrossEntropyLoss").id;
+  int32_t last = kNone;
+  for (size_t i = 0; i < 10 * Definitions::kRootsOfAType; ++i)
+    last = definitions.add_root_module(type);
+  CHECK_EQUAL(last, 0);
+  CHECK_EQUAL(definitions.take_new().modules.size(), Definitions::kRootsOfAType);
+}
+
+void the_table_finds_what_was_put_in() {
+  perfprobe::InternTable table;
+  constexpr int32_t kCount = 10'000;
+  for (int32_t i = 0; i < kCount; ++i)
+    table.insert({static_cast<uint64_t>(i) * 64, 5}, i);
+  int32_t wrong = 0;
+  for (int32_t i = 0; i < kCount; ++i)
+    wrong += table.find({static_cast<uint64_t>(i) * 64, 5}) != i ? 1 : 0;
+  CHECK_EQUAL(wrong, 0);
+  CHECK_EQUAL(table.find({3, 3}), perfprobe::InternTable::kAbsent);
+}
+
+// Words in another order, another length or another place give another hash.
+void hashes_tell_order_and_length() {
+  const auto hash = [](std::initializer_list<uint64_t> words) {
+    perfprobe::Hasher hasher;
+    for (const uint64_t word : words)
+      hasher.add(word, 0);
+    return hasher.result();
+  };
+  CHECK(hash({1, 2}) != hash({2, 1}));
+  CHECK(hash({0}) != hash({0, 0}));
+  CHECK(hash({1, 2}) == hash({1, 2}));
+}
+
+}  // namespace
+
+int main() {
+  strings_are_interned_by_content();
+  refused_definitions_come_again_first();
+  signatures_beyond_the_limit_are_one_row();
+  roots_of_one_type_are_bounded();
+  the_table_finds_what_was_put_in();
+  hashes_tell_order_and_length();
+  return perfprobe::test::report();
+}

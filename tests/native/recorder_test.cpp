@@ -1,0 +1,138 @@
+// The recorder under threads, a tiny buffer, a full disk and a descriptor stolen by the program.
+#include "core/recorder.h"
+
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <fcntl.h>
+#include <string>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <system_error>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+#include "check.h"
+
+using perfprobe::Chunk;
+using perfprobe::Recorder;
+
+namespace {
+
+constexpr int64_t kFlushNs = 10'000'000;
+
+std::string temporary_path(const std::string& name) {
+  static const std::string folder = [] {
+    char pattern[] = "/tmp/perfprobe-test-XXXXXX";
+    return std::string(mkdtemp(pattern));
+  }();
+  return folder + "/" + name;
+}
+
+int64_t file_bytes(const std::string& path) {
+  struct stat status{};
+  return ::stat(path.c_str(), &status) == 0 ? status.st_size : -1;
+}
+
+// Recorders are never destroyed; kept here, the leak checker sees that this is meant.
+Recorder* make_recorder(const std::string& name, int64_t flush_ns = kFlushNs) {
+  static std::vector<Recorder*> kept;
+  return kept.emplace_back(new Recorder(temporary_path(name), 1, flush_ns));
+}
+
+// What an observer does for `rows` operators of one thread.
+void record_rows(Recorder& recorder, int rows) {
+  const int32_t thread = recorder.define(
+      [](perfprobe::Definitions& definitions) { return definitions.add_thread({1, 1, -1}); });
+  Chunk* chunk = recorder.exchange_chunk(nullptr, thread);
+  for (int i = 0; i < rows; ++i) {
+    const uint32_t count = chunk->count.load();
+    chunk->rows[count] = {};
+    chunk->rows[count].start_ticks = i;
+    chunk->count.store(count + 1);
+    if (count + 1 == Chunk::kCapacity)
+      chunk = recorder.exchange_chunk(chunk, thread);
+  }
+  recorder.return_chunk(chunk);
+}
+
+// The smallest buffer has two chunks: four threads must write their own, and no row may be lost.
+void no_row_is_lost_when_the_writer_lags() {
+  auto* recorder = make_recorder("threads");
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] { record_rows(*recorder, 50'000); });
+  for (std::thread& thread : threads)
+    thread.join();
+  recorder->close();
+  recorder->close();  // a second time does nothing
+  CHECK_EQUAL(recorder->operator_rows(), 200'000);
+  CHECK_EQUAL(recorder->dropped_rows(), 0);
+  CHECK_EQUAL(recorder->written_bytes(), file_bytes(temporary_path("threads")));
+}
+
+void an_unfinished_chunk_reaches_the_disk() {
+  auto* recorder = make_recorder("unfinished");
+  Chunk* chunk = recorder->exchange_chunk(nullptr, 0);
+  chunk->rows[0] = {};
+  chunk->count.store(1, std::memory_order_release);
+  recorder->close();
+  CHECK_EQUAL(recorder->operator_rows(), 1);
+}
+
+// RLIMIT_FSIZE refuses as a full disk does, without filling one.
+void a_full_disk_drops_rows_and_keeps_whole_blocks() {
+  signal(SIGXFSZ, SIG_IGN);
+  auto* recorder = make_recorder("full");
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit small{100'000, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  record_rows(*recorder, 100'000);
+  recorder->close();
+  setrlimit(RLIMIT_FSIZE, &before);
+  CHECK(recorder->dropped_rows() > 0);
+  CHECK_EQUAL(recorder->operator_rows() + recorder->dropped_rows(), 100'000);
+  CHECK(file_bytes(temporary_path("full")) <= 100'000);
+  CHECK_EQUAL(recorder->written_bytes(), file_bytes(temporary_path("full")));
+}
+
+// A daemon closes every descriptor and opens its own files under the same numbers.
+void a_stolen_descriptor_is_never_written_to() {
+  const std::string victim_path = temporary_path("victim");
+  auto* recorder = make_recorder("stolen", int64_t{3'600'000'000'000});
+  const int next = ::open("/dev/null", O_RDONLY);
+  const int recording = next - 1;
+  ::close(recording);
+  const int victim = ::open(victim_path.c_str(), O_WRONLY | O_CREAT, 0600);
+  CHECK_EQUAL(victim, recording);
+  record_rows(*recorder, 10);
+  recorder->close();
+  CHECK_EQUAL(recorder->dropped_rows(), 10);
+  CHECK_EQUAL(file_bytes(victim_path), 0);
+  CHECK_EQUAL(::close(victim), 0);  // still the program's
+}
+
+void an_existing_file_is_refused() {
+  const std::string path = temporary_path("existing");
+  ::close(::open(path.c_str(), O_WRONLY | O_CREAT, 0600));
+  int error = 0;
+  try {
+    const Recorder recorder(path, 1, kFlushNs);
+  } catch (const std::system_error& refused) {
+    error = refused.code().value();
+  }
+  CHECK_EQUAL(error, EEXIST);
+}
+
+}  // namespace
+
+int main() {
+  no_row_is_lost_when_the_writer_lags();
+  an_unfinished_chunk_reaches_the_disk();
+  a_full_disk_drops_rows_and_keeps_whole_blocks();
+  a_stolen_descriptor_is_never_written_to();
+  an_existing_file_is_refused();
+  return perfprobe::test::report();
+}
