@@ -1,9 +1,10 @@
 """Find the torch that perfprobe's observer is to be compiled against, without importing it.
 
-pip builds in isolation: the site-packages of the environment that is installed into are hidden from sys.path but lie
-where this interpreter's prefix says. So torch is looked for in the file system. Prints one JSON object
-{"directory", "version", "cxx11_abi"}; where there is none, one line on stderr saying why and exit code 1, or 2 when
-PERFPROBE_TORCH_DIR names a folder that cannot be used.
+pip builds in isolation: the site-packages of the environment that is installed into are hidden from sys.path
+but lie where this interpreter's prefix says. So torch is looked for in the file system.
+
+Prints one JSON object {"directory", "version", "cxx11_abi"}; where there is none, one line on stderr saying
+why and exit code 1, or 2 when PERFPROBE_TORCH_DIR names a folder that cannot be used.
 """
 
 from __future__ import annotations
@@ -79,7 +80,8 @@ def require_supported(version: str) -> None:
     if not OLDEST <= (major, minor) <= NEWEST:
         oldest, newest = (".".join(map(str, bound)) for bound in (OLDEST, NEWEST))
         raise Unusable(
-            f"torch {version} is outside the supported {oldest} to {newest}; name its folder in PERFPROBE_TORCH_DIR to try"
+            f"torch {version} is outside the supported {oldest} to {newest}; "
+            "name its folder in PERFPROBE_TORCH_DIR to try"
         )
 
 

@@ -144,7 +144,8 @@ const PythonNames::KnownModule* PythonNames::find_known(PyObject* module) const 
 ModuleRef PythonNames::find_module(PyObject* module, PyObject* root) {
   const NoCollection no_collection;
   const KeepException keep_exception;
-  if (find_known(module) == nullptr) {
+  // A root seen for the first time may hold modules that were named on their own before.
+  if (find_known(root) == nullptr || find_known(module) == nullptr) {
     const int32_t root_id = add_tree(root);
     if (find_known(module) == nullptr)
       add_stray(module, root_id);

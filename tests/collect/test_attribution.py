@@ -1,0 +1,266 @@
+"""Which line, module and phase an operator gets: every case has its answer marked in this file."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+from tests.collect.recorded import Row, one_thread, record
+
+SOURCE = Path(__file__).read_text(encoding="utf-8").splitlines()
+
+
+def at(mark: str, function: str) -> str:
+    """The place of the line that ends in `# mark`."""
+    (line,) = [number for number, text in enumerate(SOURCE, 1) if text.endswith(f"# {mark}")]
+    return f"test_attribution.py:{line} in {function}"
+
+
+def named(rows: list[Row], name: str, phase: str | None = None) -> list[Row]:
+    return [row for row in rows if row.name == name and phase in (None, row.phase)]
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Callable[[Callable[[], Any]], list[Row]]:
+    one_thread()
+    return lambda run: record(tmp_path / "run.perfprobe", run)
+
+
+class Attention(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.query, self.key = nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        scores = torch.bmm(self.query(x), self.key(x).transpose(1, 2))  # bmm
+        scores = scores / 2.828  # div
+        return torch.bmm(scores.softmax(-1), x)  # values
+
+
+class Model(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(Attention() for _ in range(2))
+        self.norm = nn.LayerNorm(8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers:
+            x = layer(x)
+        return self.norm(x)  # norm
+
+
+def test_forward_and_backward_of_a_model(recorded: Any) -> None:
+    model, x = Model(), torch.randn(2, 4, 8)
+
+    def step() -> None:
+        model(x).sum().backward()
+
+    rows = recorded(step)
+    assert {row.line for row in named(rows, "aten::bmm", "forward")} == {at("bmm", "forward"), at("values", "forward")}
+    backward = named(rows, "aten::bmm", "backward")
+    # Two bmm a layer, each with two gradients, but the first layer's values do not need their input's.
+    assert sorted(row.line for row in backward) == [at("bmm", "forward")] * 4 + [at("values", "forward")] * 3
+    assert {row.module for row in backward} == {"layers.0", "layers.1"}
+    assert {row.line for row in named(rows, "aten::div")} == {at("div", "forward")}
+    assert {row.phase for row in named(rows, "aten::div")} == {"forward", "backward"}
+    assert {row.line for row in named(rows, "aten::native_layer_norm_backward")} == {at("norm", "forward")}
+    assert {row.module for row in named(rows, "aten::native_layer_norm_backward")} == {"norm"}
+    assert {row.module for row in named(rows, "aten::linear")} == {f"layers.{i}.{p}" for i in (0, 1) for p in ("query", "key")}
+
+
+def test_a_sequentials_linears_are_told_apart(recorded: Any) -> None:
+    model = nn.Sequential(*(nn.Linear(4, 4) for _ in range(3)))
+    rows = recorded(lambda: model(torch.ones(2, 4)).sum().backward())
+    assert [row.module for row in named(rows, "aten::linear")] == ["0", "1", "2"]
+    assert [row.module for row in named(rows, "AddmmBackward0")] == ["2", "1", "0"]
+
+
+def test_a_module_called_alone_first_gets_its_full_path_later(recorded: Any) -> None:
+    model = nn.Sequential(nn.Sequential(nn.Linear(4, 4)))
+
+    def both() -> None:
+        with torch.no_grad():
+            model[0](torch.ones(1, 4))
+            model(torch.ones(1, 4))
+
+    assert [row.module for row in named(recorded(both), "aten::linear")] == ["0", "0.0"]
+
+
+def test_modules_that_die_are_not_mixed_up(recorded: Any) -> None:
+    def many() -> None:
+        with torch.no_grad():
+            for _ in range(50):
+                nn.Linear(4, 4)(torch.ones(1, 4))
+                nn.Bilinear(2, 2, 2)(torch.ones(1, 2), torch.ones(1, 2))
+
+    rows = recorded(many)
+    assert {row.module for row in named(rows, "aten::linear")} == {"Linear"}
+    assert {row.module for row in named(rows, "aten::bilinear")} == {"Bilinear"}
+
+
+def test_accumulate_grad_is_named_not_guessed(recorded: Any) -> None:
+    weight = torch.ones(3, requires_grad=True)
+    rows = recorded(lambda: (weight * 2).sum().backward())
+    (node,) = named(rows, "torch::autograd::AccumulateGrad")
+    assert (node.phase, node.line) == ("backward", "")
+    (engine,) = named(rows, "autograd::engine::evaluate_function: MulBackward0")
+    assert "in <lambda>" in engine.line
+
+
+class Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(context: Any, x: torch.Tensor) -> torch.Tensor:
+        return x.mul(2)  # custom forward
+
+    @staticmethod
+    def backward(context: Any, gradient: torch.Tensor) -> torch.Tensor:
+        return gradient.mul(2)  # custom backward
+
+
+def test_custom_function_keeps_its_own_line_and_shows_the_call(recorded: Any) -> None:
+    x = torch.ones(3, requires_grad=True)
+
+    def step() -> None:
+        y = Twice.apply(x)  # custom call
+        y.sum().backward()
+
+    rows = recorded(step)
+    (forward,) = named(rows, "aten::mul", "other") + named(rows, "aten::mul", "forward")
+    assert forward.line == at("custom forward", "forward")
+    (backward,) = named(rows, "aten::mul", "backward")
+    assert (backward.line, backward.forward_line) == (at("custom backward", "backward"), at("custom call", "step"))
+    (node,) = named(rows, "TwiceBackward")
+    assert node.line == at("custom call", "step")
+
+
+def test_hooks_keep_their_own_line(recorded: Any) -> None:
+    linear = nn.Linear(3, 3)
+
+    def module_hook(*_: Any) -> None:
+        torch.ones(1).cos()  # module hook
+
+    def tensor_hook(gradient: torch.Tensor) -> None:
+        gradient.sin()  # tensor hook
+
+    linear.register_full_backward_hook(module_hook)
+    x = torch.ones(2, 3, requires_grad=True)
+
+    def step() -> None:
+        y = linear(x).exp()
+        y.register_hook(tensor_hook)
+        y.sum().backward()
+
+    rows = recorded(step)
+    assert [(row.line, row.phase) for row in named(rows, "aten::sin")] == [(at("tensor hook", "tensor_hook"), "backward")]
+    assert [(row.line, row.phase) for row in named(rows, "aten::cos")] == [(at("module hook", "module_hook"), "backward")]
+
+
+def test_double_backward_goes_back_to_the_forward_line(recorded: Any) -> None:
+    x = torch.ones(3, requires_grad=True)
+
+    def step() -> None:
+        y = x.exp().sum()  # twice differentiated
+        (gradient,) = torch.autograd.grad(y, x, create_graph=True)
+        gradient.sum().backward()  # second time
+
+    rows = recorded(step)
+    lines = {row.line for row in named(rows, "aten::mul", "backward")}
+    assert lines == {at("twice differentiated", "step")}
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_checkpoint_recomputes_on_the_models_line_in_backward(recorded: Any, reentrant: bool) -> None:
+    x = torch.ones(3, requires_grad=True)
+
+    def part(value: torch.Tensor) -> torch.Tensor:
+        return value.tanh()  # recomputed
+
+    rows = recorded(lambda: checkpoint(part, x, use_reentrant=reentrant).sum().backward())
+    tanh = named(rows, "aten::tanh")
+    assert [row.line for row in tanh] == [at("recomputed", "part")] * 2
+    assert sum(row.phase == "backward" for row in tanh) == 1
+    assert {row.line for row in named(rows, "aten::tanh_backward")} == {at("recomputed", "part")}
+
+
+def test_sequence_numbers_of_two_forward_threads_do_not_mix(recorded: Any) -> None:
+    x = torch.ones(3, requires_grad=True)
+    results: dict[str, torch.Tensor] = {}
+
+    def first() -> None:
+        results["first"] = x.exp()  # first thread
+
+    def second() -> None:
+        results["second"] = x.sin()  # second thread
+
+    def step() -> None:
+        threads = [threading.Thread(target=run) for run in (first, second)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        (results["first"] + results["second"]).sum().backward()
+
+    rows = recorded(step)
+    assert {row.line for row in named(rows, "ExpBackward0")} == {at("first thread", "first")}
+    assert {row.line for row in named(rows, "SinBackward0")} == {at("second thread", "second")}
+    assert {row.line for row in named(rows, "aten::cos")} == {at("second thread", "second")}
+
+
+@pytest.mark.parametrize("foreach", [False, True])
+def test_optimizer_operators_are_on_the_step_line(recorded: Any, foreach: bool) -> None:
+    linear = nn.Linear(3, 3)
+    optimizer = torch.optim.Adam(linear.parameters(), foreach=foreach)
+    linear(torch.ones(1, 3)).sum().backward()
+
+    def step() -> None:
+        optimizer.step()  # optimizer
+
+    rows = [row for row in recorded(step) if "addcdiv" in row.name]
+    assert rows
+    assert {(row.line, row.phase) for row in rows} == {(at("optimizer", "step"), "other")}
+
+
+def test_inference_in_a_module_is_forward(recorded: Any) -> None:
+    with torch.inference_mode():
+        rows = recorded(lambda: nn.Linear(2, 2)(torch.ones(1, 2)))
+    assert {row.phase for row in named(rows, "aten::linear")} == {"forward"}
+
+
+def test_an_exception_inside_an_operator_leaves_the_nesting_right(recorded: Any) -> None:
+    def failing() -> None:
+        with pytest.raises(RuntimeError):
+            torch.mm(torch.ones(2, 3), torch.ones(2, 3))
+        torch.ones(2).exp()
+
+    rows = recorded(failing)
+    assert named(rows, "aten::mm")[0].depth == 0
+    assert named(rows, "aten::exp")[0].depth == 0
+
+
+def test_a_range_that_ends_on_another_thread_is_tolerated(recorded: Any) -> None:
+    def crossing() -> None:
+        wide = torch.profiler.record_function("crossing")
+        wide.__enter__()
+        thread = threading.Thread(target=wide.__exit__, args=(None, None, None))
+        thread.start()
+        thread.join()
+        torch.ones(2).exp()
+
+    rows = recorded(crossing)
+    assert len(named(rows, "aten::exp")) == 1
+    assert not named(rows, "crossing")
+
+
+def test_cpu_time_of_outermost_operators_only(tmp_path: Path) -> None:
+    a = torch.randn(256, 256)
+    rows = record(tmp_path / "run.perfprobe", lambda: nn.functional.linear(a, a), cpu_time=True)
+    (outer,) = named(rows, "aten::linear")
+    assert 0 < outer.cpu_ns
+    assert {row.cpu_ns for row in rows if row.depth > 0} == {-1}
