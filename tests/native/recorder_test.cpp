@@ -37,8 +37,8 @@ int64_t file_bytes(const std::string& path) {
 
 // Recorders are never destroyed; kept here, the leak checker sees that this is meant.
 Recorder* make_recorder(const std::string& name, int64_t flush_ns = kFlushNs) {
-  static std::vector<Recorder*> kept;
-  return kept.emplace_back(new Recorder(temporary_path(name), 1, flush_ns));
+  static auto* const kept = new std::vector<Recorder*>();
+  return kept->emplace_back(new Recorder(temporary_path(name), 1, flush_ns));
 }
 
 // What an observer does for `rows` operators of one thread.

@@ -1,0 +1,89 @@
+# make test    everything: Python tests and native tests, in a venv of its own (.venv)
+# make demo    profile the transformer workload and print the report
+# make lint    ruff, mypy, import layers, clang-format
+# make bench   what recording costs, beside torch.profiler
+# make clean   remove what was built; make distclean removes .venv too
+#
+# PYTHON       the interpreter .venv is made with
+# TORCH        what pip installs when .venv has no torch
+# PYTEST_ARGS  what pytest is called with
+# SANITIZE     sanitizers for the native tests: address,undefined or thread
+PYTHON ?= python3
+TORCH ?= torch==2.13.0
+PYTEST_ARGS ?= -q
+SANITIZE ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
+BUILD_TOOLS := "scikit-build-core>=0.11" "pybind11>=3.0" "cmake>=3.20" ninja
+NATIVE_SOURCES := $(shell find csrc -type f)
+CPP_FILES = $(shell find csrc tests/native -name '*.cpp' -o -name '*.h')
+
+# This venv has a torch, so an observer that cannot be built is an error here and not a lesser install.
+export PERFPROBE_OBSERVER ?= ON
+PERFPROBE_WERROR ?= OFF
+export PERFPROBE_WERROR
+
+.DELETE_ON_ERROR:
+.PHONY: setup test test-python test-native lint demo bench clean distclean
+
+setup: $(VENV)/installed.stamp
+
+$(VENV)/created.stamp:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "perfprobe needs Python 3.10 or newer; name one: make PYTHON=python3.11")'
+	@$(PYTHON) -m venv $(VENV) || { echo "$(PYTHON) -m venv failed; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+	@touch $@
+
+# torch first and by itself: nothing the project asks for may choose another.
+$(VENV)/torch.stamp: $(VENV)/created.stamp
+	@$(BIN)/python -c 'import importlib.util as u, sys; sys.exit(u.find_spec("torch") is None)' || \
+		{ echo "installing $(TORCH) into $(VENV)"; $(PIP) install "$(TORCH)"; }
+	@touch $@
+
+$(VENV)/tools.stamp: $(VENV)/torch.stamp
+	@$(PIP) install $(BUILD_TOOLS)
+	@touch $@
+
+# A kept build folder makes a C++ change a rebuild of that file; it is safe here because this venv is its only user.
+$(VENV)/installed.stamp: $(VENV)/tools.stamp pyproject.toml CMakeLists.txt $(NATIVE_SOURCES)
+	@echo "building perfprobe into $(VENV)"
+	@$(PIP) install --no-build-isolation \
+		--config-settings build-dir=build/editable --editable '.[dev]'
+	@touch $@
+
+test: test-python test-native
+
+test-python: setup
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-native: setup
+	@$(BIN)/cmake -S . -B build/native -G Ninja -DCMAKE_MAKE_PROGRAM="$(CURDIR)/$(BIN)/ninja" \
+		-DPERFPROBE_BUILD_MODULES=OFF -DPERFPROBE_BUILD_TESTS=ON -DPERFPROBE_WERROR=$(PERFPROBE_WERROR) \
+		-DPERFPROBE_SANITIZE=$(SANITIZE) --log-level=WARNING >/dev/null
+	@$(BIN)/cmake --build build/native -- --quiet
+	@$(BIN)/ctest --test-dir build/native --output-on-failure --progress -j2
+
+lint: setup
+	@$(BIN)/ruff check --quiet
+	@$(BIN)/ruff format --check --quiet
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/lint-imports --no-timing
+	@$(BIN)/clang-format --dry-run -Werror $(CPP_FILES)
+
+demo: setup
+	@folder=$$(mktemp -d) && cd "$$folder" && \
+		echo "+ python -m perfprobe transformer.py        (recording in $$folder)" && \
+		"$(CURDIR)/$(BIN)/python" -m perfprobe "$(CURDIR)/benchmarks/workloads/transformer.py" && \
+		echo && echo "+ perfprobe report --top 10 --sort total" && \
+		"$(CURDIR)/$(BIN)/perfprobe" report --top 10 --sort total
+
+bench: setup
+	@$(BIN)/python -m benchmarks.overhead
+
+clean:
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	find perfprobe tests benchmarks csrc -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean
+	rm -rf $(VENV)

@@ -1,0 +1,54 @@
+"""What recording costs, beside torch.profiler and the empty callback: Markdown tables, and all runs as JSON.
+
+python -m benchmarks.overhead
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+
+from benchmarks.overhead import process, region
+
+PARTS = {"region": region.report, "process": process.report}
+
+
+def parse() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.overhead", description=__doc__.splitlines()[0]
+    )
+    parser.add_argument("--part", choices=PARTS, action="append", help="measure only this (repeatable)")
+    parser.add_argument("--pairs", type=int, default=11, help="pairs inside one process")
+    parser.add_argument("--process-pairs", type=int, default=5, help="pairs of processes")
+    parser.add_argument("--scale", type=float, default=1.0, help="length of everything, times this")
+    parser.add_argument("--json", type=Path, default=Path("build/overhead.json"), metavar="FILE")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measure, print, and write the JSON file."""
+    args = parse()
+    measured: dict[str, object] = {
+        "python": platform.python_version(),
+        "torch": str(torch.__version__),
+        "cores": len(os.sched_getaffinity(0)),
+    }
+    pairs = {"region": args.pairs, "process": args.process_pairs}
+    with tempfile.TemporaryDirectory() as folder:
+        for part in args.part or PARTS:
+            measured[part] = PARTS[part](pairs[part], args.scale, Path(folder))
+    args.json.parent.mkdir(parents=True, exist_ok=True)
+    args.json.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
+    print(f"\nevery run: {args.json}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

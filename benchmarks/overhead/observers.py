@@ -1,0 +1,53 @@
+"""The ways to watch a block of code that are compared, each as a context manager around the block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import torch
+
+import perfprobe
+from perfprobe import native
+
+# Called with a folder to write into; the block runs inside the context it returns.
+Observer = Callable[[Path], AbstractContextManager[object]]
+
+
+@contextmanager
+def null_callback(needs_inputs: bool) -> Iterator[None]:
+    """An empty RecordFunction callback: what torch itself takes from every observer."""
+    observer = native.observer(torch)
+    observer.null_callbacks(needs_inputs)
+    try:
+        yield
+    finally:
+        observer.remove_null_callbacks()
+
+
+@contextmanager
+def recording(folder: Path) -> Iterator[None]:
+    """perfprobe, into a file that is removed afterwards."""
+    path = folder / "region.perfprobe"
+    with perfprobe.profile(path):
+        yield
+    path.unlink()
+
+
+def torch_profiler(**options: bool) -> AbstractContextManager[object]:
+    """torch.profiler with the CPU's events only; what it recorded is thrown away unread."""
+    profiler: AbstractContextManager[object] = torch.profiler.profile(
+        activities=[torch.profiler.ProfilerActivity.CPU], **options
+    )
+    return profiler
+
+
+OBSERVERS: dict[str, Observer] = {
+    "null callback": lambda folder: null_callback(needs_inputs=False),
+    "null callback with inputs": lambda folder: null_callback(needs_inputs=True),
+    "perfprobe": recording,
+    "torch.profiler": lambda folder: torch_profiler(),
+    "torch.profiler shapes": lambda folder: torch_profiler(record_shapes=True),
+    "torch.profiler shapes+stack": lambda folder: torch_profiler(record_shapes=True, with_stack=True),
+}

@@ -1,0 +1,36 @@
+"""Medians with their range, and tables of them in Markdown."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The median of some measurements, and the least and the greatest of them."""
+
+    median: float
+    least: float
+    greatest: float
+    count: int
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> Spread:
+        """Raises ValueError (statistics.StatisticsError) without any value."""
+        ordered = sorted(values)
+        return cls(statistics.median(ordered), ordered[0], ordered[-1], len(ordered))
+
+    def text(self, digits: int) -> str:
+        """Such as '1.36 (1.30-1.40)'."""
+        median, least, greatest = (
+            f"{value:.{digits}f}" for value in (self.median, self.least, self.greatest)
+        )
+        return f"{median} ({least}-{greatest})"
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table; the first column is text, the others are numbers."""
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -1,0 +1,40 @@
+"""perfprobe: profiles unmodified PyTorch programs.
+
+From a program or a notebook: `with perfprobe.profile("run.perfprobe") as p: ...`, then `p.report()`.
+From a shell: `python -m perfprobe script.py`.
+
+Everything is imported on first use. Until the program under test has ended, perfprobe imports nothing but its
+own recorder and the standard library, and of that as little as it can: a module that is loaded already would
+hide a file of that name in the program's own folder.
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from perfprobe.session import profile
+    from perfprobe.support.errors import EnvironmentLack, InputError, PerfprobeError, UsageError
+
+__version__ = "0.1.0"
+
+__all__ = ["EnvironmentLack", "InputError", "PerfprobeError", "UsageError", "__version__", "profile"]
+
+_HOMES = {
+    "profile": "perfprobe.session",
+    "PerfprobeError": "perfprobe.support.errors",
+    "UsageError": "perfprobe.support.errors",
+    "InputError": "perfprobe.support.errors",
+    "EnvironmentLack": "perfprobe.support.errors",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'perfprobe' has no attribute {name!r}")
+    import importlib
+
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

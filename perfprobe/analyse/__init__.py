@@ -1,0 +1,1 @@
+"""From a Trace to findings: tables that a report can print."""

@@ -1,0 +1,46 @@
+"""The command line: a table of commands; an error becomes one line on stderr and an exit code."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+from perfprobe.collect.base import Stderr, fault
+from perfprobe.collect.program import leave_launcher
+from perfprobe.support.errors import PerfprobeError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+# Each module has `prepare(words) -> Callable[[], int]`, which finds all that can be wrong with the words: no
+# error of ours gets mixed up with one of the program, which runs in the call that follows.
+COMMANDS = {"run": "perfprobe.cli.run", "report": "perfprobe.cli.report"}
+
+_FAULT = 1
+_INTERRUPTED = 130
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Do what the command line says; return the exit code, unless a program that is run ends the process."""
+    leave_launcher()
+    given = list(sys.argv[1:] if words is None else words)
+    name = given.pop(0) if given and given[0] in COMMANDS else "run"
+    action = guarded(lambda: importlib.import_module(COMMANDS[name]).prepare(given))
+    return action if isinstance(action, int) else action()
+
+
+def guarded(step: Callable[[], Any]) -> Any:
+    """What `step` returns; where it fails, the exit code, after one line on standard error."""
+    stderr = Stderr()
+    try:
+        return step()
+    except PerfprobeError as error:
+        stderr.tell(str(error))
+        return error.exit_code
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except Exception as error:
+        stderr.tell(f"this is a fault in perfprobe: {fault(error)}")
+        return _FAULT

@@ -1,0 +1,94 @@
+"""The report at the end of a run, made by another process.
+
+Reading a recording needs numpy, whose threads and memory must not appear in the program's process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+from perfprobe.support.errors import EnvironmentLack
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from perfprobe.collect.base import Stderr
+
+_BOOT = """\
+import json, sys
+wanted = json.loads(sys.argv[1])
+sys.path[:] = wanted["path"]
+from perfprobe.cli import guarded
+from perfprobe.cli.after import main
+sys.exit(guarded(lambda: main(**wanted["report"])))
+"""
+
+
+class ReportChild:
+    """Prints the table on standard error and writes the JSON file, as far as asked for.
+
+    Made before the program runs: the program may change the environment, sys.path and the current folder.
+    """
+
+    def __init__(
+        self, stderr: Stderr, *, top: int | None, sort: str, json_file: str | None, table: bool
+    ) -> None:
+        self._stderr = stderr
+        self._wanted = {"top": top, "sort": sort, "json_file": json_file, "table": table}
+        home = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        self._path = [*sys.path, home]
+        self._environment = {name: value for name, value in os.environ.items() if name != "PYTHONINSPECT"}
+        self._command = [sys.executable, *(["-S"] if sys.flags.no_site else []), "-W", "ignore", "-c", _BOOT]
+
+    def print(self, path: str) -> None:
+        """Report on the recording at `path` and say where it is."""
+        table = bool(self._wanted["table"]) and self._stderr.usable()
+        if table or self._wanted["json_file"] is not None:
+            self._run({**self._wanted, "recording": path, "table": table})
+        self._stderr.tell(f"the recording is {path}")
+
+    def _run(self, report: dict[str, object]) -> None:
+        words = [*self._command, json.dumps({"path": self._path, "report": report})]
+        streams: list[tuple[Any, ...]] = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
+        if self._stderr.usable():
+            streams += [(os.POSIX_SPAWN_DUP2, 2, 1)]
+        else:
+            streams += [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
+        process = os.posix_spawn(
+            sys.executable, words, self._environment, file_actions=streams, setsigmask=[]
+        )
+        status = _wait(process)
+        if status is not None and os.WIFSIGNALED(status):
+            self._stderr.tell(f"the report was cut short: its process ended by signal {os.WTERMSIG(status)}")
+
+
+def _wait(process: int) -> int | None:
+    try:
+        return os.waitpid(process, 0)[1]
+    except ChildProcessError:
+        return None  # the program lets the system collect its children: it has ended, how is not known
+
+
+def main(recording: str, *, top: int | None, sort: str, json_file: str | None, table: bool) -> int:
+    """The other process: what it prints on standard output is the program's standard error."""
+    from perfprobe import session
+    from perfprobe.cli.options import colored, width
+    from perfprobe.cli.report import write
+
+    if json_file is not None:
+        _write_json(session.report_document(recording, top=top, sort=sort), json_file)
+    if table:
+        write(session.report_text(recording, top=top, sort=sort, width=width(), color=colored()))
+    return 0
+
+
+def _write_json(document: dict[str, object], path: str) -> None:
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(document, file, indent=1, allow_nan=False)
+            file.write("\n")
+    except OSError as error:
+        raise EnvironmentLack(f"the JSON file cannot be written ({error.strerror})", path) from error

@@ -1,0 +1,109 @@
+"""What the commands' options share: a parser whose errors are one line, and the types of values."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+
+from perfprobe.session import SORTS
+from perfprobe.support.errors import EnvironmentLack, UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import NoReturn
+
+_WIDTH = 200  # where there is no terminal to ask
+_SCALES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+class Formatter(argparse.RawDescriptionHelpFormatter):
+    """Help that keeps our line breaks. Told its width, argparse need not load shutil to find one."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=26, width=min(width(), 80))
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse with errors as `UsageError`, and with options that must stand before the first plain word."""
+
+    def __init__(self, name: str, **texts: str) -> None:
+        super().__init__(
+            prog=f"perfprobe {name}",
+            formatter_class=Formatter,
+            allow_abbrev=False,
+            **texts,  # type: ignore[arg-type]
+        )
+
+    def error(self, message: str) -> NoReturn:
+        """Called by argparse."""
+        raise UsageError(message, "", f"see `{self.prog} --help`")
+
+    def split(self, words: Sequence[str], last: str) -> int:
+        """How many words are options of ours: those before the first plain word, `--`, or option `last`."""
+        valued = {name for action in self._actions if action.nargs is None for name in action.option_strings}
+        place = 0
+        while place < len(words):
+            word = words[place]
+            if word in ("-", "--") or not word.startswith("-") or word.startswith(last):
+                return place
+            place += 2 if word in valued else 1
+        return min(place, len(words))
+
+
+def add_table_options(parser: Parser) -> None:
+    """`--top` and `--sort`."""
+    parser.add_argument("--top", type=rows, metavar="N", help="show the N first rows, 0 for all")
+    parser.add_argument(
+        "--sort", choices=SORTS, default="self", help="what to order rows by (default: %(default)s)"
+    )
+
+
+def width() -> int:
+    """Columns to print: COLUMNS, else those of the terminal on standard output, else 200."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns) > 0:
+        return int(columns)
+    try:
+        return os.get_terminal_size(1).columns or _WIDTH
+    except OSError:
+        return _WIDTH
+
+
+def colored() -> bool:
+    """Whether standard output is a terminal whose user did not ask for plain text (https://no-color.org)."""
+    return os.isatty(1) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def rows(text: str) -> int:
+    """A whole number, 0 or more."""
+    if not (text.isascii() and text.isdecimal()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+    return int(text)
+
+
+def size(text: str) -> int:
+    """A number of bytes: `33554432`, `32M`, `32MB`, `32MiB` (powers of 1024)."""
+    match = re.fullmatch(r"(\d+)([KMG]?)(?:i?B)?", text.strip(), re.IGNORECASE | re.ASCII)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 32M")
+    return int(match[1]) * _SCALES[match[2].upper()]
+
+
+def writable(path: str) -> str:
+    """The absolute path of a file that can be written later; checked now, before hours of running.
+
+    Raises:
+        UsageError: it is a folder.
+        EnvironmentLack: its folder is missing or not writable.
+    """
+    whole = os.path.abspath(path)
+    if os.path.isdir(whole):
+        raise UsageError("the file to write is a folder", path, "name a file")
+    folder = os.path.dirname(whole)
+    if not os.path.isdir(folder):
+        raise EnvironmentLack("the folder to write into does not exist", folder, "create it or name another")
+    if not os.access(whole if os.path.exists(whole) else folder, os.W_OK):
+        raise EnvironmentLack("the file cannot be written", path, "name a file elsewhere")
+    return whole

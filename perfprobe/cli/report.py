@@ -1,0 +1,63 @@
+"""`perfprobe report`: prints what a recording holds."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+from perfprobe.cli.options import Parser, add_table_options, colored, width
+from perfprobe.support.errors import EnvironmentLack
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_DESCRIPTION = "Print the report of a recording: the hot operators with their shapes and source lines."
+_EXAMPLES = """\
+examples:
+  perfprobe report                           the newest recording in this folder
+  perfprobe report train-20260102-101500-4711.perfprobe --top 40
+  perfprobe report --sort calls              the most frequent first
+  perfprobe report --json | jq '.losses'     everything, for programs
+"""
+
+
+def prepare(words: Sequence[str]) -> Callable[[], int]:
+    """Read the recording and build the report; the call that is returned prints it."""
+    from perfprobe import session
+
+    parser = Parser("report", description=_DESCRIPTION, epilog=_EXAMPLES)
+    parser.add_argument("file", nargs="?", metavar="FILE", help="a recording (default: the newest one here)")
+    add_table_options(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    given = parser.parse_args(words)
+    path = given.file if given.file is not None else session.newest(os.getcwd())
+    if given.json:
+        document = session.report_document(path, sort=given.sort, top=given.top)
+        text = json.dumps(document, indent=1, allow_nan=False) + "\n"
+    else:
+        text = session.report_text(path, top=given.top, sort=given.sort, width=width(), color=colored())
+    return lambda: write(text)
+
+
+def write(text: str) -> int:
+    """Write to standard output; a reader that has had enough (`| head`) is no error."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _forget_stdout()
+    except OSError as error:
+        _forget_stdout()
+        lack = EnvironmentLack("standard output cannot be written", str(error.strerror))
+        sys.stderr.write(f"perfprobe: {lack}\n")
+        return lack.exit_code
+    return 0
+
+
+def _forget_stdout() -> None:
+    # The interpreter flushes once more when it ends, and would complain again.
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)

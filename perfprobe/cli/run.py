@@ -1,0 +1,158 @@
+"""`perfprobe run`, the command that is meant when none is named: records a program and prints the report."""
+
+from __future__ import annotations
+
+import atexit
+import os
+
+from perfprobe import __version__
+from perfprobe.cli.after import ReportChild
+from perfprobe.cli.options import Parser, add_table_options, size, writable
+from perfprobe.collect.base import Stderr, fault
+from perfprobe.collect.destination import default_path, with_rank
+from perfprobe.collect.host import rank
+from perfprobe.collect.options import OPERATOR_SOURCES, Options
+from perfprobe.collect.program import Program
+from perfprobe.collect.runner import Ending, run
+from perfprobe.session import Session
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Sequence
+
+_USAGE = """\
+perfprobe [run] [OPTIONS] script.py [ARGS]
+       perfprobe [run] [OPTIONS] -m MODULE [ARGS]
+       perfprobe report [FILE] [OPTIONS]"""
+
+_DESCRIPTION = """\
+Run a PyTorch program unchanged, record its operators, and print where its
+operator time went: one row for each operator, input signature and source line,
+backward operators at the line of their forward call. The report goes to
+standard error; the program's output, exit code and behaviour are those under
+plain python."""
+
+_EXAMPLES = """\
+examples:
+  perfprobe train.py --epochs 1        what follows the script belongs to the script
+  perfprobe --top 40 --sort calls train.py
+  perfprobe -o run.perfprobe -m package.train
+  perfprobe -q --json run.json train.py            no table, the report as JSON
+  torchrun --nproc-per-node 2 -m perfprobe train.py    a recording for each rank
+  perfprobe report run.perfprobe                   print the report again
+
+`python -m perfprobe` is the same as `perfprobe`. `perfprobe report` also reads
+the recording of a program that was killed.
+Exit code: the program's; 2 wrong usage, 3 bad input, 4 something missing here.
+"""
+
+
+def prepare(words: Sequence[str]) -> Callable[[], int]:
+    """Check the words, start recording; the call that is returned runs the program."""
+    parser = _parser()
+    place = parser.split(words, "-m")
+    given = parser.parse_args(words[:place])
+    program = _program(words[place:])
+    stderr = Stderr()
+    options = Options(given.operators, given.cpu_time, given.buffer)
+    session = Session(_about(program), program.folder, options, tell=stderr.tell, follow=True)
+    report = _report_child(given, stderr)
+    session.start(_path(given, program), named=given.output is not None)
+    ending = Ending()
+    finish = Finish(session, ending, report, stderr)
+    atexit.register(finish)  # before the program's own: handlers run in reverse order
+
+    def action() -> int:
+        run(program, ending)
+        return 0
+
+    return action
+
+
+class Finish:
+    """What is done when the interpreter ends: threads are joined, the program's atexit handlers have run."""
+
+    def __init__(self, session: Session, ending: Ending, report: ReportChild, stderr: Stderr) -> None:
+        self._session = session
+        self._ending = ending
+        self._report = report
+        self._stderr = stderr
+        self._process = os.getpid()
+
+    def __call__(self) -> None:
+        if os.getpid() != self._process:
+            return  # a forked child that ends like a program of its own
+        path = self._session.path
+        try:
+            self._session.stop(self._ending.text)
+            self._report.print(path)
+        except KeyboardInterrupt:
+            self._stderr.tell(f"interrupted; the recording is {path}")
+        except Exception as error:
+            self._stderr.tell(f"the report was not printed ({fault(error)}); the recording is {path}")
+
+
+def _parser() -> Parser:
+    parser = Parser("run", usage=_USAGE, description=_DESCRIPTION, epilog=_EXAMPLES)
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="the recording to write (default: named by script, date and PID); must not exist",
+    )
+    parser.add_argument("-m", metavar="MODULE", dest="module", help="run a module, as `python -m` does")
+    parser.add_argument(
+        "--python", choices=["off"], default="off", help="Python functions: not recorded (default)"
+    )
+    parser.add_argument(
+        "--operators",
+        choices=OPERATOR_SOURCES,
+        default="observer",
+        help="who records operators (default: observer)",
+    )
+    parser.add_argument(
+        "--buffer",
+        type=size,
+        default=size("32M"),
+        metavar="SIZE",
+        help="memory for events, 4M or more (default: 32M)",
+    )
+    parser.add_argument("--cpu-time", action="store_true", help="also record outermost operators' CPU time")
+    add_table_options(parser)
+    parser.add_argument(
+        "--json", metavar="FILE", help="also write the report as JSON when the program has ended"
+    )
+    parser.add_argument(
+        "-q", "--quiet", action="store_true", help="print no report, only where the recording is"
+    )
+    parser.add_argument("--version", action="version", version=f"perfprobe {__version__}")
+    return parser
+
+
+def _program(words: Sequence[str]) -> Program:
+    if words[:1] == ["--"]:
+        words = words[1:]
+    elif words and words[0].startswith("-m"):
+        attached = words[0].removeprefix("-m")
+        return Program([attached, *words[1:]] if attached else words[1:], as_module=True)
+    return Program(words, as_module=False)
+
+
+def _about(program: Program) -> dict[str, object]:
+    """The meta value `program`: as the program sees itself."""
+    shown = program.argv if program.kind != "module" else [program.name, *program.argv[1:]]
+    return {"argv": shown, "script": program.file or None, "module": program.name or None, "cwd": os.getcwd()}
+
+
+def _path(given: argparse.Namespace, program: Program) -> str:
+    if given.output is None:
+        return default_path(program.stem, rank())
+    return with_rank(os.path.abspath(given.output), rank())
+
+
+def _report_child(given: argparse.Namespace, stderr: Stderr) -> ReportChild:
+    here = rank()
+    json_file = None if given.json is None else with_rank(writable(given.json), here)
+    quiet = given.quiet or (here is not None and here["rank"] > 0)
+    return ReportChild(stderr, top=given.top, sort=given.sort, json_file=json_file, table=not quiet)

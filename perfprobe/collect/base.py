@@ -1,0 +1,126 @@
+"""What a collector is, and how it writes down what it knows."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Protocol, TextIO
+
+    from perfprobe.native import Recorder
+    from perfprobe.support.errors import EnvironmentLack
+
+    class Collector(Protocol):
+        """A source of events. `start` may only arm it: events come once the program gives reason to."""
+
+        name: str
+
+        def available(self) -> EnvironmentLack | None:
+            """Why this collector cannot work here, or None."""
+
+        def start(self) -> None:
+            """Begin to record."""
+
+        def stop(self) -> None:
+            """End, and write down what was lost; called once, after `start`."""
+
+
+class Facts:
+    """Writes meta and losses into one recording, and tells the user what cannot wait for the report."""
+
+    def __init__(self, recorder: Recorder, tell: Callable[[str], None]) -> None:
+        self.recorder = recorder
+        self.tell = tell
+        self._known: dict[str, dict[str, object]] = {}
+
+    def meta(self, key: str, value: object) -> None:
+        """Write one meta value (anything JSON can hold); None is "not known" and is not written."""
+        if isinstance(value, dict):
+            self._known[key] = value
+        if value is not None:
+            self.recorder.add_meta(key, json.dumps(value))
+
+    def extend(self, key: str, **values: object) -> None:
+        """Add fields to a meta object; all of it is written again, since the last row of a key counts."""
+        known = {name: value for name, value in values.items() if value is not None}
+        if known:
+            self.meta(key, {**self._known.get(key, {}), **known})
+
+    def loss(self, source: str, reason: str, count: int = 1, remedy: str = "") -> None:
+        """Write down something that is missing from the recording."""
+        self.recorder.add_loss(source, _writable(reason), count, _writable(remedy))
+
+    def guarded(self, source: str, step: Callable[[], None]) -> bool:
+        """Do one step of ours; a fault in it costs a row in `losses` and one line, never the program."""
+        try:
+            step()
+        except Exception as error:
+            reason = fault(error)
+            self.tell(f"{source}: {reason}")
+            self.loss(source, reason)
+            return False
+        return True
+
+
+def _writable(text: str) -> str:
+    # File names may hold bytes that are no text (surrogates here), which cannot be written as UTF-8.
+    return text.encode(errors="backslashreplace").decode()
+
+
+def fault(error: BaseException) -> str:
+    """One line that says what went wrong and where in the code, for an error nobody planned for."""
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    if place is None:
+        return text
+    return f"{text} ({os.path.basename(place.tb_frame.f_code.co_filename)}:{place.tb_lineno})"
+
+
+def _identity(number: int) -> tuple[int, int] | None:
+    """Device and inode behind a file descriptor; None when it is closed."""
+    try:
+        status = os.fstat(number)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+class Stderr:
+    """Standard error as it was when perfprobe started.
+
+    A program may close descriptor 2 and open a file of its own, which then gets that number: nothing of ours
+    may be written into it.
+    """
+
+    def __init__(self) -> None:
+        self._identity = _identity(2)
+
+    def usable(self) -> bool:
+        """Whether descriptor 2 still is what it was."""
+        return self._identity is not None and _identity(2) == self._identity
+
+    def tell(self, line: str) -> None:
+        """Write one line, after whatever the program still had in its buffers."""
+        if not self.usable():
+            return
+        _flush(sys.__stdout__)
+        _flush(sys.__stderr__)
+        try:
+            os.write(2, f"perfprobe: {line}\n".encode(errors="backslashreplace"))
+        except OSError:
+            return  # nobody reads standard error any more: there is no other place to say so
+
+
+def _flush(stream: TextIO | None) -> None:
+    # What fails here the interpreter meets again, and reports, when it ends.
+    if stream is not None:
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            return

@@ -1,0 +1,76 @@
+"""Where a recording goes: its name, and creating it without ever overwriting anything."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+
+from perfprobe.support.errors import EnvironmentLack, PerfprobeError, UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from perfprobe.native import Recorder
+
+SUFFIX = ".perfprobe"
+_MOST_NAMES = 1000
+
+
+def default_path(stem: str, rank: dict[str, int] | None) -> str:
+    """`<stem>-<date>-<pid>.perfprobe` in the current folder; under torchrun host and rank precede the PID."""
+    parts = [stem, time.strftime("%Y%m%d-%H%M%S")]
+    if rank is not None:
+        parts += [os.uname().nodename, f"rank{rank['rank']}"]
+    return os.path.join(os.getcwd(), "-".join([*parts, str(os.getpid())]) + SUFFIX)
+
+
+def with_rank(path: str, rank: dict[str, int] | None) -> str:
+    """The path a user named, made this rank's own: `out.perfprobe` becomes `out-rank1.perfprobe`."""
+    return path if rank is None or rank["world_size"] < 2 else inserted(path, f"rank{rank['rank']}")
+
+
+def inserted(path: str, word: str) -> str:
+    """`out.perfprobe` with a word put before its suffix: `out-word.perfprobe`."""
+    stem, suffix = os.path.splitext(path)
+    return f"{stem}-{word}{suffix}"
+
+
+def create(recorder: type[Recorder], path: str, buffer_bytes: int, *, named: bool) -> tuple[Recorder, str]:
+    """Create the recording at `path`, which must not exist; also returns the path it has got.
+
+    Args:
+        named: whether the user chose the name; a name of our own gets a number when it is taken.
+
+    Raises:
+        UsageError: the named file exists.
+        EnvironmentLack: the file cannot be written.
+    """
+    for candidate in [path] if named else _numbered(path):
+        try:
+            # As bytes: a file name need not be text. pybind11 takes them for a std::string.
+            return recorder(os.fsencode(candidate), buffer_bytes), candidate  # type: ignore[arg-type]
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise _lack(error, candidate) from error
+    raise UsageError("the recording exists already", path, "name another file with -o, or remove it")
+
+
+def _numbered(path: str) -> Iterator[str]:
+    yield path
+    for number in range(2, _MOST_NAMES):
+        yield inserted(path, str(number))
+
+
+def _lack(error: OSError, path: str) -> PerfprobeError:
+    if error.errno == errno.EISDIR:
+        return UsageError("the recording's name is that of a folder", path, "name a file with -o")
+    remedies = {
+        errno.ENOSPC: "free some space, or name a file on another disk with -o",
+        errno.EDQUOT: "free some space, or name a file on another disk with -o",
+        errno.ENOENT: "create the folder, or name a file elsewhere with -o",
+    }
+    remedy = remedies.get(error.errno or 0, "name a file elsewhere with -o")
+    return EnvironmentLack(f"the recording cannot be written ({error.strerror})", path, remedy)

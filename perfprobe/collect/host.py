@@ -1,0 +1,166 @@
+"""Facts about the machine and this process for a recording's meta, read from files: nothing is run.
+
+A key is left out, or the answer is None, where a fact is not known. The kernel's files are looked up below
+`root`, so that a test can bring its own.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+_ENVIRONMENT_PREFIXES = ("OMP_", "MKL_", "KMP_", "GOMP_", "OPENBLAS_", "NUMEXPR_")
+_ENVIRONMENT_NAMES = (
+    "ATEN_CPU_CAPABILITY",
+    "CUDA_LAUNCH_BLOCKING",
+    "CUDA_VISIBLE_DEVICES",
+    "LD_PRELOAD",
+    "PYTORCH_ALLOC_CONF",
+    "PYTORCH_CUDA_ALLOC_CONF",
+    "TORCH_NUM_THREADS",
+)
+
+
+def clock() -> dict[str, int]:
+    """One moment on both clocks, in ns: what turns the recording's times into dates."""
+    before_ns = time.monotonic_ns()
+    realtime_ns = time.time_ns()
+    return {"monotonic_ns": (before_ns + time.monotonic_ns()) // 2, "realtime_ns": realtime_ns}
+
+
+def moment() -> dict[str, int]:
+    """Now: the monotonic clock and the CPU time of this process, both in ns."""
+    return {"monotonic_ns": time.monotonic_ns(), "cpu_ns": time.process_time_ns()}
+
+
+def host(root: str = "/") -> dict[str, object]:
+    """Name, CPU model, cores (there, allowed by affinity, allowed by the cgroup's quota), memory, kernel."""
+    system = os.uname()
+    facts: dict[str, object | None] = {
+        "name": system.nodename,
+        "cpu_model": _field(f"{root}/proc/cpuinfo", "model name"),
+        "cores": os.cpu_count(),
+        "cores_allowed": len(os.sched_getaffinity(0)),
+        "cgroup_cores": cgroup_cores(root),
+        "memory_bytes": _memory_bytes(root),
+        "kernel": system.release,
+    }
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def environment() -> dict[str, str] | None:
+    """The variables that steer threads, allocators and devices, those that are set."""
+    wanted = {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith(_ENVIRONMENT_PREFIXES) or name in _ENVIRONMENT_NAMES
+    }
+    return wanted or None
+
+
+def rank() -> dict[str, int] | None:
+    """RANK, LOCAL_RANK and WORLD_SIZE as torchrun sets them; None outside a distributed run."""
+    names = {"rank": "RANK", "local_rank": "LOCAL_RANK", "world_size": "WORLD_SIZE"}
+    found = {key: os.environ[name] for key, name in names.items() if name in os.environ}
+    if "rank" not in found or "world_size" not in found or not all(text.isdigit() for text in found.values()):
+        return None
+    return {key: int(text) for key, text in found.items()}
+
+
+def gpus(root: str = "/") -> list[str] | None:
+    """The UUIDs of the NVIDIA GPUs, as the driver lists them."""
+    folder = f"{root}/proc/driver/nvidia/gpus"
+    try:
+        devices = sorted(os.listdir(folder))
+    except OSError:
+        return None
+    found = [_field(f"{folder}/{device}/information", "GPU UUID") for device in devices]
+    return [uuid for uuid in found if uuid is not None and "?" not in uuid] or None
+
+
+def roots(script: str | None) -> dict[str, object]:
+    """The folders by which a frame is told to be the standard library's, a package's, ours or the user's."""
+    site = {entry for entry in sys.path if os.path.basename(entry) in ("site-packages", "dist-packages")}
+    module = sys.modules.get("site")
+    site.update(module.getsitepackages() if module is not None else [])
+    facts = {
+        "stdlib": sorted({os.path.dirname(os.__file__), os.path.dirname(os.path.realpath(os.__file__))}),
+        "site": sorted(site),
+        "perfprobe": os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
+        "script": script,
+    }
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def versions(perfprobe: str) -> dict[str, str]:
+    """Versions known from the start; torch's and numpy's are added once the program has loaded them."""
+    return {"python": sys.version.split()[0], "perfprobe": perfprobe}
+
+
+def cgroup_cores(root: str = "/") -> float | None:
+    """Cores' worth of CPU time the cgroup may use: the tightest quota on the way up; None without one."""
+    limits = [cores for cores in (_quota_v2(root), _quota_v1(root)) if cores is not None]
+    return min(limits) if limits else None
+
+
+def _quota_v2(root: str) -> float | None:
+    folder = f"{root}/sys/fs/cgroup"
+    quotas = []
+    for step in _ancestors(_cgroup_path(root, "")):
+        words = (_text(f"{folder}{step}/cpu.max") or "").split()
+        if len(words) == 2 and words[0].isdigit() and int(words[1]) > 0:
+            quotas.append(int(words[0]) / int(words[1]))
+    return min(quotas) if quotas else None
+
+
+def _quota_v1(root: str) -> float | None:
+    quotas = []
+    for step in _ancestors(_cgroup_path(root, "cpu")):
+        for folder in (f"{root}/sys/fs/cgroup/cpu{step}", f"{root}/sys/fs/cgroup/cpu,cpuacct{step}"):
+            quota_us = _number(f"{folder}/cpu.cfs_quota_us")
+            period_us = _number(f"{folder}/cpu.cfs_period_us")
+            if quota_us is not None and period_us is not None and quota_us > 0 and period_us > 0:
+                quotas.append(quota_us / period_us)
+    return min(quotas) if quotas else None
+
+
+def _cgroup_path(root: str, controller: str) -> str:
+    # Lines are "number:controllers:path"; the unified hierarchy of version 2 has no controllers.
+    for line in (_text(f"{root}/proc/self/cgroup") or "").splitlines():
+        parts = line.split(":", 2)
+        if len(parts) == 3 and controller in parts[1].split(","):
+            return parts[2]
+    return "/"
+
+
+def _ancestors(path: str) -> list[str]:
+    """`/a/b` gives `/a/b`, `/a` and the empty path: inside a container only the last is there."""
+    parts = [part for part in path.split("/") if part]
+    return ["".join(f"/{part}" for part in parts[:count]) for count in range(len(parts), -1, -1)]
+
+
+def _memory_bytes(root: str) -> int | None:
+    words = (_field(f"{root}/proc/meminfo", "MemTotal") or "").split()
+    return int(words[0]) * 1024 if len(words) == 2 and words[0].isdigit() else None
+
+
+def _field(path: str, name: str) -> str | None:
+    for line in (_text(path) or "").splitlines():
+        key, colon, value = line.partition(":")
+        if colon and key.strip() == name:
+            return value.strip() or None
+    return None
+
+
+def _number(path: str) -> int | None:
+    text = (_text(path) or "").strip()
+    return int(text) if text.removeprefix("-").isdigit() else None
+
+
+def _text(path: str) -> str | None:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return None

@@ -1,0 +1,103 @@
+"""Calls back when an import that the program itself asks for has completed."""
+
+from __future__ import annotations
+
+import sys
+from _thread import allocate_lock, get_ident
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+
+
+class ImportWatch:
+    """A finder on `sys.meta_path` that finds nothing itself: it marks the spec that the other finders return.
+
+    The mark is an `exec_module` on that one loader object, taken off again before the callback: module, spec
+    and loader end up as without perfprobe. Asking for the spec without importing, failing and repeated
+    imports, and reloads are all harmless. An import that goes past this finder (another finder put in front,
+    a loader that takes no mark) is noticed at the next import of anything.
+    """
+
+    def __init__(self, name: str, completed: Callable[[ModuleType], None]) -> None:
+        self.name = name
+        self._completed = completed
+        self._lock = allocate_lock()
+        self._fired = False
+        self._searching: set[int] = set()
+
+    def start(self) -> None:
+        """Call back at once when the module is there already, else wait for its import."""
+        self._notice_missed()
+        if not self._fired:
+            sys.meta_path.insert(0, self)
+
+    def stop(self) -> None:
+        """Stop waiting."""
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The finder's part of the import protocol."""
+        self._notice_missed()
+        if fullname != self.name or get_ident() in self._searching:
+            return None
+        self._searching.add(get_ident())
+        try:
+            spec = _first_spec(self, fullname, path, target)
+        finally:
+            self._searching.discard(get_ident())
+        if spec is not None and spec.loader is not None:
+            self._mark(spec.loader)
+        return spec
+
+    def _mark(self, loader: object) -> None:
+        run = getattr(loader, "exec_module", None)
+        if run is None or isinstance(loader, type) or "exec_module" in getattr(loader, "__dict__", {}):
+            return
+
+        def exec_module(module: ModuleType) -> None:
+            try:
+                run(module)
+            except BaseException as error:
+                # A bare raise does not add this frame again: the traceback stays that of a plain import
+                # (but for Python 3.10, which raises with the traceback it caught).
+                error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
+                raise
+            if module.__name__ == self.name:  # a zip file's loader serves many modules
+                vars(loader).pop("exec_module", None)
+                self._fire(module)
+
+        try:
+            loader.exec_module = exec_module  # type: ignore[attr-defined]
+        except AttributeError:
+            return
+
+    def _notice_missed(self) -> None:
+        module = sys.modules.get(self.name)
+        if type(module) is type(sys):  # another type: a lazy module, which must not be woken by looking at it
+            spec = vars(module).get("__spec__")
+            if spec is not None and not getattr(spec, "_initializing", False):
+                self._fire(module)
+
+    def _fire(self, module: ModuleType) -> None:
+        with self._lock:
+            first, self._fired = not self._fired, True
+        if first:
+            self.stop()
+            self._completed(module)
+
+
+def _first_spec(
+    skipped: object, name: str, path: Sequence[str] | None, target: ModuleType | None
+) -> ModuleSpec | None:
+    for finder in list(sys.meta_path):
+        find = None if finder is skipped else getattr(finder, "find_spec", None)
+        spec: ModuleSpec | None = find(name, path, target) if find is not None else None
+        if spec is not None:
+            return spec
+    return None

@@ -1,0 +1,89 @@
+"""Records operators through the native observer, from the moment the program has imported torch."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from perfprobe import native
+from perfprobe.collect.host import environment
+from perfprobe.collect.imports import ImportWatch
+from perfprobe.support.errors import EnvironmentLack
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any
+
+    from perfprobe.collect.base import Facts
+
+
+class OperatorCollector:
+    """Starts the observer when the program's own `import torch` completes; never imports torch itself."""
+
+    name = "operators"
+
+    def __init__(self, facts: Facts, *, cpu_time: bool) -> None:
+        self._facts = facts
+        self._cpu_time = cpu_time
+        self._process = os.getpid()
+        self._watch = ImportWatch("torch", self._torch_ready)
+        self._torch: Any = None
+        self._observer: Any = None
+
+    def available(self) -> EnvironmentLack | None:
+        """Always None: whether the observer fits can only be told once the program has chosen its torch."""
+        return None
+
+    def start(self) -> None:
+        """Wait for torch, or begin at once when it is imported already."""
+        self._watch.start()
+
+    def stop(self) -> None:
+        """Stop the observer and write down what is only known now."""
+        self._watch.stop()
+        if self._observer is not None:
+            self._observer.stop()
+            self._facts.extend("cost", writer_cpu_ns=self._facts.recorder.writer_cpu_ns)
+        if self._torch is not None:
+            # Only now: the first question fixes torch's thread count, which is the program's to set.
+            threads = self._torch.get_num_threads()
+            self._facts.extend(
+                "torch", threads=threads, interop_threads=self._torch.get_num_interop_threads()
+            )
+        else:
+            self._say_why_there_is_no_torch()
+
+    def _torch_ready(self, torch: ModuleType) -> None:
+        if os.getpid() != self._process:
+            return  # a forked child that imports torch only now: it does not record
+        self._torch = torch
+        self._facts.guarded("torch", self._describe_torch)
+        self._facts.guarded(self.name, self._start_observer)
+
+    def _describe_torch(self) -> None:
+        torch, folder = self._torch, os.path.dirname(os.path.abspath(self._torch.__file__))
+        version = str(torch.__version__)
+        self._facts.extend("torch", version=version, path=folder, cuda=torch.version.cuda)
+        self._facts.extend("versions", torch=version)
+        self._facts.extend("roots", torch=folder)
+        self._facts.meta("environment", environment())  # the program may have set it up to here
+
+    def _start_observer(self) -> None:
+        try:
+            observer: Any = native.observer(self._torch)
+            module_call = self._torch.nn.Module._wrapped_call_impl.__code__
+            observer.start(self._facts.recorder.capsule(), module_call, self._cpu_time)
+        except EnvironmentLack as lack:
+            self._facts.tell(str(lack))
+            self._facts.loss(self.name, f"{lack.what}: {lack.where}", 1, lack.remedy)
+            return
+        self._observer = observer
+        self._facts.extend("cost", event_ns=observer.event_cost_ns())
+
+    def _say_why_there_is_no_torch(self) -> None:
+        if "torch" in sys.modules:
+            reason = "torch was imported in a way that the import hook did not see"
+            self._facts.loss(self.name, reason, 1, "import torch with an ordinary import statement")
+        else:
+            self._facts.loss(self.name, "the program never imported torch", 1, "")

@@ -1,0 +1,35 @@
+"""What a recording shall hold."""
+
+from __future__ import annotations
+
+from perfprobe.support.errors import UsageError
+
+OPERATOR_SOURCES = ("observer", "off")
+BUFFER_BYTES = 32 << 20
+SMALLEST_BUFFER_BYTES = 4 << 20
+
+
+class Options:
+    """What to record.
+
+    Args:
+        operators: "observer", or "off" for none.
+        cpu_time: also read the thread's CPU clock around outermost operators.
+        buffer_bytes: memory for events on their way to the disk, 4 MiB at least.
+
+    Raises:
+        UsageError: a value that does not exist.
+    """
+
+    def __init__(
+        self, operators: str = "observer", cpu_time: bool = False, buffer_bytes: int = BUFFER_BYTES
+    ) -> None:
+        if operators not in OPERATOR_SOURCES:
+            raise UsageError(
+                f"there is no operator source {operators!r}", "", f"choose from {OPERATOR_SOURCES}"
+            )
+        if buffer_bytes < SMALLEST_BUFFER_BYTES:
+            raise UsageError(f"a buffer of {buffer_bytes} bytes is too small", "", "give it 4 MiB or more")
+        self.operators = operators
+        self.cpu_time = cpu_time
+        self.buffer_bytes = buffer_bytes

@@ -1,0 +1,62 @@
+"""Keeps the launcher's frames out of the traceback that the interpreter prints when the program fails."""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType, TracebackType
+
+
+def hide_from_traceback(launcher: CodeType) -> None:
+    """Have the exception that is now on its way to the interpreter printed from below `launcher` on.
+
+    Whatever `sys.excepthook` is by now, the program's own included, is asked to print; it sees the traceback
+    that it would have seen under plain python.
+    """
+    hook = getattr(sys, "excepthook", None)
+
+    def excepthook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+        shown = below(launcher, traceback)
+        error.__traceback__ = sys.last_traceback = shown
+        if hook is None:
+            del sys.excepthook
+            _write("sys.excepthook is missing\n")
+            _display(error)
+            return
+        sys.excepthook = hook
+        try:
+            hook(kind, error, shown)
+        except SystemExit:
+            raise
+        except BaseException as second:
+            # What the interpreter does then, in its own words; it would show our frame, too.
+            second.__traceback__ = second.__traceback__ and second.__traceback__.tb_next
+            _write("Error in sys.excepthook:\n")
+            _display(second)
+            _write("\nOriginal exception was:\n")
+            _display(error)
+
+    sys.excepthook = excepthook
+
+
+def below(launcher: CodeType, traceback: TracebackType | None) -> TracebackType | None:
+    """The part of a traceback beneath the launcher's frame and the functions of its file."""
+    entry = traceback
+    while entry is not None and entry.tb_frame.f_code is not launcher:
+        entry = entry.tb_next
+    if entry is None:
+        return traceback
+    while entry is not None and entry.tb_frame.f_code.co_filename == launcher.co_filename:
+        entry = entry.tb_next
+    return entry
+
+
+def _display(error: BaseException) -> None:
+    sys.__excepthook__(type(error), error, error.__traceback__)
+
+
+def _write(text: str) -> None:
+    if sys.stderr is not None:
+        sys.stderr.write(text)

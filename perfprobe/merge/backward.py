@@ -1,0 +1,215 @@
+"""From a backward node to the forward call that made it.
+
+Torch numbers the autograd nodes of each thread. A backward row names the thread and the number of its node;
+the forward call is the operator that carried this number when the node was made. Several carry it, since an
+operator reads the number when it starts and only making a node moves it on: composites around the call, and
+operators before it that make no node. The one that started last made the node.
+
+A forward call may itself have run in backward (double backward). Where no Python of the user's ran there, its
+line is that of its own node's forward call, and so on; the same for its module.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from perfprobe.tables.columns import Int32, Int64, Mask, Rows
+from perfprobe.tables.events import BACKWARD_FUNCTION, FUNCTION, Operators
+from perfprobe.tables.recording import Recording
+from perfprobe.tables.trace import Sites
+
+COLUMNS = ("start_ns", "thread", "sequence", "stack", "scope", "node_sequence", "node_thread")
+
+DEEPEST_NODES = 16  # of backward within backward that are followed
+EARLIER_NUMBERS = (
+    1024  # may still come, below the first ones seen: an outer operator ends after its inner ones
+)
+NUMBERS_A_ROW = 4  # more nodes than that no operator makes; a number far beyond is damage
+SPARE_NUMBERS = 1_048_576
+MOST_THREADS = 16_384  # whose forward calls are kept
+
+_NO_CALL = 0  # in `stack`: the columns are made of zeros, which take no memory until written
+_STACK = 2  # what is added to a stack there, so that -1 (a call without Python) is not "no call"
+_NODE = 1
+
+Number = TypeVar("Number", bound=np.generic)
+
+
+@dataclass
+class Calls:
+    """The forward calls of one thread, by number less `base`. Columns grow as numbers come."""
+
+    base: int
+    limit: int
+    start_ns: Int64 = field(default_factory=lambda: np.zeros(0, np.int64))
+    stack: Int32 = field(default_factory=lambda: np.zeros(0, np.int32))
+    referred: Mask = field(default_factory=lambda: np.zeros(0, np.bool_))
+    node_thread: Int32 | None = None  # only where a forward call ran in backward
+    node_sequence: Int64 | None = None
+
+    def places(self, sequence: Int64) -> Rows:
+        """Where these numbers have their place, -1 for those out of all bounds."""
+        places = np.where(
+            (sequence < self.base) | (sequence - self.base >= self.limit), -1, sequence - self.base
+        )
+        self._reserve(int(places.max()) + 1 if len(places) else 0)
+        return places
+
+    def add(self, rows: Operators, calls: Rows) -> None:
+        """Takes in the operators at these rows, which have a number."""
+        places = self.places(rows.sequence[calls])
+        later = (self.stack[places] == _NO_CALL) | (rows.start_ns[calls] > self.start_ns[places])
+        # Of equal places the one written last stays: the last started, and of those the inner one, first
+        # ended.
+        chosen = np.flatnonzero((places >= 0) & later)[::-1]
+        chosen = chosen[np.argsort(rows.start_ns[calls[chosen]], kind="stable")]
+        places, calls = places[chosen], calls[chosen]
+        self.start_ns[places] = rows.start_ns[calls]
+        self.stack[places] = rows.stack[calls] + _STACK
+        node_thread = rows.node_thread[calls]
+        if self.node_thread is None and bool(np.any(node_thread >= 0)):
+            self.node_thread = np.zeros(len(self.stack), np.int32)
+            self.node_sequence = np.zeros(len(self.stack), np.int64)
+        if self.node_thread is not None and self.node_sequence is not None:
+            self.node_thread[places] = node_thread + _NODE
+            self.node_sequence[places] = rows.node_sequence[calls]
+
+    def refer(self, sequence: Int64) -> None:
+        """Notes that a backward node has this number."""
+        places = self.places(sequence)
+        self.referred[places[places >= 0]] = True
+
+    def _reserve(self, size: int) -> None:
+        if size <= len(self.stack):
+            return
+        size = min(max(size, 2 * len(self.stack)), self.limit)
+        self.start_ns = _longer(self.start_ns, size)
+        self.stack = _longer(self.stack, size)
+        self.referred = _longer(self.referred, size)
+        if self.node_thread is not None and self.node_sequence is not None:
+            self.node_thread = _longer(self.node_thread, size)
+            self.node_sequence = _longer(self.node_sequence, size)
+
+
+class Places:
+    """The line and module of stacks, by whether the row that has the stack ran in backward."""
+
+    def __init__(self, sites: Sites) -> None:
+        none = np.array([-1], np.int32)  # what a stack of -1 finds, as the last entry
+        self.stacks = len(sites)
+        self._frame = np.stack([np.append(sites.frame, none), np.append(sites.inside_frame, none)])
+        self._module = np.stack([np.append(sites.module, none), np.append(sites.inside_module, none)])
+
+    def frame(self, stack: Int32, in_backward: Mask) -> Int32:
+        """The user's line, in backward the one inside the engine's call; -1 none."""
+        found: Int32 = self._frame[in_backward.astype(np.intp), stack]
+        return found
+
+    def module(self, stack: Int32, in_backward: Mask) -> Int32:
+        """The same for the module."""
+        found: Int32 = self._module[in_backward.astype(np.intp), stack]
+        return found
+
+
+class ForwardCalls:
+    """All forward calls of a recording."""
+
+    def __init__(self, recording: Recording, sites: Sites) -> None:
+        """Reads the recording once. Raises InputError when it cannot be read."""
+        self._calls: dict[int, Calls] = {}
+        self._limit = recording.operator_rows * NUMBERS_A_ROW + SPARE_NUMBERS
+        self.places = Places(sites)
+        forward_id = np.append(recording.threads.forward_id, np.int32(-1))
+        for rows in recording.operators(COLUMNS):
+            self._add(rows, forward_id)
+        self.is_forward_stack = self._referred_stacks()
+
+    def lines_of(self, node_thread: Int32, node_sequence: Int64) -> tuple[Int32, Int32, Mask]:
+        """The line and the module of each node's forward call (-1 none), and whether there is such a call."""
+        frame = np.full(len(node_thread), -1, np.int32)
+        module = np.full(len(node_thread), -1, np.int32)
+        known = np.zeros(len(node_thread), np.bool_)
+        rows = np.arange(len(node_thread))
+        thread, sequence = node_thread, node_sequence
+        for _ in range(DEEPEST_NODES):
+            stack, found, thread, sequence = self._look_up(thread, sequence)
+            in_backward = thread >= 0
+            frame[rows] = first_known(frame[rows], self.places.frame(stack, in_backward))
+            module[rows] = first_known(module[rows], self.places.module(stack, in_backward))
+            known[rows] = found & ~in_backward
+            going_on = found & in_backward & ((frame[rows] < 0) | (module[rows] < 0))
+            if not bool(going_on.any()):
+                break
+            rows, thread, sequence = rows[going_on], thread[going_on], sequence[going_on]
+        return frame, module, known
+
+    def _add(self, rows: Operators, forward_id: Int32) -> None:
+        calls = np.flatnonzero((rows.scope == FUNCTION) & (rows.sequence >= 0))
+        for thread, chosen in _groups(forward_id[rows.thread[calls]]):
+            self._of_thread(thread, rows.sequence[calls[chosen]]).add(rows, calls[chosen])
+        nodes = np.flatnonzero((rows.scope == BACKWARD_FUNCTION) & (rows.node_sequence >= 0))
+        for thread, chosen in _groups(rows.node_thread[nodes]):
+            sequence = rows.node_sequence[nodes[chosen]]
+            self._of_thread(thread, sequence).refer(sequence)
+
+    def _of_thread(self, thread: int, sequence: Int64) -> Calls:
+        calls = self._calls.get(thread)
+        if calls is None:
+            calls = Calls(max(0, int(sequence.min()) - EARLIER_NUMBERS), self._limit)
+            if len(self._calls) < MOST_THREADS:
+                self._calls[thread] = calls
+        return calls
+
+    def _referred_stacks(self) -> Mask:
+        """Which stacks are those of a forward call that a backward node refers to; one more entry for -1."""
+        marks = np.zeros(self.places.stacks + 1, np.bool_)
+        for calls in self._calls.values():
+            stacks = calls.stack[calls.referred & (calls.stack != _NO_CALL)]
+            marks[stacks - _STACK] = True
+            calls.start_ns = calls.start_ns[:0]
+        marks[-1] = False
+        return marks
+
+    def _look_up(self, thread: Int32, sequence: Int64) -> tuple[Int32, Mask, Int32, Int64]:
+        """For each node its call's stack, whether there is one, and the node that the call itself ran in."""
+        stack = np.full(len(thread), _NO_CALL, np.int32)
+        own_thread = np.full(len(thread), -1, np.int32)
+        own_sequence = np.full(len(thread), -1, np.int64)
+        for key, rows in _groups(thread):
+            calls = self._calls.get(key)
+            if calls is None:
+                continue
+            places = sequence[rows] - calls.base
+            inside = (places >= 0) & (places < len(calls.stack)) & (sequence[rows] >= 0)
+            known, places = rows[inside], places[inside]
+            stack[known] = calls.stack[places]
+            if calls.node_thread is not None and calls.node_sequence is not None:
+                own_thread[known] = calls.node_thread[places] - _NODE
+                own_sequence[known] = calls.node_sequence[places]
+        found = stack != _NO_CALL
+        return np.where(found, stack - _STACK, -1).astype(np.int32), found, own_thread, own_sequence
+
+
+def first_known(ids: Int32, otherwise: Int32) -> Int32:
+    """The ids, and the other ones where they are -1."""
+    return np.where(ids >= 0, ids, otherwise)
+
+
+def _groups(thread: Int32) -> list[tuple[int, Rows]]:
+    """The rows of each thread above 0."""
+    if len(thread) and thread[0] > 0 and bool((thread == thread[0]).all()):
+        return [(int(thread[0]), np.arange(len(thread)))]
+    order = np.argsort(thread, kind="stable")
+    keys, first = np.unique(thread[order], return_index=True)
+    parts = np.split(order, first[1:]) if len(keys) else []
+    return [(int(key), rows) for key, rows in zip(keys, parts, strict=True) if key > 0]
+
+
+def _longer(column: npt.NDArray[Number], size: int) -> npt.NDArray[Number]:
+    longer = np.zeros(size, column.dtype)
+    longer[: len(column)] = column
+    return longer

@@ -1,0 +1,145 @@
+"""From a Recording to a Trace: names for modules, lines for stacks, forward calls for backward nodes.
+
+Two passes over the operators: the first finds the forward calls, the second, run whenever the operators of
+the Trace are read, links them batch by batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from perfprobe.merge.backward import ForwardCalls, first_known
+from perfprobe.merge.nest import Nesting
+from perfprobe.merge.source import module_texts, sites
+from perfprobe.support.units import duration
+from perfprobe.tables.columns import Int8, Int32, Int64, Mask
+from perfprobe.tables.events import LinkedOperators, Losses, Operators
+from perfprobe.tables.recording import Recording
+from perfprobe.tables.trace import Gap, Phase, Trace
+
+COLUMNS = (
+    "start_ns",
+    "end_ns",
+    "cpu_ns",
+    "thread",
+    "depth",
+    "name",
+    "overload",
+    "signature",
+    "stack",
+    "scope",
+    "node_sequence",
+    "node_thread",
+)
+
+
+def link(recording: Recording) -> Trace:
+    """Links a recording. Raises InputError when it cannot be read any more."""
+    texts, same_module = module_texts(recording)
+    site = sites(recording, same_module)
+    linker = Linker(recording, ForwardCalls(recording, site))
+    return Trace(recording, site, texts, linker.stream)
+
+
+class Linker:
+    """What a batch of operators is linked with."""
+
+    def __init__(self, recording: Recording, calls: ForwardCalls) -> None:
+        self._recording = recording
+        self._calls = calls
+
+    def stream(self, losses: list[Losses]) -> Iterator[LinkedOperators]:
+        """All operators, linked; at the end what could not be linked is appended to `losses`."""
+        nesting = Nesting()
+        backwards = 0
+        last_ns = self._recording.last_ns
+        for batch in self._recording.operators(COLUMNS):
+            rows = _by_thread(batch)
+            duration_ns = rows.end_ns - rows.start_ns
+            last_ns = max(last_ns, int(rows.end_ns.max()))
+            backwards += int(np.count_nonzero(duration_ns < 0))
+            duration_ns = np.maximum(duration_ns, 0)
+            yield self._linked(rows, nesting.self_times(rows.thread, rows.depth, rows.start_ns, duration_ns))
+        losses += _incomplete(self._recording, last_ns)
+        losses += _link_losses(self._recording, nesting, backwards)
+
+    def _linked(self, rows: Operators, self_ns: Int64) -> LinkedOperators:
+        in_backward = rows.node_thread >= 0
+        backward = np.flatnonzero(in_backward)
+        frame = self._calls.places.frame(rows.stack, in_backward)
+        module = self._calls.places.module(rows.stack, in_backward)
+        forward_frame = np.full(len(rows), -1, np.int32)
+        phase = np.where((module >= 0) | self._calls.is_forward_stack[rows.stack], Phase.FORWARD, Phase.OTHER)
+        gap = np.where(rows.stack < 0, Gap.NO_PYTHON, Gap.OTHER_STACKS)
+        if len(backward):
+            node_thread, node_sequence = rows.node_thread[backward], rows.node_sequence[backward]
+            forward, forward_module, known = self._calls.lines_of(node_thread, node_sequence)
+            forward_frame[backward] = forward
+            frame[backward] = first_known(frame[backward], forward)
+            module[backward] = first_known(module[backward], forward_module)
+            phase[backward] = Phase.BACKWARD
+            gap[backward] = _backward_gaps(node_thread, node_sequence, known)
+        return LinkedOperators(
+            start_ns=rows.start_ns,
+            end_ns=rows.end_ns,
+            self_ns=self_ns,
+            cpu_ns=rows.cpu_ns,
+            thread=rows.thread,
+            depth=rows.depth,
+            name=rows.name,
+            overload=rows.overload,
+            signature=rows.signature,
+            stack=rows.stack,
+            scope=rows.scope,
+            frame=frame,
+            forward_frame=forward_frame,
+            module=module,
+            phase=phase.astype(np.int8),
+            gap=np.where(frame >= 0, Gap.NONE, gap).astype(np.int8),
+        )
+
+
+def _backward_gaps(node_thread: Int32, node_sequence: Int64, known: Mask) -> Int8:
+    gap = np.where(known, Gap.FORWARD_WITHOUT_LINE, Gap.FORWARD_NOT_RECORDED)
+    gap[node_sequence < 0] = Gap.NODE_WITHOUT_FORWARD
+    gap[node_thread == 0] = Gap.NODE_UNKNOWN
+    return gap.astype(np.int8)
+
+
+def _by_thread(rows: Operators) -> Operators:
+    if bool((rows.thread[1:] >= rows.thread[:-1]).all()):
+        return rows
+    return rows.take(np.argsort(rows.thread, kind="stable"))
+
+
+def _link_losses(recording: Recording, nesting: Nesting, backwards: int) -> list[Losses]:
+    counts = (
+        (
+            "inside something that had not ended when the recording stopped: counted as outermost",
+            nesting.unfinished,
+        ),
+        ("inside something that was not recorded: counted as outermost", nesting.orphans),
+        ("ended before they started: counted as 0 ns", backwards),
+        *((f"column {column} refers to nothing", rows) for column, rows in recording.damaged.items()),
+    )
+    return [Losses.one("operators", reason, count) for reason, count in counts if count]
+
+
+def _incomplete(recording: Recording, last_ns: int) -> list[Losses]:
+    """Says so when the recording was not closed, or could not be read to its end."""
+    start_ns = recording.number("start", "monotonic_ns")
+    known = start_ns is not None and last_ns >= start_ns
+    until = (
+        f"up to {duration(last_ns - start_ns)} after its start"
+        if known and start_ns is not None
+        else "for a time unknown"
+    )
+    if recording.stopped_at is not None:
+        reason = f"reading stopped: {recording.stopped_at}; what lies before is shown, {until}"
+        return [Losses.one("recording", reason, -1)]
+    if recording.complete:
+        return []
+    reason = f"the program was killed: recorded {until}, at most the last second before the end is missing"
+    return [Losses.one("recording", reason, -1)]

@@ -1,0 +1,179 @@
+"""From stacks to the user's lines and modules: once for each stack, then looked up for operators."""
+
+from __future__ import annotations
+
+import posixpath
+from enum import IntEnum
+
+import numpy as np
+
+from perfprobe.tables.columns import Int8, Int32, Mask
+from perfprobe.tables.recording import Recording
+from perfprobe.tables.stacks import Stacks, nearest
+from perfprobe.tables.trace import Sites
+
+# Every call of autograd's engine from Python goes through this function.
+ENGINE_FILE = "torch/autograd/graph.py"
+ENGINE_FUNCTION = "_engine_run_backward"
+
+LONGEST_PATH = 200  # of a module: real ones are far shorter
+
+
+class Origin(IntEnum):
+    """Whose code a file is, the best to show to the user first."""
+
+    USER = 0
+    LIBRARY = 1
+    STDLIB = 2
+    TORCH = 3
+    PERFPROBE = 4
+
+
+# What a file that is none (its name is in angle brackets) is part of; all others are generated: a library's.
+_ANGLE_ORIGINS = (
+    ("<frozen ", Origin.STDLIB),
+    ("<eval_with_key>", Origin.TORCH),
+    ("<torch", Origin.TORCH),
+    ("<stdin>", Origin.USER),
+    ("<ipython-input", Origin.USER),
+)
+_ROOTS = (
+    ("torch", Origin.TORCH),
+    ("perfprobe", Origin.PERFPROBE),
+    ("site", Origin.LIBRARY),
+    ("stdlib", Origin.STDLIB),
+)
+# For recordings that do not name their folders, and for links that lead around them.
+_PARTS = (
+    ("/torchinductor_", Origin.TORCH),
+    ("/site-packages/", Origin.LIBRARY),
+    ("/dist-packages/", Origin.LIBRARY),
+    ("/site-packages/torch/", Origin.TORCH),
+    ("/dist-packages/torch/", Origin.TORCH),
+    ("/site-packages/perfprobe/", Origin.PERFPROBE),
+    ("/dist-packages/perfprobe/", Origin.PERFPROBE),
+)
+
+
+def sites(recording: Recording, modules: Int32) -> Sites:
+    """The line and module of every stack; `modules` gives each module the id that stands for its name."""
+    stacks = recording.stacks
+    origin = _frame_origins(recording)[stacks.frame]  # a stack without a frame takes the last entry
+    engine = np.append(_is_engine(recording), False)[stacks.frame]
+    line = np.append(_same_lines(recording), np.int32(-1))
+    shown = np.full(len(stacks), -1, np.int32)
+    for kind in Origin:
+        shown = np.where(shown < 0, nearest(stacks.parent, origin == kind), shown)
+    inside = nearest(stacks.parent, (origin == Origin.USER) | engine)
+    inside = np.where((inside < 0) | engine[inside], -1, inside) if len(stacks) else inside
+    module = np.append(modules, np.int32(-1))
+    frame = np.append(stacks.frame, np.int32(-1))
+    return Sites(
+        frame=line[frame[shown]].astype(np.int32),
+        inside_frame=line[frame[inside]].astype(np.int32),
+        module=module[stacks.module].astype(np.int32),
+        inside_module=module[_inside_module(stacks, engine)].astype(np.int32),
+    )
+
+
+def _inside_module(stacks: Stacks, engine: Mask) -> Int32:
+    """The module whose call lies within the innermost call of the engine: entered after it, not before."""
+    module = np.append(stacks.module, np.int32(-1))
+    entered = stacks.module != module[stacks.parent]
+    found = nearest(stacks.parent, entered | engine)
+    return np.where(np.append(engine, True)[found], -1, module[found]).astype(np.int32)
+
+
+def _is_engine(recording: Recording) -> Mask:
+    strings, frames = recording.strings, recording.frames
+    files = {int(file) for file in np.unique(frames.file) if strings[file].endswith(ENGINE_FILE)}
+    functions = {int(name) for name in np.unique(frames.function) if strings[name] == ENGINE_FUNCTION}
+    return np.isin(frames.file, list(files)) & np.isin(frames.function, list(functions))
+
+
+def _same_lines(recording: Recording) -> Int32:
+    """For every frame the first one of the same file, line and function: code made anew is the same line."""
+    frames = recording.frames
+    if len(frames) == 0:
+        return np.empty(0, np.int32)
+    keys = np.stack([frames.file, frames.line, frames.function])
+    _, first, group = np.unique(keys, axis=1, return_index=True, return_inverse=True)
+    return first[group.reshape(-1)].astype(np.int32)
+
+
+def _frame_origins(recording: Recording) -> Int8:
+    """The origin of every frame, with one more entry, -1, for "no frame"."""
+    files, group = np.unique(recording.frames.file, return_inverse=True)
+    rules = Folders(recording)
+    origins = [rules.origin(recording.strings[file]) for file in files.tolist()] + [-1]
+    of_frame: Int8 = np.array(origins, np.int8)[np.append(group.reshape(-1), len(files))]
+    return of_frame
+
+
+class Folders:
+    """Decides whose code a file is: by the known folder that reaches deepest into its path."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._cwd = recording.text("program", "cwd") or ""
+        self._roots: list[tuple[str, Origin]] = []
+        for key, origin in _ROOTS:
+            self._roots += [(self._absolute(path), origin) for path in recording.texts("roots", key)]
+        for path in recording.texts("roots", "script"):
+            folder = self._absolute(posixpath.dirname(path) if path.endswith(".py") else path)
+            # A program that is part of torch (torch.distributed.run) makes nothing there the user's.
+            if self._of_path(folder) not in (Origin.TORCH, Origin.PERFPROBE):
+                self._roots.append((folder, Origin.USER))
+
+    def origin(self, file: str) -> Origin:
+        """Whose code this file is."""
+        if file.startswith("<"):
+            return next((kind for start, kind in _ANGLE_ORIGINS if file.startswith(start)), Origin.LIBRARY)
+        return self._of_path(self._absolute(file))
+
+    def _of_path(self, path: str) -> Origin:
+        inside = path + "/"
+        known = [(len(root) + 1, kind) for root, kind in self._roots if inside.startswith(root + "/")]
+        known += [(inside.rfind(part) + len(part), kind) for part, kind in _PARTS if part in inside]
+        return max(known, key=lambda entry: entry[0], default=(0, Origin.USER))[1]
+
+    def _absolute(self, path: str) -> str:
+        return posixpath.normpath(posixpath.join(self._cwd, path)).rstrip("/")
+
+
+def module_texts(recording: Recording) -> tuple[list[str], Int32]:
+    """The path of every module, and for each the first one that has the same text.
+
+    A path is `encoder.layers.3.attn`; a root shows its type. Where roots of different types have parts of
+    equal path, the root's type stands in front.
+    """
+    roots, paths = _module_paths(recording)
+    types_of: dict[str, set[str]] = {}
+    for root, path in zip(roots, paths, strict=True):
+        types_of.setdefault(path, set()).add(root)
+    texts = []
+    first: dict[str, int] = {}
+    same = np.empty(len(paths), np.int32)
+    for module, (root, path) in enumerate(zip(roots, paths, strict=True)):
+        text = f"{root}.{path}" if len(types_of[path]) > 1 and path != root else path
+        texts.append(text)
+        same[module] = first.setdefault(text, module)
+    return texts, same
+
+
+def _module_paths(recording: Recording) -> tuple[list[str], list[str]]:
+    """For every module the type of its root, and its path within it (a root's own: its type)."""
+    strings, modules = recording.strings, recording.modules
+    roots: list[str] = []
+    paths: list[str] = []
+    for parent, name, kind in zip(
+        modules.parent.tolist(), modules.name.tolist(), modules.type.tolist(), strict=True
+    ):
+        if parent < 0:
+            roots.append(strings[kind])
+            paths.append(strings[kind])
+        else:
+            below_root = modules.parent[parent] >= 0
+            path = f"{paths[parent]}.{strings[name]}" if below_root else strings[name]
+            roots.append(roots[parent])
+            paths.append(path if len(path) <= LONGEST_PATH else f"...{path[-LONGEST_PATH:]}")
+    return roots, paths

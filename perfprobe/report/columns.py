@@ -1,0 +1,107 @@
+"""Fits the columns of a table to a width: drops the least important ones, shortens the long ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from rich.cells import cell_len
+from rich.table import Table
+from rich.text import Text
+
+from perfprobe.report.shorten import cut
+
+GAP = 2  # between two columns
+OPTIONAL = 4  # from this rank on a column gives way before others get uncomfortably narrow
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of text cells, which may have several lines.
+
+    rank: columns of higher rank are dropped first, those of rank 0 never. least: how narrow it may get,
+    None for as wide as its longest cell. wish: how narrow it may get while columns of rank OPTIONAL and
+    above are there.
+    """
+
+    title: str
+    cells: Sequence[str]
+    rank: int = 0
+    least: int | None = None
+    wish: int = 0
+    align: Literal["left", "right"] = "left"
+    style: str = ""
+    shorten: Callable[[str, int], str] = cut
+
+    @property
+    def widest(self) -> int:
+        """As wide as it likes to be."""
+        lines = [line for cell in self.cells for line in cell.split("\n")]
+        return max(cell_len(text) for text in (self.title, *lines))
+
+    @property
+    def narrowest(self) -> int:
+        """As narrow as it may be."""
+        return self.widest if self.least is None else min(self.widest, max(self.least, cell_len(self.title)))
+
+    @property
+    def comfortable(self) -> int:
+        """As narrow as it should be."""
+        return min(self.widest, max(self.narrowest, self.wish))
+
+
+class Placed(NamedTuple):
+    """A column and the width it got."""
+
+    column: Column
+    width: int
+
+
+def fit(columns: Sequence[Column], width: int) -> list[Placed]:
+    """The columns that have room in `width`, and their widths; those of rank 0 stay in any case."""
+    kept = list(columns)
+    _drop(kept, OPTIONAL, lambda column: column.comfortable, width)
+    _drop(kept, 1, lambda column: column.narrowest, width)
+    widths = [column.narrowest for column in kept]
+    limits = [column.widest for column in kept]
+    while _sum(widths) < width and widths != limits:
+        for place in [place for place, limit in enumerate(limits) if widths[place] < limit]:
+            widths[place] += 1 if _sum(widths) < width else 0
+    return [Placed(column, width) for column, width in zip(kept, widths, strict=True)]
+
+
+def _drop(kept: list[Column], rank: int, size: Callable[[Column], int], width: int) -> None:
+    """Drops columns of at least this rank, the highest first, until the others have room."""
+    while _sum([size(column) for column in kept]) > width:
+        last = max(kept, key=lambda column: column.rank)
+        if last.rank < rank:
+            break
+        kept.remove(last)
+
+
+def table(placed: Sequence[Placed]) -> Table:
+    """The columns as a table without lines, every cell shortened to its column's width."""
+    drawn = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
+    for column, width in placed:
+        drawn.add_column(
+            Text(column.title), justify=column.align, style=column.style, width=width, no_wrap=True
+        )
+    for cells in zip(*(column.cells for column, _ in placed), strict=True):
+        drawn.add_row(
+            *(Text(_shortened(cell, *place), no_wrap=True) for cell, place in zip(cells, placed, strict=True))
+        )
+    return drawn
+
+
+def total_width(placed: Sequence[Placed]) -> int:
+    """How many cells the table takes."""
+    return _sum([width for _, width in placed])
+
+
+def _shortened(cell: str, column: Column, width: int) -> str:
+    return "\n".join(column.shorten(line, width) for line in cell.split("\n"))
+
+
+def _sum(widths: Sequence[int]) -> int:
+    return sum(widths) + GAP * (len(widths) - 1)

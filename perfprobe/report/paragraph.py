@@ -1,0 +1,38 @@
+"""Text wrapped to a width."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from perfprobe.report.shorten import cut
+
+SEPARATOR = " · "
+LONGEST = 1000  # cells of a paragraph
+
+
+def paragraph(text: str, width: int, style: str = "") -> Text:
+    """The text in lines of at most `width` cells."""
+    return Text("\n".join(textwrap.wrap(cut(text, LONGEST), width)), style=style)
+
+
+def joined(pieces: Sequence[Text], width: int) -> Text:
+    """The pieces in one line, or in several where they do not fit; never broken within a piece."""
+    lines: list[list[Text]] = [[]]
+    used = 0
+    for piece in pieces:
+        length = cell_len(piece.plain) + len(SEPARATOR)
+        if lines[-1] and used + length - len(SEPARATOR) > width:
+            lines.append([])
+            used = 0
+        lines[-1].append(piece)
+        used += length
+    parts: list[Text | tuple[str, str]] = []
+    for line in lines:
+        for piece in line:
+            parts += [piece, (SEPARATOR, "dim")]
+        parts[-1] = ("\n", "")
+    return Text.assemble(*parts[:-1])

@@ -1,0 +1,91 @@
+"""Signatures, lines and names made short enough to read; for display only, the full ones are in the JSON."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from rich.cells import cell_len, set_cell_size
+
+ELLIPSIS = "…"
+LONGEST_LIST = 3  # elements of a list shown in full
+LONGEST_TEXT = 100_000  # letters looked at
+DEEPEST_FOLDER = 32  # of which the names tell files apart
+_STRIDED = re.compile(r"\[(\d+(?:,\d+)+)\]\{(\d+(?:,\d+)+)\}")
+_LIST = re.compile(r"(\w+=)?\((.*)\)")
+_OPENING, _CLOSING = "([{", ")]}"
+
+
+def cut(text: str, width: int) -> str:
+    """The text in at most `width` terminal cells, with an ellipsis where something was cut off."""
+    if cell_len(text) <= width:
+        return text
+    return set_cell_size(text, max(width - 1, 0)).rstrip() + ELLIPSIS if width > 0 else ""
+
+
+def signature(text: str) -> str:
+    """Long lists as `(62x f32[256,256], ...)`, transposed tensors as `f32[64,128].T`."""
+    text = _STRIDED.sub(_transposed, text[:LONGEST_TEXT])
+    return " ".join(_short_list(item) for item in split(text, " "))
+
+
+def split(text: str, separator: str) -> list[str]:
+    """The parts between separators that stand outside all brackets and quotes."""
+    parts = [""]
+    depth = 0
+    quoted = escaped = False
+    for letter in text:
+        if letter == separator and depth == 0 and not quoted:
+            parts.append("")
+            continue
+        parts[-1] += letter
+        if quoted:
+            quoted = escaped or letter != '"'
+            escaped = letter == "\\" and not escaped
+        else:
+            quoted = letter == '"'
+            depth += (letter in _OPENING) - (letter in _CLOSING and depth > 0)
+    return [part for part in parts if part]
+
+
+def _short_list(item: str) -> str:
+    match = _LIST.fullmatch(item)
+    elements = split(match[2], ",") if match else []
+    if match is None or len(elements) <= LONGEST_LIST:
+        return item
+    name = match[1] or ""
+    if "[" not in elements[0]:  # a list of numbers: the first ones say more than how many there are
+        return f"{name}({','.join(elements[:LONGEST_LIST])},...)"
+    others = "" if len(set(elements)) == 1 else ", ..."
+    return f"{name}({len(elements)}x {elements[0]}{others})"
+
+
+def _transposed(match: re.Match[str]) -> str:
+    sizes = [int(size) for size in match[1].split(",")]
+    strides = [int(stride) for stride in match[2].split(",")]
+    if len(sizes) != len(strides):
+        return match[0]
+    sizes[-2:], strides[-2:] = sizes[:-3:-1], strides[:-3:-1]
+    return f"[{match[1]}].T" if _is_contiguous(sizes, strides) else match[0]
+
+
+def _is_contiguous(sizes: Sequence[int], strides: Sequence[int]) -> bool:
+    expected = 1
+    for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
+        if size != 1 and stride != expected:
+            return False
+        expected *= size
+    return True
+
+
+def file_names(files: Sequence[str]) -> dict[str, str]:
+    """For each file the shortest end of its path that no other one shares."""
+    names = {file: file for file in files}
+    todo = sorted(names)
+    for length in range(1, DEEPEST_FOLDER):
+        ends: dict[str, list[str]] = {}
+        for file in todo:
+            ends.setdefault("/".join(file.split("/")[-length:]), []).append(file)
+        names.update((group[0], end) for end, group in ends.items() if len(group) == 1)
+        todo = [file for group in ends.values() if len(group) > 1 for file in group]
+    return names

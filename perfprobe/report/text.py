@@ -1,0 +1,63 @@
+"""The report as text: a list of sections, each drawn from the findings it requires."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from perfprobe.report.base import Layout, Section
+from perfprobe.report.hot_operators import hot_operators
+from perfprobe.report.losses import losses
+from perfprobe.report.summary import summary
+from perfprobe.tables.findings import Findings
+
+TOP = 20
+NARROWEST = 40
+
+SECTIONS = (
+    Section("summary", (), summary),
+    Section("hot operators", ("hotspots",), hot_operators),
+    Section("losses", ("hotspots",), losses),
+)
+
+
+def render(
+    findings: Findings, *, width: int = 200, top: int | None = None, sort: str = "self", color: bool = False
+) -> str:
+    """The report, with a newline at its end.
+
+    Args:
+        width: terminal cells; only a `file:line` that does not fit goes beyond.
+        top: rows of each table; None for the report's own choice, 0 for all.
+        sort: "self", "total", "calls" or "mean".
+        color: with escape sequences for a terminal.
+
+    Raises:
+        UsageError: a `sort` that does not exist, a negative `top`.
+    """
+    layout = Layout(max(width, NARROWEST), TOP if top is None else top, sort)
+    parts = []
+    for section in SECTIONS:
+        if all(getattr(findings, name) is not None for name in section.requires):
+            parts.append(_drawn(section, findings, layout, color))
+    return "\n".join(part for part in parts if part)
+
+
+def _drawn(section: Section, findings: Findings, layout: Layout, color: bool) -> str:
+    # Wider than asked for: only tables whose file:line does not fit use it, the rest is fitted beforehand.
+    text = io.StringIO()
+    console = Console(
+        file=text,
+        width=max(layout.width, 4096),
+        force_terminal=color,
+        color_system="standard" if color else None,
+        legacy_windows=False,
+        highlight=False,
+        emoji=False,
+        markup=False,
+    )
+    for item in section.build(findings, layout):
+        console.print(item, soft_wrap=False, crop=False)
+    lines = [line.rstrip() for line in text.getvalue().splitlines()]
+    return "".join(f"{line}\n" for line in lines)

@@ -1,0 +1,276 @@
+"""Strings the stages together: recording in this process, and from a recording to its report."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+
+from perfprobe import __version__, native
+from perfprobe.collect import host
+from perfprobe.collect.base import Facts, Stderr
+from perfprobe.collect.children import Children
+from perfprobe.collect.destination import create, default_path, inserted
+from perfprobe.collect.git import head
+from perfprobe.collect.operators import OperatorCollector
+from perfprobe.collect.options import BUFFER_BYTES, Options
+from perfprobe.support.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+    from typing import Any
+
+    from perfprobe.collect.base import Collector
+    from perfprobe.tables.findings import Findings
+
+SORTS = ("self", "total", "calls", "mean")
+
+# Runs in a spawned child before anything else, and leaves nothing behind but the recording it started.
+_CHILD = """
+import sys
+before = sys.path[:]
+sys.path[:] = [entry for entry in before if entry] + [{home!r}]
+try:
+    from perfprobe.session import record_child
+    record_child({settings!r})
+except Exception as error:
+    sys.stderr.write("perfprobe: this child process is not recorded: %s\\n" % error)
+finally:
+    sys.path[:] = before
+"""
+
+
+class Session:
+    """One recording being made in this process; there is never more than one at a time.
+
+    Args:
+        program: the meta value `program`, without the process's own entries.
+        folder: where the program lies.
+        tell: takes a line that cannot wait for the report.
+        follow: whether spawned child processes shall record themselves too.
+    """
+
+    _active: Session | None = None
+
+    def __init__(
+        self,
+        program: dict[str, Any],
+        folder: str,
+        options: Options,
+        *,
+        tell: Callable[[str], None],
+        follow: bool = False,
+    ) -> None:
+        self._program = program
+        self._folder = folder
+        self._options = options
+        self._tell = tell
+        self._follow = follow
+        self._process = os.getpid()
+        self.path = ""  # until it is started
+        self._collectors: list[Collector] = []
+
+    def start(self, path: str, *, named: bool) -> None:
+        """Create the recording and begin.
+
+        Args:
+            path: absolute path of the recording.
+            named: whether the user chose it; a name of ours gives way to a file that is there already.
+
+        Raises:
+            UsageError: a session runs already, or the named file exists.
+            EnvironmentLack: the recorder is not built, or the file cannot be written.
+        """
+        active = Session._active
+        if active is not None and active._process == os.getpid():
+            raise UsageError(
+                "this process is being recorded already", active.path, "end that recording first"
+            )
+        recorder, self.path = create(native.core().Recorder, path, self._options.buffer_bytes, named=named)
+        self._facts = Facts(recorder, self._tell)
+        Session._active = self
+        self._write_meta()
+        self._children = Children(self._facts, self._child_setup())
+        self._facts.guarded("processes", self._children.start)
+        for collector in self._chosen():
+            self._start(collector)
+
+    def stop(self, ending: str | None) -> None:
+        """End the recording; harmless when called again, and in a forked child, which does not record."""
+        if Session._active is not self or self._process != os.getpid():
+            return
+        Session._active = None
+        stopped = {**host.moment(), "exit": ending}
+        for collector in self._collectors:
+            self._facts.guarded(collector.name, collector.stop)
+        self._facts.guarded("processes", self._children.stop)
+        self._facts.extend("versions", numpy=getattr(sys.modules.get("numpy"), "__version__", None))
+        self._facts.extend("stop", **stopped)
+        self._facts.recorder.close()
+
+    def _chosen(self) -> list[Collector]:
+        if self._options.operators == "off":
+            self._facts.loss("operators", "switched off with --operators off", 1, "leave that option out")
+            return []
+        return [OperatorCollector(self._facts, cpu_time=self._options.cpu_time)]
+
+    def _start(self, collector: Collector) -> None:
+        lack = collector.available()
+        if lack is not None:
+            self._facts.loss(collector.name, f"{lack.what}: {lack.where}", 1, lack.remedy)
+        elif self._facts.guarded(collector.name, collector.start):
+            self._collectors.append(collector)
+
+    def _write_meta(self) -> None:
+        facts: dict[str, Callable[[], Any]] = {
+            "clock": host.clock,
+            "start": host.moment,
+            "program": lambda: {**self._program, "pid": os.getpid()},
+            "recording": lambda: vars(self._options),
+            "host": host.host,
+            "environment": host.environment,
+            "versions": lambda: host.versions(__version__),
+            "git": lambda: head(self._folder),
+            "rank": host.rank,
+            "gpus": host.gpus,
+            "roots": lambda: host.roots(self._folder),
+        }
+        for key, fact in facts.items():
+            self._facts.guarded(key, lambda: self._facts.meta(key, fact()))  # noqa: B023 (called at once)
+
+    def _child_setup(self) -> str | None:
+        if not self._follow:
+            return None
+        settings = {
+            "path": self.path,
+            "program": self._program,
+            "folder": self._folder,
+            **vars(self._options),
+        }
+        return _CHILD.format(
+            home=os.path.dirname(os.path.dirname(os.path.abspath(__file__))), settings=settings
+        )
+
+
+def record_child(settings: dict[str, Any]) -> None:
+    """Record this process, a spawned child of a recorded one, into a file of its own, until it ends."""
+    options = Options(settings["operators"], settings["cpu_time"], settings["buffer_bytes"])
+    program = {**settings["program"], "parent_pid": os.getppid()}
+    session = Session(program, settings["folder"], options, tell=Stderr().tell, follow=True)
+    session.start(inserted(settings["path"], str(os.getpid())), named=False)
+    atexit.register(session.stop, None)
+
+
+class Profile:
+    """Records what happens inside a `with` block; made by `perfprobe.profile`."""
+
+    def __init__(self, path: str | os.PathLike[str] | None, options: Options) -> None:
+        main = getattr(sys.modules.get("__main__"), "__file__", None)
+        self._named = path is not None
+        self._ended = False
+        stem = os.path.splitext(os.path.basename(main or "session"))[0]
+        self.path = os.path.abspath(path) if path is not None else default_path(stem, host.rank())
+        program = {"argv": list(sys.argv), "script": main, "module": None, "cwd": os.getcwd()}
+        folder = os.path.dirname(os.path.abspath(main)) if main else os.getcwd()
+        self._session = Session(program, folder, options, tell=_tell)
+
+    def __enter__(self) -> Profile:
+        self._session.start(self.path, named=self._named)
+        self.path = self._session.path
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._session.stop("returned" if kind is None else kind.__name__)
+        self._ended = True
+
+    def report(self, *, top: int | None = None, sort: str = "self") -> None:
+        """Print the report to standard output; possible once the block has ended.
+
+        Args:
+            top: how many rows of the table; None for the report's own choice, 0 for all.
+            sort: "self", "total", "calls" or "mean".
+        """
+        if not self._ended:
+            raise UsageError(
+                "there is nothing to report yet", self.path, "call report() after the with block"
+            )
+        sys.stdout.write(report_text(self.path, top=top, sort=sort))
+
+
+def profile(
+    path: str | os.PathLike[str] | None = None,
+    *,
+    operators: str = "observer",
+    cpu_time: bool = False,
+    buffer_bytes: int = BUFFER_BYTES,
+) -> Profile:
+    """Record a block of code: `with perfprobe.profile("run.perfprobe") as p: ...`, then `p.report()`.
+
+    Args:
+        path: the recording to write, which must not exist; without one a name with date and PID is made up.
+        operators: "observer", or "off" for none.
+        cpu_time: also record the CPU time of outermost operators (about 0.4 us a read).
+        buffer_bytes: memory for events on their way to the disk, 4 MiB at least.
+
+    Raises:
+        UsageError: a value that does not exist; on entering also: the file exists, or recordings would nest.
+        EnvironmentLack: on entering: the recorder is not built, or the file cannot be written.
+    """
+    return Profile(path, Options(operators, cpu_time, buffer_bytes))
+
+
+def _tell(line: str) -> None:
+    # In a notebook sys.stderr is the cell's output, which descriptor 2 is not.
+    if sys.stderr is not None:
+        sys.stderr.write(f"perfprobe: {line}\n")
+
+
+def report_text(
+    path: str, *, top: int | None = None, sort: str = "self", width: int = 200, color: bool = False
+) -> str:
+    """The report of a recording as text.
+
+    Args:
+        top: how many rows of the table; None for the report's own choice, 0 for all.
+        sort: one of `SORTS`.
+        width: columns.
+        color: with escape sequences for a terminal.
+
+    Raises:
+        InputError: the file is no recording, or none this version can read.
+    """
+    from perfprobe.report import text
+
+    return text.render(_findings(path), width=width, top=top, sort=sort, color=color)
+
+
+def report_document(path: str, *, top: int | None = None, sort: str = "self") -> dict[str, Any]:
+    """The same as a document for JSON."""
+    from perfprobe.report import json
+
+    return json.document(_findings(path), top=top, sort=sort)
+
+
+def _findings(path: str) -> Findings:
+    from perfprobe.analyse.hotspots import hotspots
+    from perfprobe.merge import link
+    from perfprobe.tables import storage
+    from perfprobe.tables.findings import Findings
+
+    trace = link(storage.read(path))
+    return Findings(trace, hotspots(trace))
+
+
+def newest(folder: str) -> str:
+    """The newest recording in a folder.
+
+    Raises:
+        InputError: there is none.
+    """
+    from perfprobe.tables import storage
+
+    return str(storage.newest(folder))

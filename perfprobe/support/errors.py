@@ -1,0 +1,45 @@
+"""The errors a person may see: one line each (what, where, what to do) and an exit code."""
+
+from __future__ import annotations
+
+from perfprobe.support.text import printable
+
+
+class PerfprobeError(Exception):
+    """Something perfprobe cannot do: what went wrong, where, and what mends it.
+
+    Args:
+        what: the fault, in a few words.
+        where: the file, option or place it was met; "" when there is none.
+        remedy: what the person can do; "" when nothing helps.
+    """
+
+    exit_code = 1
+
+    def __init__(self, what: str, where: str = "", remedy: str = "") -> None:
+        super().__init__(what, where, remedy)
+        self.what = what
+        self.where = where
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        text = f"{self.what}: {self.where}" if self.where else self.what
+        return printable(f"{text}; {self.remedy}" if self.remedy else text)
+
+
+class UsageError(PerfprobeError):
+    """The command was called in a way it does not allow."""
+
+    exit_code = 2
+
+
+class InputError(PerfprobeError):
+    """A file or other input cannot be used."""
+
+    exit_code = 3
+
+
+class EnvironmentLack(PerfprobeError):
+    """This machine or installation lacks something that was asked for."""
+
+    exit_code = 4

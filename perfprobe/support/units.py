@@ -1,0 +1,73 @@
+"""Numbers as text: the only place that formats them. None means not measured and is written "-"."""
+
+from __future__ import annotations
+
+import math
+from typing import TypeGuard
+
+ABSENT = "-"
+
+_DURATIONS = ((1, "ns"), (1_000, "us"), (1_000_000, "ms"), (1_000_000_000, "s"))
+_SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
+_MINUTE_NS = 60_000_000_000
+_LONGEST_SECONDS_NS = 10 * _MINUTE_NS  # above this, minutes say more than three digits of seconds
+
+
+def duration(time_ns: float | None) -> str:
+    """Nanoseconds with three significant digits and the unit that suits: "1.24 ms", "12 min 03 s"."""
+    if not _is_number(time_ns):
+        return ABSENT
+    if time_ns < 0:
+        return "-" + duration(-time_ns)
+    if time_ns >= _LONGEST_SECONDS_NS:
+        return _long_duration(time_ns)
+    for scale, unit in _DURATIONS[:-1]:
+        if float(_three_digits(time_ns / scale)) < 1000:
+            return f"{_three_digits(time_ns / scale) if scale > 1 else round(time_ns)} {unit}"
+    return f"{_three_digits(time_ns / 1e9)} s"
+
+
+def percent(fraction: float | None) -> str:
+    """A fraction of one as a percentage with at most one decimal: "12.3 %", "<0.1 %", "100 %"."""
+    if not _is_number(fraction):
+        return ABSENT
+    value = fraction * 100
+    if 0 < value < 0.05:
+        return "<0.1 %"
+    return f"{value:.0f} %" if abs(value) >= 99.95 else f"{value:.1f} %"
+
+
+def count(number: int | None) -> str:
+    """A whole number with thousands separated: "1,234,567"."""
+    return f"{number:,}" if _is_number(number) else ABSENT
+
+
+def size(size_bytes: float | None) -> str:
+    """Bytes with three significant digits in powers of 1024: "1.50 MiB"."""
+    if not _is_number(size_bytes):
+        return ABSENT
+    value = float(size_bytes)
+    for unit in _SIZES[:-1]:
+        if abs(value) < 1000:
+            return f"{value:.0f} B" if unit == "B" else f"{_three_digits(value)} {unit}"
+        value /= 1024
+    return f"{_three_digits(value)} {_SIZES[-1]}"
+
+
+def _is_number(value: float | None) -> TypeGuard[float]:
+    return value is not None and math.isfinite(value)
+
+
+def _three_digits(value: float) -> str:
+    """The value rounded to three significant digits, but never to fewer than its whole part."""
+    for decimals, limit in ((2, 9.995), (1, 99.95)):
+        if abs(value) < limit:
+            return f"{value:.{decimals}f}"
+    return f"{value:.0f}"
+
+
+def _long_duration(time_ns: float) -> str:
+    seconds = round(time_ns / 1e9)
+    if seconds < 3600:
+        return f"{seconds // 60} min {seconds % 60:02} s"
+    return f"{seconds // 3600} h {seconds % 3600 // 60:02} min"

@@ -1,0 +1,151 @@
+"""Gathers the tables of a recording that are kept in memory, and checks what they refer to."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from perfprobe.tables.blocks import Block
+from perfprobe.tables.columns import TEXT, SomeTable, Table
+from perfprobe.tables.events import Losses, Progress, Signatures, Threads
+from perfprobe.tables.recording import OperatorSource, Recording, in_range
+from perfprobe.tables.stacks import Frames, Modules, Stacks
+from perfprobe.tables.strings import Strings
+from perfprobe.tables.varints import DamagedError
+
+# Names, stacks and signatures are interned and capped where they are recorded: real ones stay far below.
+MOST_ROWS = 2_097_152
+DEEPEST_META = 16
+
+_TABLES: dict[str, type[Table]] = {
+    "strings": Strings,
+    "frames": Frames,
+    "stacks": Stacks,
+    "modules": Modules,
+    "signatures": Signatures,
+    "threads": Threads,
+    "losses": Losses,
+    "progress": Progress,
+}
+_REFERENCES = {
+    "frames": {"file": "strings", "function": "strings"},
+    "modules": {"parent": "modules", "name": "strings", "type": "strings"},
+    "stacks": {"parent": "stacks", "frame": "frames", "module": "modules"},
+    "signatures": {"text": "strings", "example": "strings"},
+    "threads": {"name": "strings"},
+}
+
+
+class Definitions:
+    """What has been read so far."""
+
+    def __init__(self) -> None:
+        self._tables: dict[str, list[Table]] = {name: [] for name in _TABLES}
+        self._rows = 0
+        self._meta: dict[str, Any] = {}
+        self._unreadable: list[str] = []
+        self._end_ns: int | None = None
+
+    def add(self, block: Block) -> None:
+        """Takes in a block; one of an unknown table is skipped. Raises DamagedError."""
+        if block.table in self._tables:
+            self._rows += block.rows
+            if self._rows > MOST_ROWS:
+                raise DamagedError(f"there are more {block.table} than any writer makes")
+            self._tables[block.table].append(_decode(_TABLES[block.table], block))
+        elif block.table == "meta":
+            self._add_meta(block)
+        elif block.table == "end" and block.rows:
+            times_ns = np.empty(block.rows, np.int64)
+            block.read_into("time_ns", times_ns)
+            self._end_ns = int(times_ns[-1])
+
+    def recording(self, path: str, stopped_at: str | None, rows: int, source: OperatorSource) -> Recording:
+        """All that was read, with this source of operators."""
+        tables = {name: _joined(kind, self._tables[name]) for name, kind in _TABLES.items()}
+        strays = {name: _repair(name, tables) for name in _REFERENCES}
+        progress = Progress(**tables["progress"])
+        last_ns = progress.time_ns[-1] if len(progress) else -1
+        return Recording(
+            path=path,
+            strings=Strings(**tables["strings"]),
+            frames=Frames(**tables["frames"]),
+            stacks=Stacks(**tables["stacks"]),
+            modules=Modules(**tables["modules"]),
+            signatures=Signatures(**tables["signatures"]),
+            threads=Threads(**tables["threads"]),
+            meta=self._meta,
+            losses=self._losses(Losses(**tables["losses"]), strays),
+            progress=progress,
+            complete=self._end_ns is not None and stopped_at is None,
+            last_ns=int(last_ns) if self._end_ns is None else self._end_ns,
+            stopped_at=stopped_at,
+            operator_rows=rows,
+            source=source,
+        )
+
+    def _add_meta(self, block: Block) -> None:
+        for key, value in zip(block.texts("key"), block.texts("value"), strict=True):
+            try:
+                fact = json.loads(value, parse_constant=_nothing, parse_float=_finite)
+            except (ValueError, RecursionError):
+                fact = None
+            if fact is not None and _is_shallow(fact, DEEPEST_META):
+                self._meta[key] = fact
+            else:
+                self._unreadable.append(key)
+
+    def _losses(self, recorded: Losses, strays: Mapping[str, int]) -> Losses:
+        rows = [(f"{table}: rows that refer to nothing", count) for table, count in strays.items() if count]
+        rows += [(f"meta {key}: not readable", 1) for key in self._unreadable[:8]]
+        return Losses.concat([recorded, *(Losses.one("recording", reason, count) for reason, count in rows)])
+
+
+def _decode(kind: type[SomeTable], block: Block) -> SomeTable:
+    columns: dict[str, npt.NDArray[Any]] = {}
+    for name, dtype in kind.dtypes.items():
+        if dtype == TEXT:
+            columns[name] = block.texts(name)
+        else:
+            columns[name] = np.empty(block.rows, dtype)
+            block.read_into(name, columns[name])
+    return kind(**columns)
+
+
+def _joined(kind: type[Table], parts: list[Table]) -> dict[str, npt.NDArray[Any]]:
+    return kind.concat(parts).columns()
+
+
+def _repair(name: str, tables: dict[str, dict[str, npt.NDArray[Any]]]) -> int:
+    """Sets ids that refer to nothing, or a parent behind its child, to -1. Returns how many."""
+    total = 0
+    columns = tables[name]
+    for column, target in _REFERENCES[name].items():
+        rows = len(next(iter(tables[target].values())))
+        limit = np.arange(rows, dtype=np.int32) if target == name else rows
+        columns[column], strays = in_range(columns[column], limit)
+        total += strays
+    return total
+
+
+def _is_shallow(value: Any, levels: int) -> bool:
+    """Whether a JSON value nests at most so deep: what prints it later goes down by recursion."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if not isinstance(value, list):
+        return True
+    return levels > 0 and all(_is_shallow(item, levels - 1) for item in value)
+
+
+def _nothing(_: str) -> None:
+    return None
+
+
+def _finite(text: str) -> float | None:
+    value = float(text)
+    return value if math.isfinite(value) else None

@@ -1,0 +1,115 @@
+"""What happened, row by row: times are int64 nanoseconds of CLOCK_MONOTONIC, ids int32 rows of other tables.
+
+-1 is "none" everywhere, never 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfprobe.tables.columns import Int8, Int32, Int64, Table, Text
+
+FUNCTION = 0  # scopes of torch's RecordFunction
+BACKWARD_FUNCTION = 1
+USER_SCOPE = 7
+
+
+@dataclass(frozen=True)
+class Operators(Table):
+    """Operators as recorded, in the order in which they ended on their thread.
+
+    depth: operators open on that thread when it started, so that the parent is the next later row of the
+    thread with depth - 1. cpu_ns: thread CPU time of an outermost operator. sequence: torch's autograd
+    sequence number. node_thread: forward thread of the backward node the row runs in; -1 not in backward, 0
+    in backward but the node is not known. node_sequence: that node's number, -1 when it has none.
+    """
+
+    start_ns: Int64
+    end_ns: Int64
+    cpu_ns: Int64
+    thread: Int32
+    depth: Int32
+    name: Int32
+    overload: Int32
+    signature: Int32
+    stack: Int32
+    sequence: Int64
+    forward_thread: Int32
+    scope: Int8
+    node_sequence: Int64
+    node_thread: Int32
+
+
+@dataclass(frozen=True)
+class Signatures(Table):
+    """Operator inputs.
+
+    text: string id; example: string id of the same with float values, -1 for none; grad_mask: which tensors
+    require grad.
+    """
+
+    text: Int32
+    example: Int32
+    grad_mask: Int64
+
+
+@dataclass(frozen=True)
+class Threads(Table):
+    """Threads that ran operators. forward_id: torch's RecordFunction thread id; name: string id."""
+
+    os_thread: Int64
+    forward_id: Int32
+    name: Int32
+
+
+@dataclass(frozen=True)
+class Losses(Table):
+    """What was lost or not recorded: by which source, why, how many, and what mends it."""
+
+    source: Text
+    reason: Text
+    count: Int64
+    remedy: Text
+
+    @classmethod
+    def one(cls, source: str, reason: str, count: int, remedy: str = "") -> Losses:
+        """A table of one row; a count of -1 is not known."""
+        texts = [np.array([text], np.object_) for text in (source, reason, remedy)]
+        return cls(source=texts[0], reason=texts[1], count=np.array([count], np.int64), remedy=texts[2])
+
+
+@dataclass(frozen=True)
+class Progress(Table):
+    """Written at every flush: the time, and the process's CPU time by then."""
+
+    time_ns: Int64
+    cpu_ns: Int64
+
+
+@dataclass(frozen=True)
+class LinkedOperators(Table):
+    """Operators with their links, grouped by thread, in the order in which they ended.
+
+    self_ns: duration less that of the direct children. frame: the user's line; for a row in backward the
+    line of Python that ran in backward, else the line of the forward call. forward_frame: in backward, the
+    line of the forward call. module: the nn.Module. phase: a `Phase`. gap: a `Gap`, why there is no frame.
+    """
+
+    start_ns: Int64
+    end_ns: Int64
+    self_ns: Int64
+    cpu_ns: Int64
+    thread: Int32
+    depth: Int32
+    name: Int32
+    overload: Int32
+    signature: Int32
+    stack: Int32
+    scope: Int8
+    frame: Int32
+    forward_frame: Int32
+    module: Int32
+    phase: Int8
+    gap: Int8

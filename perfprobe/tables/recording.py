@@ -1,0 +1,122 @@
+"""A `Recording`: what the collectors saw, each on its own, as saved on disk."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from perfprobe.tables.columns import Int32
+from perfprobe.tables.events import Losses, Operators, Progress, Signatures, Threads
+from perfprobe.tables.stacks import Frames, Modules, Stacks
+from perfprobe.tables.strings import Strings
+
+OperatorSource: TypeAlias = Callable[[Sequence[str]], Iterator[dict[str, npt.NDArray[Any]]]]
+
+_LARGEST_NUMBER = 2**63
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Definitions and meta in memory, operators streamed.
+
+    complete: closed by its writer. stopped_at: why reading ended before the end of the file, None when it did
+    not. last_ns: the last time the file was flushed, -1 not known. operator_rows: how many `operators`
+    yields. damaged: ids of operators that refer to nothing, by column; filled by reading them.
+    """
+
+    path: str
+    strings: Strings
+    frames: Frames
+    stacks: Stacks
+    modules: Modules
+    signatures: Signatures
+    threads: Threads
+    meta: Mapping[str, Any]
+    losses: Losses
+    progress: Progress
+    complete: bool
+    last_ns: int
+    stopped_at: str | None
+    operator_rows: int
+    source: OperatorSource
+    damaged: dict[str, int] = field(default_factory=dict)
+
+    def operators(self, columns: Sequence[str] | None = None) -> Iterator[Operators]:
+        """The operators in the order of the file, in batches of 1 to 262,144 rows.
+
+        Columns not asked for are -1 throughout. An id that refers to nothing is -1 too and counted in
+        `damaged`. Raises InputError when the file cannot be read or decoded any more.
+        """
+        wanted = list(Operators.dtypes) if columns is None else list(columns)
+        limits = self._limits(wanted)
+        damaged = dict.fromkeys(limits, 0)
+        for batch in self.source(wanted):
+            for name, limit in limits.items():
+                batch[name], strays = in_range(batch[name], limit)
+                damaged[name] += strays
+            rows = _operators(batch)
+            if len(rows):
+                yield rows
+        self.damaged.update(damaged)
+
+    def _limits(self, wanted: Sequence[str]) -> dict[str, int]:
+        tables = {
+            "name": self.strings,
+            "overload": self.strings,
+            "signature": self.signatures,
+            "stack": self.stacks,
+            "thread": self.threads,
+        }
+        return {name: len(table) for name, table in tables.items() if name in wanted}
+
+    def fact(self, *keys: str) -> Any:
+        """The meta value at this path of keys, None where there is none."""
+        value: Any = self.meta
+        for key in keys:
+            if not isinstance(value, Mapping):
+                return None
+            value = value.get(key)
+        return value
+
+    def number(self, *keys: str) -> int | float | None:
+        """The meta value at this path if it is a number of sensible size, else None."""
+        value = self.fact(*keys)
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return None
+        sensible = -_LARGEST_NUMBER < value < _LARGEST_NUMBER and math.isfinite(value)
+        return value if sensible else None
+
+    def text(self, *keys: str) -> str | None:
+        """The meta value at this path if it is text, else None."""
+        value = self.fact(*keys)
+        return value if isinstance(value, str) else None
+
+    def texts(self, *keys: str) -> list[str]:
+        """The texts at this path: a list's, a single one, or none."""
+        value = self.fact(*keys)
+        return [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str)]
+
+
+def in_range(ids: Int32, limit: int | Int32) -> tuple[Int32, int]:
+    """The ids with -1 for each that is not in 0 .. limit - 1, and how many of those were not -1 before."""
+    if len(ids) == 0:
+        return ids, 0
+    if isinstance(limit, int) and int(ids.min()) >= -1 and int(ids.max()) < limit:
+        return ids, 0
+    strays = (ids < -1) | (ids >= limit)
+    return np.where(strays, -1, ids).astype(np.int32), int(np.count_nonzero(strays))
+
+
+def _operators(batch: dict[str, npt.NDArray[Any]]) -> Operators:
+    rows = len(next(iter(batch.values())))
+    absent = {
+        name: np.broadcast_to(np.array(-1, dtype), rows)
+        for name, dtype in Operators.dtypes.items()
+        if name not in batch
+    }
+    return Operators(**batch, **absent)

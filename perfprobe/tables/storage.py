@@ -1,0 +1,194 @@
+"""Reads recordings. Describes the disk format, which only csrc/core and its readers here know.
+
+    file    := "PERFPROBE\\n" (10 bytes)  format_version u16
+    block   := u32 0x4B4C4250  u32 payload_bytes  u32 crc32(payload)  payload            (all little endian)
+    payload := text(table) uvarint(rows) uvarint(column_count) column*
+    column  := text(name) u8 coding  uvarint(byte_count)  bytes
+    text    := uvarint(length) utf-8
+    coding  := 0 constant: one svarint | 1 plain: svarints | 2 delta: svarints, differences to the row before
+             | 3 runs: (svarint value, uvarint count)* | 4 text: uvarint lengths, then all bytes
+             | 5 relative: uvarint(index of an earlier column), then svarints: the difference to its row
+
+A uvarint is LEB128, a svarint zigzag then LEB128. Unknown tables, columns and codings are skipped. The
+first block that is broken ends the reading: all before it is good. Ids are positions over all blocks of a
+table in order.
+
+A recording is untrusted: nothing in it may crash the reader, or make it take memory out of all proportion
+to the file. In every block that a writer makes a row takes at least a byte, which bounds what a block may
+claim.
+
+Changelog of the format: 1, the first version.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from perfprobe.support.errors import InputError
+from perfprobe.tables.blocks import Block
+from perfprobe.tables.definitions import Definitions
+from perfprobe.tables.events import Operators
+from perfprobe.tables.recording import Recording
+from perfprobe.tables.varints import DamagedError
+
+MAGIC = b"PERFPROBE\n"
+FORMAT_VERSION = 1
+MARKER = 0x4B4C4250
+SUFFIX = ".perfprobe"
+BATCH_ROWS = 131_072  # a batch's columns and what is derived from them stay near 20 MB
+MOST_BLOCK_ROWS = 262_144
+
+_VERSION = struct.Struct("<H")
+_BLOCK_HEAD = struct.Struct("<III")
+_REQUIRED = ("start_ns", "end_ns", "thread", "depth", "name")
+
+
+class _Place(NamedTuple):
+    """Where an operators block's payload lies in the file."""
+
+    offset: int
+    size_bytes: int
+    rows: int
+
+
+def read(path: str | os.PathLike[str]) -> Recording:
+    """Opens a recording: checks every block, reads the definitions; operators are read when asked for.
+
+    Raises InputError when the file cannot be read, is no recording, or is of a newer format.
+    """
+    name = os.fspath(path)
+    try:
+        with open(name, "rb", opener=_open_file) as file:
+            _check_head(file, name)
+            return _scan(file, name)
+    except (OSError, ValueError) as error:  # a ValueError is a name with a NUL
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise InputError(f"cannot read the recording: {reason}", name) from error
+
+
+def newest(folder: str | os.PathLike[str] = ".") -> str:
+    """The recording in this folder that was written last. Raises InputError when there is none."""
+    try:
+        found = [path for path in Path(folder).glob(f"*{SUFFIX}") if path.is_file()]
+        return str(max(found, key=lambda path: path.stat().st_mtime_ns))
+    except (OSError, ValueError) as error:  # max() of nothing is a ValueError
+        remedy = "name one, or make one: python -m perfprobe script.py"
+        raise InputError(f"no recording (*{SUFFIX})", os.fspath(folder), remedy) from error
+
+
+def _open_file(name: str, flags: int) -> int:
+    """Opens regular files only: a pipe would wait for ever, a device has no end."""
+    descriptor = os.open(name, flags | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(0, "not a file")
+    return descriptor
+
+
+def _check_head(file: BinaryIO, name: str) -> None:
+    head = file.read(len(MAGIC) + _VERSION.size)
+    if head[: len(MAGIC)] != MAGIC[: len(head)]:
+        raise InputError("not a perfprobe recording", name, "perfprobe run writes one")
+    if len(head) < len(MAGIC) + _VERSION.size:
+        raise InputError("the recording ends before its first block", name, "record again")
+    (version,) = _VERSION.unpack(head[len(MAGIC) :])
+    if version > FORMAT_VERSION:
+        remedy = f"this perfprobe reads up to format {FORMAT_VERSION}: use the one that wrote it"
+        raise InputError(f"the recording has format {version}", name, remedy)
+    if version == 0:
+        raise InputError("the recording has format 0, which there never was", name, "record again")
+
+
+def _scan(file: BinaryIO, name: str) -> Recording:
+    definitions = Definitions()
+    places: list[_Place] = []
+    stopped_at = None
+    offset = file.tell()
+    try:
+        for payload in _payloads(file):
+            block = Block(payload)
+            if block.table == "operators":
+                places.append(_place(block, offset + _BLOCK_HEAD.size))
+            else:
+                definitions.add(block)
+            offset += _BLOCK_HEAD.size + len(payload)
+    except DamagedError as error:
+        stopped_at = f"{error} (at byte {offset:,} of {os.fstat(file.fileno()).st_size:,})"
+    rows = sum(place.rows for place in places)
+    return definitions.recording(name, stopped_at, rows, lambda wanted: _batches(name, places, wanted))
+
+
+def _payloads(file: BinaryIO) -> Iterator[bytes]:
+    """The payloads of all blocks. Raises DamagedError at the first that is not whole."""
+    left = os.fstat(file.fileno()).st_size - file.tell()
+    while left > 0:
+        head = file.read(_BLOCK_HEAD.size)
+        if len(head) < _BLOCK_HEAD.size:
+            raise DamagedError("the last block is cut off")
+        marker, size_bytes, checksum = _BLOCK_HEAD.unpack(head)
+        left -= _BLOCK_HEAD.size + size_bytes
+        if marker != MARKER:
+            raise DamagedError("a block does not begin as one")
+        payload = file.read(size_bytes) if left >= 0 else b""
+        if len(payload) < size_bytes:
+            raise DamagedError("the last block is cut off")
+        if zlib.crc32(payload) != checksum:
+            raise DamagedError("a block has a wrong checksum")
+        yield payload
+
+
+def _place(block: Block, offset: int) -> _Place:
+    if block.rows > MOST_BLOCK_ROWS:
+        raise DamagedError("a block has more operators than any writer makes")
+    for name in _REQUIRED:
+        if name not in block:
+            raise DamagedError(f"a block of operators has no column {name}")
+    return _Place(offset, len(block.payload), block.rows)
+
+
+def _batches(
+    name: str, places: Sequence[_Place], wanted: Sequence[str]
+) -> Iterator[dict[str, npt.NDArray[Any]]]:
+    try:
+        with open(name, "rb") as file:
+            for group in _groups(places):
+                yield _batch(file, group, wanted)
+    except (OSError, DamagedError) as error:
+        raise InputError(f"the operators cannot be read: {error}", name, "record again") from error
+
+
+def _groups(places: Sequence[_Place]) -> Iterator[list[_Place]]:
+    group: list[_Place] = []
+    rows = 0
+    for place in places:
+        if group and rows + place.rows > BATCH_ROWS:
+            yield group
+            group, rows = [], 0
+        group.append(place)
+        rows += place.rows
+    if group:
+        yield group
+
+
+def _batch(file: BinaryIO, group: Sequence[_Place], wanted: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
+    rows = sum(place.rows for place in group)
+    batch: dict[str, npt.NDArray[Any]] = {name: np.empty(rows, Operators.dtypes[name]) for name in wanted}
+    at = 0
+    for place in group:
+        file.seek(place.offset)
+        block = Block(file.read(place.size_bytes))
+        if block.rows != place.rows:
+            raise DamagedError("the file changed while it was read")
+        for name, column in batch.items():
+            block.read_into(name, column[at : at + block.rows])
+        at += block.rows
+    return batch

@@ -1,0 +1,138 @@
+"""A `Trace`: a recording with linked rows and resolved names. Only merge makes one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+from perfprobe.tables.columns import Int32, Table
+from perfprobe.tables.events import LinkedOperators, Losses
+from perfprobe.tables.recording import Recording
+
+
+class Phase(IntEnum):
+    """What a row did for the training step."""
+
+    OTHER = 0
+    FORWARD = 1
+    BACKWARD = 2
+
+
+class Gap(IntEnum):
+    """Why a row has no line."""
+
+    NONE = 0
+    NO_PYTHON = 1
+    OTHER_STACKS = 2
+    NODE_UNKNOWN = 3
+    NODE_WITHOUT_FORWARD = 4
+    FORWARD_NOT_RECORDED = 5
+    FORWARD_WITHOUT_LINE = 6
+
+
+GAP_TEXTS = {
+    Gap.NONE: "",
+    Gap.NO_PYTHON: "no Python on this thread",
+    Gap.OTHER_STACKS: "beyond the limit of stacks kept",
+    Gap.NODE_UNKNOWN: "in backward, before its node was known",
+    Gap.NODE_WITHOUT_FORWARD: "AccumulateGrad: no forward line",
+    Gap.FORWARD_NOT_RECORDED: "its forward call was not recorded",
+    Gap.FORWARD_WITHOUT_LINE: "its forward call has no Python line",
+}
+
+
+class Line(NamedTuple):
+    """A place in the user's code."""
+
+    file: str
+    line: int
+    function: str
+
+
+@dataclass(frozen=True)
+class Sites(Table):
+    """What each stack says about its operators; row = stack id.
+
+    frame: the user's line. inside_frame: the user's line within the innermost call of autograd's engine,
+    all of the stack where there is no such call; -1 none. module, inside_module: the same for the
+    nn.Module. Equal lines, and modules of equal name, have one id each.
+    """
+
+    frame: Int32
+    inside_frame: Int32
+    module: Int32
+    inside_module: Int32
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Linked operators, streamed, and the names behind their ids.
+
+    stream: yields the linked operators and, once through, what could not be linked.
+    """
+
+    recording: Recording
+    sites: Sites
+    module_texts: Sequence[str]
+    stream: Callable[[list[Losses]], Iterator[LinkedOperators]]
+
+    def operators(self, losses: list[Losses] | None = None) -> Iterator[LinkedOperators]:
+        """All operators in batches; what could not be linked is appended to `losses` after the last one.
+
+        Raises InputError when the recording cannot be read any more.
+        """
+        return self.stream([] if losses is None else losses)
+
+    def line(self, frame: int) -> Line | None:
+        """The place that a frame id stands for, None for -1."""
+        if frame < 0:
+            return None
+        frames, strings = self.recording.frames, self.recording.strings
+        return Line(strings[frames.file[frame]], int(frames.line[frame]), strings[frames.function[frame]])
+
+    def module(self, module: int) -> str | None:
+        """The path of a module (`encoder.layers.3.attn`), the type of a root, None for -1."""
+        return self.module_texts[module] if module >= 0 else None
+
+    def signature(self, signature: int) -> str | None:
+        """The text of a signature, None for an operator recorded without inputs."""
+        signatures = self.recording.signatures
+        return self.recording.strings[signatures.text[signature]] if signature >= 0 else None
+
+    @property
+    def start_ns(self) -> int | None:
+        """When the recording began."""
+        return _whole(self.recording.number("start", "monotonic_ns"))
+
+    @property
+    def end_ns(self) -> int | None:
+        """When it stopped; of a recording that was cut short, when it was last written to."""
+        stop_ns = _whole(self.recording.number("stop", "monotonic_ns"))
+        if stop_ns is not None:
+            return stop_ns
+        return self.recording.last_ns if self.recording.last_ns >= 0 else None
+
+    @property
+    def wall_ns(self) -> int | None:
+        """From the start to the end of the recording."""
+        if self.start_ns is None or self.end_ns is None or self.end_ns < self.start_ns:
+            return None
+        return self.end_ns - self.start_ns
+
+    @property
+    def cpu_ns(self) -> int | None:
+        """CPU time of the whole process in that time."""
+        start_ns = _whole(self.recording.number("start", "cpu_ns"))
+        stop_ns = _whole(self.recording.number("stop", "cpu_ns"))
+        progress = self.recording.progress
+        if stop_ns is None and len(progress):
+            stop_ns = int(progress.cpu_ns[-1])
+        if start_ns is None or stop_ns is None or stop_ns < start_ns:
+            return None
+        return stop_ns - start_ns
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else int(value)

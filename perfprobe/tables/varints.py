@@ -1,0 +1,78 @@
+"""LEB128 integers to numpy columns, a whole column at a time. Sums and differences wrap around at 64 bits.
+
+Most columns of a recording hold small numbers: one byte each, decoded by one table look-up.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from perfprobe.tables.columns import Int64
+
+Bytes: TypeAlias = npt.NDArray[np.uint8]
+Unsigned: TypeAlias = npt.NDArray[np.uint64]
+
+LONGEST_BYTES = 10  # 64 bits, 7 in a byte
+
+
+class DamagedError(ValueError):
+    """Bytes that no writer of this format makes."""
+
+
+def unsigned(data: Bytes) -> Unsigned:
+    """All the integers in `data`. Raises DamagedError when the last one is cut off or one is too long."""
+    if len(data) and data[-1] >= 0x80:
+        raise DamagedError("an integer is cut off")
+    ends = np.flatnonzero(data < 0x80)
+    if len(ends) == len(data):
+        return data.astype(np.uint64)
+    starts = np.empty_like(ends)
+    starts[:1] = 0
+    np.add(ends[:-1], 1, out=starts[1:])
+    values = (data[starts] & 0x7F).astype(np.uint64)
+    _add_further_bytes(data, starts, ends, values)
+    return values
+
+
+def _add_further_bytes(
+    data: Bytes, starts: npt.NDArray[np.intp], ends: npt.NDArray[np.intp], values: Unsigned
+) -> None:
+    rows = np.flatnonzero(ends > starts)
+    at = starts[rows] + 1
+    shift = 7
+    while len(rows):
+        if shift >= 7 * LONGEST_BYTES:
+            raise DamagedError("an integer has more than 64 bits")
+        byte = data[at]
+        values[rows] |= (byte & 0x7F).astype(np.uint64) << np.uint64(shift)
+        longer = byte >= 0x80
+        rows = rows[longer]
+        at = at[longer] + 1
+        shift += 7
+
+
+def signed(data: Bytes) -> Int64:
+    """All the zigzag integers in `data`."""
+    if len(data) and int(data.max()) < 0x80:
+        return _SHORT[data]
+    return _unzigzag(unsigned(data))
+
+
+def runs(data: Bytes, rows: int) -> Int64:
+    """Pairs of (zigzag value, unsigned count) as `rows` values. Raises DamagedError if they are not."""
+    numbers = unsigned(data)
+    counts = numbers[1::2]
+    if len(numbers) % 2 or (len(counts) and int(counts.max()) > rows) or int(counts.sum()) != rows:
+        raise DamagedError("runs do not add up to the number of rows")
+    return np.repeat(_unzigzag(numbers[::2]), counts.astype(np.int64))
+
+
+def _unzigzag(values: Unsigned) -> Int64:
+    half = (values >> np.uint64(1)).view(np.int64)
+    return half ^ -(values & np.uint64(1)).view(np.int64)
+
+
+_SHORT: Int64 = _unzigzag(np.arange(128, dtype=np.uint64))

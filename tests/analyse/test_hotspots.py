@@ -1,0 +1,201 @@
+import random
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from perfprobe.analyse import hotspots as module
+from perfprobe.analyse.hotspots import hotspots
+from perfprobe.merge import link
+from perfprobe.tables import storage
+from perfprobe.tables.findings import Hotspots
+from perfprobe.tables.recording import Recording
+from perfprobe.tables.trace import Trace
+from tests.build import Op, Program, op
+
+ENGINE = "/env/site-packages/torch/autograd/graph.py:841 _engine_run_backward"
+
+
+def found_rows(trace: Trace, found: Hotspots) -> list[dict[str, Any]]:
+    """The rows with their names, as plain values."""
+    rows = []
+    for at in range(len(found.rows)):
+        row = {name: column[at].item() for name, column in found.rows.columns().items()}
+        line = trace.line(row["frame"])
+        names = {
+            "operator": trace.recording.strings[row["name"]],
+            "signature": trace.signature(row["signature"]),
+            "line": line and line.line,
+        }
+        rows.append({**row, **names})
+    return rows
+
+
+def run(recording: Recording) -> tuple[list[dict[str, Any]], Hotspots]:
+    trace = link(recording)
+    found = hotspots(trace)
+    return found_rows(trace, found), found
+
+
+def test_by_hand(tmp_path: Path) -> None:
+    program = Program()
+    program.thread(1)
+    small, large = program.signature("f32[2]"), program.signature("f32[9]")
+    same_text = program.row("signatures", program.string("f32[2]"), -1, 7)  # differs in what needs grad only
+    stack = program.stack("a.py:5 f")
+    elsewhere = program.stack("a.py:1 main", "a.py:5 f")  # the same line by another way
+    engine = program.stack("a.py:9 main", ENGINE)
+    program.run(
+        op("mm", 0, 100, op("copy", 10, 30, stack=stack), stack=stack, signature=small, sequence=0),
+        op("mm", 100, 150, stack=elsewhere, signature=same_text),
+        op("mm", 200, 220, stack=stack, signature=large),
+        op("back", 300, 307, stack=engine, node_sequence=0, node_thread=1),
+        op("mm", 400, 401, stack=engine, signature=small, node_sequence=0, node_thread=1),
+    )
+    rows, found = run(program.recording(tmp_path))
+    brief = [
+        tuple(row[key] for key in ("operator", "signature", "line", "phase", "calls", "self_ns", "total_ns"))
+        for row in rows
+    ]
+    assert brief == [
+        ("mm", "f32[2]", 5, 0, 2, 130, 150),
+        ("copy", None, 5, 0, 1, 20, 20),
+        ("mm", "f32[9]", 5, 0, 1, 20, 20),
+        ("back", None, 5, 2, 1, 7, 7),
+        ("mm", "f32[2]", 5, 2, 1, 1, 1),
+    ]
+    assert found.totals.operators == 6
+    assert found.totals.self_ns == 178
+    assert found.totals.backward_ns == 8
+    assert found.totals.linked_ns == 8
+    assert found.totals.last_end_ns == 401
+    assert found.rows.mean_ns.tolist() == [75, 20, 20, 7, 1]
+    assert all(row["cpu_ns"] == -1 for row in rows)
+
+
+def test_modules_and_reasons_keep_rows_apart(tmp_path: Path) -> None:
+    program = Program()
+    net = program.module("", "Sequential")
+    stacks = [
+        program.stack("a.py:5 f", ("b.py:6 call", program.module(name, "Linear", net))) for name in "01"
+    ]
+    program.run(*(op("mm", at, at + 5, stack=stacks[at % 2]) for at in range(0, 100, 5)))
+    program.run(op("mm", 200, 201, node_thread=0), op("mm", 202, 203, node_thread=1))
+    rows, _ = run(program.recording(tmp_path))
+    assert [row["calls"] for row in rows] == [10, 10, 1, 1]
+
+
+def test_a_call_within_another_of_its_row_counts_once_in_total_time(tmp_path: Path) -> None:
+    program = Program()
+    program.thread(1)
+    program.thread(2)
+    program.run(
+        op("a", 0, 100, op("a", 10, 40, op("b", 12, 15, op("a", 13, 14))), op("a", 50, 60)),
+        op("a", 200, 210),
+    )
+    program.run(op("a", 0, 90), thread=1)  # at the same time, on another thread: not inside
+    rows, found = run(program.recording(tmp_path))
+    a, b = rows
+    assert (a["calls"], a["self_ns"], a["total_ns"]) == (6, 100 + 10 + 90 - 3 + 1, 100 + 10 + 90)
+    assert (b["calls"], b["self_ns"], b["total_ns"]) == (1, 2, 3)
+    assert found.totals.self_ns == 200
+    assert found.totals.busiest_ns == 110
+    assert found.totals.threads == 2
+
+
+def test_cpu_time_is_summed_where_it_was_measured(tmp_path: Path) -> None:
+    program = Program()
+    program.run(op("a", 0, 10, op("b", 2, 3), cpu_ns=7), op("a", 20, 30, cpu_ns=2), op("c", 40, 41))
+    rows, _ = run(program.recording(tmp_path))
+    assert {row["operator"]: row["cpu_ns"] for row in rows} == {"a": 9, "b": -1, "c": -1}
+
+
+def test_ranges_are_rows_but_not_operator_time(tmp_path: Path) -> None:
+    program = Program()
+    program.run(op("epoch", 0, 1000, op("mm", 10, 30), scope=7))
+    rows, found = run(program.recording(tmp_path))
+    assert [(row["operator"], row["self_ns"]) for row in rows] == [("epoch", 980), ("mm", 20)]
+    assert found.rows.is_range.tolist() == [True, False]
+    assert found.totals.self_ns == 20
+
+
+def test_nothing_recorded(tmp_path: Path) -> None:
+    rows, found = run(Program().recording(tmp_path))
+    assert rows == []
+    assert found.totals.last_end_ns is None
+    assert found.totals.operators == 0
+
+
+def slow_hotspots(operators: list[Op]) -> dict[tuple[Any, ...], tuple[int, int, int]]:
+    """calls, self and total time for each (name, signature, stack), by plain recursion."""
+    sums: dict[tuple[Any, ...], list[int]] = defaultdict(lambda: [0, 0, 0])
+
+    def visit(item: Op, around: tuple[tuple[Any, ...], ...]) -> None:
+        key = (item.name, item.fields["signature"], item.fields["stack"])
+        duration_ns = item.end_ns - item.start_ns
+        sums[key][0] += 1
+        sums[key][1] += duration_ns - sum(child.end_ns - child.start_ns for child in item.inside)
+        sums[key][2] += 0 if key in around else duration_ns
+        for child in item.inside:
+            visit(child, (*around, key))
+
+    for item in operators:
+        visit(item, ())
+    return {key: (calls, self_ns, total_ns) for key, (calls, self_ns, total_ns) in sums.items()}
+
+
+def random_operators(rng: random.Random, stacks: list[int], signatures: list[int]) -> list[Op]:
+    def make(start_ns: int, depth: int) -> Op:
+        at, inside = start_ns + 1, []
+        for _ in range(rng.randrange(4) if depth < 5 else 0):
+            inside.append(make(at, depth + 1))
+            at = inside[-1].end_ns + 1
+        fields = {"stack": rng.choice(stacks), "signature": rng.choice(signatures)}
+        return op(rng.choice("ab"), start_ns, at + rng.randrange(1, 50), *inside, **fields)
+
+    operators, at = [], 0
+    for _ in range(40):
+        operators.append(make(at, 0))
+        at = operators[-1].end_ns + 1
+    return operators
+
+
+@pytest.mark.parametrize("batch_rows", [1, 20, 100_000])
+def test_sums_equal_those_by_recursion(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch_rows: int
+) -> None:
+    monkeypatch.setattr(storage, "BATCH_ROWS", batch_rows)
+    monkeypatch.setattr(module, "MOST_GROUPS", 10)
+    rng = random.Random(3)
+    program = Program()
+    stacks = [program.stack(f"a.py:{line} f") for line in (1, 2)]
+    signatures = [-1, program.signature("f32[2]")]
+    operators = random_operators(rng, stacks, signatures)
+    program.run(*operators)
+    rows, _ = run(program.recording(tmp_path, 50))
+    wanted = slow_hotspots(operators)
+    found = {
+        (row["operator"], row["signature"], row["line"]): (row["calls"], row["self_ns"], row["total_ns"])
+        for row in rows
+    }
+    texts = {-1: None, signatures[1]: "f32[2]"}
+    named = {(name, texts[sig], stacks.index(stack) + 1): sums for (name, sig, stack), sums in wanted.items()}
+    assert {key: row[:2] for key, row in found.items()} == {key: row[:2] for key, row in named.items()}
+    if batch_rows > len(program.operators):  # a tree cut by the end of a batch may count a call twice
+        assert found == named
+
+
+@pytest.mark.parametrize("largest", [2**62, 100])
+def test_codes_tell_all_keys_apart(monkeypatch: pytest.MonkeyPatch, largest: int) -> None:
+    monkeypatch.setattr(module, "_LARGEST_CODE", largest)
+    rng = np.random.default_rng(0)
+    keys = [rng.integers(-1, size, 500).astype(np.int32) for size in (1, 3, 40, 5)]
+    order, first = module._grouped(keys)
+    rows = [tuple(key[row] for key in keys) for row in order.tolist()]
+    groups = [rows[start:stop] for start, stop in zip(first, [*first[1:], len(rows)], strict=True)]
+    assert all(len(set(group)) == 1 for group in groups)
+    assert len({group[0] for group in groups}) == len(groups)
+    starts = set(first.tolist())
+    assert all(at in starts or order[at] > order[at - 1] for at in range(len(order)))

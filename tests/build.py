@@ -1,0 +1,241 @@
+"""Small recordings for tests: a slow, obvious twin of the C++ writer, and a builder that fills it in."""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from perfprobe.tables.recording import Recording
+from perfprobe.tables.storage import read
+
+CONSTANT, PLAIN, DELTA, RUNS, TEXT, RELATIVE = range(6)
+
+Column = Sequence[Any]
+
+OPERATOR_DEFAULTS: dict[str, int] = {
+    "start_ns": 0,
+    "end_ns": 0,
+    "cpu_ns": -1,
+    "thread": 0,
+    "depth": 0,
+    "name": 0,
+    "overload": -1,
+    "signature": -1,
+    "stack": -1,
+    "sequence": -1,
+    "forward_thread": -1,
+    "scope": 0,
+    "node_sequence": -1,
+    "node_thread": -1,
+}
+
+
+def uvarint(value: int) -> bytes:
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def svarint(value: int) -> bytes:
+    value = (value + 2**63) % 2**64 - 2**63  # as C++ wraps around
+    return uvarint(value << 1 if value >= 0 else (-value << 1) - 1)
+
+
+def text(value: str) -> bytes:
+    data = value.encode()
+    return uvarint(len(data)) + data
+
+
+def integers(values: Column, coding: int, base: Column = (), base_index: int = 0) -> bytes:
+    """The bytes of an integer column in a coding."""
+    if coding == CONSTANT:
+        return svarint(values[0])
+    if coding == PLAIN:
+        return b"".join(svarint(value) for value in values)
+    if coding == DELTA:
+        before = [0, *values[:-1]]
+        return b"".join(svarint(value - last) for value, last in zip(values, before, strict=True))
+    if coding == RELATIVE:
+        body = b"".join(svarint(value - other) for value, other in zip(values, base, strict=True))
+        return uvarint(base_index) + body
+    assert coding == RUNS
+    runs: list[list[int]] = []
+    for value in values:
+        if runs and runs[-1][0] == value:
+            runs[-1][1] += 1
+        else:
+            runs.append([value, 1])
+    return b"".join(svarint(value) + uvarint(count) for value, count in runs)
+
+
+def texts(values: Column) -> bytes:
+    data = [value.encode() for value in values]
+    return b"".join(uvarint(len(item)) for item in data) + b"".join(data)
+
+
+def column(name: str, coding: int, data: bytes) -> bytes:
+    return text(name) + bytes([coding]) + uvarint(len(data)) + data
+
+
+def payload(table: str, rows: int, columns: Sequence[bytes]) -> bytes:
+    return text(table) + uvarint(rows) + uvarint(len(columns)) + b"".join(columns)
+
+
+def block(data: bytes) -> bytes:
+    return struct.pack("<III", 0x4B4C4250, len(data), zlib.crc32(data)) + data
+
+
+def head(version: int = 1) -> bytes:
+    return b"PERFPROBE\n" + struct.pack("<H", version)
+
+
+def coding_of(name: str, values: Column) -> int:
+    if name.endswith("_ns"):
+        return DELTA
+    if len(set(values)) == 1:
+        return CONSTANT
+    changes = sum(left != right for left, right in pairwise(values))
+    return RUNS if changes * 3 < len(values) else PLAIN
+
+
+def table_block(table: str, columns: Mapping[str, Column]) -> bytes:
+    """A block with each column in a coding that suits it, much as the C++ writer chooses."""
+    coded = []
+    for name, values in columns.items():
+        if isinstance(values[0], str):
+            coded.append(column(name, TEXT, texts(values)))
+        elif name == "end_ns":
+            base, at = columns["start_ns"], list(columns).index("start_ns")
+            coded.append(column(name, RELATIVE, integers(values, RELATIVE, base, at)))
+        else:
+            coding = coding_of(name, values)
+            coded.append(column(name, coding, integers(values, coding)))
+    return block(payload(table, len(next(iter(columns.values()))), coded))
+
+
+@dataclass
+class Op:
+    """An operator and what ran inside it. `fields` are columns of the operators table."""
+
+    name: str
+    start_ns: int
+    end_ns: int
+    inside: Sequence[Op] = ()
+    fields: dict[str, int] = field(default_factory=dict)
+
+
+def op(name: str, start_ns: int, end_ns: int, *inside: Op, **fields: int) -> Op:
+    return Op(name, start_ns, end_ns, inside, fields)
+
+
+class Program:
+    """What a recorded program did; encodes itself as a recording.
+
+    Stacks are written outermost frame first, "train.py:10 main"; a frame may be a pair with the module
+    whose call it is.
+    """
+
+    def __init__(self, **meta: Any) -> None:
+        self.meta: dict[str, Any] = meta
+        self.losses: list[tuple[str, str, int, str]] = []
+        self.progress: list[tuple[int, int]] = []
+        self.end_ns: int | None = 0
+        self.operators: list[dict[str, int]] = []
+        self._tables: dict[str, list[tuple[Any, ...]]] = {}
+        self._ids: dict[tuple[Any, ...], int] = {}
+
+    def row(self, table: str, *values: Any, anew: bool = False) -> int:
+        """The row of a definition table with these values; anew: another one even if there is one already."""
+        rows = self._tables.setdefault(table, [])
+        if anew or (table, *values) not in self._ids:
+            self._ids[(table, *values)] = len(rows)
+            rows.append(values)
+        return self._ids[(table, *values)]
+
+    def string(self, value: str) -> int:
+        return self.row("strings", value)
+
+    def frame(self, place: str) -> int:
+        where, _, function = place.partition(" ")
+        file, _, line = where.rpartition(":")
+        return self.row("frames", self.string(file), self.string(function or "<module>"), 1, int(line))
+
+    def module(self, name: str, kind: str = "Module", parent: int = -1) -> int:
+        return self.row("modules", parent, self.string(name), self.string(kind))
+
+    def stack(self, *frames: str | tuple[str, int]) -> int:
+        stack, module = -1, -1
+        for entry in frames:
+            place, module = entry if isinstance(entry, tuple) else (entry, module)
+            stack = self.row("stacks", stack, self.frame(place), module)
+        return stack
+
+    def signature(self, value: str, grad_mask: int = 0) -> int:
+        return self.row("signatures", self.string(value), -1, grad_mask)
+
+    def thread(self, forward_id: int, name: str = "") -> int:
+        return self.row("threads", 1000 + forward_id, forward_id, self.string(name))
+
+    def run(self, *operators: Op, thread: int = 0, depth: int = 0) -> None:
+        """The operators of a thread, one after the other."""
+        for item in operators:
+            self.run(*item.inside, thread=thread, depth=depth + 1)
+            row = {**OPERATOR_DEFAULTS, "start_ns": item.start_ns, "end_ns": item.end_ns, "depth": depth}
+            self.operators.append({**row, "thread": thread, "name": self.string(item.name), **item.fields})
+
+    def blocks(self, block_rows: int = 3600) -> list[bytes]:
+        """The blocks of the recording in order; each operators block holds rows of one thread."""
+        out = [table_block(name, self._columns(name)) for name in TABLES if self._tables.get(name)]
+        if self.meta:
+            values = [json.dumps(value) for value in self.meta.values()]
+            out.append(table_block("meta", {"key": list(self.meta), "value": values}))
+        part: list[dict[str, int]] = []
+        for row in [*self.operators, None]:
+            if part and (row is None or len(part) == block_rows or row["thread"] != part[0]["thread"]):
+                out.append(table_block("operators", {name: [r[name] for r in part] for name in part[0]}))
+                part = []
+            part += [row] if row is not None else []
+        out += self._closing_blocks()
+        return out
+
+    def encode(self, block_rows: int = 3600) -> bytes:
+        return head() + b"".join(self.blocks(block_rows))
+
+    def recording(self, folder: Path, block_rows: int = 3600) -> Recording:
+        path = folder / "made.perfprobe"
+        path.write_bytes(self.encode(block_rows))
+        return read(path)
+
+    def _closing_blocks(self) -> list[bytes]:
+        out = []
+        for name, rows, columns in (
+            ("losses", self.losses, ("source", "reason", "count", "remedy")),
+            ("progress", self.progress, ("time_ns", "cpu_ns")),
+        ):
+            if rows:
+                out.append(table_block(name, dict(zip(columns, zip(*rows, strict=True), strict=True))))
+        if self.end_ns is not None:
+            out.append(table_block("end", {"time_ns": [self.end_ns]}))
+        return out
+
+    def _columns(self, table: str) -> dict[str, Column]:
+        return dict(zip(TABLES[table], zip(*self._tables[table], strict=True), strict=True))
+
+
+TABLES = {
+    "strings": ("text",),
+    "frames": ("file", "function", "first_line", "line"),
+    "modules": ("parent", "name", "type"),
+    "stacks": ("parent", "frame", "module"),
+    "signatures": ("text", "example", "grad_mask"),
+    "threads": ("os_thread", "forward_id", "name"),
+}

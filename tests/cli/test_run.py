@@ -1,0 +1,225 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from perfprobe import __version__
+from perfprobe.tables import storage
+from tests.collect.runs import finish, perfprobe, start
+
+SCRIPT = "import sys\nprint('ran', sys.argv[1:])\nsys.exit(3)\n"
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "train.py"
+    path.write_text(SCRIPT)
+    return path
+
+
+def recordings(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.perfprobe"))
+
+
+def test_report_follows_on_standard_error(script: Path) -> None:
+    outcome = perfprobe(["train.py", "--top", "x"], script.parent)
+    assert outcome.status == 3
+    assert outcome.out == b"ran ['--top', 'x']\n"
+    (recording,) = recordings(script.parent)
+    assert recording.name.startswith("train-")
+    assert outcome.said == (f"perfprobe: the recording is {recording}",)
+    report = " ".join(outcome.err.decode().lower().split())
+    assert "no operators" in report
+    assert "the program never imported torch" in report
+    assert storage.read(recording).fact("stop", "exit") == "exit 3"
+
+
+def test_run_is_the_command_that_is_meant(script: Path) -> None:
+    for words in (
+        ["run", "-q", "train.py"],
+        ["-q", "./train.py"],
+        ["-q", "-m", "train"],
+        ["-q", "--", "train.py"],
+    ):
+        outcome = perfprobe(words, script.parent)
+        assert (outcome.status, outcome.out, outcome.err) == (3, b"ran []\n", b"")
+    assert len(recordings(script.parent)) == 4
+
+
+def test_a_script_named_like_a_command_is_run_by_path(tmp_path: Path) -> None:
+    (tmp_path / "report").write_text("print('the script')")
+    assert perfprobe(["-q", "./report"], tmp_path).out == b"the script\n"
+    assert perfprobe(["run", "-q", "report"], tmp_path).out == b"the script\n"
+
+
+def test_json_is_written_after_the_run(script: Path) -> None:
+    outcome = perfprobe(["-q", "--json", "out.json", "-o", "a.perfprobe", "train.py"], script.parent)
+    assert outcome.status == 3
+    document = json.loads((script.parent / "out.json").read_text())
+    assert document["schema"] == 1
+    assert document["meta"]["program"]["argv"] == ["train.py"]
+
+
+def test_a_program_may_move_and_spoil_everything(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import os, sys\n"
+        "os.makedirs('elsewhere'); os.chdir('elsewhere')\n"
+        "sys.path[:] = []; sys.modules.pop('json', None)\n"
+        "os.environ.clear(); os.environ['PYTHONPATH'] = '/nowhere'\n"
+    )
+    (tmp_path / "numpy.py").write_text("raise SystemExit('the report must not import what lies around')\n")
+    outcome = perfprobe(["-o", "run.perfprobe", "train.py"], tmp_path)
+    assert outcome.status == 0
+    assert b"no operators" in outcome.err.lower()
+    assert storage.read(tmp_path / "run.perfprobe").complete
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "says"),
+    [
+        ([], 2, "there is no script to run; see `python -m perfprobe --help`"),
+        (["-m"], 2, "-m needs the name of a module"),
+        (["absent.py"], 2, "the script cannot be read: absent.py; No such file or directory"),
+        (["-m", "absent_module"], 2, "there is no module named absent_module"),
+        (["folder"], 2, "the folder has no __main__.py to run: folder"),
+        (["-"], 2, "a program on standard input cannot be recorded"),
+        (["--top", "x", "train.py"], 2, "argument --top: 'x' is not a whole number; see `perfprobe run"),
+        (["--sort", "best", "train.py"], 2, "argument --sort: invalid choice: 'best'"),
+        (["--nothing", "train.py"], 2, "unrecognized arguments: --nothing; see `perfprobe run --help`"),
+        (["--top"], 2, "argument --top: expected one argument"),
+        (["--python", "on", "train.py"], 2, "argument --python: invalid choice: 'on'"),
+        (["--buffer", "1M", "train.py"], 2, "a buffer of 1048576 bytes is too small; give it 4 MiB or more"),
+        (["--buffer", "lots", "train.py"], 2, "argument --buffer: 'lots' is not a size such as 32M"),
+        (["-o", "taken.perfprobe", "train.py"], 2, "the recording exists already: "),
+        (["-o", "folder", "train.py"], 2, "the recording exists already: "),
+        (
+            ["-o", "absent/x.perfprobe", "train.py"],
+            4,
+            "the recording cannot be written (No such file or directory)",
+        ),
+        (["-o", "/proc/x.perfprobe", "train.py"], 4, "the recording cannot be written ("),
+        (["--json", "absent/x.json", "train.py"], 4, "the folder to write into does not exist: "),
+        (["--json", "folder", "train.py"], 2, "the file to write is a folder: folder"),
+        (["report", "absent.perfprobe"], 3, "cannot read the recording: No such file or directory: absent"),
+        (["report", "train.py"], 3, "not a perfprobe recording: train.py"),
+        (["report", "folder"], 3, "cannot read the recording"),
+        (["report", "a", "b"], 2, "unrecognized arguments: b; see `perfprobe report --help`"),
+        (["report", "--top=-1", "x"], 2, "argument --top: '-1' is not a whole number"),
+    ],
+)
+def test_bad_input_is_one_line_and_the_program_does_not_run(
+    words: list[str], status: int, says: str, script: Path
+) -> None:
+    (script.parent / "folder").mkdir()
+    (script.parent / "taken.perfprobe").write_text("precious")
+    outcome = perfprobe(words, script.parent)
+    assert (outcome.status, outcome.out, outcome.err) == (status, b"", b"")
+    (line,) = outcome.said
+    assert line.startswith(f"perfprobe: {says}")
+    assert (script.parent / "taken.perfprobe").read_text() == "precious"
+    assert recordings(script.parent) == [script.parent / "taken.perfprobe"]
+
+
+def test_newest_recording_is_reported(script: Path) -> None:
+    assert perfprobe(["report"], script.parent).status == 3
+    for name in ("old", "new"):
+        perfprobe(["-q", "-o", f"{name}.perfprobe", "train.py", name], script.parent)
+    os.utime(script.parent / "old.perfprobe", (1, 1))
+    outcome = perfprobe(["report"], script.parent, {"COLUMNS": "90"})
+    assert (outcome.status, outcome.err) == (0, b"")
+    text = outcome.out.decode()
+    assert "train.py new" in text
+    assert max(map(len, text.splitlines())) <= 90
+    document = json.loads(perfprobe(["report", "--json"], script.parent).out)
+    assert document["meta"]["program"]["argv"] == ["train.py", "new"]
+
+
+@pytest.mark.parametrize("size_bytes", [0, 5, 12, 100])
+def test_truncated_recording(size_bytes: int, script: Path) -> None:
+    perfprobe(["-q", "-o", "a.perfprobe", "train.py"], script.parent)
+    whole = (script.parent / "a.perfprobe").read_bytes()
+    (script.parent / "a.perfprobe").write_bytes(whole[:size_bytes])
+    outcome = perfprobe(["report", "a.perfprobe"], script.parent)
+    assert b"Traceback" not in outcome.err
+    if size_bytes < 12:
+        assert (outcome.status, len(outcome.said)) == (3, 1)
+    else:
+        assert outcome.status == 0
+
+
+def test_reader_that_stops_reading_is_no_error(script: Path) -> None:
+    perfprobe(["-q", "-o", "a.perfprobe", "train.py"], script.parent)
+    command = (
+        f"'{sys.executable}' -m perfprobe report a.perfprobe --json | head -c 1; echo ${{PIPESTATUS[0]}}"
+    )
+    done = subprocess.run(["bash", "-c", command], cwd=script.parent, capture_output=True, check=True)
+    assert done.stdout == b"{0\n"
+    assert done.stderr == b""
+
+
+def test_output_that_cannot_be_written(script: Path) -> None:
+    perfprobe(["-q", "-o", "a.perfprobe", "train.py"], script.parent)
+    command = f"'{sys.executable}' -m perfprobe report a.perfprobe > /dev/full"
+    done = subprocess.run(["bash", "-c", command], cwd=script.parent, capture_output=True, check=False)
+    assert done.returncode == 4
+    assert done.stderr == b"perfprobe: standard output cannot be written: No space left on device\n"
+
+
+def test_ranks_have_their_own_names_and_only_the_first_reports(script: Path) -> None:
+    outcomes = []
+    for rank in ("0", "1"):
+        words = ["-m", "perfprobe", "-o", "out.perfprobe", "--json", "out.json", "train.py"]
+        variables = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": "2"}
+        outcomes.append(finish(start(words, script.parent, variables)))
+    paths = [script.parent / f"out-rank{rank}.perfprobe" for rank in (0, 1)]
+    assert recordings(script.parent) == paths
+    assert sorted(script.parent.glob("*.json")) == [script.parent / f"out-rank{rank}.json" for rank in (0, 1)]
+    assert b"no operators" in outcomes[0].err.lower()
+    assert outcomes[1].err == b""
+    assert [outcome.said for outcome in outcomes] == [
+        (f"perfprobe: the recording is {path}",) for path in paths
+    ]
+    assert storage.read(paths[1]).fact("rank") == {"rank": 1, "local_rank": 1, "world_size": 2}
+    named = perfprobe(["-q", "train.py"], script.parent, {"RANK": "1", "WORLD_SIZE": "2"})
+    assert f"-{os.uname().nodename}-rank1-" in named.said[0]
+
+
+def test_help_and_version(tmp_path: Path) -> None:
+    assert perfprobe(["--version"], tmp_path).out == f"perfprobe {__version__}\n".encode()
+    for words in (["--help"], ["run", "-h"]):
+        text = perfprobe(words, tmp_path).out.decode()
+        assert "perfprobe [run] [OPTIONS] script.py [ARGS]" in text
+        assert "examples:" in text
+        assert "perfprobe report [FILE]" in text
+    assert "--json" in perfprobe(["report", "--help"], tmp_path).out.decode()
+
+
+def test_files_beside_the_user_do_not_become_ours(script: Path) -> None:
+    for name in ("argparse", "json", "perfprobe_core", "typing", "re", "_core"):
+        (script.parent / f"{name}.py").write_text("raise SystemExit('wrong module')\n")
+    assert perfprobe(["-q", "train.py"], script.parent).out == b"ran []\n"
+
+
+def test_little_is_loaded_before_the_program(tmp_path: Path) -> None:
+    (tmp_path / "plain.py").write_text("import sys; print(*sys.modules)")
+    plain = set(finish(start(["-m", "plain"], tmp_path)).out.decode().split())
+    loaded = set(perfprobe(["-q", "-m", "plain"], tmp_path).out.decode().split()) - plain
+    foreign = {name.partition(".")[0] for name in loaded} - sys.stdlib_module_names - {"perfprobe"}
+    assert foreign == set()
+    heavy = {
+        "typing",
+        "dataclasses",
+        "inspect",
+        "ast",
+        "token",
+        "tokenize",
+        "subprocess",
+        "logging",
+        "random",
+    }
+    assert not loaded & (heavy | {"multiprocessing", "threading", "socket", "shutil", "tempfile", "copy"})

@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from perfprobe.collect import git, host
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+def put(root: Path, path: str, text: str) -> None:
+    file = root / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+def test_clock_pairs_both_clocks() -> None:
+    early = time.monotonic_ns(), time.time_ns()
+    pair = host.clock()
+    late = time.monotonic_ns(), time.time_ns()
+    assert early[0] <= pair["monotonic_ns"] <= late[0]
+    assert early[1] <= pair["realtime_ns"] <= late[1]
+
+
+def test_host_reads_the_kernels_files(tmp_path: Path) -> None:
+    put(tmp_path, "proc/cpuinfo", "processor\t: 0\nmodel name\t: Some CPU @ 2.0GHz\n\nmodel name\t: Other\n")
+    put(tmp_path, "proc/meminfo", "MemTotal:       16000 kB\nMemFree:  1 kB\n")
+    facts = host.host(str(tmp_path))
+    assert facts["cpu_model"] == "Some CPU @ 2.0GHz"
+    assert facts["memory_bytes"] == 16000 * 1024
+    assert facts["cores_allowed"] == len(os.sched_getaffinity(0))
+    assert facts["name"] == os.uname().nodename
+    assert "cgroup_cores" not in facts
+
+
+def test_absent_files_leave_keys_out(tmp_path: Path) -> None:
+    facts = host.host(str(tmp_path))
+    assert not {"cpu_model", "memory_bytes", "cgroup_cores"} & facts.keys()
+    assert host.gpus(str(tmp_path)) is None
+
+
+@pytest.mark.parametrize(
+    ("files", "cores"),
+    [
+        ({"sys/fs/cgroup/cpu.max": "150000 100000\n"}, 1.5),
+        ({"sys/fs/cgroup/cpu.max": "max 100000\n"}, None),
+        ({"sys/fs/cgroup/cpu.max": "what is this\n"}, None),
+        (
+            {
+                "proc/self/cgroup": "0::/job/step\n",
+                "sys/fs/cgroup/job/cpu.max": "100000 100000\n",
+                "sys/fs/cgroup/job/step/cpu.max": "300000 100000\n",
+            },
+            1.0,
+        ),
+        (
+            {
+                "proc/self/cgroup": "4:memory:/x\n3:cpu,cpuacct:/docker/abc\n",
+                "sys/fs/cgroup/cpu,cpuacct/docker/abc/cpu.cfs_quota_us": "50000\n",
+                "sys/fs/cgroup/cpu,cpuacct/docker/abc/cpu.cfs_period_us": "100000\n",
+            },
+            0.5,
+        ),
+        (
+            {"sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1\n", "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n"},
+            None,
+        ),
+    ],
+)
+def test_cgroup_quota(files: dict[str, str], cores: float | None, tmp_path: Path) -> None:
+    for path, text in files.items():
+        put(tmp_path, path, text)
+    assert host.cgroup_cores(str(tmp_path)) == cores
+
+
+def test_gpus_are_named_by_uuid(tmp_path: Path) -> None:
+    folder = "proc/driver/nvidia/gpus"
+    put(tmp_path, f"{folder}/0000:00:01.0/information", "Model: \t X\nGPU UUID: \t GPU-1234-ab\n")
+    put(tmp_path, f"{folder}/0000:00:02.0/information", "GPU UUID: \t GPU-????????-????\n")
+    assert host.gpus(str(tmp_path)) == ["GPU-1234-ab"]
+
+
+def test_environment_holds_only_what_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        monkeypatch.delenv(name)
+    assert host.environment() is None
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    monkeypatch.setenv("SECRET_TOKEN", "x")
+    assert host.environment() == {"OMP_NUM_THREADS": "3"}
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({}, None),
+        ({"RANK": "1"}, None),
+        ({"RANK": "x", "WORLD_SIZE": "2"}, None),
+        ({"RANK": "1", "WORLD_SIZE": "2"}, {"rank": 1, "world_size": 2}),
+        (
+            {"RANK": "3", "LOCAL_RANK": "1", "WORLD_SIZE": "4"},
+            {"rank": 3, "local_rank": 1, "world_size": 4},
+        ),
+    ],
+)
+def test_rank(
+    variables: dict[str, str], expected: dict[str, int] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert host.rank() == expected
+
+
+def test_roots_name_this_pythons_folders() -> None:
+    roots = host.roots("/somewhere")
+    assert os.path.dirname(os.__file__) in roots["stdlib"]  # type: ignore[operator]
+    assert os.path.dirname(os.path.dirname(pytest.__file__)) in roots["site"]  # type: ignore[operator]
+    assert roots["perfprobe"] == os.path.dirname(os.path.dirname(os.path.abspath(host.__file__)))
+    assert roots["script"] == "/somewhere"
+
+
+def run_git(folder: Path, *words: str) -> str:
+    identity = ["-c", "user.name=n", "-c", "user.email=e@x", "-c", "init.defaultBranch=trunk"]
+    done = subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def test_git_head_is_what_git_says(tmp_path: Path) -> None:
+    repository, tree, deep = tmp_path / "repository", tmp_path / "tree", tmp_path / "repository" / "a" / "b"
+    deep.mkdir(parents=True)
+    run_git(repository, "init")
+    assert git.head(str(deep)) is None  # no commit yet
+    run_git(repository, "commit", "--allow-empty", "-m", "one")
+    commit = run_git(repository, "rev-parse", "HEAD")
+    assert git.head(str(deep)) == {"commit": commit, "branch": "trunk"}
+    run_git(repository, "worktree", "add", "-b", "feature/x", str(tree))
+    assert git.head(str(tree)) == {"commit": commit, "branch": "feature/x"}
+    run_git(repository, "pack-refs", "--all")
+    assert git.head(str(deep)) == {"commit": commit, "branch": "trunk"}
+    assert git.head(str(tree)) == {"commit": commit, "branch": "feature/x"}
+    run_git(repository, "checkout", "--detach")
+    assert git.head(str(deep)) == {"commit": commit}
+
+
+def test_no_repository_and_a_broken_one(tmp_path: Path) -> None:
+    assert git.head(str(tmp_path)) is None
+    put(tmp_path, ".git/HEAD", "nonsense\n")
+    assert git.head(str(tmp_path)) is None
+    put(tmp_path, ".git/HEAD", COMMIT + "\n")
+    assert git.head(str(tmp_path)) == {"commit": COMMIT}

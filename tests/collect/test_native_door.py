@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import importlib.util
+import json
+import shlex
+import sys
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from perfprobe import native
+from perfprobe.support.errors import EnvironmentLack
+
+TORCH = SimpleNamespace(__version__="9.9.9+cpu")
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package folder in which the extension modules are broken files, found in place of the real ones."""
+
+    def find(name: str) -> ModuleSpec | None:
+        file = tmp_path / f"{name.rpartition('.')[2]}.so"
+        if name == "perfprobe":
+            spec = ModuleSpec(name, None, is_package=True)
+            spec.submodule_search_locations = [str(tmp_path)]
+            return spec
+        return ModuleSpec(name, None, origin=str(file)) if file.exists() else None
+
+    def load(name: str) -> None:
+        if find(name) is None:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        raise ImportError("undefined symbol: _ZN3c10\nand more")
+
+    monkeypatch.setattr(importlib.util, "find_spec", find)
+    monkeypatch.setattr(importlib, "import_module", load)
+    return tmp_path
+
+
+def test_missing_recorder_says_why_and_how_to_mend_it(installed: Path) -> None:
+    (installed / "_build.json").write_text(
+        json.dumps({"_core": "no C++ compiler was found", "_observer": None})
+    )
+    with pytest.raises(EnvironmentLack) as caught:
+        native.core()
+    assert caught.value.where == "perfprobe._core was not built: no C++ compiler was found"
+    assert sys.executable in caught.value.remedy
+
+
+def test_recorder_that_does_not_load(installed: Path) -> None:
+    (installed / "_core.so").touch()
+    with pytest.raises(
+        EnvironmentLack, match=r"_core cannot be loaded \(undefined symbol: _ZN3c10 and more\)"
+    ):
+        native.core()
+
+
+def test_missing_observer(installed: Path) -> None:
+    with pytest.raises(EnvironmentLack, match=r"perfprobe\._observer was not built; rebuild it with"):
+        native.observer(TORCH)
+
+
+@pytest.mark.parametrize("stamp", ["", "[]", "{}", '{"torch": 3}', None])
+def test_observer_without_a_readable_stamp_is_not_loaded(stamp: str | None, installed: Path) -> None:
+    (installed / "_observer.so").touch()
+    if stamp is not None:
+        (installed / "_observer_stamp.json").write_text(stamp)
+    with pytest.raises(EnvironmentLack, match=r"built for torch \(unknown\), this is torch 9.9.9\+cpu"):
+        native.observer(TORCH)
+
+
+def test_observer_for_another_torch_is_not_loaded(installed: Path) -> None:
+    (installed / "_observer.so").touch()
+    (installed / "_observer_stamp.json").write_text('{"torch": "9.9.8+cpu", "cxx11_abi": 1}')
+    with pytest.raises(EnvironmentLack, match=r"built for torch 9.9.8\+cpu, this is torch 9.9.9\+cpu"):
+        native.observer(TORCH)
+
+
+def test_observer_that_does_not_load(installed: Path) -> None:
+    (installed / "_observer.so").touch()
+    (installed / "_observer_stamp.json").write_text('{"torch": "9.9.9+cpu", "cxx11_abi": 1}')
+    with pytest.raises(EnvironmentLack, match="undefined symbol"):
+        native.observer(TORCH)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "words"),
+    [
+        (None, ["--no-cache-dir", "--no-binary", "perfprobe", "perfprobe"]),
+        ("not json", ["--no-cache-dir", "--no-binary", "perfprobe", "perfprobe"]),
+        ('{"url": "file:///src/with%20space"}', ["/src/with space"]),
+        (
+            '{"url": "file:///src", "dir_info": {"editable": true}}',
+            ["--no-build-isolation", "-e", "/src"],
+        ),
+    ],
+)
+def test_rebuild_command(recorded: str | None, words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    from importlib import metadata
+
+    distribution = SimpleNamespace(read_text=lambda name: recorded)
+    monkeypatch.setattr(metadata, "distribution", lambda name: distribution)
+    command = shlex.split(native.rebuild().split("`")[1])
+    assert command == [sys.executable, "-m", "pip", "install", "--force-reinstall", "--no-deps", *words]

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.collect.programs import ENCODED, SOURCES
+from tests.collect.runs import Outcome, both
+
+ARGUMENTS = ["--epochs", "1", "-o", "x", "--", "-m", "report"]
+
+
+def seen(outcome: Outcome) -> tuple[int, bytes, bytes]:
+    # Addresses of objects and process ids differ from run to run under plain python, too.
+    err = re.sub(rb"0x[0-9a-f]+", b"0x", outcome.err)
+    return outcome.status, re.sub(rb"0x[0-9a-f]+", b"0x", outcome.out), err
+
+
+def scripts() -> dict[str, bytes]:
+    return {**{name: source.encode() for name, source in SOURCES.items()}, **ENCODED}
+
+
+@pytest.mark.parametrize("name", scripts())
+def test_script_behaves_as_under_plain_python(name: str, tmp_path: Path) -> None:
+    script = tmp_path / f"{name}_main.py"
+    script.write_bytes(scripts()[name])
+    # From 3.12 on a fork beside threads warns, and the recording has a thread of its own.
+    variables = {"PYTHONWARNINGS": "ignore:This process:DeprecationWarning"} if "fork" in name else {}
+    pair = both([script.name, *ARGUMENTS], tmp_path, given=b"first\nsecond\n", environment=variables)
+    assert seen(pair.recorded) == seen(pair.plain)
+    assert pair.recording.stat().st_size > 0

@@ -1,0 +1,263 @@
+"""Programs that use torch: the same as under plain python, and what their recordings hold."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import numpy as np
+import pytest
+
+from perfprobe.tables import storage
+from perfprobe.tables.recording import Recording
+from tests.collect.runs import Pair, both, finish, start
+
+PROGRAMS = {
+    "loader": """
+        import torch
+        from torch.utils.data import DataLoader, Dataset
+        class Squares(Dataset):
+            def __len__(self): return 8
+            def __getitem__(self, i): return torch.full((2,), float(i)) ** 2
+        for batch in DataLoader(Squares(), batch_size=4, num_workers=2):
+            print(batch.sum().item())
+        """,
+    "profilers": """
+        import atexit, cProfile, os
+        os.environ["OMP_NUM_THREADS"] = "1"
+        import torch
+        print(torch.get_num_threads())
+        torch.set_num_interop_threads(3)
+        x = torch.ones(4, 4, requires_grad=True)
+        with torch.profiler.profile(record_shapes=True, profile_memory=True) as profiled:
+            (x @ x).sum().backward()
+        print(sorted(event.name for event in profiled.events() if event.name.startswith("aten::")))
+        with cProfile.Profile() as python_profile:
+            torch.relu(x)
+        print(len(python_profile.getstats()) > 0)
+        atexit.register(lambda: print("at exit", torch.ones(3).sum().item()))
+        """,
+    "fork": """
+        import os, sys, torch
+        x = torch.ones(100)
+        for _ in range(50): x = x + 1
+        child = os.fork()
+        for _ in range(50): x = x + 1
+        if child == 0:
+            print("child", x[0].item(), flush=True)
+            sys.exit(7)
+        print("parent", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), x[0].item())
+        """,
+    "fork_before_torch": """
+        import os
+        child = os.fork()
+        import torch
+        for _ in range(10): torch.ones(2).mul(1)
+        if child != 0:
+            os.waitpid(child, 0)
+        """,
+    "daemon": """
+        import threading, torch
+        def work():
+            while True: torch.ones(3).add_(1)
+        threading.Thread(target=work, daemon=True).start()
+        for _ in range(100): torch.ones(3).mul(1)
+        """,
+    "spawn": """
+        import torch, torch.multiprocessing as mp
+        def work(rank, shared):
+            shared[rank] = torch.full((3,), float(rank + 1)).sum()
+        if __name__ == "__main__":
+            shared = torch.zeros(2).share_memory_()
+            mp.spawn(work, args=(shared,), nprocs=2)
+            print(shared)
+        """,
+    "dynamo": """
+        import torch
+        @torch.compile(backend="eager")
+        def f(x): return torch.sin(x) + 1
+        print(f(torch.zeros(3)))
+        def broken(x):
+            raise ValueError("in a hook")
+        y = torch.ones(2, requires_grad=True)
+        y.register_hook(broken)
+        y.sum().backward()
+        """,
+    "threads": """
+        import threading, torch
+        def work():
+            for _ in range(100): torch.ones(3).add_(1)
+        for _ in range(3): threading.Thread(target=work).start()
+        torch.ones(2).mul(2)
+        """,
+}
+
+
+@pytest.fixture(scope="module", params=PROGRAMS)
+def program(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def pair(program: str, tmp_path_factory: pytest.TempPathFactory) -> Pair:
+    folder = tmp_path_factory.mktemp(program)
+    (folder / "main.py").write_text(dedent(PROGRAMS[program]))
+    return both(["main.py"], folder)
+
+
+def operator_names(recording: Recording) -> dict[str, int]:
+    counted: dict[str, int] = {}
+    for batch in recording.operators(["name"]):
+        ids, counts = np.unique(batch.name, return_counts=True)
+        for name, calls in zip(ids.tolist(), counts.tolist(), strict=True):
+            text = recording.strings[name]
+            counted[text] = counted.get(text, 0) + calls
+    return counted
+
+
+def test_same_as_under_plain_python(pair: Pair) -> None:
+    assert pair.recorded.status == pair.plain.status
+    assert pair.recorded.out == pair.plain.out
+    # torch.profiler logs with time and process id.
+    assert re.sub(rb"\d+", b"0", pair.recorded.err) == re.sub(rb"\d+", b"0", pair.plain.err)
+    assert pair.recorded.said == (f"perfprobe: the recording is {pair.recording}",)
+
+
+def test_recording_is_whole_and_holds_operators(pair: Pair) -> None:
+    recording = storage.read(pair.recording)
+    assert recording.complete
+    assert recording.stopped_at is None
+    assert recording.operator_rows > 0
+    assert recording.text("versions", "torch") == recording.text("torch", "version")
+    assert (recording.number("torch", "threads") or 0) >= 1
+    assert (recording.number("cost", "event_ns") or 0) > 0
+
+
+def test_what_is_special(program: str, pair: Pair) -> None:
+    checks = {
+        "loader": check_loader,
+        "profilers": check_profilers,
+        "fork": check_fork,
+        "fork_before_torch": check_fork_before_torch,
+        "spawn": check_spawn,
+    }
+    if program in checks:
+        checks[program](pair)
+
+
+def check_loader(pair: Pair) -> None:
+    assert losses(storage.read(pair.recording)) == {"forked child processes were not recorded": 2}
+
+
+def check_profilers(pair: Pair) -> None:
+    recording = storage.read(pair.recording)
+    assert recording.fact("environment", "OMP_NUM_THREADS") == "1"
+    assert recording.fact("torch", "threads") == 1
+    assert recording.fact("torch", "interop_threads") == 3
+
+
+def check_fork(pair: Pair) -> None:
+    recording = storage.read(pair.recording)
+    assert operator_names(recording)["aten::add"] == 100
+    assert losses(recording) == {"forked child processes were not recorded": 1}
+
+
+def check_fork_before_torch(pair: Pair) -> None:
+    recording = storage.read(pair.recording)
+    assert operator_names(recording)["aten::mul"] == 10
+    assert losses(recording) == {"forked child processes were not recorded": 1}
+
+
+def check_spawn(pair: Pair) -> None:
+    files = sorted(set(pair.recording.parent.glob("*.perfprobe")) - {pair.recording})
+    children = [storage.read(file) for file in files]
+    assert len(children) == 2
+    parent = storage.read(pair.recording).fact("program", "pid")
+    for file, child in zip(files, children, strict=True):
+        assert file.name == f"recorded-{child.fact('program', 'pid')}.perfprobe"
+        assert child.complete
+        assert child.fact("program", "parent_pid") == parent
+        assert operator_names(child)["aten::full"] == 1
+
+
+def losses(recording: Recording) -> dict[str, int]:
+    table = recording.losses
+    return {table.reason[row]: int(table.count[row]) for row in range(len(table))}
+
+
+def test_killed_program_leaves_what_was_written(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(
+        "import os, signal, time, torch\n"
+        "for _ in range(1000): torch.ones(2).add(1)\n"
+        "time.sleep(1.2)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    outcome = finish(start(["-m", "perfprobe", "-o", "run.perfprobe", "main.py"], tmp_path))
+    assert (outcome.status, outcome.out, outcome.err) == (-9, b"", b"")
+    recording = storage.read(tmp_path / "run.perfprobe")
+    assert not recording.complete
+    assert operator_names(recording)["aten::add"] == 1000
+
+
+def test_torchrun_gives_one_recording_a_rank(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import torch\ntorch.ones(3).add(1)\n")
+    words = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "perfprobe", "train.py"]
+    outcome = finish(start(words, tmp_path))
+    assert outcome.status == 0
+    assert len(outcome.said) == 2
+    ranks = [
+        storage.read(path).fact("rank", "rank") for path in sorted(tmp_path.glob("train-*-rank*.perfprobe"))
+    ]
+    assert ranks == [0, 1]
+    assert outcome.err.count(b"aten::add") == 1  # one report
+
+
+def test_blocks_of_a_notebook(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(
+        "import perfprobe\n"
+        "with perfprobe.profile('first.perfprobe'):\n"
+        "    import torch\n"
+        "    torch.ones(2).add(1)\n"
+        "torch.ones(2).mul(1)\n"
+        "with perfprobe.profile('second.perfprobe') as second:\n"
+        "    torch.ones(2).sub(1)\n"
+        "second.report(top=5)\n"
+    )
+    outcome = finish(start(["main.py"], tmp_path))
+    assert (outcome.status, outcome.err) == (0, b"")
+    assert b"aten::sub" in outcome.out
+    assert b"main.py:7" in outcome.out
+    first, second = (storage.read(tmp_path / f"{name}.perfprobe") for name in ("first", "second"))
+    assert {"aten::add"} == {"aten::add", "aten::mul", "aten::sub"} & operator_names(first).keys()
+    assert {"aten::sub"} == {"aten::add", "aten::mul", "aten::sub"} & operator_names(second).keys()
+
+
+def test_another_torch_is_a_loss_and_a_line(tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text(
+        "__version__ = '1.0'\nclass version: cuda = None\n"
+        "def get_num_threads(): return 1\ndef get_num_interop_threads(): return 1\n"
+    )
+    (tmp_path / "main.py").write_text("import torch\nprint(torch.__version__)\n")
+    pair = both(["main.py"], tmp_path)
+    assert (pair.recorded.status, pair.recorded.out, pair.recorded.err) == (0, b"1.0\n", b"")
+    line = pair.recorded.said[0]
+    assert line.startswith(
+        "perfprobe: operators cannot be recorded: perfprobe._observer was built for torch "
+    )
+    assert f"this is torch 1.0; rebuild it with `{sys.executable} -m pip install" in line
+    (reason,) = losses(storage.read(pair.recording))
+    assert "this is torch 1.0" in reason
+
+
+def test_torch_that_fails_to_import(tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("import missing_library_of_torch\n")
+    (tmp_path / "main.py").write_text(
+        "try:\n    import torch\nexcept ImportError as e: print(e)\nimport torch\n"
+    )
+    pair = both(["main.py"], tmp_path)
+    assert (pair.recorded.status, pair.recorded.out) == (1, pair.plain.out)
+    if sys.version_info >= (3, 11):
+        assert pair.recorded.err == pair.plain.err
+    assert "the program never imported torch" in losses(storage.read(pair.recording))

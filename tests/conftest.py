@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from perfprobe.collect.imports import ImportWatch
+from perfprobe.session import Session
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_running(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No recording and no import hook outlives a test, and no rank or width is taken over from outside."""
+    for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "COLUMNS", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    check()
+    yield
+    check()
+
+
+def check() -> None:
+    assert Session._active is None
+    assert not [finder for finder in sys.meta_path if isinstance(finder, ImportWatch)]

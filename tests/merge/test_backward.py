@@ -1,0 +1,264 @@
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perfprobe.merge import link
+from perfprobe.tables import storage
+from perfprobe.tables.events import LinkedOperators
+from perfprobe.tables.trace import Gap, Phase, Trace
+from tests.build import Op, Program, op
+
+ENGINE = "/env/site-packages/torch/autograd/graph.py:841 _engine_run_backward"
+TORCH = "/env/site-packages/torch/functional.py:7 f"
+
+
+def linked(trace: Trace) -> LinkedOperators:
+    return LinkedOperators.concat(list(trace.operators()))
+
+
+def lines(trace: Trace) -> dict[str, tuple[int | None, int | None, str, str]]:
+    """For each operator name: own line, forward line, phase and the reason for having no line."""
+    rows = linked(trace)
+    found = {}
+    for at in range(len(rows)):
+        own, forward = trace.line(int(rows.frame[at])), trace.line(int(rows.forward_frame[at]))
+        found[trace.recording.strings[int(rows.name[at])]] = (
+            own and own.line,
+            forward and forward.line,
+            Phase(rows.phase[at]).name,
+            Gap(rows.gap[at]).name,
+        )
+    return found
+
+
+class Training(Program):
+    """One forward thread (torch's id 1), rows by hand."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.thread(1)
+        self.engine = self.stack("train.py:99 step", ENGINE)
+        self.time_ns = 0
+
+    def at(self, line: int) -> int:
+        return self.stack("train.py:1 main", f"train.py:{line} forward", TORCH)
+
+    def _span(self) -> tuple[int, int]:
+        self.time_ns += 10
+        return self.time_ns, self.time_ns + 8
+
+    def forward(self, name: str, line: int, sequence: int, **fields: int) -> None:
+        self.run(op(name, *self._span(), stack=self.at(line), sequence=sequence, **fields))
+
+    def backward(self, name: str, node: int, node_thread: int = 1, scope: int = 0, **fields: int) -> None:
+        values = {
+            "stack": self.engine,
+            "scope": scope,
+            "node_sequence": node,
+            "node_thread": node_thread,
+            **fields,
+        }
+        self.run(op(name, *self._span(), **values))
+
+
+def test_a_backward_row_has_the_line_of_its_forward_call(tmp_path: Path) -> None:
+    program = Training()
+    program.forward("mm", 10, 0)
+    program.forward("div", 11, 1)
+    program.backward("DivBackward0", 1, scope=1)
+    program.backward("div_of_backward", 1)
+    program.backward("MmBackward0", 0, scope=1)
+    assert lines(link(program.recording(tmp_path))) == {
+        "mm": (10, None, "FORWARD", "NONE"),
+        "div": (11, None, "FORWARD", "NONE"),
+        "DivBackward0": (11, 11, "BACKWARD", "NONE"),
+        "div_of_backward": (11, 11, "BACKWARD", "NONE"),
+        "MmBackward0": (10, 10, "BACKWARD", "NONE"),
+    }
+
+
+def test_of_operators_with_one_number_the_last_started_made_the_node(tmp_path: Path) -> None:
+    program = Training()
+    program.forward("size_without_node", 10, 0)
+    inner = op("mm", 25, 30, stack=program.at(12), sequence=0)
+    program.run(op("linear", 20, 40, inner, stack=program.at(11), sequence=0))
+    program.backward("MmBackward0", 0, scope=1)
+    found = lines(link(program.recording(tmp_path)))
+    assert found["MmBackward0"] == (12, 12, "BACKWARD", "NONE")
+    assert found["size_without_node"] == (10, None, "OTHER", "NONE")
+    assert found["linear"][2] == "OTHER"
+
+
+def test_why_there_is_no_forward_line(tmp_path: Path) -> None:
+    program = Training()
+    program.forward("mm", 10, 0)
+    program.run(op("without_python", 100, 110, sequence=1))
+    program.backward("accumulate", -1, stack=-1)
+    program.backward("early", -1, node_thread=0)
+    program.backward("unrecorded", 7)
+    program.backward("other_thread", 0, node_thread=9)
+    program.backward("of_a_bare_thread", 1)
+    found = lines(link(program.recording(tmp_path)))
+    assert found["without_python"] == (None, None, "OTHER", "NO_PYTHON")
+    assert {name: row[3] for name, row in found.items() if row[2] == "BACKWARD"} == {
+        "accumulate": "NODE_WITHOUT_FORWARD",
+        "early": "NODE_UNKNOWN",
+        "unrecorded": "FORWARD_NOT_RECORDED",
+        "other_thread": "FORWARD_NOT_RECORDED",
+        "of_a_bare_thread": "FORWARD_WITHOUT_LINE",
+    }
+    assert all(row[:2] == (None, None) for row in found.values() if row[2] == "BACKWARD")
+
+
+def test_python_that_runs_in_backward_keeps_its_line_beside_the_forward_line(tmp_path: Path) -> None:
+    program = Training()
+    program.forward("Scale", 10, 0)
+    program.backward(
+        "custom", 0, stack=program.stack("train.py:99 step", ENGINE, TORCH, "train.py:50 backward")
+    )
+    program.backward("hook", -1, stack=program.stack("train.py:99 step", ENGINE, "train.py:60 <lambda>"))
+    program.backward("on_a_worker", 0, stack=program.stack(TORCH, "train.py:50 backward"))
+    found = lines(link(program.recording(tmp_path)))
+    assert found["custom"] == (50, 10, "BACKWARD", "NONE")
+    assert found["hook"] == (60, None, "BACKWARD", "NONE")
+    assert found["on_a_worker"] == (50, 10, "BACKWARD", "NONE")
+
+
+def test_double_backward_follows_the_nodes_to_the_first_forward_call(tmp_path: Path) -> None:
+    program = Training()
+    program.forward("tanh", 10, 0)
+    # create_graph: what runs in backward makes nodes of its own.
+    program.backward("tanh_backward", 0, sequence=1)
+    program.backward("third", 1, sequence=2)
+    program.backward("TanhBackwardBackward0", 1, scope=1)
+    program.backward("Third", 2, scope=1)
+    # A node of Python's that ran in backward: its line is there.
+    own = program.stack("train.py:99 step", ENGINE, "train.py:50 backward")
+    program.backward("sin", 0, sequence=3, stack=own)
+    program.backward("SinBackward0", 3, scope=1)
+    found = lines(link(program.recording(tmp_path)))
+    assert found["TanhBackwardBackward0"] == (10, 10, "BACKWARD", "NONE")
+    assert found["Third"] == (10, 10, "BACKWARD", "NONE")
+    assert found["SinBackward0"] == (50, 50, "BACKWARD", "NONE")
+
+
+def test_nodes_that_refer_in_a_circle_end(tmp_path: Path) -> None:
+    program = Training()
+    program.backward("a", 1, sequence=0)
+    program.backward("b", 0, sequence=1)
+    assert lines(link(program.recording(tmp_path)))["a"] == (None, None, "BACKWARD", "FORWARD_NOT_RECORDED")
+
+
+def test_each_thread_counts_for_itself(tmp_path: Path) -> None:
+    program = Training()
+    other = program.thread(2)
+    program.forward("mm", 10, 0)
+    program.run(op("mm", 30, 40, stack=program.at(20), sequence=0), thread=other)
+    program.backward("first", 0)
+    program.backward("second", 0, node_thread=2)
+    found = lines(link(program.recording(tmp_path, 1)))
+    assert (found["first"][0], found["second"][0]) == (10, 20)
+
+
+def test_modules_of_backward(tmp_path: Path) -> None:
+    program = Training()
+    attn = program.module("attn", "Attention", program.module("", "Net"))
+    forward = program.stack(
+        "train.py:1 main", ("torch/nn/modules/module.py:1 call", attn), "model.py:5 forward"
+    )
+    program.run(op("CheckpointFunction", 1, 5, stack=forward, sequence=0))
+    again = program.stack("train.py:99 step", ENGINE, "train.py:50 body")
+    program.backward("sin", 0, stack=again, sequence=1)
+    program.backward("plain", 0)
+    program.backward("SinBackward0", 1, scope=1)
+    trace = link(program.recording(tmp_path))
+    rows = linked(trace)
+    assert [trace.module(int(module)) for module in rows.module] == ["attn"] * 4
+    assert lines(trace)["SinBackward0"][:2] == (50, 50)
+
+
+def test_forward_is_what_has_a_module_or_what_backward_refers_to(tmp_path: Path) -> None:
+    program = Training()
+    net = program.module("", "Net")
+    program.run(op("in_module", 1, 2, stack=program.stack(("model.py:5 forward", net))))
+    program.forward("loss", 10, 0)
+    program.run(op("inside_loss", 20, 21, stack=program.at(10)))
+    program.forward("optimizer", 12, -1)
+    program.backward("LossBackward0", 0, scope=1)
+    found = {name: row[2] for name, row in lines(link(program.recording(tmp_path))).items()}
+    assert found == {
+        "in_module": "FORWARD",
+        "loss": "FORWARD",
+        "inside_loss": "FORWARD",
+        "optimizer": "OTHER",
+        "LossBackward0": "BACKWARD",
+    }
+
+
+@pytest.mark.parametrize("far", [2**62, 2**63 - 1, 2**31])
+def test_numbers_out_of_all_bounds_take_no_memory(tmp_path: Path, far: int) -> None:
+    program = Training()
+    program.forward("mm", 10, 5)
+    program.forward("far", 11, far)
+    program.backward("near", 5, scope=1)
+    program.backward("Far", far, scope=1)
+    found = lines(link(program.recording(tmp_path)))
+    assert found["near"][0] == 10
+    assert found["Far"] == (None, None, "BACKWARD", "FORWARD_NOT_RECORDED")
+
+
+def test_a_recording_that_begins_late_in_the_program(tmp_path: Path) -> None:
+    program = Training()
+    program.forward("mm", 10, 50_000_000)
+    program.backward("MmBackward0", 50_000_000, scope=1)
+    assert lines(link(program.recording(tmp_path)))["MmBackward0"][0] == 10
+
+
+def slow_forward_line(rows: list[Op], sequence: int, thread: int) -> int | None:
+    """By the definition: of all rows with the number on the thread, the one that started last."""
+    calls = [
+        row for row in rows if row.fields["sequence"] == sequence and row.fields["torch_thread"] == thread
+    ]
+    return max(calls, key=lambda row: row.start_ns).fields["line"] if calls else None
+
+
+@pytest.mark.parametrize("batch_rows", [1, 7, 100_000])
+def test_forward_lines_equal_the_definition(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch_rows: int
+) -> None:
+    rng = random.Random(batch_rows)
+    program = Training()
+    threads = {1: 0, 2: program.thread(2)}
+    monkeypatch.setattr(storage, "BATCH_ROWS", batch_rows)
+    calls: list[Op] = []
+
+    def call(thread: int, start_ns: int, depth: int) -> Op:
+        at, inside = start_ns + 1, []
+        fields = {"sequence": rng.randrange(30), "line": rng.randrange(1, 999), "torch_thread": thread}
+        for _ in range(rng.randrange(3) if depth < 3 else 0):
+            inside.append(call(thread, at, depth + 1))
+            at = inside[-1].end_ns + 1
+        made = Op("x", start_ns, at + 1, inside, fields)
+        calls.append(made)
+        return made
+
+    def row(made: Op) -> Op:
+        fields = {"sequence": made.fields["sequence"], "stack": program.at(made.fields["line"])}
+        return Op("x", made.start_ns, made.end_ns, [row(item) for item in made.inside], fields)
+
+    at = 0
+    for _ in range(60):
+        thread = rng.choice([1, 2])
+        made = call(thread, at, 0)
+        at = made.end_ns + 1
+        program.run(row(made), thread=threads[thread])
+    wanted = [(rng.randrange(32), rng.choice([1, 2, 3])) for _ in range(200)]
+    for sequence, thread in wanted:
+        program.backward("Back", sequence, thread, scope=1)
+    trace = link(program.recording(tmp_path, 5))
+    rows = linked(trace)
+    back = rows.take(np.flatnonzero(rows.phase == Phase.BACKWARD))
+    found = [trace.line(int(frame)) for frame in back.forward_frame]
+    assert [line and line.line for line in found] == [slow_forward_line(calls, *node) for node in wanted]

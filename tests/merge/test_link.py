@@ -1,0 +1,108 @@
+from pathlib import Path
+
+import pytest
+
+from perfprobe.merge import link
+from perfprobe.tables import storage
+from perfprobe.tables.events import LinkedOperators, Losses
+from perfprobe.tables.recording import Recording
+from tests.build import Program, op
+
+
+def read_all(recording: Recording) -> tuple[LinkedOperators, dict[str, int]]:
+    losses: list[Losses] = []
+    rows = LinkedOperators.concat(list(link(recording).operators(losses)))
+    return rows, {str(row.reason[0]): int(row.count[0]) for row in losses}
+
+
+def two_threads() -> Program:
+    program = Program()
+    program.thread(1)
+    program.thread(2)
+    program.run(op("a", 0, 100, op("b", 10, 30), op("c", 40, 45)))
+    program.run(op("d", 5, 25, op("e", 6, 8)), thread=1)
+    program.run(op("f", 200, 210))
+    return program
+
+
+@pytest.mark.parametrize("batch_rows", [1, 3, 100])
+def test_self_times_of_interleaved_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch_rows: int
+) -> None:
+    monkeypatch.setattr(storage, "BATCH_ROWS", batch_rows)
+    recording = two_threads().recording(tmp_path, 1)
+    rows, losses = read_all(recording)
+    names = [recording.strings[int(name)] for name in rows.name]
+    assert dict(zip(names, rows.self_ns.tolist(), strict=True)) == {
+        "a": 75,
+        "b": 20,
+        "c": 5,
+        "d": 18,
+        "e": 2,
+        "f": 10,
+    }
+    assert losses == {}
+
+
+def test_operators_can_be_read_again(tmp_path: Path) -> None:
+    trace = link(two_threads().recording(tmp_path))
+    first = [rows.self_ns.tolist() for rows in trace.operators()]
+    assert first == [rows.self_ns.tolist() for rows in trace.operators()]
+
+
+def test_a_killed_recording_says_until_when(tmp_path: Path) -> None:
+    program = Program(start={"monotonic_ns": 1_000_000_000})
+    program.thread(1)
+    program.run(op("b", 2_000_000_000, 3_000_000_000), depth=1)
+    program.progress.append((4_500_000_000, 0))
+    program.end_ns = None
+    _, losses = read_all(program.recording(tmp_path))
+    killed = (
+        "the program was killed: recorded up to 3.50 s after its start, "
+        "at most the last second before the end is missing"
+    )
+    assert losses == {
+        killed: -1,
+        "inside something that had not ended when the recording stopped: counted as outermost": 1,
+    }
+
+
+def test_a_cut_file_says_where(tmp_path: Path) -> None:
+    path = tmp_path / "cut.perfprobe"
+    data = two_threads().encode()
+    path.write_bytes(data[:-1])
+    _, losses = read_all(storage.read(path))
+    (reason,) = losses
+    assert reason.startswith("reading stopped: the last block is cut off (at byte ")
+    assert reason.endswith("; what lies before is shown, for a time unknown")
+
+
+def test_what_is_damaged_is_counted(tmp_path: Path) -> None:
+    program = two_threads()
+    program.operators[0]["stack"] = 9
+    program.operators[1]["end_ns"] = -1
+    program.operators[2]["thread"] = 77
+    rows, losses = read_all(program.recording(tmp_path))
+    assert losses["column stack refers to nothing"] == 1
+    assert losses["column thread refers to nothing"] == 1
+    assert losses["ended before they started: counted as 0 ns"] == 1
+    assert (rows.self_ns >= 0).all()
+
+
+def test_an_empty_recording(tmp_path: Path) -> None:
+    rows, losses = read_all(Program().recording(tmp_path))
+    assert len(rows) == 0
+    assert losses == {}
+
+
+def test_wall_and_cpu_time(tmp_path: Path) -> None:
+    start, stop = {"monotonic_ns": 100, "cpu_ns": 7}, {"monotonic_ns": 400, "cpu_ns": 57}
+    whole = link(Program(start=start, stop=stop).recording(tmp_path))
+    assert (whole.wall_ns, whole.cpu_ns) == (300, 50)
+    killed = Program(start=start)
+    killed.progress += [(200, 8), (250, 30)]
+    killed.end_ns = None
+    trace = link(killed.recording(tmp_path))
+    assert (trace.wall_ns, trace.cpu_ns) == (150, 23)
+    unknown = link(Program(stop=stop).recording(tmp_path))
+    assert (unknown.wall_ns, unknown.cpu_ns) == (None, None)

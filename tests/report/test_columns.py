@@ -1,0 +1,47 @@
+import io
+
+from rich.console import Console
+
+from perfprobe.report.columns import Column, fit, table
+
+LONG = "x" * 50
+
+
+def test_all_have_room() -> None:
+    columns = [Column("a", ["1", "22"]), Column("b", ["333"], rank=5)]
+    assert [(column.title, width) for column, width in fit(columns, 20)] == [("a", 2), ("b", 3)]
+
+
+def test_optional_columns_go_before_others_get_uncomfortable() -> None:
+    columns = [
+        Column("a", [LONG], least=5, wish=20),
+        Column("b", ["bb"], rank=4),
+        Column("c", ["cc"], rank=6),
+    ]
+    assert [column.title for column, _ in fit(columns, 28)] == ["a", "b", "c"]
+    assert [column.title for column, _ in fit(columns, 27)] == ["a", "b"]
+    assert [column.title for column, _ in fit(columns, 10)] == ["a"]
+
+
+def test_the_others_go_only_when_the_rest_is_as_narrow_as_it_may_be() -> None:
+    columns = [Column("a", [LONG], least=5, wish=20), Column("b", ["bb"], rank=3)]
+    assert [(column.title, width) for column, width in fit(columns, 9)] == [("a", 5), ("b", 2)]
+    assert [(column.title, width) for column, width in fit(columns, 8)] == [("a", 8)]
+
+
+def test_what_may_not_be_dropped_stays_even_without_room() -> None:
+    assert [width for _, width in fit([Column("a", [LONG])], 8)] == [50]
+
+
+def test_spare_room_is_shared() -> None:
+    columns = [Column("a", [LONG], least=5), Column("b", [LONG], least=7), Column("c", ["c"])]
+    placed = fit(columns, 41)
+    assert sum(width for _, width in placed) + 2 * 2 == 41
+    assert [width for _, width in placed] == [17, 19, 1]
+
+
+def test_cells_are_cut_line_by_line() -> None:
+    text = io.StringIO()
+    columns = [Column("title", [f"{LONG}\nshort"], least=8), Column("n", ["7"])]
+    Console(file=text, width=80).print(table(fit(columns, 11)))
+    assert [line.rstrip() for line in text.getvalue().splitlines()] == ["title     n", "xxxxxxx…  7", "short"]

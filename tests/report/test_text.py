@@ -1,0 +1,202 @@
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+
+from perfprobe.analyse.hotspots import hotspots
+from perfprobe.merge import link
+from perfprobe.report.text import render
+from perfprobe.support.errors import UsageError
+from perfprobe.tables.findings import Findings
+from tests.build import Program, op
+
+ENGINE = "/env/site-packages/torch/autograd/graph.py:841 _engine_run_backward"
+META: dict[str, Any] = {
+    "program": {"argv": ["train.py", "--epochs", "1"], "script": "train.py", "module": None},
+    "start": {"monotonic_ns": 0, "cpu_ns": 0},
+    "stop": {"monotonic_ns": 2_000_000, "cpu_ns": 3_000_000},
+    "torch": {"version": "2.13.0+cpu", "threads": 2},
+    "cost": {"event_ns": 200.0, "writer_cpu_ns": 1_000},
+    "recording": {"operators": "observer"},
+}
+
+
+def training(**meta: Any) -> Program:
+    program = Program(**{**META, **meta})
+    program.thread(1)
+    model = program.module("", "Transformer")
+    attn = program.module("attn", "Attention", program.module("encoder", "Encoder", model))
+    line = program.stack("/p/train.py:20 main", ("/p/model.py:88 attention", attn))
+    main = program.stack("/p/train.py:20 main")
+    engine = program.stack("/p/train.py:30 step", ENGINE)
+    custom = program.stack("/p/train.py:30 step", ENGINE, "/p/functions.py:7 Scale.backward")
+    inputs = program.signature("f32[64,128] f32[64,128]{1,64}")
+    node = {"node_sequence": 0, "node_thread": 1}
+    program.run(
+        op("aten::bmm", 0, 600_000, stack=line, signature=inputs, sequence=0),
+        op("enumerate(DataLoader)", 600_000, 700_000, stack=main, scope=7),
+        op("aten::bmm", 700_000, 1_000_000, stack=engine, signature=inputs, **node),
+        op("aten::mul", 1_000_000, 1_090_000, stack=custom, overload=program.string("Tensor"), **node),
+        op("aten::add_", 1_090_000, 1_100_000, stack=engine, node_sequence=-1, node_thread=1),
+    )
+    return program
+
+
+def report(program: Program, folder: Path, width: int = 200, **options: Any) -> str:
+    trace = link(program.recording(folder))
+    return render(Findings(trace, hotspots(trace)), width=width, **options)
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_the_whole_report(tmp_path: Path, width: int) -> None:
+    golden = Path(__file__).parents[1] / "golden" / f"report_{width}.txt"
+    assert report(training(), tmp_path, width) == golden.read_text(encoding="utf-8")
+
+
+def test_80_columns_hold_it_with_every_line_whole(tmp_path: Path) -> None:
+    text = report(training(), tmp_path, 80)
+    assert max(cell_len(line) for line in text.splitlines()) <= 80
+    for place in ("model.py:88", "functions.py:7", "train.py:20", "bwd", "fwd", "f32[64,128]", "mul.Tensor"):
+        assert place in text
+    assert "encoder.attn" not in text
+
+
+@pytest.mark.parametrize("width", [60, 70, 80, 100, 120, 160, 200, 300])
+def test_no_line_is_ever_cut_and_none_is_wider_than_asked(tmp_path: Path, width: int) -> None:
+    program = training()
+    text = report(program, tmp_path, width)
+    for place in ("model.py:88", "functions.py:7", "train.py:20"):
+        assert place in text
+    assert max(cell_len(line) for line in text.splitlines()) <= width
+
+
+def test_a_file_name_wider_than_the_terminal_is_whole(tmp_path: Path) -> None:
+    program = training()
+    name = "a_rather_long_name_for_a_file" * 4 + ".py"
+    program.run(op("aten::mm", 2_000_000, 3_000_000, stack=program.stack(f"/p/{name}:1234 main")))
+    assert f"{name}:1234" in report(program, tmp_path, 80)
+
+
+def test_top_and_sort(tmp_path: Path) -> None:
+    program = Program(**META)
+    program.thread(1)
+    program.run(*(op("aten::often", at, at + 1) for at in range(0, 30, 3)))
+    program.run(op("aten::slow", 100, 200), op("aten::outer", 300, 450, op("aten::inner", 301, 449)))
+
+    def order(**options: Any) -> list[str]:
+        return re.findall(r"aten::(\w+)", report(program, tmp_path, **options))
+
+    assert order() == ["inner", "slow", "often", "outer"]
+    assert order(sort="total") == ["outer", "inner", "slow", "often"]
+    assert order(sort="calls")[0] == "often"
+    assert order(sort="mean") == ["outer", "inner", "slow", "often"]
+    assert order(top=2) == ["inner", "slow"]
+    assert "2 of 4 rows by self time" in report(program, tmp_path, top=2)
+    assert len(order(top=0)) == 4
+    for options in ({"sort": "name"}, {"top": -1}):
+        with pytest.raises(UsageError):
+            order(**options)
+
+
+@pytest.mark.parametrize(
+    ("losses", "torch", "why"),
+    [
+        (
+            [("operators", "the program never imported torch", 1, "")],
+            None,
+            "the program never imported torch.",
+        ),
+        ([("operators", "not built: x", 1, "run make")], {"version": "2"}, "not built: x; run make."),
+        ([("gpu", "no driver", 1, "")], None, "the program never imported torch."),
+        ([], {"version": "2"}, "nothing ran through torch while it was recorded."),
+    ],
+)
+def test_no_operators_and_why(tmp_path: Path, losses: list[Any], torch: Any, why: str) -> None:
+    program = Program(**{**META, "torch": torch})
+    program.losses = losses
+    assert f"No operators: {why}\n" in report(program, tmp_path)
+
+
+def test_without_meta_nothing_is_made_up(tmp_path: Path) -> None:
+    program = Program()
+    program.thread(1)
+    program.run(op("aten::mm", 0, 5))
+    first = report(program, tmp_path).splitlines()[0]
+    assert first == (
+        "- · wall - · CPU - · operators - · operators on 1 thread · torch - · recording cost not measured"
+    )
+
+
+def test_hostile_meta_does_no_harm(tmp_path: Path) -> None:
+    odd: list[Any] = [None, 3, "x", [], {}, [{}], {"argv": 5}, {"argv": [None]}, -1, 1e300, {"version": {}}]
+    odd += [{"monotonic_ns": "x", "cpu_ns": [], "event_ns": -5, "threads": 2.5}]
+    for value in odd:
+        program = training(**dict.fromkeys([*META, "clock", "roots"], value))
+        assert "Hot operators" in report(program, tmp_path, 80)
+
+
+def test_a_killed_program_is_said_to_be(tmp_path: Path) -> None:
+    program = training()
+    del program.meta["stop"]
+    program.end_ns = None
+    program.progress.append((1_500_000, 2_000_000))
+    text = report(program, tmp_path, 100)
+    said = (
+        "Incomplete: the program was killed: recorded up to 1.50 ms after its start, at most the last second "
+        "before the end is missing."
+    )
+    assert said in " ".join(text.split())
+    assert "wall 1.50 ms · CPU 2.00 ms" in text
+    assert text.index("Incomplete") < text.index("Hot operators") < text.index("Losses")
+
+
+def test_losses_come_last_with_what_mends_them(tmp_path: Path) -> None:
+    program = training()
+    program.losses = [
+        ("operators", "signatures beyond the limit", 12345, "fewer shapes"),
+        ("gpu", "no", 0, ""),
+    ]
+    lines = report(program, tmp_path, 100).splitlines()
+    at = lines.index("Losses")
+    assert lines[at + 1].split() == ["source", "count", "what", "remedy"]
+    assert "12,345  signatures beyond the limit" in lines[at + 2]
+    assert lines[at + 2].endswith("fewer shapes")
+    assert len(lines) == at + 4
+
+
+def test_what_comes_from_the_program_cannot_steer_the_terminal(tmp_path: Path) -> None:
+    evil = "[bold red]x[/] \x1b[31m\r\u202e:smile:\n"
+    program = Program(**{**META, "program": {"argv": [evil]}, "torch": {"version": evil}})
+    program.thread(1)
+    stack = program.row(
+        "stacks", -1, program.row("frames", program.string(evil), program.string(evil), 1, 7), -1
+    )
+    module = program.module("", evil)
+    inside = program.row("stacks", stack, 0, module)
+    program.run(
+        op(evil, 0, 5, stack=inside, signature=program.signature(evil), overload=program.string(evil))
+    )
+    program.losses = [(evil, evil, 1, evil), ("operators", evil, 1, evil)]
+    text = report(program, tmp_path)
+    assert "\x1b" not in text
+    assert "\r" not in text
+    assert "\u202e" not in text
+    assert text.count("[bold red]x[/] \\x1b[31m\\r\\u202e:smile:") >= 7
+
+
+def test_color_only_when_asked_for(tmp_path: Path) -> None:
+    plain, colored = (report(training(), tmp_path, color=color) for color in (False, True))
+    assert "\x1b" not in plain
+    strip: Callable[[str], str] = lambda text: re.sub(r"\x1b\[[0-9;]*m", "", text)  # noqa: E731
+    assert [line.rstrip() for line in strip(colored).splitlines()] == plain.splitlines()
+
+
+def test_cpu_time_has_a_column_when_it_was_measured(tmp_path: Path) -> None:
+    program = training()
+    program.run(op("aten::mm", 2_000_000, 2_500_000, cpu_ns=400_000))
+    header = report(program, tmp_path).splitlines()[3]
+    assert header.split() == ["share", "self", "total", "calls", "mean", "cpu", *header.split()[6:]]
+    assert "400 us" in report(program, tmp_path)

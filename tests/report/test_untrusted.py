@@ -1,0 +1,94 @@
+"""Whatever is in the file: a report or one line that says what is wrong, and no traceback, hang or much memory."""
+
+import json
+import random
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from perfprobe.analyse.hotspots import hotspots
+from perfprobe.merge import link
+from perfprobe.report.json import document
+from perfprobe.report.text import render
+from perfprobe.support.errors import InputError
+from perfprobe.tables import storage
+from perfprobe.tables.findings import Findings
+from tests import build
+from tests.report.test_text import training
+
+MOST_BYTES = 64 << 20
+
+
+def outcome(path: Path, data: bytes) -> str:
+    path.write_bytes(data)
+    try:
+        trace = link(storage.read(path))
+        findings = Findings(trace, hotspots(trace))
+        json.dumps(document(findings), allow_nan=False)
+        return render(findings, width=80)
+    except InputError as error:
+        return f"error: {error}"
+
+
+def payloads() -> list[bytes]:
+    program = training()
+    program.losses.append(("gpu", "no driver", 1, "install one"))
+    program.progress.append((1_000, 500))
+    return [block[12:] for block in program.blocks(3)]
+
+
+def test_cut_at_every_byte(tmp_path: Path) -> None:
+    data = training().encode(2)
+    path = tmp_path / "cut.perfprobe"
+    for size in range(len(data)):
+        if size < 12:
+            assert outcome(path, data[:size]).startswith("error: the recording ends before its first block")
+        elif size % 16 == 0:
+            assert "Incomplete: " in outcome(path, data[:size])
+        else:
+            path.write_bytes(data[:size])
+            assert not storage.read(path).complete
+
+
+def test_every_byte_flipped_is_noticed(tmp_path: Path) -> None:
+    data = training().encode(2)
+    whole = outcome(tmp_path / "whole.perfprobe", data)
+    for at in range(0, len(data), 11):
+        harmed = data[:at] + bytes([data[at] ^ 0x41]) + data[at + 1 :]
+        assert outcome(tmp_path / "flipped.perfprobe", harmed) != whole, at
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_damage_with_a_right_checksum(tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    good = payloads()
+    tracemalloc.start()
+    try:
+        for _ in range(40):
+            harmed = list(good)
+            for _ in range(rng.choice([1, 1, 2, 5])):
+                at = rng.randrange(len(harmed))
+                harmed[at] = mutated(rng, harmed[at])
+            outcome(
+                tmp_path / "harmed.perfprobe", build.head() + b"".join(build.block(item) for item in harmed)
+            )
+        assert tracemalloc.get_traced_memory()[1] < MOST_BYTES
+    finally:
+        tracemalloc.stop()
+
+
+def mutated(rng: random.Random, payload: bytes) -> bytes:
+    at = rng.randrange(len(payload))
+    kind = rng.randrange(4)
+    if kind == 0:
+        return payload[:at] + bytes([rng.randrange(256)]) + payload[at + 1 :]
+    if kind == 1:
+        return (
+            payload[:at]
+            + rng.choice([b"\xff" * 9 + b"\x01", b"\xff\xff\xff\xff\x0f", b"\x00"])
+            + payload[at:]
+        )
+    if kind == 2:
+        return payload[:at] + payload[at + rng.randrange(1, 4) :]
+    return payload[:at] + payload[at : at + 8] * 2 + payload[at + 8 :]

@@ -1,0 +1,72 @@
+import math
+
+import pytest
+
+from perfprobe.support import units
+
+
+@pytest.mark.parametrize(
+    ("time_ns", "text"),
+    [
+        (None, "-"),
+        (math.nan, "-"),
+        (math.inf, "-"),
+        (0, "0 ns"),
+        (1, "1 ns"),
+        (999, "999 ns"),
+        (999.7, "1.00 us"),
+        (1_000, "1.00 us"),
+        (1_236, "1.24 us"),
+        (99_960, "100 us"),
+        (999_499, "999 us"),
+        (999_500, "1.00 ms"),
+        (12_345_678, "12.3 ms"),
+        (1_500_000_000, "1.50 s"),
+        (599_000_000_000, "599 s"),
+        (600_000_000_000, "10 min 00 s"),
+        (3_599_600_000_000, "1 h 00 min"),
+        (7_380_000_000_000, "2 h 03 min"),
+        (-1_236, "-1.24 us"),
+    ],
+)
+def test_duration(time_ns: float | None, text: str) -> None:
+    assert units.duration(time_ns) == text
+
+
+@pytest.mark.parametrize(
+    ("fraction", "text"),
+    [
+        (None, "-"),
+        (0.0, "0.0 %"),
+        (0.0004, "<0.1 %"),
+        (0.0005, "0.1 %"),
+        (0.1234, "12.3 %"),
+        (0.9996, "100 %"),
+        (1.0, "100 %"),
+        (1.31, "131 %"),
+        (-0.02, "-2.0 %"),
+    ],
+)
+def test_percent(fraction: float | None, text: str) -> None:
+    assert units.percent(fraction) == text
+
+
+def test_count() -> None:
+    assert units.count(None) == "-"
+    assert units.count(1234567) == "1,234,567"
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "text"),
+    [
+        (None, "-"),
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "0.98 KiB"),
+        (1536, "1.50 KiB"),
+        (32 << 20, "32.0 MiB"),
+        (1 << 50, "1024 TiB"),
+    ],
+)
+def test_size(size_bytes: float | None, text: str) -> None:
+    assert units.size(size_bytes) == text

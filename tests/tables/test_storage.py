@@ -1,0 +1,297 @@
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perfprobe.support.errors import InputError
+from perfprobe.tables import storage
+from perfprobe.tables.events import Operators
+from perfprobe.tables.recording import Recording
+from tests import build
+from tests.build import Program, op
+
+
+def small_program() -> Program:
+    program = Program(program={"argv": ["train.py"]}, start={"monotonic_ns": 100, "cpu_ns": 0})
+    program.thread(1, "main")
+    program.thread(2, "worker")
+    model = program.module("", "Net")
+    stack = program.stack(
+        "train.py:10 main", ("model.py:88 attention", program.module("attn", "Attn", model))
+    )
+    inputs = program.signature("f32[2,3] dim=1")
+    inner = op("aten::add", 120, 130, stack=stack)
+    program.run(op("aten::mm", 110, 150, inner, stack=stack, signature=inputs), thread=0)
+    program.run(op("aten::div", 200, 260), thread=1)
+    program.losses.append(("gpu", "no driver", 3, "install one"))
+    program.progress.append((250, 75))
+    program.end_ns = 300
+    return program
+
+
+def all_operators(recording: Recording) -> Operators:
+    return Operators.concat(list(recording.operators()))
+
+
+def write(folder: Path, data: bytes) -> Path:
+    path = folder / "test.perfprobe"
+    path.write_bytes(data)
+    return path
+
+
+def test_everything_comes_back(tmp_path: Path) -> None:
+    recording = small_program().recording(tmp_path)
+    names = [recording.strings[name] for name in all_operators(recording).name]
+    assert names == ["aten::add", "aten::mm", "aten::div"]
+    assert recording.complete
+    assert recording.stopped_at is None
+    assert recording.last_ns == 300
+    assert recording.operator_rows == 3
+    assert recording.meta == {"program": {"argv": ["train.py"]}, "start": {"monotonic_ns": 100, "cpu_ns": 0}}
+    assert recording.losses.columns()["reason"].tolist() == ["no driver"]
+    assert recording.losses.count.tolist() == [3]
+    assert recording.progress.cpu_ns.tolist() == [75]
+    assert [recording.strings[file] for file in recording.frames.file] == ["train.py", "model.py"]
+    assert recording.frames.line.tolist() == [10, 88]
+    assert recording.stacks.parent.tolist() == [-1, 0]
+    assert recording.stacks.module.tolist() == [-1, 1]
+    assert recording.threads.forward_id.tolist() == [1, 2]
+
+
+def test_operator_columns_come_back_whatever_the_block_size(tmp_path: Path) -> None:
+    program = small_program()
+    rows = program.operators
+    for block_rows in (1, 2, 3600):
+        operators = all_operators(program.recording(tmp_path, block_rows))
+        for name, column in operators.columns().items():
+            assert column.tolist() == [row[name] for row in rows], name
+
+
+def test_only_the_columns_asked_for_are_decoded(tmp_path: Path) -> None:
+    recording = small_program().recording(tmp_path)
+    (rows,) = recording.operators(["name"])
+    assert recording.strings[rows.name[1]] == "aten::mm"
+    assert rows.start_ns.tolist() == [-1, -1, -1]
+    assert rows.scope.tolist() == [-1, -1, -1]
+
+
+def test_batches_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = Program()
+    program.run(*(op("a", 10 * at, 10 * at + 5) for at in range(100)))
+    monkeypatch.setattr(storage, "BATCH_ROWS", 25)
+    sizes = [len(rows) for rows in program.recording(tmp_path, 10).operators()]
+    assert sizes == [20] * 5
+
+
+@pytest.mark.parametrize("coding", [build.CONSTANT, build.PLAIN, build.DELTA, build.RUNS, build.RELATIVE])
+def test_every_coding_in_every_column(tmp_path: Path, coding: int) -> None:
+    values = [5, 5, 5, 5] if coding == build.CONSTANT else [5, -1, 5, 100]
+    base = [2**40, 2**40 + 7, 3, -(2**40)]
+    names = list(build.OPERATOR_DEFAULTS)
+    columns = [build.column("base", build.PLAIN, build.integers(base, build.PLAIN))]
+    columns += [build.column(name, coding, build.integers(values, coding, base, 0)) for name in names]
+    data = build.block(build.payload("operators", 4, columns))
+    path = write(tmp_path, build.head() + data)
+    (rows,) = storage.read(path).source(names)
+    assert {name: column.tolist() for name, column in rows.items()} == dict.fromkeys(names, values)
+
+
+def test_differences_wrap_around_as_the_writer_makes_them(tmp_path: Path) -> None:
+    values = [2**63 - 1, -(2**63), 0]
+    columns = [
+        build.column("start_ns", build.DELTA, build.integers(values, build.DELTA)),
+        build.column("end_ns", build.RELATIVE, build.integers(values[::-1], build.RELATIVE, values, 0)),
+        *(build.column(name, build.CONSTANT, build.svarint(0)) for name in ("thread", "depth", "name")),
+    ]
+    path = write(tmp_path, build.head() + build.block(build.payload("operators", 3, columns)))
+    (rows,) = storage.read(path).operators()
+    assert rows.start_ns.tolist() == values
+    assert rows.end_ns.tolist() == values[::-1]
+
+
+def test_unknown_tables_columns_and_codings_are_skipped(tmp_path: Path) -> None:
+    program = small_program()
+    blocks = program.blocks()
+    strange = build.block(build.payload("flights", 2, [build.column("to", 9, b"??")]))
+    extra = {name: [row[name] for row in program.operators[:1]] for name in program.operators[0]}
+    with_more = build.table_block("operators", {**extra, "colour": [7]})
+    unread = build.payload(
+        "progress", 1, [build.column("time_ns", 77, b"abc"), build.column("new", 4, b"\x00")]
+    )
+    path = write(
+        tmp_path,
+        build.head() + strange + b"".join([*blocks[:-1], with_more, build.block(unread), blocks[-1]]),
+    )
+    recording = storage.read(path)
+    assert recording.complete
+    assert recording.operator_rows == 4
+    assert recording.progress.time_ns.tolist() == [250, -1]
+
+
+def test_a_later_meta_value_wins_and_unreadable_ones_are_losses(tmp_path: Path) -> None:
+    values = ["1", "{", "2", "[" * 100_000, '{"a": NaN, "b": 1e999, "c": 3}', "[" * 40 + "]" * 40]
+    keys = ["a", "b", "a", "c", "d", "e"]
+    path = write(tmp_path, build.head() + build.table_block("meta", {"key": keys, "value": values}))
+    recording = storage.read(path)
+    assert recording.meta == {"a": 2, "d": {"a": None, "b": None, "c": 3}}
+    assert recording.losses.columns()["reason"].tolist() == [f"meta {key}: not readable" for key in "bce"]
+
+
+def test_a_killed_recording_is_read_up_to_its_last_block(tmp_path: Path) -> None:
+    program = small_program()
+    program.end_ns = None
+    recording = program.recording(tmp_path)
+    assert not recording.complete
+    assert recording.stopped_at is None
+    assert recording.last_ns == 250
+    assert recording.operator_rows == 3
+
+
+@pytest.mark.parametrize(
+    ("harm", "what"),
+    [
+        (lambda data: data[:-1], "the last block is cut off"),
+        (lambda data: data[:5], "the last block is cut off"),
+        (lambda data: b"x" + data[1:], "a block does not begin as one"),
+        (lambda data: data[:-1] + bytes([data[-1] ^ 1]), "a block has a wrong checksum"),
+    ],
+)
+def test_reading_stops_at_the_first_broken_block(tmp_path: Path, harm: object, what: str) -> None:
+    assert callable(harm)
+    blocks = small_program().blocks()
+    good = build.head() + b"".join(blocks[:-2])
+    recording = storage.read(
+        write(
+            tmp_path, good + harm(blocks[-2]) + (blocks[-1] if what != "the last block is cut off" else b"")
+        )
+    )
+    assert not recording.complete
+    assert recording.stopped_at is not None
+    assert recording.stopped_at.startswith(f"{what} (at byte {len(good):,} of ")
+    assert recording.operator_rows == 3
+
+
+def test_ids_that_refer_to_nothing_become_none_and_are_counted(tmp_path: Path) -> None:
+    program = small_program()
+    program.operators[0]["stack"] = 77
+    program.operators[1]["name"] = -5
+    recording = program.recording(tmp_path)
+    rows = all_operators(recording)
+    assert rows.stack[0] == -1
+    assert rows.name[1] == -1
+    assert recording.damaged == {"name": 1, "overload": 0, "signature": 0, "stack": 1, "thread": 0}
+
+
+def test_definitions_that_refer_to_nothing_become_none_and_are_losses(tmp_path: Path) -> None:
+    blocks = [
+        build.table_block("stacks", {"parent": [-1, 1, 0], "frame": [0, 9, -1], "module": [-1, -7, 0]}),
+        build.table_block("frames", {"file": [4], "function": [0], "first_line": [1], "line": [2]}),
+        build.table_block("strings", {"text": ["a"]}),
+    ]
+    recording = storage.read(write(tmp_path, build.head() + b"".join(blocks)))
+    assert recording.stacks.parent.tolist() == [-1, -1, 0]
+    assert recording.stacks.frame.tolist() == [0, -1, -1]
+    assert recording.stacks.module.tolist() == [-1, -1, -1]
+    assert recording.frames.file.tolist() == [-1]
+    counts = dict(zip(recording.losses.reason, recording.losses.count.tolist(), strict=True))
+    assert counts == {"frames: rows that refer to nothing": 1, "stacks: rows that refer to nothing": 4}
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "the recording ends before its first block"),
+        (b"PERF", "the recording ends before its first block"),
+        (b"PERFPROBE\n", "the recording ends before its first block"),
+        (b"PK\x03\x04 something else", "not a perfprobe recording"),
+        (build.head(2), "the recording has format 2"),
+        (build.head(0), "the recording has format 0"),
+    ],
+)
+def test_what_is_no_recording_gets_one_line(tmp_path: Path, data: bytes, message: str) -> None:
+    with pytest.raises(InputError, match=message) as error:
+        storage.read(write(tmp_path, data))
+    assert "\n" not in str(error.value)
+
+
+def test_what_is_no_file_gets_one_line(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for name in (str(tmp_path), str(tmp_path / "missing"), str(tmp_path / "pipe"), "/dev/null", "a\0b"):
+        with pytest.raises(InputError, match="cannot read the recording"):
+            storage.read(name)
+
+
+def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path) -> None:
+    recording = small_program().recording(tmp_path)
+    Path(recording.path).write_bytes(b"PERFPROBE\n")
+    with pytest.raises(InputError, match="the operators cannot be read"):
+        all_operators(recording)
+
+
+def test_an_empty_recording(tmp_path: Path) -> None:
+    recording = storage.read(write(tmp_path, build.head()))
+    assert list(recording.operators()) == []
+    assert not recording.complete
+    assert recording.last_ns == -1
+
+
+def test_newest(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no recording \(\*\.perfprobe\)"):
+        storage.newest(tmp_path)
+    for age, name in enumerate(("b.perfprobe", "a.perfprobe", "c.txt")):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (1000 - age, 1000 - age))
+    (tmp_path / "d.perfprobe").mkdir()
+    assert storage.newest(tmp_path) == str(tmp_path / "b.perfprobe")
+
+
+def test_claims_beyond_the_size_of_the_block_are_refused(tmp_path: Path) -> None:
+    zero = build.svarint(0)
+    names = ("start_ns", "end_ns", "thread", "depth", "name")
+    constants = [build.column(name, build.CONSTANT, zero) for name in names]
+    many = [build.column("a", build.CONSTANT, zero)] * 300
+    bombs = [
+        build.payload("operators", 2**60, constants),
+        build.payload("strings", 2**40, [build.column("text", build.TEXT, b"")]),
+        build.payload("strings", 1, [build.column("text", build.TEXT, build.uvarint(2**60))]),
+        build.payload("frames", 1, many),
+        build.payload("progress", 1, [build.column("time_ns", build.RELATIVE, b"\x00\x00")]),
+        build.payload("progress", 1, [build.column("time_ns", build.CONSTANT, b"\x00\x00")]),
+        build.payload("frames", 1, [build.column("file", build.CONSTANT, build.svarint(2**40))]),
+        build.payload("operators", 1, constants[:3]),
+        b"",
+    ]
+    for bomb in bombs:
+        recording = storage.read(write(tmp_path, build.head() + build.block(bomb)))
+        assert recording.stopped_at is not None, bomb
+        assert recording.operator_rows == 0
+
+
+def test_a_block_of_operators_with_a_damaged_column_is_an_input_error(tmp_path: Path) -> None:
+    for name, data in (("start_ns", b"\x80"), ("depth", build.svarint(2**40)), ("name", b"\x00\x00")):
+        columns = {
+            key: build.column(key, build.CONSTANT, build.svarint(0)) for key in build.OPERATOR_DEFAULTS
+        }
+        columns[name] = build.column(name, build.PLAIN, data)
+        path = write(
+            tmp_path, build.head() + build.block(build.payload("operators", 1, list(columns.values())))
+        )
+        with pytest.raises(InputError, match="the operators cannot be read"):
+            all_operators(storage.read(path))
+
+
+def test_facts_of_a_recording(tmp_path: Path) -> None:
+    program = Program(a={"b": 1, "c": "x", "d": [1, "y"], "e": True, "f": 10**30}, g=3)
+    recording = program.recording(tmp_path)
+    assert recording.number("a", "b") == 1
+    assert recording.number("a", "c") is None
+    assert recording.number("a", "e") is None
+    assert recording.number("a", "f") is None
+    assert recording.number("g", "b") is None
+    assert recording.text("a", "c") == "x"
+    assert recording.text("a", "b") is None
+    assert recording.texts("a", "d") == ["y"]
+    assert recording.texts("a", "c") == ["x"]
+    assert recording.texts("z") == []
+    assert np.array_equal(recording.modules.parent, np.empty(0))

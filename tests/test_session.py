@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+import perfprobe
+from perfprobe import native
+from perfprobe.collect.operators import OperatorCollector
+from perfprobe.support.errors import EnvironmentLack, UsageError
+from perfprobe.tables import storage
+from perfprobe.tables.recording import Recording
+
+
+@pytest.fixture(autouse=True)
+def without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Whether another test has imported torch in this process must not matter here.
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+
+
+def losses(recording: Recording) -> list[tuple[str, str]]:
+    table = recording.losses
+    return [(table.source[row], table.reason[row]) for row in range(len(table))]
+
+
+def test_block_is_recorded_with_all_facts(tmp_path: Path) -> None:
+    path = tmp_path / "run.perfprobe"
+    with perfprobe.profile(path, cpu_time=True, buffer_bytes=8 << 20) as profiled:
+        assert profiled.path == str(path)
+    recording = storage.read(path)
+    assert recording.complete
+    assert recording.fact("recording") == {"operators": "observer", "cpu_time": True, "buffer_bytes": 8 << 20}
+    assert recording.fact("program", "pid") == os.getpid()
+    assert recording.fact("program", "argv") == sys.argv
+    assert recording.fact("versions", "perfprobe") == perfprobe.__version__
+    assert recording.fact("versions", "python") == sys.version.split()[0]
+    assert recording.fact("host", "name") == os.uname().nodename
+    assert recording.fact("stop", "exit") == "returned"
+    start, stop = recording.number("start", "monotonic_ns"), recording.number("stop", "monotonic_ns")
+    assert start is not None
+    assert stop is not None
+    assert start <= stop
+    assert recording.fact("torch") is None
+    assert ("operators", "the program never imported torch") in losses(recording)
+
+
+def test_several_recordings_in_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    paths = []
+    for _ in range(3):
+        with perfprobe.profile() as profiled:
+            pass
+        paths.append(profiled.path)
+    assert len(set(paths)) == 3
+    assert all(storage.read(path).complete for path in paths)
+
+
+def test_recordings_do_not_nest(tmp_path: Path) -> None:
+    outer = tmp_path / "outer.perfprobe"
+    with (
+        perfprobe.profile(outer),
+        pytest.raises(UsageError, match=f"recorded already: {outer}"),
+        perfprobe.profile(tmp_path / "inner"),
+    ):
+        pass
+    assert storage.read(outer).complete
+    assert not (tmp_path / "inner").exists()
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "run.perfprobe"
+    path.write_text("precious")
+    with pytest.raises(UsageError, match="exists already"), perfprobe.profile(path):
+        pass
+    assert path.read_text() == "precious"
+    with perfprobe.profile(tmp_path / "next.perfprobe"):  # the failed one left nothing behind
+        pass
+
+
+def test_exception_passes_and_is_noted(tmp_path: Path) -> None:
+    path = tmp_path / "run.perfprobe"
+    with pytest.raises(KeyError), perfprobe.profile(path):
+        raise KeyError(1)
+    assert storage.read(path).fact("stop", "exit") == "KeyError"
+
+
+def test_operators_can_be_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "run.perfprobe"
+    with perfprobe.profile(path, operators="off"):
+        pass
+    assert losses(storage.read(path)) == [("operators", "switched off with --operators off")]
+
+
+@pytest.mark.parametrize("options", [{"operators": "autograd"}, {"buffer_bytes": 1 << 20}])
+def test_values_that_do_not_exist(options: dict[str, object]) -> None:
+    with pytest.raises(UsageError):
+        perfprobe.profile("x", **options)  # type: ignore[arg-type]
+
+
+def test_report_needs_a_recording_that_has_ended(tmp_path: Path) -> None:
+    profiled = perfprobe.profile(tmp_path / "run.perfprobe")
+    with pytest.raises(UsageError, match="nothing to report yet"):
+        profiled.report()
+    with profiled, pytest.raises(UsageError, match="nothing to report yet"):
+        profiled.report()
+
+
+def test_report_prints_to_standard_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with perfprobe.profile(tmp_path / "run.perfprobe") as profiled:
+        pass
+    profiled.report(top=3, sort="calls")
+    printed = capsys.readouterr().out
+    assert "the program never imported torch" in " ".join(printed.split())
+
+
+def test_fault_of_a_collector_is_a_loss_and_not_an_exception(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(self: OperatorCollector) -> None:
+        raise RuntimeError("broken\nin two lines")
+
+    monkeypatch.setattr(OperatorCollector, "start", fail)
+    path = tmp_path / "run.perfprobe"
+    with perfprobe.profile(path):
+        pass
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("perfprobe: operators: RuntimeError: broken in two lines (test_session.py:")
+    assert ("operators", line.removeprefix("perfprobe: operators: ")) in losses(storage.read(path))
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # the writer is a thread
+def test_forked_child_does_not_record(tmp_path: Path) -> None:
+    path = tmp_path / "run.perfprobe"
+    with perfprobe.profile(path) as profiled:
+        child = os.fork()
+        if child == 0:
+            profiled.__exit__(None, None, None)
+            os._exit(0)
+        os.waitpid(child, 0)
+    recording = storage.read(path)
+    assert recording.complete
+    assert recording.stopped_at is None
+    assert ("processes", "forked child processes were not recorded") in losses(recording)
+
+
+def test_missing_recorder_is_an_environment_lack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lack() -> None:
+        raise EnvironmentLack("nothing can be recorded", "perfprobe._core was not built", "rebuild it")
+
+    monkeypatch.setattr(native, "core", lack)
+    with pytest.raises(EnvironmentLack), perfprobe.profile(tmp_path / "run.perfprobe"):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_public_names() -> None:
+    assert set(perfprobe.__all__) <= set(dir(perfprobe))
+    assert all(getattr(perfprobe, name) is not None for name in perfprobe.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        perfprobe.nothing  # noqa: B018

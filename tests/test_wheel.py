@@ -1,0 +1,105 @@
+"""A wheel, built and installed elsewhere, works without the source folder beside it."""
+
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("scikit_build_core", reason="builds a wheel without pip's isolation")
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parent.parent
+PROGRAM = """\
+import sys
+import torch
+import perfprobe
+total = torch.ones(2) / 2
+print(total.tolist(), perfprobe.__file__.startswith(sys.prefix))
+"""
+
+
+def call(*command: str | Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(part) for part in command], cwd=folder, capture_output=True, text=True, check=False, timeout=300
+    )
+
+
+def make_environment(folder: Path, *, visible: Path) -> Path:
+    """The interpreter of a fresh virtual environment that sees the packages in `visible` behind its own."""
+    assert call(sys.executable, "-m", "venv", "--without-pip", folder, folder=ROOT).returncode == 0
+    site_packages = next((folder / "lib").glob("python3*/site-packages"))
+    (site_packages / "visible.pth").write_text(f"{visible}\n")
+    return folder / "bin" / "python"
+
+
+def pip(*arguments: str | Path, folder: Path) -> None:
+    result = call(sys.executable, "-m", "pip", "--quiet", *arguments, folder=folder)
+    assert result.returncode == 0, result.stderr
+
+
+def build_wheel(folder: Path) -> Path:
+    pip("wheel", "--no-build-isolation", "--no-deps", "--wheel-dir", folder, ROOT, folder=folder)
+    return next(folder.glob("perfprobe-*.whl"))
+
+
+def install(wheel: Path, python: Path) -> None:
+    pip("--python", python, "install", "--no-deps", "--no-index", wheel, folder=wheel.parent)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_wheel(tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of an environment with the wheel, and this environment's torch, numpy and rich."""
+    folder = tmp_path_factory.mktemp("installed")
+    python = make_environment(folder / "venv", visible=Path(sysconfig.get_path("purelib")))
+    install(wheel, python)
+    return python
+
+
+def test_the_wheel_holds_the_package_and_nothing_of_the_source_tree(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name.split("/")[0] for name in names} == {"perfprobe", "perfprobe-0.1.0.dist-info"}
+    assert {"perfprobe/py.typed", "perfprobe/_core.pyi", "perfprobe/_build.json"} <= set(names)
+
+
+def test_both_spellings_of_the_command_answer_elsewhere(installed: Path, tmp_path: Path) -> None:
+    script = call(installed.parent / "perfprobe", "--version", folder=tmp_path)
+    module = call(installed, "-m", "perfprobe", "--version", folder=tmp_path)
+    assert (script.returncode, script.stderr) == (0, "")
+    assert script.stdout == module.stdout
+    assert "0.1.0" in script.stdout
+
+
+def test_an_installed_perfprobe_profiles_a_script(
+    installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch")
+    monkeypatch.setenv("COLUMNS", "200")
+    (tmp_path / "halves.py").write_text(PROGRAM)
+    result = call(installed, "-m", "perfprobe", "halves.py", folder=tmp_path)
+    assert (result.returncode, result.stdout) == (0, "[0.5, 0.5] True\n"), result.stderr
+    assert "aten::div" in result.stderr
+    assert "halves.py:4" in result.stderr
+    assert len(list(tmp_path.glob("halves*.perfprobe"))) == 1
+
+
+def test_an_install_without_compiler_and_torch_says_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CXX", str(tmp_path / "no-compiler"))
+    monkeypatch.delenv("PERFPROBE_OBSERVER", raising=False)
+    python = make_environment(tmp_path / "venv", visible=tmp_path)
+    install(build_wheel(tmp_path), python)
+    (tmp_path / "nothing.py").write_text("print('hello')\n")
+    assert call(python, "-m", "perfprobe", "--version", folder=tmp_path).returncode == 0
+    result = call(python, "-m", "perfprobe", "nothing.py", folder=tmp_path)
+    assert result.returncode == 4
+    assert len(result.stderr.splitlines()) == 1, result.stderr
+    assert "no C++ compiler" in result.stderr
