@@ -88,6 +88,7 @@ class Session:
             raise UsageError(
                 "this process is being recorded already", active.path, "end that recording first"
             )
+        self._process = os.getpid()
         recorder, self.path = create(native.core().Recorder, path, self._options.buffer_bytes, named=named)
         self._facts = Facts(recorder, self._tell)
         Session._active = self

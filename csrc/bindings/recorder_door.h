@@ -2,6 +2,7 @@
 // names.
 #pragma once
 
+#include "core/clock.h"
 #include "core/recorder.h"
 #include "core/recorder_port.h"
 #include "python/python_names.h"
@@ -41,6 +42,7 @@ class RecorderDoor final : public RecorderPort {
   }
   void return_chunk(Chunk* chunk) override { recorder_.return_chunk(chunk); }
   void count_dropped(Dropped what) override { recorder_.count_dropped(what); }
+  [[nodiscard]] bool takes_tsc() const override { return ticks_are_tsc; }
 
   Recorder& recorder() { return recorder_; }
   PythonNames& names() { return names_; }

@@ -1,5 +1,6 @@
 #include "core/clock.h"
 
+#include <cmath>
 #include <fstream>
 #include <iterator>
 #include <limits>
@@ -31,6 +32,7 @@ Reading read_both() {
 }
 
 constexpr int64_t kWarmUpNs = 1'000'000;
+constexpr double kSlewLimit = 0.01;  // NTP slews by 0.0005 at most; readings are exact to 1e-4
 
 }  // namespace
 
@@ -56,11 +58,19 @@ void TickConverter::add_pair() {
   if (!ticks_are_tsc)
     return;
   const Reading now = read_both();
-  Pair& last = pairs_.back();
-  if (now.ticks <= last.ticks)
+  if (now.ticks <=
+      pairs_.back().ticks) {  // the counter was set back: what it said has no meaning any more
+    pairs_ = {Pair{now.ticks, now.ns, pairs_.back().ns_per_tick}};
     return;
-  last.ns_per_tick =
+  }
+  Pair& last = pairs_.back();
+  const double before = last.ns_per_tick;
+  const double rate =
       static_cast<double>(now.ns - last.ns) / static_cast<double>(now.ticks - last.ticks);
+  const bool first = pairs_.size() == 1;
+  last.broken = !first && std::abs(rate / before - 1.0) > kSlewLimit;
+  if (!last.broken)
+    last.ns_per_tick = rate;
   pairs_.push_back({now.ticks, now.ns, last.ns_per_tick});
   if (pairs_.size() > kPairs)
     pairs_.pop_front();
@@ -72,6 +82,8 @@ int64_t TickConverter::to_ns(int64_t ticks) const {
   auto pair = pairs_.rbegin();  // nearly always the newest pair but one
   while (std::next(pair) != pairs_.rend() && ticks < pair->ticks)
     ++pair;
+  if (pair->broken && std::prev(pair)->ticks - ticks < ticks - pair->ticks)
+    --pair;  // after the sleep: count back from the pair behind it
   return pair->ns +
          static_cast<int64_t>(static_cast<double>(ticks - pair->ticks) * pair->ns_per_tick);
 }

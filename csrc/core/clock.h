@@ -32,10 +32,10 @@ inline int64_t process_cpu_ns() {
 // where the counter runs at one rate and in step on all processors.
 bool kernel_trusts_tsc();
 
-// The cheapest clock of this machine: time stamp counter ticks (8 ns cheaper a read than the
-// clock), or nanoseconds where the counter is not to be trusted. TickConverter makes nanoseconds of
-// both.
-inline const bool ticks_are_tsc = kernel_trusts_tsc();
+// The cheapest clock of this machine: time stamp counter ticks (8 ns cheaper a read than the clock), or
+// nanoseconds where the counter is not to be trusted. TickConverter makes nanoseconds of both. The
+// recorder decides; other extension modules take its choice over.
+inline bool ticks_are_tsc = kernel_trusts_tsc();
 
 inline int64_t read_ticks() {
   return ticks_are_tsc ? static_cast<int64_t>(__rdtsc()) : monotonic_ns();
@@ -56,7 +56,8 @@ class TickConverter {
   struct Pair {
     int64_t ticks;
     int64_t ns;
-    double ns_per_tick;  // from this pair to the next
+    double ns_per_tick;   // from this pair to the next
+    bool broken = false;  // the two clocks parted before the next pair: the machine slept
   };
   static constexpr size_t kPairs = 4096;  // half an hour of pairs; older rows are on disk by then
 

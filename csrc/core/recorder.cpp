@@ -249,9 +249,4 @@ bool Recorder::write_losses(const std::vector<Loss>& losses) {
   return file_.append(encoder_.payload());
 }
 
-int64_t Recorder::written_bytes() {
-  const std::lock_guard lock(file_mutex_);
-  return file_.bytes();
-}
-
 }  // namespace perfprobe

@@ -52,7 +52,7 @@ class Recorder {
   [[nodiscard]] int64_t operator_rows() const { return written_rows_; }
   [[nodiscard]] int64_t dropped_rows() const { return dropped_rows_; }
   [[nodiscard]] int64_t writer_cpu_ns() const { return writer_cpu_ns_; }
-  [[nodiscard]] int64_t written_bytes();
+  [[nodiscard]] int64_t written_bytes() const { return file_.bytes(); }
 
  private:
   static void* run_writer(void* self);

@@ -56,6 +56,8 @@ class RecorderPort {
   // The thread ends: its chunk goes to the writer, unfinished.
   virtual void return_chunk(Chunk* chunk) = 0;
   virtual void count_dropped(Dropped what) = 0;
+  // Whether times are ticks of the time stamp counter: see clock.h.
+  [[nodiscard]] virtual bool takes_tsc() const = 0;
 
  protected:
   ~RecorderPort() = default;

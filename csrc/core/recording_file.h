@@ -1,6 +1,7 @@
 // The recording on disk: appended block by block, whole blocks only.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -25,7 +26,7 @@ class RecordingFile {
 
   void close();
 
-  [[nodiscard]] int64_t bytes() const { return bytes_; }
+  [[nodiscard]] int64_t bytes() const { return bytes_.load(); }
   [[nodiscard]] int refusal() const { return refusal_; }
 
  private:
@@ -35,8 +36,8 @@ class RecordingFile {
   int descriptor_;
   dev_t device_ = 0;
   ino_t inode_ = 0;
-  int64_t bytes_ = 0;
-  int refusal_ = 0;  // errno of the first refused write
+  std::atomic<int64_t> bytes_{0};  // read without the owner's lock
+  int refusal_ = 0;                // errno of the first refused write
 };
 
 }  // namespace perfprobe

@@ -49,6 +49,7 @@ class TrialRecorder final : public RecorderPort {
   }
   void return_chunk(Chunk* /*chunk*/) override {}
   void count_dropped(Dropped /*what*/) override {}
+  [[nodiscard]] bool takes_tsc() const override { return ticks_are_tsc; }
 
   [[nodiscard]] const Chunk& chunk() const { return *chunk_; }
   [[nodiscard]] const std::string& text(int32_t id) const {

@@ -29,8 +29,7 @@ struct ThreadEnd {
   ~ThreadEnd() {
     if (thread_state == nullptr)
       return;
-    if (current_generation != 0 || thread_state->generation != 0)
-      thread_state->finish();
+    thread_state->finish();
     delete thread_state;
     thread_state = nullptr;
   }
@@ -204,6 +203,7 @@ void start_observer(RecorderPort& port, bool cpu_time) {
   remove_callback(callback);  // one that a fork left behind
   current_port = &port;
   with_cpu_time = cpu_time;
+  ticks_are_tsc = port.takes_tsc();
   current_generation.store(++last_generation, std::memory_order_release);
   callback = add_callback(at::RecordFunctionCallback(on_start, on_end).needsInputs(true));
 }

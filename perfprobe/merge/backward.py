@@ -25,9 +25,7 @@ from perfprobe.tables.trace import Sites
 COLUMNS = ("start_ns", "thread", "sequence", "stack", "scope", "node_sequence", "node_thread")
 
 DEEPEST_NODES = 16  # of backward within backward that are followed
-EARLIER_NUMBERS = (
-    1024  # may still come, below the first ones seen: an outer operator ends after its inner ones
-)
+EARLIER_NUMBERS = 1024  # below the first ones seen that may still come: outer operators end after inner ones
 NUMBERS_A_ROW = 4  # more nodes than that no operator makes; a number far beyond is damage
 SPARE_NUMBERS = 1_048_576
 MOST_THREADS = 16_384  # whose forward calls are kept
@@ -63,8 +61,7 @@ class Calls:
         """Takes in the operators at these rows, which have a number."""
         places = self.places(rows.sequence[calls])
         later = (self.stack[places] == _NO_CALL) | (rows.start_ns[calls] > self.start_ns[places])
-        # Of equal places the one written last stays: the last started, and of those the inner one, first
-        # ended.
+        # Of equal places the one written last stays: the last started, of those the inner one (first ended).
         chosen = np.flatnonzero((places >= 0) & later)[::-1]
         chosen = chosen[np.argsort(rows.start_ns[calls[chosen]], kind="stable")]
         places, calls = places[chosen], calls[chosen]

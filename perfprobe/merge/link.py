@@ -129,17 +129,23 @@ def _link_losses(recording: Recording, nesting: Nesting, backwards: int) -> list
 
 def _incomplete(recording: Recording, last_ns: int) -> list[Losses]:
     """Says so when the recording was not closed, or could not be read to its end."""
+    if recording.complete:
+        return []
     start_ns = recording.number("start", "monotonic_ns")
     known = start_ns is not None and last_ns >= start_ns
     until = (
         f"up to {duration(last_ns - start_ns)} after its start"
         if known and start_ns is not None
-        else "for a time unknown"
+        else "in part"
     )
-    if recording.stopped_at is not None:
-        reason = f"reading stopped: {recording.stopped_at}; what lies before is shown, {until}"
-        return [Losses.one("recording", reason, -1)]
-    if recording.complete:
-        return []
-    reason = f"the program was killed: recorded {until}, at most the last second before the end is missing"
+    if recording.stopped_at is None:
+        reason = (
+            f"the recording was not closed (program killed, or still running): recorded {until}, "
+            "at most the last second before the end is missing"
+        )
+    else:
+        reason = (
+            f"reading stopped: {recording.stopped_at}; what lies before is shown, recorded {until}; "
+            "if the program was killed there, at most the last second before the end is missing"
+        )
     return [Losses.one("recording", reason, -1)]

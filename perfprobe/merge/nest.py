@@ -85,8 +85,7 @@ class Nesting:
         strays = np.flatnonzero((parent >= 0) & (start_ns[order] < start_ns[parent]))
         times_ns[strays] = 0
         self.orphans += len(strays)
-        # A segment ends at each last child and at the end of each group; those of the second kind are
-        # pending.
+        # A segment ends at each last child and at the end of each group; the latter kind is pending.
         is_end = np.zeros(len(order) + 1, np.bool_)
         is_end[levels.last_child + 1] = True
         is_end[levels.first[1:]] = True

@@ -48,8 +48,7 @@ class Modules(Table):
 def nearest(parent: Int32, marked: Mask) -> Int32:
     """For every row of a tree (parent < child) the nearest marked row at or above it, -1 for none."""
     rows = len(parent)
-    # Row `rows` stands for "none". Every step doubles the distance looked at, so it takes log2(depth) of
-    # them.
+    # Row `rows` stands for "none". Every step doubles the distance looked at: log2(depth) steps.
     step = np.append(np.where(marked, np.arange(rows), np.where(parent < 0, rows, parent)), rows)
     while True:
         further = step[step]

@@ -223,7 +223,6 @@ _SOURCES = {
         import subprocess, sys
         print(subprocess.run([sys.executable, "-c", "print(5)"], capture_output=True).stdout)
         """,
-    "descriptors": "print(open(__file__).fileno())",
 }
 
 _WORKERS = """

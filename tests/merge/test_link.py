@@ -58,8 +58,8 @@ def test_a_killed_recording_says_until_when(tmp_path: Path) -> None:
     program.end_ns = None
     _, losses = read_all(program.recording(tmp_path))
     killed = (
-        "the program was killed: recorded up to 3.50 s after its start, "
-        "at most the last second before the end is missing"
+        "the recording was not closed (program killed, or still running): "
+        "recorded up to 3.50 s after its start, at most the last second before the end is missing"
     )
     assert losses == {
         killed: -1,
@@ -74,7 +74,10 @@ def test_a_cut_file_says_where(tmp_path: Path) -> None:
     _, losses = read_all(storage.read(path))
     (reason,) = losses
     assert reason.startswith("reading stopped: the last block is cut off (at byte ")
-    assert reason.endswith("; what lies before is shown, for a time unknown")
+    assert reason.endswith(
+        "; what lies before is shown, recorded in part; "
+        "if the program was killed there, at most the last second before the end is missing"
+    )
 
 
 def test_what_is_damaged_is_counted(tmp_path: Path) -> None:

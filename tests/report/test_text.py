@@ -145,8 +145,8 @@ def test_a_killed_program_is_said_to_be(tmp_path: Path) -> None:
     program.progress.append((1_500_000, 2_000_000))
     text = report(program, tmp_path, 100)
     said = (
-        "Incomplete: the program was killed: recorded up to 1.50 ms after its start, at most the last second "
-        "before the end is missing."
+        "Incomplete: the recording was not closed (program killed, or still running): "
+        "recorded up to 1.50 ms after its start, at most the last second before the end is missing."
     )
     assert said in " ".join(text.split())
     assert "wall 1.50 ms · CPU 2.00 ms" in text

@@ -1,4 +1,4 @@
-"""Whatever is in the file: a report or one line that says what is wrong, and no traceback, hang or much memory."""
+"""Whatever is in the file: a report or one line that says what is wrong; no traceback, no hang."""
 
 import json
 import random

@@ -129,6 +129,25 @@ def test_unknown_tables_columns_and_codings_are_skipped(tmp_path: Path) -> None:
     assert recording.progress.time_ns.tolist() == [250, -1]
 
 
+def test_ids_are_positions_over_all_blocks_of_a_table(tmp_path: Path) -> None:
+    blocks = [
+        build.table_block("strings", {"text": ["a", "b"]}),
+        build.table_block("threads", {"os_thread": [7], "forward_id": [1], "name": [1]}),
+        build.table_block("strings", {"text": ["", "größe"]}),
+        build.table_block("threads", {"os_thread": [8], "forward_id": [2], "name": [3]}),
+    ]
+    recording = storage.read(write(tmp_path, build.head() + b"".join(blocks)))
+    assert recording.strings.text.tolist() == ["a", "b", "", "größe"]
+    assert [recording.strings[int(name)] for name in recording.threads.name] == ["b", "größe"]
+    assert recording.strings[-1] == ""
+
+
+def test_text_that_is_not_utf8_is_escaped(tmp_path: Path) -> None:
+    column = build.column("text", build.TEXT, build.uvarint(3) + b"a\xff\xfe")
+    path = write(tmp_path, build.head() + build.block(build.payload("strings", 1, [column])))
+    assert storage.read(path).strings.text.tolist() == ["a\\xff\\xfe"]
+
+
 def test_a_later_meta_value_wins_and_unreadable_ones_are_losses(tmp_path: Path) -> None:
     values = ["1", "{", "2", "[" * 100_000, '{"a": NaN, "b": 1e999, "c": 3}', "[" * 40 + "]" * 40]
     keys = ["a", "b", "a", "c", "d", "e"]
