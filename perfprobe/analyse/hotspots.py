@@ -1,4 +1,4 @@
-"""Where operator time goes: a row for each operator, signature text, line, module and phase.
+"""Where operator time goes: a row for each operator, signature text, line and phase.
 
 Batches are reduced to their groups and the groups to fewer groups, so that memory depends on how many
 different rows there are, not on how long the program ran.
@@ -10,12 +10,14 @@ batch of some 130,000 operators ends are those of that batch counted twice.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from perfprobe.analyse.modules import pattern
 from perfprobe.tables.columns import Int32, Int64, Mask, Rows
 from perfprobe.tables.events import USER_SCOPE, LinkedOperators, Losses
 from perfprobe.tables.findings import HotspotRows, Hotspots, Totals
@@ -42,9 +44,10 @@ def hotspots(trace: Trace) -> Hotspots:
         if gathered > MOST_GROUPS:
             parts = [_merged(parts)]
             gathered = 0
-    rows = _merged(parts)
+    rows, modules = _with_shared_modules(_merged(parts), trace.module_texts)
     order = np.argsort(-rows.self_ns, kind="stable")
-    return Hotspots(rows.take(order), counter.totals(), Losses.concat([trace.recording.losses, *losses]))
+    losses = [trace.recording.losses, *losses]
+    return Hotspots(rows.take(order), counter.totals(), Losses.concat(losses), modules)
 
 
 class _Counter:
@@ -102,6 +105,23 @@ def _batch_rows(batch: LinkedOperators, signature: Int32) -> HotspotRows:
         total_ns=np.add.reduceat(duration_ns, first),
         cpu_ns=_measured_sums(batch.cpu_ns[order], first),
     )
+
+
+def _with_shared_modules(rows: HotspotRows, texts: Sequence[str]) -> tuple[HotspotRows, list[str]]:
+    """Rows that differ in their module only become one; the module texts with those of such rows added."""
+    if len(rows) == 0:
+        return rows, list(texts)
+    order, first = _grouped([getattr(rows, name) for name in KEYS if name != "module"])
+    all_texts = list(texts)
+    shared: dict[str, int] = {}
+    module = rows.module.copy()
+    for start, end in zip(first.tolist(), [*first[1:].tolist(), len(order)], strict=True):
+        members = order[start:end]
+        if len(members) > 1:
+            text = pattern([texts[at] if at >= 0 else "-" for at in module[members].tolist()])
+            module[members] = shared.setdefault(text, len(all_texts))
+            all_texts += [text] if shared[text] == len(all_texts) else []
+    return _merged([replace(rows, module=module)]), all_texts
 
 
 def _merged(parts: list[HotspotRows]) -> HotspotRows:

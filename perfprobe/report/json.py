@@ -48,7 +48,7 @@ def _hotspots(trace: Trace, hotspots: Hotspots, rows: HotspotRows) -> list[dict[
                 "signature": trace.signature(value["signature"]),
                 **_place("", own),
                 **_place("forward_", forward),
-                "module": trace.module(value["module"]),
+                "module": hotspots.module(value["module"]),
                 "phase": Phase(value["phase"]).name.lower(),
                 "calls": value["calls"],
                 "self_ns": value["self_ns"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,10 +14,10 @@ from perfprobe.tables.trace import Trace
 
 @dataclass(frozen=True)
 class HotspotRows(Table):
-    """One row for each operator, signature text, line, module and phase.
+    """One row for each operator, signature text, line and phase.
 
-    name, overload: string ids; signature: the first signature of that text; frame, forward_frame, module,
-    phase, gap: as in LinkedOperators. total_ns: time in which at least one call of the row was open on its
+    name, overload: string ids; signature: the first signature of that text; frame, forward_frame, phase,
+    gap: as in LinkedOperators; module: row of `Hotspots.modules`, -1 none. total_ns: time in which at least one call of the row was open on its
     thread, so that a call nested in another of the same row counts once. cpu_ns: -1 where it was not
     measured.
     """
@@ -66,11 +67,19 @@ class Totals:
 
 @dataclass(frozen=True)
 class Hotspots:
-    """The hotspot table, its totals, and all losses known once every operator was read."""
+    """The hotspot table, its totals, and all losses known once every operator was read.
+
+    modules: module paths; those of a row whose calls came from several modules as what they have in common.
+    """
 
     rows: HotspotRows
     totals: Totals
     losses: Losses
+    modules: Sequence[str]
+
+    def module(self, module: int) -> str | None:
+        """The path of a row's module or modules, None for -1."""
+        return self.modules[module] if module >= 0 else None
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import pytest
 
 from perfprobe.analyse import hotspots as module
 from perfprobe.analyse.hotspots import hotspots
+from perfprobe.analyse.modules import pattern
 from perfprobe.merge import link
 from perfprobe.tables import storage
 from perfprobe.tables.findings import Hotspots
@@ -75,16 +76,29 @@ def test_by_hand(tmp_path: Path) -> None:
     assert all(row["cpu_ns"] == -1 for row in rows)
 
 
-def test_modules_and_reasons_keep_rows_apart(tmp_path: Path) -> None:
+def test_layers_share_a_row_and_reasons_keep_rows_apart(tmp_path: Path) -> None:
     program = Program()
-    net = program.module("", "Sequential")
-    stacks = [
-        program.stack("a.py:5 f", ("b.py:6 call", program.module(name, "Linear", net))) for name in "01"
-    ]
+    layers = program.module("layers", "ModuleList", program.module("", "Net"))
+    linears = [program.module("fc", "Linear", program.module(name, "Block", layers)) for name in "01"]
+    stacks = [program.stack("a.py:5 f", ("b.py:6 call", linear)) for linear in linears]
     program.run(*(op("mm", at, at + 5, stack=stacks[at % 2]) for at in range(0, 100, 5)))
     program.run(op("mm", 200, 201, node_thread=0), op("mm", 202, 203, node_thread=1))
-    rows, _ = run(program.recording(tmp_path))
-    assert [row["calls"] for row in rows] == [10, 10, 1, 1]
+    rows, found = run(program.recording(tmp_path))
+    assert [row["calls"] for row in rows] == [20, 1, 1]
+    assert [found.module(row["module"]) for row in rows] == ["layers.*.fc", None, None]
+
+
+@pytest.mark.parametrize(
+    ("paths", "common"),
+    [
+        (["layers.0.attn", "layers.1.attn"], "layers.*.attn"),
+        (["a.0.x", "a.1.y"], "a.*.*"),
+        (["Net", "Net.fc"], "*"),
+        (["only"], "only"),
+    ],
+)
+def test_what_module_paths_have_in_common(paths: list[str], common: str) -> None:
+    assert pattern(paths) == common
 
 
 def test_a_call_within_another_of_its_row_counts_once_in_total_time(tmp_path: Path) -> None:
