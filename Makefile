@@ -68,7 +68,7 @@ lint: setup
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/ruff format --check --quiet
 	@$(BIN)/mypy --no-error-summary
-	@$(BIN)/lint-imports --no-timing
+	@layers=$$($(BIN)/lint-imports --no-logo 2>&1) || { echo "$$layers" >&2; exit 1; }
 	@$(BIN)/clang-format --dry-run -Werror $(CPP_FILES)
 
 demo: setup

@@ -37,6 +37,16 @@ class PyRecorder {
     if (is_ours())
       recorder().add_loss({source, reason, count, remedy});
   }
+  // The writer needs no GIL, but other threads may need it to let the writer end.
+  void pause() {
+    const py::gil_scoped_release release;
+    if (is_ours())
+      recorder().pause();
+  }
+  void resume() {
+    if (is_ours())
+      recorder().resume();
+  }
   void close() {
     if (!is_ours())
       return;
@@ -85,6 +95,8 @@ void bind_recorder(py::module_& module) {
       .def("add_meta", &PyRecorder::add_meta, py::arg("key"), py::arg("value"))
       .def("add_loss", &PyRecorder::add_loss, py::arg("source"), py::arg("reason"),
            py::arg("count"), py::arg("remedy"))
+      .def("pause", &PyRecorder::pause)
+      .def("resume", &PyRecorder::resume)
       .def("close", &PyRecorder::close);
 }
 

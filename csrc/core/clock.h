@@ -32,9 +32,9 @@ inline int64_t process_cpu_ns() {
 // where the counter runs at one rate and in step on all processors.
 bool kernel_trusts_tsc();
 
-// The cheapest clock of this machine: time stamp counter ticks (8 ns cheaper a read than the clock), or
-// nanoseconds where the counter is not to be trusted. TickConverter makes nanoseconds of both. The
-// recorder decides; other extension modules take its choice over.
+// The cheapest clock of this machine: time stamp counter ticks (8 ns cheaper a read than the
+// clock), or nanoseconds where the counter is not to be trusted. TickConverter makes nanoseconds of
+// both. The recorder decides; other extension modules take its choice over.
 inline bool ticks_are_tsc = kernel_trusts_tsc();
 
 inline int64_t read_ticks() {

@@ -29,20 +29,48 @@ constexpr std::array<DroppedText, kDroppedKinds> kDroppedTexts{{
 
 Recorder::Recorder(const std::string& path, size_t buffer_bytes, int64_t flush_ns)
     : file_(path), pool_(buffer_bytes), flush_ns_(flush_ns) {
-  start_writer();
+  const int error = start_writer();
+  if (error != 0)
+    throw std::system_error(error, std::generic_category(), "cannot start the writer thread");
 }
 
 // The writer blocks every signal: the program's handlers run on the program's own threads.
-void Recorder::start_writer() {
+int Recorder::start_writer() {
+  const std::lock_guard lock(writer_mutex_);
+  leaving_ = false;
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   const int error = pthread_create(&writer_, nullptr, run_writer, this);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (error != 0)
-    throw std::system_error(error, std::generic_category(), "cannot start the writer thread");
-  pthread_setname_np(writer_, "perfprobe");
+  writer_runs_ = error == 0;
+  if (writer_runs_)
+    pthread_setname_np(writer_, "perfprobe");
+  return error;
+}
+
+void Recorder::join_writer() {
+  const std::lock_guard lock(writer_mutex_);
+  if (!writer_runs_)
+    return;
+  {
+    const std::lock_guard pool_lock(pool_mutex_);
+    leaving_ = true;
+    wake_writer_.notify_one();
+  }
+  pthread_join(writer_, nullptr);
+  writer_runs_ = false;
+}
+
+void Recorder::pause() {
+  join_writer();
+}
+
+// Without a writer (no thread to be had) recording threads still write whenever the buffer is full.
+void Recorder::resume() {
+  if (!closed_)
+    static_cast<void>(start_writer());
 }
 
 void* Recorder::run_writer(void* self) {
@@ -52,16 +80,18 @@ void* Recorder::run_writer(void* self) {
 
 void Recorder::write_until_closed() {
   const std::chrono::nanoseconds interval(flush_ns_);
-  for (bool closing = false; !closing;) {
+  int64_t cpu_ns = 0;
+  for (bool leaving = false; !leaving;) {
     bool on_time = false;
     {
       std::unique_lock lock(pool_mutex_);
       on_time = !wake_writer_.wait_for(lock, interval,
-                                       [&] { return closing_ || queue_.size() >= many_chunks(); });
-      closing = closing_;
+                                       [&] { return leaving_ || queue_.size() >= many_chunks(); });
+      leaving = leaving_;
     }
     write_pending(on_time);
-    writer_cpu_ns_ = thread_cpu_ns();
+    writer_cpu_ns_ += thread_cpu_ns() - cpu_ns;
+    cpu_ns = thread_cpu_ns();
   }
 }
 
@@ -176,14 +206,9 @@ void Recorder::add_loss(const Loss& loss) {
 }
 
 void Recorder::close() {
-  {
-    const std::lock_guard lock(pool_mutex_);
-    if (closing_)
-      return;
-    closing_ = true;
-    wake_writer_.notify_one();
-  }
-  pthread_join(writer_, nullptr);
+  join_writer();
+  if (closed_)
+    return;
   write_pending(false);
   const std::lock_guard file_lock(file_mutex_);
   write_end();

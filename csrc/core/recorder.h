@@ -46,6 +46,11 @@ class Recorder {
 
   void add_meta(const std::string& key, const std::string& value);
   void add_loss(const Loss& loss);
+  // Ends and starts the writer thread around a fork: the program must look as single-threaded as it
+  // is (Python 3.12 warns of a fork with threads), and no lock be held by a thread the child does
+  // not have.
+  void pause();
+  void resume();
   // Writes what is left, the losses and the end; joins the writer. A second call does nothing.
   void close();
 
@@ -56,7 +61,8 @@ class Recorder {
 
  private:
   static void* run_writer(void* self);
-  void start_writer();
+  [[nodiscard]] int start_writer();
+  void join_writer();
   void write_until_closed();
   [[nodiscard]] size_t many_chunks() const { return (pool_.capacity() + 3) / 4; }
   Chunk* take_chunk(int32_t thread, bool may_grow);
@@ -83,7 +89,7 @@ class Recorder {
   ChunkPool pool_;
   std::vector<Chunk*> active_;  // owned by recording threads
   std::vector<Chunk*> queue_;   // to be written whole
-  bool closing_ = false;
+  bool leaving_ = false;        // the writer shall end
   bool closed_ = false;
 
   std::mutex definitions_mutex_;
@@ -95,6 +101,8 @@ class Recorder {
   std::atomic<int64_t> writer_cpu_ns_{0};
   std::array<std::atomic<int64_t>, kDroppedKinds> dropped_{};  // by `Dropped`
   const int64_t flush_ns_;
+  std::mutex writer_mutex_;  // taken before all others: starting and joining the writer
+  bool writer_runs_ = false;
   pthread_t writer_{};
 };
 

@@ -27,6 +27,7 @@ RecordingFile::RecordingFile(const std::string& path)
     : descriptor_(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) {
   if (descriptor_ < 0)
     throw std::system_error(errno, std::generic_category(), path);
+  move_descriptor();
   struct stat status{};
   if (::fstat(descriptor_, &status) == 0) {
     device_ = status.st_dev;
@@ -42,6 +43,16 @@ RecordingFile::RecordingFile(const std::string& path)
     throw std::system_error(error, std::generic_category(), path);
   }
   bytes_ = sizeof(head);
+}
+
+// The program's own files must get the low numbers that they get without us.
+void RecordingFile::move_descriptor() {
+  constexpr int kLowest = 100;
+  const int moved = ::fcntl(descriptor_, F_DUPFD_CLOEXEC, kLowest);
+  if (moved < 0)
+    return;  // a tight limit on descriptors: it stays where it is
+  ::close(descriptor_);
+  descriptor_ = moved;
 }
 
 // A program may close every descriptor it does not know (daemons do) and open its own files under

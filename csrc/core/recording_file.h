@@ -30,6 +30,7 @@ class RecordingFile {
   [[nodiscard]] int refusal() const { return refusal_; }
 
  private:
+  void move_descriptor();
   [[nodiscard]] bool is_ours() const;
   bool write_all(const uint8_t* from, size_t count);
 

@@ -12,29 +12,42 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from perfprobe.collect.base import Facts
+    from perfprobe.native import Recorder
 
 _FLAG = "-c"
 
 
-class ForkCount:
-    """How often this process has forked; one hook for all recordings, since it can never be taken off."""
+class Forks:
+    """Watches this process fork; one hook for all recordings, since it can never be taken off.
+
+    While it forks, the recorder's thread is away: Python 3.12 warns of a fork with threads, and plain python
+    has none.
+    """
 
     def __init__(self) -> None:
         self._registered = False
-        self._forks = 0
+        self._count = 0
+        self._recorder: Recorder | None = None
 
-    def read(self) -> int:
-        """The number of forks since the first call."""
+    def watch(self, recorder: Recorder | None) -> int:
+        """Pauses this recorder around every fork from now on; returns the number of forks so far."""
         if not self._registered:
             self._registered = True
-            os.register_at_fork(after_in_parent=self._forked)
-        return self._forks
+            os.register_at_fork(before=self._before, after_in_parent=self._after_in_parent)
+        self._recorder = recorder
+        return self._count
 
-    def _forked(self) -> None:
-        self._forks += 1
+    def _before(self) -> None:
+        if self._recorder is not None:
+            self._recorder.pause()
+
+    def _after_in_parent(self) -> None:
+        self._count += 1
+        if self._recorder is not None:
+            self._recorder.resume()
 
 
-_FORK_COUNT = ForkCount()
+_FORKS = Forks()
 
 
 class Children:
@@ -56,7 +69,7 @@ class Children:
     def start(self) -> None:
         """Begin to follow."""
         self._following = True
-        self._forks_before = _FORK_COUNT.read()
+        self._forks_before = _FORKS.watch(self._facts.recorder)
         if self._setup is not None:
             self._watch.start()
 
@@ -64,7 +77,7 @@ class Children:
         """Stop following and write down which children are missing."""
         self._following = False
         self._watch.stop()
-        forks = _FORK_COUNT.read() - self._forks_before
+        forks = _FORKS.watch(None) - self._forks_before
         if forks:
             remedy = "start them with the spawn method to have each record itself"
             self._facts.loss("processes", "forked child processes were not recorded", forks, remedy)

@@ -21,7 +21,6 @@ def scripts() -> dict[str, bytes]:
     return {**{name: source.encode() for name, source in SOURCES.items()}, **ENCODED}
 
 
-@pytest.mark.xfail(reason="the recording takes the lowest free descriptor", strict=True)
 def test_descriptors_are_numbered_as_under_plain_python(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text("print(open(__file__).fileno())")
     pair = both(["main.py"], tmp_path)

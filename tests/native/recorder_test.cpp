@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <fcntl.h>
+#include <filesystem>
 #include <string>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -98,20 +99,42 @@ void a_full_disk_drops_rows_and_keeps_whole_blocks() {
   CHECK_EQUAL(recorder->written_bytes(), file_bytes(temporary_path("full")));
 }
 
+// The descriptor under which this process has a file open.
+int descriptor_of(const std::string& path) {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    if (std::filesystem::read_symlink(entry.path(), gone) == path)
+      return std::stoi(entry.path().filename());
+  }
+  return -1;
+}
+
 // A daemon closes every descriptor and opens its own files under the same numbers.
 void a_stolen_descriptor_is_never_written_to() {
   const std::string victim_path = temporary_path("victim");
-  auto* recorder = make_recorder("stolen", int64_t{3'600'000'000'000});
-  const int next = ::open("/dev/null", O_RDONLY);
-  const int recording = next - 1;
-  ::close(recording);
+  Recorder* recorder = make_recorder("stolen", int64_t{3'600'000'000'000});
+  const int recording = descriptor_of(temporary_path("stolen"));
+  CHECK(recording >= 100);  // the low numbers are the program's
   const int victim = ::open(victim_path.c_str(), O_WRONLY | O_CREAT, 0600);
-  CHECK_EQUAL(victim, recording);
+  ::dup2(victim, recording);
   record_rows(*recorder, 10);
   recorder->close();
   CHECK_EQUAL(recorder->dropped_rows(), 10);
   CHECK_EQUAL(file_bytes(victim_path), 0);
-  CHECK_EQUAL(::close(victim), 0);  // still the program's
+  CHECK_EQUAL(::close(recording), 0);  // still the program's
+}
+
+void rows_survive_a_pause() {
+  Recorder* recorder = make_recorder("pause");
+  recorder->pause();
+  recorder->pause();  // a second time does nothing
+  record_rows(*recorder, 20'000);
+  recorder->resume();
+  record_rows(*recorder, 20'000);
+  recorder->pause();
+  recorder->close();
+  recorder->resume();  // too late: does nothing
+  CHECK_EQUAL(recorder->operator_rows(), 40'000);
 }
 
 void an_existing_file_is_refused() {
@@ -133,6 +156,7 @@ int main() {
   an_unfinished_chunk_reaches_the_disk();
   a_full_disk_drops_rows_and_keeps_whole_blocks();
   a_stolen_descriptor_is_never_written_to();
+  rows_survive_a_pause();
   an_existing_file_is_refused();
   return perfprobe::test::report();
 }
