@@ -90,13 +90,13 @@ void BlockEncoder::add_relative(std::string_view column, std::span<const int64_t
   put_column(column, Coding::relative);
 }
 
-void BlockEncoder::add_text(std::string_view column, std::span<const std::string> values) {
+void BlockEncoder::add_text(std::string_view column, std::span<const std::string_view> values) {
   scratch_.clear();
   uint8_t length[kVarintBytes];
-  for (const std::string& value : values) {
+  for (const std::string_view value : values) {
     scratch_.insert(scratch_.end(), length, length + encode_varint(value.size(), length));
   }
-  for (const std::string& value : values)
+  for (const std::string_view value : values)
     scratch_.insert(scratch_.end(), value.begin(), value.end());
   put_column(column, Coding::text);
 }

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -30,7 +29,7 @@ class BlockEncoder {
   // Coded as the difference to column number `base_index` of this block, whose values are `base`.
   void add_relative(std::string_view column, std::span<const int64_t> values, size_t base_index,
                     std::span<const int64_t> base);
-  void add_text(std::string_view column, std::span<const std::string> values);
+  void add_text(std::string_view column, std::span<const std::string_view> values);
 
   // The payload so far.
   [[nodiscard]] const std::vector<uint8_t>& payload() const { return payload_; }

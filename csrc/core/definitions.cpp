@@ -10,14 +10,13 @@ namespace {
 
 // The rows of `later` behind those of `earlier`.
 template <class Row>
-void append(std::vector<Row>& earlier, std::vector<Row>& later) {
-  earlier.insert(earlier.end(), std::make_move_iterator(later.begin()),
-                 std::make_move_iterator(later.end()));
+void append(MappedVector<Row>& earlier, const MappedVector<Row>& later) {
+  earlier.insert(earlier.end(), later.begin(), later.end());
 }
 
 // The id of `key`, and whether it is new: ids are handed out in order.
 template <class Key>
-std::pair<int32_t, bool> number(std::map<Key, int32_t>& ids, const Key& key) {
+std::pair<int32_t, bool> number(std::pmr::map<Key, int32_t>& ids, const Key& key) {
   const auto [place, is_new] = ids.emplace(key, static_cast<int32_t>(ids.size()));
   return {place->second, is_new};
 }
@@ -34,7 +33,7 @@ InternedText Definitions::intern(std::string_view text) {
   if (known != text_ids_.end())
     return {known->second, known->first.data()};
   const auto id = static_cast<int32_t>(texts_.size());
-  const std::string& kept = texts_.emplace_back(text);
+  const std::pmr::string& kept = texts_.emplace_back(text);
   text_ids_.emplace(kept, id);
   new_.strings.push_back(kept);
   return {id, kept.c_str()};

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/hash.h"
+#include "core/mapped_memory.h"
 #include "core/recorder_port.h"
 
 namespace perfprobe {
@@ -45,12 +46,12 @@ struct ThreadRow {
 };
 
 struct NewDefinitions {
-  std::vector<std::string> strings;
-  std::vector<FrameKey> frames;
-  std::vector<StackKey> stacks;
-  std::vector<ModuleRow> modules;
-  std::vector<SignatureRow> signatures;
-  std::vector<ThreadRow> threads;
+  MappedVector<std::string_view> strings;  // into the texts of `Definitions`, which never move
+  MappedVector<FrameKey> frames;
+  MappedVector<StackKey> stacks;
+  MappedVector<ModuleRow> modules;
+  MappedVector<SignatureRow> signatures;
+  MappedVector<ThreadRow> threads;
   [[nodiscard]] bool empty() const;
 };
 
@@ -90,17 +91,20 @@ class Definitions {
   void put_back(NewDefinitions&& refused);
 
  private:
-  using Ids = std::unordered_map<Hash128, int32_t, Hash128Low>;
+  using Ids = std::pmr::unordered_map<Hash128, int32_t, Hash128Low>;
   static int32_t find(const Ids& ids, Hash128 hash);
 
-  std::deque<std::string> texts_;  // a deque never moves its strings: ids point into it
-  std::unordered_map<std::string_view, int32_t> text_ids_;
-  std::map<FrameKey, int32_t> frame_ids_;
-  std::map<StackKey, int32_t> stack_rows_;
-  Ids stack_ids_;
-  Ids signature_ids_;
-  std::map<ModuleRow, int32_t> module_rows_;
-  std::map<int32_t, size_t> roots_of_type_;
+  // All on mapped pages: what is interned on first sight stays for ever, between the program's
+  // tensors.
+  MappedPool pool_;
+  std::pmr::deque<std::pmr::string> texts_{pool_.resource()};  // a deque never moves its strings
+  std::pmr::unordered_map<std::string_view, int32_t> text_ids_{pool_.resource()};
+  std::pmr::map<FrameKey, int32_t> frame_ids_{pool_.resource()};
+  std::pmr::map<StackKey, int32_t> stack_rows_{pool_.resource()};
+  Ids stack_ids_{pool_.resource()};
+  Ids signature_ids_{pool_.resource()};
+  std::pmr::map<ModuleRow, int32_t> module_rows_{pool_.resource()};
+  std::pmr::map<int32_t, size_t> roots_of_type_{pool_.resource()};
   int32_t modules_ = 0;
   int32_t threads_ = 0;
   int32_t signatures_ = 0;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory_resource>
 #include <new>
 #include <sys/mman.h>
 #include <vector>
@@ -37,5 +38,25 @@ struct MappedAllocator {
 
 template <class T>
 using MappedVector = std::vector<T, MappedAllocator<T>>;
+
+// The same for containers of many small nodes: a pool over mapped pages. Not thread-safe.
+class MappedPool {
+ public:
+  [[nodiscard]] std::pmr::memory_resource* resource() { return &pool_; }
+
+ private:
+  class Pages final : public std::pmr::memory_resource {
+    void* do_allocate(size_t bytes, size_t /*alignment*/) override { return map_bytes(bytes); }
+    void do_deallocate(void* memory, size_t bytes, size_t /*alignment*/) override {
+      munmap(memory, bytes);
+    }
+    [[nodiscard]] bool do_is_equal(const memory_resource& other) const noexcept override {
+      return this == &other;
+    }
+  };
+
+  Pages pages_;
+  std::pmr::unsynchronized_pool_resource pool_{&pages_};
+};
 
 }  // namespace perfprobe

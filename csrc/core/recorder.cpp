@@ -195,8 +195,9 @@ void Recorder::write_progress() {
 void Recorder::add_meta(const std::string& key, const std::string& value) {
   const std::lock_guard lock(file_mutex_);
   encoder_.begin("meta", 1, 2);
-  encoder_.add_text("key", {&key, 1});
-  encoder_.add_text("value", {&value, 1});
+  const std::string_view texts[] = {key, value};
+  encoder_.add_text("key", {texts, 1});
+  encoder_.add_text("value", {texts + 1, 1});
   file_.append(encoder_.payload());
 }
 
@@ -256,9 +257,9 @@ std::vector<Loss> Recorder::collect_losses() {
 bool Recorder::write_losses(const std::vector<Loss>& losses) {
   if (losses.empty())
     return true;
-  std::vector<std::string> sources;
-  std::vector<std::string> reasons;
-  std::vector<std::string> remedies;
+  std::vector<std::string_view> sources;
+  std::vector<std::string_view> reasons;
+  std::vector<std::string_view> remedies;
   std::vector<int64_t> counts;
   for (const Loss& loss : losses) {
     sources.push_back(loss.source);

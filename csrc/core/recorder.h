@@ -13,6 +13,7 @@
 #include <mutex>
 #include <pthread.h>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/block_encoder.h"

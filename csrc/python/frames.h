@@ -7,10 +7,10 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include <Python.h>
 
+#include "core/mapped_memory.h"
 #include "core/records.h"
 
 #if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030D0000 && !defined(Py_GIL_DISABLED)
@@ -30,7 +30,7 @@
 
 namespace perfprobe {
 
-using FrameList = std::vector<FrameRef>;
+using FrameList = MappedVector<FrameRef>;
 
 #ifdef PERFPROBE_FAST_FRAMES
 

@@ -63,11 +63,12 @@ class PythonNames {
   void bury(PyObject* weak);
 
   Recorder& recorder_;
-  std::unordered_map<const void*, CodeRow> codes_;
-  std::unordered_map<Instruction, int32_t, InstructionHash> frames_;
-  std::unordered_map<PyObject*, KnownModule> modules_;
-  std::vector<PyObject*> kept_;  // code objects
-  std::deque<PyObject*> buried_;
+  MappedPool pool_;
+  std::pmr::unordered_map<const void*, CodeRow> codes_{pool_.resource()};
+  std::pmr::unordered_map<Instruction, int32_t, InstructionHash> frames_{pool_.resource()};
+  std::pmr::unordered_map<PyObject*, KnownModule> modules_{pool_.resource()};
+  MappedVector<PyObject*> kept_;  // code objects
+  std::pmr::deque<PyObject*> buried_{pool_.resource()};
   std::atomic<uint32_t> module_generation_{0};
 };
 

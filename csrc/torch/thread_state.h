@@ -82,8 +82,9 @@ class NameCache {
   const NameSlot& fill(NameSlot& slot, const char* name, const char* overload, RecorderPort& port);
 
   MappedVector<NameSlot> slots_ = MappedVector<NameSlot>(kSlots);
-  std::unordered_map<OperatorKey, Integers, OperatorHash> integers_;
-  std::unordered_map<Hash128, int, Hash128Low> variants_;
+  MappedPool pool_;
+  std::pmr::unordered_map<OperatorKey, Integers, OperatorHash> integers_{pool_.resource()};
+  std::pmr::unordered_map<Hash128, int, Hash128Low> variants_{pool_.resource()};
 };
 
 struct ThreadState {
@@ -101,7 +102,7 @@ struct ThreadState {
   InternTable stacks;
   MappedVector<ModuleSlot> modules = MappedVector<ModuleSlot>(kModuleSlots);
   FrameList frames;
-  std::vector<int32_t> frame_modules;
+  MappedVector<int32_t> frame_modules;
 
   // Starts over for another recording.
   void begin(RecorderPort* new_port, uint32_t new_generation);

@@ -63,7 +63,11 @@ def _columns(trace: Trace, hotspots: Hotspots, shown: HotspotRows, layout: Layou
             "line", lines.cells, least=lines.least, wish=lines.least + 12, shorten=lines.shorten, style="cyan"
         ),
         Column(
-            "module", [printable(hotspots.module(m) or "-") for m in shown.module.tolist()], 7, least=12, wish=16
+            "module",
+            [printable(hotspots.module(m) or "-") for m in shown.module.tolist()],
+            7,
+            least=12,
+            wish=16,
         ),
         Column("phase", [names[Phase(phase)] for phase in shown.phase.tolist()], 3, style="dim"),
     ]

@@ -17,9 +17,9 @@ class HotspotRows(Table):
     """One row for each operator, signature text, line and phase.
 
     name, overload: string ids; signature: the first signature of that text; frame, forward_frame, phase,
-    gap: as in LinkedOperators; module: row of `Hotspots.modules`, -1 none. total_ns: time in which at least one call of the row was open on its
-    thread, so that a call nested in another of the same row counts once. cpu_ns: -1 where it was not
-    measured.
+    gap: as in LinkedOperators; module: row of `Hotspots.modules`, -1 none. total_ns: time in which at least
+    one call of the row was open on its thread, so that a call nested in another of the same row counts once.
+    cpu_ns: -1 where it was not measured.
     """
 
     name: Int32

@@ -1,4 +1,4 @@
-"""Records a function in this process and gives its operators back as plain rows, for comparison with other sources."""
+"""Records a function in this process and gives its operators back as plain rows."""
 
 from __future__ import annotations
 

@@ -92,7 +92,9 @@ def _observer_tree(rows: list[Row]) -> list[Node]:
 def test_same_tree(workload: Callable[[], None], tmp_path: Path) -> None:
     one_thread()
     workload()
-    profiler = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], record_shapes=True)
+    profiler = torch.profiler.profile(
+        activities=[torch.profiler.ProfilerActivity.CPU], record_shapes=True, acc_events=True
+    )
 
     def both() -> None:
         with profiler, torch.profiler.record_function(WINDOW):

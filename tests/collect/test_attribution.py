@@ -63,7 +63,10 @@ def test_forward_and_backward_of_a_model(recorded: Any) -> None:
         model(x).sum().backward()
 
     rows = recorded(step)
-    assert {row.line for row in named(rows, "aten::bmm", "forward")} == {at("bmm", "forward"), at("values", "forward")}
+    assert {row.line for row in named(rows, "aten::bmm", "forward")} == {
+        at("bmm", "forward"),
+        at("values", "forward"),
+    }
     backward = named(rows, "aten::bmm", "backward")
     # Two bmm a layer, each with two gradients, but the first layer's values do not need their input's.
     assert sorted(row.line for row in backward) == [at("bmm", "forward")] * 4 + [at("values", "forward")] * 3
@@ -72,7 +75,9 @@ def test_forward_and_backward_of_a_model(recorded: Any) -> None:
     assert {row.phase for row in named(rows, "aten::div")} == {"forward", "backward"}
     assert {row.line for row in named(rows, "aten::native_layer_norm_backward")} == {at("norm", "forward")}
     assert {row.module for row in named(rows, "aten::native_layer_norm_backward")} == {"norm"}
-    assert {row.module for row in named(rows, "aten::linear")} == {f"layers.{i}.{p}" for i in (0, 1) for p in ("query", "key")}
+    assert {row.module for row in named(rows, "aten::linear")} == {
+        f"layers.{i}.{p}" for i in (0, 1) for p in ("query", "key")
+    }
 
 
 def test_a_sequentials_linears_are_told_apart(recorded: Any) -> None:
@@ -135,7 +140,10 @@ def test_custom_function_keeps_its_own_line_and_shows_the_call(recorded: Any) ->
     (forward,) = named(rows, "aten::mul", "other") + named(rows, "aten::mul", "forward")
     assert forward.line == at("custom forward", "forward")
     (backward,) = named(rows, "aten::mul", "backward")
-    assert (backward.line, backward.forward_line) == (at("custom backward", "backward"), at("custom call", "step"))
+    assert (backward.line, backward.forward_line) == (
+        at("custom backward", "backward"),
+        at("custom call", "step"),
+    )
     (node,) = named(rows, "TwiceBackward")
     assert node.line == at("custom call", "step")
 
@@ -158,8 +166,12 @@ def test_hooks_keep_their_own_line(recorded: Any) -> None:
         y.sum().backward()
 
     rows = recorded(step)
-    assert [(row.line, row.phase) for row in named(rows, "aten::sin")] == [(at("tensor hook", "tensor_hook"), "backward")]
-    assert [(row.line, row.phase) for row in named(rows, "aten::cos")] == [(at("module hook", "module_hook"), "backward")]
+    assert [(row.line, row.phase) for row in named(rows, "aten::sin")] == [
+        (at("tensor hook", "tensor_hook"), "backward")
+    ]
+    assert [(row.line, row.phase) for row in named(rows, "aten::cos")] == [
+        (at("module hook", "module_hook"), "backward")
+    ]
 
 
 def test_double_backward_goes_back_to_the_forward_line(recorded: Any) -> None:
@@ -262,5 +274,5 @@ def test_cpu_time_of_outermost_operators_only(tmp_path: Path) -> None:
     a = torch.randn(256, 256)
     rows = record(tmp_path / "run.perfprobe", lambda: nn.functional.linear(a, a), cpu_time=True)
     (outer,) = named(rows, "aten::linear")
-    assert 0 < outer.cpu_ns
+    assert outer.cpu_ns > 0
     assert {row.cpu_ns for row in rows if row.depth > 0} == {-1}

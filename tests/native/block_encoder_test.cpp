@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "check.h"
@@ -76,7 +77,7 @@ void extreme_differences_wrap() {
 void text_has_lengths_before_bytes() {
   BlockEncoder encoder;
   encoder.begin("t", 2, 1);
-  encoder.add_text("x", std::vector<std::string>{"ab", ""});
+  encoder.add_text("x", std::vector<std::string_view>{"ab", ""});
   CHECK_EQUAL(bytes_of(encoder),
               "\x01t\x02\x01\x01x\x04\x04\x02\x00"
               "ab"s);
