@@ -57,8 +57,7 @@ class TestStack:
     def test_generators_and_comprehensions(self, read: Reader) -> None:
         def steps() -> Generator[Any, None, None]:
             yield _both(read)
-            for result in [_both(read) for _ in range(1)]:
-                yield result
+            yield from [_both(read) for _ in range(1)]
 
         for rows, expected in steps():
             _check(rows, expected)
