@@ -39,6 +39,14 @@ InternedText Definitions::intern(std::string_view text) {
   return {id, kept.c_str()};
 }
 
+InternedText Definitions::intern_name(std::string_view name) {
+  if (!text_ids_.contains(name) && ++names_ > kLimit) {
+    ++other_names_;
+    return intern("(other)");
+  }
+  return intern(name);
+}
+
 int32_t Definitions::add_frame(const FrameKey& frame) {
   const auto [id, is_new] = number(frame_ids_, frame);
   if (is_new)

@@ -62,11 +62,13 @@ struct Hash128Low {
 // Not thread-safe: its owner locks.
 class Definitions {
  public:
-  // Beyond this many signatures, or stacks, all further ones are the row "other".
+  // Beyond this many signatures, stacks or names, all further ones are the row "other".
   static constexpr size_t kLimit = 65'536;
   static constexpr size_t kRootsOfAType = 64;
 
   InternedText intern(std::string_view text);
+  // The same for an operator's name, of which a program may make one for every step.
+  InternedText intern_name(std::string_view name);
   int32_t add_frame(const FrameKey& frame);
   int32_t add_stack(const StackKey& stack);
   // The row of this place in a module tree.
@@ -85,6 +87,7 @@ class Definitions {
   int32_t add_signature(Hash128 hash, const SignatureText& signature);
   [[nodiscard]] int64_t other_signatures() const { return other_signatures_; }
   [[nodiscard]] int64_t other_stacks() const { return other_stacks_; }
+  [[nodiscard]] int64_t other_names() const { return other_names_; }
 
   NewDefinitions take_new();
   // The disk refused them: they must come again before anything newer.
@@ -111,6 +114,8 @@ class Definitions {
   int32_t other_signature_id_ = kNone;
   int64_t other_signatures_ = 0;
   int64_t other_stacks_ = 0;
+  int64_t other_names_ = 0;
+  size_t names_ = 0;
   NewDefinitions new_;
 };
 

@@ -86,7 +86,7 @@ void Recorder::write_until_closed() {
     {
       std::unique_lock lock(pool_mutex_);
       on_time = !wake_writer_.wait_for(lock, interval,
-                                       [&] { return leaving_ || queue_.size() >= many_chunks(); });
+                                       [&] { return leaving_ || queue_.size() >= kManyChunks; });
       leaving = leaving_;
     }
     write_pending(on_time);
@@ -113,7 +113,7 @@ void Recorder::return_chunk(Chunk* chunk) {
     return;
   }
   queue_.push_back(chunk);
-  if (queue_.size() == many_chunks())
+  if (queue_.size() == kManyChunks)
     wake_writer_.notify_one();
 }
 
@@ -248,6 +248,8 @@ std::vector<Loss> Recorder::collect_losses() {
   add("events beyond " + std::to_string(Definitions::kLimit) +
           " different signatures, shown as (other)",
       definitions_.other_signatures(), "record a shorter part of the program");
+  add("events beyond " + std::to_string(Definitions::kLimit) + " different names, shown as (other)",
+      definitions_.other_names(), "give ranges one name, without a number that changes");
   for (size_t i = 0; i < dropped_.size(); ++i) {
     add(kDroppedTexts[i].reason, dropped_[i], kDroppedTexts[i].remedy);
   }

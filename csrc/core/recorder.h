@@ -65,7 +65,8 @@ class Recorder {
   [[nodiscard]] int start_writer();
   void join_writer();
   void write_until_closed();
-  [[nodiscard]] size_t many_chunks() const { return (pool_.capacity() + 3) / 4; }
+  // Few, so that chunks are used again while they are still in the processor's cache.
+  static constexpr size_t kManyChunks = 2;
   Chunk* take_chunk(int32_t thread, bool may_grow);
 
   void write_pending(bool with_progress);

@@ -41,7 +41,7 @@ inline constexpr size_t kDroppedKinds = 4;
 class RecorderPort {
  public:
   virtual int32_t add_thread(int64_t os_thread, int64_t forward_id, const char* name) = 0;
-  virtual InternedText intern(const char* text) = 0;
+  virtual InternedText intern_name(const char* name) = 0;
   virtual int32_t add_signature(Hash128 hash, const SignatureText& signature) = 0;
   // Both need the GIL; frames come innermost first, `modules` holds a module id per frame (-1
   // none).

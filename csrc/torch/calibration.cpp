@@ -27,12 +27,12 @@ class TrialRecorder final : public RecorderPort {
   int32_t add_thread(int64_t /*os_thread*/, int64_t /*forward_id*/, const char* /*name*/) override {
     return 0;
   }
-  InternedText intern(const char* text) override {
+  InternedText intern_name(const char* text) override {
     texts_.emplace_back(text);
     return {static_cast<int32_t>(texts_.size() - 1), texts_.back().c_str()};
   }
   int32_t add_signature(Hash128 /*hash*/, const SignatureText& signature) override {
-    return intern(signature.text).id;
+    return intern_name(signature.text).id;
   }
   int32_t add_stack(Hash128 /*hash*/, const FrameRef* /*frames*/, const int32_t* /*modules*/,
                     size_t /*count*/) override {

@@ -85,8 +85,7 @@ int32_t find_signature(ThreadState& state, const at::RecordFunction& function,
 }
 
 // Which backward node `open` runs in: its own, or the one it is nested in.
-void set_node(ThreadState& state, OpenOperator& open) {
-  OpenOperator* parent = state.open.empty() ? nullptr : &state.open.back();
+void set_node(OpenOperator* parent, OpenOperator& open) {
   open.node_sequence = parent == nullptr ? kNone : parent->node_sequence;
   open.node_thread = parent == nullptr ? kNone : parent->node_thread;
   if (open.scope == static_cast<int32_t>(at::RecordScope::BACKWARD_FUNCTION)) {
@@ -108,13 +107,13 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function
   if (generation == 0)
     return nullptr;
   ThreadState& state = state_of_thread(generation);
-  if (state.open.size() == ThreadState::kDeepest) {
+  if (state.open.full()) {
     state.port->count_dropped(Dropped::deep_operator);
     return nullptr;
   }
+  OpenOperator* parent = state.open.parent();
+  OpenOperator& open = state.open.next();
   const NameSlot& slot = state.names.find(function, *state.port);
-  OpenOperator open;
-  open.frame = nullptr;
   open.function = &function;
   open.name = slot.name;
   open.overload = slot.overload;
@@ -123,12 +122,12 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function
   open.scope = static_cast<int32_t>(function.scope());
   const uint64_t forward_thread = function.forwardThreadId();
   open.forward_thread = forward_thread == 0 ? kNone : static_cast<int32_t>(forward_thread);
-  set_node(state, open);
+  set_node(parent, open);
   open.signature = find_signature(state, function, slot);
-  open.stack = find_stack(state, open);
-  open.start_cpu_ns = with_cpu_time && state.open.empty() ? thread_cpu_ns() : kNone;
+  open.stack = find_stack(state, parent, open);
+  open.start_cpu_ns = with_cpu_time && parent == nullptr ? thread_cpu_ns() : kNone;
   open.start_ticks = read_ticks();
-  state.open.push_back(open);
+  state.open.push();
   return nullptr;
 }
 
@@ -142,7 +141,7 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function
     state.port->count_dropped(Dropped::foreign_end);
     return false;
   }
-  for (; state.open.size() > depth; state.open.pop_back())
+  for (; state.open.size() > depth; state.open.pop())
     state.port->count_dropped(Dropped::open_end);
   return true;
 }
@@ -153,10 +152,10 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* /*context*/
   ThreadState* state = thread_state;
   if (generation == 0 || state == nullptr || state->generation != generation)
     return;
-  const bool in_order = !state->open.empty() && state->open.back().function == &function;
+  const bool in_order = !state->open.empty() && state->open.top().function == &function;
   if (!in_order && !drop_unfinished(*state, function))
     return;
-  const OpenOperator& open = state->open.back();
+  const OpenOperator& open = state->open.top();
   const auto depth = static_cast<int32_t>(state->open.size() - 1);
   const int64_t cpu_ns = open.start_cpu_ns == kNone ? kNone : thread_cpu_ns() - open.start_cpu_ns;
   OperatorRecord* row = state->next_row();
@@ -168,7 +167,7 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* /*context*/
             open.node_thread, depth,         open.scope};
     state->publish_row();
   }
-  state->open.pop_back();
+  state->open.pop();
 }
 
 std::unique_ptr<at::ObserverContext> null_start(const at::RecordFunction& /*function*/) {

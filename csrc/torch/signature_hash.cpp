@@ -34,7 +34,7 @@ inline void add_longs(Hasher& hasher, c10::IntArrayRef values) {
 
 inline void add_tensor(Hasher& hasher, const c10::TensorImpl& tensor) {
   const TensorFacts facts = read_facts(tensor);
-  hasher.add(tag(Tag::tensor, facts.packed()), facts.sizes.size());
+  hasher.add(tag(Tag::tensor, facts.packed()), facts.sizes.size() << 32 | facts.strides.size());
   add_longs(hasher, facts.sizes);
   add_longs(hasher, facts.strides);
 }

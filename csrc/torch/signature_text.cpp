@@ -57,19 +57,6 @@ std::string joined(c10::IntArrayRef values) {
   return text;
 }
 
-// Row-major, whatever the strides of dimensions of size 1.
-bool is_contiguous(c10::IntArrayRef sizes, c10::IntArrayRef strides) {
-  int64_t expected = 1;
-  for (size_t i = sizes.size(); i-- > 0;) {
-    if (sizes[i] == 0)
-      return true;
-    if (sizes[i] != 1 && strides[i] != expected)
-      return false;
-    expected *= sizes[i];
-  }
-  return true;
-}
-
 std::string tensor_text(const TensorFacts& facts) {
   if ((facts.marks & kUndefined) != 0)
     return "-";
@@ -80,8 +67,7 @@ std::string tensor_text(const TensorFacts& facts) {
     text += "[nested]";
   } else {
     text += "[" + joined(facts.sizes) + "]";
-    const bool strided = facts.strides.size() == facts.sizes.size();
-    if (strided && !is_contiguous(facts.sizes, facts.strides))
+    if (!facts.strides.empty())
       text += "{" + joined(facts.strides) + "}";
   }
   if (facts.layout != c10::kStrided) {

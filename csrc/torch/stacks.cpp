@@ -30,14 +30,14 @@ bool is_current(const ModuleSlot& slot, const void* module, uint32_t generation)
 // False when a module on the stack is not known to this thread yet.
 bool hash_frames(ThreadState& state, const RawFrame* frame, Hash128& hash) {
   Hasher hasher;
-  const uint32_t generation = state.port->module_generation();
   for (; frame != nullptr; frame = frame->previous) {
     if (!has_code(frame))
       continue;
     int32_t module = kNone;
     if (frame->f_code == module_call_code) {
-      const ModuleSlot& slot = module_slot(state, first_local(frame));
-      if (!is_current(slot, first_local(frame), generation))
+      const void* called = first_local(frame);
+      const ModuleSlot& slot = module_slot(state, called);
+      if (!is_current(slot, called, state.port->module_generation()))
         return false;
       module = slot.id;
     }
@@ -110,7 +110,8 @@ void set_module_call(const void* code) {
 
 #ifdef PERFPROBE_FAST_FRAMES
 
-int32_t find_stack(ThreadState& state, OpenOperator& open) {
+int32_t find_stack(ThreadState& state, const OpenOperator* parent, OpenOperator& open) {
+  open.frame = nullptr;
   PyThreadState* python = PyGILState_GetThisThreadState();
   if (python == nullptr)
     return kNone;
@@ -121,12 +122,9 @@ int32_t find_stack(ThreadState& state, OpenOperator& open) {
     return kNone;
   open.frame = frame;
   open.instruction = frame->prev_instr;
-  if (!state.open.empty()) {
-    // Frames under an open operator stand still, so the same top frame means the same stack.
-    const OpenOperator& parent = state.open.back();
-    if (parent.frame == frame && parent.instruction == open.instruction)
-      return parent.stack;
-  }
+  // Frames under an open operator stand still, so the same top frame means the same stack.
+  if (parent != nullptr && parent->frame == frame && parent->instruction == open.instruction)
+    return parent->stack;
   Hash128 hash;
   if (hash_frames(state, frame, hash)) {
     const int32_t known = state.stacks.find(hash);
@@ -138,7 +136,7 @@ int32_t find_stack(ThreadState& state, OpenOperator& open) {
 
 #else
 
-int32_t find_stack(ThreadState& state, OpenOperator& /*open*/) {
+int32_t find_stack(ThreadState& state, const OpenOperator* /*parent*/, OpenOperator& /*open*/) {
   PyThreadState* python = PyGILState_GetThisThreadState();
   return python == nullptr ? kNone : find_stack_with_gil(state, python);
 }

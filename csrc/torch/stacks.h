@@ -8,8 +8,9 @@ namespace perfprobe {
 // The code of torch.nn.Module._wrapped_call_impl, whose first local is the module being called.
 void set_module_call(const void* code);
 
+// `parent`: the operator it runs in, or nullptr.
 // The id of the stack under `open`, whose frame and instruction are filled in; kNone without
 // Python.
-int32_t find_stack(ThreadState& state, OpenOperator& open);
+int32_t find_stack(ThreadState& state, const OpenOperator* parent, OpenOperator& open);
 
 }  // namespace perfprobe

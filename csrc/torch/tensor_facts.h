@@ -14,12 +14,11 @@ enum TensorMark : uint8_t {
   kSymbolic = 4,  // sizes are symbols (torch.compile, torch.export)
   kSubclass = 8,  // a Python subclass with its own dispatch
   kRequiresGrad = 16,
-  kNoStrides = 32,
 };
 
 struct TensorFacts {
   c10::IntArrayRef sizes;
-  c10::IntArrayRef strides;
+  c10::IntArrayRef strides;  // empty where they follow from the sizes, or where there are none
   c10::ScalarType dtype = c10::ScalarType::Undefined;
   c10::DeviceType device_type = c10::DeviceType::CPU;
   c10::DeviceIndex device_index = -1;
@@ -63,11 +62,9 @@ inline TensorFacts read_facts(const c10::TensorImpl& tensor) {
     facts.marks |= kNested;
   } else {
     facts.sizes = tensor.sizes_default();
-    const bool strided = facts.layout == c10::kStrided;
-    if (strided)
+    const bool contiguous = tensor.is_contiguous_default(at::MemoryFormat::Contiguous);
+    if (facts.layout == c10::kStrided && !contiguous)
       facts.strides = tensor.strides_default();
-    if (!strided)
-      facts.marks |= kNoStrides;
   }
   return facts;
 }

@@ -22,28 +22,28 @@ size_t slot_of(const char* address) {
 
 const NameSlot& NameCache::find(const at::RecordFunction& function, RecorderPort& port) {
   const char* name = function.name();
-  const char* overload = function.overload_name();
   const size_t home = slot_of(name);
   for (size_t probe = 0; probe < kProbes; ++probe) {
     NameSlot& slot = slots_[(home + probe) % kSlots];
     if (slot.address == nullptr)
-      return fill(slot, name, overload, port);
-    const bool same = slot.address == name && slot.overload_address == overload;
-    if (same && std::strcmp(slot.text, name) == 0)
+      return fill(slot, function, port);
+    if (slot.address == name && std::strcmp(slot.text, name) == 0)
       return slot;
   }
-  return fill(slots_[home % kSlots], name, overload, port);
+  return fill(slots_[home % kSlots], function, port);
 }
 
-const NameSlot& NameCache::fill(NameSlot& slot, const char* name, const char* overload,
+const NameSlot& NameCache::fill(NameSlot& slot, const at::RecordFunction& function,
                                 RecorderPort& port) {
-  const InternedText known = port.intern(name);
+  const char* name = function.name();
+  const char* overload = function.overload_name();
+  const InternedText known = port.intern_name(name);
   const bool has_overload = overload != nullptr && *overload != '\0';
-  const int32_t overload_id = has_overload ? port.intern(overload).id : kNone;
+  const int32_t overload_id = has_overload ? port.intern_name(overload).id : kNone;
   const auto remembered = integers_.find({known.id, overload_id});
   const Integers integers = remembered == integers_.end() ? Integers::by_value : remembered->second;
   const bool is_engine = std::string_view(known.text).starts_with(kEnginePrefix);
-  slot = {name, overload, known.text, known.id, overload_id, integers, is_engine};
+  slot = {name, known.text, known.id, overload_id, integers, is_engine};
   return slot;
 }
 
@@ -70,7 +70,6 @@ void ThreadState::begin(RecorderPort* new_port, uint32_t new_generation) {
   port = new_port;
   generation = new_generation;
   open.clear();
-  open.reserve(64);
   names.clear();
   signatures.clear();
   stacks.clear();

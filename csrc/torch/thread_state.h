@@ -17,10 +17,10 @@
 namespace perfprobe {
 
 // An operator's name as last seen at an address. Names of backward nodes and user scopes die with
-// the call and their addresses are used again, so a hit compares the text.
+// the call and their addresses are used again, so a hit compares the text. The overload needs no
+// comparison: every overload's schema holds its own name, at an address of its own.
 struct NameSlot {
   const char* address = nullptr;
-  const char* overload_address = nullptr;
   const char* text = nullptr;  // the recorder's copy
   int32_t name = kNone;
   int32_t overload = kNone;
@@ -44,6 +44,36 @@ struct OpenOperator {
   int32_t node_thread;
   int32_t scope;
   bool is_engine;
+};
+
+// The operators open on a thread, outermost first. Slots are filled in place: no copy, no clearing.
+class OpenStack {
+ public:
+  static constexpr size_t kDeepest = 4096;
+
+  OpenStack() = default;
+  ~OpenStack() { munmap(slots_, kBytes); }
+  OpenStack(const OpenStack&) = delete;
+  OpenStack& operator=(const OpenStack&) = delete;
+
+  [[nodiscard]] size_t size() const { return size_; }
+  [[nodiscard]] bool empty() const { return size_ == 0; }
+  [[nodiscard]] bool full() const { return size_ == kDeepest; }
+  OpenOperator& operator[](size_t place) { return slots_[place]; }
+  OpenOperator& top() { return slots_[size_ - 1]; }
+  // nullptr when nothing is open.
+  OpenOperator* parent() { return size_ == 0 ? nullptr : &slots_[size_ - 1]; }
+  // The slot that `push` puts on top.
+  OpenOperator& next() { return slots_[size_]; }
+  void push() { ++size_; }
+  void pop() { --size_; }
+  void clear() { size_ = 0; }
+
+ private:
+  static constexpr size_t kBytes = kDeepest * sizeof(OpenOperator);
+
+  OpenOperator* slots_ = static_cast<OpenOperator*>(map_bytes(kBytes));
+  size_t size_ = 0;
 };
 
 struct ModuleSlot {
@@ -79,7 +109,7 @@ class NameCache {
     size_t operator()(const Hash128& hash) const { return hash.low; }
   };
 
-  const NameSlot& fill(NameSlot& slot, const char* name, const char* overload, RecorderPort& port);
+  const NameSlot& fill(NameSlot& slot, const at::RecordFunction& function, RecorderPort& port);
 
   MappedVector<NameSlot> slots_ = MappedVector<NameSlot>(kSlots);
   MappedPool pool_;
@@ -89,14 +119,13 @@ class NameCache {
 
 struct ThreadState {
   static constexpr size_t kModuleSlots = 1024;
-  static constexpr size_t kDeepest = 4096;
 
   uint32_t generation = 0;  // of the recording this state belongs to
   int32_t thread = kNone;
   Chunk* chunk = nullptr;
   uint32_t rows = 0;  // in the chunk
   RecorderPort* port = nullptr;
-  MappedVector<OpenOperator> open;
+  OpenStack open;
   NameCache names;
   InternTable signatures;
   InternTable stacks;

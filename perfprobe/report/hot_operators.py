@@ -176,5 +176,6 @@ def _why_none(trace: Trace, hotspots: Hotspots) -> str:
     if reasons:
         return "; ".join(reasons)
     if trace.recording.fact("torch") is None:
-        return "the program never imported torch"
+        whole = trace.recording.complete
+        return "the program never imported torch" if whole else "the recording ends before torch was imported"
     return "nothing ran through torch while it was recorded"

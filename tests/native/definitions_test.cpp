@@ -48,6 +48,16 @@ void signatures_beyond_the_limit_are_one_row() {
   CHECK_EQUAL(definitions.take_new().signatures.size(), Definitions::kLimit + 1);
 }
 
+void names_beyond_the_limit_are_one() {
+  Definitions definitions;
+  for (size_t i = 0; i < Definitions::kLimit; ++i)
+    definitions.intern_name("step " + std::to_string(i));
+  const int32_t other = definitions.intern_name("one more").id;
+  CHECK_EQUAL(definitions.intern_name("and another").id, other);
+  CHECK_EQUAL(definitions.intern_name("step 7").id, 7);
+  CHECK_EQUAL(definitions.other_names(), 2);
+}
+
 void roots_of_one_type_are_bounded() {
   Definitions definitions;
   const int32_t type = definitions.intern("CrossEntropyLoss").id;
@@ -89,6 +99,7 @@ int main() {
   strings_are_interned_by_content();
   refused_definitions_come_again_first();
   signatures_beyond_the_limit_are_one_row();
+  names_beyond_the_limit_are_one();
   roots_of_one_type_are_bounded();
   the_table_finds_what_was_put_in();
   hashes_tell_order_and_length();
