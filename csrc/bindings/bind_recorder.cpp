@@ -43,9 +43,15 @@ class PyRecorder {
     if (is_ours())
       recorder().pause();
   }
+  // Python 3.13 counts threads when all hooks of the fork have run, so the writer comes back with
+  // the next bytecode of the main thread.
   void resume() {
-    if (is_ours())
+    if (is_ours() && Py_AddPendingCall(&PyRecorder::resume_pending, &recorder()) != 0)
       recorder().resume();
+  }
+  static int resume_pending(void* recorder) {
+    static_cast<Recorder*>(recorder)->resume();
+    return 0;
   }
   void close() {
     if (!is_ours())

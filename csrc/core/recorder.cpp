@@ -4,7 +4,9 @@
 #include <cstring>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <system_error>
+#include <unistd.h>
 #include <utility>
 
 #include "core/clock.h"
@@ -61,6 +63,10 @@ void Recorder::join_writer() {
   }
   pthread_join(writer_, nullptr);
   writer_runs_ = false;
+  // The kernel lists a thread for a moment longer; Python counts the listed ones when it forks.
+  constexpr int kTries = 1000;
+  for (int i = 0; i < kTries && ::syscall(SYS_tgkill, ::getpid(), writer_id_.load(), 0) == 0; ++i)
+    ::usleep(10);
 }
 
 void Recorder::pause() {
@@ -74,7 +80,9 @@ void Recorder::resume() {
 }
 
 void* Recorder::run_writer(void* self) {
-  static_cast<Recorder*>(self)->write_until_closed();
+  auto* recorder = static_cast<Recorder*>(self);
+  recorder->writer_id_ = static_cast<pid_t>(::syscall(SYS_gettid));
+  recorder->write_until_closed();
   return nullptr;
 }
 

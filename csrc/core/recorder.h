@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <string>
 #include <string_view>
+#include <sys/types.h>
 #include <vector>
 
 #include "core/block_encoder.h"
@@ -92,7 +93,7 @@ class Recorder {
   std::vector<Chunk*> active_;  // owned by recording threads
   std::vector<Chunk*> queue_;   // to be written whole
   bool leaving_ = false;        // the writer shall end
-  bool closed_ = false;
+  std::atomic<bool> closed_{false};
 
   std::mutex definitions_mutex_;
   Definitions definitions_;
@@ -106,6 +107,7 @@ class Recorder {
   std::mutex writer_mutex_;  // taken before all others: starting and joining the writer
   bool writer_runs_ = false;
   pthread_t writer_{};
+  std::atomic<pid_t> writer_id_{0};
 };
 
 }  // namespace perfprobe
