@@ -1,5 +1,7 @@
 #include <cerrno>
+#include <memory>
 #include <string>
+#include <sys/syscall.h>
 #include <system_error>
 #include <unistd.h>
 
@@ -7,6 +9,7 @@
 
 #include "bindings/recorder_door.h"
 #include "core/clock.h"
+#include "python/frames.h"
 
 namespace py = pybind11;
 
@@ -39,18 +42,25 @@ class PyRecorder {
   }
   // The writer needs no GIL, but other threads may need it to let the writer end.
   void pause() {
+    depth_in_hook_ = python_depth();
     const py::gil_scoped_release release;
     if (is_ours())
       recorder().pause();
   }
-  // Python 3.13 counts threads when all hooks of the fork have run, so the writer comes back with
-  // the next bytecode of the main thread.
+  // Python 3.13 counts threads when all hooks of the fork have run, so the writer comes back when
+  // the main thread runs bytecode of the frame that forked, or of one outside it.
   void resume() {
-    if (is_ours() && Py_AddPendingCall(&PyRecorder::resume_pending, &recorder()) != 0)
+    if (!is_ours())
+      return;
+    const bool forked_on_main_thread = ::syscall(SYS_gettid) == ::getpid();
+    if (!forked_on_main_thread || Py_AddPendingCall(&PyRecorder::resume_pending, this) != 0)
       recorder().resume();
   }
   static int resume_pending(void* recorder) {
-    static_cast<Recorder*>(recorder)->resume();
+    auto* self = static_cast<PyRecorder*>(recorder);
+    const bool in_hook = python_depth() >= self->depth_in_hook_;
+    if (!in_hook || Py_AddPendingCall(&PyRecorder::resume_pending, recorder) != 0)
+      self->recorder().resume();
     return 0;
   }
   void close() {
@@ -65,7 +75,14 @@ class PyRecorder {
   }
 
  private:
+  static size_t python_depth() {
+    FrameList frames;
+    read_frames_public(PyThreadState_Get(), nullptr, frames);
+    return frames.size();
+  }
+
   std::string path_;
+  size_t depth_in_hook_ = 0;
   RecorderDoor* door_;
   pid_t process_;
 };
@@ -85,7 +102,8 @@ PyRecorder* make_recorder(const std::string& path, size_t buffer_bytes, int64_t 
 void bind_recorder(py::module_& module) {
   module.attr("FORMAT_VERSION") = kFormatVersion;
   module.def("monotonic_ns", &monotonic_ns);
-  py::class_<PyRecorder>(module, "Recorder")
+  // Never deleted: a pending call may still refer to it.
+  py::class_<PyRecorder, std::unique_ptr<PyRecorder, py::nodelete>>(module, "Recorder")
       .def(py::init(&make_recorder), py::arg("path"), py::arg("buffer_bytes") = size_t{32} << 20,
            py::arg("flush_ns") = int64_t{500'000'000})
       .def_property_readonly("path", &PyRecorder::path)
