@@ -38,7 +38,7 @@ $(VENV)/created.stamp:
 # torch first and by itself: nothing the project asks for may choose another.
 $(VENV)/torch.stamp: $(VENV)/created.stamp
 	@$(BIN)/python -c 'import importlib.util as u, sys; sys.exit(u.find_spec("torch") is None)' || \
-		{ echo "installing $(TORCH) into $(VENV)"; $(PIP) install "$(TORCH)"; }
+		{ echo "installing $(TORCH) into $(VENV) (a minute or more)"; $(PIP) install "$(TORCH)"; }
 	@touch $@
 
 $(VENV)/tools.stamp: $(VENV)/torch.stamp
@@ -47,7 +47,7 @@ $(VENV)/tools.stamp: $(VENV)/torch.stamp
 
 # A kept build folder makes a C++ change a rebuild of that file; it is safe here because this venv is its only user.
 $(VENV)/installed.stamp: $(VENV)/tools.stamp pyproject.toml CMakeLists.txt $(NATIVE_SOURCES)
-	@echo "building perfprobe into $(VENV)"
+	@echo "building perfprobe into $(VENV) (about a minute)"
 	@$(PIP) install --no-build-isolation \
 		--config-settings build-dir=build/editable --editable '.[dev]'
 	@touch $@
@@ -71,12 +71,13 @@ lint: setup
 	@layers=$$($(BIN)/lint-imports --no-logo 2>&1) || { echo "$$layers" >&2; exit 1; }
 	@$(BIN)/clang-format --dry-run -Werror $(CPP_FILES)
 
+# One thread: on a machine that is busy with other things, waiting OpenMP threads would fill the table.
 demo: setup
-	@folder=$$(mktemp -d) && cd "$$folder" && \
-		echo "+ python -m perfprobe transformer.py        (recording in $$folder)" && \
-		"$(CURDIR)/$(BIN)/python" -m perfprobe "$(CURDIR)/benchmarks/workloads/transformer.py" && \
-		echo && echo "+ perfprobe report --top 10 --sort total" && \
-		"$(CURDIR)/$(BIN)/perfprobe" report --top 10 --sort total
+	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && cd "$$folder" && \
+		echo "+ python -m perfprobe transformer.py --threads 1" && \
+		"$(CURDIR)/$(BIN)/python" -m perfprobe "$(CURDIR)/benchmarks/workloads/transformer.py" --threads 1 && \
+		echo && echo "+ perfprobe report --top 5 --sort calls" && \
+		"$(CURDIR)/$(BIN)/perfprobe" report --top 5 --sort calls
 
 bench: setup
 	@$(BIN)/python -m benchmarks.overhead

@@ -15,6 +15,7 @@ from perfprobe.collect.git import head
 from perfprobe.collect.operators import OperatorCollector
 from perfprobe.collect.options import BUFFER_BYTES, Options
 from perfprobe.support.errors import UsageError
+from perfprobe.support.text import encodable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -199,7 +200,8 @@ class Profile:
             raise UsageError(
                 "there is nothing to report yet", self.path, "call report() after the with block"
             )
-        sys.stdout.write(report_text(self.path, top=top, sort=sort))
+        text = report_text(self.path, top=top, sort=sort)
+        sys.stdout.write(encodable(text, getattr(sys.stdout, "encoding", None)))
 
 
 def profile(

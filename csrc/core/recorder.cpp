@@ -244,12 +244,17 @@ void Recorder::write_end() {
 std::vector<Loss> Recorder::collect_losses() {
   const std::lock_guard lock(definitions_mutex_);
   std::vector<Loss> losses = losses_;
+  // Source "recording": what a report says at its top, because every number in it is too small.
+  if (dropped_rows_ > 0) {
+    losses.push_back({"recording",
+                      std::string("operators the disk refused: ") +
+                          std::strerror(file_.refusal()),
+                      dropped_rows_, "make room there, or choose another place with -o"});
+  }
   const auto add = [&](const std::string& reason, int64_t count, const std::string& remedy) {
     if (count > 0)
       losses.push_back({"operators", reason, count, remedy});
   };
-  add(std::string("rows the disk refused: ") + std::strerror(file_.refusal()), dropped_rows_,
-      "make room there, or choose another place with -o");
   add("events beyond " + std::to_string(Definitions::kLimit) +
           " different stacks, shown as one stack",
       definitions_.other_stacks(), "record a shorter part of the program");

@@ -10,6 +10,7 @@ import os
 import sys
 
 from perfprobe.support.errors import EnvironmentLack
+from perfprobe.support.text import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class ReportChild:
         table = bool(self._wanted["table"]) and self._stderr.usable()
         if table or self._wanted["json_file"] is not None:
             self._run({**self._wanted, "recording": path, "table": table})
-        self._stderr.tell(f"the recording is {path}")
+        self._stderr.tell(f"the recording is {printable(path)}")
 
     def _run(self, report: dict[str, object]) -> None:
         words = [*self._command, json.dumps({"path": self._path, "report": report})]

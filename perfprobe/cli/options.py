@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 _WIDTH = 200  # where there is no terminal to ask
-_SCALES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_SCALES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
@@ -79,13 +79,13 @@ def colored() -> bool:
 def rows(text: str) -> int:
     """A whole number, 0 or more."""
     if not (text.isascii() and text.isdecimal()):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, 0 or more")
     return int(text)
 
 
 def size(text: str) -> int:
     """A number of bytes: `33554432`, `32M`, `32MB`, `32MiB` (powers of 1024)."""
-    match = re.fullmatch(r"(\d+)([KMG]?)(?:i?B)?", text.strip(), re.IGNORECASE | re.ASCII)
+    match = re.fullmatch(r"(\d+)([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE | re.ASCII)
     if match is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 32M")
     return int(match[1]) * _SCALES[match[2].upper()]

@@ -8,6 +8,7 @@ import sys
 
 from perfprobe.cli.options import Parser, add_table_options, colored, width
 from perfprobe.support.errors import EnvironmentLack
+from perfprobe.support.text import encodable, printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     add_table_options(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     given = parser.parse_args(words)
-    path = given.file if given.file is not None else session.newest(os.getcwd())
+    path = given.file if given.file is not None else _newest()
     if given.json:
         document = session.report_document(path, sort=given.sort, top=given.top)
         text = json.dumps(document, indent=1, allow_nan=False) + "\n"
@@ -41,19 +42,35 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     return lambda: write(text)
 
 
+def _newest() -> str:
+    from perfprobe import session
+
+    path = session.newest(os.getcwd())
+    if sys.stderr is not None:
+        sys.stderr.write(f"perfprobe: the newest recording here is {printable(os.path.basename(path))}\n")
+    return path
+
+
 def write(text: str) -> int:
     """Write to standard output; a reader that has had enough (`| head`) is no error."""
+    if sys.stdout is None:
+        return _cannot_write("it is closed")
     try:
-        sys.stdout.write(text)
+        sys.stdout.write(encodable(text, sys.stdout.encoding))
         sys.stdout.flush()
     except BrokenPipeError:
         _forget_stdout()
     except OSError as error:
         _forget_stdout()
-        lack = EnvironmentLack("standard output cannot be written", str(error.strerror))
-        sys.stderr.write(f"perfprobe: {lack}\n")
-        return lack.exit_code
+        return _cannot_write(str(error.strerror))
     return 0
+
+
+def _cannot_write(why: str) -> int:
+    lack = EnvironmentLack("standard output cannot be written", why)
+    if sys.stderr is not None:
+        sys.stderr.write(f"perfprobe: {lack}\n")
+    return lack.exit_code
 
 
 def _forget_stdout() -> None:

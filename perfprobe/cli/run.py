@@ -15,6 +15,7 @@ from perfprobe.collect.options import OPERATOR_SOURCES, Options
 from perfprobe.collect.program import Program
 from perfprobe.collect.runner import Ending, run
 from perfprobe.session import Session
+from perfprobe.support.text import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -88,9 +89,10 @@ class Finish:
             self._session.stop(self._ending.text)
             self._report.print(path)
         except KeyboardInterrupt:
-            self._stderr.tell(f"interrupted; the recording is {path}")
+            self._stderr.tell(f"interrupted; the recording is {printable(path)}")
         except Exception as error:
-            self._stderr.tell(f"the report was not printed ({fault(error)}); the recording is {path}")
+            where = f"the recording is {printable(path)}"
+            self._stderr.tell(f"the report was not printed ({fault(error)}); {where}")
 
 
 def _parser() -> Parser:

@@ -14,6 +14,12 @@ def printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else _escape(letter) for letter in text)
 
 
+def encodable(text: str, encoding: str | None) -> str:
+    """The text with `?` for what this encoding has no character for: a report is never lost to a locale."""
+    known = encoding or "utf-8"
+    return text.encode(known, errors="replace").decode(known)
+
+
 def _escape(letter: str) -> str:
     if letter == "\n":
         return " "

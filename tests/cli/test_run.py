@@ -88,7 +88,7 @@ def test_a_program_may_move_and_spoil_everything(tmp_path: Path) -> None:
         (["-m", "absent_module"], 2, "there is no module named absent_module"),
         (["folder"], 2, "the folder has no __main__.py to run: folder"),
         (["-"], 2, "a program on standard input cannot be recorded"),
-        (["--top", "x", "train.py"], 2, "argument --top: 'x' is not a whole number; see `perfprobe run"),
+        (["--top", "x", "train.py"], 2, "argument --top: 'x' is not a whole number, 0 or more; see `perfprobe run"),
         (["--sort", "best", "train.py"], 2, "argument --sort: invalid choice: 'best'"),
         (["--nothing", "train.py"], 2, "unrecognized arguments: --nothing; see `perfprobe run --help`"),
         (["--top"], 2, "argument --top: expected one argument"),
@@ -162,12 +162,22 @@ def test_reader_that_stops_reading_is_no_error(script: Path) -> None:
     assert done.stderr == b""
 
 
-def test_output_that_cannot_be_written(script: Path) -> None:
+@pytest.mark.parametrize(
+    ("where", "why"), [("> /dev/full", b"No space left on device"), (">&-", b"it is closed")]
+)
+def test_output_that_cannot_be_written(where: str, why: bytes, script: Path) -> None:
     perfprobe(["-q", "-o", "a.perfprobe", "train.py"], script.parent)
-    command = f"'{sys.executable}' -m perfprobe report a.perfprobe > /dev/full"
+    command = f"'{sys.executable}' -m perfprobe report a.perfprobe {where}"
     done = subprocess.run(["bash", "-c", command], cwd=script.parent, capture_output=True, check=False)
     assert done.returncode == 4
-    assert done.stderr == b"perfprobe: standard output cannot be written: No space left on device\n"
+    assert done.stderr == b"perfprobe: standard output cannot be written: " + why + b"\n"
+
+
+def test_an_output_encoding_without_our_characters(script: Path) -> None:
+    perfprobe(["-q", "-o", "a.perfprobe", "train.py"], script.parent)
+    outcome = perfprobe(["report", "a.perfprobe"], script.parent, {"PYTHONIOENCODING": "ascii"})
+    assert (outcome.status, outcome.err) == (0, b"")
+    assert b"train.py ? wall" in outcome.out
 
 
 def test_ranks_have_their_own_names_and_only_the_first_reports(script: Path) -> None:
