@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 _WIDTH = 200  # where there is no terminal to ask
-_SCALES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_SCALES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
@@ -85,7 +85,7 @@ def rows(text: str) -> int:
 
 def size(text: str) -> int:
     """A number of bytes: `33554432`, `32M`, `32MB`, `32MiB` (powers of 1024)."""
-    match = re.fullmatch(r"(\d+)([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE | re.ASCII)
+    match = re.fullmatch(r"(\d+)([KMG]?)(?:i?B)?", text.strip(), re.IGNORECASE | re.ASCII)
     if match is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 32M")
     return int(match[1]) * _SCALES[match[2].upper()]

@@ -88,7 +88,7 @@ def test_a_program_may_move_and_spoil_everything(tmp_path: Path) -> None:
         (["-m", "absent_module"], 2, "there is no module named absent_module"),
         (["folder"], 2, "the folder has no __main__.py to run: folder"),
         (["-"], 2, "a program on standard input cannot be recorded"),
-        (["--top", "x", "train.py"], 2, "argument --top: 'x' is not a whole number, 0 or more; see `perfprobe run"),
+        (["--top", "x", "train.py"], 2, "argument --top: 'x' is not a whole number, 0 or more; see"),
         (["--sort", "best", "train.py"], 2, "argument --sort: invalid choice: 'best'"),
         (["--nothing", "train.py"], 2, "unrecognized arguments: --nothing; see `perfprobe run --help`"),
         (["--top"], 2, "argument --top: expected one argument"),
