@@ -42,7 +42,8 @@ class PyRecorder {
   }
   // The writer needs no GIL, but other threads may need it to let the writer end.
   void pause() {
-    depth_in_hook_ = python_depth();
+    if (::syscall(SYS_gettid) == ::getpid())
+      depth_in_hook_ = python_depth();  // of the main thread, where pending calls run
     const py::gil_scoped_release release;
     if (is_ours())
       recorder().pause();
@@ -58,6 +59,8 @@ class PyRecorder {
   }
   static int resume_pending(void* recorder) {
     auto* self = static_cast<PyRecorder*>(recorder);
+    if (!self->is_ours())
+      return 0;  // asked for in the parent; a fork on another thread copied it here
     const bool in_hook = python_depth() >= self->depth_in_hook_;
     if (!in_hook || Py_AddPendingCall(&PyRecorder::resume_pending, recorder) != 0)
       self->recorder().resume();
@@ -92,9 +95,11 @@ PyRecorder* make_recorder(const std::string& path, size_t buffer_bytes, int64_t 
     return new PyRecorder(path, buffer_bytes, flush_ns);
   } catch (const std::system_error& error) {
     errno = error.code().value();
-    PyErr_SetFromErrnoWithFilename(PyExc_OSError, path.c_str());
-    throw py::error_already_set();
+  } catch (const std::bad_alloc&) {
+    errno = ENOMEM;
   }
+  PyErr_SetFromErrnoWithFilename(PyExc_OSError, path.c_str());
+  throw py::error_already_set();
 }
 
 }  // namespace

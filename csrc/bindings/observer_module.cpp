@@ -30,7 +30,7 @@ void start(const py::capsule& recorder, const py::object& module_call, bool cpu_
   if (!event_cost_ns && !at::hasThreadLocalCallbacks()) {
     event_cost_ns = measure_event_cost_ns();
   }
-  start_observer(*port, cpu_time);
+  start_observer(*port, cpu_time, Threads::all);
 }
 
 }  // namespace

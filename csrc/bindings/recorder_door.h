@@ -19,9 +19,9 @@ class RecorderDoor final : public RecorderPort {
       return definitions.add_thread({os_thread, forward_id, definitions.intern(name).id});
     });
   }
-  InternedText intern_name(const char* text) override {
+  InternedText intern_name(const char* text, bool finite) override {
     return recorder_.define(
-        [&](Definitions& definitions) { return definitions.intern_name(text); });
+        [&](Definitions& definitions) { return definitions.intern_name(text, finite); });
   }
   int32_t add_signature(Hash128 hash, const SignatureText& signature) override {
     return recorder_.define(

@@ -32,6 +32,7 @@ Reading read_both() {
 }
 
 constexpr int64_t kWarmUpNs = 1'000'000;
+constexpr int64_t kLeastPairNs = 20'000'000;  // closer ones would give a rate of reading errors
 constexpr double kSlewLimit = 0.01;  // NTP slews by 0.0005 at most; readings are exact to 1e-4
 
 }  // namespace
@@ -58,6 +59,9 @@ void TickConverter::add_pair() {
   if (!ticks_are_tsc)
     return;
   const Reading now = read_both();
+  const bool first = pairs_.size() == 1;
+  if (!first && now.ticks > pairs_.back().ticks && now.ns - pairs_.back().ns < kLeastPairNs)
+    return;
   if (now.ticks <=
       pairs_.back().ticks) {  // the counter was set back: what it said has no meaning any more
     pairs_ = {Pair{now.ticks, now.ns, pairs_.back().ns_per_tick}};
@@ -67,7 +71,6 @@ void TickConverter::add_pair() {
   const double before = last.ns_per_tick;
   const double rate =
       static_cast<double>(now.ns - last.ns) / static_cast<double>(now.ticks - last.ticks);
-  const bool first = pairs_.size() == 1;
   last.broken = !first && std::abs(rate / before - 1.0) > kSlewLimit;
   if (!last.broken)
     last.ns_per_tick = rate;

@@ -1,5 +1,6 @@
 #include "core/definitions.h"
 
+#include <cstring>
 #include <iterator>
 #include <utility>
 
@@ -39,8 +40,8 @@ InternedText Definitions::intern(std::string_view text) {
   return {id, kept.c_str()};
 }
 
-InternedText Definitions::intern_name(std::string_view name) {
-  if (!text_ids_.contains(name) && ++names_ > kLimit) {
+InternedText Definitions::intern_name(std::string_view name, bool finite) {
+  if (!finite && !text_ids_.contains(name) && ++names_ > kLimit) {
     ++other_names_;
     return intern("(other)");
   }
@@ -98,7 +99,7 @@ int32_t Definitions::add_signature(Hash128 hash, const SignatureText& signature)
   const int32_t known = find(signature_ids_, hash);
   if (known != InternTable::kAbsent)
     return known;
-  const bool full = signature_ids_.size() >= kLimit;
+  const bool full = signature_ids_.size() >= kLimit || signature_bytes_ >= kSignatureBytes;
   if (full)
     ++other_signatures_;
   if (full && other_signature_id_ != kNone)
@@ -109,6 +110,9 @@ int32_t Definitions::add_signature(Hash128 hash, const SignatureText& signature)
     new_.signatures.push_back({intern("(other)").id, kNone, 0});
     return id;
   }
+  signature_bytes_ += std::strlen(signature.text);
+  if (signature.example != nullptr)
+    signature_bytes_ += std::strlen(signature.example);
   const int32_t example = signature.example == nullptr ? kNone : intern(signature.example).id;
   new_.signatures.push_back(
       {intern(signature.text).id, example, static_cast<int64_t>(signature.grad_mask)});

@@ -64,11 +64,14 @@ class Definitions {
  public:
   // Beyond this many signatures, stacks or names, all further ones are the row "other".
   static constexpr size_t kLimit = 65'536;
+  // A list of hundreds of tensors makes a text of many kilobytes: as many bytes end the table too.
+  static constexpr size_t kSignatureBytes = size_t{16} << 20;
   static constexpr size_t kRootsOfAType = 64;
 
   InternedText intern(std::string_view text);
   // The same for an operator's name, of which a program may make one for every step.
-  InternedText intern_name(std::string_view name);
+  // `finite`: the name of an operator in torch's registry, never shut out by a flood of ranges.
+  InternedText intern_name(std::string_view name, bool finite);
   int32_t add_frame(const FrameKey& frame);
   int32_t add_stack(const StackKey& stack);
   // The row of this place in a module tree.
@@ -116,6 +119,7 @@ class Definitions {
   int64_t other_stacks_ = 0;
   int64_t other_names_ = 0;
   size_t names_ = 0;
+  size_t signature_bytes_ = 0;
   NewDefinitions new_;
 };
 

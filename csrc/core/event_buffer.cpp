@@ -33,7 +33,10 @@ Chunk* ChunkPool::grow() {
   }
 }
 
+// Behind the chunks that were handed out lies the rest of their huge page.
 void ChunkPool::discard_free() {
+  munmap(region_ + Chunk::kBytes * mapped_, Chunk::kBytes * (capacity_ - mapped_));
+  capacity_ = mapped_;
   for (Chunk* chunk : free_)
     madvise(chunk, Chunk::kBytes, MADV_DONTNEED);
 }

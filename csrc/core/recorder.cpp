@@ -1,5 +1,6 @@
 #include "core/recorder.h"
 
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <pthread.h>
@@ -23,14 +24,14 @@ struct DroppedText {
 constexpr std::array<DroppedText, kDroppedKinds> kDroppedTexts{{
     {"operators whose end was not seen on their own thread", "an asynchronous end; nothing to do"},
     {"ends of operators that had started on another thread or before recording", "nothing to do"},
-    {"operators nested too deep", "look for a runaway recursion of record_function ranges"},
     {"operators for which there was no memory", "use a smaller --buffer"},
 }};
 
 }  // namespace
 
 Recorder::Recorder(const std::string& path, size_t buffer_bytes, int64_t flush_ns)
-    : file_(path), pool_(buffer_bytes), flush_ns_(flush_ns) {
+    : pool_(buffer_bytes), file_(path), flush_ns_(flush_ns) {
+  const std::lock_guard lock(writer_mutex_);
   const int error = start_writer();
   if (error != 0)
     throw std::system_error(error, std::generic_category(), "cannot start the writer thread");
@@ -38,7 +39,6 @@ Recorder::Recorder(const std::string& path, size_t buffer_bytes, int64_t flush_n
 
 // The writer blocks every signal: the program's handlers run on the program's own threads.
 int Recorder::start_writer() {
-  const std::lock_guard lock(writer_mutex_);
   leaving_ = false;
   sigset_t all;
   sigset_t before;
@@ -53,7 +53,6 @@ int Recorder::start_writer() {
 }
 
 void Recorder::join_writer() {
-  const std::lock_guard lock(writer_mutex_);
   if (!writer_runs_)
     return;
   {
@@ -69,14 +68,19 @@ void Recorder::join_writer() {
     ::usleep(10);
 }
 
+// Forks of several threads overlap: the first one stops the writer, the last one starts it.
 void Recorder::pause() {
+  const std::lock_guard lock(writer_mutex_);
+  ++pauses_;
   join_writer();
 }
 
 // Without a writer (no thread to be had) recording threads still write whenever the buffer is full.
 void Recorder::resume() {
-  if (!closed_)
-    static_cast<void>(start_writer());
+  const std::lock_guard lock(writer_mutex_);
+  if (pauses_ == 0 || --pauses_ > 0 || ended_)
+    return;
+  static_cast<void>(start_writer());
 }
 
 void* Recorder::run_writer(void* self) {
@@ -97,7 +101,10 @@ void Recorder::write_until_closed() {
                                        [&] { return leaving_ || queue_.size() >= kManyChunks; });
       leaving = leaving_;
     }
-    write_pending(on_time);
+    try {
+      write_pending(on_time);
+    } catch (const std::bad_alloc&) {  // nothing was taken yet: it comes with the next round
+    }
     writer_cpu_ns_ += thread_cpu_ns() - cpu_ns;
     cpu_ns = thread_cpu_ns();
   }
@@ -127,6 +134,8 @@ void Recorder::return_chunk(Chunk* chunk) {
 
 Chunk* Recorder::take_chunk(int32_t thread, bool may_grow) {
   const std::lock_guard lock(pool_mutex_);
+  if (closed_)
+    return nullptr;  // a thread that was still inside an operator
   Chunk* chunk = pool_.take();
   if (chunk == nullptr && may_grow)
     chunk = pool_.grow();
@@ -145,13 +154,16 @@ void Recorder::write_pending(bool with_progress) {
   const std::lock_guard file_lock(file_mutex_);
   std::vector<Chunk*> full;
   std::vector<Chunk*> chunks;
+  std::vector<uint32_t> published;
   {
     const std::lock_guard lock(pool_mutex_);
-    full.swap(queue_);
-    chunks = full;
+    if (closed_)
+      return;
+    chunks = queue_;
     chunks.insert(chunks.end(), active_.begin(), active_.end());
+    published.reserve(chunks.size());
+    full.swap(queue_);  // from here on nothing may throw: they are in no other list
   }
-  std::vector<uint32_t> published;
   for (const Chunk* chunk : chunks)
     published.push_back(chunk->count.load(std::memory_order_acquire));
   clock_.add_pair();
@@ -165,11 +177,19 @@ void Recorder::write_pending(bool with_progress) {
     pool_.give_back(chunk);
 }
 
-bool Recorder::write_new_definitions() {
+// Definitions that ran out of memory half-way have rows missing: nothing that refers to them is
+// written any more.
+bool Recorder::write_new_definitions() try {
+  if (definitions_broken_)
+    return false;
   NewDefinitions fresh = define([](Definitions& definitions) { return definitions.take_new(); });
   if (write_definitions(fresh, encoder_, file_))
     return true;
   define([&](Definitions& definitions) { definitions.put_back(std::move(fresh)); });
+  return false;
+} catch (const std::bad_alloc&) {
+  definitions_broken_ = true;
+  file_.refuse(ENOMEM);
   return false;
 }
 
@@ -178,16 +198,23 @@ void Recorder::write_rows(Chunk& chunk, uint32_t published, bool defined) {
   if (rows == 0)
     return;
   const int64_t start = file_.bytes();
-  if (defined)
-    operator_encoder_.encode({chunk.rows + chunk.flushed, rows}, chunk.thread, clock_, encoder_);
+  const bool encoded = defined && encode_rows(chunk, rows);
   chunk.flushed = published;
-  if (!defined || !file_.append(encoder_.payload())) {
+  if (!encoded || !file_.append(encoder_.payload())) {
     dropped_rows_ += rows;
     return;
   }
   last_rows_start_ = start;
   last_rows_count_ = rows;
   written_rows_ += rows;
+}
+
+bool Recorder::encode_rows(const Chunk& chunk, uint32_t rows) try {
+  operator_encoder_.encode({chunk.rows + chunk.flushed, rows}, chunk.thread, clock_, encoder_);
+  return true;
+} catch (const std::bad_alloc&) {
+  file_.refuse(ENOMEM);
+  return false;
 }
 
 // A heartbeat: how far the recording reaches when the program is killed.
@@ -215,9 +242,13 @@ void Recorder::add_loss(const Loss& loss) {
 }
 
 void Recorder::close() {
-  join_writer();
-  if (closed_)
-    return;
+  {
+    const std::lock_guard lock(writer_mutex_);
+    if (ended_)
+      return;
+    ended_ = true;
+    join_writer();
+  }
   write_pending(false);
   const std::lock_guard file_lock(file_mutex_);
   write_end();
@@ -228,9 +259,9 @@ void Recorder::close() {
 }
 
 void Recorder::write_end() {
-  if (!write_losses(collect_losses()) && last_rows_count_ > 0) {
-    // A full disk: give up the newest rows to say that rows were lost.
-    file_.shorten_to(last_rows_start_);
+  const bool refused = !write_losses(collect_losses());
+  // A full disk: give up the newest rows to say that rows were lost.
+  if (refused && last_rows_count_ > 0 && file_.shorten_to(last_rows_start_)) {
     written_rows_ -= last_rows_count_;
     dropped_rows_ += last_rows_count_;
     write_losses(collect_losses());
@@ -247,8 +278,7 @@ std::vector<Loss> Recorder::collect_losses() {
   // Source "recording": what a report says at its top, because every number in it is too small.
   if (dropped_rows_ > 0) {
     losses.push_back({"recording",
-                      std::string("operators the disk refused: ") +
-                          std::strerror(file_.refusal()),
+                      std::string("operators the disk refused: ") + std::strerror(file_.refusal()),
                       dropped_rows_, "make room there, or choose another place with -o"});
   }
   const auto add = [&](const std::string& reason, int64_t count, const std::string& remedy) {
@@ -259,7 +289,7 @@ std::vector<Loss> Recorder::collect_losses() {
           " different stacks, shown as one stack",
       definitions_.other_stacks(), "record a shorter part of the program");
   add("events beyond " + std::to_string(Definitions::kLimit) +
-          " different signatures, shown as (other)",
+          " different signatures (or 16 MB of them), shown as (other)",
       definitions_.other_signatures(), "record a shorter part of the program");
   add("events beyond " + std::to_string(Definitions::kLimit) + " different names, shown as (other)",
       definitions_.other_names(), "give ranges one name, without a number that changes");

@@ -39,7 +39,12 @@ class Recorder {
   template <class Change>
   auto define(Change change) {
     const std::lock_guard lock(definitions_mutex_);
-    return change(definitions_);
+    try {
+      return change(definitions_);
+    } catch (const std::bad_alloc&) {
+      definitions_broken_ = true;
+      throw;
+    }
   }
 
   Chunk* exchange_chunk(Chunk* full, int32_t thread);
@@ -73,11 +78,13 @@ class Recorder {
   void write_pending(bool with_progress);
   bool write_new_definitions();
   void write_rows(Chunk& chunk, uint32_t published, bool defined);
+  bool encode_rows(const Chunk& chunk, uint32_t rows);
   void write_progress();
   void write_end();
   bool write_losses(const std::vector<Loss>& losses);
   std::vector<Loss> collect_losses();
 
+  ChunkPool pool_;  // first: without memory for it no file is made
   std::mutex file_mutex_;
   RecordingFile file_;
   BlockEncoder encoder_;
@@ -89,7 +96,6 @@ class Recorder {
 
   std::mutex pool_mutex_;
   std::condition_variable wake_writer_;
-  ChunkPool pool_;
   std::vector<Chunk*> active_;  // owned by recording threads
   std::vector<Chunk*> queue_;   // to be written whole
   bool leaving_ = false;        // the writer shall end
@@ -98,6 +104,7 @@ class Recorder {
   std::mutex definitions_mutex_;
   Definitions definitions_;
   std::vector<Loss> losses_;
+  std::atomic<bool> definitions_broken_{false};
 
   std::atomic<int64_t> written_rows_{0};
   std::atomic<int64_t> dropped_rows_{0};
@@ -105,6 +112,8 @@ class Recorder {
   std::array<std::atomic<int64_t>, kDroppedKinds> dropped_{};  // by `Dropped`
   const int64_t flush_ns_;
   std::mutex writer_mutex_;  // taken before all others: starting and joining the writer
+  int pauses_ = 0;           // forks under way
+  bool ended_ = false;       // `close` was called
   bool writer_runs_ = false;
   pthread_t writer_{};
   std::atomic<pid_t> writer_id_{0};

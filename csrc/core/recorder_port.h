@@ -16,7 +16,7 @@ namespace perfprobe {
 
 // Name of the capsule that carries a RecorderPort*; raise the number with any change of this
 // interface.
-inline constexpr const char* kRecorderCapsule = "perfprobe.recorder.1";
+inline constexpr const char* kRecorderCapsule = "perfprobe.recorder.2";
 
 struct InternedText {
   int32_t id;
@@ -35,13 +35,14 @@ struct ModuleRef {
   const void* weak;
 };
 
-enum class Dropped { open_end, foreign_end, deep_operator, no_memory };
-inline constexpr size_t kDroppedKinds = 4;
+enum class Dropped { open_end, foreign_end, no_memory };
+inline constexpr size_t kDroppedKinds = 3;
 
 class RecorderPort {
  public:
   virtual int32_t add_thread(int64_t os_thread, int64_t forward_id, const char* name) = 0;
-  virtual InternedText intern_name(const char* name) = 0;
+  // `finite`: an operator of torch's registry, not one of the ranges a program makes up.
+  virtual InternedText intern_name(const char* name, bool finite) = 0;
   virtual int32_t add_signature(Hash128 hash, const SignatureText& signature) = 0;
   // Both need the GIL; frames come innermost first, `modules` holds a module id per frame (-1
   // none).

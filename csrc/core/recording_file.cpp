@@ -80,11 +80,14 @@ bool RecordingFile::append(const std::vector<uint8_t>& payload) {
   return true;
 }
 
-void RecordingFile::shorten_to(int64_t bytes) {
+bool RecordingFile::shorten_to(int64_t bytes) {
+  if (!is_ours())
+    return false;
   // A failure here leaves a broken last block, which readers stop at: nothing more can be done.
   if (::ftruncate(descriptor_, bytes) == 0)
     ::lseek(descriptor_, bytes, SEEK_SET);
   bytes_ = bytes;
+  return true;
 }
 
 void RecordingFile::close() {

@@ -22,7 +22,11 @@ class RecordingFile {
   bool append(const std::vector<uint8_t>& payload);
 
   // Takes the last `bytes` off again, to make room on a full disk for something more important.
-  void shorten_to(int64_t bytes);
+  // False when the descriptor is the program's by now.
+  bool shorten_to(int64_t bytes);
+
+  // The rows will not come for another reason than the disk.
+  void refuse(int error) { refusal_ = refusal_ == 0 ? error : refusal_; }
 
   void close();
 

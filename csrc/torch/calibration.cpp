@@ -27,12 +27,12 @@ class TrialRecorder final : public RecorderPort {
   int32_t add_thread(int64_t /*os_thread*/, int64_t /*forward_id*/, const char* /*name*/) override {
     return 0;
   }
-  InternedText intern_name(const char* text) override {
+  InternedText intern_name(const char* text, bool /*finite*/) override {
     texts_.emplace_back(text);
     return {static_cast<int32_t>(texts_.size() - 1), texts_.back().c_str()};
   }
   int32_t add_signature(Hash128 /*hash*/, const SignatureText& signature) override {
-    return intern_name(signature.text).id;
+    return intern_name(signature.text, true).id;
   }
   int32_t add_stack(Hash128 /*hash*/, const FrameRef* /*frames*/, const int32_t* /*modules*/,
                     size_t /*count*/) override {
@@ -69,10 +69,11 @@ TrialRecorder& trial_recorder() {
   return *recorder;
 }
 
-// Operators run here are ours: the program's dispatch modes (Python code) must not see them.
+// Operators run here are ours: the program's dispatch modes (Python code) must not see them, and
+// the trial, which has no locks, must not see those of other threads.
 class TrialRun {
  public:
-  TrialRun() { start_observer(trial_recorder(), false); }
+  TrialRun() { start_observer(trial_recorder(), false, Threads::this_one); }
   ~TrialRun() { stop_observer(); }
   TrialRun(const TrialRun&) = delete;
   TrialRun& operator=(const TrialRun&) = delete;

@@ -102,15 +102,19 @@ void set_node(OpenOperator* parent, OpenOperator& open) {
   }
 }
 
-std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
+// So deep only where thousands of ranges were ended on other threads: they will never end here.
+[[gnu::noinline]] void drop_all(ThreadState& state) {
+  for (; !state.open.empty(); state.open.pop())
+    state.port->count_dropped(Dropped::open_end);
+}
+
+void open_operator(const at::RecordFunction& function) {
   const uint32_t generation = current_generation.load(std::memory_order_acquire);
   if (generation == 0)
-    return nullptr;
+    return;
   ThreadState& state = state_of_thread(generation);
-  if (state.open.full()) {
-    state.port->count_dropped(Dropped::deep_operator);
-    return nullptr;
-  }
+  if (state.open.full())
+    drop_all(state);
   OpenOperator* parent = state.open.parent();
   OpenOperator& open = state.open.next();
   const NameSlot& slot = state.names.find(function, *state.port);
@@ -120,6 +124,8 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function
   open.is_engine = slot.is_engine;
   open.sequence = function.seqNr();
   open.scope = static_cast<int32_t>(function.scope());
+  const bool is_node = open.scope == static_cast<int32_t>(at::RecordScope::BACKWARD_FUNCTION);
+  open.stands_still = slot.is_operator || slot.is_engine || is_node;
   const uint64_t forward_thread = function.forwardThreadId();
   open.forward_thread = forward_thread == 0 ? kNone : static_cast<int32_t>(forward_thread);
   set_node(parent, open);
@@ -128,6 +134,16 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function
   open.start_cpu_ns = with_cpu_time && parent == nullptr ? thread_cpu_ns() : kNone;
   open.start_ticks = read_ticks();
   state.open.push();
+}
+
+// torch would print a line for every operator if it got the exception. Only this one is caught: the
+// unwinding by which an ending interpreter stops a daemon thread must go on.
+std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
+  try {
+    open_operator(function);
+  } catch (const std::bad_alloc&) {
+    current_port->count_dropped(Dropped::no_memory);
+  }
   return nullptr;
 }
 
@@ -146,6 +162,14 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function
   return true;
 }
 
+OperatorRecord* room_for_row(ThreadState& state) {
+  try {
+    return state.next_row();
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
 void on_end(const at::RecordFunction& function, at::ObserverContext* /*context*/) {
   const int64_t end_ticks = read_ticks();
   const uint32_t generation = current_generation.load(std::memory_order_acquire);
@@ -158,7 +182,7 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* /*context*/
   const OpenOperator& open = state->open.top();
   const auto depth = static_cast<int32_t>(state->open.size() - 1);
   const int64_t cpu_ns = open.start_cpu_ns == kNone ? kNone : thread_cpu_ns() - open.start_cpu_ns;
-  OperatorRecord* row = state->next_row();
+  OperatorRecord* row = room_for_row(*state);
   if (row == nullptr) {
     state->port->count_dropped(Dropped::no_memory);
   } else {
@@ -175,10 +199,10 @@ std::unique_ptr<at::ObserverContext> null_start(const at::RecordFunction& /*func
 }
 void null_end(const at::RecordFunction& /*function*/, at::ObserverContext* /*context*/) {}
 
-at::CallbackHandle add_callback(at::RecordFunctionCallback made) {
-  return at::addGlobalCallback(
-      made.scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION,
-                   at::RecordScope::USER_SCOPE}));
+at::CallbackHandle add_callback(at::RecordFunctionCallback made, Threads threads) {
+  made.scopes(
+      {at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION, at::RecordScope::USER_SCOPE});
+  return threads == Threads::all ? at::addGlobalCallback(made) : at::addThreadLocalCallback(made);
 }
 
 void remove_callback(at::CallbackHandle& handle) {
@@ -190,11 +214,13 @@ void remove_callback(at::CallbackHandle& handle) {
 // A forked child keeps the callback (removing it takes torch's locks) but records nothing.
 void forget_in_child() {
   current_generation = 0;
+  if (thread_state != nullptr)
+    thread_state->chunk = nullptr;  // the parent's; its recorder's locks may be held for ever
 }
 
 }  // namespace
 
-void start_observer(RecorderPort& port, bool cpu_time) {
+void start_observer(RecorderPort& port, bool cpu_time, Threads threads) {
   static const int fork_handler = pthread_atfork(nullptr, nullptr, forget_in_child);
   static_cast<void>(fork_handler);
   if (current_generation != 0)
@@ -204,7 +230,7 @@ void start_observer(RecorderPort& port, bool cpu_time) {
   with_cpu_time = cpu_time;
   ticks_are_tsc = port.takes_tsc();
   current_generation.store(++last_generation, std::memory_order_release);
-  callback = add_callback(at::RecordFunctionCallback(on_start, on_end).needsInputs(true));
+  callback = add_callback(at::RecordFunctionCallback(on_start, on_end).needsInputs(true), threads);
 }
 
 void stop_observer() {
@@ -216,8 +242,8 @@ void stop_observer() {
 
 void add_null_callbacks(bool needs_inputs) {
   remove_null_callbacks();
-  null_callback =
-      add_callback(at::RecordFunctionCallback(null_start, null_end).needsInputs(needs_inputs));
+  null_callback = add_callback(
+      at::RecordFunctionCallback(null_start, null_end).needsInputs(needs_inputs), Threads::all);
 }
 
 void remove_null_callbacks() {

@@ -87,19 +87,29 @@ int32_t intern_frames(ThreadState& state) {
   return id;
 }
 
+// Given back whatever is thrown: an operator that kept it would wait for itself.
+class Gil {
+ public:
+  Gil() = default;
+  ~Gil() { PyGILState_Release(state_); }
+  Gil(const Gil&) = delete;
+  Gil& operator=(const Gil&) = delete;
+
+ private:
+  PyGILState_STATE state_ = PyGILState_Ensure();
+};
+
 // Cold on the fast path, every event on the public one. Never called with a lock of ours held:
 // waiting for the GIL under a lock that a GIL holder wants would be a deadlock.
 int32_t find_stack_with_gil(ThreadState& state, PyThreadState* python) {
-  const PyGILState_STATE gil = PyGILState_Ensure();
+  const Gil gil;
   state.frames.clear();
 #ifdef PERFPROBE_FAST_FRAMES
   read_frames_fast(python, module_call_code, state.frames);
 #else
   read_frames_public(python, module_call_code, state.frames);
 #endif
-  const int32_t id = state.frames.empty() ? kNone : intern_frames(state);
-  PyGILState_Release(gil);
-  return id;
+  return state.frames.empty() ? kNone : intern_frames(state);
 }
 
 }  // namespace
@@ -120,9 +130,10 @@ int32_t find_stack(ThreadState& state, const OpenOperator* parent, OpenOperator&
     frame = frame->previous;
   if (frame == nullptr)
     return kNone;
-  open.frame = frame;
+  // What Python opens (a range) returns to Python: the frames under it move on, and others take
+  // their addresses.
+  open.frame = open.stands_still ? frame : nullptr;
   open.instruction = frame->prev_instr;
-  // Frames under an open operator stand still, so the same top frame means the same stack.
   if (parent != nullptr && parent->frame == frame && parent->instruction == open.instruction)
     return parent->stack;
   Hash128 hash;

@@ -6,12 +6,14 @@
 #include <string_view>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <utility>
 
 namespace perfprobe {
 namespace {
 
 constexpr std::string_view kEnginePrefix = "autograd::engine::evaluate_function";
-constexpr int kVariants = 64;  // signatures of an operator that differ in integers only
+constexpr size_t kMostVariants = 65'536;  // by then the signatures are "(other)" anyway
+constexpr int kVariants = 64;             // signatures of an operator that differ in integers only
 
 size_t slot_of(const char* address) {
   return static_cast<size_t>((reinterpret_cast<uintptr_t>(address) >> 3) * 0x9E3779B97F4A7C15ULL >>
@@ -37,13 +39,14 @@ const NameSlot& NameCache::fill(NameSlot& slot, const at::RecordFunction& functi
                                 RecorderPort& port) {
   const char* name = function.name();
   const char* overload = function.overload_name();
-  const InternedText known = port.intern_name(name);
+  const bool is_operator = function.operator_name().has_value();
+  const InternedText known = port.intern_name(name, is_operator);
   const bool has_overload = overload != nullptr && *overload != '\0';
-  const int32_t overload_id = has_overload ? port.intern_name(overload).id : kNone;
+  const int32_t overload_id = has_overload ? port.intern_name(overload, true).id : kNone;
   const auto remembered = integers_.find({known.id, overload_id});
   const Integers integers = remembered == integers_.end() ? Integers::by_value : remembered->second;
   const bool is_engine = std::string_view(known.text).starts_with(kEnginePrefix);
-  slot = {name, known.text, known.id, overload_id, integers, is_engine};
+  slot = {name, known.text, known.id, overload_id, integers, is_engine, is_operator};
   return slot;
 }
 
@@ -56,7 +59,10 @@ void NameCache::set_by_type(const NameSlot& slot) {
 }
 
 bool NameCache::varies_without_end(const NameSlot& slot, Hash128 typed) {
-  return slot.integers == Integers::by_value && ++variants_[typed] > kVariants;
+  if (slot.integers == Integers::by_type)
+    return false;
+  const bool full = variants_.size() >= kMostVariants && !variants_.contains(typed);
+  return !full && ++variants_[typed] > kVariants;
 }
 
 void NameCache::clear() {
@@ -82,7 +88,8 @@ void ThreadState::begin(RecorderPort* new_port, uint32_t new_generation) {
 
 OperatorRecord* ThreadState::next_row() {
   if (chunk == nullptr || rows == Chunk::kCapacity) {
-    chunk = port->exchange_chunk(chunk, thread);
+    Chunk* full = std::exchange(chunk, nullptr);  // never handed in twice, whatever is thrown
+    chunk = port->exchange_chunk(full, thread);
     rows = 0;
     if (chunk == nullptr)
       return nullptr;

@@ -25,7 +25,8 @@ struct NameSlot {
   int32_t name = kNone;
   int32_t overload = kNone;
   Integers integers = Integers::by_value;
-  bool is_engine = false;  // autograd::engine::evaluate_function
+  bool is_engine = false;    // autograd::engine::evaluate_function
+  bool is_operator = false;  // in torch's registry
 };
 
 struct OpenOperator {
@@ -44,6 +45,7 @@ struct OpenOperator {
   int32_t node_thread;
   int32_t scope;
   bool is_engine;
+  bool stands_still;  // C++ until it ends: the Python frames under it cannot change
 };
 
 // The operators open on a thread, outermost first. Slots are filled in place: no copy, no clearing.

@@ -276,3 +276,51 @@ def test_cpu_time_of_outermost_operators_only(tmp_path: Path) -> None:
     (outer,) = named(rows, "aten::linear")
     assert outer.cpu_ns > 0
     assert {row.cpu_ns for row in rows if row.depth > 0} == {-1}
+
+
+def test_ranges_have_the_line_that_opened_them(recorded: Any) -> None:
+    def step() -> None:
+        with torch.profiler.record_function("first"):  # first range
+            pass
+        with torch.profiler.record_function("outer"):  # outer range
+            torch.ones(2).sin()
+            with torch.profiler.record_function("inner"):  # inner range
+                torch.ones(2).exp()  # inside
+        fast = torch._C._profiler._RecordFunctionFast
+        with fast("fast outer"):  # fast outer
+            torch.ones(2).sin()
+            with fast("fast inner"):  # fast inner
+                pass
+
+    lines = {row.name: row.line for row in recorded(step)}
+    for name in ("first", "outer", "inner"):
+        assert lines[name] == at(f"{name} range", "step")
+    for name in ("fast outer", "fast inner"):
+        assert lines[name] == at(name, "step")
+    assert lines["aten::exp"] == at("inside", "step")
+
+
+def test_a_flood_of_range_names_hides_no_operator(recorded: Any) -> None:
+    def step() -> None:
+        for i in range(66_000):
+            with torch.profiler.record_function(f"step {i}"):
+                pass
+        torch.ones(2).exp()
+
+    rows = recorded(step)
+    assert len(rows) > 66_000
+    assert len(named(rows, "aten::exp")) == 1
+    assert len(named(rows, "(other)")) >= 66_000 - 65_536
+
+
+def test_ranges_ended_elsewhere_do_not_stop_the_recording(recorded: Any) -> None:
+    def step() -> None:
+        ranges = [torch.profiler.record_function("lost") for _ in range(5000)]
+        for lost in ranges:
+            lost.__enter__()
+        thread = threading.Thread(target=lambda: [lost.__exit__(None, None, None) for lost in ranges])
+        thread.start()
+        thread.join()
+        torch.ones(2).exp()
+
+    assert len(named(recorded(step), "aten::exp")) == 1

@@ -25,6 +25,17 @@ void ticks_become_monotonic_nanoseconds() {
   CHECK(outside <= 2);
 }
 
+// Pairs microseconds apart would make the rate a random walk.
+void many_pairs_do_not_spoil_the_rate() {
+  perfprobe::TickConverter converter;
+  const int64_t ns = perfprobe::monotonic_ns();
+  const int64_t ticks = perfprobe::read_ticks();
+  while (perfprobe::monotonic_ns() < ns + 200'000'000)
+    converter.add_pair();
+  const int64_t error_ns = converter.to_ns(ticks) - ns;
+  CHECK(error_ns > -20'000 && error_ns < 20'000);
+}
+
 void converted_time_never_runs_backwards() {
   perfprobe::TickConverter converter;
   int64_t last = 0;
@@ -43,6 +54,7 @@ void converted_time_never_runs_backwards() {
 
 int main() {
   ticks_become_monotonic_nanoseconds();
+  many_pairs_do_not_spoil_the_rate();
   converted_time_never_runs_backwards();
   return perfprobe::test::report();
 }

@@ -51,11 +51,12 @@ void signatures_beyond_the_limit_are_one_row() {
 void names_beyond_the_limit_are_one() {
   Definitions definitions;
   for (size_t i = 0; i < Definitions::kLimit; ++i)
-    definitions.intern_name("step " + std::to_string(i));
-  const int32_t other = definitions.intern_name("one more").id;
-  CHECK_EQUAL(definitions.intern_name("and another").id, other);
-  CHECK_EQUAL(definitions.intern_name("step 7").id, 7);
+    definitions.intern_name("step " + std::to_string(i), false);
+  const int32_t other = definitions.intern_name("one more", false).id;
+  CHECK_EQUAL(definitions.intern_name("and another", false).id, other);
+  CHECK_EQUAL(definitions.intern_name("step 7", false).id, 7);
   CHECK_EQUAL(definitions.other_names(), 2);
+  CHECK(definitions.intern_name("aten::sin", true).id != other);
 }
 
 void roots_of_one_type_are_bounded() {

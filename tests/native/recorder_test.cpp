@@ -124,10 +124,38 @@ void a_stolen_descriptor_is_never_written_to() {
   CHECK_EQUAL(::close(recording), 0);  // still the program's
 }
 
+// The same after rows have reached the disk: making room for the losses must not cut the victim.
+void a_stolen_descriptor_is_never_cut() {
+  const std::string victim_path = temporary_path("victim2");
+  Recorder* recorder = make_recorder("stolen2");
+  record_rows(*recorder, 10);
+  while (recorder->operator_rows() < 10)
+    ::usleep(1000);
+  const int victim = ::open(victim_path.c_str(), O_WRONLY | O_CREAT, 0600);
+  CHECK_EQUAL(::write(victim, victim_path.data(), 10), 10);
+  ::dup2(victim, descriptor_of(temporary_path("stolen2")));
+  record_rows(*recorder, 10);
+  recorder->close();
+  CHECK_EQUAL(file_bytes(victim_path), 10);
+  CHECK_EQUAL(recorder->operator_rows(), 10);
+  CHECK_EQUAL(recorder->dropped_rows(), 10);
+}
+
+void overlapping_pauses_leave_one_writer() {
+  Recorder* recorder = make_recorder("overlap");
+  recorder->pause();
+  recorder->pause();
+  recorder->resume();
+  record_rows(*recorder, 20'000);
+  recorder->resume();
+  recorder->resume();  // one too many: does nothing
+  recorder->close();
+  CHECK_EQUAL(recorder->operator_rows(), 20'000);
+}
+
 void rows_survive_a_pause() {
   Recorder* recorder = make_recorder("pause");
   recorder->pause();
-  recorder->pause();  // a second time does nothing
   record_rows(*recorder, 20'000);
   recorder->resume();
   record_rows(*recorder, 20'000);
@@ -156,6 +184,8 @@ int main() {
   an_unfinished_chunk_reaches_the_disk();
   a_full_disk_drops_rows_and_keeps_whole_blocks();
   a_stolen_descriptor_is_never_written_to();
+  a_stolen_descriptor_is_never_cut();
+  overlapping_pauses_leave_one_writer();
   rows_survive_a_pause();
   an_existing_file_is_refused();
   return perfprobe::test::report();
