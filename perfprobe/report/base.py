@@ -13,11 +13,15 @@ from perfprobe.tables.findings import Findings
 
 @dataclass(frozen=True)
 class Layout:
-    """How to print. width in cells; top: rows of a table, 0 for all; sort: one of `ranking.SORTS`."""
+    """How to print. width in cells; top: as in `text.render`; sort: one of `ranking.SORTS`."""
 
     width: int
-    top: int
+    top: int | None
     sort: str
+
+    def most(self, usual: int) -> int:
+        """Rows of a table that has `usual` rows when nobody asks for more or fewer; 0 for all."""
+        return usual if self.top is None else self.top
 
 
 Build: TypeAlias = Callable[[Findings, Layout], Iterable[RenderableType]]

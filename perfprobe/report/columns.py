@@ -45,6 +45,10 @@ class Column:
         """As narrow as it may be."""
         return self.widest if self.least is None else min(self.widest, max(self.least, cell_len(self.title)))
 
+    def shortened(self, cell: str, width: int) -> str:
+        """The cell with each of its lines cut to the width."""
+        return "\n".join(self.shorten(line, width) for line in cell.split("\n"))
+
     @property
     def comfortable(self) -> int:
         """As narrow as it should be."""
@@ -89,7 +93,10 @@ def table(placed: Sequence[Placed]) -> Table:
         )
     for cells in zip(*(column.cells for column, _ in placed), strict=True):
         drawn.add_row(
-            *(Text(_shortened(cell, *place), no_wrap=True) for cell, place in zip(cells, placed, strict=True))
+            *(
+                Text(column.shortened(cell, width), no_wrap=True)
+                for cell, (column, width) in zip(cells, placed, strict=True)
+            )
         )
     return drawn
 
@@ -97,10 +104,6 @@ def table(placed: Sequence[Placed]) -> Table:
 def total_width(placed: Sequence[Placed]) -> int:
     """How many cells the table takes."""
     return _sum([width for _, width in placed])
-
-
-def _shortened(cell: str, column: Column, width: int) -> str:
-    return "\n".join(column.shorten(line, width) for line in cell.split("\n"))
 
 
 def _sum(widths: Sequence[int]) -> int:

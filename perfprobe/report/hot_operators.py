@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.text import Text
 
 from perfprobe.report import columns, shorten
 from perfprobe.report.base import Layout
+from perfprobe.report.cells import durations, line_column, module_column
+from perfprobe.report.collisions import told_apart
 from perfprobe.report.columns import Column
-from perfprobe.report.paragraph import paragraph
-from perfprobe.report.ranking import ranked
+from perfprobe.report.paragraph import heading, paragraph
+from perfprobe.report.ranking import ranked, rows_shown
 from perfprobe.support import units
 from perfprobe.support.text import printable
-from perfprobe.tables.columns import Int64
 from perfprobe.tables.findings import Findings, HotspotRows, Hotspots
-from perfprobe.tables.trace import GAP_TEXTS, Gap, Line, Phase, Trace
+from perfprobe.tables.trace import GAP_TEXTS, Gap, Phase, Trace
 
+TOP = 20
 NARROW = 120  # below this many cells, words are abbreviated
 
 _PHASES = {Phase.FORWARD: "forward", Phase.BACKWARD: "backward", Phase.OTHER: "other"}
 _SHORT_PHASES = {Phase.FORWARD: "fwd", Phase.BACKWARD: "bwd", Phase.OTHER: "-"}
-_SORT_NAMES = {"self": "self time", "total": "total time", "calls": "calls", "mean": "mean time"}
 _PREFIX = "aten::"
 _ENGINE = "autograd::engine::"
 
@@ -33,86 +33,41 @@ def hot_operators(findings: Findings, layout: Layout) -> Iterator[RenderableType
     hotspots = findings.hotspots
     assert hotspots is not None
     if len(hotspots.rows) == 0:
-        yield paragraph(f"No operators: {_why_none(findings.trace, hotspots)}.", layout.width, "yellow")
+        yield paragraph(f"No operators{_why_none(findings, hotspots)}.", layout.width, "yellow")
         return
-    shown = ranked(hotspots.rows, layout.top, layout.sort)
+    shown = ranked(hotspots.rows, layout.most(TOP), layout.sort)
     placed = columns.fit(_columns(findings.trace, hotspots, shown, layout), layout.width)
-    yield _title(hotspots, shown, layout)
-    yield columns.table(placed)
-    yield from _notes(hotspots, shown, layout)
+    yield heading("Hot operators", _rows_shown(hotspots, shown, layout), layout.width)
+    yield columns.table(told_apart(placed, _signatures(findings.trace, shown)))
+    for note in _notes(hotspots):
+        yield paragraph(note, layout.width, "dim")
 
 
 def _columns(trace: Trace, hotspots: Hotspots, shown: HotspotRows, layout: Layout) -> list[Column]:
     narrow = layout.width < NARROW
-    shares = [
-        None if is_range else time_ns / max(hotspots.totals.self_ns, 1)
-        for is_range, time_ns in zip(shown.is_range.tolist(), shown.self_ns.tolist(), strict=True)
-    ]
+    whole_ns = max(hotspots.totals.self_ns, 1)
     names = _PHASES if not narrow else _SHORT_PHASES
-    lines = _Lines(trace, shown)
+    signatures = [shorten.signature(text) for text in _signatures(trace, shown)]
     found = [
-        Column("share", [units.percent(share) for share in shares], align="right", style="bold"),
-        Column("self", _durations(shown.self_ns), align="right"),
-        Column("total", _durations(shown.total_ns), 6, align="right"),
+        Column(
+            "share",
+            [units.percent(self_ns / whole_ns) for self_ns in shown.self_ns.tolist()],
+            align="right",
+            style="bold",
+        ),
+        Column("self", durations(shown.self_ns), align="right"),
+        Column("total", durations(shown.total_ns), 6, align="right"),
         Column("calls", [units.count(calls) for calls in shown.calls.tolist()], 2, align="right"),
-        Column("mean", _durations(shown.mean_ns), 5, align="right"),
-        Column("cpu", _durations(shown.cpu_ns), 8, align="right"),
+        Column("mean", durations(shown.mean_ns), 5, align="right"),
+        Column("cpu", durations(shown.cpu_ns), 4, align="right"),
         Column("operator", _operators(trace, shown, narrow), least=12, wish=20, style="bold"),
-        Column("signature", _signatures(trace, shown), 1, least=12, wish=32),
-        Column(
-            "line", lines.cells, least=lines.least, wish=lines.least + 12, shorten=lines.shorten, style="cyan"
-        ),
-        Column(
-            "module",
-            [printable(hotspots.module(m) or "-") for m in shown.module.tolist()],
-            7,
-            least=12,
-            wish=16,
-        ),
+        Column("signature", signatures, 1, least=12, wish=32),
+        line_column(trace, shown),
+        module_column(hotspots, shown),
         Column("phase", [names[Phase(phase)] for phase in shown.phase.tolist()], 3, style="dim"),
     ]
-    return [column for column in found if column.title != "cpu" or bool((shown.cpu_ns >= 0).any())]
-
-
-class _Lines:
-    """The cells of the line column: `file.py:88 in attention`.
-
-    Where Python ran in backward, its own line with that of the forward call below it; where there is no line,
-    the reason.
-    """
-
-    def __init__(self, trace: Trace, shown: HotspotRows) -> None:
-        own = [trace.line(frame) for frame in shown.frame.tolist()]
-        forward = [trace.line(frame) for frame in shown.forward_frame.tolist()]
-        self._names = shorten.file_names(
-            [printable(line.file) for line in [*own, *forward] if line is not None]
-        )
-        self._places: list[str] = []  # `file.py:88`, never cut
-        self.cells = [
-            self._cell(line, other, Gap(gap))
-            for line, other, gap in zip(own, forward, shown.gap.tolist(), strict=True)
-        ]
-        self.least = max((cell_len(place) for place in self._places), default=8)
-
-    def _cell(self, own: Line | None, forward: Line | None, gap: Gap) -> str:
-        if own is None:
-            return f"({GAP_TEXTS[gap]})"
-        if forward is None or forward == own:
-            return self._text("", own)
-        return f"{self._text('', own)}\n{self._text('forward ', forward)}"
-
-    def _text(self, before: str, line: Line) -> str:
-        place = f"{before}{self._names[printable(line.file)]}:{line.line}"
-        self._places.append(place)
-        return f"{place} in {printable(line.function)}"
-
-    def shorten(self, text: str, width: int) -> str:
-        """Cuts the function's name only."""
-        place, word, function = text.partition(" in ")
-        room = width - cell_len(place) - len(word)
-        if not word or room >= cell_len(function):
-            return shorten.cut(text, width)
-        return f"{place}{word}{shorten.cut(function, room)}" if room >= 3 else place
+    measured = bool((hotspots.rows.cpu_ns >= 0).any())
+    return [column for column in found if column.title != "cpu" or measured]
 
 
 def _operators(trace: Trace, shown: HotspotRows, narrow: bool) -> list[str]:
@@ -127,45 +82,44 @@ def _operators(trace: Trace, shown: HotspotRows, narrow: bool) -> list[str]:
 
 def _signatures(trace: Trace, shown: HotspotRows) -> list[str]:
     texts = [trace.signature(signature) for signature in shown.signature.tolist()]
-    return ["-" if text is None else shorten.signature(printable(text)) for text in texts]
+    return [units.ABSENT if text is None else printable(text) for text in texts]
 
 
-def _durations(times_ns: Int64) -> list[str]:
-    return [units.duration(None if time_ns < 0 else time_ns) for time_ns in times_ns.tolist()]
+def _rows_shown(hotspots: Hotspots, shown: HotspotRows, layout: Layout) -> str:
+    share = units.percent(int(shown.self_ns.sum()) / max(hotspots.totals.self_ns, 1))
+    return f"{rows_shown(hotspots.rows, shown, layout.sort)}, {share} of operator time"
 
 
-def _title(hotspots: Hotspots, shown: HotspotRows, layout: Layout) -> Text:
-    rows = hotspots.rows
-    which = f"all {len(rows):,}" if len(shown) == len(rows) else f"{len(shown):,} of {len(rows):,}"
-    share = units.percent(_operator_ns(shown) / max(hotspots.totals.self_ns, 1))
-    heading = Text("Hot operators", style="bold")
-    more = f"{which} rows by {_SORT_NAMES[layout.sort]}, {share} of operator time"
-    if len(heading) + 2 + len(more) > layout.width:
-        return Text.assemble(heading, "\n", paragraph(more, layout.width, "dim"))
-    return Text.assemble(heading, "  ", (more, "dim"))
+def _notes(hotspots: Hotspots) -> Iterator[str]:
+    if hotspots.totals.backward_ns > 0:
+        yield _backward_note(hotspots)
+    if hotspots.totals.outermost_ns and hotspots.totals.outermost_cpu_ns is not None:
+        yield _cpu_note(hotspots, hotspots.totals.outermost_ns, hotspots.totals.outermost_cpu_ns)
 
 
-def _notes(hotspots: Hotspots, shown: HotspotRows, layout: Layout) -> Iterator[Text]:
-    totals = hotspots.totals
-    notes = []
-    if totals.backward_ns > 0:
-        share = units.percent(totals.linked_ns / totals.backward_ns)
-        notes.append(
-            f"Backward: {share} of its operator time has a line: its forward call's, unless both are given."
-        )
-    if bool(shown.is_range.any()):
-        notes.append(
-            "Rows without a share are ranges (record_function): their self time is not operator time."
-        )
-    for note in notes:
-        yield paragraph(note, layout.width, "dim")
+def _backward_note(hotspots: Hotspots) -> str:
+    rows, backward_ns = hotspots.rows, hotspots.totals.backward_ns
+    of_gap = {gap: int(rows.self_ns[(rows.phase == Phase.BACKWARD) & (rows.gap == gap)].sum()) for gap in Gap}
+    without = [
+        f"{units.percent(of_gap[gap] / backward_ns)} ({GAP_TEXTS[gap]})"
+        for gap in sorted(of_gap, key=lambda gap: -of_gap[gap])
+        if gap != Gap.NONE and of_gap[gap] > 0
+    ]
+    share = units.percent(hotspots.totals.linked_ns / backward_ns)
+    text = f"Backward: {share} of its operator time has a line: its forward call's, unless both are given"
+    return f"{text}; without: {', '.join(without)}." if without else f"{text}."
 
 
-def _operator_ns(rows: HotspotRows) -> int:
-    return int(rows.self_ns[~rows.is_range].sum())
+def _cpu_note(hotspots: Hotspots, outermost_ns: int, cpu_ns: int) -> str:
+    what = "operators and ranges" if bool((hotspots.ranges.cpu_ns >= 0).any()) else "operators"
+    return (
+        f"CPU time: outermost {what} kept their own thread busy for {units.duration(cpu_ns)} of "
+        f"{units.duration(outermost_ns)} ({units.percent(cpu_ns / outermost_ns)}); the rest was waiting, "
+        "also for other threads, whose CPU time is not counted."
+    )
 
 
-def _why_none(trace: Trace, hotspots: Hotspots) -> str:
+def _why_none(findings: Findings, hotspots: Hotspots) -> str:
     """The collector's own reasons if it gave any, else what the recording lets us know."""
     losses = hotspots.losses
     reasons = [
@@ -174,8 +128,11 @@ def _why_none(trace: Trace, hotspots: Hotspots) -> str:
         if source == "operators"
     ]
     if reasons:
-        return "; ".join(reasons)
-    if trace.recording.fact("torch") is None:
-        whole = trace.recording.complete
-        return "the program never imported torch" if whole else "the recording ends before torch was imported"
-    return "nothing ran through torch while it was recorded"
+        return f": {'; '.join(reasons)}"
+    if not findings.whole:
+        return " in the part that could be read"
+    if len(hotspots.ranges):
+        return ": only ranges were recorded"
+    if findings.trace.recording.fact("torch") is None:
+        return ": the program never imported torch"
+    return ": nothing ran through torch while it was recorded"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from perfprobe.report.ranking import ranked
+from perfprobe.report.ranking import range_sort, ranked
 from perfprobe.tables.findings import Findings, HotspotRows, Hotspots
 from perfprobe.tables.trace import GAP_TEXTS, Gap, Line, Phase, Trace
 
@@ -25,41 +26,69 @@ def document(findings: Findings, *, top: int | None = None, sort: str = "self") 
     tables: dict[str, list[dict[str, Any]]] = {}
     losses: list[dict[str, Any]] = []
     if findings.hotspots is not None:
-        tables["hotspots"] = _hotspots(
-            findings.trace, findings.hotspots, ranked(findings.hotspots.rows, top or 0, sort)
-        )
-        tables["totals"] = [_totals(findings.trace, findings.hotspots)]
-        losses = _losses(findings.hotspots)
+        trace, hotspots, most = findings.trace, findings.hotspots, top or 0
+        tables["hotspots"] = _operator_table(trace, hotspots, ranked(hotspots.rows, most, sort))
+        tables["ranges"] = _range_table(trace, hotspots, ranked(hotspots.ranges, most, range_sort(sort)))
+        tables["totals"] = [_totals(trace, hotspots)]
+        losses = _losses(hotspots)
     return {"schema": SCHEMA, "meta": dict(findings.trace.recording.meta), "losses": losses, "tables": tables}
 
 
-def _hotspots(trace: Trace, hotspots: Hotspots, rows: HotspotRows) -> list[dict[str, Any]]:
+def _operator_table(trace: Trace, hotspots: Hotspots, rows: HotspotRows) -> list[dict[str, Any]]:
     strings = trace.recording.strings
     total_ns = max(hotspots.totals.self_ns, 1)
+    return [
+        {
+            "operator": _named(strings[value["name"]]),
+            "overload": _named(strings[value["overload"]]),
+            "signature": trace.signature(value["signature"]),
+            **_common(trace, hotspots, value),
+            "modules": _modules(hotspots, rows, at),
+            "share": value["self_ns"] / total_ns,
+        }
+        for at, value in enumerate(_values(rows))
+    ]
+
+
+def _range_table(trace: Trace, hotspots: Hotspots, rows: HotspotRows) -> list[dict[str, Any]]:
+    strings = trace.recording.strings
+    return [
+        {
+            "name": _named(strings[value["name"]]),
+            **_common(trace, hotspots, value),
+            "modules": _modules(hotspots, rows, at),
+        }
+        for at, value in enumerate(_values(rows))
+    ]
+
+
+def _values(rows: HotspotRows) -> Iterator[dict[str, Any]]:
     columns = {name: column.tolist() for name, column in rows.columns().items()}
-    documents = []
-    for row, is_range in enumerate(rows.is_range.tolist()):
-        value = {name: column[row] for name, column in columns.items()}
-        own, forward = trace.line(value["frame"]), trace.line(value["forward_frame"])
-        documents.append(
-            {
-                "operator": _named(strings[value["name"]]),
-                "overload": _named(strings[value["overload"]]),
-                "signature": trace.signature(value["signature"]),
-                **_place("", own),
-                **_place("forward_", forward),
-                "module": hotspots.module(value["module"]),
-                "phase": Phase(value["phase"]).name.lower(),
-                "calls": value["calls"],
-                "self_ns": value["self_ns"],
-                "total_ns": value["total_ns"],
-                "mean_ns": value["total_ns"] / value["calls"],
-                "cpu_ns": _measured(value["cpu_ns"]),
-                "share": None if is_range else value["self_ns"] / total_ns,
-                "reason": _named(GAP_TEXTS[Gap(value["gap"])]),
-            }
-        )
-    return documents
+    for at in range(len(rows)):
+        yield {name: column[at] for name, column in columns.items()}
+
+
+def _common(trace: Trace, hotspots: Hotspots, value: Mapping[str, Any]) -> dict[str, Any]:
+    """What operators and ranges both have."""
+    return {
+        **_place("", trace.line(value["frame"])),
+        **_place("forward_", trace.line(value["forward_frame"])),
+        "module": hotspots.module(value["module"]),
+        "phase": Phase(value["phase"]).name.lower(),
+        "calls": value["calls"],
+        "self_ns": value["self_ns"],
+        "total_ns": value["total_ns"],
+        "mean_ns": value["total_ns"] / value["calls"],
+        "cpu_ns": _measured(value["cpu_ns"]),
+        "reason": _named(GAP_TEXTS[Gap(value["gap"])]),
+    }
+
+
+def _modules(hotspots: Hotspots, rows: HotspotRows, at: int) -> list[dict[str, Any]]:
+    return [
+        {"module": part.module, "calls": part.calls, "self_ns": part.self_ns}
+        for part in hotspots.parts_of(rows, at)
+    ]
 
 
 def _totals(trace: Trace, hotspots: Hotspots) -> dict[str, Any]:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from perfprobe.report.base import Layout
+from perfprobe.report.columns import GAP
 from perfprobe.report.shorten import cut
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
 
 LONGEST = 1000  # cells of a text
+NARROWEST = 20  # cells for both texts
+TITLES = ("source", "count", "what", "remedy")
 
 
 def losses(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
@@ -25,16 +29,30 @@ def losses(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
         yield Text("Losses  none", style="dim")
         return
     yield Text("Losses", style="bold yellow")
-    drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), width=layout.width, header_style="bold")
-    drawn.add_column("source", no_wrap=True)
-    drawn.add_column("count", justify="right", no_wrap=True)
-    drawn.add_column("what", ratio=3, overflow="fold")
-    drawn.add_column("remedy", ratio=2, overflow="fold")
-    for source, reason, count, remedy in zip(
-        rows.source, rows.reason, rows.count.tolist(), rows.remedy, strict=True
-    ):
-        number = units.count(count if count >= 0 else None)
-        drawn.add_row(
-            *(Text(cut(printable(text), LONGEST)) for text in (source, number, reason, remedy or "-"))
+    cells = [
+        [cut(printable(text), LONGEST) for text in (source, _number(count), reason, remedy or units.ABSENT)]
+        for source, reason, count, remedy in zip(
+            rows.source, rows.reason, rows.count.tolist(), rows.remedy, strict=True
         )
-    yield drawn
+    ]
+    yield _table([TITLES, *cells], layout.width)
+
+
+def _number(count: int) -> str:
+    return units.count(count if count >= 0 else None)
+
+
+def _table(lines: Sequence[Sequence[str]], width: int) -> Table:
+    """Columns as wide as their content; where that is too wide the texts share what there is, and wrap."""
+    source, count, what, remedy = (max(map(cell_len, column)) for column in zip(*lines, strict=True))
+    source = min(source, max(width // 4, cell_len(TITLES[0])))
+    room = max(width - source - count - GAP * (len(TITLES) - 1), NARROWEST)
+    remedy = min(remedy, max(room * 2 // 5, room - what))
+    drawn = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
+    drawn.add_column(TITLES[0], width=source, overflow="fold")
+    drawn.add_column(TITLES[1], width=count, justify="right", no_wrap=True)
+    drawn.add_column(TITLES[2], width=min(what, room - remedy), overflow="fold")
+    drawn.add_column(TITLES[3], width=remedy, overflow="fold")
+    for cells in lines[1:]:
+        drawn.add_row(*(Text(cell) for cell in cells))
+    return drawn

@@ -19,6 +19,14 @@ def paragraph(text: str, width: int, style: str = "") -> Text:
     return Text("\n".join(textwrap.wrap(cut(text, LONGEST), width)), style=style)
 
 
+def heading(title: str, more: str, width: int) -> Text:
+    """The title of a section and what is to be said about it, in the same line if it fits."""
+    bold = Text(title, style="bold")
+    if cell_len(title) + 2 + cell_len(more) > width:
+        return Text.assemble(bold, "\n", paragraph(more, width, "dim"))
+    return Text.assemble(bold, "  ", (more, "dim"))
+
+
 def joined(pieces: Sequence[Text], width: int) -> Text:
     """The pieces in one line, or in several where they do not fit; never broken within a piece."""
     lines: list[list[Text]] = [[]]

@@ -1,4 +1,4 @@
-"""Which rows of the hotspot table come first."""
+"""Which rows of a table come first."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ SORTS: dict[str, Callable[[HotspotRows], Int64]] = {
 }
 
 
+_SORT_NAMES = {"self": "self time", "total": "total time", "calls": "calls", "mean": "mean time"}
+
+
 def ranked(rows: HotspotRows, top: int, sort: str) -> HotspotRows:
     """The `top` first rows by `sort`, largest first; 0 for all of them.
 
@@ -30,3 +33,14 @@ def ranked(rows: HotspotRows, top: int, sort: str) -> HotspotRows:
         raise UsageError(f"a table cannot have {top} rows", "", "give a number from 0 (all rows) up")
     order = np.argsort(-SORTS[sort](rows), kind="stable")
     return rows.take(order[: top or len(order)])
+
+
+def range_sort(sort: str) -> str:
+    """The order of ranges: their self time is no operator time, so it is their total time that counts."""
+    return "total" if sort == "self" else sort
+
+
+def rows_shown(rows: HotspotRows, shown: HotspotRows, sort: str) -> str:
+    """Which of the rows a table shows: `20 of 799 rows by self time`."""
+    which = f"all {len(rows):,}" if len(shown) == len(rows) else f"{len(shown):,} of {len(rows):,}"
+    return f"{which} rows by {_SORT_NAMES[sort]}"

@@ -24,7 +24,7 @@ def cut(text: str, width: int) -> str:
 
 
 def signature(text: str) -> str:
-    """Long lists as `(62x f32[256,256], ...)`, transposed tensors as `f32[64,128].T`."""
+    """Long lists as `(62x f32[9,4])`, unequal ones as `(62: f32[9,4], f32[9], …)`, transposed tensors as `f32[64,128].T`."""
     text = _STRIDED.sub(_transposed, text[:LONGEST_TEXT])
     return " ".join(_short_list(item) for item in split(text, " "))
 
@@ -56,8 +56,10 @@ def _short_list(item: str) -> str:
     name = match[1] or ""
     if "[" not in elements[0]:  # a list of numbers: the first ones say more than how many there are
         return f"{name}({','.join(elements[:LONGEST_LIST])},...)"
-    others = "" if len(set(elements)) == 1 else ", ..."
-    return f"{name}({len(elements)}x {elements[0]}{others})"
+    kinds = list(dict.fromkeys(elements))
+    if len(kinds) == 1:
+        return f"{name}({len(elements)}x {kinds[0]})"
+    return f"{name}({len(elements)}: {kinds[0]}, {kinds[1]}, {ELLIPSIS})"
 
 
 def _transposed(match: re.Match[str]) -> str:

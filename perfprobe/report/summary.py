@@ -22,19 +22,22 @@ def summary(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     """The first line, and below it whether the recording is whole."""
     trace, hotspots = findings.trace, findings.hotspots
     pieces = [
-        Text(cut(_program(trace), min(layout.width, LONGEST_PROGRAM)), style="bold"),
-        Text(f"wall {units.duration(trace.wall_ns)}"),
-        Text(f"CPU {units.duration(trace.cpu_ns)}"),
-        *([Text(_operator_share(trace, hotspots))] if hotspots is not None else []),
-        Text(_threads(trace, hotspots)),
-        Text(f"torch {printable(trace.recording.text('torch', 'version') or '-')}"),
-        Text(f"recording cost {_cost(trace, hotspots)}"),
+        cut(_program(trace), min(layout.width, LONGEST_PROGRAM)),
+        f"wall {units.duration(trace.wall_ns)}",
+        f"CPU {units.duration(trace.cpu_ns)}",
+        *([_operator_share(findings, hotspots)] if hotspots is not None else []),
+        *_threads(trace, hotspots),
+        f"torch {printable(_torch_version(trace) or units.ABSENT)}",
+        *([_cost(findings, hotspots)] if hotspots is not None and hotspots.totals.operators else []),
     ]
-    yield joined(pieces, layout.width)
+    first, *others = pieces
+    yield joined([Text(first, style="bold"), *map(Text, others)], layout.width)
     if hotspots is not None:
-        for source, reason in zip(hotspots.losses.source, hotspots.losses.reason, strict=True):
+        losses = hotspots.losses
+        for source, reason, count in zip(losses.source, losses.reason, losses.count.tolist(), strict=True):
             if source == "recording":
-                yield paragraph(printable(f"Incomplete: {reason}."), layout.width, "yellow")
+                number = f" (count {units.count(count)})" if count > 0 else ""
+                yield paragraph(f"Incomplete: {printable(reason)}{number}.", layout.width, "yellow")
 
 
 def _program(trace: Trace) -> str:
@@ -45,32 +48,44 @@ def _program(trace: Trace) -> str:
     return printable(" ".join(argv)) if argv else "-"
 
 
-def _operator_share(trace: Trace, hotspots: Hotspots | None) -> str:
+def _torch_version(trace: Trace) -> str | None:
+    return trace.recording.text("torch", "version") or trace.recording.text("versions", "torch")
+
+
+def _operator_share(findings: Findings, hotspots: Hotspots) -> str:
     """Of the wall time: time in operators on the thread that had most of it, so never more than all of it."""
-    if hotspots is None or not trace.wall_ns:
+    trace = findings.trace
+    if len(hotspots.rows) == 0:
+        unseen = (
+            trace.recording.text("recording", "operators") == "off" or "operators" in hotspots.losses.source
+        )
+        return "operators not recorded" if unseen else "no operators"
+    if not trace.wall_ns:
         return f"operators {units.ABSENT}"
     share = units.percent(hotspots.totals.busiest_ns / trace.wall_ns)
     where = " on the busiest thread" if hotspots.totals.threads > 1 else ""
-    return f"operators {share} of wall{where}"
+    kept = "" if findings.whole else " (of what was kept)"
+    return f"operators {share} of wall{where}{kept}"
 
 
-def _threads(trace: Trace, hotspots: Hotspots | None) -> str:
+def _threads(trace: Trace, hotspots: Hotspots | None) -> list[str]:
     torch_threads = trace.recording.number("torch", "threads")
     texts = []
     if torch_threads is not None:
         texts.append(f"torch threads {units.count(int(torch_threads))}")
-    if hotspots is not None and (hotspots.totals.threads > 1 or not texts):
-        threads = hotspots.totals.threads
+    threads = 0 if hotspots is None else hotspots.totals.threads
+    if threads > 1 or (threads == 1 and not texts):
         texts.append(f"operators on {units.count(threads)} thread{'' if threads == 1 else 's'}")
-    return ", ".join(texts) or "threads -"
+    return [", ".join(texts)] if texts else []
 
 
-def _cost(trace: Trace, hotspots: Hotspots | None) -> str:
+def _cost(findings: Findings, hotspots: Hotspots) -> str:
     """What recording added: measured cost of an event times events, and the writer thread's CPU time."""
+    trace = findings.trace
     event_ns = trace.recording.number("cost", "event_ns")
-    if event_ns is None or hotspots is None:
-        return "not measured"
+    if event_ns is None:
+        return "recording cost not measured"
     cost_ns = event_ns * hotspots.totals.operators + (trace.recording.number("cost", "writer_cpu_ns") or 0)
-    if not trace.wall_ns:
-        return units.duration(cost_ns)
-    return f"{units.duration(cost_ns)} ({units.percent(cost_ns / trace.wall_ns)})"
+    least = "" if findings.whole else "at least "  # events that were not kept cost the same
+    share = f" ({units.percent(cost_ns / trace.wall_ns)})" if trace.wall_ns else ""
+    return f"recording cost {least}{units.duration(cost_ns)}{share}"

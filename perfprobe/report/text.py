@@ -9,15 +9,16 @@ from rich.console import Console
 from perfprobe.report.base import Layout, Section
 from perfprobe.report.hot_operators import hot_operators
 from perfprobe.report.losses import losses
+from perfprobe.report.ranges import ranges
 from perfprobe.report.summary import summary
 from perfprobe.tables.findings import Findings
 
-TOP = 20
 NARROWEST = 40
 
 SECTIONS = (
     Section("summary", (), summary),
     Section("hot operators", ("hotspots",), hot_operators),
+    Section("ranges", ("hotspots",), ranges),
     Section("losses", ("hotspots",), losses),
 )
 
@@ -36,7 +37,7 @@ def render(
     Raises:
         UsageError: a `sort` that does not exist, a negative `top`.
     """
-    layout = Layout(max(width, NARROWEST), TOP if top is None else top, sort)
+    layout = Layout(max(width, NARROWEST), top, sort)
     parts = []
     for section in SECTIONS:
         if all(getattr(findings, name) is not None for name in section.requires):

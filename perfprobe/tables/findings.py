@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from perfprobe.tables.columns import Int8, Int32, Int64, Table
+from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Table
 from perfprobe.tables.events import USER_SCOPE, Losses
 from perfprobe.tables.trace import Trace
 
 
 @dataclass(frozen=True)
-class HotspotRows(Table):
-    """One row for each operator, signature text, line and phase.
+class Sums(Table):
+    """Calls that have operator, signature text, line, phase and more in common, and their sums.
 
     name, overload: string ids; signature: the first signature of that text; frame, forward_frame, phase,
-    gap: as in LinkedOperators; module: row of `Hotspots.modules`, -1 none. total_ns: time in which at least
-    one call of the row was open on its thread, so that a call nested in another of the same row counts once.
-    cpu_ns: -1 where it was not measured.
+    gap: as in LinkedOperators. total_ns: time in which at least one call of the row was open on its thread,
+    so that a call nested in another of the same row counts once. cpu_ns: -1 where it was not measured.
     """
 
     name: Int32
@@ -42,9 +42,42 @@ class HotspotRows(Table):
         return self.total_ns // np.maximum(self.calls, 1)
 
     @property
-    def is_range(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def is_range(self) -> Mask:
         """Which rows are ranges set by the program or by torch (record_function), not operators."""
         return np.asarray(self.scope == USER_SCOPE)
+
+
+@dataclass(frozen=True)
+class HotspotRows(Sums):
+    """One row for each operator, signature text, line and phase.
+
+    module: row of `Hotspots.modules`, -1 none. first_part, parts: where the modules of the row begin in
+    `Hotspots.parts`, and how many they are.
+    """
+
+    first_part: Int64
+    parts: Int32
+
+
+@dataclass(frozen=True)
+class ModuleParts(Table):
+    """What each module has of a row; those of one row stand together, most self time first.
+
+    module: row of `Hotspots.modules`, -1 for calls outside all modules.
+    """
+
+    module: Int32
+    calls: Int64
+    self_ns: Int64
+
+
+class ModulePart(NamedTuple):
+    """What one module has of a row. id: row of `Hotspots.modules`; module: its path, None outside all."""
+
+    id: int
+    module: str | None
+    calls: int
+    self_ns: int
 
 
 @dataclass(frozen=True)
@@ -53,7 +86,8 @@ class Totals:
 
     self_ns: operator time of all threads. busiest_ns: of the thread with most of it. threads: how many ran
     any. backward_ns: operator time in backward; linked_ns: the part of it that has a line. last_end_ns:
-    None without operators.
+    None without operators. outermost_cpu_ns: CPU time that their own threads spent in outermost operators
+    and ranges, outermost_ns: how long just those took; None where it was not measured.
     """
 
     operators: int
@@ -63,16 +97,20 @@ class Totals:
     backward_ns: int
     linked_ns: int
     last_end_ns: int | None
+    outermost_ns: int | None
+    outermost_cpu_ns: int | None
 
 
 @dataclass(frozen=True)
 class Hotspots:
-    """The hotspot table, its totals, and all losses known once every operator was read.
+    """Operators, ranges, their totals, and all losses known once every operator was read.
 
     modules: module paths; those of a row whose calls came from several modules as what they have in common.
     """
 
     rows: HotspotRows
+    ranges: HotspotRows
+    parts: ModuleParts
     totals: Totals
     losses: Losses
     modules: Sequence[str]
@@ -81,6 +119,14 @@ class Hotspots:
         """The path of a row's module or modules, None for -1."""
         return self.modules[module] if module >= 0 else None
 
+    def parts_of(self, rows: HotspotRows, at: int) -> list[ModulePart]:
+        """The modules of one row, most self time first; none where all its calls were outside of modules."""
+        first = int(rows.first_part[at])
+        chosen = slice(first, first + int(rows.parts[at]))
+        parts = zip(*(column[chosen].tolist() for column in self.parts.columns().values()), strict=True)
+        found = [ModulePart(module, self.module(module), calls, self_ns) for module, calls, self_ns in parts]
+        return [] if [entry.id for entry in found] == [-1] else found
+
 
 @dataclass(frozen=True)
 class Findings:
@@ -88,3 +134,9 @@ class Findings:
 
     trace: Trace
     hotspots: Hotspots | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether all that was recorded could be kept and read."""
+        cut = self.hotspots is not None and "recording" in self.hotspots.losses.source
+        return self.trace.recording.complete and not cut
