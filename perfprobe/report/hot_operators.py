@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rich.console import RenderableType
-from rich.text import Text
 
 from perfprobe.report import columns, shorten
 from perfprobe.report.base import Layout
-from perfprobe.report.cells import durations, line_column, module_column
+from perfprobe.report.cells import cpu_column, durations, line_column, module_column
 from perfprobe.report.collisions import told_apart
 from perfprobe.report.columns import Column
 from perfprobe.report.paragraph import heading, paragraph
@@ -59,7 +58,7 @@ def _columns(trace: Trace, hotspots: Hotspots, shown: HotspotRows, layout: Layou
         Column("total", durations(shown.total_ns), 6, align="right"),
         Column("calls", [units.count(calls) for calls in shown.calls.tolist()], 2, align="right"),
         Column("mean", durations(shown.mean_ns), 5, align="right"),
-        Column("cpu", durations(shown.cpu_ns), 4, align="right"),
+        cpu_column(shown),
         Column("operator", _operators(trace, shown, narrow), least=12, wish=20, style="bold"),
         Column("signature", signatures, 1, least=12, wish=32),
         line_column(trace, shown),
@@ -112,10 +111,13 @@ def _backward_note(hotspots: Hotspots) -> str:
 
 def _cpu_note(hotspots: Hotspots, outermost_ns: int, cpu_ns: int) -> str:
     what = "operators and ranges" if bool((hotspots.ranges.cpu_ns >= 0).any()) else "operators"
+    start = f"CPU time: outermost {what} kept their own thread busy for"
+    if cpu_ns >= outermost_ns:  # its clock is read just outside of theirs
+        return f"{start} all of {units.duration(outermost_ns)}; that of other threads is not counted."
     return (
-        f"CPU time: outermost {what} kept their own thread busy for {units.duration(cpu_ns)} of "
-        f"{units.duration(outermost_ns)} ({units.percent(cpu_ns / outermost_ns)}); the rest was waiting, "
-        "also for other threads, whose CPU time is not counted."
+        f"{start} {units.duration(cpu_ns)} of {units.duration(outermost_ns)} "
+        f"({units.percent(cpu_ns / outermost_ns)}); the rest was waiting, also for other threads, whose CPU "
+        "time is not counted."
     )
 
 

@@ -43,10 +43,9 @@ def _operator_table(trace: Trace, hotspots: Hotspots, rows: HotspotRows) -> list
             "overload": _named(strings[value["overload"]]),
             "signature": trace.signature(value["signature"]),
             **_common(trace, hotspots, value),
-            "modules": _modules(hotspots, rows, at),
             "share": value["self_ns"] / total_ns,
         }
-        for at, value in enumerate(_values(rows))
+        for value in _values(hotspots, rows)
     ]
 
 
@@ -56,16 +55,16 @@ def _range_table(trace: Trace, hotspots: Hotspots, rows: HotspotRows) -> list[di
         {
             "name": _named(strings[value["name"]]),
             **_common(trace, hotspots, value),
-            "modules": _modules(hotspots, rows, at),
         }
-        for at, value in enumerate(_values(rows))
+        for value in _values(hotspots, rows)
     ]
 
 
-def _values(rows: HotspotRows) -> Iterator[dict[str, Any]]:
+def _values(hotspots: Hotspots, rows: HotspotRows) -> Iterator[dict[str, Any]]:
     columns = {name: column.tolist() for name, column in rows.columns().items()}
     for at in range(len(rows)):
-        yield {name: column[at] for name, column in columns.items()}
+        value = {name: column[at] for name, column in columns.items()}
+        yield {**value, "modules": _modules(hotspots, rows, at)}
 
 
 def _common(trace: Trace, hotspots: Hotspots, value: Mapping[str, Any]) -> dict[str, Any]:
@@ -74,6 +73,7 @@ def _common(trace: Trace, hotspots: Hotspots, value: Mapping[str, Any]) -> dict[
         **_place("", trace.line(value["frame"])),
         **_place("forward_", trace.line(value["forward_frame"])),
         "module": hotspots.module(value["module"]),
+        "modules": value["modules"],
         "phase": Phase(value["phase"]).name.lower(),
         "calls": value["calls"],
         "self_ns": value["self_ns"],

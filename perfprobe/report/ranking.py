@@ -42,5 +42,9 @@ def range_sort(sort: str) -> str:
 
 def rows_shown(rows: HotspotRows, shown: HotspotRows, sort: str) -> str:
     """Which of the rows a table shows: `20 of 799 rows by self time`."""
-    which = f"all {len(rows):,}" if len(shown) == len(rows) else f"{len(shown):,} of {len(rows):,}"
-    return f"{which} rows by {_SORT_NAMES[sort]}"
+    number = "1 row" if len(rows) == 1 else f"{len(rows):,} rows"
+    if len(shown) < len(rows):
+        number = f"{len(shown):,} of {number}"
+    elif len(rows) > 1:
+        number = f"all {number}"
+    return f"{number} by {_SORT_NAMES[sort]}"

@@ -24,7 +24,7 @@ def cut(text: str, width: int) -> str:
 
 
 def signature(text: str) -> str:
-    """Long lists as `(62x f32[9,4])`, unequal ones as `(62: f32[9,4], f32[9], …)`, transposed tensors as `f32[64,128].T`."""
+    """Long lists as `(62x f32[9,4])` or `(62: f32[9,4], f32[9], …)`, transposed ones as `f32[64,128].T`."""
     text = _STRIDED.sub(_transposed, text[:LONGEST_TEXT])
     return " ".join(_short_list(item) for item in split(text, " "))
 

@@ -56,16 +56,20 @@ def _operator_share(findings: Findings, hotspots: Hotspots) -> str:
     """Of the wall time: time in operators on the thread that had most of it, so never more than all of it."""
     trace = findings.trace
     if len(hotspots.rows) == 0:
-        unseen = (
-            trace.recording.text("recording", "operators") == "off" or "operators" in hotspots.losses.source
-        )
-        return "operators not recorded" if unseen else "no operators"
+        return _no_operators(findings, hotspots)
     if not trace.wall_ns:
         return f"operators {units.ABSENT}"
     share = units.percent(hotspots.totals.busiest_ns / trace.wall_ns)
     where = " on the busiest thread" if hotspots.totals.threads > 1 else ""
     kept = "" if findings.whole else " (of what was kept)"
     return f"operators {share} of wall{where}{kept}"
+
+
+def _no_operators(findings: Findings, hotspots: Hotspots) -> str:
+    switched_off = findings.trace.recording.text("recording", "operators") == "off"
+    if switched_off or "operators" in hotspots.losses.source:
+        return "operators not recorded"
+    return "no operators" if findings.whole else "no operators read"
 
 
 def _threads(trace: Trace, hotspots: Hotspots | None) -> list[str]:

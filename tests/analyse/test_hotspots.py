@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from perfprobe.analyse import grouping
 from perfprobe.analyse import hotspots as module
 from perfprobe.analyse.hotspots import hotspots
 from perfprobe.analyse.modules import pattern
@@ -86,6 +87,28 @@ def test_layers_share_a_row_and_reasons_keep_rows_apart(tmp_path: Path) -> None:
     rows, found = run(program.recording(tmp_path))
     assert [row["calls"] for row in rows] == [20, 1, 1]
     assert [found.module(row["module"]) for row in rows] == ["layers.*.fc", None, None]
+    parts = [[part[1:] for part in found.parts_of(found.rows, at)] for at in range(3)]
+    assert parts == [[("layers.0.fc", 10, 50), ("layers.1.fc", 10, 50)], [], []]
+
+
+def test_what_each_module_has_of_a_row_comes_with_it_most_first(tmp_path: Path) -> None:
+    program = Program()
+    net = program.module("", "Net")
+    layers = [program.module(name, "Layer", net) for name in "abc"]
+    stacks = [program.stack("a.py:5 f", ("b.py:6 call", layer)) for layer in layers]
+    program.run(*(op("mm", at, at + 1 + at % 3, stack=stacks[at % 3]) for at in range(10, 100, 10)))
+    program.run(op("add", 200, 290, stack=stacks[0]), op("epoch", 500, 600, scope=7, stack=stacks[1]))
+    rows, found = run(program.recording(tmp_path))
+    parts = {row["operator"]: [p[1:] for p in found.parts_of(found.rows, at)] for at, row in enumerate(rows)}
+    assert parts == {
+        "add": [("a", 1, 90)],
+        "mm": [("c", 3, 9), ("b", 3, 6), ("a", 3, 3)],
+    }
+    for at, row in enumerate(rows):
+        entries = found.parts_of(found.rows, at)
+        assert sum(entry.calls for entry in entries) == row["calls"]
+        assert sum(entry.self_ns for entry in entries) == row["self_ns"]
+    assert [part.module for part in found.parts_of(found.ranges, 0)] == ["b"]
 
 
 @pytest.mark.parametrize(
@@ -93,7 +116,11 @@ def test_layers_share_a_row_and_reasons_keep_rows_apart(tmp_path: Path) -> None:
     [
         (["layers.0.attn", "layers.1.attn"], "layers.*.attn"),
         (["a.0.x", "a.1.y"], "a.*.*"),
-        (["Net", "Net.fc"], "*"),
+        (["Net", "fc"], "*"),
+        (["Net", "layers.fc"], "*"),
+        (["encoder", "encoder.fc"], "encoder.*"),
+        (["encoder.a.fc", "encoder.b.c.fc"], "encoder.*.fc"),
+        (["a.fc", "b.c.fc"], "*.fc"),
         (["only"], "only"),
     ],
 )
@@ -122,16 +149,25 @@ def test_a_call_within_another_of_its_row_counts_once_in_total_time(tmp_path: Pa
 def test_cpu_time_is_summed_where_it_was_measured(tmp_path: Path) -> None:
     program = Program()
     program.run(op("a", 0, 10, op("b", 2, 3), cpu_ns=7), op("a", 20, 30, cpu_ns=2), op("c", 40, 41))
-    rows, _ = run(program.recording(tmp_path))
+    rows, found = run(program.recording(tmp_path))
     assert {row["operator"]: row["cpu_ns"] for row in rows} == {"a": 9, "b": -1, "c": -1}
+    assert (found.totals.outermost_cpu_ns, found.totals.outermost_ns) == (9, 20)
 
 
-def test_ranges_are_rows_but_not_operator_time(tmp_path: Path) -> None:
+def test_cpu_time_that_was_not_measured_is_not_zero(tmp_path: Path) -> None:
+    program = Program()
+    program.run(op("a", 0, 10))
+    _, found = run(program.recording(tmp_path))
+    assert (found.totals.outermost_cpu_ns, found.totals.outermost_ns) == (None, None)
+
+
+def test_ranges_are_rows_of_their_own_and_not_operator_time(tmp_path: Path) -> None:
     program = Program()
     program.run(op("epoch", 0, 1000, op("mm", 10, 30), scope=7))
     rows, found = run(program.recording(tmp_path))
-    assert [(row["operator"], row["self_ns"]) for row in rows] == [("epoch", 980), ("mm", 20)]
-    assert found.rows.is_range.tolist() == [True, False]
+    assert [(row["operator"], row["self_ns"]) for row in rows] == [("mm", 20)]
+    assert found.ranges.self_ns.tolist() == [980]
+    assert found.ranges.total_ns.tolist() == [1000]
     assert found.totals.self_ns == 20
 
 
@@ -203,10 +239,10 @@ def test_sums_equal_those_by_recursion(
 
 @pytest.mark.parametrize("largest", [2**62, 100])
 def test_codes_tell_all_keys_apart(monkeypatch: pytest.MonkeyPatch, largest: int) -> None:
-    monkeypatch.setattr(module, "_LARGEST_CODE", largest)
+    monkeypatch.setattr(grouping, "_LARGEST_CODE", largest)
     rng = np.random.default_rng(0)
     keys = [rng.integers(-1, size, 500).astype(np.int32) for size in (1, 3, 40, 5)]
-    order, first = module._grouped(keys)
+    order, first = grouping.grouped(keys)
     rows = [tuple(key[row] for key in keys) for row in order.tolist()]
     groups = [rows[start:stop] for start, stop in zip(first, [*first[1:], len(rows)], strict=True)]
     assert all(len(set(group)) == 1 for group in groups)

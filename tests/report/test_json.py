@@ -1,5 +1,6 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,48 @@ from perfprobe.report.json import document
 from perfprobe.support.errors import UsageError
 from perfprobe.tables.findings import Findings
 from tests.build import Program
-from tests.report.test_text import META, training
+from tests.report.test_text import META, layered, training
+
+BACKWARD_ROW: dict[str, Any] = {
+    "operator": "aten::bmm",
+    "overload": None,
+    "signature": "f32[64,128] f32[64,128]{1,64}",
+    "file": "/p/model.py",
+    "line": 88,
+    "function": "attention",
+    "forward_file": "/p/model.py",
+    "forward_line": 88,
+    "forward_function": "attention",
+    "module": "encoder.attn",
+    "modules": [{"module": "encoder.attn", "calls": 1, "self_ns": 300_000}],
+    "phase": "backward",
+    "calls": 1,
+    "self_ns": 300_000,
+    "total_ns": 300_000,
+    "mean_ns": 300_000,
+    "cpu_ns": None,
+    "share": 0.3,
+    "reason": None,
+}
+
+RANGE_ROW: dict[str, Any] = {
+    "name": "enumerate(DataLoader)",
+    "file": "/p/train.py",
+    "line": 20,
+    "function": "main",
+    "forward_file": None,
+    "forward_line": None,
+    "forward_function": None,
+    "module": None,
+    "modules": [],
+    "phase": "other",
+    "calls": 1,
+    "self_ns": 100_000,
+    "total_ns": 100_000,
+    "mean_ns": 100_000,
+    "cpu_ns": None,
+    "reason": None,
+}
 
 
 def findings(program: Program, folder: Path) -> Findings:
@@ -26,29 +68,12 @@ def test_a_document(tmp_path: Path) -> None:
     assert found["meta"] == META
     assert found["losses"] == [{"source": "gpu", "reason": "no driver", "count": None, "remedy": None}]
     rows = found["tables"]["hotspots"]
-    assert rows[1] == {
-        "operator": "aten::bmm",
-        "overload": None,
-        "signature": "f32[64,128] f32[64,128]{1,64}",
-        "file": "/p/model.py",
-        "line": 88,
-        "function": "attention",
-        "forward_file": "/p/model.py",
-        "forward_line": 88,
-        "forward_function": "attention",
-        "module": "encoder.attn",
-        "phase": "backward",
-        "calls": 1,
-        "self_ns": 300_000,
-        "total_ns": 300_000,
-        "mean_ns": 300_000,
-        "cpu_ns": None,
-        "share": 0.3,
-        "reason": None,
-    }
-    assert (rows[2]["share"], rows[2]["line"], rows[2]["forward_line"]) == (None, 20, None)
-    assert (rows[3]["line"], rows[3]["forward_line"], rows[3]["overload"]) == (7, 88, "Tensor")
-    assert (rows[4]["line"], rows[4]["reason"]) == (None, "AccumulateGrad: no forward line")
+    assert rows[1] == BACKWARD_ROW
+    assert (rows[2]["line"], rows[2]["forward_line"], rows[2]["overload"]) == (7, 88, "Tensor")
+    assert (rows[3]["line"], rows[3]["reason"]) == (None, "AccumulateGrad: no forward line")
+    assert (rows[3]["module"], rows[3]["modules"]) == (None, [])
+    assert [row["operator"] for row in rows] == ["aten::bmm", "aten::bmm", "aten::mul", "aten::add_"]
+    assert found["tables"]["ranges"] == [RANGE_ROW]
     assert found["tables"]["totals"] == [
         {
             "wall_ns": 2_000_000,
@@ -61,6 +86,8 @@ def test_a_document(tmp_path: Path) -> None:
             "backward_ns": 400_000,
             "linked_ns": 390_000,
             "last_end_ns": 1_100_000,
+            "outermost_ns": None,
+            "outermost_cpu_ns": None,
         }
     ]
 
@@ -68,9 +95,19 @@ def test_a_document(tmp_path: Path) -> None:
 def test_top_and_sort(tmp_path: Path) -> None:
     found = findings(training(), tmp_path)
     assert len(document(found, top=2)["tables"]["hotspots"]) == 2
-    assert len(document(found, top=0)["tables"]["hotspots"]) == 5
+    assert len(document(found, top=0)["tables"]["hotspots"]) == 4
     with pytest.raises(UsageError):
         document(found, sort="name")
+
+
+def test_the_modules_of_a_row_are_all_named(tmp_path: Path) -> None:
+    row = document(findings(layered([5, 80, 15]), tmp_path))["tables"]["hotspots"][0]
+    assert row["module"] == "layers.*.fc"
+    assert row["modules"] == [
+        {"module": "layers.1.fc", "calls": 1, "self_ns": 80},
+        {"module": "layers.2.fc", "calls": 1, "self_ns": 15},
+        {"module": "layers.0.fc", "calls": 1, "self_ns": 5},
+    ]
 
 
 def test_an_empty_recording(tmp_path: Path) -> None:

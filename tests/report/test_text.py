@@ -1,5 +1,5 @@
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,22 @@ def training(**meta: Any) -> Program:
         op("aten::mul", 1_000_000, 1_090_000, stack=custom, overload=program.string("Tensor"), **node),
         op("aten::add_", 1_090_000, 1_100_000, stack=engine, node_sequence=-1, node_thread=1),
     )
+    return program
+
+
+def layered(times_ns: Sequence[int], names: Sequence[str] = (), own: str = "fc") -> Program:
+    """An operator that each layer calls once, on the same line, for these times."""
+    program = Program(**META)
+    program.thread(1)
+    net = program.module("", "Net")
+    above = net if names else program.module("layers", "ModuleList", net)
+    start_ns = 0
+    for at, time_ns in enumerate(times_ns):
+        layer = program.module(names[at] if names else str(at), "Layer", above)
+        module = layer if names else program.module(own, "Linear", layer)
+        stack = program.stack(("/p/net.py:6 call", module))
+        program.run(op("aten::mm", start_ns, start_ns + time_ns, stack=stack))
+        start_ns += time_ns
     return program
 
 
@@ -115,9 +131,53 @@ def test_top_and_sort(tmp_path: Path) -> None:
     ],
 )
 def test_no_operators_and_why(tmp_path: Path, losses: list[Any], torch: Any, why: str) -> None:
-    program = Program(**{**META, "torch": torch})
+    program = Program(**{key: value for key, value in {**META, "torch": torch}.items() if value})
     program.losses = losses
     assert f"No operators: {why}\n" in report(program, tmp_path)
+
+
+@pytest.mark.parametrize("torch", [None, {"version": "2"}])
+@pytest.mark.parametrize("refused", [False, True])
+def test_an_incomplete_recording_says_nothing_about_what_is_missing(
+    tmp_path: Path, torch: Any, refused: bool
+) -> None:
+    program = Program(**{key: value for key, value in {**META, "torch": torch}.items() if value})
+    if refused:
+        program.losses.append(("recording", "rows the disk refused: No space left on device", 7, ""))
+    else:
+        program.end_ns = None
+    text = report(program, tmp_path)
+    assert "No operators in the part that could be read.\n" in text
+    assert " · no operators read · " in text
+    assert "never imported" not in text
+    assert "nothing ran" not in text
+
+
+@pytest.mark.parametrize(
+    ("recording", "losses", "said"),
+    [
+        ({"operators": "off"}, [], "operators not recorded"),
+        ({}, [("operators", "not built: x", 1, "run make")], "operators not recorded"),
+        ({"operators": "observer"}, [], "no operators"),
+    ],
+)
+def test_what_was_not_measured_is_not_zero(
+    tmp_path: Path, recording: Any, losses: list[Any], said: str
+) -> None:
+    program = Program(**{**META, "recording": recording, "torch": {}, "versions": {"torch": "2.9"}})
+    program.losses = losses
+    first = report(program, tmp_path).splitlines()[0]
+    assert first == f"train.py --epochs 1 · wall 2.00 ms · CPU 3.00 ms · {said} · torch 2.9"
+
+
+def test_only_ranges(tmp_path: Path) -> None:
+    program = Program(**META)
+    program.thread(1)
+    program.run(op("epoch", 0, 1000, scope=7))
+    text = report(program, tmp_path)
+    assert " · no operators · " in text
+    assert "No operators: only ranges were recorded.\n" in text
+    assert "Ranges  (record_function), 1 row by total time\n" in text
 
 
 def test_without_meta_nothing_is_made_up(tmp_path: Path) -> None:
@@ -151,6 +211,28 @@ def test_a_killed_program_is_said_to_be(tmp_path: Path) -> None:
     assert said in " ".join(text.split())
     assert "wall 1.50 ms · CPU 2.00 ms" in text
     assert text.index("Incomplete") < text.index("Hot operators") < text.index("Losses")
+
+
+def test_rows_that_the_disk_refused_are_counted_at_the_top(tmp_path: Path) -> None:
+    program = training()
+    program.losses = [("recording", "rows the disk refused: No space left on device", 352_071, "make room")]
+    lines = report(program, tmp_path).splitlines()
+    assert "operators 50.0 % of wall (of what was kept)" in lines[0]
+    assert lines[0].endswith("recording cost at least 2.00 us (0.1 %)")
+    assert lines[1] == "Incomplete: rows the disk refused: No space left on device (count 352,071)."
+
+
+def test_losses_are_as_wide_as_they_need_and_wrap_only_then(tmp_path: Path) -> None:
+    program = training()
+    program.losses = [("operators", "w" * 100, 1, "r" * 60), ("gpu", "no driver", -1, "")]
+    wide = report(program, tmp_path, 200).splitlines()
+    assert f"operators      1  {'w' * 100}  {'r' * 60}" in wide
+    assert len(wide) - wide.index("Losses") == 4
+    narrow = report(program, tmp_path, 100).splitlines()
+    assert max(map(len, narrow)) <= 100
+    assert "".join(narrow).count("w" * 30) >= 2
+    program.losses = [("operators", "short", 1, "")]
+    assert report(program, tmp_path, 200).splitlines()[-1] == "operators      1  short  -"
 
 
 def test_losses_come_last_with_what_mends_them(tmp_path: Path) -> None:
@@ -194,9 +276,76 @@ def test_color_only_when_asked_for(tmp_path: Path) -> None:
     assert [line.rstrip() for line in strip(colored).splitlines()] == plain.splitlines()
 
 
-def test_cpu_time_has_a_column_when_it_was_measured(tmp_path: Path) -> None:
+def test_cpu_time_has_a_column_and_a_sum_when_it_was_measured(tmp_path: Path) -> None:
     program = training()
     program.run(op("aten::mm", 2_000_000, 2_500_000, cpu_ns=400_000))
-    header = report(program, tmp_path).splitlines()[3]
+    text = report(program, tmp_path)
+    header = text.splitlines()[3]
     assert header.split() == ["share", "self", "total", "calls", "mean", "cpu", *header.split()[6:]]
-    assert "400 us" in report(program, tmp_path)
+    said = "CPU time: outermost operators kept their own thread busy for 400 us of 500 us (80.0 %); the rest"
+    assert said in text
+    assert "400 us" in text
+    assert " cpu " in report(program, tmp_path, top=1)  # a row that is not shown has it
+    assert "CPU time" not in report(training(), tmp_path)
+
+
+def test_cpu_time_is_never_more_than_the_time_it_was_used_in(tmp_path: Path) -> None:
+    program = training()
+    program.run(op("aten::mm", 2_000_000, 2_500_000, cpu_ns=500_400))
+    assert "busy for all of 500 us; that of other threads is not counted." in report(program, tmp_path)
+
+
+def test_the_cpu_time_of_ranges_is_not_called_that_of_operators(tmp_path: Path) -> None:
+    program = training()
+    program.run(op("step", 2_000_000, 2_500_000, scope=7, cpu_ns=400_000))
+    text = report(program, tmp_path)
+    assert "CPU time: outermost operators and ranges kept their own thread" in text
+    assert re.search(r"500 us +1 +500 us +400 us +step ", text)
+
+
+@pytest.mark.parametrize(
+    ("times_ns", "names", "cell"),
+    [
+        ([25, 25, 25, 25], [], "layers.*.fc (4)"),
+        ([2, 2, 94, 2], [], "layers.2.fc 94.0 % of 4"),
+        ([30, 70], [], "layers.*.fc (2)"),
+        ([20, 80], [], "layers.1.fc 80.0 % of 2"),
+        ([9], [], "layers.0.fc"),
+        ([4, 4], "01", "0, 1"),
+        ([4, 5, 4], "024", "0,…,4 (3)"),
+        ([0, 0], [], "layers.*.fc (2)"),
+    ],
+)
+def test_the_module_cell(tmp_path: Path, times_ns: list[int], names: Sequence[str], cell: str) -> None:
+    line = report(layered(times_ns, names), tmp_path).splitlines()[4]
+    assert re.split(r" {2,}", line)[-2] == cell
+
+
+def test_the_module_is_cut_but_not_how_many(tmp_path: Path) -> None:
+    program = layered([2, 2, 94, 2], own="a_name_" * 20)
+    assert re.search(r"  layers\.2\.a_nam\S*… 94\.0 % of 4  ", report(program, tmp_path, 150))
+
+
+def test_backward_names_the_reasons_of_what_has_no_line(tmp_path: Path) -> None:
+    program = training()
+    program.run(op("aten::x", 1_200_000, 1_220_000, node_sequence=77, node_thread=1))
+    said = "without: 4.8 % (its forward call was not recorded), 2.4 % (AccumulateGrad: no forward line)."
+    assert said in report(program, tmp_path)
+
+
+def test_ranges_are_five_unless_more_are_asked_for(tmp_path: Path) -> None:
+    program = training()
+    program.run(*(op(f"step {at}", at * 1000, at * 1000 + at, scope=7) for at in range(2000, 2007)))
+
+    def names(**options: Any) -> list[str]:
+        return re.findall(r"(?:step \d+|enumerate\(DataLoader\)) ", report(program, tmp_path, **options))
+
+    assert names() == ["enumerate(DataLoader) ", "step 2006 ", "step 2005 ", "step 2004 ", "step 2003 "]
+    assert "Ranges  (record_function), 5 of 8 rows by total time" in report(program, tmp_path)
+    assert len(names(top=0)) == 8
+    assert len(names(top=7)) == 7
+    assert len(names(top=2)) == 2
+
+
+def test_there_is_no_section_of_ranges_without_any(tmp_path: Path) -> None:
+    assert "Ranges" not in report(layered([5]), tmp_path)
