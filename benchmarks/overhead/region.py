@@ -3,8 +3,9 @@
 Each watched block has a plain block right beside it, before it in one round and after it in the next, and
 the observers take turns within a round: whatever drifts (clock speed, neighbours, caches) falls on all of
 them alike. Every block is preceded by a twentieth of itself that is not measured: first sights and fresh
-memory belong to start-up, which the whole processes show. CPU time is the whole process's, so perfprobe's writer thread counts. Starting and stopping lie
-outside the block; the CPU time of stopping is given by itself.
+memory belong to start-up, which the whole processes show. CPU time is the whole process's, so perfprobe's
+writer thread counts. Starting and stopping lie outside the block; the CPU time of stopping is given by
+itself.
 """
 
 from __future__ import annotations
