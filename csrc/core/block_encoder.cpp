@@ -51,12 +51,17 @@ void BlockEncoder::begin(std::string_view table, size_t rows, size_t columns) {
   put_varint(columns);
 }
 
+void BlockEncoder::add_constant(std::string_view column, int64_t value) {
+  scratch_.clear();
+  append_signed(scratch_, 1, [&](size_t) { return value; });
+  put_column(column, Coding::constant);
+}
+
 void BlockEncoder::add_ids(std::string_view column, std::span<const int64_t> values) {
   scratch_.clear();
   const size_t runs = count_runs(values);
   if (runs == 1) {
-    append_signed(scratch_, 1, [&](size_t) { return values[0]; });
-    put_column(column, Coding::constant);
+    add_constant(column, values[0]);
   } else if (runs * 3 < values.size()) {  // a run takes about three bytes, a plain id one or two
     for (size_t i = 0; i < values.size();) {
       size_t next = i + 1;

@@ -23,6 +23,7 @@ class BlockEncoder {
   // Starts a new block; the bytes of the one before are gone.
   void begin(std::string_view table, size_t rows, size_t columns);
 
+  void add_constant(std::string_view column, int64_t value);
   // Constant, runs or plain: whichever is small.
   void add_ids(std::string_view column, std::span<const int64_t> values);
   void add_delta(std::string_view column, std::span<const int64_t> values);

@@ -1,26 +1,21 @@
 #include "core/operator_encoder.h"
 
+#include <algorithm>
+
 namespace perfprobe {
 namespace {
 
 using Rows = std::span<const OperatorRecord>;
 
-template <class Field>
-std::span<const int64_t> gather(Rows rows, Field OperatorRecord::* field,
-                                std::vector<int64_t>& column) {
-  column.resize(rows.size());
-  for (size_t i = 0; i < rows.size(); ++i)
-    column[i] = rows[i].*field;
-  return column;
-}
+// Rows gathered at a time: 18 KB of records stay in the first-level cache while each column takes
+// its field from them.
+constexpr size_t kTile = 256;
 
-std::span<const int64_t> gather_ns(Rows rows, int64_t OperatorRecord::* ticks,
-                                   const TickConverter& clock, std::vector<int64_t>& column) {
-  column.resize(rows.size());
-  for (size_t i = 0; i < rows.size(); ++i)
-    column[i] = clock.to_ns(rows[i].*ticks);
-  return column;
-}
+// The order in which the columns lie in the encoder.
+enum Place : size_t { kStart, kEnd, kCpu, kSequence, kNodeSequence, kIds };
+
+constexpr int64_t OperatorRecord::* kLongFields[] = {
+    &OperatorRecord::cpu_ns, &OperatorRecord::sequence, &OperatorRecord::node_sequence};
 
 struct IdColumn {
   const char* name;
@@ -33,13 +28,22 @@ constexpr IdColumn kIdColumns[] = {
     {"stack", &OperatorRecord::stack},       {"forward_thread", &OperatorRecord::forward_thread},
     {"scope", &OperatorRecord::scope},       {"node_thread", &OperatorRecord::node_thread},
 };
-constexpr size_t kOtherColumns = 6;  // start_ns, end_ns, cpu_ns, thread, sequence, node_sequence
+
+template <class Field>
+void take(Rows rows, Field OperatorRecord::* field, int64_t* to) {
+  for (const OperatorRecord& row : rows)
+    *to++ = row.*field;
+}
+
+void take_ns(Rows rows, int64_t OperatorRecord::* ticks, const TickConverter& clock, int64_t* to) {
+  for (const OperatorRecord& row : rows)
+    *to++ = clock.to_ns(row.*ticks);
+}
 
 // Sequence numbers climb by small steps, but a column that is all -1 (no grad) takes one byte in
 // all.
 void add_sequence(std::string_view name, std::span<const int64_t> values, BlockEncoder& encoder) {
-  const bool same = values.front() == values.back() && values.front() == values[values.size() / 2];
-  if (same) {
+  if (std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) == values.end()) {
     encoder.add_ids(name, values);
   } else {
     encoder.add_delta(name, values);
@@ -48,20 +52,31 @@ void add_sequence(std::string_view name, std::span<const int64_t> values, BlockE
 
 }  // namespace
 
+void OperatorEncoder::gather(Rows rows, size_t first, const TickConverter& clock) {
+  take_ns(rows, &OperatorRecord::start_ticks, clock, columns_[kStart].data() + first);
+  take_ns(rows, &OperatorRecord::end_ticks, clock, columns_[kEnd].data() + first);
+  for (size_t i = 0; i < std::size(kLongFields); ++i)
+    take(rows, kLongFields[i], columns_[kCpu + i].data() + first);
+  for (size_t i = 0; i < std::size(kIdColumns); ++i)
+    take(rows, kIdColumns[i].field, columns_[kIds + i].data() + first);
+}
+
 void OperatorEncoder::encode(Rows rows, int32_t thread, const TickConverter& clock,
                              BlockEncoder& encoder) {
-  encoder.begin("operators", rows.size(), std::size(kIdColumns) + kOtherColumns);
-  const auto start = gather_ns(rows, &OperatorRecord::start_ticks, clock, start_);
-  encoder.add_delta("start_ns", start);
-  encoder.add_relative("end_ns", gather_ns(rows, &OperatorRecord::end_ticks, clock, column_), 0,
-                       start);
-  encoder.add_ids("cpu_ns", gather(rows, &OperatorRecord::cpu_ns, column_));
-  column_.assign(rows.size(), thread);
-  encoder.add_ids("thread", column_);
-  for (const IdColumn& id : kIdColumns)
-    encoder.add_ids(id.name, gather(rows, id.field, column_));
-  add_sequence("sequence", gather(rows, &OperatorRecord::sequence, column_), encoder);
-  add_sequence("node_sequence", gather(rows, &OperatorRecord::node_sequence, column_), encoder);
+  static_assert(kIds + std::size(kIdColumns) == kColumns);
+  for (Column& column : columns_)
+    column.resize(rows.size());
+  for (size_t first = 0; first < rows.size(); first += kTile)
+    gather(rows.subspan(first, std::min(kTile, rows.size() - first)), first, clock);
+  encoder.begin("operators", rows.size(), kColumns + 1);
+  encoder.add_delta("start_ns", columns_[kStart]);
+  encoder.add_relative("end_ns", columns_[kEnd], 0, columns_[kStart]);
+  encoder.add_ids("cpu_ns", columns_[kCpu]);
+  encoder.add_constant("thread", thread);
+  for (size_t i = 0; i < std::size(kIdColumns); ++i)
+    encoder.add_ids(kIdColumns[i].name, columns_[kIds + i]);
+  add_sequence("sequence", columns_[kSequence], encoder);
+  add_sequence("node_sequence", columns_[kNodeSequence], encoder);
 }
 
 }  // namespace perfprobe

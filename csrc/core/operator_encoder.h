@@ -1,6 +1,7 @@
 // From operator records (rows) to the `operators` table's block (columns).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -18,8 +19,12 @@ class OperatorEncoder {
               BlockEncoder& encoder);
 
  private:
-  std::vector<int64_t> start_;
-  std::vector<int64_t> column_;
+  static constexpr size_t kColumns = 13;  // all but `thread`, which is one value
+  using Column = std::vector<int64_t>;
+
+  void gather(std::span<const OperatorRecord> rows, size_t first, const TickConverter& clock);
+
+  std::array<Column, kColumns> columns_;
 };
 
 }  // namespace perfprobe
