@@ -46,6 +46,7 @@ class ReportChild:
 
     def print(self, path: str) -> None:
         """Report on the recording at `path` and say where it is."""
+        self._stderr.drain()
         table = bool(self._wanted["table"]) and self._stderr.usable()
         if table or self._wanted["json_file"] is not None:
             self._run({**self._wanted, "recording": path, "table": table})

@@ -105,12 +105,16 @@ class Stderr:
         """Whether descriptor 2 still is what it was."""
         return self._identity is not None and _identity(2) == self._identity
 
+    def drain(self) -> None:
+        """Let out what the program still has in its buffers: it came first."""
+        _flush(sys.__stdout__)
+        _flush(sys.__stderr__)
+
     def tell(self, line: str) -> None:
         """Write one line, after whatever the program still had in its buffers."""
         if not self.usable():
             return
-        _flush(sys.__stdout__)
-        _flush(sys.__stderr__)
+        self.drain()
         try:
             os.write(2, f"perfprobe: {line}\n".encode(errors="backslashreplace"))
         except OSError:

@@ -57,6 +57,15 @@ def test_a_script_named_like_a_command_is_run_by_path(tmp_path: Path) -> None:
     assert perfprobe(["run", "-q", "report"], tmp_path).out == b"the script\n"
 
 
+def test_the_programs_output_comes_before_the_report(tmp_path: Path) -> None:
+    (tmp_path / "talks.py").write_text("print('the program talks')\n")
+    words = [sys.executable, "-m", "perfprobe", "talks.py"]
+    done = subprocess.run(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=True)
+    first, second, *_ = done.stdout.splitlines()
+    assert first == b"the program talks"
+    assert second.startswith(b"talks.py ")
+
+
 def test_json_is_written_after_the_run(script: Path) -> None:
     outcome = perfprobe(["-q", "--json", "out.json", "-o", "a.perfprobe", "train.py"], script.parent)
     assert outcome.status == 3
