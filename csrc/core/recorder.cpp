@@ -90,19 +90,23 @@ void* Recorder::run_writer(void* self) {
   return nullptr;
 }
 
+// Woken by full chunks or by time; a heartbeat at least every interval, however often it is woken.
 void Recorder::write_until_closed() {
   const std::chrono::nanoseconds interval(flush_ns_);
   int64_t cpu_ns = 0;
+  int64_t heartbeat_ns = monotonic_ns();
   for (bool leaving = false; !leaving;) {
-    bool on_time = false;
     {
       std::unique_lock lock(pool_mutex_);
-      on_time = !wake_writer_.wait_for(lock, interval,
-                                       [&] { return leaving_ || queue_.size() >= kManyChunks; });
+      wake_writer_.wait_for(lock, interval,
+                            [&] { return leaving_ || queue_.size() >= kManyChunks; });
       leaving = leaving_;
     }
+    const bool is_due = monotonic_ns() - heartbeat_ns >= flush_ns_;
+    if (is_due)
+      heartbeat_ns = monotonic_ns();
     try {
-      write_pending(on_time);
+      write_pending(is_due);
     } catch (const std::bad_alloc&) {  // nothing was taken yet: it comes with the next round
     }
     writer_cpu_ns_ += thread_cpu_ns() - cpu_ns;

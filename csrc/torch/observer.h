@@ -8,8 +8,10 @@
 
 namespace perfprobe {
 
-// Registers the callbacks. One recording at a time; throws std::runtime_error on a second.
+// Whose operators are recorded.
 enum class Threads { all, this_one };
+
+// Registers the callbacks. One recording at a time; throws std::runtime_error on a second.
 void start_observer(RecorderPort& port, bool cpu_time, Threads threads);
 // Removes them; rows that end later are not recorded.
 void stop_observer();

@@ -29,7 +29,7 @@ def document(findings: Findings, *, top: int | None = None, sort: str = "self") 
         trace, hotspots, most = findings.trace, findings.hotspots, top or 0
         tables["hotspots"] = _operator_table(trace, hotspots, ranked(hotspots.rows, most, sort))
         tables["ranges"] = _range_table(trace, hotspots, ranked(hotspots.ranges, most, range_sort(sort)))
-        tables["totals"] = [_totals(trace, hotspots)]
+        tables["totals"] = [_totals(findings, hotspots)]
         losses = _losses(hotspots)
     return {"schema": SCHEMA, "meta": dict(findings.trace.recording.meta), "losses": losses, "tables": tables}
 
@@ -91,11 +91,11 @@ def _modules(hotspots: Hotspots, rows: HotspotRows, at: int) -> list[dict[str, A
     ]
 
 
-def _totals(trace: Trace, hotspots: Hotspots) -> dict[str, Any]:
+def _totals(findings: Findings, hotspots: Hotspots) -> dict[str, Any]:
     return {
-        "wall_ns": trace.wall_ns,
-        "cpu_ns": trace.cpu_ns,
-        "complete": trace.recording.complete,
+        "wall_ns": findings.wall_ns,
+        "cpu_ns": findings.trace.cpu_ns,
+        "complete": findings.trace.recording.complete,
         **asdict(hotspots.totals),
     }
 

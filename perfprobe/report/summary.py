@@ -23,7 +23,7 @@ def summary(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     trace, hotspots = findings.trace, findings.hotspots
     pieces = [
         cut(_program(trace), min(layout.width, LONGEST_PROGRAM)),
-        f"wall {units.duration(trace.wall_ns)}",
+        f"wall {units.duration(findings.wall_ns)}",
         f"CPU {units.duration(trace.cpu_ns)}",
         *([_operator_share(findings, hotspots)] if hotspots is not None else []),
         *_threads(trace, hotspots),
@@ -54,12 +54,11 @@ def _torch_version(trace: Trace) -> str | None:
 
 def _operator_share(findings: Findings, hotspots: Hotspots) -> str:
     """Of the wall time: time in operators on the thread that had most of it, so never more than all of it."""
-    trace = findings.trace
     if len(hotspots.rows) == 0:
         return _no_operators(findings, hotspots)
-    if not trace.wall_ns:
+    if not findings.wall_ns:
         return f"operators {units.ABSENT}"
-    share = units.percent(hotspots.totals.busiest_ns / trace.wall_ns)
+    share = units.percent(hotspots.totals.busiest_ns / findings.wall_ns)
     where = " on the busiest thread" if hotspots.totals.threads > 1 else ""
     kept = "" if findings.whole else " (of what was kept)"
     return f"operators {share} of wall{where}{kept}"
@@ -91,5 +90,5 @@ def _cost(findings: Findings, hotspots: Hotspots) -> str:
         return "recording cost not measured"
     cost_ns = event_ns * hotspots.totals.operators + (trace.recording.number("cost", "writer_cpu_ns") or 0)
     least = "" if findings.whole else "at least "  # events that were not kept cost the same
-    share = f" ({units.percent(cost_ns / trace.wall_ns)})" if trace.wall_ns else ""
+    share = f" ({units.percent(cost_ns / findings.wall_ns)})" if findings.wall_ns else ""
     return f"recording cost {least}{units.duration(cost_ns)}{share}"

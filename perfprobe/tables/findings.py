@@ -140,3 +140,12 @@ class Findings:
         """Whether all that was recorded could be kept and read."""
         cut = self.hotspots is not None and "recording" in self.hotspots.losses.source
         return self.trace.recording.complete and not cut
+
+    @property
+    def wall_ns(self) -> int | None:
+        """From the start to the end of the recording; of one that was cut short, to its last sign of life."""
+        start_ns, end_ns = self.trace.start_ns, self.trace.end_ns
+        last_ns = None if self.hotspots is None else self.hotspots.totals.last_end_ns
+        if not self.trace.recording.complete and last_ns is not None:
+            end_ns = max(last_ns, last_ns if end_ns is None else end_ns)
+        return None if start_ns is None or end_ns is None or end_ns < start_ns else end_ns - start_ns

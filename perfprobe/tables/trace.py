@@ -115,13 +115,6 @@ class Trace:
         return self.recording.last_ns if self.recording.last_ns >= 0 else None
 
     @property
-    def wall_ns(self) -> int | None:
-        """From the start to the end of the recording."""
-        if self.start_ns is None or self.end_ns is None or self.end_ns < self.start_ns:
-            return None
-        return self.end_ns - self.start_ns
-
-    @property
     def cpu_ns(self) -> int | None:
         """CPU time of the whole process in that time."""
         start_ns = _whole(self.recording.number("start", "cpu_ns"))

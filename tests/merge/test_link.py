@@ -96,16 +96,3 @@ def test_an_empty_recording(tmp_path: Path) -> None:
     rows, losses = read_all(Program().recording(tmp_path))
     assert len(rows) == 0
     assert losses == {}
-
-
-def test_wall_and_cpu_time(tmp_path: Path) -> None:
-    start, stop = {"monotonic_ns": 100, "cpu_ns": 7}, {"monotonic_ns": 400, "cpu_ns": 57}
-    whole = link(Program(start=start, stop=stop).recording(tmp_path))
-    assert (whole.wall_ns, whole.cpu_ns) == (300, 50)
-    killed = Program(start=start)
-    killed.progress += [(200, 8), (250, 30)]
-    killed.end_ns = None
-    trace = link(killed.recording(tmp_path))
-    assert (trace.wall_ns, trace.cpu_ns) == (150, 23)
-    unknown = link(Program(stop=stop).recording(tmp_path))
-    assert (unknown.wall_ns, unknown.cpu_ns) == (None, None)

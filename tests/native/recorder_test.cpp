@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -15,6 +17,7 @@
 #include <vector>
 
 #include "check.h"
+#include "core/clock.h"
 
 using perfprobe::Chunk;
 using perfprobe::Recorder;
@@ -165,6 +168,18 @@ void rows_survive_a_pause() {
   CHECK_EQUAL(recorder->operator_rows(), 40'000);
 }
 
+// Without it a report of a killed run does not know how far the recording reaches.
+void a_busy_writer_still_writes_its_heartbeat() {
+  Recorder* recorder = make_recorder("heartbeat");
+  const int64_t end_ns = perfprobe::monotonic_ns() + 10 * kFlushNs;
+  while (perfprobe::monotonic_ns() < end_ns)
+    record_rows(*recorder, 20'000);
+  recorder->close();
+  std::ifstream file(temporary_path("heartbeat"), std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+  CHECK(bytes.find("\x08progress") != std::string::npos);
+}
+
 void an_existing_file_is_refused() {
   const std::string path = temporary_path("existing");
   ::close(::open(path.c_str(), O_WRONLY | O_CREAT, 0600));
@@ -187,6 +202,7 @@ int main() {
   a_stolen_descriptor_is_never_cut();
   overlapping_pauses_leave_one_writer();
   rows_survive_a_pause();
+  a_busy_writer_still_writes_its_heartbeat();
   an_existing_file_is_refused();
   return perfprobe::test::report();
 }

@@ -1,0 +1,26 @@
+"""Wall and CPU time of whole and of killed recordings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from perfprobe.analyse.hotspots import hotspots
+from perfprobe.merge import link
+from perfprobe.tables.findings import Findings
+from tests.build import Program, op
+
+
+def test_wall_and_cpu_time(tmp_path: Path) -> None:
+    def times(program: Program) -> tuple[int | None, int | None]:
+        trace = link(program.recording(tmp_path))
+        return Findings(trace, hotspots(trace)).wall_ns, trace.cpu_ns
+
+    start, stop = {"monotonic_ns": 100, "cpu_ns": 7}, {"monotonic_ns": 400, "cpu_ns": 57}
+    assert times(Program(start=start, stop=stop)) == (300, 50)
+    killed = Program(start=start)
+    killed.progress += [(200, 8), (250, 30)]
+    killed.end_ns = None
+    assert times(killed) == (150, 23)
+    killed.run(op("mm", 240, 290))  # after the last heartbeat
+    assert times(killed) == (190, 23)
+    assert times(Program(stop=stop)) == (None, None)
