@@ -1,6 +1,7 @@
 // One recording: definitions, buffers, the file, and the native thread that writes it.
 //
 // Locks, always taken in this order; none is ever held while waiting for Python's GIL:
+//   writer_mutex_       starting and joining the writer
 //   file_mutex_         the file, `Chunk::flushed`, and the act of writing
 //   pool_mutex_         which chunk is where
 //   definitions_mutex_  the definition tables and the losses
