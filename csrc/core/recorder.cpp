@@ -3,11 +3,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <pthread.h>
-#include <signal.h>
-#include <sys/syscall.h>
 #include <system_error>
-#include <unistd.h>
 #include <utility>
 
 #include "core/clock.h"
@@ -31,63 +27,15 @@ constexpr std::array<DroppedText, kDroppedKinds> kDroppedTexts{{
 
 Recorder::Recorder(const std::string& path, size_t buffer_bytes, int64_t flush_ns)
     : pool_(buffer_bytes), file_(path), flush_ns_(flush_ns) {
-  const std::lock_guard lock(writer_mutex_);
-  const int error = start_writer();
+  const int error = writer_.start();
   if (error != 0)
     throw std::system_error(error, std::generic_category(), "cannot start the writer thread");
 }
 
-// The writer blocks every signal: the program's handlers run on the program's own threads.
-int Recorder::start_writer() {
-  leaving_ = false;
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  const int error = pthread_create(&writer_, nullptr, run_writer, this);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  writer_runs_ = error == 0;
-  if (writer_runs_)
-    pthread_setname_np(writer_, "perfprobe");
-  return error;
-}
-
-void Recorder::join_writer() {
-  if (!writer_runs_)
-    return;
-  {
-    const std::lock_guard pool_lock(pool_mutex_);
-    leaving_ = true;
-    wake_writer_.notify_one();
-  }
-  pthread_join(writer_, nullptr);
-  writer_runs_ = false;
-  // The kernel lists a thread for a moment longer; Python counts the listed ones when it forks.
-  constexpr int kTries = 1000;
-  for (int i = 0; i < kTries && ::syscall(SYS_tgkill, ::getpid(), writer_id_.load(), 0) == 0; ++i)
-    ::usleep(10);
-}
-
-// Forks of several threads overlap: the first one stops the writer, the last one starts it.
-void Recorder::pause() {
-  const std::lock_guard lock(writer_mutex_);
-  ++pauses_;
-  join_writer();
-}
-
-// Without a writer (no thread to be had) recording threads still write whenever the buffer is full.
-void Recorder::resume() {
-  const std::lock_guard lock(writer_mutex_);
-  if (pauses_ == 0 || --pauses_ > 0 || ended_)
-    return;
-  static_cast<void>(start_writer());
-}
-
-void* Recorder::run_writer(void* self) {
-  auto* recorder = static_cast<Recorder*>(self);
-  recorder->writer_id_ = static_cast<pid_t>(::syscall(SYS_gettid));
-  recorder->write_until_closed();
-  return nullptr;
+// Under the lock, or the writer might be between looking and waiting.
+void Recorder::wake_writer() {
+  const std::lock_guard lock(pool_mutex_);
+  wake_writer_.notify_one();
 }
 
 // Woken by full chunks or by time; a heartbeat at least every interval, however often it is woken.
@@ -99,8 +47,8 @@ void Recorder::write_until_closed() {
     {
       std::unique_lock lock(pool_mutex_);
       wake_writer_.wait_for(lock, interval,
-                            [&] { return leaving_ || queue_.size() >= kManyChunks; });
-      leaving = leaving_;
+                            [&] { return writer_.leaving() || queue_.size() >= kManyChunks; });
+      leaving = writer_.leaving();
     }
     const bool is_due = monotonic_ns() - heartbeat_ns >= flush_ns_;
     if (is_due)
@@ -246,13 +194,8 @@ void Recorder::add_loss(const Loss& loss) {
 }
 
 void Recorder::close() {
-  {
-    const std::lock_guard lock(writer_mutex_);
-    if (ended_)
-      return;
-    ended_ = true;
-    join_writer();
-  }
+  if (!writer_.end())
+    return;
   write_pending(false);
   const std::lock_guard file_lock(file_mutex_);
   write_end();

@@ -1,7 +1,7 @@
 // One recording: definitions, buffers, the file, and the native thread that writes it.
 //
 // Locks, always taken in this order; none is ever held while waiting for Python's GIL:
-//   writer_mutex_       starting and joining the writer
+//   WriterThread's own  starting and joining the writer
 //   file_mutex_         the file, `Chunk::flushed`, and the act of writing
 //   pool_mutex_         which chunk is where
 //   definitions_mutex_  the definition tables and the losses
@@ -12,10 +12,8 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
-#include <pthread.h>
 #include <string>
 #include <string_view>
-#include <sys/types.h>
 #include <vector>
 
 #include "core/block_encoder.h"
@@ -25,6 +23,7 @@
 #include "core/loss.h"
 #include "core/operator_encoder.h"
 #include "core/recording_file.h"
+#include "core/writer_thread.h"
 
 namespace perfprobe {
 
@@ -54,11 +53,9 @@ class Recorder {
 
   void add_meta(const std::string& key, const std::string& value);
   void add_loss(const Loss& loss);
-  // Ends and starts the writer thread around a fork: the program must look as single-threaded as it
-  // is (Python 3.12 warns of a fork with threads), and no lock be held by a thread the child does
-  // not have.
-  void pause();
-  void resume();
+  // Around a fork: see WriterThread.
+  void pause() { writer_.pause(); }
+  void resume() { writer_.resume(); }
   // Writes what is left, the losses and the end; joins the writer. A second call does nothing.
   void close();
 
@@ -68,9 +65,7 @@ class Recorder {
   [[nodiscard]] int64_t written_bytes() const { return file_.bytes(); }
 
  private:
-  static void* run_writer(void* self);
-  [[nodiscard]] int start_writer();
-  void join_writer();
+  void wake_writer();
   void write_until_closed();
   // Few, so that chunks are used again while they are still in the processor's cache.
   static constexpr size_t kManyChunks = 2;
@@ -99,7 +94,6 @@ class Recorder {
   std::condition_variable wake_writer_;
   std::vector<Chunk*> active_;  // owned by recording threads
   std::vector<Chunk*> queue_;   // to be written whole
-  bool leaving_ = false;        // the writer shall end
   std::atomic<bool> closed_{false};
 
   std::mutex definitions_mutex_;
@@ -112,12 +106,8 @@ class Recorder {
   std::atomic<int64_t> writer_cpu_ns_{0};
   std::array<std::atomic<int64_t>, kDroppedKinds> dropped_{};  // by `Dropped`
   const int64_t flush_ns_;
-  std::mutex writer_mutex_;  // taken before all others: starting and joining the writer
-  int pauses_ = 0;           // forks under way
-  bool ended_ = false;       // `close` was called
-  bool writer_runs_ = false;
-  pthread_t writer_{};
-  std::atomic<pid_t> writer_id_{0};
+  // Last: it runs as soon as all the rest is there.
+  WriterThread writer_{[this] { write_until_closed(); }, [this] { wake_writer(); }};
 };
 
 }  // namespace perfprobe

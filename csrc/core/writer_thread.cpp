@@ -1,0 +1,75 @@
+#include "core/writer_thread.h"
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <utility>
+
+namespace perfprobe {
+
+WriterThread::WriterThread(std::function<void()> body, std::function<void()> wake)
+    : body_(std::move(body)), wake_(std::move(wake)) {}
+
+int WriterThread::start() {
+  const std::lock_guard lock(mutex_);
+  return create();
+}
+
+void WriterThread::pause() {
+  const std::lock_guard lock(mutex_);
+  ++pauses_;
+  join();
+}
+
+// Without a thread (none to be had) recording threads still write whenever the buffer is full.
+void WriterThread::resume() {
+  const std::lock_guard lock(mutex_);
+  if (pauses_ == 0 || --pauses_ > 0 || ended_)
+    return;
+  static_cast<void>(create());
+}
+
+bool WriterThread::end() {
+  const std::lock_guard lock(mutex_);
+  if (ended_)
+    return false;
+  ended_ = true;
+  join();
+  return true;
+}
+
+int WriterThread::create() {
+  leaving_ = false;
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int error = pthread_create(&thread_, nullptr, run, this);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  runs_ = error == 0;
+  if (runs_)
+    pthread_setname_np(thread_, "perfprobe");
+  return error;
+}
+
+void* WriterThread::run(void* self) {
+  auto* writer = static_cast<WriterThread*>(self);
+  writer->id_ = static_cast<pid_t>(::syscall(SYS_gettid));
+  writer->body_();
+  return nullptr;
+}
+
+void WriterThread::join() {
+  if (!runs_)
+    return;
+  leaving_ = true;
+  wake_();
+  pthread_join(thread_, nullptr);
+  runs_ = false;
+  // The kernel lists a thread for a moment longer; Python counts the listed ones when it forks.
+  constexpr int kTries = 1000;
+  for (int i = 0; i < kTries && ::syscall(SYS_tgkill, ::getpid(), id_.load(), 0) == 0; ++i)
+    ::usleep(10);
+}
+
+}  // namespace perfprobe
