@@ -54,7 +54,7 @@ void Recorder::write_until_closed() {
     if (is_due)
       heartbeat_ns = monotonic_ns();
     try {
-      write_pending(is_due);
+      write_pending(is_due ? Extent::all : Extent::full_chunks);
     } catch (const std::bad_alloc&) {  // nothing was taken yet: it comes with the next round
     }
     writer_cpu_ns_ += thread_cpu_ns() - cpu_ns;
@@ -67,7 +67,7 @@ Chunk* Recorder::exchange_chunk(Chunk* full, int32_t thread) {
     return_chunk(full);
   if (Chunk* chunk = take_chunk(thread, false))
     return chunk;
-  write_pending(false);  // the writer lags: this thread writes what is queued itself
+  write_pending(Extent::full_chunks);  // the writer lags: this thread writes what is queued itself
   return take_chunk(thread, true);
 }
 
@@ -102,7 +102,7 @@ Chunk* Recorder::take_chunk(int32_t thread, bool may_grow) {
 
 // Order matters: first see which rows are published, then take the definitions they may use, then
 // write the definitions before the rows.
-void Recorder::write_pending(bool with_progress) {
+void Recorder::write_pending(Extent extent) {
   const std::lock_guard file_lock(file_mutex_);
   std::vector<Chunk*> full;
   std::vector<Chunk*> chunks;
@@ -112,7 +112,8 @@ void Recorder::write_pending(bool with_progress) {
     if (closed_)
       return;
     chunks = queue_;
-    chunks.insert(chunks.end(), active_.begin(), active_.end());
+    if (extent == Extent::all)
+      chunks.insert(chunks.end(), active_.begin(), active_.end());
     published.reserve(chunks.size());
     full.swap(queue_);  // from here on nothing may throw: they are in no other list
   }
@@ -122,7 +123,7 @@ void Recorder::write_pending(bool with_progress) {
   const bool defined = write_new_definitions();
   for (size_t i = 0; i < chunks.size(); ++i)
     write_rows(*chunks[i], published[i], defined);
-  if (with_progress)
+  if (extent == Extent::all)
     write_progress();
   const std::lock_guard lock(pool_mutex_);
   for (Chunk* chunk : full)
@@ -196,7 +197,7 @@ void Recorder::add_loss(const Loss& loss) {
 void Recorder::close() {
   if (!writer_.end())
     return;
-  write_pending(false);
+  write_pending(Extent::all);
   const std::lock_guard file_lock(file_mutex_);
   write_end();
   file_.close();

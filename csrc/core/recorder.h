@@ -71,7 +71,10 @@ class Recorder {
   static constexpr size_t kManyChunks = 2;
   Chunk* take_chunk(int32_t thread, bool may_grow);
 
-  void write_pending(bool with_progress);
+  // Unfinished chunks are left alone between heartbeats: large blocks are small on disk and quick
+  // to read.
+  enum class Extent { full_chunks, all };
+  void write_pending(Extent extent);
   bool write_new_definitions();
   void write_rows(Chunk& chunk, uint32_t published, bool defined);
   bool encode_rows(const Chunk& chunk, uint32_t rows);
