@@ -38,21 +38,21 @@ void Recorder::wake_writer() {
   wake_writer_.notify_one();
 }
 
-// Woken by full chunks or by time; a heartbeat at least every interval, however often it is woken.
+// Woken by full chunks or by time; a heartbeat every interval, however often it is woken between.
 void Recorder::write_until_closed() {
-  const std::chrono::nanoseconds interval(flush_ns_);
   int64_t cpu_ns = 0;
-  int64_t heartbeat_ns = monotonic_ns();
+  int64_t due_ns = monotonic_ns() + flush_ns_;
   for (bool leaving = false; !leaving;) {
     {
       std::unique_lock lock(pool_mutex_);
-      wake_writer_.wait_for(lock, interval,
+      const std::chrono::nanoseconds rest(due_ns - monotonic_ns());
+      wake_writer_.wait_for(lock, rest,
                             [&] { return writer_.leaving() || queue_.size() >= kManyChunks; });
       leaving = writer_.leaving();
     }
-    const bool is_due = monotonic_ns() - heartbeat_ns >= flush_ns_;
+    const bool is_due = monotonic_ns() >= due_ns;
     if (is_due)
-      heartbeat_ns = monotonic_ns();
+      due_ns = monotonic_ns() + flush_ns_;
     try {
       write_pending(is_due ? Extent::all : Extent::full_chunks);
     } catch (const std::bad_alloc&) {  // nothing was taken yet: it comes with the next round

@@ -65,7 +65,7 @@ ThreadState& state_of_thread(uint32_t generation) {
   const int32_t id = state.port->add_signature(
       hash, {described.text.c_str(), has_floats ? described.example.c_str() : nullptr,
              described.grad_mask});
-  if (state.signatures.size() < 2 * size_t{65'536})
+  if (state.signatures.size() < ThreadState::kCachedIds)
     state.signatures.insert(hash, id);
   return id;
 }
@@ -85,10 +85,10 @@ int32_t find_signature(ThreadState& state, const at::RecordFunction& function,
 }
 
 // Which backward node `open` runs in: its own, or the one it is nested in.
-void set_node(OpenOperator* parent, OpenOperator& open) {
+void set_node(OpenOperator* parent, OpenOperator& open, bool is_node) {
   open.node_sequence = parent == nullptr ? kNone : parent->node_sequence;
   open.node_thread = parent == nullptr ? kNone : parent->node_thread;
-  if (open.scope == static_cast<int32_t>(at::RecordScope::BACKWARD_FUNCTION)) {
+  if (is_node) {
     open.node_sequence = open.sequence;
     open.node_thread = open.forward_thread == kNone ? 0 : open.forward_thread;
     // The engine's own work around the node belongs to the node.
@@ -102,9 +102,9 @@ void set_node(OpenOperator* parent, OpenOperator& open) {
   }
 }
 
-// So deep only where thousands of ranges were ended on other threads: they will never end here.
-[[gnu::noinline]] void drop_all(ThreadState& state) {
-  for (; !state.open.empty(); state.open.pop())
+// What is open above `depth` ended on other threads, or never will.
+[[gnu::noinline]] void drop_above(ThreadState& state, size_t depth) {
+  for (; state.open.size() > depth; state.open.pop())
     state.port->count_dropped(Dropped::open_end);
 }
 
@@ -113,8 +113,8 @@ void open_operator(const at::RecordFunction& function) {
   if (generation == 0)
     return;
   ThreadState& state = state_of_thread(generation);
-  if (state.open.full())
-    drop_all(state);
+  if (state.open.full())  // so deep only where thousands of ranges ended on other threads
+    drop_above(state, 0);
   OpenOperator* parent = state.open.parent();
   OpenOperator& open = state.open.next();
   const NameSlot& slot = state.names.find(function, *state.port);
@@ -124,11 +124,11 @@ void open_operator(const at::RecordFunction& function) {
   open.is_engine = slot.is_engine;
   open.sequence = function.seqNr();
   open.scope = static_cast<int32_t>(function.scope());
-  const bool is_node = open.scope == static_cast<int32_t>(at::RecordScope::BACKWARD_FUNCTION);
+  const bool is_node = function.scope() == at::RecordScope::BACKWARD_FUNCTION;
   open.stands_still = slot.is_operator || slot.is_engine || is_node;
   const uint64_t forward_thread = function.forwardThreadId();
   open.forward_thread = forward_thread == 0 ? kNone : static_cast<int32_t>(forward_thread);
-  set_node(parent, open);
+  set_node(parent, open, is_node);
   open.signature = find_signature(state, function, slot);
   open.stack = find_stack(state, parent, open);
   open.start_cpu_ns = with_cpu_time && parent == nullptr ? thread_cpu_ns() : kNone;
@@ -157,8 +157,7 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function
     state.port->count_dropped(Dropped::foreign_end);
     return false;
   }
-  for (; state.open.size() > depth; state.open.pop())
-    state.port->count_dropped(Dropped::open_end);
+  drop_above(state, depth);
   return true;
 }
 

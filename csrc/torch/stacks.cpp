@@ -3,8 +3,6 @@
 namespace perfprobe {
 namespace {
 
-constexpr size_t kCachedStacks = 2 * 65'536;  // twice what a recording tells apart
-
 const void* module_call_code = nullptr;
 
 // The same words whoever walks: the fast path over frames as they stand, or a list of them.
@@ -82,7 +80,7 @@ int32_t intern_frames(ThreadState& state) {
     return known;
   const int32_t id = state.port->add_stack(hash, state.frames.data(), state.frame_modules.data(),
                                            state.frames.size());
-  if (state.stacks.size() < kCachedStacks)
+  if (state.stacks.size() < ThreadState::kCachedIds)
     state.stacks.insert(hash, id);
   return id;
 }

@@ -121,6 +121,8 @@ class NameCache {
 
 struct ThreadState {
   static constexpr size_t kModuleSlots = 1024;
+  // Of signatures, and of stacks: twice what a recording tells apart.
+  static constexpr size_t kCachedIds = 2 * 65'536;
 
   uint32_t generation = 0;  // of the recording this state belongs to
   int32_t thread = kNone;
