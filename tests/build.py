@@ -33,6 +33,8 @@ OPERATOR_DEFAULTS: dict[str, int] = {
     "scope": 0,
     "node_sequence": -1,
     "node_thread": -1,
+    "allocated_bytes": -1,
+    "freed_bytes": -1,
 }
 
 

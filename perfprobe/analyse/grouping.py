@@ -8,9 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from perfprobe.tables.columns import Int64, Rows
+from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.findings import Sums
 
 KEYS = ("name", "overload", "signature", "frame", "forward_frame", "module", "phase", "gap", "scope")
+
+MEASURED = ("cpu_ns", "allocated_bytes", "freed_bytes", "autograd_ns", "autograd_self_ns")
 
 _ADDED = ("calls", "self_ns", "total_ns")
 _LARGEST_CODE = 2**62
@@ -24,7 +27,12 @@ def key_rows(rows: Sums, chosen: Rows) -> dict[str, npt.NDArray[Any]]:
 def sums(rows: Sums, order: Rows, first: Rows) -> dict[str, npt.NDArray[Any]]:
     """The sums of each group of rows; order and first: as `grouped` gives them."""
     found = {name: np.add.reduceat(getattr(rows, name)[order], first) for name in _ADDED}
-    return {**found, "cpu_ns": measured_sums(rows.cpu_ns[order], first)}
+    return {**found, **measured(rows, order, first)}
+
+
+def measured(rows: Sums | LinkedOperators, order: Rows, first: Rows) -> dict[str, npt.NDArray[Any]]:
+    """The sums of those columns that may hold -1 for "not recorded"."""
+    return {name: measured_sums(getattr(rows, name)[order], first) for name in MEASURED}
 
 
 def measured_sums(values: Int64, first: Rows) -> Int64:

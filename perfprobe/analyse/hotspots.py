@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perfprobe.analyse.grouping import KEYS, first_of_each, grouped, key_rows, measured_sums, sums
+from perfprobe.analyse.grouping import KEYS, first_of_each, grouped, key_rows, measured, sums
 from perfprobe.analyse.modules import with_shared_modules
 from perfprobe.tables.columns import Int32, Mask, Rows
 from perfprobe.tables.events import USER_SCOPE, LinkedOperators, Losses
@@ -116,7 +116,7 @@ def _batch_rows(batch: LinkedOperators, signature: Int32) -> Sums:
         calls=np.diff(np.append(first, len(order))),
         self_ns=np.add.reduceat(batch.self_ns[order], first),
         total_ns=np.add.reduceat(duration_ns, first),
-        cpu_ns=measured_sums(batch.cpu_ns[order], first),
+        **measured(batch, order, first),
     )
 
 

@@ -32,6 +32,8 @@ COLUMNS = (
     "scope",
     "node_sequence",
     "node_thread",
+    "allocated_bytes",
+    "freed_bytes",
 )
 
 
@@ -98,6 +100,10 @@ class Linker:
             module=module,
             phase=phase.astype(np.int8),
             gap=np.where(frame >= 0, Gap.NONE, gap).astype(np.int8),
+            allocated_bytes=rows.allocated_bytes,
+            freed_bytes=rows.freed_bytes,
+            autograd_ns=_not_recorded(len(rows)),
+            autograd_self_ns=_not_recorded(len(rows)),
         )
 
 
@@ -106,6 +112,10 @@ def _backward_gaps(node_thread: Int32, node_sequence: Int64, known: Mask) -> Int
     gap[node_sequence < 0] = Gap.NODE_WITHOUT_FORWARD
     gap[node_thread == 0] = Gap.NODE_UNKNOWN
     return gap.astype(np.int8)
+
+
+def _not_recorded(rows: int) -> Int64:
+    return np.broadcast_to(np.int64(-1), rows)
 
 
 def _by_thread(rows: Operators) -> Operators:

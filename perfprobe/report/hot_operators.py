@@ -21,8 +21,13 @@ from perfprobe.tables.trace import GAP_TEXTS, Gap, Phase, Trace
 TOP = 20
 NARROW = 120  # below this many cells, words are abbreviated
 
-_PHASES = {Phase.FORWARD: "forward", Phase.BACKWARD: "backward", Phase.OTHER: "other"}
-_SHORT_PHASES = {Phase.FORWARD: "fwd", Phase.BACKWARD: "bwd", Phase.OTHER: "-"}
+_PHASES = {
+    Phase.FORWARD: "forward",
+    Phase.BACKWARD: "backward",
+    Phase.RECOMPUTE: "recompute",
+    Phase.OTHER: "other",
+}
+_SHORT_PHASES = {Phase.FORWARD: "fwd", Phase.BACKWARD: "bwd", Phase.RECOMPUTE: "rec", Phase.OTHER: "-"}
 _PREFIX = "aten::"
 _ENGINE = "autograd::engine::"
 

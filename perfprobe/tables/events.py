@@ -24,6 +24,8 @@ class Operators(Table):
     thread with depth - 1. cpu_ns: thread CPU time of an outermost operator. sequence: torch's autograd
     sequence number. node_thread: forward thread of the backward node the row runs in; -1 not in backward, 0
     in backward but the node is not known. node_sequence: that node's number, -1 when it has none.
+    allocated_bytes, freed_bytes: by the operator itself, without those it called; only the autograd profiler
+    records them.
     """
 
     start_ns: Int64
@@ -40,6 +42,8 @@ class Operators(Table):
     scope: Int8
     node_sequence: Int64
     node_thread: Int32
+    allocated_bytes: Int64
+    freed_bytes: Int64
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,8 @@ class LinkedOperators(Table):
     self_ns: duration less that of the direct children. frame: the user's line; for a row in backward the
     line of Python that ran in backward, else the line of the forward call. forward_frame: in backward, the
     line of the forward call. module: the nn.Module. phase: a `Phase`. gap: a `Gap`, why there is no frame.
+    autograd_ns, autograd_self_ns: duration and self time of the same call as the autograd profiler saw it,
+    where it recorded beside the observer.
     """
 
     start_ns: Int64
@@ -113,3 +119,7 @@ class LinkedOperators(Table):
     module: Int32
     phase: Int8
     gap: Int8
+    allocated_bytes: Int64
+    freed_bytes: Int64
+    autograd_ns: Int64
+    autograd_self_ns: Int64

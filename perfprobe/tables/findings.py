@@ -19,7 +19,8 @@ class Sums(Table):
 
     name, overload: string ids; signature: the first signature of that text; frame, forward_frame, phase,
     gap: as in LinkedOperators. total_ns: time in which at least one call of the row was open on its thread,
-    so that a call nested in another of the same row counts once. cpu_ns: -1 where it was not measured.
+    so that a call nested in another of the same row counts once. cpu_ns, allocated_bytes, freed_bytes,
+    autograd_ns, autograd_self_ns: -1 where they were not recorded; the latter two count nested calls too.
     """
 
     name: Int32
@@ -35,6 +36,10 @@ class Sums(Table):
     self_ns: Int64
     total_ns: Int64
     cpu_ns: Int64
+    allocated_bytes: Int64
+    freed_bytes: Int64
+    autograd_ns: Int64
+    autograd_self_ns: Int64
 
     @property
     def mean_ns(self) -> Int64:

@@ -18,6 +18,7 @@ class Phase(IntEnum):
     OTHER = 0
     FORWARD = 1
     BACKWARD = 2
+    RECOMPUTE = 3  # forward operators run again in backward (torch.utils.checkpoint)
 
 
 class Gap(IntEnum):
