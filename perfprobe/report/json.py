@@ -31,6 +31,10 @@ def document(findings: Findings, *, top: int | None = None, sort: str = "self") 
         tables["ranges"] = _range_table(trace, hotspots, ranked(hotspots.ranges, most, range_sort(sort)))
         tables["totals"] = [_totals(findings, hotspots)]
         losses = _losses(hotspots)
+    if findings.lines is not None:
+        tables["lines"] = line_table(findings.trace, findings.lines, top or 0)
+    if findings.between is not None:
+        tables["between"] = between_table(findings.trace, findings.between, findings.wall_ns, top or 0)
     return {"schema": SCHEMA, "meta": dict(findings.trace.recording.meta), "losses": losses, "tables": tables}
 
 
@@ -70,8 +74,8 @@ def _values(hotspots: Hotspots, rows: HotspotRows) -> Iterator[dict[str, Any]]:
 def _common(trace: Trace, hotspots: Hotspots, value: Mapping[str, Any]) -> dict[str, Any]:
     """What operators and ranges both have."""
     return {
-        **_place("", trace.line(value["frame"])),
-        **_place("forward_", trace.line(value["forward_frame"])),
+        **place("", trace.line(value["frame"])),
+        **place("forward_", trace.line(value["forward_frame"])),
         "module": hotspots.module(value["module"]),
         "modules": value["modules"],
         "phase": Phase(value["phase"]).name.lower(),
@@ -115,7 +119,7 @@ def _losses(hotspots: Hotspots) -> list[dict[str, Any]]:
     ]
 
 
-def _place(prefix: str, line: Line | None) -> dict[str, Any]:
+def place(prefix: str, line: Line | None) -> dict[str, Any]:
     return {
         f"{prefix}file": line.file if line else None,
         f"{prefix}line": line.line if line else None,
