@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfprobe.analyse.grouping import first_of_each, grouped
-from perfprobe.tables.columns import Int32, Int64, Mask, Rows, Table
+from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows, Table
 from perfprobe.tables.events import USER_SCOPE, LinkedOperators
 from perfprobe.tables.findings import Between, Intervals
 from perfprobe.tables.stacks import nearest
@@ -25,6 +25,8 @@ from perfprobe.tables.trace import Trace
 
 MOST_GROUPS = 262_144  # gathered before they are reduced again
 DEEPEST = 2048  # calls that two stacks may differ in
+
+_NONE = np.int32(-1)  # what an id of -1 finds, as the last entry of a column
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,9 @@ class BetweenOperators:
         before = np.append(np.int32(last.stack), stack[:-1])[chosen]
         if len(time_ns):
             ones = np.ones(len(time_ns), np.int64)
-            steps = _Steps(np.full(len(time_ns), thread, np.int32), before, stack[chosen], ones, time_ns, time_ns)
+            steps = _Steps(
+                np.full(len(time_ns), thread, np.int32), before, stack[chosen], ones, time_ns, time_ns
+            )
             self._parts.append(_merged([steps]))
             self._gathered += len(self._parts[-1])
         last.stack, last.end_ns = int(stack[-1]), int(end_ns[-1])
@@ -104,12 +108,13 @@ class BetweenOperators:
         )
 
 
-def _outermost(start_ns: Int64, scope: np.ndarray) -> Rows:
+def _outermost(start_ns: Int64, scope: Int8) -> Rows:
     """The operators inside no other one: none that ended later had started by then."""
     operators = np.flatnonzero(scope != USER_SCOPE)
     start_ns = start_ns[operators]
     earliest_behind = np.minimum.accumulate(start_ns[::-1])[::-1]
-    is_outermost = np.append(start_ns[:-1] < earliest_behind[1:], True)[: len(operators)]
+    is_outermost = np.ones(len(operators), np.bool_)
+    is_outermost[:-1] = start_ns[:-1] < earliest_behind[1:]
     return operators[is_outermost]
 
 
@@ -147,17 +152,16 @@ def _intervals(trace: Trace, steps: _Steps) -> Intervals:
 
 
 def _places(trace: Trace, before: Int32, after: Int32) -> tuple[Int32, Int32, Int32]:
-    """For each pair of stacks the line of the function that both run in, then, and the line it was called at."""
-    none = np.int32(-1)  # what a stack of -1 finds, as the last entry
+    """For each pair of stacks the function both run in: its line before, its line after, its caller's line."""
     parent = trace.recording.stacks.parent
     own = _is_own(trace)
-    shown = np.append(np.where(own, trace.sites.frame, none), none)
-    user = np.append(nearest(parent, own), none)
+    shown = np.append(np.where(own, trace.sites.frame, _NONE), _NONE)
+    user = np.append(nearest(parent, own), _NONE)
     common, left, right = _divergence(parent, before, after)
     moved = _is_same_call(trace, left, right) & (shown[left] >= 0) & (shown[right] >= 0)
     left = np.where(moved, left, user[common])
     right = np.where(moved, right, user[common])
-    return shown[left], shown[right], shown[user[np.append(parent, none)[left]]]
+    return shown[left], shown[right], shown[user[np.append(parent, _NONE)[left]]]
 
 
 def _is_own(trace: Trace) -> Mask:
@@ -165,8 +169,7 @@ def _is_own(trace: Trace) -> Mask:
     frames, shown, actual = trace.recording.frames, trace.sites.frame, trace.recording.stacks.frame
     same = (shown >= 0) & (actual >= 0)
     for column in (frames.file, frames.line, frames.function):
-        column = np.append(column, np.int32(-1))
-        same &= column[shown] == column[actual]
+        same &= np.append(column, _NONE)[shown] == np.append(column, _NONE)[actual]
     return same
 
 
@@ -174,12 +177,12 @@ def _is_same_call(trace: Trace, left: Int32, right: Int32) -> Mask:
     """Which pairs of stacks, of the same caller, may be one call that moved on to another line."""
     frames, stacks = trace.recording.frames, trace.recording.stacks
     same = (left >= 0) & (right >= 0)
-    module = np.append(stacks.module, np.int32(-1))
-    frame = np.append(stacks.frame, np.int32(-1))
+    module = np.append(stacks.module, _NONE)
     same &= module[left] == module[right]
+    frame = np.append(stacks.frame, _NONE)
     for column in (frames.file, frames.function, frames.first_line):
-        column = np.append(column, np.int32(-1))
-        same &= column[frame[left]] == column[frame[right]]
+        of_stack = np.append(column, _NONE)[frame]
+        same &= of_stack[left] == of_stack[right]
     return same
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from perfprobe.analyse.grouping import grouped
 from perfprobe.tables.columns import Int64
-from perfprobe.tables.findings import HotspotRows, HotLines
+from perfprobe.tables.findings import HotLines, HotspotRows
 from perfprobe.tables.trace import Phase, Trace
 
 _PHASES = {

@@ -90,7 +90,9 @@ def _places(trace: Trace, shown: Intervals) -> tuple[list[str], int]:
     ]
     names = shorten.file_names([printable(line.file) for lines in of_row for line in lines if line])
     cells = [_cell(names, *lines) for lines in of_row]
-    return cells, max((cell_len(part.partition(" in ")[0]) for cell in cells for part in cell.split("\n")), default=8)
+    return cells, max(
+        (cell_len(part.partition(" in ")[0]) for cell in cells for part in cell.split("\n")), default=8
+    )
 
 
 def _cell(names: dict[str, str], line: Line | None, to_line: Line | None, caller: Line | None) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.text import Text
 
@@ -23,6 +22,7 @@ from perfprobe.tables.trace import GAP_TEXTS, Gap, Line, Trace
 
 TOP = 12
 LEAST = 4
+SOURCE = 40  # cells that a source line should have
 NOTEWORTHY = 0.005  # of operator time
 TAB = 4  # blanks that a tab in a source line stands for
 
@@ -57,7 +57,9 @@ def hot_lines(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     yield heading("Hot lines", f"{number} by self time, {share} of operator time", layout.width)
     yield from _files(trace, shown, whole_ns, layout.width)
     if len(placed) < len(lines):
-        yield paragraph(f"Without a line: {_without(lines.take(lines.frame < 0), whole_ns)}.", layout.width, _DIM)
+        yield paragraph(
+            f"Without a line: {_without(lines.take(lines.frame < 0), whole_ns)}.", layout.width, _DIM
+        )
 
 
 def _usual(lines: HotLines, whole_ns: int) -> int:
@@ -84,7 +86,8 @@ def _files(trace: Trace, shown: HotLines, whole_ns: int, width: int) -> Iterator
     files = sorted(of_file, key=lambda file: -sum(int(shown.self_ns[at]) for _, at in of_file[file]))
     names = shorten.file_names([printable(file) for file in files])
     rows = {file: _rows(sorted(of_file[file]), sources) for file in files}
-    fitted = columns.fit(_columns(trace, shown, [row for file in files for row in rows[file]], whole_ns), width)
+    every = [row for file in files for row in rows[file]]
+    fitted = columns.fit(_columns(trace, shown, every, whole_ns, width), width)
     first = 0
     for file in files:
         reason = sources.reason(file)
@@ -108,7 +111,9 @@ def _rows(lines: Sequence[tuple[Line, int]], sources: Sources) -> list[_Row]:
     for line, at in lines:
         if last is None or line.line - last.line > 2 or line.function != last.function:
             function = "" if last is not None and line.function == last.function else printable(line.function)
-            found.append(_Row(_NONE, _SKIPPED if last is not None else "", f"in {function}" if function else ""))
+            found.append(
+                _Row(_NONE, _SKIPPED if last is not None else "", f"in {function}" if function else "")
+            )
         elif line.line - last.line == 2:
             between = sources.text(line.file, line.line - 1)
             found.append(_Row(_NONE, str(line.line - 1), between or ""))
@@ -128,7 +133,7 @@ def _dedented(rows: list[_Row]) -> list[_Row]:
     ]
 
 
-def _columns(trace: Trace, shown: HotLines, rows: Sequence[_Row], whole_ns: int) -> list[Column]:
+def _columns(trace: Trace, shown: HotLines, rows: Sequence[_Row], whole_ns: int, width: int) -> list[Column]:
     shares = [int(shown.self_ns[row.at]) / whole_ns if row.at != _NONE else _NONE for row in rows]
     hottest = max(shares)
     heat = [_style(share) for share in shares]
@@ -143,7 +148,7 @@ def _columns(trace: Trace, shown: HotLines, rows: Sequence[_Row], whole_ns: int)
         ("recompute", shown.recompute_ns, 7),
         ("other", shown.other_ns, 8),
     )
-    numbers = max(cell_len(row.number) for row in rows)
+    digits = max(4, *(len(row.number) for row in rows))
     texts = [row.text for row in rows]
     operators = ["" if row.at == _NONE else _operator(trace, shown, row.at) for row in rows]
     found = [
@@ -155,10 +160,10 @@ def _columns(trace: Trace, shown: HotLines, rows: Sequence[_Row], whole_ns: int)
         ),
         times("self", shown.self_ns, 1),
         *(times(*phase) for phase in phases if bool(phase[1].any())),
-        Column("", [_bar(share / hottest) if share > 0 else "" for share in shares], styles=heat, least=_BAR),
-        Column("line", [row.number.rjust(max(numbers, 4)) for row in rows], style=_DIM),
-        Column("source", texts, least=16, wish=44, styles=heat),
-        Column("hottest operator there", operators, 5, least=16, wish=24, style=_DIM),
+        Column("", [_bar(share / hottest) if share > 0 else "" for share in shares], 2, styles=heat),
+        Column("line", [row.number.rjust(digits) for row in rows], style=_DIM),
+        Column("source", texts, least=min(SOURCE, width - 24), styles=heat),
+        Column("hottest operator there", operators, 5, least=24, style=_DIM),
     ]
     return found
 
