@@ -152,7 +152,7 @@ def _intervals(trace: Trace, steps: _Steps) -> Intervals:
 
 
 def _places(trace: Trace, before: Int32, after: Int32) -> tuple[Int32, Int32, Int32]:
-    """For each pair of stacks the function both run in: its line before, its line after, its caller's line."""
+    """For each pair of stacks the function both run in: its lines before and after, and its caller's."""
     parent = trace.recording.stacks.parent
     own = _is_own(trace)
     shown = np.append(np.where(own, trace.sites.frame, _NONE), _NONE)
