@@ -29,7 +29,7 @@ def between(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     assert found is not None
     if found.threads == 0 or found.total_ns < NOTEWORTHY * (wall_ns or 0):
         return
-    shown = found.rows.take(slice(layout.most(TOP) or None))
+    shown = found.rows.take(found.rows.total_ns > 0).take(slice(layout.most(TOP) or None))
     yield heading("Between operators", _said(found, len(shown), wall_ns), layout.width)
     yield columns.table(columns.fit(_columns(findings.trace, found, shown, wall_ns), layout.width))
 

@@ -1,5 +1,6 @@
 import random
 from collections import defaultdict
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -189,7 +190,7 @@ def twin(trace: Trace, operators: list[Op]) -> dict[tuple[Any, ...], list[int]]:
 
     found = defaultdict(list)
     rows = outermost(operators)
-    for before, after in zip(rows[:-1], rows[1:], strict=True):
+    for before, after in pairwise(rows):
         left, right = frames_of(trace, before.fields["stack"]), frames_of(trace, after.fields["stack"])
         common = 0
         while common < min(len(left), len(right)) and left[common] == right[common]:
