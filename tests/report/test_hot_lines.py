@@ -67,15 +67,15 @@ def test_the_source_view(tmp_path: Path) -> None:
     assert text == [
         "Hot lines  all 4 by self time, 96.0 % of operator time",
         "net.py",
-        " share   self  other            line  source                hottest operator there",
+        " share   self  other            line  source                    hottest operator there",
         "                                      in Net.forward",
-        "50.0 %  50 ns  50 ns  ████████     6  x = self.fc(x)        div f32[64,128]",
-        "                                   7  x = x.relu()",
-        r"30.0 %  30 ns  30 ns  ████▊        8  x = x \x1b[31m / 2    div f32[64,128]",
-        "                                   9  y = x.view(-1)",
-        "10.0 %  10 ns  10 ns  █▋          10  return x.softmax(-1)  div f32[64,128]",
+        "50.0 %  50 ns  50 ns  ████████     6      x = self.fc(x)        div f32[64,128]",
+        "                                   7      x = x.relu()",
+        r"30.0 %  30 ns  30 ns  ████▊        8      x = x \x1b[31m / 2    div f32[64,128]",
+        "                                   9      y = x.view(-1)",
+        "10.0 %  10 ns  10 ns  █▋          10      return x.softmax(-1)  div f32[64,128]",
         "                                   ⋮  in main",
-        " 6.0 %   6 ns   6 ns  █           13  Net()(3)              div f32[64,128]",
+        " 6.0 %   6 ns   6 ns  █           13  Net()(3)                  div f32[64,128]",
         "Without a line: 4.0 % (AccumulateGrad: no forward line).",
     ]
 
