@@ -259,13 +259,17 @@ def report_document(path: str, *, top: int | None = None, sort: str = "self") ->
 
 
 def _findings(path: str) -> Findings:
+    from perfprobe.analyse.between import BetweenOperators
     from perfprobe.analyse.hotspots import hotspots
+    from perfprobe.analyse.lines import lines
     from perfprobe.merge import link
     from perfprobe.tables import storage
     from perfprobe.tables.findings import Findings
 
     trace = link(storage.read(path))
-    return Findings(trace, hotspots(trace))
+    between = BetweenOperators(trace)
+    found = hotspots(trace, between)
+    return Findings(trace, found, lines(trace, found.rows), between.result())
 
 
 def newest(folder: str) -> str:

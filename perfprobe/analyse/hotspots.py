@@ -10,7 +10,7 @@ batch of some 130,000 operators ends are those of that batch counted twice.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,14 @@ from perfprobe.tables.trace import Gap, Phase, Trace
 MOST_GROUPS = 262_144  # gathered before they are reduced again
 
 
-def hotspots(trace: Trace) -> Hotspots:
+class Watcher(Protocol):
+    """Another analysis that sees the operators as they pass by: reading them once costs enough."""
+
+    def add(self, batch: LinkedOperators) -> None:
+        """The next batch."""
+
+
+def hotspots(trace: Trace, *watchers: Watcher) -> Hotspots:
     """The hotspot tables, most self time first. Raises InputError when the trace cannot be read."""
     counter = _Counter()
     losses: list[Losses] = []
@@ -33,7 +40,8 @@ def hotspots(trace: Trace) -> Hotspots:
     parts: list[Sums] = []
     gathered = 0
     for batch in trace.operators(losses):
-        counter.add(batch)
+        for watcher in (counter, *watchers):
+            watcher.add(batch)
         parts.append(_batch_rows(batch, same_text[batch.signature]))
         gathered += len(parts[-1])
         if gathered > MOST_GROUPS:

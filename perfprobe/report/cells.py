@@ -32,7 +32,7 @@ def line_column(trace: Trace, shown: HotspotRows) -> Column:
     """Where the rows are in the user's code: `file.py:88 in attention`, the place itself never cut."""
     lines = _Lines(trace, shown)
     return Column(
-        "line", lines.cells, least=lines.least, wish=lines.least + 12, shorten=lines.shorten, style="cyan"
+        "line", lines.cells, least=lines.least, wish=lines.least + 12, shorten=cut_function, style="cyan"
     )
 
 
@@ -68,13 +68,14 @@ class _Lines:
         self._places.append(place)
         return f"{place} in {printable(line.function)}"
 
-    def shorten(self, text: str, width: int) -> str:
-        """Cuts the function's name only."""
-        place, word, function = text.partition(" in ")
-        room = width - cell_len(place) - len(word)
-        if not word or room >= cell_len(function):
-            return shorten.cut(text, width)
-        return f"{place}{word}{shorten.cut(function, room)}" if room >= 3 else place
+
+def cut_function(text: str, width: int) -> str:
+    """A line's text, `file.py:88 in attention`, with the function's name cut only."""
+    place, word, function = text.partition(" in ")
+    room = width - cell_len(place) - len(word)
+    if not word or room >= cell_len(function):
+        return shorten.cut(text, width)
+    return f"{place}{word}{shorten.cut(function, room)}" if room >= 3 else place
 
 
 def module_column(hotspots: Hotspots, shown: HotspotRows) -> Column:

@@ -22,7 +22,7 @@ class Column:
 
     rank: columns of higher rank are dropped first, those of rank 0 never. least: how narrow it may get,
     None for as wide as its longest cell. wish: how narrow it may get while columns of rank OPTIONAL and
-    above are there.
+    above are there. styles: of each cell, beside `style`; none or one a cell.
     """
 
     title: str
@@ -32,6 +32,7 @@ class Column:
     wish: int = 0
     align: Literal["left", "right"] = "left"
     style: str = ""
+    styles: Sequence[str] = ()
     shorten: Callable[[str, int], str] = cut
 
     @property
@@ -91,10 +92,10 @@ def table(placed: Sequence[Placed]) -> Table:
         drawn.add_column(
             Text(column.title), justify=column.align, style=column.style, width=width, no_wrap=True
         )
-    for cells in zip(*(column.cells for column, _ in placed), strict=True):
+    for row, cells in enumerate(zip(*(column.cells for column, _ in placed), strict=True)):
         drawn.add_row(
             *(
-                Text(column.shortened(cell, width), no_wrap=True)
+                Text(column.shortened(cell, width), column.styles[row] if column.styles else "", no_wrap=True)
                 for cell, (column, width) in zip(cells, placed, strict=True)
             )
         )

@@ -7,10 +7,14 @@ from dataclasses import asdict
 from typing import Any
 
 from perfprobe.report.ranking import range_sort, ranked
-from perfprobe.tables.findings import Findings, HotspotRows, Hotspots
+from perfprobe.report.sources import Sources
+from perfprobe.support.text import printable
+from perfprobe.tables.columns import Table
+from perfprobe.tables.findings import Between, Findings, HotLines, HotspotRows, Hotspots
 from perfprobe.tables.trace import GAP_TEXTS, Gap, Line, Phase, Trace
 
 SCHEMA = 1
+PHASES = ("forward_ns", "backward_ns", "recompute_ns", "other_ns")
 
 
 def document(findings: Findings, *, top: int | None = None, sort: str = "self") -> dict[str, Any]:
@@ -31,6 +35,10 @@ def document(findings: Findings, *, top: int | None = None, sort: str = "self") 
         tables["ranges"] = _range_table(trace, hotspots, ranked(hotspots.ranges, most, range_sort(sort)))
         tables["totals"] = [_totals(findings, hotspots)]
         losses = _losses(hotspots)
+    if findings.lines is not None:
+        tables["lines"] = _line_table(findings.trace, findings.lines, top or 0)
+    if findings.between is not None:
+        tables["between"] = _between_table(findings.trace, findings.between, findings.wall_ns, top or 0)
     return {"schema": SCHEMA, "meta": dict(findings.trace.recording.meta), "losses": losses, "tables": tables}
 
 
@@ -61,9 +69,7 @@ def _range_table(trace: Trace, hotspots: Hotspots, rows: HotspotRows) -> list[di
 
 
 def _values(hotspots: Hotspots, rows: HotspotRows) -> Iterator[dict[str, Any]]:
-    columns = {name: column.tolist() for name, column in rows.columns().items()}
-    for at in range(len(rows)):
-        value = {name: column[at] for name, column in columns.items()}
+    for at, value in enumerate(_rows(rows)):
         yield {**value, "modules": _modules(hotspots, rows, at)}
 
 
@@ -98,6 +104,67 @@ def _totals(findings: Findings, hotspots: Hotspots) -> dict[str, Any]:
         "complete": findings.trace.recording.complete,
         **asdict(hotspots.totals),
     }
+
+
+def _line_table(trace: Trace, lines: HotLines, most: int) -> list[dict[str, Any]]:
+    strings, sources = trace.recording.strings, Sources(trace)
+    whole_ns = max(int(lines.self_ns.sum()), 1)
+    found = []
+    for value in _rows(lines.take(slice(most or None))):
+        line = trace.line(value["frame"])
+        text = sources.text(line.file, line.line) if line else None
+        found.append(
+            {
+                **_place("", line),
+                "text": None if text is None else printable(text.expandtabs()),
+                **{name: value[name] for name in ("calls", "self_ns", *PHASES)},
+                "share": value["self_ns"] / whole_ns,
+                "operator": _named(strings[value["name"]]),
+                "overload": _named(strings[value["overload"]]),
+                "signature": trace.signature(value["signature"]),
+                "reason": _named(GAP_TEXTS[Gap(value["gap"])]),
+            }
+        )
+    return found
+
+
+def _between_table(trace: Trace, found: Between, wall_ns: int | None, most: int) -> list[dict[str, Any]]:
+    """The time until the first operator and after the last one are rows without a place."""
+    outer = [("start", found.before_ns), ("end", found.after_ns)]
+    rows: list[dict[str, Any]] = [
+        {
+            "kind": kind,
+            "frame": -1,
+            "to_frame": -1,
+            "caller": -1,
+            "count": 1,
+            "total_ns": ns,
+            "longest_ns": ns,
+        }
+        for kind, ns in outer
+        if ns is not None
+    ]
+    rows += [{"kind": "between", **value} for value in _rows(found.rows.take(slice(most or None)))]
+    return [
+        {
+            "kind": row["kind"],
+            **_place("", trace.line(row["frame"])),
+            **_place("to_", trace.line(row["to_frame"])),
+            **_place("caller_", trace.line(row["caller"])),
+            "count": row["count"],
+            "total_ns": row["total_ns"],
+            "mean_ns": row["total_ns"] / row["count"],
+            "longest_ns": row["longest_ns"],
+            "share": row["total_ns"] / wall_ns if wall_ns else None,
+        }
+        for row in rows
+    ]
+
+
+def _rows(table: Table) -> Iterator[dict[str, Any]]:
+    columns = {name: column.tolist() for name, column in table.columns().items()}
+    for values in zip(*columns.values(), strict=True):
+        yield dict(zip(columns, values, strict=True))
 
 
 def _losses(hotspots: Hotspots) -> list[dict[str, Any]]:

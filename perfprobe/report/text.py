@@ -7,6 +7,8 @@ import io
 from rich.console import Console
 
 from perfprobe.report.base import Layout, Section
+from perfprobe.report.between import between
+from perfprobe.report.hot_lines import hot_lines
 from perfprobe.report.hot_operators import hot_operators
 from perfprobe.report.losses import losses
 from perfprobe.report.ranges import ranges
@@ -18,6 +20,8 @@ NARROWEST = 40
 SECTIONS = (
     Section("summary", (), summary),
     Section("hot operators", ("hotspots",), hot_operators),
+    Section("hot lines", ("hotspots", "lines"), hot_lines),
+    Section("between operators", ("between",), between),
     Section("ranges", ("hotspots",), ranges),
     Section("losses", ("hotspots",), losses),
 )

@@ -66,7 +66,7 @@ class Table:
         """The columns by name, in their order."""
         return {name: getattr(self, name) for name in self.dtypes}
 
-    def take(self: SomeTable, rows: npt.NDArray[Any]) -> SomeTable:
+    def take(self: SomeTable, rows: npt.NDArray[Any] | slice) -> SomeTable:
         """The rows at these positions (or where this mask is true), as a new table."""
         return type(self)(**{name: column[rows] for name, column in self.columns().items()})
 

@@ -134,11 +134,69 @@ class Hotspots:
 
 
 @dataclass(frozen=True)
+class HotLines(Table):
+    """Operator time of each line of the program; of what has no line, one row for each reason.
+
+    frame: one of those on the line, -1 none; gap: a `Gap`. forward_ns and so on: the part of self_ns in that
+    phase. name, overload, signature: of the row of `Hotspots` with most self time there.
+    """
+
+    frame: Int32
+    gap: Int8
+    calls: Int64
+    self_ns: Int64
+    forward_ns: Int64
+    backward_ns: Int64
+    recompute_ns: Int64
+    other_ns: Int64
+    name: Int32
+    overload: Int32
+    signature: Int32
+
+
+@dataclass(frozen=True)
+class Intervals(Table):
+    """Time between consecutive outermost operators, by where in the user's code it passed.
+
+    frame, to_frame: the lines at which the function that both operators ran in called the one before and the
+    one after, -1 none in common; caller: the line that called that function, -1 none.
+    """
+
+    frame: Int32
+    to_frame: Int32
+    caller: Int32
+    count: Int64
+    total_ns: Int64
+    longest_ns: Int64
+
+
+@dataclass(frozen=True)
+class Between:
+    """Time outside operators on the thread with most time in them.
+
+    threads: how many ran operators. before_ns: from the recording's start to the first operator; after_ns:
+    from the last one to its end; None not known.
+    """
+
+    rows: Intervals
+    threads: int
+    before_ns: int | None
+    after_ns: int | None
+
+    @property
+    def total_ns(self) -> int:
+        """All that is known of it."""
+        return int(self.rows.total_ns.sum()) + (self.before_ns or 0) + (self.after_ns or 0)
+
+
+@dataclass(frozen=True)
 class Findings:
     """All that a report may show; None is what was not looked at."""
 
     trace: Trace
     hotspots: Hotspots | None = None
+    lines: HotLines | None = None
+    between: Between | None = None
 
     @property
     def whole(self) -> bool:

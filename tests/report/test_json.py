@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from perfprobe.analyse.hotspots import hotspots
 from perfprobe.merge import link
 from perfprobe.report.json import document
 from perfprobe.support.errors import UsageError
 from perfprobe.tables.findings import Findings
 from tests.build import Program
 from tests.report.test_text import META, layered, training
+from tests.report.test_text import findings as text_findings
 
 BACKWARD_ROW: dict[str, Any] = {
     "operator": "aten::bmm",
@@ -55,8 +55,7 @@ RANGE_ROW: dict[str, Any] = {
 
 
 def findings(program: Program, folder: Path) -> Findings:
-    trace = link(program.recording(folder))
-    return Findings(trace, hotspots(trace))
+    return text_findings(program.recording(folder))
 
 
 def test_a_document(tmp_path: Path) -> None:

@@ -6,11 +6,14 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
+from perfprobe.analyse.between import BetweenOperators
 from perfprobe.analyse.hotspots import hotspots
+from perfprobe.analyse.lines import lines
 from perfprobe.merge import link
 from perfprobe.report.text import render
 from perfprobe.support.errors import UsageError
 from perfprobe.tables.findings import Findings
+from perfprobe.tables.recording import Recording
 from tests.build import Program, op
 
 ENGINE = "/env/site-packages/torch/autograd/graph.py:841 _engine_run_backward"
@@ -61,9 +64,15 @@ def layered(times_ns: Sequence[int], names: Sequence[str] = (), own: str = "fc")
     return program
 
 
+def findings(recording: Recording) -> Findings:
+    trace = link(recording)
+    between = BetweenOperators(trace)
+    found = hotspots(trace, between)
+    return Findings(trace, found, lines(trace, found.rows), between.result())
+
+
 def report(program: Program, folder: Path, width: int = 200, **options: Any) -> str:
-    trace = link(program.recording(folder))
-    return render(Findings(trace, hotspots(trace)), width=width, **options)
+    return render(findings(program.recording(folder)), width=width, **options)
 
 
 @pytest.mark.parametrize("width", [80, 200])

@@ -7,15 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from perfprobe.analyse.hotspots import hotspots
-from perfprobe.merge import link
 from perfprobe.report.json import document
 from perfprobe.report.text import render
 from perfprobe.support.errors import InputError
 from perfprobe.tables import storage
-from perfprobe.tables.findings import Findings
 from tests import build
-from tests.report.test_text import training
+from tests.report.test_text import findings, training
 
 MOST_BYTES = 64 << 20
 
@@ -23,10 +20,9 @@ MOST_BYTES = 64 << 20
 def outcome(path: Path, data: bytes) -> str:
     path.write_bytes(data)
     try:
-        trace = link(storage.read(path))
-        findings = Findings(trace, hotspots(trace))
-        json.dumps(document(findings), allow_nan=False)
-        return render(findings, width=80)
+        found = findings(storage.read(path))
+        json.dumps(document(found), allow_nan=False)
+        return render(found, width=80)
     except InputError as error:
         return f"error: {error}"
 

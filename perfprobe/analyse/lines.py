@@ -1,0 +1,46 @@
+"""Operator time of each line of the program: what the source view shows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perfprobe.analyse.grouping import grouped
+from perfprobe.tables.columns import Int64
+from perfprobe.tables.findings import HotLines, HotspotRows
+from perfprobe.tables.trace import Phase, Trace
+
+_PHASES = {
+    "forward_ns": Phase.FORWARD,
+    "backward_ns": Phase.BACKWARD,
+    "recompute_ns": Phase.RECOMPUTE,
+    "other_ns": Phase.OTHER,
+}
+
+
+def lines(trace: Trace, rows: HotspotRows) -> HotLines:
+    """The rows of operators by line of the program, most self time first; those without one by reason."""
+    if len(rows) == 0:
+        return HotLines.empty()
+    frames = trace.recording.frames
+    file = np.append(frames.file, np.int32(-1))[rows.frame]
+    line = np.append(frames.line, np.int32(-1))[rows.frame]
+    # Most self time first within each line: the first of a line is its hottest.
+    by_time = np.argsort(-rows.self_ns, kind="stable")
+    order, first = grouped([file[by_time], line[by_time], rows.gap[by_time]])
+    order = by_time[order]
+    hottest = rows.take(order[first])
+
+    def sums(column: Int64) -> Int64:
+        return np.add.reduceat(column[order], first)
+
+    found = HotLines(
+        frame=hottest.frame,
+        gap=hottest.gap,
+        calls=sums(rows.calls),
+        self_ns=sums(rows.self_ns),
+        **{name: sums(np.where(rows.phase == phase, rows.self_ns, 0)) for name, phase in _PHASES.items()},
+        name=hottest.name,
+        overload=hottest.overload,
+        signature=hottest.signature,
+    )
+    return found.take(np.argsort(-found.self_ns, kind="stable"))

@@ -1,0 +1,103 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+
+from perfprobe.report.json import document
+from perfprobe.report.text import render
+from tests.build import Program, op
+from tests.report.test_text import META, findings
+
+
+def loop(**meta: Any) -> Program:
+    program = Program(**{**META, **meta})
+    program.thread(1)
+    load = program.stack("/p/train.py:9 <module>", "/p/train.py:40 main")
+    steps = [
+        program.stack("/p/train.py:9 <module>", "/p/train.py:44 main", f"/p/net.py:{at} step")
+        for at in (10, 20)
+    ]
+    for at in range(100_000, 1_600_000, 500_000):
+        program.run(
+            op("aten::load", at, at + 50_000, stack=load),
+            op("aten::mm", at + 250_000, at + 300_000, stack=steps[0]),
+            op("aten::mm", at + 310_000, at + 400_000, stack=steps[1]),
+            op("aten::mm", at + 405_000, at + 450_000, stack=steps[0]),
+        )
+    return program
+
+
+def shown(program: Program, folder: Path, **options: Any) -> list[str]:
+    lines = render(findings(program.recording(folder)), **options).splitlines()
+    start = next((at for at, line in enumerate(lines) if line.startswith("Between operators")), None)
+    return [] if start is None else lines[start : lines.index("", start)]
+
+
+def test_the_table(tmp_path: Path) -> None:
+    assert shown(loop(), tmp_path, width=100) == [
+        "Between operators  64.8 % of wall, 1.29 ms; 4 places by time",
+        "of wall    total  times     mean  longest  from line to line",
+        "  5.0 %   100 us      1            100 us  (until the first operator: start, imports)",
+        " 22.5 %   450 us      1            450 us  (after the last operator)",
+        " 30.0 %   600 us      3   200 us   200 us  train.py:40 -> 44 in main",
+        "  5.0 %   100 us      2  50.0 us  50.0 us  train.py:44 -> 40 in main",
+        "                                           or between calls at train.py:9 in <module>",
+        "  1.5 %  30.0 us      3  10.0 us  10.0 us  net.py:10 -> 20 in step",
+        "  0.8 %  15.0 us      3  5.00 us  5.00 us  net.py:20 -> 10 in step",
+        "                                           or between calls at train.py:44 in main",
+    ]
+    assert "; 1 of 4 places by time" in shown(loop(), tmp_path, top=1)[0]
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_it_is_never_wider_than_asked_and_no_place_is_cut(tmp_path: Path, width: int) -> None:
+    text = shown(loop(), tmp_path, width=width)
+    assert max(map(cell_len, text)) <= width
+    for place in ("train.py:40 -> 44", "train.py:44 -> 40", "or between calls at train.py:44"):
+        assert any(place in line for line in text)
+
+
+def test_nothing_is_said_where_operators_take_all_the_time(tmp_path: Path) -> None:
+    program = Program(**META)
+    program.thread(1)
+    program.run(op("aten::mm", 0, 1_980_000), op("aten::mm", 1_990_000, 2_000_000))
+    assert shown(program, tmp_path) == []
+    program.operators.clear()
+    assert shown(program, tmp_path) == []
+
+
+def test_without_a_known_start_there_are_no_shares(tmp_path: Path) -> None:
+    text = shown(loop(start=None), tmp_path)
+    assert text[0].startswith("Between operators  1.20 ms; 4 places")
+    assert not any("until the first operator" in line or "%" in line for line in text)
+
+
+def test_other_threads_are_said_to_be_left_out(tmp_path: Path) -> None:
+    program = loop()
+    program.thread(2)
+    program.run(op("aten::mm", 0, 5), thread=1)
+    assert " on the busiest thread; " in shown(program, tmp_path)[0]
+
+
+def test_the_document(tmp_path: Path) -> None:
+    rows = document(findings(loop().recording(tmp_path)))["tables"]["between"]
+    assert [row["kind"] for row in rows] == ["start", "end", *["between"] * 4]
+    assert rows[3] == {
+        "kind": "between",
+        "file": "/p/train.py",
+        "line": 44,
+        "function": "main",
+        "to_file": "/p/train.py",
+        "to_line": 40,
+        "to_function": "main",
+        "caller_file": "/p/train.py",
+        "caller_line": 9,
+        "caller_function": "<module>",
+        "count": 2,
+        "total_ns": 100_000,
+        "mean_ns": 50_000,
+        "longest_ns": 50_000,
+        "share": 0.05,
+    }
+    assert (rows[0]["file"], rows[0]["total_ns"], rows[1]["total_ns"]) == (None, 100_000, 450_000)

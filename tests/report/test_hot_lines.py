@@ -1,0 +1,196 @@
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+
+from perfprobe.report.json import document
+from perfprobe.report.sources import MOST_BYTES, Sources
+from perfprobe.report.text import render
+from perfprobe.tables.recording import Recording
+from perfprobe.tables.trace import Trace
+from tests.build import Program, op
+from tests.report.test_text import ENGINE, META, findings
+
+WRITTEN_NS = 1_700_000_000 * 10**9
+CLOCK = {"monotonic_ns": 50, "realtime_ns": WRITTEN_NS + 1}
+SOURCE = """\
+import torch
+
+
+class Net:
+\tdef forward(self, x):
+\t\tx = self.fc(x)
+\t\tx = x.relu()
+\t\tx = x \x1b[31m / 2
+\t\ty = x.view(-1)
+\t\treturn x.softmax(-1)
+
+def main():
+    Net()(3)
+"""
+
+
+def write(path: Path, data: str | bytes, time_ns: int = WRITTEN_NS) -> str:
+    path.write_bytes(data.encode() if isinstance(data, str) else data)
+    os.utime(path, ns=(time_ns, time_ns))
+    return str(path)
+
+
+def recording(folder: Path, file: str, lines: dict[int, int], **meta: Any) -> Recording:
+    """A recording that says of these lines of a file how long an operator took there."""
+    times = {"clock": CLOCK, "start": {"monotonic_ns": 50, "cpu_ns": 0}}
+    program = Program(**{**META, **times, "stop": {"monotonic_ns": 2000}, **meta})
+    program.thread(1)
+    engine = program.stack("/p/train.py:30 step", ENGINE)
+    at = 100
+    for line, time_ns in lines.items():
+        stack = program.stack(f"{file}:{line} {'Net.forward' if line < 12 else 'main'}")
+        inputs = program.signature("f32[64,128]")
+        program.run(op("aten::div", at, at + time_ns, stack=stack, signature=inputs))
+        at += time_ns
+    program.run(op("aten::add_", at, at + 4, stack=engine, node_sequence=-1, node_thread=1))
+    return program.recording(folder)
+
+
+def shown(recorded: Recording, **options: Any) -> list[str]:
+    lines = render(findings(recorded), **options).splitlines()
+    start = next(at for at, line in enumerate(lines) if line.startswith("Hot lines"))
+    return lines[start : lines.index("", start)]
+
+
+def test_the_source_view(tmp_path: Path) -> None:
+    file = write(tmp_path / "net.py", SOURCE)
+    text = shown(recording(tmp_path, file, {6: 50, 8: 30, 10: 10, 13: 6}), width=100)
+    assert text == [
+        "Hot lines  all 4 by self time, 96.0 % of operator time",
+        "net.py",
+        " share   self  other            line  source                    hottest operator there",
+        "                                      in Net.forward",
+        "50.0 %  50 ns  50 ns  ████████     6      x = self.fc(x)        div f32[64,128]",
+        "                                   7      x = x.relu()",
+        r"30.0 %  30 ns  30 ns  ████▊        8      x = x \x1b[31m / 2    div f32[64,128]",
+        "                                   9      y = x.view(-1)",
+        "10.0 %  10 ns  10 ns  █▋          10      return x.softmax(-1)  div f32[64,128]",
+        "                                   ⋮  in main",
+        " 6.0 %   6 ns   6 ns  █           13  Net()(3)                  div f32[64,128]",
+        "Without a line: 4.0 % (AccumulateGrad: no forward line).",
+    ]
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
+def test_it_is_never_wider_than_asked(tmp_path: Path, width: int) -> None:
+    file = write(tmp_path / "net.py", "\n" * 99998 + "x = 5  # " + "long " * 100 + "\n")
+    text = shown(recording(tmp_path, file, {99999: 50}), width=width)
+    assert max(map(cell_len, text)) <= width
+    assert any("99999  x = 5" in line for line in text)
+
+
+def test_how_many_lines(tmp_path: Path) -> None:
+    file = write(tmp_path / "net.py", SOURCE * 9)
+    times = {line: 100_000 if line % 20 == 0 else 1 for line in range(1, 110)}
+    made = recording(tmp_path, file, times)
+
+    def count(**options: Any) -> int:
+        return sum("div f32[64,128]" in line for line in shown(made, **options))
+
+    assert count() == 5  # the others have next to nothing
+    assert count(top=2) == 2
+    assert count(top=0) == 109
+    assert "2 of 109 by self time" in shown(made, top=2)[0]
+
+
+def test_a_heat_map_needs_color_only_to_be_prettier(tmp_path: Path) -> None:
+    made = recording(tmp_path, write(tmp_path / "net.py", SOURCE), {6: 50, 8: 3})
+    plain, colored = (render(findings(made), color=color) for color in (False, True))
+    stripped = re.sub(r"\x1b\[[0-9;]*m", "", colored)
+    assert [line.rstrip() for line in stripped.splitlines()] == plain.splitlines()
+    assert "\x1b[1;31m" in colored
+
+
+@pytest.mark.parametrize(
+    ("clock", "time_ns", "reason"),
+    [
+        (CLOCK, WRITTEN_NS + 1, None),
+        (CLOCK, WRITTEN_NS + 2, "changed since the recording"),
+        (None, WRITTEN_NS, "not known whether it changed since the recording"),
+        (
+            {"monotonic_ns": "x", "realtime_ns": {}},
+            WRITTEN_NS,
+            "not known whether it changed since the recording",
+        ),
+    ],
+)
+def test_only_a_file_as_it_was_is_shown(tmp_path: Path, clock: Any, time_ns: int, reason: str | None) -> None:
+    file = write(tmp_path / "net.py", SOURCE, time_ns)
+    made = recording(tmp_path, file, {6: 50}, clock=clock)
+    text = "\n".join(shown(made))
+    (row,) = [row for row in document(findings(made))["tables"]["lines"] if row["line"] == 6]
+    assert ("x = self.fc(x)" in text) == (reason is None)
+    assert reason is None or f"net.py  ({reason})\n" in text
+    assert row["text"] == (None if reason else " " * 16 + "x = self.fc(x)")
+
+
+def sources(folder: Path) -> Sources:
+    made = recording(folder, "x.py", {1: 5}, program={"cwd": str(folder)})
+    trace: Trace = findings(made).trace
+    return Sources(trace)
+
+
+def test_what_is_no_plain_python_file_is_not_read(tmp_path: Path) -> None:
+    found = sources(tmp_path)
+    write(tmp_path / "secret", "password\n")
+    write(tmp_path / "huge.py", b"#" * (MOST_BYTES + 1))
+    os.mkfifo(tmp_path / "pipe.py")
+    (tmp_path / "folder.py").mkdir()
+    (tmp_path / "zero.py").symlink_to("/dev/zero")
+    (tmp_path / "loop.py").symlink_to("loop.py")
+    for file in (
+        "secret",
+        "huge.py",
+        "pipe.py",
+        "folder.py",
+        "zero.py",
+        "loop.py",
+        "none.py",
+        "a\0.py",
+        "<stdin>",
+        "",
+    ):
+        assert found.text(file, 1) is None, file
+        assert found.reason(file) == "source not here", file
+
+
+def test_encodings_and_lines_that_are_not_there(tmp_path: Path) -> None:
+    found = sources(tmp_path)
+    write(tmp_path / "latin.py", "# coding: latin-1\nä = 1\r\nb\x0cc = 2\n".encode("latin-1"))
+    write(tmp_path / "odd.py", b"# coding: no-such\n\xff = 1\n")
+    write(tmp_path / "rot.py", b"# coding: rot13\nx = 1\n")
+    assert [found.text("latin.py", line) for line in (2, 3, 4, 0, -1)] == [
+        "ä = 1",
+        "b\x0cc = 2",
+        None,
+        None,
+        None,
+    ]
+    assert found.text("odd.py", 2) == "\ufffd = 1"
+    assert found.text("rot.py", 2) in (None, "x = 1")
+
+
+def test_a_recording_that_names_many_files_does_not_make_all_read(tmp_path: Path) -> None:
+    found = sources(tmp_path)
+    write(tmp_path / "last.py", "x = 1\n")
+    write(tmp_path / "first.py", "x = 1\n")
+    assert found.text("first.py", 1) == "x = 1"
+    for number in range(5000):
+        found.text(f"missing_{number}.py", 1)
+    assert found.text("last.py", 1) is None
+    assert found.text("first.py", 1) == "x = 1"
+
+
+def test_no_section_without_lines(tmp_path: Path) -> None:
+    program = Program(**META)
+    program.run(op("aten::mm", 0, 5))
+    assert "Hot lines" not in render(findings(program.recording(tmp_path)))
