@@ -19,12 +19,13 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from perfprobe.merge.forward import Entries
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows
 from perfprobe.tables.events import BACKWARD_FUNCTION, FUNCTION, Operators
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.trace import Gap, Sites
 
-COLUMNS = ("start_ns", "thread", "name", "sequence", "stack", "scope", "node_sequence", "node_thread")
+COLUMNS = ("start_ns", "thread", "depth", "name", "sequence", "stack", "scope", "node_sequence", "node_thread")
 
 DEEPEST_NODES = 16  # of backward within backward that are followed
 EARLIER_NUMBERS = 1024  # below the first ones seen that may still come: outer operators end after inner ones
@@ -152,11 +153,13 @@ class ForwardCalls:
         self.places = Places(sites)
         self._node_kinds = np.array([*map(_node_kind, recording.strings.text), _MADE_BY_ONE], np.int8)
         forward_id = np.append(recording.threads.forward_id, np.int32(-1))
+        entries = Entries(recording.stacks.parent)
         for rows in recording.operators(COLUMNS):
             self._add(rows, forward_id)
+            entries.add(rows)
         for calls in self._calls.values():
             calls.settle()
-        self.is_forward_stack = self._referred_stacks()
+        self.is_forward_stack = np.append(entries.spread(self._referred_stacks()), False)
 
     def lines_of(self, node_thread: Int32, node_sequence: Int64) -> tuple[Int32, Int32, Int8]:
         """The line and the module of each node's forward call (-1 none), and what a node without line lacks."""
@@ -196,13 +199,12 @@ class ForwardCalls:
         return calls
 
     def _referred_stacks(self) -> Mask:
-        """Which stacks are those of a forward call that a backward node refers to; one more entry for -1."""
+        """Which stacks are those of a forward call that a backward node refers to."""
         marks = np.zeros(self.places.stacks + 1, np.bool_)
         for calls in self._calls.values():
             stacks = calls.stack[(calls.node > 0) & (calls.stack > _NO_CALL)]
             marks[stacks - _STACK] = True
-        marks[-1] = False
-        return marks
+        return marks[:-1]
 
     def _look_up(self, thread: Int32, sequence: Int64) -> tuple[Int32, Int8, Int32, Int64]:
         """For each node its call's stack, what it lacks without one, and the node that the call itself ran in."""

@@ -18,6 +18,9 @@ ENGINE_FUNCTION = "_engine_run_backward"
 
 CHECKPOINT_FILE = "torch/utils/checkpoint.py"
 
+# They stand between every call and its operator; the caller's line tells more.
+_HANDLERS = ("__torch_function__", "__torch_dispatch__")
+
 LONGEST_PATH = 200  # of a module: real ones are far shorter
 
 
@@ -117,7 +120,15 @@ def _frame_origins(recording: Recording) -> Int8:
     rules = Folders(recording)
     origins = [rules.origin(recording.strings[file]) for file in files.tolist()] + [-1]
     of_frame: Int8 = np.array(origins, np.int8)[np.append(group.reshape(-1), len(files))]
+    is_handler = np.append(_is_handler(recording), False)
+    of_frame[is_handler & (of_frame == Origin.USER)] = Origin.LIBRARY
     return of_frame
+
+
+def _is_handler(recording: Recording) -> Mask:
+    strings, functions = recording.strings, recording.frames.function
+    handlers = [int(name) for name in np.unique(functions) if strings[name].rsplit(".", 1)[-1] in _HANDLERS]
+    return np.isin(functions, handlers)
 
 
 class Folders:
