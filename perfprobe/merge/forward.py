@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfprobe.tables.columns import Int32, Mask
+from perfprobe.merge.nest import parents
+from perfprobe.tables.columns import Int32, Mask, Rows
 from perfprobe.tables.events import FUNCTION, Operators
 from perfprobe.tables.stacks import nearest
 
@@ -24,13 +25,15 @@ class Entries:
         self._is_entry = np.zeros(len(parent), np.bool_)
 
     def add(self, rows: Operators) -> None:
-        """Takes in operators, in the order of their ends, of which a parent follows directly on its last child."""
-        child = np.flatnonzero((rows.stack[:-1] > rows.stack[1:]) & (rows.depth[:-1] > rows.depth[1:]))
-        around = child + 1
-        entered = (rows.depth[child] == rows.depth[around] + 1) & (rows.thread[child] == rows.thread[around])
-        entered &= (rows.scope[around] == FUNCTION) & (rows.node_thread[around] < 0) & (rows.stack[around] >= 0)
-        pairs = np.stack([rows.stack[around[entered]], rows.stack[child[entered]]])
-        outer, inner = np.unique(pairs, axis=1)
+        """Takes in operators, in the order of their ends."""
+        # A parent follows directly on its last child: most programs have none that is worth a closer look.
+        last = np.flatnonzero((rows.stack[:-1] > rows.stack[1:]) & (rows.depth[:-1] > rows.depth[1:]))
+        if not bool(_is_entered(rows, last, last + 1).any()):
+            return
+        around = parents(rows.thread, rows.depth)
+        child = np.flatnonzero((around >= 0) & (rows.stack > rows.stack[around]))
+        child = child[_is_entered(rows, child, around[child])]
+        outer, inner = np.unique(np.stack([rows.stack[around[child]], rows.stack[child]]), axis=1)
         while len(inner):
             above = self._parent[inner]
             self._is_entry[inner[above == outer]] = True
@@ -49,3 +52,10 @@ class Entries:
                 break
             marks = wider
         return marks
+
+
+def _is_entered(rows: Operators, child: Rows, around: Rows) -> Mask:
+    """Which of these operators around others, not in backward, are directly around them."""
+    found = (rows.scope[around] == FUNCTION) & (rows.node_thread[around] < 0) & (rows.stack[around] >= 0)
+    found &= (rows.depth[child] == rows.depth[around] + 1) & (rows.thread[child] == rows.thread[around])
+    return np.asarray(found)
