@@ -4,8 +4,8 @@ Torch numbers the autograd nodes of each thread. A backward row names the thread
 the forward call is the operator that carried this number when the node was made. Several carry it, since an
 operator reads the number when it starts and only making a node moves it on: composites around the call, and
 operators before it that make no node. The one that started last made the node. An operator that makes several
-nodes (a write into a view, an operator on a list) carries the number of the first only: a number that no operator
-carried is the next lower one's.
+nodes (a write into a view, an operator on a list) carries the number of the first only: a number that no
+operator carried belongs to that of the next lower one.
 
 A forward call may itself have run in backward (double backward). Where no Python of the user's ran there, its
 line is that of its own node's forward call, and so on; the same for its module.
@@ -25,7 +25,17 @@ from perfprobe.tables.events import BACKWARD_FUNCTION, FUNCTION, Operators
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.trace import Gap, Sites
 
-COLUMNS = ("start_ns", "thread", "depth", "name", "sequence", "stack", "scope", "node_sequence", "node_thread")
+COLUMNS = (
+    "start_ns",
+    "thread",
+    "depth",
+    "name",
+    "sequence",
+    "stack",
+    "scope",
+    "node_sequence",
+    "node_thread",
+)
 
 DEEPEST_NODES = 16  # of backward within backward that are followed
 EARLIER_NUMBERS = 1024  # below the first ones seen that may still come: outer operators end after inner ones
@@ -38,8 +48,8 @@ _NO_CALL = 0  # in `stack`: the columns are made of zeros, which take no memory 
 _STACK = 2  # what is added to a stack there, so that -1 (a call without Python) is not "no call"
 _NODE = 1
 
-# What the nodes of a name are. C++ names hold "::" where they are those of a type: the program's own nodes, which
-# an operator may or may not have made.
+# What the nodes of a name are. "::" stands in names of C++ types: nodes of the program's own, which an
+# operator may or may not have made.
 _MADE_BY_ONE = 1
 _MAY_BE_LATER = 2
 _MADE_FOR_MANY = 3
@@ -162,7 +172,7 @@ class ForwardCalls:
         self.is_forward_stack = np.append(entries.spread(self._referred_stacks()), False)
 
     def lines_of(self, node_thread: Int32, node_sequence: Int64) -> tuple[Int32, Int32, Int8]:
-        """The line and the module of each node's forward call (-1 none), and what a node without line lacks."""
+        """The line and the module of each node's forward call (-1 none), and why some have no line."""
         frame = np.full(len(node_thread), -1, np.int32)
         module = np.full(len(node_thread), -1, np.int32)
         gap = np.full(len(node_thread), Gap.FORWARD_NOT_RECORDED, np.int8)
@@ -207,7 +217,7 @@ class ForwardCalls:
         return marks[:-1]
 
     def _look_up(self, thread: Int32, sequence: Int64) -> tuple[Int32, Int8, Int32, Int64]:
-        """For each node its call's stack, what it lacks without one, and the node that the call itself ran in."""
+        """For each node its call's stack, why there is none, and the node that the call itself ran in."""
         stack = np.full(len(thread), _NO_CALL, np.int32)
         own_thread = np.full(len(thread), -1, np.int32)
         own_sequence = np.full(len(thread), -1, np.int64)
@@ -222,7 +232,9 @@ class ForwardCalls:
             if calls.node_thread is not None and calls.node_sequence is not None:
                 own_thread[known] = calls.node_thread[places] - _NODE
                 own_sequence[known] = calls.node_sequence[places]
-        found = np.where(stack == _NO_CALL, Gap.FORWARD_NOT_RECORDED, Gap.FORWARD_WITHOUT_LINE).astype(np.int8)
+        found = np.where(stack == _NO_CALL, Gap.FORWARD_NOT_RECORDED, Gap.FORWARD_WITHOUT_LINE).astype(
+            np.int8
+        )
         found[stack == _OF_MANY] = Gap.NODE_WITHOUT_OPERATOR
         return np.maximum(stack - _STACK, -1), found, own_thread, own_sequence
 

@@ -1,8 +1,8 @@
 """Which stacks are those of forward operators.
 
-A stack is, if a backward node refers to an operator that has it. Python that an operator runs (a custom Function, a
-hook on what is saved for backward, `__torch_dispatch__`, an operator written in Python) is part of that operator, and
-an operator that runs a forward operator is one as well.
+A stack is, if a backward node refers to an operator that has it. Python that an operator runs (a custom
+Function, a hook on what is saved, `__torch_dispatch__`, an operator written in Python) is part of that operator,
+and an operator that runs a forward operator is one as well.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Entries:
         return marks
 
 
-def _is_entered(rows: Operators, child: Rows, around: Rows) -> Mask:
+def _is_entered(rows: Operators, child: Rows, around: Rows | Int32) -> Mask:
     """Which of these operators around others, not in backward, are directly around them."""
     found = (rows.scope[around] == FUNCTION) & (rows.node_thread[around] < 0) & (rows.stack[around] >= 0)
     found &= (rows.depth[child] == rows.depth[around] + 1) & (rows.thread[child] == rows.thread[around])

@@ -84,7 +84,7 @@ def sites(recording: Recording, modules: Int32) -> Sites:
 
 
 def _inside(stacks: Stacks, marked: Mask, engine: Mask) -> Int32:
-    """The innermost marked row of each stack that lies within the innermost call of the engine, -1 for none."""
+    """The innermost marked row of each stack within the innermost call of the engine, -1 for none."""
     found = nearest(stacks.parent, marked | engine)
     return np.where(np.append(engine, True)[found], np.int32(-1), found)
 
@@ -194,7 +194,8 @@ def _module_paths(recording: Recording) -> tuple[list[str], list[str]]:
             paths.append(strings[kind])
         else:
             below_root = modules.parent[parent] >= 0
-            path = f"{paths[parent]}.{strings[name]}" if below_root else strings[name]
+            own = strings[name] or strings[kind]  # one outside its caller's tree has no name
+            path = f"{paths[parent]}.{own}" if below_root else own
             roots.append(roots[parent])
             paths.append(path if len(path) <= LONGEST_PATH else f"...{path[-LONGEST_PATH:]}")
     return roots, paths

@@ -60,8 +60,8 @@ class Sites(Table):
 
     frame: the user's line. inside_frame: the user's line within the innermost call of autograd's engine,
     all of the stack where there is no such call; -1 none. module, inside_module: the same for the
-    nn.Module. Equal lines, and modules of equal name, have one id each. is_recompute: whether an operator that
-    has this stack in backward runs forward code again.
+    nn.Module. Equal lines, and modules of equal name, have one id each. is_recompute: whether an operator
+    that has this stack in backward runs forward code again.
     """
 
     frame: Int32

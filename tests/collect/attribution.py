@@ -35,9 +35,7 @@ def named(rows: list[Row], name: str, phase: str | None = None) -> list[Row]:
 
 def linked_backward(rows: list[Row]) -> list[Row]:
     """All rows of backward except those of gradients being accumulated, which have no forward call."""
-    return [
-        row for at, row in enumerate(rows) if row.phase == "backward" and not _in(rows, at, ACCUMULATE)
-    ]
+    return [row for at, row in enumerate(rows) if row.phase == "backward" and not _in(rows, at, ACCUMULATE)]
 
 
 def _in(rows: list[Row], at: int, name: str) -> bool:

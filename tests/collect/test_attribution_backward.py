@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 import torch
-import torch.autograd.forward_ad as forward_ad
-import torch.nn.functional as F
 from torch import nn
+from torch.autograd import forward_ad
+from torch.nn import functional
 
 from perfprobe.tables.events import BACKWARD_FUNCTION
 from tests.collect.attribution import ACCUMULATE, Marks, first_line, linked_backward, named
@@ -35,7 +35,7 @@ def write_by_mask(x: torch.Tensor) -> torch.Tensor:
 
 
 def view_of_a_changed_base(x: torch.Tensor) -> torch.Tensor:
-    return (y := x.clone(), z := y[0], y.mul_(2))[1].sin()
+    return (y := x.clone(), y[0], y.mul_(2))[1].sin()
 
 
 def in_place(x: torch.Tensor) -> torch.Tensor:
@@ -51,19 +51,19 @@ def many_outputs(x: torch.Tensor) -> torch.Tensor:
 
 
 def attention(x: torch.Tensor) -> torch.Tensor:
-    return F.scaled_dot_product_attention(*(3 * [x.view(1, 2, 2, 4)]))
+    return functional.scaled_dot_product_attention(*(3 * [x.view(1, 2, 2, 4)]))
 
 
 def cross_entropy(x: torch.Tensor) -> torch.Tensor:
-    return F.cross_entropy(x, torch.tensor([0, 1]), label_smoothing=0.1)
+    return functional.cross_entropy(x, torch.tensor([0, 1]), label_smoothing=0.1)
 
 
 def batch_norm(x: torch.Tensor) -> torch.Tensor:
-    return F.batch_norm(x, None, None, training=True)
+    return functional.batch_norm(x, None, None, training=True)
 
 
 def convolution(x: torch.Tensor) -> torch.Tensor:
-    return F.max_pool2d(F.conv2d(x.view(1, 1, 4, 4), torch.ones(2, 1, 2, 2, requires_grad=True)), 2)
+    return functional.max_pool2d(functional.conv2d(x.view(1, 1, 4, 4), torch.ones(2, 1, 2, 2)), 2)
 
 
 def complex_numbers(x: torch.Tensor) -> torch.Tensor:
@@ -167,9 +167,9 @@ def test_backward_twice_and_gradients_that_add_up(recorded: Any) -> None:
     rows = recorded(step)
     assert [row.line for row in named(rows, "ExpBackward0")] == [at("kept", "step")] * 2
     assert len(named(rows, "torch::autograd::AccumulateGrad")) == 3
-    assert [(row.phase, row.line) for row in named(rows, "aten::sin") if row.line == at("no gradient", "step")] == [
-        ("other", at("no gradient", "step"))
-    ]
+    assert [
+        (row.phase, row.line) for row in named(rows, "aten::sin") if row.line == at("no gradient", "step")
+    ] == [("other", at("no gradient", "step"))]
 
 
 def test_derivatives_of_derivatives(recorded: Any) -> None:
@@ -194,7 +194,9 @@ def test_the_jacobian_of_a_function(recorded: Any) -> None:
 
     rows = recorded(lambda: torch.autograd.functional.jacobian(function, torch.ones(2)))
     assert {row.line for row in named(rows, "SinBackward0")} == {at("jacobian", "function")}
-    assert {(row.line, row.phase) for row in named(rows, "aten::cos")} == {(at("jacobian", "function"), "backward")}
+    assert {(row.line, row.phase) for row in named(rows, "aten::cos")} == {
+        (at("jacobian", "function"), "backward")
+    }
 
 
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
@@ -219,7 +221,9 @@ def test_anomaly_mode_checks_on_the_forward_line(recorded: Any) -> None:
 
     with torch.autograd.set_detect_anomaly(True, check_nan=True):
         rows = recorded(step)
-    assert {(row.line, row.phase) for row in named(rows, "aten::isnan")} == {(at("checked", "step"), "backward")}
+    assert {(row.line, row.phase) for row in named(rows, "aten::isnan")} == {
+        (at("checked", "step"), "backward")
+    }
 
 
 def test_threads_that_each_run_backward(recorded: Any) -> None:

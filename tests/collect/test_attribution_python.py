@@ -1,4 +1,4 @@
-"""Python that runs inside operators: custom Functions, hooks, handlers, operators written in Python, TorchScript."""
+"""Python inside operators: custom Functions, hooks, handlers, operators written in Python; TorchScript."""
 
 from __future__ import annotations
 
@@ -49,7 +49,11 @@ def test_a_function_with_a_context_set_up_apart(recorded: Any) -> None:
     assert placed(rows, "aten::exp") == {("forward", at("forward with setup", "forward"))}
     assert placed(rows, "aten::neg") == {("forward", at("setup", "setup_context"))}
     (sinh,) = named(rows, "aten::sinh")
-    assert (sinh.phase, sinh.line, sinh.forward_line) == ("backward", at("once", "backward"), at("scaled", "step"))
+    assert (sinh.phase, sinh.line, sinh.forward_line) == (
+        "backward",
+        at("once", "backward"),
+        at("scaled", "step"),
+    )
 
 
 class Cube(torch.autograd.Function):
@@ -91,7 +95,7 @@ def test_hooks_on_tensors_and_parameters(recorded: Any) -> None:
 
     def step() -> None:
         y = x.exp()  # hooked
-        y.grad_fn.register_prehook(on_node)  # type: ignore[union-attr]
+        y.grad_fn.register_prehook(on_node)
         torch.autograd.backward(y, torch.ones(3))
 
     rows = recorded(step)
@@ -142,7 +146,7 @@ class Wrapped(torch.Tensor):
 
     @staticmethod
     def __new__(cls, inner: torch.Tensor) -> Wrapped:
-        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)  # type: ignore[attr-defined]
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
 
     def __init__(self, inner: torch.Tensor) -> None:
         self.inner = inner
@@ -291,7 +295,7 @@ def test_script_is_on_the_line_of_its_call(recorded: Any) -> None:
     rows = recorded(step)
     assert placed(rows, "aten::exp") == {("forward", at("scripted", "step"))}
     assert placed(rows, "aten::sin") == {("forward", at("scripted", "step"))}
-    # Its executor differentiates whole graphs in the end, with a node that no operator made: no line is guessed.
+    # Its executor differentiates whole graphs in the end, by a node that no operator made: no guess.
     nodes = {row.line for row in rows if row.name.endswith("DifferentiableGraphBackward")}
     assert nodes == {""}
     assert placed(rows, "SinBackward0") == {("backward", at("scripted", "step"))}

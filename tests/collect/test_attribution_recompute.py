@@ -1,4 +1,4 @@
-"""Forward code that runs again in backward: a phase of its own, on the line and in the module that it runs in."""
+"""Forward code that runs again in backward: a phase of its own, on its own line and in its module."""
 
 from __future__ import annotations
 
@@ -139,7 +139,9 @@ def test_selective_checkpoints_recompute_what_was_not_kept(recorded: Any) -> Non
     assert set(phases(rows, "aten::sigmoid")) == {"forward", "recompute"}
     assert {row.line for row in named(rows, "aten::sigmoid")} == {at("not kept", "run")}
     # matmul is asked for again and answered from what was kept: mm has no run inside it.
-    again = [place for place, row in enumerate(rows) if row.name == "aten::matmul" and row.phase == "recompute"]
+    again = [
+        place for place, row in enumerate(rows) if row.name == "aten::matmul" and row.phase == "recompute"
+    ]
     assert [rows[place].line for place in again] == [at("kept", "run")]
     assert {row.line for row in named(rows, "aten::mm", "backward")} == {at("kept", "run")}
     assert all(row.line for row in linked_backward(rows))
@@ -174,7 +176,9 @@ def test_a_module_called_in_a_functions_backward_is_recomputation(recorded: Any)
     assert (forward.phase, forward.module) == ("forward", "0")
     assert (again.phase, again.module, again.line) == ("recompute", "0", at("again", "backward"))
     assert again.forward_line == at("by hand", "step")
-    assert {(row.phase, row.line) for row in named(rows, "aten::mm")} == {("backward", at("again", "backward"))}
+    assert {(row.phase, row.line) for row in named(rows, "aten::mm")} == {
+        ("backward", at("again", "backward"))
+    }
     own = [row for row in named(rows, "aten::detach") if row.line == at("detached", "backward")]
     assert {row.phase for row in own} == {"backward"}
 

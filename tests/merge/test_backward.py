@@ -236,11 +236,13 @@ def test_a_recording_that_begins_late_in_the_program(tmp_path: Path) -> None:
 
 
 def slow_forward_line(rows: list[Op], sequence: int, thread: int) -> int | None:
-    """By the definition: of the rows with the number on the thread, or the next lower one, the last to start."""
+    """Of the rows with the number on the thread, or with the next lower one, the last to start."""
     calls = [
         row for row in rows if row.fields["sequence"] <= sequence and row.fields["torch_thread"] == thread
     ]
-    return max(calls, key=lambda row: (row.fields["sequence"], row.start_ns)).fields["line"] if calls else None
+    return (
+        max(calls, key=lambda row: (row.fields["sequence"], row.start_ns)).fields["line"] if calls else None
+    )
 
 
 @pytest.mark.parametrize("batch_rows", [1, 7, 100_000])
