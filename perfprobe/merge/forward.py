@@ -1,8 +1,8 @@
 """Which stacks are those of forward operators.
 
 A stack is, if a backward node refers to an operator that has it. Python that an operator runs (a custom
-Function, a hook on what is saved, `__torch_dispatch__`, an operator written in Python) is part of that operator,
-and an operator that runs a forward operator is one as well.
+Function, a hook on what is saved, `__torch_dispatch__`, an operator written in Python) is part of that
+operator, and an operator that runs a forward operator is one as well.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from perfprobe.tables.columns import Int32, Mask, Rows
 from perfprobe.tables.events import FUNCTION, Operators
 from perfprobe.tables.stacks import nearest
 
+MOST_FRAMES = 8192  # between an operator and one inside it
 MOST_LEVELS = 16  # of operators within operators, each with Python between, that are followed
 
 
@@ -34,7 +35,9 @@ class Entries:
         child = np.flatnonzero((around >= 0) & (rows.stack > rows.stack[around]))
         child = child[_is_entered(rows, child, around[child])]
         outer, inner = np.unique(np.stack([rows.stack[around[child]], rows.stack[child]]), axis=1)
-        while len(inner):
+        for _ in range(MOST_FRAMES):
+            if len(inner) == 0:
+                break
             above = self._parent[inner]
             self._is_entry[inner[above == outer]] = True
             going_on = above > outer  # an id above another's on one stack is the lower one
