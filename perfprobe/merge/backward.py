@@ -38,6 +38,7 @@ COLUMNS = (
 )
 
 DEEPEST_NODES = 16  # of backward within backward that are followed
+MOST_NODES = 4096  # of one operator
 EARLIER_NUMBERS = 1024  # below the first ones seen that may still come: outer operators end after inner ones
 NUMBERS_A_ROW = 4  # more nodes than that no operator makes; a number far beyond is damage
 SPARE_NUMBERS = 1_048_576
@@ -104,15 +105,17 @@ class Calls:
 
     def settle(self) -> None:
         """To be called once all rows are in: gives the later nodes of a call that call."""
-        called = self.stack != _NO_CALL
-        later = np.flatnonzero((self.node == _MAY_BE_LATER) & ~called)
-        if len(later):
-            call = np.maximum.accumulate(np.where(called, np.arange(len(called)), -1))[later]
-            later, call = later[call >= 0], call[call >= 0]
-            self.stack[later] = self.stack[call]
-            if self.node_thread is not None and self.node_sequence is not None:
-                self.node_thread[later] = self.node_thread[call]
-                self.node_sequence[later] = self.node_sequence[call]
+        later = np.flatnonzero((self.node == _MAY_BE_LATER) & (self.stack == _NO_CALL))
+        call = later.copy()
+        for _ in range(MOST_NODES):
+            unknown = np.flatnonzero(self.stack[call] == _NO_CALL)
+            if len(unknown) == 0:
+                break
+            call[unknown] = np.maximum(call[unknown] - 1, 0)
+        self.stack[later] = self.stack[call]
+        if self.node_thread is not None and self.node_sequence is not None:
+            self.node_thread[later] = self.node_thread[call]
+            self.node_sequence[later] = self.node_sequence[call]
         self.stack[self.node == _MADE_FOR_MANY] = _OF_MANY
         self.start_ns = self.start_ns[:0]
 

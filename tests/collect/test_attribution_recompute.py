@@ -84,6 +84,25 @@ def test_checkpoints_in_checkpoints(recorded: Any, reentrant: bool) -> None:
     assert phases(rows, "TanhBackward0") == ["backward"]
 
 
+@pytest.mark.filterwarnings("ignore:None of the inputs have requires_grad")
+def test_recomputation_on_a_thread_of_the_engines_own(recorded: Any) -> None:
+    """Torch takes another thread once 60 calls of backward are inside each other; for a GPU always."""
+    x = torch.ones(3, requires_grad=True)
+
+    def nested(value: torch.Tensor, levels: int) -> torch.Tensor:
+        if levels == 0:
+            return part(value)
+        return checkpoint(nested, value.neg(), levels - 1, use_reentrant=True)
+
+    rows = recorded(lambda: nested(x, 64).sum().backward())
+    tanh = named(rows, "aten::tanh")
+    assert sorted(row.phase for row in tanh) == ["forward"] + ["recompute"] * 64
+    assert len({row.thread for row in tanh}) == 2
+    (node,) = named(rows, "TanhBackward0")
+    assert (node.line, node.thread == tanh[0].thread) == (at("tanh", "part"), False)
+    assert all(row.line for row in linked_backward(rows))
+
+
 @pytest.mark.parametrize("stops", [False, True])
 def test_early_stop_decides_how_much_is_recomputed(recorded: Any, stops: bool) -> None:
     x = torch.ones(3, requires_grad=True)
