@@ -172,9 +172,10 @@ int32_t PythonNames::add_tree(PyObject* root) {
     found.pop_back();
     std::vector<PyObject*> children;
     add_children(module, find_known(module)->id, root_id, children);
-    for (PyObject* child : children) {
-      if (visited.insert(child).second)
-        found.push_back(child);
+    // The first one on top: a module that has several paths is named by the first.
+    for (auto child = children.rbegin(); child != children.rend(); ++child) {
+      if (visited.insert(*child).second)
+        found.push_back(*child);
     }
   }
   return root_id;

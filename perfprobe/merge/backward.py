@@ -3,7 +3,9 @@
 Torch numbers the autograd nodes of each thread. A backward row names the thread and the number of its node;
 the forward call is the operator that carried this number when the node was made. Several carry it, since an
 operator reads the number when it starts and only making a node moves it on: composites around the call, and
-operators before it that make no node. The one that started last made the node.
+operators before it that make no node. The one that started last made the node. An operator that makes several
+nodes (a write into a view, an operator on a list) carries the number of the first only: a number that no
+operator carried belongs to that of the next lower one.
 
 A forward call may itself have run in backward (double backward). Where no Python of the user's ran there, its
 line is that of its own node's forward call, and so on; the same for its module.
@@ -17,22 +19,43 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from perfprobe.tables.columns import Int32, Int64, Mask, Rows
+from perfprobe.merge.forward import Entries
+from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows
 from perfprobe.tables.events import BACKWARD_FUNCTION, FUNCTION, Operators
 from perfprobe.tables.recording import Recording
-from perfprobe.tables.trace import Sites
+from perfprobe.tables.trace import Gap, Sites
 
-COLUMNS = ("start_ns", "thread", "sequence", "stack", "scope", "node_sequence", "node_thread")
+COLUMNS = (
+    "start_ns",
+    "thread",
+    "depth",
+    "name",
+    "sequence",
+    "stack",
+    "scope",
+    "node_sequence",
+    "node_thread",
+)
 
 DEEPEST_NODES = 16  # of backward within backward that are followed
+MOST_NODES = 4096  # of one operator
 EARLIER_NUMBERS = 1024  # below the first ones seen that may still come: outer operators end after inner ones
 NUMBERS_A_ROW = 4  # more nodes than that no operator makes; a number far beyond is damage
 SPARE_NUMBERS = 1_048_576
 MOST_THREADS = 16_384  # whose forward calls are kept
 
+_OF_MANY = -1  # in `stack`: a node that stands for several operators
 _NO_CALL = 0  # in `stack`: the columns are made of zeros, which take no memory until written
 _STACK = 2  # what is added to a stack there, so that -1 (a call without Python) is not "no call"
 _NODE = 1
+
+# What the nodes of a name are. "::" stands in names of C++ types: nodes of the program's own, which an
+# operator may or may not have made.
+_MADE_BY_ONE = 1
+_MAY_BE_LATER = 2
+_MADE_FOR_MANY = 3
+_JIT = "torch::jit::"
+_VIEW_WRITTEN_TO = "torch::autograd::CopySlices"
 
 Number = TypeVar("Number", bound=np.generic)
 
@@ -45,7 +68,7 @@ class Calls:
     limit: int
     start_ns: Int64 = field(default_factory=lambda: np.zeros(0, np.int64))
     stack: Int32 = field(default_factory=lambda: np.zeros(0, np.int32))
-    referred: Mask = field(default_factory=lambda: np.zeros(0, np.bool_))
+    node: Int8 = field(default_factory=lambda: np.zeros(0, np.int8))  # that has the number, 0 none
     node_thread: Int32 | None = None  # only where a forward call ran in backward
     node_sequence: Int64 | None = None
 
@@ -75,10 +98,26 @@ class Calls:
             self.node_thread[places] = node_thread + _NODE
             self.node_sequence[places] = rows.node_sequence[calls]
 
-    def refer(self, sequence: Int64) -> None:
-        """Notes that a backward node has this number."""
+    def refer(self, sequence: Int64, kind: Int8) -> None:
+        """Notes that backward nodes of these kinds have these numbers."""
         places = self.places(sequence)
-        self.referred[places[places >= 0]] = True
+        self.node[places[places >= 0]] = kind[places >= 0]
+
+    def settle(self) -> None:
+        """To be called once all rows are in: gives the later nodes of a call that call."""
+        later = np.flatnonzero((self.node == _MAY_BE_LATER) & (self.stack == _NO_CALL))
+        call = later.copy()
+        for _ in range(MOST_NODES):
+            unknown = np.flatnonzero(self.stack[call] == _NO_CALL)
+            if len(unknown) == 0:
+                break
+            call[unknown] = np.maximum(call[unknown] - 1, 0)
+        self.stack[later] = self.stack[call]
+        if self.node_thread is not None and self.node_sequence is not None:
+            self.node_thread[later] = self.node_thread[call]
+            self.node_sequence[later] = self.node_sequence[call]
+        self.stack[self.node == _MADE_FOR_MANY] = _OF_MANY
+        self.start_ns = self.start_ns[:0]
 
     def _reserve(self, size: int) -> None:
         if size <= len(self.stack):
@@ -86,7 +125,7 @@ class Calls:
         size = min(max(size, 2 * len(self.stack)), self.limit)
         self.start_ns = _longer(self.start_ns, size)
         self.stack = _longer(self.stack, size)
-        self.referred = _longer(self.referred, size)
+        self.node = _longer(self.node, size)
         if self.node_thread is not None and self.node_sequence is not None:
             self.node_thread = _longer(self.node_thread, size)
             self.node_sequence = _longer(self.node_sequence, size)
@@ -100,6 +139,7 @@ class Places:
         self.stacks = len(sites)
         self._frame = np.stack([np.append(sites.frame, none), np.append(sites.inside_frame, none)])
         self._module = np.stack([np.append(sites.module, none), np.append(sites.inside_module, none)])
+        self._is_recompute = np.append(sites.is_recompute, False)
 
     def frame(self, stack: Int32, in_backward: Mask) -> Int32:
         """The user's line, in backward the one inside the engine's call; -1 none."""
@@ -111,6 +151,10 @@ class Places:
         found: Int32 = self._module[in_backward.astype(np.intp), stack]
         return found
 
+    def is_recompute(self, stack: Int32) -> Mask:
+        """Whether rows in backward that have these stacks run forward code again."""
+        return self._is_recompute[stack]
+
 
 class ForwardCalls:
     """All forward calls of a recording."""
@@ -120,29 +164,34 @@ class ForwardCalls:
         self._calls: dict[int, Calls] = {}
         self._limit = recording.operator_rows * NUMBERS_A_ROW + SPARE_NUMBERS
         self.places = Places(sites)
+        self._node_kinds = np.array([*map(_node_kind, recording.strings.text), _MADE_BY_ONE], np.int8)
         forward_id = np.append(recording.threads.forward_id, np.int32(-1))
+        entries = Entries(recording.stacks.parent)
         for rows in recording.operators(COLUMNS):
             self._add(rows, forward_id)
-        self.is_forward_stack = self._referred_stacks()
+            entries.add(rows)
+        for calls in self._calls.values():
+            calls.settle()
+        self.is_forward_stack = np.append(entries.spread(self._referred_stacks()), False)
 
-    def lines_of(self, node_thread: Int32, node_sequence: Int64) -> tuple[Int32, Int32, Mask]:
-        """The line and the module of each node's forward call (-1 none), and whether there is such a call."""
+    def lines_of(self, node_thread: Int32, node_sequence: Int64) -> tuple[Int32, Int32, Int8]:
+        """The line and the module of each node's forward call (-1 none), and why some have no line."""
         frame = np.full(len(node_thread), -1, np.int32)
         module = np.full(len(node_thread), -1, np.int32)
-        known = np.zeros(len(node_thread), np.bool_)
+        gap = np.full(len(node_thread), Gap.FORWARD_NOT_RECORDED, np.int8)
         rows = np.arange(len(node_thread))
         thread, sequence = node_thread, node_sequence
         for _ in range(DEEPEST_NODES):
             stack, found, thread, sequence = self._look_up(thread, sequence)
-            in_backward = thread >= 0
+            is_call, in_backward = found == Gap.FORWARD_WITHOUT_LINE, thread >= 0
             frame[rows] = first_known(frame[rows], self.places.frame(stack, in_backward))
             module[rows] = first_known(module[rows], self.places.module(stack, in_backward))
-            known[rows] = found & ~in_backward
-            going_on = found & in_backward & ((frame[rows] < 0) | (module[rows] < 0))
+            gap[rows] = np.where(is_call & in_backward, Gap.FORWARD_NOT_RECORDED, found)
+            going_on = is_call & in_backward & ((frame[rows] < 0) | (module[rows] < 0))
             if not bool(going_on.any()):
                 break
             rows, thread, sequence = rows[going_on], thread[going_on], sequence[going_on]
-        return frame, module, known
+        return frame, module, gap
 
     def _add(self, rows: Operators, forward_id: Int32) -> None:
         calls = np.flatnonzero((rows.scope == FUNCTION) & (rows.sequence >= 0))
@@ -151,7 +200,8 @@ class ForwardCalls:
         nodes = np.flatnonzero((rows.scope == BACKWARD_FUNCTION) & (rows.node_sequence >= 0))
         for thread, chosen in _groups(rows.node_thread[nodes]):
             sequence = rows.node_sequence[nodes[chosen]]
-            self._of_thread(thread, sequence).refer(sequence)
+            kind = self._node_kinds[rows.name[nodes[chosen]]]
+            self._of_thread(thread, sequence).refer(sequence, kind)
 
     def _of_thread(self, thread: int, sequence: Int64) -> Calls:
         calls = self._calls.get(thread)
@@ -162,17 +212,15 @@ class ForwardCalls:
         return calls
 
     def _referred_stacks(self) -> Mask:
-        """Which stacks are those of a forward call that a backward node refers to; one more entry for -1."""
+        """Which stacks are those of a forward call that a backward node refers to."""
         marks = np.zeros(self.places.stacks + 1, np.bool_)
         for calls in self._calls.values():
-            stacks = calls.stack[calls.referred & (calls.stack != _NO_CALL)]
+            stacks = calls.stack[(calls.node > 0) & (calls.stack > _NO_CALL)]
             marks[stacks - _STACK] = True
-            calls.start_ns = calls.start_ns[:0]
-        marks[-1] = False
-        return marks
+        return marks[:-1]
 
-    def _look_up(self, thread: Int32, sequence: Int64) -> tuple[Int32, Mask, Int32, Int64]:
-        """For each node its call's stack, whether there is one, and the node that the call itself ran in."""
+    def _look_up(self, thread: Int32, sequence: Int64) -> tuple[Int32, Int8, Int32, Int64]:
+        """For each node its call's stack, why there is none, and the node that the call itself ran in."""
         stack = np.full(len(thread), _NO_CALL, np.int32)
         own_thread = np.full(len(thread), -1, np.int32)
         own_sequence = np.full(len(thread), -1, np.int64)
@@ -187,8 +235,17 @@ class ForwardCalls:
             if calls.node_thread is not None and calls.node_sequence is not None:
                 own_thread[known] = calls.node_thread[places] - _NODE
                 own_sequence[known] = calls.node_sequence[places]
-        found = stack != _NO_CALL
-        return np.where(found, stack - _STACK, -1).astype(np.int32), found, own_thread, own_sequence
+        found = np.where(stack == _NO_CALL, Gap.FORWARD_NOT_RECORDED, Gap.FORWARD_WITHOUT_LINE).astype(
+            np.int8
+        )
+        found[stack == _OF_MANY] = Gap.NODE_WITHOUT_OPERATOR
+        return np.maximum(stack - _STACK, -1), found, own_thread, own_sequence
+
+
+def _node_kind(name: str) -> int:
+    if name.startswith(_JIT):
+        return _MADE_FOR_MANY
+    return _MADE_BY_ONE if "::" in name and name != _VIEW_WRITTEN_TO else _MAY_BE_LATER
 
 
 def first_known(ids: Int32, otherwise: Int32) -> Int32:

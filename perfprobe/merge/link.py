@@ -14,7 +14,7 @@ from perfprobe.merge.backward import ForwardCalls, first_known
 from perfprobe.merge.nest import Nesting
 from perfprobe.merge.source import module_texts, sites
 from perfprobe.support.units import duration
-from perfprobe.tables.columns import Int8, Int32, Int64, Mask
+from perfprobe.tables.columns import Int8, Int32, Int64
 from perfprobe.tables.events import LinkedOperators, Losses, Operators
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.trace import Gap, Phase, Trace
@@ -77,12 +77,13 @@ class Linker:
         gap = np.where(rows.stack < 0, Gap.NO_PYTHON, Gap.OTHER_STACKS)
         if len(backward):
             node_thread, node_sequence = rows.node_thread[backward], rows.node_sequence[backward]
-            forward, forward_module, known = self._calls.lines_of(node_thread, node_sequence)
+            forward, forward_module, forward_gap = self._calls.lines_of(node_thread, node_sequence)
             forward_frame[backward] = forward
             frame[backward] = first_known(frame[backward], forward)
             module[backward] = first_known(module[backward], forward_module)
-            phase[backward] = Phase.BACKWARD
-            gap[backward] = _backward_gaps(node_thread, node_sequence, known)
+            recompute = self._calls.places.is_recompute(rows.stack[backward])
+            phase[backward] = np.where(recompute, Phase.RECOMPUTE, Phase.BACKWARD)
+            gap[backward] = _backward_gaps(node_thread, node_sequence, forward_gap)
         return LinkedOperators(
             start_ns=rows.start_ns,
             end_ns=rows.end_ns,
@@ -107,11 +108,11 @@ class Linker:
         )
 
 
-def _backward_gaps(node_thread: Int32, node_sequence: Int64, known: Mask) -> Int8:
-    gap = np.where(known, Gap.FORWARD_WITHOUT_LINE, Gap.FORWARD_NOT_RECORDED)
+def _backward_gaps(node_thread: Int32, node_sequence: Int64, forward_gap: Int8) -> Int8:
+    gap = forward_gap.copy()
     gap[node_sequence < 0] = Gap.NODE_WITHOUT_FORWARD
     gap[node_thread == 0] = Gap.NODE_UNKNOWN
-    return gap.astype(np.int8)
+    return gap
 
 
 def _not_recorded(rows: int) -> Int64:

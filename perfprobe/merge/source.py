@@ -16,6 +16,11 @@ from perfprobe.tables.trace import Sites
 ENGINE_FILE = "torch/autograd/graph.py"
 ENGINE_FUNCTION = "_engine_run_backward"
 
+CHECKPOINT_FILE = "torch/utils/checkpoint.py"
+
+# They stand between every call and its operator; the caller's line tells more.
+_HANDLERS = ("__torch_function__", "__torch_dispatch__")
+
 LONGEST_PATH = 200  # of a module: real ones are far shorter
 
 
@@ -59,36 +64,44 @@ def sites(recording: Recording, modules: Int32) -> Sites:
     """The line and module of every stack; `modules` gives each module the id that stands for its name."""
     stacks = recording.stacks
     origin = _frame_origins(recording)[stacks.frame]  # a stack without a frame takes the last entry
-    engine = np.append(_is_engine(recording), False)[stacks.frame]
+    engine = np.append(_is_in(recording, ENGINE_FILE, ENGINE_FUNCTION), False)[stacks.frame]
+    checkpoint = np.append(_is_in(recording, CHECKPOINT_FILE), False)[stacks.frame]
     line = np.append(_same_lines(recording), np.int32(-1))
     shown = np.full(len(stacks), -1, np.int32)
     for kind in Origin:
         shown = np.where(shown < 0, nearest(stacks.parent, origin == kind), shown)
-    inside = nearest(stacks.parent, (origin == Origin.USER) | engine)
-    inside = np.where((inside < 0) | engine[inside], -1, inside) if len(stacks) else inside
+    inside = _inside(stacks, origin == Origin.USER, engine)
+    inside_module = _inside_module(stacks, engine)
     module = np.append(modules, np.int32(-1))
     frame = np.append(stacks.frame, np.int32(-1))
     return Sites(
         frame=line[frame[shown]].astype(np.int32),
         inside_frame=line[frame[inside]].astype(np.int32),
         module=module[stacks.module].astype(np.int32),
-        inside_module=module[_inside_module(stacks, engine)].astype(np.int32),
+        inside_module=module[inside_module].astype(np.int32),
+        is_recompute=(inside_module >= 0) | (_inside(stacks, checkpoint, engine) >= 0),
     )
+
+
+def _inside(stacks: Stacks, marked: Mask, engine: Mask) -> Int32:
+    """The innermost marked row of each stack within the innermost call of the engine, -1 for none."""
+    found = nearest(stacks.parent, marked | engine)
+    return np.where(np.append(engine, True)[found], np.int32(-1), found)
 
 
 def _inside_module(stacks: Stacks, engine: Mask) -> Int32:
     """The module whose call lies within the innermost call of the engine: entered after it, not before."""
     module = np.append(stacks.module, np.int32(-1))
     entered = stacks.module != module[stacks.parent]
-    found = nearest(stacks.parent, entered | engine)
-    return np.where(np.append(engine, True)[found], -1, module[found]).astype(np.int32)
+    return module[_inside(stacks, entered, engine)]
 
 
-def _is_engine(recording: Recording) -> Mask:
+def _is_in(recording: Recording, file_end: str, function: str | None = None) -> Mask:
+    """Which frames are in a file whose path ends so, and in this function."""
     strings, frames = recording.strings, recording.frames
-    files = {int(file) for file in np.unique(frames.file) if strings[file].endswith(ENGINE_FILE)}
-    functions = {int(name) for name in np.unique(frames.function) if strings[name] == ENGINE_FUNCTION}
-    return np.isin(frames.file, list(files)) & np.isin(frames.function, list(functions))
+    files = [int(file) for file in np.unique(frames.file) if strings[file].endswith(file_end)]
+    names = [int(name) for name in np.unique(frames.function) if function in (None, strings[name])]
+    return np.isin(frames.file, files) & np.isin(frames.function, names)
 
 
 def _same_lines(recording: Recording) -> Int32:
@@ -107,7 +120,15 @@ def _frame_origins(recording: Recording) -> Int8:
     rules = Folders(recording)
     origins = [rules.origin(recording.strings[file]) for file in files.tolist()] + [-1]
     of_frame: Int8 = np.array(origins, np.int8)[np.append(group.reshape(-1), len(files))]
+    is_handler = np.append(_is_handler(recording), False)
+    of_frame[is_handler & (of_frame == Origin.USER)] = Origin.LIBRARY
     return of_frame
+
+
+def _is_handler(recording: Recording) -> Mask:
+    strings, functions = recording.strings, recording.frames.function
+    handlers = [int(name) for name in np.unique(functions) if strings[name].rsplit(".", 1)[-1] in _HANDLERS]
+    return np.isin(functions, handlers)
 
 
 class Folders:
@@ -173,7 +194,8 @@ def _module_paths(recording: Recording) -> tuple[list[str], list[str]]:
             paths.append(strings[kind])
         else:
             below_root = modules.parent[parent] >= 0
-            path = f"{paths[parent]}.{strings[name]}" if below_root else strings[name]
+            own = strings[name] or strings[kind]  # one outside its caller's tree has no name
+            path = f"{paths[parent]}.{own}" if below_root else own
             roots.append(roots[parent])
             paths.append(path if len(path) <= LONGEST_PATH else f"...{path[-LONGEST_PATH:]}")
     return roots, paths

@@ -23,6 +23,7 @@ _KINDS: tuple[tuple[str, object, np.dtype[Any]], ...] = (
     ("Int64", Int64, np.dtype(np.int64)),
     ("Int32", Int32, np.dtype(np.int32)),
     ("Int8", Int8, np.dtype(np.int8)),
+    ("Mask", Mask, np.dtype(np.bool_)),
     ("Text", Text, TEXT),
 )
 # An annotation is the name of the type where its file postpones annotations, else the type itself.
@@ -35,8 +36,8 @@ SomeTable = TypeVar("SomeTable", bound="Table")
 class Table:
     """Columns of equal length; a row is an index. Raises ValueError when a column has a wrong type or length.
 
-    A subclass is a frozen dataclass whose annotations are `Int64`, `Int32`, `Int8` or `Text` and nothing
-    else.
+    A subclass is a frozen dataclass whose annotations are `Int64`, `Int32`, `Int8`, `Mask` or `Text` and
+    nothing else.
     """
 
     dtypes: ClassVar[dict[str, np.dtype[Any]]] = {}

@@ -90,9 +90,9 @@ class Totals:
     """Sums over all operators; ranges are left out of the times.
 
     self_ns: operator time of all threads. busiest_ns: of the thread with most of it. threads: how many ran
-    any. backward_ns: operator time in backward; linked_ns: the part of it that has a line. last_end_ns:
-    None without operators. outermost_cpu_ns: CPU time that their own threads spent in outermost operators
-    and ranges, outermost_ns: how long just those took; None where it was not measured.
+    any. backward_ns: operator time in backward, recomputation left out; linked_ns: the part of it that has a
+    line. last_end_ns: None without operators. outermost_cpu_ns: CPU time that their own threads spent in
+    outermost operators and ranges, outermost_ns: how long just those took; None where it was not measured.
     """
 
     operators: int

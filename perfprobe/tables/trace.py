@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
-from perfprobe.tables.columns import Int32, Table
+from perfprobe.tables.columns import Int32, Mask, Table
 from perfprobe.tables.events import LinkedOperators, Losses
 from perfprobe.tables.recording import Recording
 
@@ -18,7 +18,7 @@ class Phase(IntEnum):
     OTHER = 0
     FORWARD = 1
     BACKWARD = 2
-    RECOMPUTE = 3  # forward operators run again in backward (torch.utils.checkpoint)
+    RECOMPUTE = 3  # forward code run again in backward (torch.utils.checkpoint)
 
 
 class Gap(IntEnum):
@@ -31,6 +31,7 @@ class Gap(IntEnum):
     NODE_WITHOUT_FORWARD = 4
     FORWARD_NOT_RECORDED = 5
     FORWARD_WITHOUT_LINE = 6
+    NODE_WITHOUT_OPERATOR = 7
 
 
 GAP_TEXTS = {
@@ -41,6 +42,7 @@ GAP_TEXTS = {
     Gap.NODE_WITHOUT_FORWARD: "AccumulateGrad: no forward line",
     Gap.FORWARD_NOT_RECORDED: "its forward call was not recorded",
     Gap.FORWARD_WITHOUT_LINE: "its forward call has no Python line",
+    Gap.NODE_WITHOUT_OPERATOR: "TorchScript: a node for several operators",
 }
 
 
@@ -58,13 +60,15 @@ class Sites(Table):
 
     frame: the user's line. inside_frame: the user's line within the innermost call of autograd's engine,
     all of the stack where there is no such call; -1 none. module, inside_module: the same for the
-    nn.Module. Equal lines, and modules of equal name, have one id each.
+    nn.Module. Equal lines, and modules of equal name, have one id each. is_recompute: whether an operator
+    that has this stack in backward runs forward code again.
     """
 
     frame: Int32
     inside_frame: Int32
     module: Int32
     inside_module: Int32
+    is_recompute: Mask
 
 
 @dataclass(frozen=True)

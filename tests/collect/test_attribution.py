@@ -3,34 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
-from torch.utils.checkpoint import checkpoint
 
-from tests.collect.recorded import Row, one_thread, record
+from tests.collect.attribution import Marks, named
+from tests.collect.recorded import record
 
-SOURCE = Path(__file__).read_text(encoding="utf-8").splitlines()
-
-
-def at(mark: str, function: str) -> str:
-    """The place of the line that ends in `# mark`."""
-    (line,) = [number for number, text in enumerate(SOURCE, 1) if text.endswith(f"# {mark}")]
-    return f"test_attribution.py:{line} in {function}"
-
-
-def named(rows: list[Row], name: str, phase: str | None = None) -> list[Row]:
-    return [row for row in rows if row.name == name and phase in (None, row.phase)]
-
-
-@pytest.fixture
-def recorded(tmp_path: Path) -> Callable[[Callable[[], Any]], list[Row]]:
-    one_thread()
-    return lambda run: record(tmp_path / "run.perfprobe", run)
+at = Marks(__file__)
 
 
 class Attention(nn.Module):
@@ -137,7 +120,7 @@ def test_custom_function_keeps_its_own_line_and_shows_the_call(recorded: Any) ->
         y.sum().backward()
 
     rows = recorded(step)
-    (forward,) = named(rows, "aten::mul", "other") + named(rows, "aten::mul", "forward")
+    (forward,) = named(rows, "aten::mul", "forward")
     assert forward.line == at("custom forward", "forward")
     (backward,) = named(rows, "aten::mul", "backward")
     assert (backward.line, backward.forward_line) == (
@@ -187,20 +170,6 @@ def test_double_backward_goes_back_to_the_forward_line(recorded: Any) -> None:
     assert lines == {at("twice differentiated", "step")}
 
 
-@pytest.mark.parametrize("reentrant", [False, True])
-def test_checkpoint_recomputes_on_the_models_line_in_backward(recorded: Any, reentrant: bool) -> None:
-    x = torch.ones(3, requires_grad=True)
-
-    def part(value: torch.Tensor) -> torch.Tensor:
-        return value.tanh()  # recomputed
-
-    rows = recorded(lambda: checkpoint(part, x, use_reentrant=reentrant).sum().backward())
-    tanh = named(rows, "aten::tanh")
-    assert [row.line for row in tanh] == [at("recomputed", "part")] * 2
-    assert sum(row.phase == "backward" for row in tanh) == 1
-    assert {row.line for row in named(rows, "aten::tanh_backward")} == {at("recomputed", "part")}
-
-
 def test_sequence_numbers_of_two_forward_threads_do_not_mix(recorded: Any) -> None:
     x = torch.ones(3, requires_grad=True)
     results: dict[str, torch.Tensor] = {}
@@ -223,20 +192,6 @@ def test_sequence_numbers_of_two_forward_threads_do_not_mix(recorded: Any) -> No
     assert {row.line for row in named(rows, "ExpBackward0")} == {at("first thread", "first")}
     assert {row.line for row in named(rows, "SinBackward0")} == {at("second thread", "second")}
     assert {row.line for row in named(rows, "aten::cos")} == {at("second thread", "second")}
-
-
-@pytest.mark.parametrize("foreach", [False, True])
-def test_optimizer_operators_are_on_the_step_line(recorded: Any, foreach: bool) -> None:
-    linear = nn.Linear(3, 3)
-    optimizer = torch.optim.Adam(linear.parameters(), foreach=foreach)
-    linear(torch.ones(1, 3)).sum().backward()
-
-    def step() -> None:
-        optimizer.step()  # optimizer
-
-    rows = [row for row in recorded(step) if "addcdiv" in row.name]
-    assert rows
-    assert {(row.line, row.phase) for row in rows} == {(at("optimizer", "step"), "other")}
 
 
 def test_inference_in_a_module_is_forward(recorded: Any) -> None:

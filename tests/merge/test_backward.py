@@ -197,6 +197,25 @@ def test_forward_is_what_has_a_module_or_what_backward_refers_to(tmp_path: Path)
     }
 
 
+def test_later_nodes_of_a_call_are_its_own(tmp_path: Path) -> None:
+    program = Training()
+    program.forward("mul_", 10, 4)
+    program.forward("sum", 11, 7)
+    program.forward("detach", 12, 8)
+    nodes = {
+        "TooEarlyBackward0": (3, None, "FORWARD_NOT_RECORDED"),
+        "torch::autograd::CopySlices": (5, 10, "NONE"),
+        "torch::autograd::CppNode<Mine>": (6, None, "FORWARD_NOT_RECORDED"),
+        "torch::jit::DifferentiableGraphBackward": (8, None, "NODE_WITHOUT_OPERATOR"),
+        "LastBackward0": (9, 12, "NONE"),
+    }
+    for name, (sequence, _, _) in nodes.items():
+        program.backward(name, sequence, scope=1)
+    found = lines(link(program.recording(tmp_path)))
+    for name, (_, line, gap) in nodes.items():
+        assert (found[name][0], found[name][3]) == (line, gap)
+
+
 @pytest.mark.parametrize("far", [2**62, 2**63 - 1, 2**31])
 def test_numbers_out_of_all_bounds_take_no_memory(tmp_path: Path, far: int) -> None:
     program = Training()
@@ -217,11 +236,13 @@ def test_a_recording_that_begins_late_in_the_program(tmp_path: Path) -> None:
 
 
 def slow_forward_line(rows: list[Op], sequence: int, thread: int) -> int | None:
-    """By the definition: of all rows with the number on the thread, the one that started last."""
+    """Of the rows with the number on the thread, or with the next lower one, the last to start."""
     calls = [
-        row for row in rows if row.fields["sequence"] == sequence and row.fields["torch_thread"] == thread
+        row for row in rows if row.fields["sequence"] <= sequence and row.fields["torch_thread"] == thread
     ]
-    return max(calls, key=lambda row: row.start_ns).fields["line"] if calls else None
+    return (
+        max(calls, key=lambda row: (row.fields["sequence"], row.start_ns)).fields["line"] if calls else None
+    )
 
 
 @pytest.mark.parametrize("batch_rows", [1, 7, 100_000])

@@ -17,6 +17,7 @@ ROOTS = {
     "script": "/home/me/project",
 }
 ENGINE = f"{SITE}/torch/autograd/graph.py:841 _engine_run_backward"
+CHECKPOINT = f"{SITE}/torch/utils/checkpoint.py:1657 recompute_fn"
 MODULE_CALL = f"{SITE}/torch/nn/modules/module.py:1779 Module._wrapped_call_impl"
 
 
@@ -178,3 +179,22 @@ def test_modules_of_stacks(tmp_path: Path) -> None:
     assert [trace.module(int(trace.sites.module[s])) for s in (forward, backward)] == ["attn", "Net"]
     inside = [trace.module(int(trace.sites.inside_module[s])) for s in (forward, backward, again)]
     assert inside == ["attn", None, "attn"]
+
+
+def test_recomputation_is_a_checkpoint_or_a_module_inside_the_engines_call(tmp_path: Path) -> None:
+    program = Program(roots=ROOTS)
+    main, part, torch = "/p/a.py:1 main", "/p/a.py:2 part", f"{SITE}/torch/x.py:8 t"
+    net = program.module("", "Net")
+    recomputed = {
+        program.stack(main, ENGINE, CHECKPOINT, part, torch): True,
+        program.stack(main, ENGINE, CHECKPOINT): True,
+        program.stack(CHECKPOINT, part): True,  # an engine's own thread
+        program.stack(main, ENGINE, (MODULE_CALL, net), part): True,
+        program.stack(main, ENGINE, CHECKPOINT, part, ENGINE): False,  # backward within the recomputation
+        program.stack(main, ENGINE, CHECKPOINT, ENGINE, part): False,
+        program.stack(main, CHECKPOINT, (MODULE_CALL, net), (ENGINE, net), part): False,
+        program.stack(main, ENGINE, part): False,
+        program.stack(main, ENGINE): False,
+    }
+    trace = link(program.recording(tmp_path))
+    assert {stack: bool(trace.sites.is_recompute[stack]) for stack in recomputed} == recomputed

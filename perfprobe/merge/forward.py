@@ -1,0 +1,64 @@
+"""Which stacks are those of forward operators.
+
+A stack is, if a backward node refers to an operator that has it. Python that an operator runs (a custom
+Function, a hook on what is saved, `__torch_dispatch__`, an operator written in Python) is part of that
+operator, and an operator that runs a forward operator is one as well.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perfprobe.merge.nest import parents
+from perfprobe.tables.columns import Int32, Mask, Rows
+from perfprobe.tables.events import FUNCTION, Operators
+from perfprobe.tables.stacks import nearest
+
+MOST_FRAMES = 8192  # between an operator and one inside it
+MOST_LEVELS = 16  # of operators within operators, each with Python between, that are followed
+
+
+class Entries:
+    """The stacks at which an operator entered Python: directly below its own stack."""
+
+    def __init__(self, parent: Int32) -> None:
+        self._parent = parent
+        self._is_entry = np.zeros(len(parent), np.bool_)
+
+    def add(self, rows: Operators) -> None:
+        """Takes in operators, in the order of their ends."""
+        # A parent follows directly on its last child: most programs have none that is worth a closer look.
+        last = np.flatnonzero((rows.stack[:-1] > rows.stack[1:]) & (rows.depth[:-1] > rows.depth[1:]))
+        if not bool(_is_entered(rows, last, last + 1).any()):
+            return
+        around = parents(rows.thread, rows.depth)
+        child = np.flatnonzero((around >= 0) & (rows.stack > rows.stack[around]))
+        child = child[_is_entered(rows, child, around[child])]
+        outer, inner = np.unique(np.stack([rows.stack[around[child]], rows.stack[child]]), axis=1)
+        for _ in range(MOST_FRAMES):
+            if len(inner) == 0:
+                break
+            above = self._parent[inner]
+            self._is_entry[inner[above == outer]] = True
+            going_on = above > outer  # an id above another's on one stack is the lower one
+            outer, inner = outer[going_on], above[going_on]
+
+    def spread(self, marks: Mask) -> Mask:
+        """The marked stacks, and those of operators in them or around them."""
+        entry = nearest(self._parent, self._is_entry)
+        for _ in range(MOST_LEVELS if bool(self._is_entry.any()) else 0):
+            around = entry[marks]
+            wider = marks.copy()
+            wider[self._parent[around[around >= 0]]] = True
+            wider |= nearest(self._parent, self._is_entry & wider[self._parent]) >= 0
+            if bool((wider == marks).all()):
+                break
+            marks = wider
+        return marks
+
+
+def _is_entered(rows: Operators, child: Rows, around: Rows | Int32) -> Mask:
+    """Which of these operators around others, not in backward, are directly around them."""
+    found = (rows.scope[around] == FUNCTION) & (rows.node_thread[around] < 0) & (rows.stack[around] >= 0)
+    found &= (rows.depth[child] == rows.depth[around] + 1) & (rows.thread[child] == rows.thread[around])
+    return np.asarray(found)
