@@ -92,14 +92,14 @@ def load_operator() -> None:
 
 def compile_operator(cache: Path, library: Path) -> None:
     """Compile and load OWN_SOURCE in a folder of this process alone, then keep the library for later runs."""
-    os.environ["PATH"] = os.pathsep.join(
-        [os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)]
-    )
+    beside_python = os.path.dirname(sys.executable)  # where a virtual environment has its ninja
+    os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), beside_python])
     for tool in (os.environ.get("CXX", "c++").split()[0], "ninja"):
         if shutil.which(tool) is None:
             raise RuntimeError(f"{tool} was not found")
     from torch.utils import cpp_extension
 
+    print(f"compiling {OWN_SOURCE.name}, this once", file=sys.stderr, flush=True)
     cache.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache) as folder:
         cpp_extension.load("window_mean", [str(OWN_SOURCE)], build_directory=folder, is_python_module=False)

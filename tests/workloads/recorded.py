@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from benchmarks.attribution import WORKLOADS, truth_of
 from benchmarks.truth.entries import Row, Truth
 from tests.collect.runs import perfprobe
@@ -41,9 +43,11 @@ def words_of(name: str) -> list[str]:
 
 
 def record(name: str, folder: Path) -> Recorded:
-    """Run a workload under perfprobe."""
+    """Run a workload under perfprobe; skips the test where its C++ cannot be compiled."""
     words = words_of(name)
     outcome = perfprobe(["-q", "--json", "report.json", str(WORKLOADS / f"{name}.py"), *words], folder)
     assert outcome.status == 0, outcome.err.decode()
+    if outcome.out.startswith(b"window_mean is composed"):
+        pytest.skip(outcome.out.decode().splitlines()[0])
     report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     return Recorded(outcome.out.decode(), report, truth_of(name, words))
