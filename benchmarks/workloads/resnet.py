@@ -26,6 +26,7 @@ STAGES = (1, 2, 4, 8)  # widths, in multiples of the first
 BLOCKS = 2  # in a stage
 
 Image = npt.NDArray[np.float32]  # [CHANNELS, size, size]
+Batch = tuple[Tensor, Tensor]  # images and classes
 
 
 class Block(nn.Module):
@@ -127,12 +128,12 @@ class Training:
 
     model: ResNet
     optimizer: torch.optim.Optimizer
-    loader: DataLoader[tuple[Tensor, int]]
-    batches: Iterator[tuple[Tensor, Tensor]]
+    batches: Iterator[Batch]
+    batches_an_epoch: int
 
     def step(self) -> float:
         """One forward, backward and optimizer step; returns the loss."""
-        images, kinds = self.next_batch()
+        images, kinds = next(self.batches)
         self.optimizer.zero_grad()
         scores = self.model(images)
         loss = functional.cross_entropy(scores, kinds)
@@ -140,13 +141,11 @@ class Training:
         self.optimizer.step()
         return loss.item()
 
-    def next_batch(self) -> tuple[Tensor, Tensor]:
-        """Images and classes; begins anew after the last batch."""
-        batch = next(self.batches, None)
-        if batch is None:
-            self.batches = iter(self.loader)
-            batch = next(self.batches)
-        return batch
+
+def endless(loader: DataLoader[tuple[Tensor, int]]) -> Iterator[Batch]:
+    """All batches, again and again."""
+    while True:
+        yield from loader
 
 
 def build(args: argparse.Namespace) -> Training:
@@ -156,7 +155,7 @@ def build(args: argparse.Namespace) -> Training:
     loader = DataLoader(images, args.batch, shuffle=True, num_workers=args.workers)
     model = ResNet(args.width)
     optimizer = torch.optim.SGD(model.parameters(), lr=args.learning_rate, momentum=0.9, weight_decay=5e-4)
-    return Training(model, optimizer, loader, iter(()))
+    return Training(model, optimizer, endless(loader), len(loader))
 
 
 def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
@@ -183,7 +182,7 @@ def main() -> None:
         torch.set_num_threads(args.threads)
     training = build(args)
     for epoch in range(1, args.epochs + 1):
-        losses = [training.step() for _ in range(len(training.loader))]
+        losses = [training.step() for _ in range(training.batches_an_epoch)]
         print(f"epoch {epoch}/{args.epochs}: loss {sum(losses) / len(losses):.4f}", flush=True)
 
 
