@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FILE_LINES = 400
 FUNCTION_LINES = 50
 PYTHON_FOLDERS = ("perfprobe", "tests", "benchmarks", "csrc")
-CPP_FOLDERS = ("csrc", "tests/native")
+CPP_FOLDERS = ("csrc", "tests/native", "benchmarks")
 
 # What a brace belongs to is decided on text without these: comments, strings, characters, preprocessor lines.
 CPP_NOISE = re.compile(

@@ -1,0 +1,38 @@
+"""What language_model.py runs, read off its source."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from benchmarks.truth.entries import Entry
+
+LAYERS = 2
+PARAMETERS = 1 + 4 * LAYERS + 2  # embedding; two weights and two biases a layer; weight and bias
+
+EMBEDDING = "x = self.embedding(words)"
+DROPOUT = "x = self.dropout(x)"
+LSTM = "x, state = self.lstm(x, state)"
+DECODER = "scores = self.decoder(x)"
+LOSS = "loss = functional.cross_entropy(scores.flatten(0, 1), following.flatten())"
+CLIP = "nn.utils.clip_grad_norm_(self.model.parameters(), self.clip)"
+OPTIMIZER = "self.optimizer.step()"
+
+
+def entries(args: Namespace) -> list[Entry]:
+    """The table for these arguments. oneDNN runs a layer of the LSTM as one operator for the window."""
+    steps = args.epochs * args.windows
+    layers = steps * LAYERS
+    loss = "cross_entropy_loss _log_softmax nll_loss_forward"
+    loss_backward = "_log_softmax_backward_data nll_loss_backward"
+    adam = "lerp_ addcmul_ sqrt addcdiv_"
+    return [
+        Entry(EMBEDDING, "embedding", steps, "embedding", "embedding_dense_backward", "Embedding"),
+        Entry(DROPOUT, "dropout", steps, "dropout bernoulli_ mul", "mul", "Mul"),
+        Entry(LSTM, "lstm", steps, "lstm"),
+        Entry(LSTM, "lstm", layers, "mkldnn_rnn_layer", "mkldnn_rnn_layer_backward", "MkldnnRnnLayer"),
+        Entry(DECODER, "decoder", steps, "linear addmm", "mm mm sum", "View T Addmm View"),
+        Entry(LOSS, None, steps, loss, loss_backward, "View LogSoftmax NllLoss"),
+        Entry("loss.backward()", None, steps, "ones_like", phase="other"),
+        Entry(CLIP, None, steps, "_foreach_norm _foreach_mul_", phase="other"),
+        Entry(OPTIMIZER, None, steps * PARAMETERS, adam, phase="other"),
+    ]

@@ -1,0 +1,43 @@
+"""Every workload against its table of truth: which line and module runs what, in forward and in backward."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from benchmarks.attribution import TRAINING
+from benchmarks.truth.entries import ACCUMULATE, backward
+from tests.workloads.recorded import ARGUMENTS, Recorded
+
+Recordings = Callable[[str], Recorded]
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_listed_operators_have_their_lines_modules_and_calls_and_no_others(
+    name: str, recorded: Recordings
+) -> None:
+    truth = recorded(name).truth
+    assert truth.calls_found(recorded(name).rows) == truth.calls()
+
+
+@pytest.mark.parametrize("name", TRAINING)
+def test_every_autograd_node_has_the_line_and_module_of_its_forward_call(
+    name: str, recorded: Recordings
+) -> None:
+    truth = recorded(name).truth
+    assert truth.nodes_found(recorded(name).rows) == truth.nodes()
+
+
+@pytest.mark.parametrize("name", TRAINING)
+def test_every_backward_row_is_exact_or_says_why_not(name: str, recorded: Recordings) -> None:
+    truth = recorded(name).truth
+    rest = [row for row in backward(recorded(name).rows) if not truth.is_exact(row)]
+    strangers = [(row["operator"], truth.text_of(row), row["module"], row["reason"]) for row in rest]
+    assert {reason for *_, reason in strangers} == {ACCUMULATE}, strangers
+    assert all(row["line"] is None and row["module"] is None for row in rest)
+
+
+@pytest.mark.parametrize("name", ARGUMENTS.keys() - set(TRAINING))
+def test_without_gradients_there_is_no_backward(name: str, recorded: Recordings) -> None:
+    assert backward(recorded(name).rows) == []
