@@ -83,6 +83,7 @@ demo: setup
 		"$(CURDIR)/$(BIN)/perfprobe" report --top 5 --sort calls
 
 bench: setup
+	@$(PIP) install py-spy viztracer
 	@$(BIN)/python -m benchmarks.overhead
 
 clean:

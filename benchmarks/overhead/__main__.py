@@ -15,9 +15,9 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.overhead import process, region
+from benchmarks.overhead import disk, process, region
 
-PARTS = {"region": region.report, "process": process.report}
+PARTS = {"region": region.report, "disk": disk.report, "process": process.report}
 
 
 def parse() -> argparse.Namespace:
@@ -27,7 +27,7 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument("--part", choices=PARTS, action="append", help="measure only this (repeatable)")
     parser.add_argument("--pairs", type=int, default=11, help="pairs inside one process")
-    parser.add_argument("--process-pairs", type=int, default=5, help="pairs of processes")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds of processes")
     parser.add_argument("--scale", type=float, default=1.0, help="length of everything, times this")
     parser.add_argument("--json", type=Path, default=Path("build/overhead.json"), metavar="FILE")
     return parser.parse_args()
@@ -41,7 +41,7 @@ def main() -> None:
         "torch": str(torch.__version__),
         "cores": len(os.sched_getaffinity(0)),
     }
-    pairs = {"region": args.pairs, "process": args.process_pairs}
+    pairs = {"region": args.pairs, "disk": 1, "process": args.rounds}
     with tempfile.TemporaryDirectory() as folder:
         for part in args.part or PARTS:
             measured[part] = PARTS[part](pairs[part], args.scale, Path(folder))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import cProfile
+import importlib.util
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -27,12 +29,37 @@ def null_callback(needs_inputs: bool) -> Iterator[None]:
 
 
 @contextmanager
-def recording(folder: Path) -> Iterator[None]:
+def recording(folder: Path, operators: str = "observer") -> Iterator[None]:
     """perfprobe, into a file that is removed afterwards."""
     path = folder / "region.perfprobe"
-    with perfprobe.profile(path):
+    with perfprobe.profile(path, operators=operators):
         yield
     path.unlink()
+
+
+@contextmanager
+def c_profile(folder: Path) -> Iterator[None]:
+    """cProfile; what it counted is thrown away unread."""
+    profiler = cProfile.Profile()
+    profiler.enable()
+    try:
+        yield
+    finally:
+        profiler.disable()
+
+
+@contextmanager
+def viztracer(folder: Path) -> Iterator[None]:
+    """viztracer with its ring of a million entries; nothing is saved."""
+    from viztracer import VizTracer  # type: ignore[import-not-found,unused-ignore]
+
+    tracer = VizTracer(verbose=0)
+    tracer.start()
+    try:
+        yield
+    finally:
+        tracer.stop()
+        tracer.clear()
 
 
 def torch_profiler(**options: bool) -> AbstractContextManager[object]:
@@ -47,7 +74,10 @@ OBSERVERS: dict[str, Observer] = {
     "null callback": lambda folder: null_callback(needs_inputs=False),
     "null callback with inputs": lambda folder: null_callback(needs_inputs=True),
     "perfprobe": recording,
+    "perfprobe, both sources": lambda folder: recording(folder, "both"),
     "torch.profiler": lambda folder: torch_profiler(),
     "torch.profiler shapes": lambda folder: torch_profiler(record_shapes=True),
     "torch.profiler shapes+stack": lambda folder: torch_profiler(record_shapes=True, with_stack=True),
+    "cProfile": c_profile,
+    **({"viztracer": viztracer} if importlib.util.find_spec("viztracer") else {}),
 }

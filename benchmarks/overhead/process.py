@@ -1,7 +1,7 @@
-"""What a whole run costs: `python -m perfprobe script.py` beside `python script.py`, in turn.
+"""What watching costs a whole run: start, imports, program, stop and report, beside the plain program.
 
-CPU time is that of the process and of the children it waited for, so the report counts. Memory is the
-high-water mark of the program's own process, and of the child that prints the report by itself.
+The plain program runs before and after every watched one; what a watched run is held against is the mean of
+the two. Memory is the high-water mark of the largest process of the run.
 """
 
 from __future__ import annotations
@@ -15,50 +15,75 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.overhead.tables import Spread, markdown
+from benchmarks.overhead.tools import TOOLS, Tool
 from benchmarks.workloads.small_operators import EVENTS_A_STEP
 from perfprobe.tables import storage
 
 WORKLOADS = Path(__file__).resolve().parent.parent / "workloads"
 POLL_S = 0.005
 MEBIBYTE = 1 << 20
+OURS = ("perfprobe",)
+ALL = tuple(TOOLS)
 
 
 @dataclass(frozen=True)
 class Case:
-    """A workload script with its arguments."""
+    """A workload script with its arguments, and the tools it is run under."""
 
     name: str
     words: tuple[str, ...]
+    tools: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Run:
-    """One finished process: CPU time with children's, peak memory, children's peak, and when it ended."""
+    """One finished process: CPU time and peak memory with its children's, and when it ended."""
 
     cpu_ns: int
     peak_bytes: int
     child_peak_bytes: int
     end_ns: int
 
+    @property
+    def largest_bytes(self) -> int:
+        """Peak of its largest process: py-spy's program is its child, perfprobe's report is."""
+        return max(self.peak_bytes, self.child_peak_bytes)
+
 
 @dataclass(frozen=True)
-class Recorded:
-    """What a run left behind: rows, bytes on disk, and when the recording was stopped (CLOCK_MONOTONIC)."""
+class Watched:
+    """A run under a tool beside the plain runs around it.
 
-    events: int
+    plain_cpu_ns, plain_peak_bytes: means of the two. stop_ns: when the program had ended (CLOCK_MONOTONIC);
+    events: operators and ranges recorded; both None where the tool does not tell. disk_bytes: what it left.
+    """
+
+    run: Run
+    plain_cpu_ns: float
+    plain_peak_bytes: float
+    stop_ns: int | None
+    events: int | None
     disk_bytes: int
-    stop_ns: int
+
+    @property
+    def report_ns(self) -> int | None:
+        """From the end of the program to the end of the process."""
+        return None if self.stop_ns is None else self.run.end_ns - self.stop_ns
 
 
 def make_cases(scale: float) -> list[Case]:
-    """The small operators at one length and at four times that (5 million events), and the transformer."""
-    steps = max(1, round(5_000_000 / EVENTS_A_STEP * scale))
-    loop = str(WORKLOADS / "small_operators.py")
-    training = (str(WORKLOADS / "transformer.py"), "--threads", "1")
+    """Every tool at one length and at four times that, perfprobe alone at 5 million events, real programs."""
+    loop, short, long = str(WORKLOADS / "small_operators.py"), 4_000, 333_333
+    lengths = [(short, ALL), (4 * short, ALL), (long // 4, OURS), (long, OURS)]
+    steps = [(max(1, round(count * scale)), tools) for count, tools in lengths]
     return [
-        Case(f"small operators, {steps // 4} steps", (loop, "--steps", str(steps // 4))),
-        Case(f"small operators, {steps} steps", (loop, "--steps", str(steps))),
-        Case("transformer", training),
+        *(
+            Case(f"small operators, {count * EVENTS_A_STEP:,} events", (loop, "--steps", str(count)), tools)
+            for count, tools in steps
+        ),
+        Case("transformer", (str(WORKLOADS / "transformer.py"), "--threads", "1"), ALL),
+        Case("ResNet-18", (str(WORKLOADS / "resnet.py"), "--threads", "1"), ALL),
+        Case("preprocessing", (str(WORKLOADS / "preprocessing.py"),), ALL),
     ]
 
 
@@ -73,22 +98,25 @@ def high_water(process: int) -> int:
 
 
 def children(process: int) -> list[int]:
-    """The live children of a process's main thread."""
-    try:
-        return [int(word) for word in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
-    except OSError:
-        return []
+    """The live children of a process, whichever of its threads started them."""
+    found: list[int] = []
+    for path in Path(f"/proc/{process}/task").glob("*/children"):
+        try:
+            found += map(int, path.read_text().split())
+        except OSError:
+            continue
+    return found
 
 
 def run(words: Sequence[str], folder: Path) -> Run:
-    """Run `python words...` in `folder`.
+    """Run a command in `folder`.
 
     Raises:
         RuntimeError: it failed; with what it said.
     """
     peak, child_peak = 0, 0
     with (folder / "output.txt").open("w+") as output:
-        process = subprocess.Popen([sys.executable, *words], cwd=folder, stdout=output, stderr=output)
+        process = subprocess.Popen(words, cwd=folder, stdout=output, stderr=output)
         while True:
             ended, status, usage = os.wait4(process.pid, os.WNOHANG)
             if ended:
@@ -104,71 +132,86 @@ def run(words: Sequence[str], folder: Path) -> Run:
     return Run(round((usage.ru_utime + usage.ru_stime) * 1e9), peak, child_peak, end_ns)
 
 
-def examine(path: Path) -> Recorded:
-    """Count and weigh a recording, then remove it."""
-    recording = storage.read(str(path))
-    events = sum(len(batch) for batch in recording.operators(["end_ns"]))
-    recorded = Recorded(events, path.stat().st_size, int(recording.meta["stop"]["monotonic_ns"]))
-    path.unlink()
-    return recorded
+def watch(case: Case, tool: Tool, plain: Run, folder: Path) -> tuple[Watched, Run]:
+    """A watched run and the plain run after it; `plain` is the one before."""
+    output = folder / f"output{tool.suffix}"
+    watched = run(tool.words(output, case.words), folder)
+    after = run([sys.executable, *case.words], folder)
+    stop_ns, events = _told(output)
+    made = Watched(
+        run=watched,
+        plain_cpu_ns=(plain.cpu_ns + after.cpu_ns) / 2,
+        plain_peak_bytes=(plain.largest_bytes + after.largest_bytes) / 2,
+        stop_ns=stop_ns,
+        events=events,
+        disk_bytes=output.stat().st_size if output.exists() else 0,
+    )
+    output.unlink(missing_ok=True)
+    output.with_suffix(".ended").unlink(missing_ok=True)
+    return made, after
 
 
-def measure(case: Case, pairs: int, folder: Path) -> list[tuple[Run, Run, Recorded]]:
-    """Plain runs and recorded ones in turn; which comes first changes from pair to pair."""
-    path = folder / "process.perfprobe"
-    watched_words = ["-m", "perfprobe", "-o", str(path), *case.words]
-    measured = []
-    for turn in range(pairs):
-        plain_first = run(case.words, folder) if turn % 2 == 0 else None
-        watched = run(watched_words, folder)
-        recorded = examine(path)
-        measured.append((plain_first or run(case.words, folder), watched, recorded))
+def _told(output: Path) -> tuple[int | None, int | None]:
+    """When the program had ended, and how many events were recorded."""
+    if output.suffix == ".perfprobe":
+        recording = storage.read(str(output))
+        return int(recording.meta["stop"]["monotonic_ns"]), recording.operator_rows
+    ended = output.with_suffix(".ended")
+    return (int(ended.read_text(encoding="ascii")) if ended.exists() else None), None
+
+
+def measure(case: Case, rounds: int, folder: Path) -> dict[str, list[Watched]]:
+    """Every tool once a round, plain runs between them."""
+    tools = [TOOLS[name] for name in case.tools if TOOLS[name].lack is None]
+    measured: dict[str, list[Watched]] = {tool.name: [] for tool in tools}
+    plain = run([sys.executable, *case.words], folder)
+    for _ in range(rounds):
+        for tool in tools:
+            watched, plain = watch(case, tool, plain, folder)
+            measured[tool.name].append(watched)
     return measured
 
 
-def row(case: Case, pairs: list[tuple[Run, Run, Recorded]]) -> list[str]:
-    """The table's row for one case."""
-    extra = Spread.of((watched.peak_bytes - plain.peak_bytes) / MEBIBYTE for plain, watched, _ in pairs)
-    report_s = Spread.of((watched.end_ns - recorded.stop_ns) / 1e9 for _, watched, recorded in pairs)
-    million_a_s = Spread.of(
-        recorded.events * 1e3 / (watched.end_ns - recorded.stop_ns) for _, watched, recorded in pairs
-    )
+def row(name: str, runs: Sequence[Watched], events: int) -> list[str]:
+    """The table's row for one tool; `events` as perfprobe counted them."""
+    report_s = [run.report_ns / 1e9 for run in runs if run.report_ns is not None]
+    extra = [(run.run.largest_bytes - run.plain_peak_bytes) / MEBIBYTE for run in runs]
+    disk = [run.disk_bytes / events for run in runs if run.events is not None]
+    speed = [events / 1e6 / seconds for seconds in report_s] if TOOLS[name].sees_operators else []
     return [
-        case.name,
-        str(pairs[0][2].events),
-        Spread.of(plain.cpu_ns / 1e9 for plain, _, _ in pairs).text(2),
-        Spread.of(watched.cpu_ns / plain.cpu_ns for plain, watched, _ in pairs).text(2),
-        report_s.text(2),
-        million_a_s.text(2),
-        Spread.of(recorded.disk_bytes / recorded.events for _, _, recorded in pairs).text(1),
-        extra.text(0),
-        Spread.of(watched.child_peak_bytes / MEBIBYTE for _, watched, _ in pairs).text(0),
+        name,
+        Spread.of(run.run.cpu_ns / run.plain_cpu_ns for run in runs).text(2),
+        Spread.of(report_s).text(2) if report_s else "-",
+        Spread.of(speed).text(2) if speed else "-",
+        Spread.of(disk).text(1) if disk else "-",
+        Spread.of(extra).text(0),
     ]
 
 
-def report(pairs: int, scale: float, folder: Path) -> list[dict[str, object]]:
-    """Measure every case and print the table; returns what was measured."""
-    head = [
-        "program",
-        "events",
-        "plain, CPU s",
-        "CPU time, times plain",
-        "stop to end, s",
-        "M events/s",
-        "bytes an event",
-        "extra memory, MiB",
-        "report's memory, MiB",
-    ]
-    measured = [(case, measure(case, pairs, folder)) for case in make_cases(scale)]
-    print(f"\n### whole processes, {pairs} pairs\n")
-    print(markdown(head, [row(case, runs) for case, runs in measured]), flush=True)
-    return [
-        {
-            "program": case.name,
-            "pairs": [
-                {"plain": vars(plain), "watched": vars(watched), "recorded": vars(recorded)}
-                for plain, watched, recorded in runs
-            ],
-        }
-        for case, runs in measured
-    ]
+HEAD = [
+    "tool",
+    "CPU time, times plain",
+    "stop to end, s",
+    "M events/s",
+    "bytes an event",
+    "extra memory, MiB",
+]
+
+
+def report(rounds: int, scale: float, folder: Path) -> list[dict[str, object]]:
+    """Measure every case and print its table; returns what was measured."""
+    measured: list[dict[str, object]] = []
+    for lack in filter(None, (tool.lack for tool in TOOLS.values())):
+        print(f"left out: {lack}", file=sys.stderr)
+    for case in make_cases(scale):
+        tools = measure(case, rounds, folder)
+        events = next(run.events for run in tools["perfprobe"] if run.events is not None)
+        plain_s = Spread.of(run.plain_cpu_ns / 1e9 for runs in tools.values() for run in runs)
+        print(
+            f"\n### {case.name}: {events:,} events, plain {plain_s.text(2)} CPU s, {rounds} rounds\n\n"
+            + markdown(HEAD, [row(name, runs, events) for name, runs in tools.items()]),
+            flush=True,
+        )
+        runs = {name: [{**vars(run), "run": vars(run.run)} for run in found] for name, found in tools.items()}
+        measured.append({"program": case.name, "events": events, "tools": runs})
+    return measured

@@ -19,7 +19,7 @@ import torch
 
 from benchmarks.overhead.observers import OBSERVERS, Observer, torch_profiler
 from benchmarks.overhead.tables import Spread, markdown
-from benchmarks.workloads import small_operators, transformer
+from benchmarks.workloads import preprocessing, resnet, small_operators, transformer
 
 
 @dataclass(frozen=True)
@@ -71,12 +71,19 @@ def count_events(step: Callable[[], object]) -> int:
 
 
 def make_cases(scale: float) -> list[Case]:
-    """Blocks of about 50 ms (small operators) and two steps (transformer), times `scale`."""
+    """Blocks of about 50 ms (small operators) and some steps of the others, times `scale`."""
     loop = small_operators.build(small_operators.parse([]))
-    training = transformer.build(transformer.parse([]))
+    programs = {
+        "transformer": (transformer.build(transformer.parse([])).step, 2, True),
+        "ResNet-18": (resnet.build(resnet.parse([])).step, 2, True),
+        "preprocessing": (preprocessing.build(preprocessing.parse([])).step, 2, False),
+    }
     return [
         Case("small operators", loop.step, max(1, round(5000 * scale)), count_events(loop.step), False),
-        Case("transformer", training.step, max(1, round(2 * scale)), count_events(training.step), True),
+        *(
+            Case(name, step, max(1, round(steps * scale)), count_events(step), needs_grad)
+            for name, (step, steps, needs_grad) in programs.items()
+        ),
     ]
 
 

@@ -1,0 +1,67 @@
+"""The ways to run a whole script that are compared: perfprobe and its peers, each as a command line."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+LAUNCH = Path(__file__).with_name("launch.py")
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A profiler.
+
+    words: the command that runs a script (its words) and writes into a file; suffix: that file's. needs: what
+    must be installed for it, None for nothing. sees_operators: whether its report is about operators.
+    """
+
+    name: str
+    suffix: str
+    words: Callable[[Path, Sequence[str]], list[str]]
+    needs: str | None = None
+    sees_operators: bool = True
+
+    @property
+    def lack(self) -> str | None:
+        """What keeps it from running here, None for nothing."""
+        if self.needs is None or importlib.util.find_spec(self.needs) or _program(self.needs):
+            return None
+        return f"{self.name}: not installed (pip install {self.needs})"
+
+
+def _program(name: str) -> str | None:
+    """A program beside this Python, or on PATH."""
+    return shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
+
+
+def _perfprobe(*options: str) -> Callable[[Path, Sequence[str]], list[str]]:
+    return lambda output, script: [sys.executable, "-m", "perfprobe", *options, "-o", str(output), *script]
+
+
+def _py_spy(output: Path, script: Sequence[str]) -> list[str]:
+    program = _program("py-spy") or "py-spy"
+    return [program, "record", "--format", "raw", "-o", str(output), "--", sys.executable, *script]
+
+
+def _launched(name: str) -> Callable[[Path, Sequence[str]], list[str]]:
+    return lambda output, script: [sys.executable, str(LAUNCH), name, str(output), *script]
+
+
+TOOLS = {
+    tool.name: tool
+    for tool in (
+        Tool("perfprobe", ".perfprobe", _perfprobe()),
+        Tool("perfprobe, both sources", ".perfprobe", _perfprobe("--operators", "both")),
+        Tool("torch.profiler", ".json", _launched("torch.profiler")),
+        Tool("torch.profiler shapes", ".json", _launched("torch.profiler shapes")),
+        Tool("torch.profiler shapes+stack", ".json", _launched("torch.profiler shapes+stack")),
+        Tool("cProfile", ".pstats", _launched("cProfile"), sees_operators=False),
+        Tool("py-spy", ".txt", _py_spy, needs="py-spy", sees_operators=False),
+        Tool("viztracer", ".json", _launched("viztracer"), needs="viztracer", sees_operators=False),
+    )
+}
