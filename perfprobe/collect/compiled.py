@@ -45,6 +45,7 @@ class CompiledKernels:
         self._process = os.getpid()
         self._watch = ImportWatch(_CACHE_MODULE, self._hook)
         self._cache: Any = None
+        self._config: Any = None
         self._original: Any = None
         self._ours: Any = None
         self._wrapped: list[tuple[weakref.ref[ModuleType], str, Any]] = []
@@ -66,9 +67,10 @@ class CompiledKernels:
         if self._cache is not None and vars(self._cache).get(_LOAD) is self._ours:
             setattr(self._cache, _LOAD, self._original)
         for module_of, name, kernel in self._wrapped:
-            module = module_of()
-            if module is not None and vars(module).get(name) is kernel:
-                setattr(module, name, kernel.__wrapped__)
+            module: Any = module_of()  # None, which has no such attribute, when it is gone
+            held: Any = getattr(module, name, None)
+            if held is kernel:
+                setattr(module, name, held.__wrapped__)
         self._write(len(self._kernels))
         if self._graphs_in_cpp:
             reason = "graphs compiled with cpp_wrapper: their kernels are called by C++ code and not seen"
@@ -95,6 +97,7 @@ class CompiledKernels:
             return module
 
         self._cache, self._original, self._ours = cache, original, classmethod(load_by_key_path)
+        self._config = codecache.config
         setattr(cache, _LOAD, self._ours)
         for module in list(cache.modules):
             self._take(module)
@@ -115,6 +118,8 @@ class CompiledKernels:
         """Wraps the kernels of a generated module that are not wrapped yet."""
         path = os.path.abspath(str(module.__file__))
         self._note_folder(os.path.dirname(os.path.dirname(path)))
+        if self._config.cpp.enable_kernel_profile:
+            return  # inductor's own setting: what it generates tells all observers itself
         self._graphs_in_cpp += _IN_CPP in vars(module)
         kernels = {name: value for name, value in vars(module).items() if _is_kernel(name, value)}
         shown = {name: self._shown(name, path) for name in kernels}

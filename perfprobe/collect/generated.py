@@ -58,8 +58,8 @@ def call_traces(
 ) -> dict[str, list[str]]:
     """For each kernel the Python stacks of the graph nodes that it computes, as far as inductor noted them.
 
-    Inductor notes a node where it comes to it, and writes a kernel out once it comes to something else: the
-    last node noted before a kernel is that of the extern call behind it, if there is one before the next node.
+    Inductor notes a node when it comes to it, and writes a kernel out once it comes to something else: the
+    last node noted before a kernel is that of the extern call behind it, where no other node stands between.
 
     Args:
         source: of the module.

@@ -1,7 +1,7 @@
-"""Which operators are torch.compile's own work: it runs the program on tensors without data to see what it does.
+"""Which operators are torch.compile's own work: it runs the program on tensors without data to trace it.
 
-Such an operator (`PythonDispatchMode` among them: torch's name for one that Python code handles) says how long
-tracing took, not what the program computes.
+Such an operator (`PythonDispatchMode` among them: torch's name for one that Python code handles) says how
+long tracing took, not what the program computes.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from perfprobe.tables.columns import Mask
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.stacks import nearest
 
-# Frames below which torch.compile compiles; what it compiled runs outside of them. Backward graphs are compiled
-# when they first run, so that dynamo's frame conversion is not on their stack.
+# Frames below which torch.compile compiles; what it compiled runs outside of them. Backward graphs are
+# compiled when they first run, outside of dynamo's.
 _COMPILERS = (
     ("torch/_dynamo/convert_frame.py", ""),
     ("torch/_inductor/compile_fx.py", "compile_fx"),

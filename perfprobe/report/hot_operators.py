@@ -37,6 +37,7 @@ _SHORT_PHASES = {
     Phase.OTHER: "-",
 }
 _PREFIX = "aten::"
+_KERNEL = "inductor::cpp_"
 _ENGINE = "autograd::engine::"
 
 
@@ -87,7 +88,8 @@ def _operators(trace: Trace, shown: HotspotRows, narrow: bool) -> list[str]:
     texts = []
     for name, overload in zip(shown.name.tolist(), shown.overload.tolist(), strict=True):
         text = printable(strings[name]) if name >= 0 else "(unknown)"
-        text = text.removeprefix(_ENGINE).removeprefix(_PREFIX if narrow else "")
+        text = text.removeprefix(_ENGINE)
+        text = text.removeprefix(_PREFIX).removeprefix(_KERNEL) if narrow else text
         text = f"{text}.{printable(strings[overload])}" if strings[overload] else text
         texts.append(text + made_from(trace, name))
     return texts

@@ -15,7 +15,7 @@ def made_from(trace: Trace, name: int) -> str:
 
 
 def made_from_fields(trace: Trace, name: int) -> dict[str, Any]:
-    """The operators, and the lines of the compiled function that inductor noted; null where there are none."""
+    """The operators, and the lines of the compiled function that inductor noted; null where it did not."""
     operators, lines = trace.made_from(name)
     return {
         "made_from": operators or None,

@@ -104,11 +104,12 @@ class Trace:
         return self.recording.strings[signatures.text[signature]] if signature >= 0 else None
 
     def made_from(self, name: int) -> tuple[list[str], list[Line]]:
-        """The operators that a kernel of torch.compile was made from, and their lines; nothing for all else."""
-        made = ("compiled", self.recording.strings[name]) if name >= 0 else ("compiled", "")
-        lines = self.recording.fact(*made, "lines")
+        """The operators that a kernel of torch.compile was made from, and their lines; none for all else."""
+        kernel = self.recording.strings[name] if name >= 0 else ""
+        lines = self.recording.fact("compiled", kernel, "lines")
         found = [_line(entry) for entry in (lines if isinstance(lines, list) else [])]
-        return self.recording.texts(*made, "operators"), [line for line in found if line is not None]
+        operators = self.recording.texts("compiled", kernel, "operators")
+        return operators, [line for line in found if line is not None]
 
     @property
     def start_ns(self) -> int | None:
