@@ -14,7 +14,8 @@ namespace perfprobe {
 namespace {
 
 struct CompiledKernel {
-  PyObject_HEAD vectorcallfunc call;
+  PyObject head;
+  vectorcallfunc call;
   PyObject* name;
   const char* text;  // of `name`
   PyObject* kernel;

@@ -43,6 +43,7 @@ class CompiledKernels:
         self._torch = torch
         self._wrap = wrap
         self._process = os.getpid()
+        self._recording = True
         self._watch = ImportWatch(_CACHE_MODULE, self._hook)
         self._cache: Any = None
         self._config: Any = None
@@ -55,7 +56,7 @@ class CompiledKernels:
         self._written = 0  # kernels in it when it was last written
         self._folders: set[str] = set()
         self._faults: set[str] = set()
-        self._graphs_in_cpp = 0
+        self._in_cpp: set[str] = set()  # modules made with cpp_wrapper
 
     def start(self) -> None:
         """Wait for inductor, or begin at once when it is imported already."""
@@ -64,6 +65,7 @@ class CompiledKernels:
     def stop(self) -> None:
         """Give the kernels back and write down what is only known now."""
         self._watch.stop()
+        self._recording = False
         if self._cache is not None and vars(self._cache).get(_LOAD) is self._ours:
             setattr(self._cache, _LOAD, self._original)
         for module_of, name, kernel in self._wrapped:
@@ -72,10 +74,10 @@ class CompiledKernels:
             if held is kernel:
                 setattr(module, name, held.__wrapped__)
         self._write(len(self._kernels))
-        if self._graphs_in_cpp:
+        if self._in_cpp:
             reason = "graphs compiled with cpp_wrapper: their kernels are called by C++ code and not seen"
             remedy = "TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE=1 in the environment; inductor compiles anew"
-            self._facts.loss("operators", reason, self._graphs_in_cpp, remedy)
+            self._facts.loss("operators", reason, len(self._in_cpp), remedy)
 
     def _hook(self, codecache: ModuleType) -> None:
         self._guarded("kernels of torch.compile cannot be recorded", lambda: self._replace_load(codecache))
@@ -104,8 +106,8 @@ class CompiledKernels:
 
     def _guarded(self, what: str, step: Callable[[], None]) -> None:
         """Whatever is not as expected in inductor costs one row in `losses`, and nothing else."""
-        if os.getpid() != self._process:
-            return  # a forked child does not record
+        if not self._recording or os.getpid() != self._process:  # a forked child does not record
+            return
         try:
             step()
         except Exception as error:
@@ -116,11 +118,12 @@ class CompiledKernels:
 
     def _take(self, module: ModuleType) -> None:
         """Wraps the kernels of a generated module that are not wrapped yet."""
-        path = os.path.abspath(str(module.__file__))
-        self._note_folder(os.path.dirname(os.path.dirname(path)))
+        path = str(module.__file__)
+        self._note_folder(os.path.abspath(path))
         if self._config.cpp.enable_kernel_profile:
             return  # inductor's own setting: what it generates tells all observers itself
-        self._graphs_in_cpp += _IN_CPP in vars(module)
+        if _IN_CPP in vars(module):
+            self._in_cpp.add(path)
         kernels = {name: value for name, value in vars(module).items() if _is_kernel(name, value)}
         shown = {name: self._shown(name, path) for name in kernels}
         for name, kernel in kernels.items():
@@ -158,8 +161,11 @@ class CompiledKernels:
             self._written = len(self._kernels)
             self._facts.meta("compiled", self._kernels)
 
-    def _note_folder(self, folder: str) -> None:
-        if folder not in self._folders:
+    def _note_folder(self, path: str) -> None:
+        """Remembers inductor's folder, so that generated code is not taken for the user's."""
+        part, file = os.path.split(path)
+        folder = os.path.dirname(part)
+        if os.path.basename(part) == file[1:3] and folder not in self._folders:  # as inductor lays it out
             self._folders.add(folder)
             self._facts.extend("roots", inductor=sorted(self._folders))
 
