@@ -7,6 +7,7 @@
 
 #include "core/recorder_port.h"
 #include "torch/calibration.h"
+#include "torch/compiled_kernel.h"
 #include "torch/observer.h"
 #include "torch/stacks.h"
 
@@ -33,6 +34,13 @@ void start(const py::capsule& recorder, const py::object& module_call, bool cpu_
   start_observer(*port, cpu_time, Threads::all);
 }
 
+py::object compiled_kernel(const py::str& name, const py::object& kernel) {
+  PyObject* made = wrap_compiled_kernel(name.ptr(), kernel.ptr());
+  if (made == nullptr)
+    throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(made);
+}
+
 }  // namespace
 }  // namespace perfprobe
 
@@ -42,6 +50,7 @@ PYBIND11_MODULE(_observer, module) {
   module.attr("TORCH_VERSION") = PERFPROBE_TORCH_VERSION;
   module.def("start", &start, py::arg("recorder"), py::arg("module_call"), py::arg("cpu_time"));
   module.def("stop", &stop_observer);
+  module.def("compiled_kernel", &compiled_kernel, py::arg("name"), py::arg("kernel"));
   module.def("event_cost_ns", [] { return event_cost_ns; });
   module.def("null_callbacks", &add_null_callbacks, py::arg("needs_inputs"));
   module.def("remove_null_callbacks", &remove_null_callbacks);

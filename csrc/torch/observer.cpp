@@ -19,6 +19,7 @@ std::atomic<uint32_t> current_generation{0};
 uint32_t last_generation = 0;
 RecorderPort* current_port = nullptr;
 bool with_cpu_time = false;
+Threads recorded_threads = Threads::all;
 at::CallbackHandle callback = at::INVALID_CALLBACK_HANDLE;
 at::CallbackHandle null_callback = at::INVALID_CALLBACK_HANDLE;
 
@@ -227,6 +228,7 @@ void start_observer(RecorderPort& port, bool cpu_time, Threads threads) {
   remove_callback(callback);  // one that a fork left behind
   current_port = &port;
   with_cpu_time = cpu_time;
+  recorded_threads = threads;
   ticks_are_tsc = port.takes_tsc();
   current_generation.store(++last_generation, std::memory_order_release);
   callback = add_callback(at::RecordFunctionCallback(on_start, on_end).needsInputs(true), threads);
@@ -237,6 +239,20 @@ void stop_observer() {
     return;
   current_generation = 0;
   remove_callback(callback);
+}
+
+bool is_recording() {
+  return current_generation.load(std::memory_order_acquire) != 0 &&
+         recorded_threads == Threads::all;
+}
+
+at::StepCallbacks own_callbacks() {
+  at::StepCallbacks made(at::RecordFunction::currentThreadId(), at::RecordScope::FUNCTION);
+  if (at::isRecordFunctionEnabled()) {
+    made.callbacks_.push_back({on_start, on_end});
+    made.needs_inputs_ = true;
+  }
+  return made;
 }
 
 void add_null_callbacks(bool needs_inputs) {

@@ -6,6 +6,10 @@
 
 #include "core/recorder_port.h"
 
+namespace at {
+struct StepCallbacks;
+}
+
 namespace perfprobe {
 
 // Whose operators are recorded.
@@ -15,6 +19,12 @@ enum class Threads { all, this_one };
 void start_observer(RecorderPort& port, bool cpu_time, Threads threads);
 // Removes them; rows that end later are not recorded.
 void stop_observer();
+
+// Whether the operators of all threads are recorded just now.
+[[nodiscard]] bool is_recording();
+// Makes a RecordFunction that this observer alone sees: what the program's own profiler shows stays
+// what it was. None where the program has switched observers off.
+[[nodiscard]] at::StepCallbacks own_callbacks();
 
 // Callbacks that do nothing: torch's own floor, for benchmarks.
 void add_null_callbacks(bool needs_inputs);

@@ -10,10 +10,10 @@ from perfprobe.tables.findings import HotLines, HotspotRows
 from perfprobe.tables.trace import Phase, Trace
 
 _PHASES = {
-    "forward_ns": Phase.FORWARD,
-    "backward_ns": Phase.BACKWARD,
-    "recompute_ns": Phase.RECOMPUTE,
-    "other_ns": Phase.OTHER,
+    "forward_ns": (Phase.FORWARD,),
+    "backward_ns": (Phase.BACKWARD,),
+    "recompute_ns": (Phase.RECOMPUTE,),
+    "other_ns": (Phase.OTHER, Phase.COMPILE),
 }
 
 
@@ -33,12 +33,15 @@ def lines(trace: Trace, rows: HotspotRows) -> HotLines:
     def sums(column: Int64) -> Int64:
         return np.add.reduceat(column[order], first)
 
+    def in_phases(phases: tuple[Phase, ...]) -> Int64:
+        return sums(np.where(np.isin(rows.phase, phases), rows.self_ns, 0))
+
     found = HotLines(
         frame=hottest.frame,
         gap=hottest.gap,
         calls=sums(rows.calls),
         self_ns=sums(rows.self_ns),
-        **{name: sums(np.where(rows.phase == phase, rows.self_ns, 0)) for name, phase in _PHASES.items()},
+        **{name: in_phases(phases) for name, phases in _PHASES.items()},
         name=hottest.name,
         overload=hottest.overload,
         signature=hottest.signature,

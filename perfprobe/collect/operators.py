@@ -6,6 +6,7 @@ import os
 import sys
 
 from perfprobe import native
+from perfprobe.collect.compiled import CompiledKernels
 from perfprobe.collect.host import environment
 from perfprobe.collect.imports import ImportWatch
 from perfprobe.support.errors import EnvironmentLack
@@ -30,6 +31,7 @@ class OperatorCollector:
         self._watch = ImportWatch("torch", self._torch_ready)
         self._torch: Any = None
         self._observer: Any = None
+        self._compiled: CompiledKernels | None = None
 
     def available(self) -> EnvironmentLack | None:
         """Always None: whether the observer fits can only be told once the program has chosen its torch."""
@@ -42,6 +44,8 @@ class OperatorCollector:
     def stop(self) -> None:
         """Stop the observer and write down what is only known now."""
         self._watch.stop()
+        if self._compiled is not None:
+            self._facts.guarded(self.name, self._compiled.stop)
         if self._observer is not None:
             self._observer.stop()
             self._facts.extend("cost", writer_cpu_ns=self._facts.recorder.writer_cpu_ns)
@@ -80,6 +84,8 @@ class OperatorCollector:
             return
         self._observer = observer
         self._facts.extend("cost", event_ns=observer.event_cost_ns())
+        self._compiled = CompiledKernels(self._facts, self._torch, observer.compiled_kernel)
+        self._compiled.start()
 
     def _say_why_there_is_no_torch(self) -> None:
         if "torch" in sys.modules:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from perfprobe.merge.backward import ForwardCalls, first_known
+from perfprobe.merge.compiled import compiling
 from perfprobe.merge.nest import Nesting
 from perfprobe.merge.source import module_texts, sites
 from perfprobe.support.units import duration
@@ -51,6 +52,7 @@ class Linker:
     def __init__(self, recording: Recording, calls: ForwardCalls) -> None:
         self._recording = recording
         self._calls = calls
+        self._compiling = compiling(recording)
 
     def stream(self, losses: list[Losses]) -> Iterator[LinkedOperators]:
         """All operators, linked; at the end what could not be linked is appended to `losses`."""
@@ -84,6 +86,8 @@ class Linker:
             recompute = self._calls.places.is_recompute(rows.stack[backward])
             phase[backward] = np.where(recompute, Phase.RECOMPUTE, Phase.BACKWARD)
             gap[backward] = _backward_gaps(node_thread, node_sequence, forward_gap)
+        compiling = self._compiling[rows.stack]
+        phase[compiling] = Phase.COMPILE
         return LinkedOperators(
             start_ns=rows.start_ns,
             end_ns=rows.end_ns,
@@ -93,7 +97,8 @@ class Linker:
             depth=rows.depth,
             name=rows.name,
             overload=rows.overload,
-            signature=rows.signature,
+            # What is traced has no data: one row for each name and line.
+            signature=np.where(compiling, np.int32(-1), rows.signature),
             stack=rows.stack,
             scope=rows.scope,
             frame=frame,

@@ -44,6 +44,7 @@ _ANGLE_ORIGINS = (
 )
 _ROOTS = (
     ("torch", Origin.TORCH),
+    ("inductor", Origin.TORCH),  # what it generated
     ("perfprobe", Origin.PERFPROBE),
     ("site", Origin.LIBRARY),
     ("stdlib", Origin.STDLIB),

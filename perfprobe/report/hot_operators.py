@@ -11,6 +11,7 @@ from perfprobe.report.base import Layout
 from perfprobe.report.cells import cpu_column, durations, line_column, module_column
 from perfprobe.report.collisions import told_apart
 from perfprobe.report.columns import Column
+from perfprobe.report.made_from import made_from
 from perfprobe.report.paragraph import heading, paragraph
 from perfprobe.report.ranking import ranked, rows_shown
 from perfprobe.support import units
@@ -25,10 +26,18 @@ _PHASES = {
     Phase.FORWARD: "forward",
     Phase.BACKWARD: "backward",
     Phase.RECOMPUTE: "recompute",
+    Phase.COMPILE: "compile",
     Phase.OTHER: "other",
 }
-_SHORT_PHASES = {Phase.FORWARD: "fwd", Phase.BACKWARD: "bwd", Phase.RECOMPUTE: "rec", Phase.OTHER: "-"}
+_SHORT_PHASES = {
+    Phase.FORWARD: "fwd",
+    Phase.BACKWARD: "bwd",
+    Phase.RECOMPUTE: "rec",
+    Phase.COMPILE: "comp",
+    Phase.OTHER: "-",
+}
 _PREFIX = "aten::"
+_KERNEL = "inductor::cpp_"
 _ENGINE = "autograd::engine::"
 
 
@@ -79,8 +88,10 @@ def _operators(trace: Trace, shown: HotspotRows, narrow: bool) -> list[str]:
     texts = []
     for name, overload in zip(shown.name.tolist(), shown.overload.tolist(), strict=True):
         text = printable(strings[name]) if name >= 0 else "(unknown)"
-        text = text.removeprefix(_ENGINE).removeprefix(_PREFIX if narrow else "")
-        texts.append(f"{text}.{printable(strings[overload])}" if strings[overload] else text)
+        text = text.removeprefix(_ENGINE)
+        text = text.removeprefix(_PREFIX).removeprefix(_KERNEL) if narrow else text
+        text = f"{text}.{printable(strings[overload])}" if strings[overload] else text
+        texts.append(text + made_from(trace, name))
     return texts
 
 

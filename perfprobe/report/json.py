@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from perfprobe.report.made_from import made_from_fields
 from perfprobe.report.ranking import range_sort, ranked
 from perfprobe.report.sources import Sources
 from perfprobe.support.text import printable
@@ -52,6 +53,7 @@ def _operator_table(trace: Trace, hotspots: Hotspots, rows: HotspotRows) -> list
             "signature": trace.signature(value["signature"]),
             **_common(trace, hotspots, value),
             "share": value["self_ns"] / total_ns,
+            **made_from_fields(trace, value["name"]),
         }
         for value in _values(hotspots, rows)
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from perfprobe.tables.columns import Int32, Mask, Table
 from perfprobe.tables.events import LinkedOperators, Losses
@@ -19,6 +19,7 @@ class Phase(IntEnum):
     FORWARD = 1
     BACKWARD = 2
     RECOMPUTE = 3  # forward code run again in backward (torch.utils.checkpoint)
+    COMPILE = 4  # operators that torch.compile traces, on tensors without data
 
 
 class Gap(IntEnum):
@@ -106,6 +107,14 @@ class Trace:
         signatures = self.recording.signatures
         return self.recording.strings[signatures.text[signature]] if signature >= 0 else None
 
+    def made_from(self, name: int) -> tuple[list[str], list[Line]]:
+        """The operators that a kernel of torch.compile was made from, and their lines; none for all else."""
+        kernel = self.recording.strings[name] if name >= 0 else ""
+        lines = self.recording.fact("compiled", kernel, "lines")
+        found = [_line(entry) for entry in (lines if isinstance(lines, list) else [])]
+        operators = self.recording.texts("compiled", kernel, "operators")
+        return operators, [line for line in found if line is not None]
+
     @property
     def start_ns(self) -> int | None:
         """When the recording began."""
@@ -130,6 +139,15 @@ class Trace:
         if start_ns is None or stop_ns is None or stop_ns < start_ns:
             return None
         return stop_ns - start_ns
+
+
+def _line(entry: Any) -> Line | None:
+    """A line as collectors write it into meta; None when it is none."""
+    place = entry if isinstance(entry, dict) else {}
+    file, line, function = place.get("file"), place.get("line"), place.get("function")
+    if isinstance(file, str) and isinstance(line, int) and isinstance(function, str):
+        return Line(file, line, function)
+    return None
 
 
 def _whole(value: float | None) -> int | None:

@@ -32,6 +32,8 @@ BACKWARD_ROW: dict[str, Any] = {
     "cpu_ns": None,
     "share": 0.3,
     "reason": None,
+    "made_from": None,
+    "made_from_lines": None,
 }
 
 RANGE_ROW: dict[str, Any] = {

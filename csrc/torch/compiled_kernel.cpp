@@ -1,0 +1,110 @@
+#include "torch/compiled_kernel.h"
+
+#include <cstddef>
+#include <new>
+#include <optional>
+
+#include <ATen/record_function.h>
+#include <structmember.h>
+#include <torch/csrc/autograd/python_variable.h>
+
+#include "torch/observer.h"
+
+namespace perfprobe {
+namespace {
+
+struct CompiledKernel {
+  PyObject head;
+  vectorcallfunc call;
+  PyObject* name;
+  const char* text;  // of `name`
+  PyObject* kernel;
+};
+
+// Tensors and numbers, as generated code passes them; nothing here runs Python code.
+c10::IValue value_of(PyObject* argument) {
+  if (THPVariable_CheckExact(argument))
+    return THPVariable_Unpack(argument);
+  if (PyLong_CheckExact(argument)) {
+    int overflow = 0;
+    const long long value = PyLong_AsLongLongAndOverflow(argument, &overflow);
+    if (overflow == 0)
+      return static_cast<int64_t>(value);
+  }
+  if (PyFloat_CheckExact(argument))
+    return PyFloat_AS_DOUBLE(argument);
+  return {};
+}
+
+void begin(std::optional<at::RecordFunction>& record, const char* name, PyObject* const* arguments,
+           size_t count) {
+  try {
+    c10::SmallVector<c10::IValue, 16> inputs;
+    for (size_t i = 0; i < count; ++i)
+      inputs.push_back(value_of(arguments[i]));
+    record.emplace(own_callbacks());
+    record->before(name, c10::ArrayRef<const c10::IValue>(inputs.data(), inputs.size()));
+  } catch (const std::bad_alloc&) {
+    record.reset();  // the call is not recorded; the program goes on
+  }
+}
+
+PyObject* call_recorded(const CompiledKernel& self, PyObject* const* arguments, size_t flags,
+                        PyObject* names) {
+  std::optional<at::RecordFunction> record;
+  begin(record, self.text, arguments, static_cast<size_t>(PyVectorcall_NARGS(flags)));
+  return PyObject_Vectorcall(self.kernel, arguments, flags, names);
+}
+
+PyObject* call(PyObject* object, PyObject* const* arguments, size_t flags, PyObject* names) {
+  const auto& self = *reinterpret_cast<CompiledKernel*>(object);
+  if (is_recording()) [[likely]]
+    return call_recorded(self, arguments, flags, names);
+  return PyObject_Vectorcall(self.kernel, arguments, flags, names);
+}
+
+void free_kernel(PyObject* object) {
+  auto* self = reinterpret_cast<CompiledKernel*>(object);
+  PyTypeObject* type = Py_TYPE(object);
+  Py_DECREF(self->name);
+  Py_DECREF(self->kernel);
+  type->tp_free(object);
+  Py_DECREF(type);  // the type was made at run time: its objects own it
+}
+
+PyMemberDef members[] = {
+    {"__name__", T_OBJECT_EX, offsetof(CompiledKernel, name), READONLY, nullptr},
+    {"__wrapped__", T_OBJECT_EX, offsetof(CompiledKernel, kernel), READONLY, nullptr},
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(CompiledKernel, call), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+PyType_Slot slots[] = {
+    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(free_kernel)},
+    {Py_tp_members, members},
+    {0, nullptr},
+};
+
+// Its objects are in no cycle: a kernel refers to nothing that refers to it.
+PyType_Spec spec = {"perfprobe._observer.CompiledKernel", sizeof(CompiledKernel), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL, slots};
+
+}  // namespace
+
+PyObject* wrap_compiled_kernel(PyObject* name, PyObject* kernel) {
+  static PyObject* const type = PyType_FromSpec(&spec);
+  const char* text = PyUnicode_AsUTF8(name);
+  if (type == nullptr || text == nullptr)
+    return nullptr;
+  auto* self = PyObject_New(CompiledKernel, reinterpret_cast<PyTypeObject*>(type));
+  if (self == nullptr)
+    return nullptr;
+  self->call = call;
+  self->name = Py_NewRef(name);
+  self->text = text;
+  self->kernel = Py_NewRef(kernel);
+  return reinterpret_cast<PyObject*>(self);
+}
+
+}  // namespace perfprobe

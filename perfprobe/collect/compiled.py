@@ -1,0 +1,174 @@
+"""Makes the kernels that inductor generates for the CPU visible to the observer.
+
+The generated code calls its kernels directly, so that no observer of torch's sees them. A setting of inductor
+mends that, but it is part of inductor's cache keys: everything would be compiled anew, with other code.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from functools import wraps
+from types import BuiltinFunctionType
+
+from perfprobe.collect import generated
+from perfprobe.collect.base import fault
+from perfprobe.collect.imports import ImportWatch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+    from typing import Any
+
+    from perfprobe.collect.base import Facts
+
+_CACHE_MODULE = "torch._inductor.codecache"
+_LOAD = "load_by_key_path"  # of PyCodeCache: what every generated module comes from
+_IN_CPP = "inductor_entry"  # what only modules made with cpp_wrapper define
+
+
+class CompiledKernels:
+    """Puts a recording callable in the place of every kernel of every module that inductor generated.
+
+    It waits for the program to import inductor, takes the modules that are loaded already, and those that
+    inductor loads from then on, freshly compiled or from its cache. `stop` puts all back as it was.
+
+    Args:
+        wrap: makes the callable of a name and a kernel.
+    """
+
+    def __init__(self, facts: Facts, torch: Any, wrap: Callable[[str, Any], Any]) -> None:
+        self._facts = facts
+        self._torch = torch
+        self._wrap = wrap
+        self._process = os.getpid()
+        self._recording = True
+        self._watch = ImportWatch(_CACHE_MODULE, self._hook)
+        self._cache: Any = None
+        self._config: Any = None
+        self._original: Any = None
+        self._ours: Any = None
+        self._wrapped: list[tuple[weakref.ref[ModuleType], str, Any]] = []
+        self._known: set[str] = set()  # names of operators
+        self._keys: dict[str, list[str]] = {}  # kernel -> the modules that have one of this name
+        self._kernels: dict[str, object] = {}  # the meta value `compiled`
+        self._written = 0  # kernels in it when it was last written
+        self._folders: set[str] = set()
+        self._faults: set[str] = set()
+        self._in_cpp: set[str] = set()  # modules made with cpp_wrapper
+
+    def start(self) -> None:
+        """Wait for inductor, or begin at once when it is imported already."""
+        self._watch.start()
+
+    def stop(self) -> None:
+        """Give the kernels back and write down what is only known now."""
+        self._watch.stop()
+        self._recording = False
+        if self._cache is not None and vars(self._cache).get(_LOAD) is self._ours:
+            setattr(self._cache, _LOAD, self._original)
+        for module_of, name, kernel in self._wrapped:
+            module: Any = module_of()  # None, which has no such attribute, when it is gone
+            held: Any = getattr(module, name, None)
+            if held is kernel:
+                setattr(module, name, held.__wrapped__)
+        self._write(len(self._kernels))
+        if self._in_cpp:
+            reason = "graphs compiled with cpp_wrapper: their kernels are called by C++ code and not seen"
+            remedy = "TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE=1 in the environment; inductor compiles anew"
+            self._facts.loss("operators", reason, len(self._in_cpp), remedy)
+
+    def _hook(self, codecache: ModuleType) -> None:
+        self._guarded("kernels of torch.compile cannot be recorded", lambda: self._replace_load(codecache))
+
+    def _replace_load(self, codecache: Any) -> None:
+        cache = codecache.PyCodeCache
+        original = vars(cache)[_LOAD]
+        function = original.__func__
+
+        @wraps(function)
+        def load_by_key_path(owner: Any, *args: Any, **kwargs: Any) -> Any:
+            try:
+                module = function(owner, *args, **kwargs)
+            except BaseException as error:
+                # The traceback stays that of a plain program: without this frame.
+                error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
+                raise
+            self._guarded("kernels of torch.compile were not recorded", lambda: self._take(module))
+            return module
+
+        self._cache, self._original, self._ours = cache, original, classmethod(load_by_key_path)
+        self._config = codecache.config
+        setattr(cache, _LOAD, self._ours)
+        for module in list(cache.modules):
+            self._take(module)
+
+    def _guarded(self, what: str, step: Callable[[], None]) -> None:
+        """Whatever is not as expected in inductor costs one row in `losses`, and nothing else."""
+        if not self._recording or os.getpid() != self._process:  # a forked child does not record
+            return
+        try:
+            step()
+        except Exception as error:
+            if what not in self._faults:
+                self._faults.add(what)
+                remedy = "perfprobe knows inductor from torch 2.11 to 2.15"
+                self._facts.loss("operators", f"{what}: {fault(error)}", 1, remedy)
+
+    def _take(self, module: ModuleType) -> None:
+        """Wraps the kernels of a generated module that are not wrapped yet."""
+        path = str(module.__file__)
+        self._note_folder(os.path.abspath(path))
+        if self._config.cpp.enable_kernel_profile:
+            return  # inductor's own setting: what it generates tells all observers itself
+        if _IN_CPP in vars(module):
+            self._in_cpp.add(path)
+        kernels = {name: value for name, value in vars(module).items() if _is_kernel(name, value)}
+        shown = {name: self._shown(name, path) for name in kernels}
+        for name, kernel in kernels.items():
+            wrapped = self._wrap(shown[name], kernel)
+            setattr(module, name, wrapped)
+            self._wrapped.append((weakref.ref(module), name, wrapped))
+        if kernels:
+            self._guarded("what compiled kernels were made from", lambda: self._describe(path, shown))
+
+    def _shown(self, kernel: str, path: str) -> str:
+        """The kernel's name in the report: those of equal name in other modules are #2, #3, ..."""
+        keys = self._keys.setdefault(kernel, [])
+        if path not in keys:
+            keys.append(path)
+        number = keys.index(path) + 1
+        return f"inductor::{kernel}#{number}" if number > 1 else f"inductor::{kernel}"
+
+    def _describe(self, path: str, shown: dict[str, str]) -> None:
+        self._known = self._known or generated.known_operators(self._torch)
+        with open(path, encoding="utf-8") as file:
+            source = file.read()
+        noted = self._cache.linemaps.get(path) or ((), ())
+        traces = generated.call_traces(source, shown, zip(*noted, strict=True))
+        library = os.path.dirname(os.path.abspath(self._torch.__file__))
+        for kernel, name in shown.items():
+            self._kernels[name] = {
+                "operators": generated.operators(kernel, self._known),
+                "lines": generated.places(traces.get(kernel, ()), library),
+            }
+        self._write(2 * self._written)
+
+    def _write(self, least: int) -> None:
+        # All of it again each time: at twice as many kernels, that a killed run has most, and at the end.
+        if len(self._kernels) >= max(least, self._written + 1):
+            self._written = len(self._kernels)
+            self._facts.meta("compiled", self._kernels)
+
+    def _note_folder(self, path: str) -> None:
+        """Remembers inductor's folder, so that generated code is not taken for the user's."""
+        part, file = os.path.split(path)
+        folder = os.path.dirname(part)
+        if os.path.basename(part) == file[1:3] and folder not in self._folders:  # as inductor lays it out
+            self._folders.add(folder)
+            self._facts.extend("roots", inductor=sorted(self._folders))
+
+
+def _is_kernel(name: str, value: object) -> bool:
+    return name.startswith("cpp_") and type(value) is BuiltinFunctionType

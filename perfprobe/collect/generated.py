@@ -1,0 +1,95 @@
+"""What inductor itself says about the kernels of a generated module: their operators and source lines.
+
+Both are there by default, also when the module comes from inductor's cache: the operators in the kernel's
+name, the lines in the map from lines of the module to the Python stack of the graph node they belong to.
+"""
+
+from __future__ import annotations
+
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+    from typing import Any
+
+_NUMBERED = re.compile(r"cpp_fused_(.+)_\d+")
+_CALL = re.compile(r"\s+(?:\w+ = )?([\w.]+)\(")
+_EXTERN = ("extern_kernels.", "torch.ops.", "aten.", "inductor_ops.", "_quantized.")
+_PLACE = re.compile(r'File "(.+)", line (\d+), in (.+)')
+
+
+def operators(kernel: str, known: Collection[str]) -> list[str]:
+    """The operators that a kernel was made from: `cpp_fused_gelu_gelu_backward_0` of gelu, gelu_backward.
+
+    Inductor sorts their names, leaves out doubles and joins them with "_", which many of them contain: of all
+    ways to read the name as `known` operators in this order, the one with the fewest counts. None fit: [].
+    """
+    match = _NUMBERED.fullmatch(kernel)
+    words = match.group(1).split("_") if match is not None else []
+    read: list[list[str]] = [[]]  # by how many of the words
+    for end in range(1, len(words) + 1):
+        found: list[list[str]] = []
+        for start in range(end):
+            name, before = "_".join(words[start:end]), read[start]
+            fits = (start == 0 or bool(before)) and name in known and before[-1:] < [name]
+            found += [[*before, name]] if fits else []
+        read.append(min(found, key=len, default=[]))
+    return read[-1]
+
+
+def known_operators(torch: Any) -> set[str]:
+    """The names of the operators that a kernel may be made from, without namespaces and overloads.
+
+    Composites are not among them (`log_sigmoid`, which reads like `log` and `sigmoid`): they are taken apart
+    before inductor sees them.
+    """
+    native = torch._C
+    return {
+        name.partition("::")[2].partition(".")[0]
+        for name in native._dispatch_get_all_op_names()
+        if name.startswith(("aten::", "prims::"))
+        and not native._dispatch_has_kernel_for_dispatch_key(name, "CompositeImplicitAutograd")
+    }
+
+
+def call_traces(
+    source: str, kernels: Collection[str], traces: Iterable[tuple[int, str | None]]
+) -> dict[str, list[str]]:
+    """For each kernel the Python stacks of the graph nodes that it computes, as far as inductor noted them.
+
+    Inductor notes a node when it comes to it, and writes a kernel out once it comes to something else: the
+    last node noted before a kernel is that of the extern call behind it, where no other node stands between.
+
+    Args:
+        source: of the module.
+        traces: line number and stack of every node, in order.
+    """
+    noted = sorted(((line, trace or "") for line, trace in traces), key=lambda entry: entry[0])
+    found: dict[str, list[str]] = {}
+    pending: list[str] = []  # stacks of nodes not called yet
+    latest: str | None = None  # the kernel called since the last node
+    for number, text in enumerate(source.splitlines(), 1):
+        while noted and noted[0][0] <= number:
+            pending.append(noted.pop(0)[1])
+            latest = None
+        match = _CALL.match(text)
+        name = match.group(1) if match is not None else ""
+        if name in kernels:
+            found.setdefault(name, []).extend(pending)
+            pending, latest = [], name
+        elif name.startswith(_EXTERN):
+            if latest is not None and found[latest]:
+                found[latest].pop()
+            pending, latest = [], None
+    return found
+
+
+def places(traces: Iterable[str], library: str) -> list[dict[str, object]]:
+    """File, line and function of each stack's innermost frame outside the folder `library`, each once."""
+    found = []
+    for trace in traces:
+        frames = _PLACE.findall(trace)
+        own = [frame for frame in frames if not frame[0].startswith(f"{library}/")]
+        found += [{"file": file, "line": int(line), "function": name} for file, line, name in own[-1:]]
+    return [place for at, place in enumerate(found) if place not in found[:at]]

@@ -1,0 +1,272 @@
+"""Programs that use torch.compile on the CPU, compiled once, then taken from inductor's cache."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perfprobe.session import report_document, report_text
+from tests.collect.runs import Outcome, Pair, both, finish, perfprobe, start
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("g++") is None, reason="inductor needs a C++ compiler"),
+]
+
+PROGRAM = """\
+import torch
+
+torch.manual_seed(0)
+
+
+def pointwise(x, y):
+    total = x + y
+    return torch.relu(total) * 2
+
+
+def broken(x):
+    wave = torch.sin(x) + 1
+    torch._dynamo.graph_break()
+    return torch.cos(wave) * 3
+
+
+def growing(x):
+    return torch.tanh(x) - 1
+
+
+def same_name(x):
+    return torch.tanh(x) - 2
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.nn.Linear(16, 32)
+        self.outer = torch.nn.Linear(32, 8)
+
+    def forward(self, x):
+        hidden = torch.nn.functional.gelu(self.inner(x))
+        return self.outer(hidden)
+
+
+def inference():
+    compiled = torch.compile(pointwise, fullgraph=True)
+    for _ in range(5):
+        result = compiled(torch.ones(4, 8), torch.ones(4, 8))
+    print(result.sum().item())
+    compiled = torch.compile(broken, mode="reduce-overhead")
+    for _ in range(3):
+        result = compiled(torch.ones(6))
+    print(result.sum().item())
+    compiled = torch.compile(growing, dynamic=True)
+    for rows in (3, 4, 5, 6):
+        result = compiled(torch.ones(rows, 2))
+    print(result.sum().item())
+    compiled = torch.compile(same_name)
+    for _ in range(2):
+        compiled(torch.ones(2))
+
+
+def training():
+    net = Net()
+    compiled = torch.compile(net)
+    for _ in range(4):
+        compiled(torch.ones(5, 16)).sum().backward()
+    print(net.inner.weight.grad.sum().item())
+
+
+if __name__ == "__main__":
+    inference()
+    training()
+"""
+
+# Compiled before perfprobe starts; the second profiler is the program's own.
+BLOCKS = """\
+import perfprobe
+import torch
+from program import pointwise
+from torch._inductor.codecache import PyCodeCache
+
+load = vars(PyCodeCache)["load_by_key_path"]
+compiled = torch.compile(pointwise, fullgraph=True)
+one, other, out = torch.ones(4, 8), torch.ones(4, 8), torch.empty(4, 8)
+compiled(one, other)
+(kernel,) = [value for name, value in vars(PyCodeCache.modules[0]).items() if name.startswith("cpp_fused")]
+for calls, path in ((3, "first.perfprobe"), (2, "second.perfprobe")):
+    with perfprobe.profile(path):
+        assert vars(PyCodeCache)["load_by_key_path"] is not load
+        with torch.profiler.profile() as seen:
+            for _ in range(calls):
+                compiled(one, other)
+        assert not [event for event in seen.events() if event.name.startswith("inductor::")]
+        wrapped = PyCodeCache.modules[0].cpp_fused_add_mul_relu_0
+        assert wrapped.__wrapped__ is kernel
+        for wrongly in (lambda: wrapped(one), lambda: wrapped(one, nonsense=1)):
+            try:
+                wrongly()
+            except Exception as error:
+                print(repr(error))
+    assert vars(PyCodeCache)["load_by_key_path"] is load
+    assert PyCodeCache.modules[0].cpp_fused_add_mul_relu_0 is kernel
+    assert wrapped(one, other, out) is None
+    print(out.sum().item())
+"""
+
+WITH_CPP_WRAPPER = """\
+import torch
+
+def shifted(x):
+    return torch.relu(x + 1) * 2
+
+compiled = torch.compile(shifted, options={"cpp_wrapper": True})
+for _ in range(3):
+    print(compiled(torch.ones(4)).sum().item())
+"""
+
+Place = tuple[str, int, str]
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The first run, which compiles, and then the program under plain python and recorded, from the cache."""
+
+    folder: Path
+    environment: dict[str, str]
+    cold: Outcome
+    warm: Pair
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    folder = tmp_path_factory.mktemp("compiled")
+    environment = {"TORCHINDUCTOR_CACHE_DIR": str(folder / "cache"), "OMP_NUM_THREADS": "1"}
+    (folder / "program.py").write_text(PROGRAM)
+    cold = perfprobe(["-o", "cold.perfprobe", "program.py"], folder, environment)
+    # No compile workers this time: they are a way of their own.
+    warm = both(["program.py"], folder, environment={**environment, "TORCHINDUCTOR_COMPILE_THREADS": "1"})
+    return Runs(folder, environment, cold, warm)
+
+
+def hotspots(recording: Path) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = report_document(str(recording))["tables"]["hotspots"]
+    return rows
+
+
+def kernels(recording: Path) -> dict[str, Counter[tuple[int, str, str]]]:
+    """Calls of every kernel by line, function and phase."""
+    found: dict[str, Counter[tuple[int, str, str]]] = {}
+    for row in hotspots(recording):
+        if row["operator"].startswith("inductor::"):
+            place = row["line"], row["function"].rpartition(".")[2], row["phase"]
+            found.setdefault(row["operator"], Counter())[place] += row["calls"]
+    return found
+
+
+# Counted by hand in PROGRAM; the lines are those of `def`, or where the code goes on after a graph break.
+EXPECTED = {
+    "inductor::cpp_fused_add_mul_relu_0": {(6, "pointwise", "other"): 5},
+    "inductor::cpp_fused_add_sin_0": {(11, "broken", "other"): 3},
+    "inductor::cpp_fused_cos_mul_0": {(13, "torch_dynamo_resume_in_broken_at_13", "other"): 3},
+    "inductor::cpp_fused_sub_tanh_0": {(17, "growing", "other"): 4},
+    "inductor::cpp_fused_sub_tanh_0#2": {(21, "same_name", "other"): 2},
+    "inductor::cpp_fused_gelu_0": {(31, "forward", "forward"): 4},
+    "inductor::cpp_fused_gelu_gelu_backward_sum_0": {(31, "forward", "backward"): 4},
+    "inductor::cpp_fused_sum_1": {(31, "forward", "backward"): 4},
+}
+
+
+@pytest.mark.parametrize("name", ["cold", "recorded"])
+def test_every_call_of_a_kernel_at_its_functions_line(runs: Runs, name: str) -> None:
+    assert kernels(runs.folder / f"{name}.perfprobe") == EXPECTED
+
+
+@pytest.mark.parametrize("name", ["cold", "recorded"])
+def test_what_kernels_were_made_from(runs: Runs, name: str) -> None:
+    rows = {row["operator"]: row for row in hotspots(runs.folder / f"{name}.perfprobe")}
+    backward = rows["inductor::cpp_fused_gelu_gelu_backward_sum_0"]
+    assert backward["made_from"] == ["gelu", "gelu_backward", "sum"]
+    assert [place["line"] for place in backward["made_from_lines"]] == [33, 32]
+    assert backward["made_from_lines"][0]["file"] == str(runs.folder / "program.py")
+    assert backward["module"] == "_orig_mod"
+    assert rows["inductor::cpp_fused_gelu_0"]["made_from"] == ["gelu"]
+    assert [place["line"] for place in rows["inductor::cpp_fused_gelu_0"]["made_from_lines"]] == [32]
+    assert rows["inductor::cpp_fused_gelu_0"]["signature"] == "f32[5,32] f32[5,32]"
+    assert rows["aten::mm.out" if "aten::mm.out" in rows else "aten::mm"]["made_from"] is None
+    assert "made from gelu, gelu_backward, sum" in report_text(str(runs.warm.recording), top=0)
+
+
+def test_generated_code_is_not_the_users(runs: Runs) -> None:
+    files = {row["file"] for row in hotspots(runs.warm.recording)} - {None}
+    assert files == {str(runs.folder / "program.py")}
+
+
+def test_tracing_has_a_phase_of_its_own(runs: Runs) -> None:
+    rows = hotspots(runs.folder / "cold.perfprobe")
+    traced = [row for row in rows if row["phase"] == "compile"]
+    assert {"aten::relu", "aten::tanh"} <= {row["operator"] for row in traced}
+    assert all(row["signature"] is None for row in traced)
+    assert not [row for row in rows if row not in traced and ":subclass" in (row["signature"] or "")]
+
+
+def test_the_program_is_as_under_plain_python(runs: Runs) -> None:
+    assert runs.cold.status == 0
+    assert runs.cold.out == runs.warm.plain.out
+    assert (runs.warm.recorded.status, runs.warm.recorded.out) == (0, runs.warm.plain.out)
+    assert runs.warm.recorded.err.count(b"\n") == runs.warm.plain.err.count(b"\n")  # lines bear a time
+    assert report_document(str(runs.warm.recording))["losses"] == []
+
+
+def test_blocks_around_what_is_compiled_already(runs: Runs) -> None:
+    (runs.folder / "blocks.py").write_text(BLOCKS)
+    outcome = finish(start(["blocks.py"], runs.folder, runs.environment))
+    assert outcome.status == 0, outcome.err.decode()
+    few_arguments, keyword, total = outcome.out.decode().splitlines()[:3]
+    assert few_arguments == "RuntimeError('requires 3 args')"
+    assert keyword.startswith("TypeError(")
+    assert total == "128.0"
+    for calls, name in ((3, "first"), (2, "second")):
+        found = kernels(runs.folder / f"{name}.perfprobe")
+        # The two that failed were begun.
+        assert sum(found["inductor::cpp_fused_add_mul_relu_0"].values()) == calls + 2
+
+
+def test_kernels_called_by_cpp_are_a_loss(runs: Runs) -> None:
+    (runs.folder / "wrapped.py").write_text(WITH_CPP_WRAPPER)
+    outcome = perfprobe(["-q", "-o", "wrapped.perfprobe", "wrapped.py"], runs.folder, runs.environment)
+    assert (outcome.status, outcome.out) == (0, b"16.0\n16.0\n16.0\n")
+    (loss,) = report_document(str(runs.folder / "wrapped.perfprobe"))["losses"]
+    assert (loss["source"], loss["count"]) == ("operators", 1)
+    assert "TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE=1" in loss["remedy"]
+
+
+def test_without_a_compiler_the_error_is_inductors(runs: Runs, tmp_path: Path) -> None:
+    (tmp_path / "failing.py").write_text(
+        "import torch, traceback\n"
+        "try:\n"
+        "    torch.compile(lambda x: torch.exp(x) + 7)(torch.ones(3))\n"
+        "except Exception as error:\n"
+        "    frames = traceback.extract_tb(error.__traceback__)\n"
+        "    print(type(error).__name__, [frame.name for frame in frames])\n"
+    )
+    environment = {**runs.environment, "CXX": os.devnull, "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+    pair = both(["failing.py"], tmp_path, environment=environment)
+    assert b"Error" in pair.plain.out
+    assert (pair.recorded.status, pair.recorded.out) == (0, pair.plain.out)
+
+
+def test_nothing_is_hooked_without_inductor(tmp_path: Path) -> None:
+    (tmp_path / "eager.py").write_text(
+        "import torch, sys\ntorch.ones(2).add(1)\nprint(sorted(sys.modules))\n"
+    )
+    pair = both(["eager.py"], tmp_path)
+    assert b"'torch'" in pair.recorded.out
+    assert b"torch._inductor.codecache" not in pair.recorded.out
+    meta = report_document(str(pair.recording))["meta"]
+    assert "compiled" not in meta
+    assert "inductor" not in meta["roots"]

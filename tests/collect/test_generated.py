@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any, ClassVar
+
+import pytest
+import torch
+
+from perfprobe.collect import compiled, generated
+
+MODULE = """\
+import torch
+cpp_fused_add_0 = async_compile.cpp_pybinding(['float*'], r'''
+extern "C"  void  kernel(float* out_ptr0)
+''')
+
+    def call(self, args):
+        buf0 = empty_strided_cpu((32, 128), (128, 1), torch.float32)
+        extern_kernels.addmm(primals_2, primals_3, out=buf0)
+        del primals_1
+        buf1 = empty_strided_cpu((32, 128), (128, 1), torch.float32)
+        cpp_fused_add_0(buf0, buf1)
+        buf2 = torch.ops.aten.mm.default(buf1, buf1)
+        cpp_fused_sum_1(buf0, buf1)
+        return (buf2, )
+"""
+
+
+@pytest.fixture(scope="module")
+def known() -> set[str]:
+    return generated.known_operators(torch)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["add"],
+        ["add", "mul", "relu"],
+        ["_to_copy", "add"],
+        ["gelu", "gelu_backward", "sum"],
+        ["native_layer_norm", "native_layer_norm_backward"],
+        ["log", "sigmoid"],
+        ["_log_softmax", "nll_loss_forward"],
+        ["_unsafe_index", "clone", "index_put", "var_mean"],
+    ],
+)
+def test_a_name_is_read_as_the_operators_it_was_joined_of(names: list[str], known: set[str]) -> None:
+    assert generated.operators(f"cpp_fused_{'_'.join(names)}_12", known) == names
+
+
+@pytest.mark.parametrize("kernel", ["cpp_fused_nosuch_add_0", "cpp_CppMicroGemmFP32Vec_threaded_mm_0", "x"])
+def test_a_name_that_reads_as_nothing_known(kernel: str, known: set[str]) -> None:
+    assert generated.operators(kernel, known) == []
+
+
+def test_nodes_belong_to_the_call_they_were_noted_for() -> None:
+    # By line of MODULE: the addmm's node, two of the first kernel, that of the mm, one of the second kernel.
+    noted = [(7, "addmm"), (9, "add"), (10, "mul"), (11, "mm"), (13, "sum")]
+    found = generated.call_traces(MODULE, {"cpp_fused_add_0", "cpp_fused_sum_1"}, noted)
+    assert found == {"cpp_fused_add_0": ["add", "mul"], "cpp_fused_sum_1": ["sum"]}
+
+
+def test_a_kernel_with_no_extern_call_behind_it_keeps_all_its_nodes() -> None:
+    noted = [(10, "add"), (11, "mul"), (12, "mm"), (13, None)]
+    found = generated.call_traces(MODULE, {"cpp_fused_add_0", "cpp_fused_sum_1"}, noted)
+    assert found == {"cpp_fused_add_0": ["add", "mul"], "cpp_fused_sum_1": [""]}
+
+
+def test_places_are_the_innermost_outside_of_torch() -> None:
+    stack = (
+        '  File "/home/me/net.py", line 10, in forward\n    h = self.inner(x)\n'
+        '  File "/lib/torch/nn/modules/linear.py", line 125, in forward\n    return F.linear(input)\n'
+    )
+    place = {"file": "/home/me/net.py", "line": 10, "function": "forward"}
+    assert generated.places([stack, "", stack], "/lib/torch") == [place]
+
+
+class Facts:
+    """Stands for collect.base.Facts."""
+
+    def __init__(self) -> None:
+        self.losses: list[tuple[str, str]] = []
+        self.known: dict[str, object] = {}
+
+    def loss(self, source: str, reason: str, count: int, remedy: str) -> None:
+        assert count == 1
+        assert remedy
+        self.losses.append((source, reason))
+
+    def meta(self, key: str, value: object) -> None:
+        self.known[key] = value
+
+    def extend(self, key: str, **values: object) -> None:
+        self.known[key] = values
+
+
+def hooked(cache: type) -> tuple[compiled.CompiledKernels, Facts]:
+    """What has seen a module like inductor's code cache, with this class in it."""
+    facts: Any = Facts()
+    kernels = compiled.CompiledKernels(facts, torch, lambda name, kernel: SimpleNamespace(__wrapped__=kernel))
+    codecache: Any = ModuleType("codecache")
+    codecache.PyCodeCache = cache
+    codecache.config = SimpleNamespace(cpp=SimpleNamespace(enable_kernel_profile=False))
+    kernels._hook(codecache)
+    return kernels, facts
+
+
+def test_a_code_cache_without_what_is_hooked_is_a_loss() -> None:
+    class PyCodeCache:
+        modules: ClassVar[list[ModuleType]] = []
+
+    kernels, facts = hooked(PyCodeCache)
+    kernels.stop()
+    ((source, reason),) = facts.losses
+    assert source == "operators"
+    assert "KeyError: 'load_by_key_path'" in reason
+
+
+def test_a_module_that_is_not_as_expected_still_loads_and_runs(tmp_path: Path) -> None:
+    class PyCodeCache:
+        modules: ClassVar[list[ModuleType]] = []
+        linemaps: ClassVar[dict[str, object]] = {}
+
+        @classmethod
+        def load_by_key_path(cls, key: str, path: str) -> ModuleType:
+            if key == "missing":
+                raise OSError(key)
+            module: Any = ModuleType(key)
+            module.__file__ = path
+            module.cpp_fused_add_0 = abs
+            module.cpp_flags = ["-O3"]
+            return module
+
+    load = vars(PyCodeCache)["load_by_key_path"]
+    kernels, facts = hooked(PyCodeCache)
+    with pytest.raises(OSError, match="missing") as error:
+        PyCodeCache.load_by_key_path("missing", "")
+    assert [entry.name for entry in error.traceback] == [
+        "test_a_module_that_is_not_as_expected_still_loads_and_runs",
+        "load_by_key_path",
+    ]
+    loaded: Any = [
+        PyCodeCache.load_by_key_path(key, str(tmp_path / f"{key[1:3]}/{key}.py")) for key in ("one", "two")
+    ]
+    assert [module.cpp_fused_add_0.__wrapped__ for module in loaded] == [abs, abs]
+    assert loaded[0].cpp_flags == ["-O3"]
+    kernels.stop()
+    assert [module.cpp_fused_add_0 for module in loaded] == [abs, abs]
+    assert vars(PyCodeCache)["load_by_key_path"] is load
+    ((source, reason),) = facts.losses  # there is no file to read what they were made from
+    assert (source, reason.partition(":")[0]) == ("operators", "what compiled kernels were made from")
+    assert facts.known == {"roots": {"inductor": [str(tmp_path)]}}
