@@ -1,0 +1,95 @@
+"""How long the calls of each row took: a histogram of fixed bins, and the quantiles read from it.
+
+A bin holds the durations whose binary logarithms have the same whole part and the same six bits after it:
+64 bins an octave, each at most 1/64 = 1.6 % wide, and a bin for each whole number below 128 ns. It keeps how
+many calls it holds and their sum, so that its mean is exact where it holds a single value. Bins are added up
+when rows are; where there are too many of them, two neighbours become one, in all rows alike.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perfprobe.analyse.grouping import first_of_each, in_order
+from perfprobe.tables.columns import Int64, Rows
+from perfprobe.tables.findings import DurationBins
+
+MOST_BINS = 1 << 20  # gathered before they are added up; three quarters of it may be left then
+
+_OCTAVE_BITS = 6
+_BIN_BITS = 12  # of a bin's number
+_ZERO_BIN = 1022 << _OCTAVE_BITS  # what the leading bits of a double below 1 are less than
+
+_FAR_LONGER = 3  # times the median
+_FEWEST_CALLS = 5  # of which something can be said
+_FEW_CALLS, _FEW_SHARE = 2, 20  # two calls, or one in twenty
+_MISLEADING_SHARE = 4  # a quarter of the row's time
+
+
+def binned(duration_ns: Int64, order: Rows, first: Rows) -> DurationBins:
+    """The bins of each group of calls; order and first: as `grouped` gives them."""
+    group = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(order))))
+    bits = min(max(int(duration_ns.max()).bit_length(), 1), 62 - len(first).bit_length())
+    longest_ns = (1 << bits) - 1  # 19 hours with 65,536 groups: a longer call counts as that long
+    # Sorting numbers that hold group and duration puts every bin together without moving anything else.
+    packed = (group << bits) | np.minimum(duration_ns[order], longest_ns)
+    packed.sort()
+    sorted_ns = packed & longest_ns
+    leading = sorted_ns.astype(np.float64).view(np.int64) >> (52 - _OCTAVE_BITS)
+    code = ((packed >> bits) << _BIN_BITS) | np.maximum(leading - _ZERO_BIN, 0)
+    start = first_of_each(code)
+    return _table(code[start], np.diff(np.append(start, len(code))), np.add.reduceat(sorted_ns, start))
+
+
+def added(bins: DurationBins, row_of: Rows, coarser: int) -> DurationBins:
+    """The bins of fewer rows.
+
+    Args:
+        row_of: for each row of before its new one.
+        coarser: how many times the width of a bin is doubled.
+    """
+    if len(bins) == 0:
+        return bins
+    number = (bins.bin >> coarser) << coarser
+    order, code = in_order((row_of[bins.row].astype(np.int64) << _BIN_BITS) | number)
+    start = first_of_each(code)
+    sums = [np.add.reduceat(column[order], start) for column in (bins.calls, bins.sum_ns)]
+    return _table(code[start], *sums)
+
+
+def error(coarser: int) -> float:
+    """How far a quantile may be from the true one, as a part of it."""
+    return float(2.0 ** (coarser - _OCTAVE_BITS))
+
+
+def quantile(bins: DurationBins, percent: int) -> Int64:
+    """The nearest-rank quantile of each row: of n calls the ceil(n * percent / 100)-th shortest.
+
+    Args:
+        bins: sorted by row, every row from 0 on with at least one.
+    """
+    first = first_of_each(bins.row)
+    up_to = np.cumsum(bins.calls)
+    before = up_to[first] - bins.calls[first]
+    rank = -(-np.add.reduceat(bins.calls, first) * percent // 100)
+    at = np.searchsorted(up_to, before + rank)
+    return np.asarray(np.rint(bins.sum_ns[at] / bins.calls[at]).astype(np.int64))
+
+
+def few_long_calls(bins: DurationBins, median_ns: Int64) -> Int64:
+    """For each row how many calls far longer than its median make its sum mislead; 0 where none do.
+
+    They are few (at most one in twenty, or one or two of five and more), each takes more than three times the
+    median, and all together more than a quarter of the row's time.
+    """
+    first = first_of_each(bins.row)
+    far = bins.sum_ns > _FAR_LONGER * median_ns[bins.row] * bins.calls
+    calls, sum_ns = (np.add.reduceat(column, first) for column in (bins.calls, bins.sum_ns))
+    far_calls, far_ns = (np.add.reduceat(np.where(far, c, 0), first) for c in (bins.calls, bins.sum_ns))
+    few = (calls >= _FEWEST_CALLS) & (far_calls <= np.maximum(calls // _FEW_SHARE, _FEW_CALLS))
+    return np.asarray(np.where(few & (far_ns > sum_ns // _MISLEADING_SHARE), far_calls, 0))
+
+
+def _table(code: Int64, calls: Int64, sum_ns: Int64) -> DurationBins:
+    row, number = code >> _BIN_BITS, code & ((1 << _BIN_BITS) - 1)
+    return DurationBins(row=row.astype(np.int32), bin=number.astype(np.int32), calls=calls, sum_ns=sum_ns)

@@ -1,0 +1,55 @@
+"""Rows gathered batch by batch, and added up before they get too many."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perfprobe.analyse import durations
+from perfprobe.analyse.grouping import KEYS, group_of, grouped, key_rows, sums
+from perfprobe.tables.findings import DurationBins, Sums
+
+MOST_GROUPS = 262_144  # gathered before they are reduced again
+_COARSEST = 12
+
+
+class Gathering:
+    """Sums and durations of all batches so far; there is one row for equal keys once it is `reduced`."""
+
+    def __init__(self) -> None:
+        self._rows: list[Sums] = []
+        self._bins: list[DurationBins] = []
+        self._new_rows = 0
+        self.coarser = 0  # how many times the bins had to become twice as wide
+
+    def add(self, rows: Sums, bins: DurationBins) -> None:
+        """Take over the rows of one batch; row of `bins`: of `rows`."""
+        self._rows.append(rows)
+        self._bins.append(bins)
+        self._new_rows += len(rows)
+        if self._new_rows > MOST_GROUPS or sum(map(len, self._bins)) > durations.MOST_BINS:
+            self.reduced()
+
+    def reduced(self) -> tuple[Sums, DurationBins]:
+        """All rows, and the durations of their calls."""
+        rows, bins = Sums.concat(self._rows), self._all_bins()
+        if len(rows):
+            order, first = grouped([getattr(rows, name) for name in KEYS])
+            rows, row_of = (
+                Sums(**key_rows(rows, order[first]), **sums(rows, order, first)),
+                group_of(order, first),
+            )
+            bins = durations.added(bins, row_of, self.coarser)
+        while len(bins) > durations.MOST_BINS * 3 // 4 and self.coarser < _COARSEST:
+            self.coarser += 1
+            bins = durations.added(bins, np.arange(len(rows)), self.coarser)
+        self._rows, self._bins, self._new_rows = [rows], [bins], 0
+        return rows, bins
+
+    def _all_bins(self) -> DurationBins:
+        start = np.cumsum([0, *map(len, self._rows)])
+        moved = [
+            DurationBins(bins.row + np.int32(at), bins.bin, bins.calls, bins.sum_ns)
+            for at, bins in zip(start.tolist(), self._bins, strict=False)
+        ]
+        self._bins = []
+        return DurationBins.concat(moved)
