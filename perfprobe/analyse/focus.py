@@ -47,7 +47,7 @@ class Focus:
         overloads = pairs.astype(np.int32).tolist()  # the lower half, with its sign
         names = ((pairs - overloads) >> 32).tolist()
         found = [self._is_meant(pair) for pair in zip(names, overloads, strict=True)]
-        return np.array(found, np.bool_)[place.reshape(-1)]
+        return np.asarray(np.array(found, np.bool_)[place.reshape(-1)])
 
     def _is_meant(self, pair: tuple[int, int]) -> bool:
         if pair not in self._operator:

@@ -59,7 +59,7 @@ def row_count(rows: Sums, group: str) -> tuple[int, int]:
     return len(first) - ranges, ranges
 
 
-def _calls(bins: DurationBins) -> dict[str, Int64]:
+def _calls(bins: DurationBins) -> dict[str, npt.NDArray[Any]]:
     median_ns = durations.quantile(bins, 50)
     return {
         "median_ns": median_ns,
@@ -68,7 +68,7 @@ def _calls(bins: DurationBins) -> dict[str, Int64]:
     }
 
 
-def _contents(rows: Sums, order: Rows, first: Rows) -> dict[str, Int64]:
+def _contents(rows: Sums, order: Rows, first: Rows) -> dict[str, npt.NDArray[Any]]:
     """How many different operators, signatures and lines each group has, and its self time by phase."""
     row_of = group_of(order, first)
     counted = {

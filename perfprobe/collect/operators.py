@@ -79,7 +79,7 @@ class OperatorCollector:
             self._facts.loss(self.name, f"{lack.what}: {lack.where}", 1, lack.remedy)
             return
         self._observer = observer
-        self._facts.extend("cost", event_ns=observer.event_cost_ns())
+        self._facts.extend("cost", event_ns=observer.event_cost_ns(), empty_ns=observer.empty_ns())
 
     def _say_why_there_is_no_torch(self) -> None:
         if "torch" in sys.modules:

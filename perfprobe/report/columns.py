@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Literal, NamedTuple
 
 from rich.cells import cell_len
-from rich.table import Table
-from rich.text import Text
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.segment import Segment
+from rich.style import Style
 
 from perfprobe.report.shorten import cut
 
@@ -22,7 +24,7 @@ class Column:
 
     rank: columns of higher rank are dropped first, those of rank 0 never. least: how narrow it may get,
     None for as wide as its longest cell. wish: how narrow it may get while columns of rank OPTIONAL and
-    above are there.
+    above are there. role: what it shows, where the title is another word for that.
     """
 
     title: str
@@ -33,6 +35,12 @@ class Column:
     align: Literal["left", "right"] = "left"
     style: str = ""
     shorten: Callable[[str, int], str] = cut
+    role: str = ""
+
+    @property
+    def shows(self) -> str:
+        """What it is called within the report, whatever its title."""
+        return self.role or self.title
 
     @property
     def widest(self) -> int:
@@ -84,21 +92,45 @@ def _drop(kept: list[Column], rank: int, size: Callable[[Column], int], width: i
         kept.remove(last)
 
 
-def table(placed: Sequence[Placed]) -> Table:
-    """The columns as a table without lines, every cell shortened to its column's width."""
-    drawn = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
-    for column, width in placed:
-        drawn.add_column(
-            Text(column.title), justify=column.align, style=column.style, width=width, no_wrap=True
-        )
-    for cells in zip(*(column.cells for column, _ in placed), strict=True):
-        drawn.add_row(
-            *(
-                Text(column.shortened(cell, width), no_wrap=True)
-                for cell, (column, width) in zip(cells, placed, strict=True)
-            )
-        )
-    return drawn
+class Lines:
+    """The columns as lines of text, every cell shortened to its column's width; drawn fast, however many."""
+
+    def __init__(self, placed: Sequence[Placed]) -> None:
+        self._placed = placed
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Called by rich."""
+        styles = [Style.parse(column.style) for column, _ in self._placed]
+        header = self._padded([column.title for column, _ in self._placed])
+        yield from _segments([Style(bold=True)] * len(styles), header, console)
+        for cells in zip(*map(_shortened, self._placed), strict=True):
+            for line in zip_longest(*(cell.split("\n") for cell in cells), fillvalue=""):
+                yield from _segments(styles, self._padded(line), console)
+
+    def _padded(self, cells: Sequence[str]) -> Iterator[str]:
+        last = len(cells) - 1
+        for at, (cell, (column, width)) in enumerate(zip(cells, self._placed, strict=True)):
+            blank = " " * (width - cell_len(cell))
+            text = f"{blank}{cell}" if column.align == "right" else f"{cell}{blank}"
+            yield text if at == last else text + " " * GAP
+
+
+def _shortened(placed: Placed) -> list[str]:
+    column, width = placed
+    return [column.shortened(cell, width) for cell in column.cells]
+
+
+def _segments(styles: Sequence[Style], texts: Iterator[str], console: Console) -> Iterator[Segment]:
+    if console.color_system is None:
+        yield Segment("".join(texts))
+    else:
+        yield from map(Segment, texts, styles)
+    yield Segment.line()
+
+
+def table(placed: Sequence[Placed]) -> Lines:
+    """The columns as a table without rules between them."""
+    return Lines(placed)
 
 
 def total_width(placed: Sequence[Placed]) -> int:

@@ -10,11 +10,11 @@ from perfprobe.analyse.hotspots import hotspots
 from perfprobe.merge import link
 from perfprobe.tables import storage
 from perfprobe.tables.columns import Int64
-from perfprobe.tables.findings import Hotspots
+from perfprobe.tables.findings import DurationBins, Hotspots
 from tests.build import Program, op
 
 
-def binned(duration_ns: Int64, rows: Int64) -> durations.DurationBins:
+def binned(duration_ns: Int64, rows: Int64) -> DurationBins:
     order = np.argsort(rows, kind="stable")
     first = np.flatnonzero(np.diff(rows[order], prepend=-1))
     return durations.binned(duration_ns, order, first)
@@ -48,10 +48,10 @@ def test_quantiles_are_numpys_within_the_error_that_is_stated(parts: int, coarse
     gathered = [
         (binned(times[part == at], rows[part == at]), np.unique(rows[part == at])) for at in range(parts)
     ]
-    together = durations.DurationBins.concat([bins for bins, _ in gathered])
+    together = DurationBins.concat([bins for bins, _ in gathered])
     row = np.concatenate([held[bins.row] for bins, held in gathered])
     found = durations.added(
-        durations.DurationBins(row.astype(np.int32), together.bin, together.calls, together.sum_ns),
+        DurationBins(row.astype(np.int32), together.bin, together.calls, together.sum_ns),
         np.arange(len(values)),
         coarser,
     )

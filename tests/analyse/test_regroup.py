@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ def texts(trace: Trace, found: Hotspots) -> dict[tuple[Any, ...], tuple[int, int
     return dict(zip(keys, sums, strict=True))
 
 
-KEYS = {
+KEYS: dict[str, Callable[[Any, Any, Any], tuple[Any, ...]]] = {
     "op": lambda name, _, __: (name, None, None),
     "signature": lambda name, signature, _: (name, signature, None),
     "line": lambda _, __, line: (None, None, line),
