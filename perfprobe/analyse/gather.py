@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from perfprobe.analyse import durations
@@ -9,7 +11,6 @@ from perfprobe.analyse.grouping import KEYS, group_of, grouped, key_rows, sums
 from perfprobe.tables.findings import DurationBins, Sums
 
 MOST_GROUPS = 262_144  # gathered before they are reduced again
-_COARSEST = 12
 
 
 class Gathering:
@@ -19,7 +20,6 @@ class Gathering:
         self._rows: list[Sums] = []
         self._bins: list[DurationBins] = []
         self._new_rows = 0
-        self.coarser = 0  # how many times the bins had to become twice as wide
 
     def add(self, rows: Sums, bins: DurationBins) -> None:
         """Take over the rows of one batch; row of `bins`: of `rows`."""
@@ -38,17 +38,14 @@ class Gathering:
                 Sums(**key_rows(rows, order[first]), **sums(rows, order, first)),
                 group_of(order, first),
             )
-            bins = durations.added(bins, row_of, self.coarser)
-        while len(bins) > durations.MOST_BINS * 3 // 4 and self.coarser < _COARSEST:
-            self.coarser += 1
-            bins = durations.added(bins, np.arange(len(rows)), self.coarser)
+            bins = durations.fewer(durations.added(bins, row_of))
         self._rows, self._bins, self._new_rows = [rows], [bins], 0
         return rows, bins
 
     def _all_bins(self) -> DurationBins:
         start = np.cumsum([0, *map(len, self._rows)])
         moved = [
-            DurationBins(bins.row + np.int32(at), bins.bin, bins.calls, bins.sum_ns)
+            replace(bins, row=bins.row + np.int32(at))
             for at, bins in zip(start.tolist(), self._bins, strict=False)
         ]
         self._bins = []

@@ -40,7 +40,7 @@ def regrouped(
     found = HotspotRows(
         **chosen,
         **sums(rows, order, first),
-        **_calls(durations.added(bins, row_of, 0)),
+        **_calls(durations.added(bins, row_of)),
         **_contents(rows, order, first),
         first_part=first_part.astype(np.int64),
         parts=np.diff(np.append(first_part, len(parts))).astype(np.int32),
@@ -64,6 +64,7 @@ def _calls(bins: DurationBins) -> dict[str, npt.NDArray[Any]]:
     return {
         "median_ns": median_ns,
         "p95_ns": durations.quantile(bins, 95),
+        "quantile_error_ppm": durations.error(bins),
         "long_calls": durations.few_long_calls(bins, median_ns),
     }
 

@@ -21,9 +21,7 @@ def told_apart(placed: Sequence[Placed], full: Sequence[str]) -> list[Placed]:
     Args:
         full: the signature of every row, not shortened in any way.
     """
-    shown = {
-        column.shows: [column.shortened(cell, width) for cell in column.cells] for column, width in placed
-    }
+    shown = {column.shows: column.shortened(width) for column, width in placed}
     if "signature" not in shown:
         return list(placed)
     beside = list(zip(*(shown[title] for title in _BESIDE if title in shown), strict=True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import zip_longest
 from typing import Literal, NamedTuple
 
@@ -42,20 +43,21 @@ class Column:
         """What it is called within the report, whatever its title."""
         return self.role or self.title
 
-    @property
+    @cached_property
     def widest(self) -> int:
         """As wide as it likes to be."""
-        lines = [line for cell in self.cells for line in cell.split("\n")]
-        return max(cell_len(text) for text in (self.title, *lines))
+        return max(map(cell_len, [self.title, *"\n".join(self.cells).split("\n")]))
 
     @property
     def narrowest(self) -> int:
         """As narrow as it may be."""
         return self.widest if self.least is None else min(self.widest, max(self.least, cell_len(self.title)))
 
-    def shortened(self, cell: str, width: int) -> str:
-        """The cell with each of its lines cut to the width."""
-        return "\n".join(self.shorten(line, width) for line in cell.split("\n"))
+    def shortened(self, width: int) -> Sequence[str]:
+        """The cells with each of their lines cut to the width."""
+        if self.widest <= width:
+            return self.cells
+        return ["\n".join(self.shorten(line, width) for line in cell.split("\n")) for cell in self.cells]
 
     @property
     def comfortable(self) -> int:
@@ -103,7 +105,8 @@ class Lines:
         styles = [Style.parse(column.style) for column, _ in self._placed]
         header = self._padded([column.title for column, _ in self._placed])
         yield from _segments([Style(bold=True)] * len(styles), header, console)
-        for cells in zip(*map(_shortened, self._placed), strict=True):
+        shortened = [column.shortened(width) for column, width in self._placed]
+        for cells in zip(*shortened, strict=True):
             for line in zip_longest(*(cell.split("\n") for cell in cells), fillvalue=""):
                 yield from _segments(styles, self._padded(line), console)
 
@@ -113,11 +116,6 @@ class Lines:
             blank = " " * (width - cell_len(cell))
             text = f"{blank}{cell}" if column.align == "right" else f"{cell}{blank}"
             yield text if at == last else text + " " * GAP
-
-
-def _shortened(placed: Placed) -> list[str]:
-    column, width = placed
-    return [column.shortened(cell, width) for cell in column.cells]
 
 
 def _segments(styles: Sequence[Style], texts: Iterator[str], console: Console) -> Iterator[Segment]:

@@ -11,6 +11,7 @@ from perfprobe.tables.findings import Findings, HotspotRows, Hotspots
 from perfprobe.tables.trace import GAP_TEXTS, Gap, Line, Phase, Trace
 
 SCHEMA = 1
+MEASURED = ("cpu_ns", "allocated_bytes", "freed_bytes", "autograd_ns", "autograd_self_ns")
 
 
 def document(findings: Findings, *, top: int | None = None, sort: str = "self") -> dict[str, Any]:
@@ -18,20 +19,22 @@ def document(findings: Findings, *, top: int | None = None, sort: str = "self") 
 
     Args:
         top: rows of a table; None or 0 for all.
-        sort: "self", "total", "calls" or "mean".
+        sort: one of `support.view.SORTS`.
 
     Raises:
         UsageError: a `sort` that does not exist, a negative `top`.
     """
     tables: dict[str, list[dict[str, Any]]] = {}
     losses: list[dict[str, Any]] = []
+    view: dict[str, Any] = {}
     if findings.hotspots is not None:
         trace, hotspots, most = findings.trace, findings.hotspots, top or 0
         tables["hotspots"] = _operator_table(trace, hotspots, ranked(hotspots.rows, most, sort))
         tables["ranges"] = _range_table(trace, hotspots, ranked(hotspots.ranges, most, range_sort(sort)))
         tables["totals"] = [_totals(findings, hotspots)]
-        losses = _losses(hotspots)
-    return {"schema": SCHEMA, "meta": dict(findings.trace.recording.meta), "losses": losses, "tables": tables}
+        losses, view = _losses(hotspots), _view(hotspots)
+    meta = dict(findings.trace.recording.meta)
+    return {"schema": SCHEMA, "meta": meta, "view": view, "losses": losses, "tables": tables}
 
 
 def _operator_table(trace: Trace, hotspots: Hotspots, rows: HotspotRows) -> list[dict[str, Any]]:
@@ -44,6 +47,7 @@ def _operator_table(trace: Trace, hotspots: Hotspots, rows: HotspotRows) -> list
             "signature": trace.signature(value["signature"]),
             **_common(trace, hotspots, value),
             "share": value["self_ns"] / total_ns,
+            **_contents(value),
         }
         for value in _values(hotspots, rows)
     ]
@@ -69,17 +73,20 @@ def _values(hotspots: Hotspots, rows: HotspotRows) -> Iterator[dict[str, Any]]:
 
 def _common(trace: Trace, hotspots: Hotspots, value: Mapping[str, Any]) -> dict[str, Any]:
     """What operators and ranges both have."""
+    comparable = value["name"] >= 0  # not all that ran on a line or in a module
     return {
         **_place("", trace.line(value["frame"])),
         **_place("forward_", trace.line(value["forward_frame"])),
         "module": hotspots.module(value["module"]),
         "modules": value["modules"],
-        "phase": Phase(value["phase"]).name.lower(),
+        "phase": Phase(value["phase"]).name.lower() if value["phase"] >= 0 else None,
         "calls": value["calls"],
         "self_ns": value["self_ns"],
         "total_ns": value["total_ns"],
         "mean_ns": value["total_ns"] / value["calls"],
-        "cpu_ns": _measured(value["cpu_ns"]),
+        **{name: value[name] if comparable else None for name in ("median_ns", "p95_ns", "long_calls")},
+        "quantile_error": value["quantile_error_ppm"] / 1e6 if comparable else None,
+        **{name: _measured(value[name]) for name in (*MEASURED, "flops")},
         "reason": _named(GAP_TEXTS[Gap(value["gap"])]),
     }
 
@@ -89,6 +96,28 @@ def _modules(hotspots: Hotspots, rows: HotspotRows, at: int) -> list[dict[str, A
         {"module": part.module, "calls": part.calls, "self_ns": part.self_ns}
         for part in hotspots.parts_of(rows, at)
     ]
+
+
+def _contents(value: Mapping[str, Any]) -> dict[str, Any]:
+    """What a row of operators is made of."""
+    return {
+        "operators": value["operators"],
+        "signatures": value["signatures"],
+        "lines": value["lines"],
+        "forward_ns": value["forward_ns"],
+        "backward_ns": value["backward_ns"],
+        "recompute_ns": value["recompute_ns"],
+    }
+
+
+def _view(hotspots: Hotspots) -> dict[str, Any]:
+    """What the rows are, and how many there are without the focus."""
+    return {
+        "group": hotspots.group,
+        "focus": hotspots.focus,
+        "whole_rows": hotspots.whole_rows,
+        "whole_ranges": hotspots.whole_ranges,
+    }
 
 
 def _totals(findings: Findings, hotspots: Hotspots) -> dict[str, Any]:

@@ -21,7 +21,7 @@ def duration(time_ns: float | None, least_ns: float = 0) -> str:
     if not _is_number(time_ns):
         return ABSENT
     if 0 <= time_ns < least_ns:
-        return f"<{duration(math.ceil(least_ns))}"
+        return f"<{duration(least_ns)}"
     if time_ns < 0:
         return "-" + duration(-time_ns)
     if time_ns >= _LONGEST_SECONDS_NS:

@@ -26,7 +26,8 @@ class View:
         columns: one of `COLUMNS`.
 
     Raises:
-        UsageError: a value that does not exist, a negative `top`, a `focus` that is no regular expression.
+        UsageError: a value that does not exist or does not suit the group, a negative `top`, a `focus` that
+            is no regular expression.
     """
 
     def __init__(
@@ -40,6 +41,9 @@ class View:
         _check("sort order", sort, SORTS)
         _check("grouping", group, GROUPS)
         _check("set of columns", columns, COLUMNS)
+        if group in ("line", "module") and sort in ("mean", "median", "p95"):
+            remedy = "sort by self, total or calls"
+            raise UsageError(f"the calls of a {group} are of different operators: no {sort}", "", remedy)
         if top is not None and top < 0:
             raise UsageError(f"a table cannot have {top} rows", "", "give a number from 0 (all rows) up")
         if focus is not None:

@@ -57,11 +57,13 @@ class DurationBins(Table):
     """How many calls of a row took about as long as each other; sorted by row and bin.
 
     row: of the table it comes with; bin: a longer duration has no smaller one (`analyse.durations`); sum_ns:
-    of the calls' whole durations, nested calls of the row among them.
+    of the calls' whole durations, nested calls of the row among them. coarser: how many times the bins of the
+    row had to become twice as wide.
     """
 
     row: Int32
     bin: Int32
+    coarser: Int8
     calls: Int64
     sum_ns: Int64
 
@@ -72,16 +74,18 @@ class HotspotRows(Sums):
 
     A key is -1 where the calls of a row may differ in it. module: row of `Hotspots.modules`, -1 none.
     first_part, parts: where the modules of the row begin in `Hotspots.parts`, and how many they are.
-    median_ns, p95_ns: of the calls' durations, by nearest rank. long_calls: how many calls far longer than
-    the median make the row's sums mislead. operators, signatures, lines: how many different ones the calls
-    have. forward_ns, backward_ns, recompute_ns: self time in these phases. flops: of all calls by the work
-    model, -1 where there is none or nobody asked.
+    median_ns, p95_ns: of the calls' durations, by nearest rank; quantile_error_ppm: how far they may be off,
+    in millionths of them. long_calls: how many calls far longer than the median make the row's sums mislead.
+    operators, signatures, lines: how many different ones the calls have. forward_ns, backward_ns,
+    recompute_ns: self time in these phases. flops: of all calls by the work model, -1 where there is none or
+    nobody asked.
     """
 
     first_part: Int64
     parts: Int32
     median_ns: Int64
     p95_ns: Int64
+    quantile_error_ppm: Int64
     long_calls: Int64
     operators: Int64
     signatures: Int64
@@ -140,8 +144,8 @@ class Hotspots:
 
     modules: module paths; those of a row whose calls came from several modules as what they have in common.
     group: what a row of `rows` is, one of `support.view.GROUPS`. focus: the regular expression that chose
-    rows and ranges; whole_rows, whole_ranges: how many there are without it. quantile_error: how far
-    median_ns and p95_ns may be off, as a part of them.
+    rows and ranges; whole_rows, whole_ranges: how many there are without it. autograd_self_ns: of all
+    operators, -1 not recorded.
     """
 
     rows: HotspotRows
@@ -154,7 +158,7 @@ class Hotspots:
     focus: str | None
     whole_rows: int
     whole_ranges: int
-    quantile_error: float
+    autograd_self_ns: int
 
     def module(self, module: int) -> str | None:
         """The path of a row's module or modules, None for -1."""
