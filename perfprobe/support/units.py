@@ -60,13 +60,15 @@ def size(size_bytes: float | None) -> str:
 
 
 def amount(number: float | None) -> str:
-    """A number with three significant digits and a prefix of powers of 1000: "1.07 G"."""
+    """A number with three significant digits and a prefix of powers of 1000: "1.07 G"; "7" if it is whole."""
     if not _is_number(number):
         return ABSENT
+    if isinstance(number, int) and abs(number) < 1000:
+        return f"{number}"
     value = float(number)
     for prefix in ("", "k", "M", "G", "T", "P"):
         if float(_three_digits(value)) < 1000:
-            return f"{_three_digits(value)} {prefix}" if prefix else f"{value:.0f}"
+            return f"{_three_digits(value)} {prefix}".rstrip()
         value /= 1000
     return f"{_three_digits(value)} E"
 
