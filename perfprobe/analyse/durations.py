@@ -27,7 +27,7 @@ _LITTLE_TIME = 8192  # a row's time is little below this part of all time
 
 _FAR_LONGER = 3  # times the median
 _FEWEST_CALLS = 5  # of which something can be said
-_FEW_CALLS, _FEW_SHARE = 2, 20  # two calls, or one in twenty
+_FEW_CALLS, _FEW_SHARE = 2, 10  # two calls, or one in ten
 _MISLEADING_SHARE = 4  # a quarter of the row's time
 
 
@@ -111,7 +111,7 @@ def quantile(bins: DurationBins, percent: int) -> Int64:
 def few_long_calls(bins: DurationBins, median_ns: Int64) -> Int64:
     """For each row how many calls far longer than its median make its sum mislead; 0 where none do.
 
-    They are few (at most one in twenty, or one or two of five and more), each takes more than three times the
+    They are few (at most one in ten, or two of five and more), each takes more than three times the
     median, and all together more than a quarter of the row's time.
     """
     first = first_of_each(bins.row)

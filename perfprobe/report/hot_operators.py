@@ -89,7 +89,7 @@ def _marked_note(trace: Trace, marked: HotspotRows) -> str:
     more = f"; {len(marked) - len(told):,} more" if len(marked) > len(told) else ""
     return (
         f"{MARK} A few calls far longer than the median (pre-emption, first touch of memory, a first call) "
-        f"make over a quarter of the row's time. Median x calls would be a total of: {'; '.join(told)}{more}."
+        f"make over a quarter of the row's time. By median x calls, total would be: {'; '.join(told)}{more}."
     )
 
 

@@ -87,8 +87,8 @@ def found(program: Program, folder: Path, **options: str) -> Hotspots:
         ([10] * 39 + [200], 1),
         ([10] * 39 + [100], 0),  # a fifth of all: it does not mislead
         ([500] + [10] * 9, 1),  # a first call
-        ([10] * 100 + [100] * 5 + [200], 0),  # six of 106 are not few
-        ([10] * 114 + [100] * 6, 6),
+        ([10] * 100 + [100] * 12, 0),  # more than one in ten are not few
+        ([10] * 100 + [100] * 11, 11),
         ([10] * 20 + [100] * 20, 0),  # two kinds of calls
         ([10] * 21 + [100] * 19, 0),
         ([10, 10, 10, 500], 0),  # too few to tell

@@ -58,7 +58,7 @@ def test_a_sum_that_misleads_is_marked_and_the_note_says_what_it_would_be(tmp_pa
     assert (
         "~ A few calls far longer than the median (pre-emption, first touch of memory, a first call)" in said
     )
-    assert "would be a total of: mm 10.0 us, not 59.0 us." in said
+    assert "By median x calls, total would be: mm 10.0 us, not 59.0 us." in said
     assert "~" not in report(training(), tmp_path, width)
 
 
