@@ -44,9 +44,9 @@ class Focus:
 
     def _operators(self, name: Int32, overload: Int32) -> Mask:
         pairs, place = np.unique((name.astype(np.int64) << 32) + overload, return_inverse=True)
-        overloads = pairs.astype(np.int32).tolist()  # the lower half, with its sign
-        names = ((pairs - overloads) >> 32).tolist()
-        found = [self._is_meant(pair) for pair in zip(names, overloads, strict=True)]
+        overloads = pairs.astype(np.int32)  # the lower half, with its sign
+        names = (pairs - overloads) >> 32
+        found = [self._is_meant(pair) for pair in zip(names.tolist(), overloads.tolist(), strict=True)]
         return np.asarray(np.array(found, np.bool_)[place.reshape(-1)])
 
     def _is_meant(self, pair: tuple[int, int]) -> bool:

@@ -82,7 +82,7 @@ def line_column(trace: Trace, shown: HotspotRows) -> Column:
     """Where the rows are in the user's code: `file.py:88 in attention`, the place itself never cut."""
     lines = _Lines(trace, shown)
     return Column(
-        "line", lines.cells, least=lines.least, wish=lines.least + 8, shorten=lines.shorten, style="cyan"
+        "line", lines.cells, least=lines.least, wish=lines.least + 6, shorten=lines.shorten, style="cyan"
     )
 
 
@@ -133,7 +133,7 @@ def module_column(hotspots: Hotspots, shown: HotspotRows) -> Column:
         printable(_module_cell(hotspots.module(module), hotspots.parts_of(shown, at)))
         for at, module in enumerate(shown.module.tolist())
     ]
-    return Column("module", cells, 6, least=12, wish=14, shorten=_shortened_module)
+    return Column("module", cells, 6, least=12, wish=18, shorten=_shortened_module)
 
 
 def _module_cell(common: str | None, parts: Sequence[ModulePart]) -> str:

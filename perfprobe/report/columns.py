@@ -77,7 +77,8 @@ def fit(columns: Sequence[Column], width: int) -> list[Placed]:
     kept = list(columns)
     _drop(kept, OPTIONAL, lambda column: column.comfortable, width)
     _drop(kept, 1, lambda column: column.narrowest, width)
-    widths = [column.narrowest for column in kept]
+    roomy = _sum([column.comfortable for column in kept]) <= width
+    widths = [column.comfortable if roomy else column.narrowest for column in kept]
     limits = [column.widest for column in kept]
     while _sum(widths) < width and widths != limits:
         for place in [place for place, limit in enumerate(limits) if widths[place] < limit]:

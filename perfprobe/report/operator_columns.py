@@ -136,7 +136,7 @@ def _names(trace: Trace, hotspots: Hotspots, shown: HotspotRows, layout: Layout)
     narrow = layout.width < NARROW
     makers: dict[str, Callable[[], Sequence[Column]]] = {
         "operator": lambda: [
-            Column("operator", operators(trace, shown, narrow), least=12, wish=20, style="bold")
+            Column("operator", operators(trace, shown, narrow), least=12, wish=18, style="bold")
         ],
         "signature": lambda: [_signature(trace, shown)],
         "line": lambda: [line_column(trace, shown)],

@@ -148,6 +148,11 @@ def test_focus_looks_at_modules_and_phases_and_at_the_line_of_the_forward_call(t
         assert (found.whole_rows, found.whole_ranges) == (4, 1)
 
 
+def test_focus_on_nothing_recorded(tmp_path: Path) -> None:
+    found = hotspots(link(Program().recording(tmp_path)), focus="mm", work=True)
+    assert (len(found.rows), found.whole_rows) == (0, 0)
+
+
 @pytest.mark.parametrize("focus", ["(", "a{99999999999999999999}", "*", r"\g"])
 def test_what_is_no_regular_expression(tmp_path: Path, focus: str) -> None:
     with pytest.raises(UsageError, match="no regular expression"):
