@@ -19,7 +19,7 @@ import numpy.typing as npt
 from perfprobe.analyse import durations
 from perfprobe.analyse.focus import Focus
 from perfprobe.analyse.gather import Gathering
-from perfprobe.analyse.grouping import GROUPS, KEYS, collapsed, first_of_each, grouped, measured
+from perfprobe.analyse.grouping import KEYS, collapsed, first_of_each, grouped, measured
 from perfprobe.analyse.regroup import regrouped, row_count
 from perfprobe.analyse.work import flops_of
 from perfprobe.tables.columns import Int32, Mask, Rows
@@ -53,8 +53,6 @@ def hotspots(trace: Trace, *, group: str = "row", focus: str | None = None, work
     autograd_self_ns = _autograd_self_ns(rows)
     if chosen is not None:
         rows, bins = _chosen_rows(rows, bins, chosen.matching(rows))
-    # Of calls inside each other only those of one operator are told apart: a line would count theirs twice.
-    work = work and "name" in GROUPS[group]
     flops = flops_of(trace, rows) if work else np.broadcast_to(np.int64(-1), len(rows))
     shown, parts, modules = regrouped(rows, bins, flops, trace, group)
     shown = shown.take(np.argsort(-shown.self_ns, kind="stable"))
@@ -65,6 +63,7 @@ def hotspots(trace: Trace, *, group: str = "row", focus: str | None = None, work
         totals=counter.totals(),
         losses=Losses.concat([trace.recording.losses, *losses]),
         modules=modules,
+        ungrouped=rows.take(~rows.is_range),
         group=group,
         focus=focus,
         whole_rows=whole_rows,

@@ -14,15 +14,19 @@ _MOST = 2**63 - 1
 
 def flops_of(trace: Trace, rows: Sums) -> Int64:
     """FLOPs of all calls of each row; -1 where there is no model."""
-    strings = trace.recording.strings
-    known: dict[tuple[int, int], int | None] = {}
+    known: dict[tuple[int, int, int], int | None] = {}
     found = []
-    columns = (rows.name, rows.signature, rows.calls)
-    for name, signature, calls in zip(*(column.tolist() for column in columns), strict=True):
-        if (name, signature) not in known:
-            text = trace.signature(signature)
-            unknown = name < 0 or text is None
-            known[name, signature] = None if unknown else work.flops(strings[name], text or "")
-        flops = known[name, signature]
+    columns = (rows.name, rows.overload, rows.signature, rows.calls)
+    for *key, calls in zip(*(column.tolist() for column in columns), strict=True):
+        name, overload, signature = key
+        if (name, overload, signature) not in known:
+            known[name, overload, signature] = _flops(trace, name, overload, signature)
+        flops = known[name, overload, signature]
         found.append(-1 if flops is None else min(flops * calls, _MOST))
     return np.array(found, np.int64)
+
+
+def _flops(trace: Trace, name: int, overload: int, signature: int) -> int | None:
+    strings, text = trace.recording.strings, trace.signature(signature)
+    operator = ".".join(part for part in (strings[name], strings[overload]) if part)
+    return None if text is None else work.flops(operator, text)

@@ -78,11 +78,19 @@ def cpu_column(shown: HotspotRows) -> Column:
     return Column("cpu", durations(shown.cpu_ns), 4 if bool((shown.cpu_ns >= 0).any()) else 8, align="right")
 
 
-def line_column(trace: Trace, shown: HotspotRows) -> Column:
-    """Where the rows are in the user's code: `file.py:88 in attention`, the place itself never cut."""
+def line_column(trace: Trace, shown: HotspotRows, function: int = 6) -> Column:
+    """Where the rows are in the user's code: `file.py:88 in attention`, the place itself never cut.
+
+    function: cells that the function should have while there are columns that may give way.
+    """
     lines = _Lines(trace, shown)
     return Column(
-        "line", lines.cells, least=lines.least, wish=lines.least + 6, shorten=lines.shorten, style="cyan"
+        "line",
+        lines.cells,
+        least=lines.least,
+        wish=lines.least + function,
+        shorten=lines.shorten,
+        style="cyan",
     )
 
 

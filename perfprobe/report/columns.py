@@ -25,7 +25,8 @@ class Column:
 
     rank: columns of higher rank are dropped first, those of rank 0 never. least: how narrow it may get,
     None for as wide as its longest cell. wish: how narrow it may get while columns of rank OPTIONAL and
-    above are there. role: what it shows, where the title is another word for that.
+    above are there. styles: of each cell, beside `style`; none or one a cell. role: what it shows, where the
+    title is another word for that.
     """
 
     title: str
@@ -35,6 +36,7 @@ class Column:
     wish: int = 0
     align: Literal["left", "right"] = "left"
     style: str = ""
+    styles: Sequence[str] = ()
     shorten: Callable[[str, int], str] = cut
     role: str = ""
 
@@ -107,9 +109,13 @@ class Lines:
         header = self._padded([column.title for column, _ in self._placed])
         yield from _segments([Style(bold=True)] * len(styles), header, console)
         shortened = [column.shortened(width) for column, width in self._placed]
-        for cells in zip(*shortened, strict=True):
+        for row, cells in enumerate(zip(*shortened, strict=True)):
+            of_row = [
+                style + Style.parse(column.styles[row]) if column.styles else style
+                for style, (column, _) in zip(styles, self._placed, strict=True)
+            ]
             for line in zip_longest(*(cell.split("\n") for cell in cells), fillvalue=""):
-                yield from _segments(styles, self._padded(line), console)
+                yield from _segments(of_row, self._padded(line), console)
 
     def _padded(self, cells: Sequence[str]) -> Iterator[str]:
         last = len(cells) - 1

@@ -41,5 +41,5 @@ def _columns(trace: Trace, shown: HotspotRows) -> list[Column]:
         *duration_columns(trace, shown),
         *([cpu_column(shown)] if bool((shown.cpu_ns >= 0).any()) else []),
         Column("name", names, least=12, wish=32, style="bold"),
-        line_column(trace, shown),
+        line_column(trace, shown, function=12),
     ]

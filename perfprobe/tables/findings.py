@@ -143,6 +143,7 @@ class Hotspots:
     """Operators, ranges, their totals, and all losses known once every operator was read.
 
     modules: module paths; those of a row whose calls came from several modules as what they have in common.
+    ungrouped: the operators in focus by all keys, modules too, in no order.
     group: what a row of `rows` is, one of `support.view.GROUPS`. focus: the regular expression that chose
     rows and ranges; whole_rows, whole_ranges: how many there are without it. autograd_self_ns: of all
     operators, -1 not recorded.
@@ -154,6 +155,7 @@ class Hotspots:
     totals: Totals
     losses: Losses
     modules: Sequence[str]
+    ungrouped: Sums
     group: str
     focus: str | None
     whole_rows: int

@@ -89,6 +89,8 @@ def test_time_with_a_call_open_is_counted_once(tmp_path: Path, group: str, focus
     assert texts(trace, found) == {key: tuple(sums) for key, sums in wanted.items()}
     assert found.totals.self_ns == hotspots(trace).totals.self_ns
     assert found.whole_rows == len(hotspots(trace, group=group).rows)
+    assert found.ungrouped.self_ns.sum() == found.rows.self_ns.sum()
+    assert sorted(found.ungrouped.calls) == sorted(hotspots(trace, focus=focus).rows.calls)
 
 
 def layers() -> Program:
