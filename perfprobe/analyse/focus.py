@@ -12,8 +12,6 @@ from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.findings import Sums
 from perfprobe.tables.trace import Line, Phase, Trace
 
-PHASES = {phase: phase.name.lower() for phase in Phase}
-
 
 class Focus:
     """Finds rows of a trace by their texts, as they are in the JSON document; each text is looked at once.
@@ -28,7 +26,7 @@ class Focus:
         frames = range(len(trace.recording.frames))
         self._line = self._table(_text(trace.line(frame)) for frame in frames)
         self._module = self._table(trace.module_texts)
-        self._phase = self._table(PHASES[Phase(at)] for at in range(len(Phase)))
+        self._phase = self._table(phase.name.lower() for phase in Phase)
         self._operator: dict[tuple[int, int], bool] = {}
 
     def matching(self, rows: Sums | LinkedOperators) -> Mask:

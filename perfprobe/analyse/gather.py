@@ -34,11 +34,8 @@ class Gathering:
         rows, bins = Sums.concat(self._rows), self._all_bins()
         if len(rows):
             order, first = grouped([getattr(rows, name) for name in KEYS])
-            rows, row_of = (
-                Sums(**key_rows(rows, order[first]), **sums(rows, order, first)),
-                group_of(order, first),
-            )
-            bins = durations.fewer(durations.added(bins, row_of))
+            rows = Sums(**key_rows(rows, order[first]), **sums(rows, order, first))
+            bins = durations.fewer(durations.added(bins, group_of(order, first)))
         self._rows, self._bins, self._new_rows = [rows], [bins], 0
         return rows, bins
 
