@@ -16,6 +16,7 @@ from perfprobe.collect.operators import OperatorCollector
 from perfprobe.collect.options import BUFFER_BYTES, Options
 from perfprobe.support.errors import UsageError
 from perfprobe.support.text import encodable
+from perfprobe.support.view import View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
     from perfprobe.collect.base import Collector
     from perfprobe.tables.findings import Findings
-
-SORTS = ("self", "total", "calls", "mean")
 
 # Runs in a spawned child before anything else, and leaves nothing behind but the recording it started.
 _CHILD = """
@@ -189,18 +188,34 @@ class Profile:
         self._session.stop("returned" if kind is None else kind.__name__)
         self._ended = True
 
-    def report(self, *, top: int | None = None, sort: str = "self") -> None:
+    def report(
+        self,
+        *,
+        top: int | None = None,
+        sort: str = "self",
+        group: str = "row",
+        focus: str | None = None,
+        columns: str = "short",
+    ) -> None:
         """Print the report to standard output; possible once the block has ended.
 
         Args:
             top: how many rows of the table; None for the report's own choice, 0 for all.
-            sort: "self", "total", "calls" or "mean".
+            sort: "self", "total", "calls", "mean", "median" or "p95".
+            group: what a row is: "row" (operator, signature, line and phase), "op", "signature", "line" or
+                "module".
+            focus: a regular expression; only rows in which it is found are shown.
+            columns: "short", "autograd" (those of torch's own table) or "all".
+
+        Raises:
+            UsageError: a value that does not exist, or the block has not ended.
         """
+        view = View(top, sort, group, focus, columns)
         if not self._ended:
             raise UsageError(
                 "there is nothing to report yet", self.path, "call report() after the with block"
             )
-        text = report_text(self.path, top=top, sort=sort)
+        text = report_text(self.path, view)
         sys.stdout.write(encodable(text, getattr(sys.stdout, "encoding", None)))
 
 
@@ -232,14 +247,10 @@ def _tell(line: str) -> None:
         sys.stderr.write(f"perfprobe: {line}\n")
 
 
-def report_text(
-    path: str, *, top: int | None = None, sort: str = "self", width: int = 200, color: bool = False
-) -> str:
+def report_text(path: str, view: View, *, width: int = 200, color: bool = False) -> str:
     """The report of a recording as text.
 
     Args:
-        top: how many rows of the table; None for the report's own choice, 0 for all.
-        sort: one of `SORTS`.
         width: columns.
         color: with escape sequences for a terminal.
 
@@ -248,17 +259,19 @@ def report_text(
     """
     from perfprobe.report import text
 
-    return text.render(_findings(path), width=width, top=top, sort=sort, color=color)
+    found = _findings(path, view, work=view.columns != "short")
+    return text.render(found, width=width, top=view.top, sort=view.sort, columns=view.columns, color=color)
 
 
-def report_document(path: str, *, top: int | None = None, sort: str = "self") -> dict[str, Any]:
+def report_document(path: str, view: View | None = None) -> dict[str, Any]:
     """The same as a document for JSON."""
     from perfprobe.report import json
 
-    return json.document(_findings(path), top=top, sort=sort)
+    view = view or View()
+    return json.document(_findings(path, view, work=True), top=view.top, sort=view.sort)
 
 
-def _findings(path: str) -> Findings:
+def _findings(path: str, view: View, *, work: bool) -> Findings:
     from perfprobe.analyse.between import BetweenOperators
     from perfprobe.analyse.hotspots import hotspots
     from perfprobe.analyse.lines import lines
@@ -268,8 +281,8 @@ def _findings(path: str) -> Findings:
 
     trace = link(storage.read(path))
     between = BetweenOperators(trace)
-    found = hotspots(trace, between)
-    return Findings(trace, found, lines(trace, found.rows), between.result())
+    found = hotspots(trace, between, group=view.group, focus=view.focus, work=work)
+    return Findings(trace, found, lines(trace, found.ungrouped), between.result())
 
 
 def newest(folder: str) -> str:

@@ -18,6 +18,7 @@ namespace {
 
 // Measured once; later recordings of the process reuse it.
 std::optional<double> event_cost_ns;
+std::optional<double> empty_ns;
 
 void start(const py::capsule& recorder, const py::object& module_call, bool cpu_time) {
   auto* port = static_cast<RecorderPort*>(PyCapsule_GetPointer(recorder.ptr(), kRecorderCapsule));
@@ -30,6 +31,7 @@ void start(const py::capsule& recorder, const py::object& module_call, bool cpu_
   // The program's own profiler would see the thousands of calls it takes.
   if (!event_cost_ns && !at::hasThreadLocalCallbacks()) {
     event_cost_ns = measure_event_cost_ns();
+    empty_ns = measure_empty_ns();
   }
   start_observer(*port, cpu_time, Threads::all);
 }
@@ -52,6 +54,7 @@ PYBIND11_MODULE(_observer, module) {
   module.def("stop", &stop_observer);
   module.def("compiled_kernel", &compiled_kernel, py::arg("name"), py::arg("kernel"));
   module.def("event_cost_ns", [] { return event_cost_ns; });
+  module.def("empty_ns", [] { return empty_ns; });
   module.def("null_callbacks", &add_null_callbacks, py::arg("needs_inputs"));
   module.def("remove_null_callbacks", &remove_null_callbacks);
 }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <ATen/Functions.h>
 #include <ATen/record_function.h>
@@ -90,6 +91,24 @@ int64_t time_calls(const at::Tensor& tensor, int calls) {
   return thread_cpu_ns() - start_ns;
 }
 
+// Nanoseconds a tick, from paired readings some tenths of a millisecond apart.
+class TickRate {
+ public:
+  [[nodiscard]] double ns_per_tick() const {
+    const int64_t ticks = read_ticks() - start_ticks_;
+    return ticks > 0 ? static_cast<double>(monotonic_ns() - start_ns_) / static_cast<double>(ticks)
+                     : 1.0;
+  }
+
+ private:
+  int64_t start_ticks_ = read_ticks();
+  int64_t start_ns_ = monotonic_ns();
+};
+
+void record_nothing() {
+  RECORD_FUNCTION("perfprobe::empty", c10::ArrayRef<const c10::IValue>{});
+}
+
 }  // namespace
 
 void run_self_test() {
@@ -124,6 +143,26 @@ double measure_event_cost_ns() {
     cost = recorded_ns - time_calls(tensor, kCalls);
   }
   return static_cast<double>(*std::min_element(cost_ns.begin(), cost_ns.end())) / kCalls;
+}
+
+double measure_empty_ns() {
+  constexpr size_t kEvents = 2000;
+  const TickRate rate;
+  const TrialRun run;
+  std::vector<int64_t> ticks;
+  for (size_t i = 0; i < kEvents; ++i) {
+    record_nothing();
+    const Chunk& chunk = trial_recorder().chunk();
+    if (chunk.count == 0)
+      continue;
+    const OperatorRecord& row = chunk.rows[chunk.count - 1];
+    ticks.push_back(row.end_ticks - row.start_ticks);
+  }
+  if (ticks.empty())
+    throw std::runtime_error("the observer's self-test recorded no empty event");
+  const auto middle = ticks.begin() + static_cast<std::ptrdiff_t>(ticks.size() / 2);
+  std::nth_element(ticks.begin(), middle, ticks.end());
+  return static_cast<double>(*middle) * rate.ns_per_tick();
 }
 
 }  // namespace perfprobe

@@ -8,15 +8,35 @@ import numpy as np
 import numpy.typing as npt
 
 from perfprobe.tables.columns import Int64, Rows
-from perfprobe.tables.events import LinkedOperators
+from perfprobe.tables.events import USER_SCOPE, LinkedOperators
 from perfprobe.tables.findings import Sums
+from perfprobe.tables.trace import Gap
 
-KEYS = ("name", "overload", "signature", "frame", "forward_frame", "module", "phase", "gap", "scope")
+# What a row of the table of operators may be, and what its calls then have in common; ranges keep all keys.
+GROUPS = {
+    "row": ("name", "overload", "signature", "frame", "forward_frame", "module", "phase", "gap", "scope"),
+    "op": ("name", "overload"),
+    "signature": ("name", "overload", "signature"),
+    "line": ("frame", "gap"),
+    "module": ("module",),
+}
+KEYS = GROUPS["row"]
 
 MEASURED = ("cpu_ns", "allocated_bytes", "freed_bytes", "autograd_ns", "autograd_self_ns")
 
+_NONE = {**{name: Sums.dtypes[name].type(-1) for name in KEYS}, "gap": np.int8(Gap.NONE)}
 _ADDED = ("calls", "self_ns", "total_ns")
 _LARGEST_CODE = 2**62
+
+
+def collapsed(rows: Sums | LinkedOperators, group: str) -> dict[str, npt.NDArray[Any]]:
+    """The key columns, -1 for operators where calls of one group may differ."""
+    kept = GROUPS[group]
+    is_range = rows.scope == USER_SCOPE
+    return {
+        name: getattr(rows, name) if name in kept else np.where(is_range, getattr(rows, name), _NONE[name])
+        for name in KEYS
+    }
 
 
 def key_rows(rows: Sums, chosen: Rows) -> dict[str, npt.NDArray[Any]]:
@@ -32,30 +52,42 @@ def sums(rows: Sums, order: Rows, first: Rows) -> dict[str, npt.NDArray[Any]]:
 
 def measured(rows: Sums | LinkedOperators, order: Rows, first: Rows) -> dict[str, npt.NDArray[Any]]:
     """The sums of those columns that may hold -1 for "not recorded"."""
-    return {name: measured_sums(getattr(rows, name)[order], first) for name in MEASURED}
+    return {name: measured_sums(getattr(rows, name), order, first) for name in MEASURED}
 
 
-def measured_sums(values: Int64, first: Rows) -> Int64:
+def measured_sums(values: Int64, order: Rows, first: Rows) -> Int64:
     """Sums of what is not -1; -1 where nothing was measured."""
-    if bool((values < 0).all()):
-        return np.full(len(first), -1, np.int64)
+    # A column that was never recorded is one value, repeated: neither compared nor moved row by row.
+    if bool((values[:1] if values.strides == (0,) else values).max() < 0):
+        return np.broadcast_to(np.int64(-1), len(first))
+    values = values[order]
     measured = np.add.reduceat((values >= 0).astype(np.int64), first)
     return np.where(measured > 0, np.add.reduceat(np.maximum(values, 0), first), -1)
 
 
 def grouped(keys: list[npt.NDArray[Any]]) -> tuple[Rows, Rows]:
     """Rows sorted by group, in their order within each, and the place where each group begins."""
-    codes = _codes(keys)
+    order, codes = in_order(_codes(keys))
+    return order, first_of_each(codes)
+
+
+def in_order(codes: Int64) -> tuple[Rows, Int64]:
+    """The positions of the codes, smallest first and equal ones as they came, and the codes in that order."""
     bits = len(codes).bit_length()
     if int(codes.max()) < _LARGEST_CODE >> bits:
         # Sorting numbers is several times faster than sorting positions by them.
         combined = (codes << bits) + np.arange(len(codes))
         combined.sort()
-        order, codes = combined & ((1 << bits) - 1), combined >> bits
-    else:
-        order = np.argsort(codes, kind="stable")
-        codes = codes[order]
-    return order, first_of_each(codes)
+        return combined & ((1 << bits) - 1), combined >> bits
+    order = np.argsort(codes, kind="stable")
+    return order, codes[order]
+
+
+def group_of(order: Rows, first: Rows) -> Rows:
+    """The group of each row, counted from 0; order and first: as `grouped` gives them."""
+    groups = np.empty(len(order), np.intp)
+    groups[order] = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(order))))
+    return groups
 
 
 def first_of_each(keys: npt.NDArray[Any]) -> Rows:

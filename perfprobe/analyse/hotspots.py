@@ -1,4 +1,4 @@
-"""Where operator time goes: a row for each operator, signature text, line and phase.
+"""Where operator time goes: a row for each operator, signature text, line and phase, or for less.
 
 Batches are reduced to their groups and the groups to fewer groups, so that memory depends on how many
 different rows there are, not on how long the program ran.
@@ -10,19 +10,22 @@ batch of some 130,000 operators ends are those of that batch counted twice.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from perfprobe.analyse.grouping import KEYS, first_of_each, grouped, key_rows, measured, sums
-from perfprobe.analyse.modules import with_shared_modules
+from perfprobe.analyse import durations
+from perfprobe.analyse.focus import Focus
+from perfprobe.analyse.gather import Gathering
+from perfprobe.analyse.grouping import KEYS, collapsed, first_of_each, grouped, measured
+from perfprobe.analyse.regroup import regrouped, row_count
+from perfprobe.analyse.work import flops_of
 from perfprobe.tables.columns import Int32, Mask, Rows
 from perfprobe.tables.events import USER_SCOPE, LinkedOperators, Losses
-from perfprobe.tables.findings import Hotspots, Sums, Totals
+from perfprobe.tables.findings import DurationBins, Hotspots, Sums, Totals
 from perfprobe.tables.trace import Gap, Phase, Trace
-
-MOST_GROUPS = 262_144  # gathered before they are reduced again
 
 
 class Watcher(Protocol):
@@ -32,31 +35,62 @@ class Watcher(Protocol):
         """The next batch."""
 
 
-def hotspots(trace: Trace, *watchers: Watcher) -> Hotspots:
-    """The hotspot tables, most self time first. Raises InputError when the trace cannot be read."""
-    counter = _Counter()
+def hotspots(
+    trace: Trace, *watchers: Watcher, group: str = "row", focus: str | None = None, work: bool = False
+) -> Hotspots:
+    """The hotspot tables, most self time first.
+
+    Args:
+        group: what a row is, one of `support.view.GROUPS`.
+        focus: a regular expression; rows and ranges that do not match it are left out, not the totals.
+        work: whether to look for the FLOPs of each row.
+
+    Raises:
+        InputError: the trace cannot be read.
+        UsageError: the focus is no regular expression.
+    """
+    counter, gathering = _Counter(), Gathering()
     losses: list[Losses] = []
     same_text = _same_signatures(trace)
-    parts: list[Sums] = []
-    gathered = 0
+    chosen = None if focus is None else Focus(trace, focus)
     for batch in trace.operators(losses):
         for watcher in (counter, *watchers):
             watcher.add(batch)
-        parts.append(_batch_rows(batch, same_text[batch.signature]))
-        gathered += len(parts[-1])
-        if gathered > MOST_GROUPS:
-            parts = [_merged(parts)]
-            gathered = 0
-    rows, module_parts, modules = with_shared_modules(_merged(parts), trace.module_texts)
-    rows = rows.take(np.argsort(-rows.self_ns, kind="stable"))
+        batch = replace(batch, signature=same_text[batch.signature])  # noqa: PLW2901 (one row, one text)
+        gathering.add(*_batch_rows(batch, group, chosen))
+    rows, bins = gathering.reduced()
+    whole_rows, whole_ranges = row_count(rows, group)
+    autograd_self_ns = _autograd_self_ns(rows)
+    if chosen is not None:
+        rows, bins = _chosen_rows(rows, bins, chosen.matching(rows))
+    flops = flops_of(trace, rows) if work else np.broadcast_to(np.int64(-1), len(rows))
+    shown, parts, modules = regrouped(rows, bins, flops, trace, group)
+    shown = shown.take(np.argsort(-shown.self_ns, kind="stable"))
     return Hotspots(
-        rows=rows.take(~rows.is_range),
-        ranges=rows.take(rows.is_range),
-        parts=module_parts,
+        rows=shown.take(~shown.is_range),
+        ranges=shown.take(shown.is_range),
+        parts=parts,
         totals=counter.totals(),
         losses=Losses.concat([trace.recording.losses, *losses]),
         modules=modules,
+        ungrouped=rows.take(~rows.is_range),
+        group=group,
+        focus=focus,
+        whole_rows=whole_rows,
+        whole_ranges=whole_ranges,
+        autograd_self_ns=autograd_self_ns,
     )
+
+
+def _autograd_self_ns(rows: Sums) -> int:
+    measured = ~rows.is_range & (rows.autograd_self_ns >= 0)
+    return int(rows.autograd_self_ns[measured].sum()) if bool(measured.any()) else -1
+
+
+def _chosen_rows(rows: Sums, bins: DurationBins, chosen: Mask) -> tuple[Sums, DurationBins]:
+    kept = bins.take(chosen[bins.row])
+    new_row = np.cumsum(chosen) - 1
+    return rows.take(chosen), replace(kept, row=new_row[kept.row].astype(np.int32))
 
 
 class _Counter:
@@ -113,27 +147,28 @@ def _same_signatures(trace: Trace) -> Int32:
     return np.append(first[group.reshape(-1)], -1).astype(np.int32)
 
 
-def _batch_rows(batch: LinkedOperators, signature: Int32) -> Sums:
+def _batch_rows(batch: LinkedOperators, group: str, focus: Focus | None) -> tuple[Sums, DurationBins]:
     keys: dict[str, npt.NDArray[Any]] = {name: getattr(batch, name) for name in KEYS}
-    keys["signature"] = signature
     order, first = grouped([batch.thread, *keys.values()])
-    duration_ns = np.maximum(batch.end_ns - batch.start_ns, 0)[order]
-    duration_ns[_nested(batch, order, first)] = 0
-    return Sums(
+    duration_ns = np.maximum(batch.end_ns - batch.start_ns, 0)
+    # Of calls of the same row of the report the outermost counts, whichever row it is of here.
+    same = (order, first) if group == "row" else _report_rows(batch, group, focus)
+    outermost_ns = duration_ns.copy()
+    outermost_ns[same[0][_nested(batch, *same)]] = 0
+    rows = Sums(
         **{name: column[order[first]] for name, column in keys.items()},
         calls=np.diff(np.append(first, len(order))),
         self_ns=np.add.reduceat(batch.self_ns[order], first),
-        total_ns=np.add.reduceat(duration_ns, first),
+        total_ns=np.add.reduceat(outermost_ns[order], first),
         **measured(batch, order, first),
     )
+    return rows, durations.binned(duration_ns, order, first)
 
 
-def _merged(parts: list[Sums]) -> Sums:
-    rows = Sums.concat(parts)
-    if len(rows) == 0:
-        return rows
-    order, first = grouped([getattr(rows, name) for name in KEYS])
-    return Sums(**key_rows(rows, order[first]), **sums(rows, order, first))
+def _report_rows(batch: LinkedOperators, group: str, focus: Focus | None) -> tuple[Rows, Rows]:
+    """The batch grouped as the report does, what is not in focus apart."""
+    in_focus = [] if focus is None else [focus.matching(batch)]
+    return grouped([batch.thread, *collapsed(batch, group).values(), *in_focus])
 
 
 def _nested(batch: LinkedOperators, order: Rows, first: Rows) -> Mask:

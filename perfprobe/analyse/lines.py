@@ -6,7 +6,7 @@ import numpy as np
 
 from perfprobe.analyse.grouping import grouped
 from perfprobe.tables.columns import Int64
-from perfprobe.tables.findings import HotLines, HotspotRows
+from perfprobe.tables.findings import HotLines, Sums
 from perfprobe.tables.trace import Phase, Trace
 
 _PHASES = {
@@ -17,7 +17,7 @@ _PHASES = {
 }
 
 
-def lines(trace: Trace, rows: HotspotRows) -> HotLines:
+def lines(trace: Trace, rows: Sums) -> HotLines:
     """The rows of operators by line of the program, most self time first; those without one by reason."""
     if len(rows) == 0:
         return HotLines.empty()

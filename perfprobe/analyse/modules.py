@@ -1,4 +1,4 @@
-"""Rows that differ in their module only become one: the layers of a model share their source lines."""
+"""What modules have of each row, and what their paths have in common: layers share their source lines."""
 
 from __future__ import annotations
 
@@ -6,33 +6,31 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perfprobe.analyse.grouping import KEYS, grouped, key_rows, sums
-from perfprobe.tables.columns import Int32
-from perfprobe.tables.findings import HotspotRows, ModuleParts, Sums
+from perfprobe.analyse.grouping import first_of_each, grouped
+from perfprobe.tables.columns import Int32, Rows
+from perfprobe.tables.findings import ModuleParts, Sums
 
 
-def with_shared_modules(rows: Sums, texts: Sequence[str]) -> tuple[HotspotRows, ModuleParts, list[str]]:
-    """One row for those that differ in their module only, what each module has of it, and the module texts.
+def module_parts(rows: Sums, row_of: Rows) -> tuple[ModuleParts, Rows]:
+    """What each module has of the rows that these are grouped to, and the place where each row's begin."""
+    order, first = grouped([row_of, rows.module])
+    calls, self_ns = (np.add.reduceat(column[order], first) for column in (rows.calls, rows.self_ns))
+    parts = ModuleParts(module=rows.module[order[first]], calls=calls, self_ns=self_ns)
+    group = row_of[order[first]]
+    return parts.take(np.lexsort((-self_ns, group))), first_of_each(group)
 
-    The texts are those given, with what the modules of such rows have in common added.
-    """
-    if len(rows) == 0:
-        return HotspotRows.empty(), ModuleParts.empty(), list(texts)
-    order, first = grouped([getattr(rows, name) for name in KEYS if name != "module"])
-    size = np.diff(np.append(first, len(order)))
-    order = order[np.lexsort((-rows.self_ns[order], np.repeat(first, size)))]
-    parts = ModuleParts(module=rows.module[order], calls=rows.calls[order], self_ns=rows.self_ns[order])
-    keys = key_rows(rows, order[first])
+
+def common_texts(parts: ModuleParts, first: Rows, texts: Sequence[str]) -> tuple[Int32, list[str]]:
+    """For each row its module, or what several have in common; and the texts, those of such rows added."""
+    size = np.diff(np.append(first, len(parts)))
+    modules = parts.module[first]
     all_texts = list(texts)
     shared: dict[str, int] = {}
-    for group in np.flatnonzero(size > 1).tolist():
-        text = _common_text(parts.module[first[group] : first[group] + size[group]], texts)
-        keys["module"][group] = shared.setdefault(text, len(all_texts))
+    for row in np.flatnonzero(size > 1).tolist():
+        text = _common_text(parts.module[first[row] : first[row] + size[row]], texts)
+        modules[row] = shared.setdefault(text, len(all_texts))
         all_texts += [text] if shared[text] == len(all_texts) else []
-    merged = HotspotRows(
-        **keys, **sums(rows, order, first), first_part=first.astype(np.int64), parts=size.astype(np.int32)
-    )
-    return merged, parts, all_texts
+    return modules, all_texts
 
 
 def _common_text(modules: Int32, texts: Sequence[str]) -> str:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from perfprobe.collect.base import Stderr
+    from perfprobe.support.view import View
 
 _BOOT = """\
 import json, sys
@@ -34,11 +35,9 @@ class ReportChild:
     Made before the program runs: the program may change the environment, sys.path and the current folder.
     """
 
-    def __init__(
-        self, stderr: Stderr, *, top: int | None, sort: str, json_file: str | None, table: bool
-    ) -> None:
+    def __init__(self, stderr: Stderr, view: View, *, json_file: str | None, table: bool) -> None:
         self._stderr = stderr
-        self._wanted = {"top": top, "sort": sort, "json_file": json_file, "table": table}
+        self._wanted = {"view": vars(view), "json_file": json_file, "table": table}
         home = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         self._path = [*sys.path, home]
         self._environment = {name: value for name, value in os.environ.items() if name != "PYTHONINSPECT"}
@@ -74,16 +73,18 @@ def _wait(process: int) -> int | None:
         return None  # the program lets the system collect its children: it has ended, how is not known
 
 
-def main(recording: str, *, top: int | None, sort: str, json_file: str | None, table: bool) -> int:
+def main(recording: str, *, view: dict[str, Any], json_file: str | None, table: bool) -> int:
     """The other process: what it prints on standard output is the program's standard error."""
     from perfprobe import session
     from perfprobe.cli.options import colored, width
     from perfprobe.cli.report import write
+    from perfprobe.support.view import View
 
+    wanted = View(**view)
     if json_file is not None:
-        _write_json(session.report_document(recording, top=top, sort=sort), json_file)
+        _write_json(session.report_document(recording, wanted), json_file)
     if table:
-        write(session.report_text(recording, top=top, sort=sort, width=width(), color=colored()))
+        write(session.report_text(recording, wanted, width=width(), color=colored()))
     return 0
 
 

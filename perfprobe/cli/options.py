@@ -6,8 +6,8 @@ import argparse
 import os
 import re
 
-from perfprobe.session import SORTS
 from perfprobe.support.errors import EnvironmentLack, UsageError
+from perfprobe.support.view import COLUMNS, GROUPS, SORTS, View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,11 +53,28 @@ class Parser(argparse.ArgumentParser):
 
 
 def add_table_options(parser: Parser) -> None:
-    """`--top` and `--sort`."""
+    """What `view` reads: which rows the tables have, and which columns."""
     parser.add_argument("--top", type=rows, metavar="N", help="show the N first rows, 0 for all")
     parser.add_argument(
         "--sort", choices=SORTS, default="self", help="what to order rows by (default: %(default)s)"
     )
+    parser.add_argument(
+        "--group",
+        choices=GROUPS,
+        default="row",
+        help="what a row is (default: operator, signature, line and phase)",
+    )
+    parser.add_argument(
+        "--focus", metavar="REGEX", help="only rows whose operator, signature, line, module or phase matches"
+    )
+    parser.add_argument(
+        "--columns", choices=COLUMNS, default="short", help="autograd: those of torch's own table; all"
+    )
+
+
+def view(given: argparse.Namespace) -> View:
+    """What the words ask for. Raises UsageError where the focus is no regular expression."""
+    return View(given.top, given.sort, given.group, given.focus, given.columns)
 
 
 def width() -> int:

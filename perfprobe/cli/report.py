@@ -6,7 +6,7 @@ import json
 import os
 import sys
 
-from perfprobe.cli.options import Parser, add_table_options, colored, width
+from perfprobe.cli.options import Parser, add_table_options, colored, view, width
 from perfprobe.support.errors import EnvironmentLack
 from perfprobe.support.text import encodable, printable
 
@@ -20,6 +20,8 @@ examples:
   perfprobe report                           the newest recording in this folder
   perfprobe report train-20260102-101500-4711.perfprobe --top 40
   perfprobe report --sort calls              the most frequent first
+  perfprobe report --group op --columns autograd      the table torch prints
+  perfprobe report --group line --focus attention     the lines of one part
   perfprobe report --json | jq '.losses'     everything, for programs
 """
 
@@ -33,12 +35,13 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     add_table_options(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     given = parser.parse_args(words)
+    wanted = view(given)
     path = given.file if given.file is not None else _newest()
     if given.json:
-        document = session.report_document(path, sort=given.sort, top=given.top)
+        document = session.report_document(path, wanted)
         text = json.dumps(document, indent=1, allow_nan=False) + "\n"
     else:
-        text = session.report_text(path, top=given.top, sort=given.sort, width=width(), color=colored())
+        text = session.report_text(path, wanted, width=width(), color=colored())
     return lambda: write(text)
 
 

@@ -7,7 +7,7 @@ import os
 
 from perfprobe import __version__
 from perfprobe.cli.after import ReportChild
-from perfprobe.cli.options import Parser, add_table_options, size, writable
+from perfprobe.cli.options import Parser, add_table_options, size, view, writable
 from perfprobe.collect.base import Stderr, fault
 from perfprobe.collect.destination import default_path, with_rank
 from perfprobe.collect.host import rank
@@ -157,4 +157,4 @@ def _report_child(given: argparse.Namespace, stderr: Stderr) -> ReportChild:
     here = rank()
     json_file = None if given.json is None else with_rank(writable(given.json), here)
     quiet = given.quiet or (here is not None and here["rank"] > 0)
-    return ReportChild(stderr, top=given.top, sort=given.sort, json_file=json_file, table=not quiet)
+    return ReportChild(stderr, view(given), json_file=json_file, table=not quiet)

@@ -83,7 +83,7 @@ class OperatorCollector:
             self._facts.loss(self.name, f"{lack.what}: {lack.where}", 1, lack.remedy)
             return
         self._observer = observer
-        self._facts.extend("cost", event_ns=observer.event_cost_ns())
+        self._facts.extend("cost", event_ns=observer.event_cost_ns(), empty_ns=observer.empty_ns())
         self._compiled = CompiledKernels(self._facts, self._torch, observer.compiled_kernel)
         self._compiled.start()
 

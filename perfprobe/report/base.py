@@ -13,11 +13,12 @@ from perfprobe.tables.findings import Findings
 
 @dataclass(frozen=True)
 class Layout:
-    """How to print. width in cells; top: as in `text.render`; sort: one of `ranking.SORTS`."""
+    """How to print. width in cells; top, columns: as in `text.render`; sort: one of `ranking.SORTS`."""
 
     width: int
     top: int | None
     sort: str
+    columns: str = "short"
 
     def most(self, usual: int) -> int:
         """Rows of a table that has `usual` rows when nobody asks for more or fewer; 0 for all."""

@@ -2,25 +2,75 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
+import numpy as np
 from rich.cells import cell_len
 
 from perfprobe.report import shorten
 from perfprobe.report.columns import Column
 from perfprobe.support import units
 from perfprobe.support.text import printable
-from perfprobe.tables.columns import Int64
+from perfprobe.tables.columns import Int64, Mask
 from perfprobe.tables.findings import HotspotRows, Hotspots, ModulePart
 from perfprobe.tables.trace import GAP_TEXTS, Gap, Line, Trace
 
+_MOST_EMPTY_NS = 100_000
 _STANDS_OUT = 2  # times its fair share of a row's self time
 _STANDS_OUT_OF_TWO = 0.75  # where twice the fair share would be all of it
 
 
-def durations(times_ns: Int64) -> list[str]:
-    """A cell for each time; -1 is not measured."""
-    return [units.duration(None if time_ns < 0 else time_ns) for time_ns in times_ns.tolist()]
+MARK = "~"  # beside sums that a few calls make mislead
+
+
+def durations(times_ns: Int64, least_ns: Int64 | int = 0) -> list[str]:
+    """A cell for each time; -1 is not measured, less than `least_ns` cannot be told."""
+    least = np.broadcast_to(least_ns, len(times_ns)).tolist()
+    return [
+        units.duration(None if time_ns < 0 else time_ns, at_least)
+        for time_ns, at_least in zip(times_ns.tolist(), least, strict=True)
+    ]
+
+
+def least_ns(trace: Trace) -> int:
+    """What the record of a call shows in which nothing happens: below it nothing is told. 0: not known."""
+    value = trace.recording.number("cost", "empty_ns")
+    return math.ceil(value) if value is not None and 0 < value < _MOST_EMPTY_NS else 0
+
+
+def counts(values: Int64) -> list[str]:
+    """A cell for each whole number."""
+    return [units.count(value) for value in values.tolist()]
+
+
+def percents(parts: Int64, whole: Int64 | int) -> list[str]:
+    """A cell for each part of the whole; -1 is not measured."""
+    fractions = parts / np.maximum(whole, 1)
+    return [units.percent(fraction if fraction >= 0 else None) for fraction in fractions.tolist()]
+
+
+def duration_columns(trace: Trace, shown: HotspotRows) -> list[Column]:
+    """How long a call took: mean, median and 95th percentile."""
+    least = least_ns(trace)
+    return [
+        Column("mean", durations(shown.mean_ns, least), 7, align="right"),
+        Column("median", durations(shown.median_ns, least), 5, align="right"),
+        Column("p95", durations(shown.p95_ns, least), 9, align="right"),
+    ]
+
+
+def marked(cells: list[str], hotspots: Hotspots, shown: HotspotRows) -> list[str]:
+    """The cells with a mark behind those that a few calls make mislead, and a blank behind the others."""
+    marks = misleading(hotspots, shown).tolist()
+    if not any(marks):
+        return cells
+    return [cell + (MARK if mark else " ") for cell, mark in zip(cells, marks, strict=True)]
+
+
+def misleading(hotspots: Hotspots, shown: HotspotRows) -> Mask:
+    """Rows that a few long calls make mislead; only where all calls of a row do the same work."""
+    return np.asarray((shown.long_calls > 0) & (hotspots.group in ("row", "signature")))
 
 
 def cpu_column(shown: HotspotRows) -> Column:
@@ -28,11 +78,19 @@ def cpu_column(shown: HotspotRows) -> Column:
     return Column("cpu", durations(shown.cpu_ns), 4 if bool((shown.cpu_ns >= 0).any()) else 8, align="right")
 
 
-def line_column(trace: Trace, shown: HotspotRows) -> Column:
-    """Where the rows are in the user's code: `file.py:88 in attention`, the place itself never cut."""
+def line_column(trace: Trace, shown: HotspotRows, function: int = 6) -> Column:
+    """Where the rows are in the user's code: `file.py:88 in attention`, the place itself never cut.
+
+    function: cells that the function should have while there are columns that may give way.
+    """
     lines = _Lines(trace, shown)
     return Column(
-        "line", lines.cells, least=lines.least, wish=lines.least + 12, shorten=cut_function, style="cyan"
+        "line",
+        lines.cells,
+        least=lines.least,
+        wish=lines.least + function,
+        shorten=cut_function,
+        style="cyan",
     )
 
 
@@ -84,7 +142,7 @@ def module_column(hotspots: Hotspots, shown: HotspotRows) -> Column:
         printable(_module_cell(hotspots.module(module), hotspots.parts_of(shown, at)))
         for at, module in enumerate(shown.module.tolist())
     ]
-    return Column("module", cells, 7, least=12, wish=16, shorten=_shortened_module)
+    return Column("module", cells, 6, least=12, wish=18, shorten=_shortened_module)
 
 
 def _module_cell(common: str | None, parts: Sequence[ModulePart]) -> str:

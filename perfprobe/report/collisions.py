@@ -21,15 +21,13 @@ def told_apart(placed: Sequence[Placed], full: Sequence[str]) -> list[Placed]:
     Args:
         full: the signature of every row, not shortened in any way.
     """
-    shown = {
-        column.title: [column.shortened(cell, width) for cell in column.cells] for column, width in placed
-    }
+    shown = {column.shows: column.shortened(width) for column, width in placed}
     if "signature" not in shown:
         return list(placed)
     beside = list(zip(*(shown[title] for title in _BESIDE if title in shown), strict=True))
     found = []
     for column, width in placed:
-        cells = _distinct(column.cells, full, beside, width) if column.title == "signature" else column.cells
+        cells = _distinct(column.cells, full, beside, width) if column.shows == "signature" else column.cells
         found.append(Placed(replace(column, cells=cells), width))
     return found
 

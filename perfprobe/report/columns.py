@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import zip_longest
 from typing import Literal, NamedTuple
 
 from rich.cells import cell_len
-from rich.table import Table
-from rich.text import Text
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.segment import Segment
+from rich.style import Style
 
 from perfprobe.report.shorten import cut
 
@@ -22,7 +25,8 @@ class Column:
 
     rank: columns of higher rank are dropped first, those of rank 0 never. least: how narrow it may get,
     None for as wide as its longest cell. wish: how narrow it may get while columns of rank OPTIONAL and
-    above are there. styles: of each cell, beside `style`; none or one a cell.
+    above are there. styles: of each cell, beside `style`; none or one a cell. role: what it shows, where the
+    title is another word for that.
     """
 
     title: str
@@ -34,21 +38,28 @@ class Column:
     style: str = ""
     styles: Sequence[str] = ()
     shorten: Callable[[str, int], str] = cut
+    role: str = ""
 
     @property
+    def shows(self) -> str:
+        """What it is called within the report, whatever its title."""
+        return self.role or self.title
+
+    @cached_property
     def widest(self) -> int:
         """As wide as it likes to be."""
-        lines = [line for cell in self.cells for line in cell.split("\n")]
-        return max(cell_len(text) for text in (self.title, *lines))
+        return max(map(cell_len, [self.title, *"\n".join(self.cells).split("\n")]))
 
     @property
     def narrowest(self) -> int:
         """As narrow as it may be."""
         return self.widest if self.least is None else min(self.widest, max(self.least, cell_len(self.title)))
 
-    def shortened(self, cell: str, width: int) -> str:
-        """The cell with each of its lines cut to the width."""
-        return "\n".join(self.shorten(line, width) for line in cell.split("\n"))
+    def shortened(self, width: int) -> Sequence[str]:
+        """The cells with each of their lines cut to the width."""
+        if self.widest <= width:
+            return self.cells
+        return ["\n".join(self.shorten(line, width) for line in cell.split("\n")) for cell in self.cells]
 
     @property
     def comfortable(self) -> int:
@@ -68,7 +79,8 @@ def fit(columns: Sequence[Column], width: int) -> list[Placed]:
     kept = list(columns)
     _drop(kept, OPTIONAL, lambda column: column.comfortable, width)
     _drop(kept, 1, lambda column: column.narrowest, width)
-    widths = [column.narrowest for column in kept]
+    roomy = _sum([column.comfortable for column in kept]) <= width
+    widths = [column.comfortable if roomy else column.narrowest for column in kept]
     limits = [column.widest for column in kept]
     while _sum(widths) < width and widths != limits:
         for place in [place for place, limit in enumerate(limits) if widths[place] < limit]:
@@ -85,21 +97,47 @@ def _drop(kept: list[Column], rank: int, size: Callable[[Column], int], width: i
         kept.remove(last)
 
 
-def table(placed: Sequence[Placed]) -> Table:
-    """The columns as a table without lines, every cell shortened to its column's width."""
-    drawn = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
-    for column, width in placed:
-        drawn.add_column(
-            Text(column.title), justify=column.align, style=column.style, width=width, no_wrap=True
-        )
-    for row, cells in enumerate(zip(*(column.cells for column, _ in placed), strict=True)):
-        drawn.add_row(
-            *(
-                Text(column.shortened(cell, width), column.styles[row] if column.styles else "", no_wrap=True)
-                for cell, (column, width) in zip(cells, placed, strict=True)
-            )
-        )
-    return drawn
+class Lines:
+    """The columns as lines of text, every cell shortened to its column's width; drawn fast, however many."""
+
+    def __init__(self, placed: Sequence[Placed], header: bool) -> None:
+        self._placed = placed
+        self._header = header
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Called by rich."""
+        styles = [Style.parse(column.style) for column, _ in self._placed]
+        if self._header:
+            titles = self._padded([column.title for column, _ in self._placed])
+            yield from _segments([Style(bold=True)] * len(styles), titles, console)
+        shortened = [column.shortened(width) for column, width in self._placed]
+        for row, cells in enumerate(zip(*shortened, strict=True)):
+            of_row = [
+                style + Style.parse(column.styles[row]) if column.styles else style
+                for style, (column, _) in zip(styles, self._placed, strict=True)
+            ]
+            for line in zip_longest(*(cell.split("\n") for cell in cells), fillvalue=""):
+                yield from _segments(of_row, self._padded(line), console)
+
+    def _padded(self, cells: Sequence[str]) -> Iterator[str]:
+        last = len(cells) - 1
+        for at, (cell, (column, width)) in enumerate(zip(cells, self._placed, strict=True)):
+            blank = " " * (width - cell_len(cell))
+            text = f"{blank}{cell}" if column.align == "right" else f"{cell}{blank}"
+            yield text if at == last else text + " " * GAP
+
+
+def _segments(styles: Sequence[Style], texts: Iterator[str], console: Console) -> Iterator[Segment]:
+    if console.color_system is None:
+        yield Segment("".join(texts))
+    else:
+        yield from map(Segment, texts, styles)
+    yield Segment.line()
+
+
+def table(placed: Sequence[Placed], *, header: bool = True) -> Lines:
+    """The columns as a table without rules between them."""
+    return Lines(placed, header)
 
 
 def total_width(placed: Sequence[Placed]) -> int:

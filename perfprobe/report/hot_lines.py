@@ -45,9 +45,10 @@ class _Row:
 
 def hot_lines(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     """A table for each file; nothing where no operator has a line."""
-    trace, lines = findings.trace, findings.lines
+    trace, lines, hotspots = findings.trace, findings.lines, findings.hotspots
     assert lines is not None
-    whole_ns = max(int(lines.self_ns.sum()), 1)
+    assert hotspots is not None
+    whole_ns = max(hotspots.totals.self_ns, 1)
     placed = lines.take(lines.frame >= 0)
     if len(placed) == 0:
         return
@@ -93,14 +94,11 @@ def _files(trace: Trace, shown: HotLines, whole_ns: int, width: int) -> Iterator
         reason = sources.reason(file)
         yield Text.assemble((names[printable(file)], "bold cyan"), (f"  ({reason})" if reason else "", _DIM))
         part = slice(first, first + len(rows[file]))
-        table = columns.table(
-            [
-                columns.Placed(replace(column, cells=column.cells[part], styles=column.styles[part]), cells)
-                for column, cells in fitted
-            ]
-        )
-        table.show_header = first == 0
-        yield table
+        table = [
+            columns.Placed(replace(column, cells=column.cells[part], styles=column.styles[part]), cells)
+            for column, cells in fitted
+        ]
+        yield columns.table(table, header=first == 0)
         first = part.stop
 
 

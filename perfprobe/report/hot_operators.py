@@ -6,12 +6,11 @@ from collections.abc import Iterator
 
 from rich.console import RenderableType
 
-from perfprobe.report import columns, shorten
+from perfprobe.report import columns
 from perfprobe.report.base import Layout
-from perfprobe.report.cells import cpu_column, durations, line_column, module_column
+from perfprobe.report.cells import MARK, misleading
 from perfprobe.report.collisions import told_apart
-from perfprobe.report.columns import Column
-from perfprobe.report.made_from import made_from
+from perfprobe.report.operator_columns import autograd_recorded, operator_columns, operators, signatures
 from perfprobe.report.paragraph import heading, paragraph
 from perfprobe.report.ranking import ranked, rows_shown
 from perfprobe.support import units
@@ -20,92 +19,92 @@ from perfprobe.tables.findings import Findings, HotspotRows, Hotspots
 from perfprobe.tables.trace import GAP_TEXTS, Gap, Phase, Trace
 
 TOP = 20
-NARROW = 120  # below this many cells, words are abbreviated
-
-_PHASES = {
-    Phase.FORWARD: "forward",
-    Phase.BACKWARD: "backward",
-    Phase.RECOMPUTE: "recompute",
-    Phase.COMPILE: "compile",
-    Phase.OTHER: "other",
-}
-_SHORT_PHASES = {
-    Phase.FORWARD: "fwd",
-    Phase.BACKWARD: "bwd",
-    Phase.RECOMPUTE: "rec",
-    Phase.COMPILE: "comp",
-    Phase.OTHER: "-",
-}
-_PREFIX = "aten::"
-_KERNEL = "inductor::cpp_"
-_ENGINE = "autograd::engine::"
+_TITLES = {"line": "Operators by line", "module": "Operators by module"}
+_WORTH_SAYING_PPM = 50_000  # an error of quantiles
+_MOST_MARKED = 3  # rows of which the note says what they would be
 
 
 def hot_operators(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     """The table, or why there is none."""
     hotspots = findings.hotspots
     assert hotspots is not None
+    if len(hotspots.rows) == 0 and hotspots.whole_rows > 0:
+        rows = units.count(hotspots.whole_rows)
+        yield paragraph(
+            f"No operators match {_focus(hotspots)}; without it there are {rows} rows.",
+            layout.width,
+            "yellow",
+        )
+        return
     if len(hotspots.rows) == 0:
         yield paragraph(f"No operators{_why_none(findings, hotspots)}.", layout.width, "yellow")
         return
     shown = ranked(hotspots.rows, layout.most(TOP), layout.sort)
-    placed = columns.fit(_columns(findings.trace, hotspots, shown, layout), layout.width)
-    yield heading("Hot operators", _rows_shown(hotspots, shown, layout), layout.width)
-    yield columns.table(told_apart(placed, _signatures(findings.trace, shown)))
-    for note in _notes(hotspots):
+    placed = columns.fit(operator_columns(findings.trace, hotspots, shown, layout), layout.width)
+    yield heading(
+        _TITLES.get(hotspots.group, "Hot operators"), _rows_shown(hotspots, shown, layout), layout.width
+    )
+    yield columns.table(told_apart(placed, signatures(findings.trace, shown)))
+    for note in [*_notes_on_rows(findings.trace, hotspots, shown, layout), *_notes(hotspots)]:
         yield paragraph(note, layout.width, "dim")
 
 
-def _columns(trace: Trace, hotspots: Hotspots, shown: HotspotRows, layout: Layout) -> list[Column]:
-    narrow = layout.width < NARROW
-    whole_ns = max(hotspots.totals.self_ns, 1)
-    names = _PHASES if not narrow else _SHORT_PHASES
-    signatures = [shorten.signature(text) for text in _signatures(trace, shown)]
-    found = [
-        Column(
-            "share",
-            [units.percent(self_ns / whole_ns) for self_ns in shown.self_ns.tolist()],
-            align="right",
-            style="bold",
-        ),
-        Column("self", durations(shown.self_ns), align="right"),
-        Column("total", durations(shown.total_ns), 6, align="right"),
-        Column("calls", [units.count(calls) for calls in shown.calls.tolist()], 2, align="right"),
-        Column("mean", durations(shown.mean_ns), 5, align="right"),
-        cpu_column(shown),
-        Column("operator", _operators(trace, shown, narrow), least=12, wish=20, style="bold"),
-        Column("signature", signatures, 1, least=12, wish=32),
-        line_column(trace, shown),
-        module_column(hotspots, shown),
-        Column("phase", [names[Phase(phase)] for phase in shown.phase.tolist()], 3, style="dim"),
-    ]
-    measured = bool((hotspots.rows.cpu_ns >= 0).any())
-    return [column for column in found if column.title != "cpu" or measured]
-
-
-def _operators(trace: Trace, shown: HotspotRows, narrow: bool) -> list[str]:
-    strings = trace.recording.strings
-    texts = []
-    for name, overload in zip(shown.name.tolist(), shown.overload.tolist(), strict=True):
-        text = printable(strings[name]) if name >= 0 else "(unknown)"
-        text = text.removeprefix(_ENGINE)
-        text = text.removeprefix(_PREFIX).removeprefix(_KERNEL) if narrow else text
-        text = f"{text}.{printable(strings[overload])}" if strings[overload] else text
-        texts.append(text + made_from(trace, name))
-    return texts
-
-
-def _signatures(trace: Trace, shown: HotspotRows) -> list[str]:
-    texts = [trace.signature(signature) for signature in shown.signature.tolist()]
-    return [units.ABSENT if text is None else printable(text) for text in texts]
-
-
 def _rows_shown(hotspots: Hotspots, shown: HotspotRows, layout: Layout) -> str:
-    share = units.percent(int(shown.self_ns.sum()) / max(hotspots.totals.self_ns, 1))
-    return f"{rows_shown(hotspots.rows, shown, layout.sort)}, {share} of operator time"
+    text = f"{rows_shown(hotspots.rows, shown, layout.sort)}, {_share(hotspots, shown)} of operator time"
+    if hotspots.focus is None:
+        return text
+    of = f"{len(hotspots.rows):,} of {hotspots.whole_rows:,} rows"
+    whole = f"focus {_focus(hotspots)}: {of}, {_share(hotspots, hotspots.rows)} of operator time"
+    return whole if len(shown) == len(hotspots.rows) else f"{whole}; {text}"
+
+
+def _share(hotspots: Hotspots, rows: HotspotRows) -> str:
+    return units.percent(int(rows.self_ns.sum()) / max(hotspots.totals.self_ns, 1))
+
+
+def _focus(hotspots: Hotspots) -> str:
+    return printable(repr(hotspots.focus))
+
+
+def _notes_on_rows(trace: Trace, hotspots: Hotspots, shown: HotspotRows, layout: Layout) -> Iterator[str]:
+    marked = shown.take(misleading(hotspots, shown))
+    if len(marked) and layout.columns != "autograd":
+        yield _marked_note(trace, marked)
+    if layout.columns == "autograd":
+        yield _source_note(hotspots)
+    error_ppm = int(shown.quantile_error_ppm.max())
+    if error_ppm > _WORTH_SAYING_PPM:
+        error = units.percent(error_ppm / 1e6)
+        yield f"Median and p95 are within {error}: there are too many different rows for more."
+
+
+def _marked_note(trace: Trace, marked: HotspotRows) -> str:
+    """What rows would be if all their calls took as long as the median."""
+    names = operators(trace, marked, narrow=True)
+    typical_ns = marked.median_ns * marked.calls
+    told = [
+        f"{name} {units.duration(typical)}, not {units.duration(total)}"
+        for name, typical, total in zip(names, typical_ns.tolist(), marked.total_ns.tolist(), strict=True)
+    ][:_MOST_MARKED]
+    more = f"; {len(marked) - len(told):,} more" if len(marked) > len(told) else ""
+    return (
+        f"{MARK} A few calls far longer than the median (pre-emption, first touch of memory, a first call) "
+        f"make over a quarter of the row's time. By median x calls, total would be: {'; '.join(told)}{more}."
+    )
+
+
+def _source_note(hotspots: Hotspots) -> str:
+    if autograd_recorded(hotspots):
+        return "Self CPU and CPU total: as the autograd profiler measured them."
+    return (
+        "Self CPU and CPU total: as perfprobe's own observer measured them; in CPU total, a call inside "
+        "another of its row counts once."
+    )
 
 
 def _notes(hotspots: Hotspots) -> Iterator[str]:
+    if hotspots.group != "row" or hotspots.focus is not None:
+        return  # they are about all rows
     if hotspots.totals.backward_ns > 0:
         yield _backward_note(hotspots)
     if hotspots.totals.outermost_ns and hotspots.totals.outermost_cpu_ns is not None:

@@ -16,6 +16,7 @@ from perfprobe.tables.trace import GAP_TEXTS, Gap, Line, Phase, Trace
 
 SCHEMA = 1
 PHASES = ("forward_ns", "backward_ns", "recompute_ns", "other_ns")
+MEASURED = ("cpu_ns", "allocated_bytes", "freed_bytes", "autograd_ns", "autograd_self_ns")
 
 
 def document(findings: Findings, *, top: int | None = None, sort: str = "self") -> dict[str, Any]:
@@ -23,24 +24,26 @@ def document(findings: Findings, *, top: int | None = None, sort: str = "self") 
 
     Args:
         top: rows of a table; None or 0 for all.
-        sort: "self", "total", "calls" or "mean".
+        sort: one of `support.view.SORTS`.
 
     Raises:
         UsageError: a `sort` that does not exist, a negative `top`.
     """
     tables: dict[str, list[dict[str, Any]]] = {}
     losses: list[dict[str, Any]] = []
+    view: dict[str, Any] = {}
     if findings.hotspots is not None:
         trace, hotspots, most = findings.trace, findings.hotspots, top or 0
         tables["hotspots"] = _operator_table(trace, hotspots, ranked(hotspots.rows, most, sort))
         tables["ranges"] = _range_table(trace, hotspots, ranked(hotspots.ranges, most, range_sort(sort)))
         tables["totals"] = [_totals(findings, hotspots)]
-        losses = _losses(hotspots)
-    if findings.lines is not None:
-        tables["lines"] = _line_table(findings.trace, findings.lines, top or 0)
-    if findings.between is not None:
-        tables["between"] = _between_table(findings.trace, findings.between, findings.wall_ns, top or 0)
-    return {"schema": SCHEMA, "meta": dict(findings.trace.recording.meta), "losses": losses, "tables": tables}
+        losses, view = _losses(hotspots), _view(hotspots)
+        if findings.lines is not None:
+            tables["lines"] = _line_table(trace, findings.lines, hotspots.totals.self_ns, most)
+        if findings.between is not None:
+            tables["between"] = _between_table(trace, findings.between, findings.wall_ns, most)
+    meta = dict(findings.trace.recording.meta)
+    return {"schema": SCHEMA, "meta": meta, "view": view, "losses": losses, "tables": tables}
 
 
 def _operator_table(trace: Trace, hotspots: Hotspots, rows: HotspotRows) -> list[dict[str, Any]]:
@@ -54,6 +57,7 @@ def _operator_table(trace: Trace, hotspots: Hotspots, rows: HotspotRows) -> list
             **_common(trace, hotspots, value),
             "share": value["self_ns"] / total_ns,
             **made_from_fields(trace, value["name"]),
+            **_contents(value),
         }
         for value in _values(hotspots, rows)
     ]
@@ -77,17 +81,20 @@ def _values(hotspots: Hotspots, rows: HotspotRows) -> Iterator[dict[str, Any]]:
 
 def _common(trace: Trace, hotspots: Hotspots, value: Mapping[str, Any]) -> dict[str, Any]:
     """What operators and ranges both have."""
+    comparable = value["name"] >= 0  # not all that ran on a line or in a module
     return {
         **_place("", trace.line(value["frame"])),
         **_place("forward_", trace.line(value["forward_frame"])),
         "module": hotspots.module(value["module"]),
         "modules": value["modules"],
-        "phase": Phase(value["phase"]).name.lower(),
+        "phase": Phase(value["phase"]).name.lower() if value["phase"] >= 0 else None,
         "calls": value["calls"],
         "self_ns": value["self_ns"],
         "total_ns": value["total_ns"],
         "mean_ns": value["total_ns"] / value["calls"],
-        "cpu_ns": _measured(value["cpu_ns"]),
+        **{name: value[name] if comparable else None for name in ("median_ns", "p95_ns", "long_calls")},
+        "quantile_error": value["quantile_error_ppm"] / 1e6 if comparable else None,
+        **{name: _measured(value[name]) for name in (*MEASURED, "flops")},
         "reason": _named(GAP_TEXTS[Gap(value["gap"])]),
     }
 
@@ -99,6 +106,28 @@ def _modules(hotspots: Hotspots, rows: HotspotRows, at: int) -> list[dict[str, A
     ]
 
 
+def _contents(value: Mapping[str, Any]) -> dict[str, Any]:
+    """What a row of operators is made of."""
+    return {
+        "operators": value["operators"],
+        "signatures": value["signatures"],
+        "lines": value["lines"],
+        "forward_ns": value["forward_ns"],
+        "backward_ns": value["backward_ns"],
+        "recompute_ns": value["recompute_ns"],
+    }
+
+
+def _view(hotspots: Hotspots) -> dict[str, Any]:
+    """What the rows are, and how many there are without the focus."""
+    return {
+        "group": hotspots.group,
+        "focus": hotspots.focus,
+        "whole_rows": hotspots.whole_rows,
+        "whole_ranges": hotspots.whole_ranges,
+    }
+
+
 def _totals(findings: Findings, hotspots: Hotspots) -> dict[str, Any]:
     return {
         "wall_ns": findings.wall_ns,
@@ -108,9 +137,8 @@ def _totals(findings: Findings, hotspots: Hotspots) -> dict[str, Any]:
     }
 
 
-def _line_table(trace: Trace, lines: HotLines, most: int) -> list[dict[str, Any]]:
+def _line_table(trace: Trace, lines: HotLines, total_ns: int, most: int) -> list[dict[str, Any]]:
     strings, sources = trace.recording.strings, Sources(trace)
-    whole_ns = max(int(lines.self_ns.sum()), 1)
     found = []
     for value in _rows(lines.take(slice(most or None))):
         line = trace.line(value["frame"])
@@ -120,7 +148,7 @@ def _line_table(trace: Trace, lines: HotLines, most: int) -> list[dict[str, Any]
                 **_place("", line),
                 "text": None if text is None else printable(text.expandtabs()),
                 **{name: value[name] for name in ("calls", "self_ns", *PHASES)},
-                "share": value["self_ns"] / whole_ns,
+                "share": value["self_ns"] / max(total_ns, 1),
                 "operator": _named(strings[value["name"]]),
                 "overload": _named(strings[value["overload"]]),
                 "signature": trace.signature(value["signature"]),

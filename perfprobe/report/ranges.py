@@ -8,11 +8,10 @@ from rich.console import RenderableType
 
 from perfprobe.report import columns
 from perfprobe.report.base import Layout
-from perfprobe.report.cells import cpu_column, durations, line_column
+from perfprobe.report.cells import counts, cpu_column, duration_columns, durations, least_ns, line_column
 from perfprobe.report.columns import Column
 from perfprobe.report.paragraph import heading
-from perfprobe.report.ranking import range_sort, ranked, rows_shown
-from perfprobe.support import units
+from perfprobe.report.ranking import focus_note, range_sort, ranked, rows_shown
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings, HotspotRows
 from perfprobe.tables.trace import Trace
@@ -28,7 +27,7 @@ def ranges(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
         return
     sort = range_sort(layout.sort)
     shown = ranked(hotspots.ranges, layout.most(TOP), sort)
-    more = f"(record_function), {rows_shown(hotspots.ranges, shown, sort)}"
+    more = f"(record_function), {rows_shown(hotspots.ranges, shown, sort)}{focus_note(hotspots)}"
     yield heading("Ranges", more, layout.width)
     yield columns.table(columns.fit(_columns(findings.trace, shown), layout.width))
 
@@ -37,10 +36,10 @@ def _columns(trace: Trace, shown: HotspotRows) -> list[Column]:
     strings = trace.recording.strings
     names = [printable(strings[name]) if name >= 0 else "(unknown)" for name in shown.name.tolist()]
     return [
-        Column("total", durations(shown.total_ns), align="right"),
-        Column("calls", [units.count(calls) for calls in shown.calls.tolist()], 2, align="right"),
-        Column("mean", durations(shown.mean_ns), 5, align="right"),
+        Column("total", durations(shown.total_ns, least_ns(trace) * shown.calls), align="right"),
+        Column("calls", counts(shown.calls), 2, align="right"),
+        *duration_columns(trace, shown),
         *([cpu_column(shown)] if bool((shown.cpu_ns >= 0).any()) else []),
         Column("name", names, least=12, wish=32, style="bold"),
-        line_column(trace, shown),
+        line_column(trace, shown, function=12),
     ]

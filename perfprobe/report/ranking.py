@@ -6,19 +6,24 @@ from collections.abc import Callable
 
 import numpy as np
 
+from perfprobe.support import units
 from perfprobe.support.errors import UsageError
+from perfprobe.support.text import printable
 from perfprobe.tables.columns import Int64
-from perfprobe.tables.findings import HotspotRows
+from perfprobe.tables.findings import HotspotRows, Hotspots
 
 SORTS: dict[str, Callable[[HotspotRows], Int64]] = {
     "self": lambda rows: rows.self_ns,
     "total": lambda rows: rows.total_ns,
     "calls": lambda rows: rows.calls,
     "mean": lambda rows: rows.mean_ns,
+    "median": lambda rows: rows.median_ns,
+    "p95": lambda rows: rows.p95_ns,
 }
 
 
 _SORT_NAMES = {"self": "self time", "total": "total time", "calls": "calls", "mean": "mean time"}
+_SORT_NAMES |= {"median": "median time", "p95": "95th percentile"}
 
 
 def ranked(rows: HotspotRows, top: int, sort: str) -> HotspotRows:
@@ -48,3 +53,10 @@ def rows_shown(rows: HotspotRows, shown: HotspotRows, sort: str) -> str:
     elif len(rows) > 1:
         number = f"all {number}"
     return f"{number} by {_SORT_NAMES[sort]}"
+
+
+def focus_note(hotspots: Hotspots) -> str:
+    """What ranges a focus chose them from."""
+    if hotspots.focus is None:
+        return ""
+    return f", focus {printable(repr(hotspots.focus))} of {units.count(hotspots.whole_ranges)}"

@@ -54,7 +54,7 @@ def _torch_version(trace: Trace) -> str | None:
 
 def _operator_share(findings: Findings, hotspots: Hotspots) -> str:
     """Of the wall time: time in operators on the thread that had most of it, so never more than all of it."""
-    if len(hotspots.rows) == 0:
+    if hotspots.whole_rows == 0:
         return _no_operators(findings, hotspots)
     if not findings.wall_ns:
         return f"operators {units.ABSENT}"

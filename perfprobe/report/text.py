@@ -28,20 +28,27 @@ SECTIONS = (
 
 
 def render(
-    findings: Findings, *, width: int = 200, top: int | None = None, sort: str = "self", color: bool = False
+    findings: Findings,
+    *,
+    width: int = 200,
+    top: int | None = None,
+    sort: str = "self",
+    columns: str = "short",
+    color: bool = False,
 ) -> str:
     """The report, with a newline at its end.
 
     Args:
         width: terminal cells; only a `file:line` that does not fit goes beyond.
         top: rows of each table; None for the report's own choice, 0 for all.
-        sort: "self", "total", "calls" or "mean".
+        sort: one of `support.view.SORTS`.
+        columns: one of `support.view.COLUMNS`.
         color: with escape sequences for a terminal.
 
     Raises:
         UsageError: a `sort` that does not exist, a negative `top`.
     """
-    layout = Layout(max(width, NARROWEST), top, sort)
+    layout = Layout(max(width, NARROWEST), top, sort, columns)
     parts = []
     for section in SECTIONS:
         if all(getattr(findings, name) is not None for name in section.requires):

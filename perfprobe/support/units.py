@@ -13,10 +13,15 @@ _MINUTE_NS = 60_000_000_000
 _LONGEST_SECONDS_NS = 10 * _MINUTE_NS  # above this, minutes say more than three digits of seconds
 
 
-def duration(time_ns: float | None) -> str:
-    """Nanoseconds with three significant digits and the unit that suits: "1.24 ms", "12 min 03 s"."""
+def duration(time_ns: float | None, least_ns: float = 0) -> str:
+    """Nanoseconds with three significant digits and the unit that suits: "1.24 ms", "12 min 03 s".
+
+    Less than `least_ns`, the least that can be told, is "<25 ns".
+    """
     if not _is_number(time_ns):
         return ABSENT
+    if 0 <= time_ns < least_ns:
+        return f"<{duration(least_ns)}"
     if time_ns < 0:
         return "-" + duration(-time_ns)
     if time_ns >= _LONGEST_SECONDS_NS:
@@ -52,6 +57,20 @@ def size(size_bytes: float | None) -> str:
             return f"{value:.0f} B" if unit == "B" else f"{_three_digits(value)} {unit}"
         value /= 1024
     return f"{_three_digits(value)} {_SIZES[-1]}"
+
+
+def amount(number: float | None) -> str:
+    """A number with three significant digits and a prefix of powers of 1000: "1.07 G"; "7" if it is whole."""
+    if not _is_number(number):
+        return ABSENT
+    if isinstance(number, int) and abs(number) < 1000:
+        return f"{number}"
+    value = float(number)
+    for prefix in ("", "k", "M", "G", "T", "P"):
+        if float(_three_digits(value)) < 1000:
+            return f"{_three_digits(value)} {prefix}".rstrip()
+        value /= 1000
+    return f"{_three_digits(value)} E"
 
 
 def _is_number(value: float | None) -> TypeGuard[float]:

@@ -53,15 +53,47 @@ class Sums(Table):
 
 
 @dataclass(frozen=True)
-class HotspotRows(Sums):
-    """One row for each operator, signature text, line and phase.
+class DurationBins(Table):
+    """How many calls of a row took about as long as each other; sorted by row and bin.
 
-    module: row of `Hotspots.modules`, -1 none. first_part, parts: where the modules of the row begin in
-    `Hotspots.parts`, and how many they are.
+    row: of the table it comes with; bin: a longer duration has no smaller one (`analyse.durations`); sum_ns:
+    of the calls' whole durations, nested calls of the row among them. coarser: how many times the bins of the
+    row had to become twice as wide.
+    """
+
+    row: Int32
+    bin: Int32
+    coarser: Int8
+    calls: Int64
+    sum_ns: Int64
+
+
+@dataclass(frozen=True)
+class HotspotRows(Sums):
+    """One row for each operator, signature text, line and phase, or for less of that: see `Hotspots.group`.
+
+    A key is -1 where the calls of a row may differ in it. module: row of `Hotspots.modules`, -1 none.
+    first_part, parts: where the modules of the row begin in `Hotspots.parts`, and how many they are.
+    median_ns, p95_ns: of the calls' durations, by nearest rank; quantile_error_ppm: how far they may be off,
+    in millionths of them. long_calls: how many calls far longer than the median make the row's sums mislead.
+    operators, signatures, lines: how many different ones the calls have. forward_ns, backward_ns,
+    recompute_ns: self time in these phases. flops: of all calls by the work model, -1 where there is none or
+    nobody asked.
     """
 
     first_part: Int64
     parts: Int32
+    median_ns: Int64
+    p95_ns: Int64
+    quantile_error_ppm: Int64
+    long_calls: Int64
+    operators: Int64
+    signatures: Int64
+    lines: Int64
+    forward_ns: Int64
+    backward_ns: Int64
+    recompute_ns: Int64
+    flops: Int64
 
 
 @dataclass(frozen=True)
@@ -111,6 +143,10 @@ class Hotspots:
     """Operators, ranges, their totals, and all losses known once every operator was read.
 
     modules: module paths; those of a row whose calls came from several modules as what they have in common.
+    ungrouped: the operators in focus by all keys, modules too, in no order.
+    group: what a row of `rows` is, one of `support.view.GROUPS`. focus: the regular expression that chose
+    rows and ranges; whole_rows, whole_ranges: how many there are without it. autograd_self_ns: of all
+    operators, -1 not recorded.
     """
 
     rows: HotspotRows
@@ -119,6 +155,12 @@ class Hotspots:
     totals: Totals
     losses: Losses
     modules: Sequence[str]
+    ungrouped: Sums
+    group: str
+    focus: str | None
+    whole_rows: int
+    whole_ranges: int
+    autograd_self_ns: int
 
     def module(self, module: int) -> str | None:
         """The path of a row's module or modules, None for -1."""

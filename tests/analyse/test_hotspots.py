@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perfprobe.analyse import grouping
-from perfprobe.analyse import hotspots as module
+from perfprobe.analyse import gather, grouping
 from perfprobe.analyse.hotspots import hotspots
 from perfprobe.analyse.modules import pattern
 from perfprobe.merge import link
@@ -217,7 +216,7 @@ def test_sums_equal_those_by_recursion(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch_rows: int
 ) -> None:
     monkeypatch.setattr(storage, "BATCH_ROWS", batch_rows)
-    monkeypatch.setattr(module, "MOST_GROUPS", 10)
+    monkeypatch.setattr(gather, "MOST_GROUPS", 10)
     rng = random.Random(3)
     program = Program()
     stacks = [program.stack(f"a.py:{line} f") for line in (1, 2)]

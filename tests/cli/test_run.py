@@ -67,9 +67,11 @@ def test_the_programs_output_comes_before_the_report(tmp_path: Path) -> None:
 
 
 def test_json_is_written_after_the_run(script: Path) -> None:
-    outcome = perfprobe(["-q", "--json", "out.json", "-o", "a.perfprobe", "train.py"], script.parent)
+    words = ["-q", "--json", "out.json", "--group", "op", "--focus", "mm", "-o", "a.perfprobe", "train.py"]
+    outcome = perfprobe(words, script.parent)
     assert outcome.status == 3
     document = json.loads((script.parent / "out.json").read_text())
+    assert (document["view"]["group"], document["view"]["focus"]) == ("op", "mm")
     assert document["schema"] == 1
     assert document["meta"]["program"]["argv"] == ["train.py"]
 
@@ -100,6 +102,12 @@ def test_a_program_may_move_and_spoil_everything(tmp_path: Path) -> None:
         (["--top", "x", "train.py"], 2, "argument --top: 'x' is not a whole number, 0 or more; see"),
         (["--sort", "best", "train.py"], 2, "argument --sort: invalid choice: 'best'"),
         (["--nothing", "train.py"], 2, "unrecognized arguments: --nothing; see `perfprobe run --help`"),
+        (
+            ["--focus", "a(", "train.py"],
+            2,
+            "no regular expression (missing ), unterminated subpattern at position 1)",
+        ),
+        (["--group", "file", "train.py"], 2, "argument --group: invalid choice: 'file'"),
         (["--top"], 2, "argument --top: expected one argument"),
         (["--python", "on", "train.py"], 2, "argument --python: invalid choice: 'on'"),
         (["--buffer", "1M", "train.py"], 2, "a buffer of 1048576 bytes is too small; give it 4 MiB or more"),

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from perfprobe.session import report_document, report_text
+from perfprobe.support.view import View
 from tests.collect.runs import Outcome, Pair, both, finish, perfprobe, start
 
 pytestmark = [
@@ -198,7 +199,7 @@ def test_what_kernels_were_made_from(runs: Runs, name: str) -> None:
     assert [place["line"] for place in rows["inductor::cpp_fused_gelu_0"]["made_from_lines"]] == [32]
     assert rows["inductor::cpp_fused_gelu_0"]["signature"] == "f32[5,32] f32[5,32]"
     assert rows["aten::mm.out" if "aten::mm.out" in rows else "aten::mm"]["made_from"] is None
-    assert "made from gelu, gelu_backward, sum" in report_text(str(runs.warm.recording), top=0)
+    assert "made from gelu, gelu_backward, sum" in report_text(str(runs.warm.recording), View(top=0))
 
 
 def test_generated_code_is_not_the_users(runs: Runs) -> None:

@@ -133,6 +133,7 @@ def test_recording_is_whole_and_holds_operators(pair: Pair) -> None:
     assert recording.text("versions", "torch") == recording.text("torch", "version")
     assert (recording.number("torch", "threads") or 0) >= 1
     assert (recording.number("cost", "event_ns") or 0) > 0
+    assert (recording.number("cost", "empty_ns") or 0) > 0
 
 
 def test_what_is_special(program: str, pair: Pair) -> None:

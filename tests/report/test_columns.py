@@ -40,6 +40,14 @@ def test_spare_room_is_shared() -> None:
     assert [width for _, width in placed] == [17, 19, 1]
 
 
+def test_a_cell_may_have_a_style_of_its_own() -> None:
+    text = io.StringIO()
+    columns = [Column("a", ["1", "2"], style="cyan", styles=["bold", ""]), Column("b", ["x", "y"])]
+    Console(file=text, width=80, force_terminal=True, color_system="standard").print(table(fit(columns, 20)))
+    lines = text.getvalue().splitlines()
+    assert lines[1:] == ["\x1b[1;36m1  \x1b[0mx", "\x1b[36m2  \x1b[0my"]
+
+
 def test_cells_are_cut_line_by_line() -> None:
     text = io.StringIO()
     columns = [Column("title", [f"{LONG}\nshort"], least=8), Column("n", ["7"])]

@@ -4,11 +4,13 @@ from typing import Any
 
 import pytest
 
+from perfprobe.analyse.hotspots import hotspots
 from perfprobe.merge import link
+from perfprobe.models import work
 from perfprobe.report.json import document
 from perfprobe.support.errors import UsageError
 from perfprobe.tables.findings import Findings
-from tests.build import Program
+from tests.build import Program, op
 from tests.report.test_text import META, layered, training
 from tests.report.test_text import findings as text_findings
 
@@ -29,7 +31,22 @@ BACKWARD_ROW: dict[str, Any] = {
     "self_ns": 300_000,
     "total_ns": 300_000,
     "mean_ns": 300_000,
+    "median_ns": 300_000,
+    "p95_ns": 300_000,
+    "long_calls": 0,
+    "quantile_error": 1 / 64,
     "cpu_ns": None,
+    "allocated_bytes": None,
+    "freed_bytes": None,
+    "autograd_ns": None,
+    "autograd_self_ns": None,
+    "flops": None,
+    "operators": 1,
+    "signatures": 1,
+    "lines": 1,
+    "forward_ns": 0,
+    "backward_ns": 300_000,
+    "recompute_ns": 0,
     "share": 0.3,
     "reason": None,
     "made_from": None,
@@ -51,7 +68,16 @@ RANGE_ROW: dict[str, Any] = {
     "self_ns": 100_000,
     "total_ns": 100_000,
     "mean_ns": 100_000,
+    "median_ns": 100_000,
+    "p95_ns": 100_000,
+    "long_calls": 0,
+    "quantile_error": 1 / 64,
     "cpu_ns": None,
+    "allocated_bytes": None,
+    "freed_bytes": None,
+    "autograd_ns": None,
+    "autograd_self_ns": None,
+    "flops": None,
     "reason": None,
 }
 
@@ -67,6 +93,7 @@ def test_a_document(tmp_path: Path) -> None:
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert found["schema"] == 1
     assert found["meta"] == META
+    assert found["view"] == {"group": "row", "focus": None, "whole_rows": 4, "whole_ranges": 1}
     assert found["losses"] == [{"source": "gpu", "reason": "no driver", "count": None, "remedy": None}]
     rows = found["tables"]["hotspots"]
     assert rows[1] == BACKWARD_ROW
@@ -119,3 +146,30 @@ def test_an_empty_recording(tmp_path: Path) -> None:
 
 def test_what_was_not_looked_at_is_left_out(tmp_path: Path) -> None:
     assert document(Findings(link(Program().recording(tmp_path))))["tables"] == {}
+
+
+def test_what_the_rows_of_a_group_may_differ_in_is_null(tmp_path: Path) -> None:
+    trace = link(training().recording(tmp_path))
+    rows = document(Findings(trace, hotspots(trace, group="line", focus="attention")))["tables"]["hotspots"]
+    assert [(row["line"], row["operators"], row["self_ns"]) for row in rows] == [
+        (88, 1, 900_000),
+        (7, 1, 90_000),
+    ]
+    for name in ("operator", "signature", "phase", "median_ns", "p95_ns", "long_calls", "quantile_error"):
+        assert rows[0][name] is None
+    assert (rows[0]["forward_ns"], rows[0]["backward_ns"], rows[0]["share"]) == (600_000, 300_000, 0.9)
+    bmm = document(Findings(trace, hotspots(trace, group="op")))["tables"]["hotspots"][0]
+    assert (bmm["operator"], bmm["line"], bmm["calls"], bmm["median_ns"]) == ("aten::bmm", None, 2, 300_000)
+
+
+def test_recorded_figures_are_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "flops", lambda operator, signature: 7 if operator == "aten::bmm" else None)
+    program = training()
+    program.run(op("aten::mm", 2_000_000, 2_000_010, allocated_bytes=64, freed_bytes=0))
+    trace = link(program.recording(tmp_path))
+    rows = document(Findings(trace, hotspots(trace, work=True)))["tables"]["hotspots"]
+    found = {
+        row["operator"]: [row[name] for name in ("flops", "allocated_bytes", "freed_bytes")] for row in rows
+    }
+    assert found["aten::bmm"] == [7, None, None]
+    assert found["aten::mm"] == [None, 64, 0]

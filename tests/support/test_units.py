@@ -70,3 +70,26 @@ def test_count() -> None:
 )
 def test_size(size_bytes: float | None, text: str) -> None:
     assert units.size(size_bytes) == text
+
+
+@pytest.mark.parametrize(
+    ("time_ns", "text"), [(0, "<25 ns"), (24, "<25 ns"), (25, "25 ns"), (None, "-"), (-40, "-40 ns")]
+)
+def test_duration_that_cannot_be_told(time_ns: float | None, text: str) -> None:
+    assert units.duration(time_ns, 25) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (None, "-"),
+        (0, "0"),
+        (7, "7"),
+        (3.333, "3.33"),
+        (999.6, "1.00 k"),
+        (1_070_000_000, "1.07 G"),
+        (2**63, "9.22 E"),
+    ],
+)
+def test_amount(number: float | None, text: str) -> None:
+    assert units.amount(number) == text

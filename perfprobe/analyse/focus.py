@@ -1,0 +1,59 @@
+"""Which rows a regular expression asks for: by operator, signature, line, module or phase."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from perfprobe.support.view import compiled
+from perfprobe.tables.columns import Int32, Mask
+from perfprobe.tables.events import LinkedOperators
+from perfprobe.tables.findings import Sums
+from perfprobe.tables.trace import Line, Phase, Trace
+
+
+class Focus:
+    """Finds rows of a trace by their texts, as they are in the JSON document; each text is looked at once.
+
+    Raises UsageError where the pattern is no regular expression.
+    """
+
+    def __init__(self, trace: Trace, pattern: str) -> None:
+        self._search = compiled(pattern).search
+        self._strings = trace.recording.strings
+        self._signature = self._table(trace.signature(at) for at in range(len(trace.recording.signatures)))
+        frames = range(len(trace.recording.frames))
+        self._line = self._table(_text(trace.line(frame)) for frame in frames)
+        self._module = self._table(trace.module_texts)
+        self._phase = self._table(phase.name.lower() for phase in Phase)
+        self._operator: dict[tuple[int, int], bool] = {}
+
+    def matching(self, rows: Sums | LinkedOperators) -> Mask:
+        """Which of the rows match."""
+        found = self._operators(rows.name, rows.overload) | self._signature[rows.signature]
+        found |= self._line[rows.frame] | self._line[rows.forward_frame]
+        return np.asarray(found | self._module[rows.module] | self._phase[rows.phase])
+
+    def _table(self, texts: Iterable[str | None]) -> Mask:
+        """Whether the text of each id matches, with one more entry for -1."""
+        found = [text is not None and self._search(text) is not None for text in texts]
+        return np.array([*found, False], np.bool_)
+
+    def _operators(self, name: Int32, overload: Int32) -> Mask:
+        pairs, place = np.unique((name.astype(np.int64) << 32) + overload, return_inverse=True)
+        overloads = pairs.astype(np.int32)  # the lower half, with its sign
+        names = (pairs - overloads) >> 32
+        found = [self._is_meant(pair) for pair in zip(names.tolist(), overloads.tolist(), strict=True)]
+        return np.asarray(np.array(found, np.bool_)[place.reshape(-1)])
+
+    def _is_meant(self, pair: tuple[int, int]) -> bool:
+        if pair not in self._operator:
+            name, overload = (self._strings[at] if at >= 0 else "" for at in pair)
+            text = f"{name}.{overload}" if overload else name
+            self._operator[pair] = self._search(text) is not None
+        return self._operator[pair]
+
+
+def _text(line: Line | None) -> str | None:
+    return None if line is None else f"{line.file}:{line.line} in {line.function}"

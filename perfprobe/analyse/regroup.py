@@ -1,0 +1,87 @@
+"""From rows of equal keys to the rows that a report shows: without modules, or by fewer keys still."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from perfprobe.analyse import durations
+from perfprobe.analyse.grouping import KEYS, collapsed, group_of, grouped, measured_sums, sums
+from perfprobe.analyse.modules import common_texts, module_parts
+from perfprobe.tables.columns import Int64, Rows
+from perfprobe.tables.findings import DurationBins, HotspotRows, ModuleParts, Sums
+from perfprobe.tables.trace import Phase, Trace
+
+_PHASES = {"forward_ns": Phase.FORWARD, "backward_ns": Phase.BACKWARD, "recompute_ns": Phase.RECOMPUTE}
+_COUNTED = {"operators": ("name", "overload"), "signatures": ("signature",), "lines": ("frame",)}
+
+
+def regrouped(
+    rows: Sums, bins: DurationBins, flops: Int64, trace: Trace, group: str
+) -> tuple[HotspotRows, ModuleParts, list[str]]:
+    """The rows of a report, what each module has of them, and the module texts.
+
+    The texts are those of the trace, with what the modules of a row have in common added.
+
+    Args:
+        flops: of all calls of each row, -1 not known.
+        group: one of `support.view.GROUPS`.
+    """
+    if len(rows) == 0:
+        return HotspotRows.empty(), ModuleParts.empty(), list(trace.module_texts)
+    keys = {**collapsed(rows, group), "module": rows.module}
+    order, first = grouped([keys[name] for name in KEYS if name != "module" or group == "module"])
+    row_of = group_of(order, first)
+    parts, first_part = module_parts(rows, row_of)
+    chosen = {name: column[order[first]] for name, column in keys.items()}
+    chosen["module"], texts = common_texts(parts, first_part, trace.module_texts)
+    found = HotspotRows(
+        **chosen,
+        **sums(rows, order, first),
+        **_calls(durations.added(bins, row_of)),
+        **_contents(rows, order, first),
+        first_part=first_part.astype(np.int64),
+        parts=np.diff(np.append(first_part, len(parts))).astype(np.int32),
+        flops=measured_sums(flops, order, first),
+    )
+    return found, parts, texts
+
+
+def row_count(rows: Sums, group: str) -> tuple[int, int]:
+    """How many rows and how many ranges a report of these has."""
+    if len(rows) == 0:
+        return 0, 0
+    keys = collapsed(rows, group)
+    order, first = grouped([keys[name] for name in KEYS if name != "module" or group == "module"])
+    ranges = int(np.count_nonzero(rows.is_range[order[first]]))
+    return len(first) - ranges, ranges
+
+
+def _calls(bins: DurationBins) -> dict[str, npt.NDArray[Any]]:
+    median_ns = durations.quantile(bins, 50)
+    return {
+        "median_ns": median_ns,
+        "p95_ns": durations.quantile(bins, 95),
+        "quantile_error_ppm": durations.error(bins),
+        "long_calls": durations.few_long_calls(bins, median_ns),
+    }
+
+
+def _contents(rows: Sums, order: Rows, first: Rows) -> dict[str, npt.NDArray[Any]]:
+    """How many different operators, signatures and lines each group has, and its self time by phase."""
+    row_of = group_of(order, first)
+    counted = {
+        name: _distinct(row_of, [getattr(rows, key) for key in keys]) for name, keys in _COUNTED.items()
+    }
+    by_phase = {
+        name: np.add.reduceat(np.where(rows.phase == phase, rows.self_ns, 0)[order], first)
+        for name, phase in _PHASES.items()
+    }
+    return {**counted, **by_phase}
+
+
+def _distinct(row_of: Rows, keys: list[npt.NDArray[Any]]) -> Int64:
+    order, first = grouped([row_of, *keys])
+    return np.bincount(row_of[order[first]])

@@ -1,0 +1,1 @@
+"""What measuring and judging share."""

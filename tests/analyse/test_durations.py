@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perfprobe.analyse import durations, gather
+from perfprobe.analyse.hotspots import hotspots
+from perfprobe.merge import link
+from perfprobe.tables import storage
+from perfprobe.tables.columns import Int64
+from perfprobe.tables.findings import DurationBins, Hotspots
+from tests.build import Program, op
+
+
+def binned(duration_ns: Int64, rows: Int64) -> DurationBins:
+    order = np.argsort(rows, kind="stable")
+    first = np.flatnonzero(np.diff(rows[order], prepend=-1))
+    return durations.binned(duration_ns, order, first)
+
+
+def nearest_rank(values: Int64, percent: int) -> int:
+    return int(np.quantile(values, percent / 100, method="inverted_cdf"))
+
+
+def mixtures(rng: np.random.Generator) -> list[Int64]:
+    """Durations of rows: of all scales, in two heaps, a few, one, equal ones, none at all."""
+    return [
+        rng.lognormal(10, 2, 5000).astype(np.int64),
+        np.concatenate([rng.normal(1e6, 1e4, 300), rng.normal(9e6, 1e5, 310)]).astype(np.int64),
+        rng.integers(0, 2**45, 7),
+        np.array([123_456_789]),
+        np.full(40, 3_333_333),
+        np.zeros(9, np.int64),
+        rng.integers(0, 60, 1000),
+    ]
+
+
+@pytest.mark.parametrize("parts", [1, 5])
+@pytest.mark.parametrize("coarser", [0, 2])
+def test_quantiles_are_numpys_within_the_error_that_is_stated(parts: int, coarser: int) -> None:
+    rng = np.random.default_rng(1)
+    values = mixtures(rng)
+    rows = np.repeat(np.arange(len(values)), [len(value) for value in values])
+    times = np.concatenate(values)
+    part = rng.permutation(np.arange(len(times)) % parts)
+    gathered = []
+    for at in range(parts):
+        bins, held = binned(times[part == at], rows[part == at]), np.unique(rows[part == at])
+        gathered.append(replace(bins, row=held[bins.row].astype(np.int32)))
+    found = durations.added(DurationBins.concat(gathered), np.arange(len(values)))
+    for _ in range(coarser):
+        found = durations.coarsened(found)
+    stated = durations.error(found) / 1e6
+    assert set(stated) == ({1 / 64} if coarser == 0 else {1 / 64, 4 / 64})  # those of much time stay exact
+    for percent in (1, 50, 95, 100):
+        wanted = np.array([nearest_rank(value, percent) for value in values])
+        assert (abs(durations.quantile(found, percent) - wanted) <= stated * wanted + 0.5).all()
+    assert durations.quantile(found, 50)[3:6].tolist() == [123_456_789, 3_333_333, 0]
+    assert coarser > 0 or durations.quantile(found, 50)[6] == nearest_rank(values[6], 50)
+
+
+def test_a_duration_no_bin_was_made_for_counts_as_the_longest() -> None:
+    bins = binned(np.array([5, 2**62]), np.array([0, 0]))
+    assert bins.calls.tolist() == [1, 1]
+    assert durations.quantile(bins, 100)[0] > 2**50
+
+
+def calls(times_us: list[int]) -> Program:
+    program = Program()
+    start_ns = 0
+    for time_us in times_us:
+        program.run(op("mm", start_ns, start_ns + time_us * 1000))
+        start_ns += time_us * 1000
+    return program
+
+
+def found(program: Program, folder: Path, **options: str) -> Hotspots:
+    return hotspots(link(program.recording(folder)), **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("times_us", "long_calls"),
+    [
+        ([10] * 39 + [200], 1),
+        ([10] * 39 + [100], 0),  # a fifth of all: it does not mislead
+        ([500] + [10] * 9, 1),  # a first call
+        ([10] * 100 + [100] * 12, 0),  # more than one in ten are not few
+        ([10] * 100 + [100] * 11, 11),
+        ([10] * 20 + [100] * 20, 0),  # two kinds of calls
+        ([10] * 21 + [100] * 19, 0),
+        ([10, 10, 10, 500], 0),  # too few to tell
+        ([10, 11, 12, 500, 400], 2),
+        ([0] * 20 + [1], 1),
+    ],
+)
+def test_few_calls_that_make_the_sum_mislead(tmp_path: Path, times_us: list[int], long_calls: int) -> None:
+    rows = found(calls(times_us), tmp_path).rows
+    assert rows.long_calls.tolist() == [long_calls]
+    assert rows.median_ns.tolist() == [sorted(times_us)[(len(times_us) - 1) // 2] * 1000]
+
+
+def test_durations_of_modules_and_of_regrouped_rows_come_together(tmp_path: Path) -> None:
+    program = Program()
+    net = program.module("", "Net")
+    layers = [program.module(name, "Layer", net) for name in "ab"]
+    stacks = [program.stack("a.py:5 f", ("b.py:6 call", layer)) for layer in layers]
+    stacks.append(program.stack("a.py:5 f", ("b.py:9 call", layers[0])))
+    for at in range(99):
+        program.run(op("mm", 1000 * at, 1000 * at + at, stack=stacks[at % 3]))
+    assert sorted(found(program, tmp_path).rows.median_ns.tolist()) == [49 - 1, 50]
+    for group in ("op", "signature"):
+        rows = found(program, tmp_path, group=group).rows
+        assert (rows.median_ns.tolist(), rows.p95_ns.tolist()) == ([49], [94])
+
+
+@pytest.mark.parametrize("batch_rows", [7, 100_000])
+def test_too_many_bins_become_wider_and_the_error_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch_rows: int
+) -> None:
+    monkeypatch.setattr(storage, "BATCH_ROWS", batch_rows)
+    monkeypatch.setattr(durations, "MOST_BINS", 40)
+    monkeypatch.setattr(gather, "MOST_GROUPS", 10)
+    rng = np.random.default_rng(2)
+    times_us = rng.integers(1_000, 4_000, 500).tolist()
+    spots = found(calls(times_us), tmp_path)
+    error = spots.rows.quantile_error_ppm[0] / 1e6
+    assert 1 / 64 < error <= 1 / 8
+    wanted = np.sort(times_us)[249] * 1000
+    assert spots.rows.median_ns.tolist() == pytest.approx([wanted], rel=error)

@@ -1,0 +1,161 @@
+"""Rows by fewer keys, and rows in focus, against plain recursion over the calls."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perfprobe.analyse import grouping
+from perfprobe.analyse.hotspots import hotspots
+from perfprobe.merge import link
+from perfprobe.support import view
+from perfprobe.support.errors import UsageError
+from perfprobe.tables.findings import Hotspots
+from perfprobe.tables.trace import Trace
+from tests.analyse.test_hotspots import random_operators
+from tests.build import Op, Program, op
+
+ENGINE = "/env/site-packages/torch/autograd/graph.py:841 _engine_run_backward"
+
+
+def test_all_groups_are_known() -> None:
+    assert tuple(grouping.GROUPS) == view.GROUPS
+
+
+def made() -> tuple[Program, list[Op]]:
+    program = Program()
+    stacks = [program.stack(f"a.py:{line} f") for line in (1, 2)]
+    operators = random_operators(random.Random(5), stacks, [-1, program.signature("f32[2]")])
+    program.run(*operators)
+    return program, operators
+
+
+def texts(trace: Trace, found: Hotspots) -> dict[tuple[Any, ...], tuple[int, int, int]]:
+    rows = found.rows
+    strings = trace.recording.strings
+    keys = [
+        (
+            strings[name] if name >= 0 else None,
+            trace.signature(signature),
+            (trace.line(frame) or [0, None])[1],
+        )
+        for name, signature, frame in zip(
+            rows.name.tolist(), rows.signature.tolist(), rows.frame.tolist(), strict=True
+        )
+    ]
+    sums = zip(rows.calls.tolist(), rows.self_ns.tolist(), rows.total_ns.tolist(), strict=True)
+    return dict(zip(keys, sums, strict=True))
+
+
+KEYS: dict[str, Callable[[Any, Any, Any], tuple[Any, ...]]] = {
+    "op": lambda name, _, __: (name, None, None),
+    "signature": lambda name, signature, _: (name, signature, None),
+    "line": lambda _, __, line: (None, None, line),
+    "row": lambda name, signature, line: (name, signature, line),
+}
+
+
+@pytest.mark.parametrize("focus", [None, r"^a$", r"f32", r"a\.py:2 "])
+@pytest.mark.parametrize("group", KEYS)
+def test_time_with_a_call_open_is_counted_once(tmp_path: Path, group: str, focus: str | None) -> None:
+    program, operators = made()
+    wanted: dict[tuple[Any, ...], list[int]] = defaultdict(lambda: [0, 0, 0])
+
+    def visit(item: Op, around: tuple[tuple[Any, ...], ...]) -> None:
+        signature = "f32[2]" if item.fields["signature"] >= 0 else None
+        line = item.fields["stack"] + 1
+        meant = focus is None or any(
+            re.search(focus, text) for text in (item.name, signature or "", f"a.py:{line} in f")
+        )
+        key = KEYS[group](item.name, signature, line)
+        if meant:
+            duration_ns = item.end_ns - item.start_ns
+            wanted[key][0] += 1
+            wanted[key][1] += duration_ns - sum(child.end_ns - child.start_ns for child in item.inside)
+            wanted[key][2] += 0 if key in around else duration_ns
+        for child in item.inside:
+            visit(child, (*around, key) if meant else around)
+
+    for item in operators:
+        visit(item, ())
+    trace = link(program.recording(tmp_path))
+    found = hotspots(trace, group=group, focus=focus)
+    assert texts(trace, found) == {key: tuple(sums) for key, sums in wanted.items()}
+    assert found.totals.self_ns == hotspots(trace).totals.self_ns
+    assert found.whole_rows == len(hotspots(trace, group=group).rows)
+    assert found.ungrouped.self_ns.sum() == found.rows.self_ns.sum()
+    assert sorted(found.ungrouped.calls) == sorted(hotspots(trace, focus=focus).rows.calls)
+
+
+def layers() -> Program:
+    program = Program()
+    program.thread(1)
+    above = program.module("layers", "ModuleList", program.module("", "Net"))
+    stacks = [
+        program.stack("a.py:5 main", ("b.py:6 call", program.module(name, "Layer", above))) for name in "01"
+    ]
+    engine = program.stack("a.py:9 main", ENGINE)
+    for at, stack in enumerate(stacks):
+        start_ns = 1000 * at
+        mm = op(
+            "mm", start_ns, start_ns + 70, stack=stack, signature=program.signature("f32[2]"), sequence=at
+        )
+        linear = op(
+            "linear", start_ns, start_ns + 100, mm, stack=stack, signature=program.signature(f"f32[{at}]")
+        )
+        node = {"node_sequence": at, "node_thread": 1, "stack": engine}
+        program.run(linear, op("mm", start_ns + 200, start_ns + 230, **node))
+    program.run(op("epoch", 5000, 5010, scope=7, stack=stacks[0]))
+    return program
+
+
+def test_a_line_has_its_phases_its_modules_and_what_ran_there(tmp_path: Path) -> None:
+    found = hotspots(link(layers().recording(tmp_path)), group="line")
+    row = {name: column.tolist() for name, column in found.rows.columns().items()}
+    assert (row["self_ns"], row["total_ns"], row["calls"]) == ([260], [260], [6])
+    assert (row["forward_ns"], row["backward_ns"], row["recompute_ns"]) == ([200], [60], [0])
+    assert (row["operators"], row["signatures"], row["lines"]) == ([2], [4], [1])
+    assert found.module(int(found.rows.module[0])) == "layers.*"
+    assert [part[1:] for part in found.parts_of(found.rows, 0)] == [
+        ("layers.0", 3, 130),
+        ("layers.1", 3, 130),
+    ]
+    assert found.ranges.total_ns.tolist() == [10]
+    assert found.module(int(found.ranges.module[0])) == "layers.0"
+
+
+def test_modules_are_rows(tmp_path: Path) -> None:
+    found = hotspots(link(layers().recording(tmp_path)), group="module")
+    assert [found.module(module) for module in found.rows.module.tolist()] == ["layers.0", "layers.1"]
+    assert found.rows.backward_ns.tolist() == [30, 30]
+
+
+def test_focus_looks_at_modules_and_phases_and_at_the_line_of_the_forward_call(tmp_path: Path) -> None:
+    trace = link(layers().recording(tmp_path))
+    for focus, rows, ranges in (
+        (r"layers\.0", 3, 1),
+        ("backward", 1, 0),
+        ("b.py:6 in call", 4, 1),
+        ("nothing", 0, 0),
+        ("epoch", 0, 1),
+    ):
+        found = hotspots(trace, focus=focus)
+        assert (len(found.rows), len(found.ranges)) == (rows, ranges)
+        assert (found.whole_rows, found.whole_ranges) == (4, 1)
+
+
+def test_focus_on_nothing_recorded(tmp_path: Path) -> None:
+    found = hotspots(link(Program().recording(tmp_path)), focus="mm", work=True)
+    assert (len(found.rows), found.whole_rows) == (0, 0)
+
+
+@pytest.mark.parametrize("focus", ["(", "a{99999999999999999999}", "*", r"\g"])
+def test_what_is_no_regular_expression(tmp_path: Path, focus: str) -> None:
+    with pytest.raises(UsageError, match="no regular expression"):
+        hotspots(link(Program().recording(tmp_path)), focus=focus)

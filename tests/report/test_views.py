@@ -1,0 +1,186 @@
+"""The table of operators in other groupings, other columns, and in focus."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.cells import cell_len
+
+from perfprobe.analyse.hotspots import hotspots
+from perfprobe.merge import link
+from perfprobe.models import work
+from perfprobe.report.ranking import SORTS
+from perfprobe.report.text import render
+from perfprobe.support import view
+from perfprobe.tables.events import LinkedOperators
+from perfprobe.tables.findings import Findings
+from tests.build import Program, op
+from tests.report.test_text import META, training
+
+
+def report(program: Program, folder: Path, width: int = 200, **options: Any) -> str:
+    chosen = {name: options.pop(name) for name in ("group", "focus", "work") if name in options}
+    trace = link(program.recording(folder))
+    return render(Findings(trace, hotspots(trace, **chosen)), width=width, **options)
+
+
+def table(text: str) -> list[list[str]]:
+    """The cells of the table of operators, its titles first."""
+    lines = text.splitlines()[3:]
+    return [re.split(r" {2,}", line.strip()) for line in lines[: lines.index("")]]
+
+
+def busy(**meta: Any) -> Program:
+    """Ten calls of a microsecond each; the last was pre-empted."""
+    program = Program(**{**META, **meta})
+    program.thread(1)
+    for at in range(10):
+        program.run(op("aten::mm", at * 1000, at * 1000 + (1000 if at < 9 else 50_000)))
+    program.run(op("aten::add", 100_000, 101_000))
+    return program
+
+
+def test_all_sort_orders_are_known() -> None:
+    assert tuple(SORTS) == view.SORTS
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_a_sum_that_misleads_is_marked_and_the_note_says_what_it_would_be(tmp_path: Path, width: int) -> None:
+    text = report(busy(), tmp_path, width)
+    assert re.search(r"98\.3 % +59\.0 us~ ", text)
+    assert re.search(r" 1\.7 % +1\.00 us  ", text)
+    said = " ".join(text.split())
+    assert (
+        "~ A few calls far longer than the median (pre-emption, first touch of memory, a first call)" in said
+    )
+    assert "By median x calls, total would be: mm 10.0 us, not 59.0 us." in said
+    assert "~" not in report(training(), tmp_path, width)
+
+
+@pytest.mark.parametrize("group", ["op", "line", "module"])
+def test_calls_that_differ_in_their_inputs_say_nothing_about_each_other(tmp_path: Path, group: str) -> None:
+    assert "~" not in report(busy(), tmp_path, group=group)
+
+
+def test_what_the_clock_cannot_tell_is_not_told(tmp_path: Path) -> None:
+    program = Program(**META)
+    program.thread(1)
+    program.run(*(op("aten::alias", at, at + 2) for at in range(0, 1000, 10)))
+    program.run(op("aten::mm", 2000, 2025))
+    assert table(report(program, tmp_path))[1][1:7] == ["200 ns", "200 ns", "100", "2 ns", "2 ns", "2 ns"]
+    program.meta["cost"] = {"event_ns": 200.0, "empty_ns": 24.6}
+    rows = table(report(program, tmp_path))
+    assert rows[1][1:7] == ["<2.50 us", "<2.50 us", "100", "<25 ns", "<25 ns", "<25 ns"]
+    assert rows[2][1:7] == ["25 ns", "25 ns", "1", "25 ns", "25 ns", "25 ns"]
+    for odd in (-3, "x", 1e12, None):
+        program.meta["cost"] = {"empty_ns": odd}
+        assert table(report(program, tmp_path))[1][1:7] == ["200 ns", "200 ns", "100", "2 ns", "2 ns", "2 ns"]
+
+
+def test_titles_of_each_group(tmp_path: Path) -> None:
+    sums = ["share", "self", "total", "calls"]
+    calls = ["mean", "median", "p95"]
+    titles = {
+        "row": [*sums, *calls, "operator", "signature", "line", "module", "phase"],
+        "op": [*sums, *calls, "operator", "signatures", "lines"],
+        "signature": [*sums, *calls, "operator", "signature", "lines"],
+        "line": [*sums, "line", "fwd", "bwd", "operators", "module"],
+        "module": [*sums, "module", "fwd", "bwd", "operators", "lines"],
+    }
+    assert set(titles) == set(view.GROUPS)
+    for group, wanted in titles.items():
+        assert table(report(training(), tmp_path, group=group))[0] == wanted
+
+
+def test_a_line_with_what_it_is_made_of(tmp_path: Path) -> None:
+    text = report(training(), tmp_path, group="line")
+    assert "Operators by line  all 3 rows by self time, 100 % of operator time" in text
+    row = [
+        "90.0 %",
+        "900 us",
+        "900 us",
+        "2",
+        "model.py:88 in attention",
+        "66.7 %",
+        "33.3 %",
+        "1",
+        "encoder.attn",
+    ]
+    assert table(text)[1] == row
+    assert "(AccumulateGrad: no forward line)" in text
+    assert "Backward:" not in text
+
+
+@pytest.mark.parametrize("columns", view.COLUMNS)
+@pytest.mark.parametrize("group", view.GROUPS)
+def test_every_view_fits_its_width(tmp_path: Path, group: str, columns: str) -> None:
+    for width in (80, 120, 200):
+        text = report(training(), tmp_path, width, group=group, columns=columns, work=True)
+        assert max(cell_len(line) for line in text.splitlines()) <= width
+
+
+def test_focus_shows_its_part_of_the_whole(tmp_path: Path) -> None:
+    text = report(training(), tmp_path, focus="bmm")
+    assert "Hot operators  focus 'bmm': 2 of 4 rows, 90.0 % of operator time\n" in text
+    assert [row[0] for row in table(text)[1:]] == ["60.0 %", "30.0 %"]
+    assert "Ranges" not in text
+    assert "2 of 4 rows, 90.0 % of operator time; 1 of 2 rows by self time, 60.0 %" in report(
+        training(), tmp_path, focus="bmm", top=1
+    )
+    ranges = report(training(), tmp_path, focus="DataLoader")
+    assert "No operators match 'DataLoader'; without it there are 4 rows.\n" in ranges
+    assert "operators 50.0 % of wall" in ranges
+    assert "1 row by total time, focus 'DataLoader' of 1\n" in ranges
+
+
+def test_the_columns_of_torchs_own_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "flops", lambda operator, _: 2_000_000 if operator == "aten::bmm" else None)
+    program = training()
+    program.run(op("aten::empty", 2_000_000, 2_000_010, allocated_bytes=2048, freed_bytes=512))
+    rows = table(report(program, tmp_path, group="op", columns="autograd", work=True))
+    titles = ["Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg", "Self CPU Mem"]
+    assert rows[0] == [*titles, "# of Calls", "Total FLOPs", "signatures", "lines"]
+    bmm = ["aten::bmm", "90.0 %", "900 us", "90.0 %", "900 us", "450 us", "-", "2", "4.00 M", "1", "1"]
+    assert rows[1] == bmm
+    assert rows[-2][6] == "1.50 KiB"
+    assert rows[-1][0].startswith("Self CPU and CPU total: as perfprobe's own observer measured them")
+    everything = table(report(program, tmp_path, 300, columns="all", work=True))
+    assert everything[0][7:11] == ["FLOPs", "GFLOP/s", "allocated", "freed"]
+    assert everything[1][7:11] == ["2.00 M", "3.33", "-", "-"]
+
+
+def with_autograd(batch: LinkedOperators) -> LinkedOperators:
+    duration_ns = batch.end_ns - batch.start_ns
+    return replace(batch, autograd_ns=duration_ns + 5_000, autograd_self_ns=duration_ns + 1_000)
+
+
+def test_both_sources_stand_side_by_side(tmp_path: Path) -> None:
+    trace = link(training().recording(tmp_path))
+    both = replace(trace, stream=lambda losses: map(with_autograd, trace.stream(losses)))
+    found = Findings(both, hotspots(both))
+    rows = table(render(found))
+    assert rows[0][:4] == ["share", "self", "autograd self", "total"]
+    assert rows[1][:4] == ["60.0 %", "600 us", "601 us", "600 us"]
+    torchs = table(render(found, columns="autograd"))
+    assert torchs[1][1:6] == ["59.9 %", "601 us", "60.3 %", "605 us", "605 us"]
+    assert torchs[-2] == ["Self CPU and CPU total: as the autograd profiler measured them."]
+
+
+def test_the_column_that_rows_are_sorted_by_stays(tmp_path: Path) -> None:
+    usual, by_p95 = (report(training(), tmp_path, 80, sort=sort).splitlines() for sort in ("self", "p95"))
+    for lines, is_there in ((usual, False), (by_p95, True)):
+        (titles,) = [line for line in lines if line.lstrip().startswith("share")]
+        assert ("p95" in titles) == is_there
+
+
+def test_quantiles_that_are_not_exact_are_said_to_be(tmp_path: Path) -> None:
+    trace = link(training().recording(tmp_path))
+    found = hotspots(trace)
+    assert "Median and p95" not in render(Findings(trace, found))
+    rows = replace(found.rows, quantile_error_ppm=np.full(len(found.rows), 125_000))
+    assert "Median and p95 are within 12.5 %" in render(Findings(trace, replace(found, rows=rows)))

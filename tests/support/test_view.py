@@ -1,0 +1,31 @@
+from typing import Any
+
+import pytest
+
+from perfprobe.support.errors import UsageError
+from perfprobe.support.view import View
+
+
+def test_values_that_exist() -> None:
+    view = View(0, "p95", "op", r"a\.b", "all")
+    assert vars(View(**vars(view))) == vars(view)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"sort": "name"}, "there is no sort order 'name'; choose from self, total,"),
+        ({"group": "file"}, "there is no grouping 'file'"),
+        ({"columns": "few"}, "there is no set of columns 'few'"),
+        ({"top": -1}, "a table cannot have -1 rows"),
+        (
+            {"focus": "a(b"},
+            r"no regular expression (missing ), unterminated subpattern at position 1): a(b; put",
+        ),
+        ({"group": "line", "sort": "median"}, "the calls of a line are of different operators: no median"),
+    ],
+)
+def test_values_that_do_not(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError) as error:
+        View(**options)
+    assert said in str(error.value)
