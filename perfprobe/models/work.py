@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from math import prod
 from typing import TypeAlias
 
@@ -50,7 +49,6 @@ class NoModel(Exception):
     """The signature is none that the formula is for."""
 
 
-@lru_cache(maxsize=4096)
 def flops(operator: str, signature: str) -> int | None:
     """Floating-point operations of one call.
 
