@@ -140,7 +140,7 @@ def _tree(shtab: Any) -> argparse.ArgumentParser:
         parser = commands.add_parser(name, help=summary, parents=[_with_files(shtab, name)], add_help=False)
         if name == "run":
             _completed(
-                parser.add_argument("script", nargs="?", help="the program to run"), shtab.glob("*.py")
+                parser.add_argument("script", nargs="?", help="the program to run"), _matching(shtab, "*.py")
             )
             _completed(parser.add_argument("words", nargs="...", help="the program's own"), shtab.FILE)
     return root
@@ -153,8 +153,13 @@ def _with_files(shtab: Any, name: str) -> Parser:
     made: Parser = module(name).parser()
     for action in made._actions:
         if action.metavar == "FILE":
-            _completed(action, shtab.FILE if action.option_strings else shtab.glob("*.perfprobe"))
+            _completed(action, shtab.FILE if action.option_strings else _matching(shtab, "*.perfprobe"))
     return made
+
+
+def _matching(shtab: Any, pattern: str) -> dict[str, Any]:
+    # shtab puts the pattern in brackets, which zsh takes for qualifiers when they hold no alternative.
+    return {**shtab.glob(pattern), "zsh": f"_files -g '{pattern}'"}
 
 
 def _completed(action: argparse.Action, kind: object) -> None:

@@ -33,17 +33,13 @@ def parser() -> Parser:
 
 
 def prepare(words: Sequence[str]) -> Callable[[], int]:
-    """Check the words; the call that is returned looks at everything and prints it."""
+    """Look at everything; the call that is returned prints it."""
     given = parser().parse_args(words)
-    return lambda: _examined(as_json=given.json)
-
-
-def _examined(*, as_json: bool) -> int:
     from perfprobe.doctor import examine, text
 
     parts = examine.examine(width(), color=colored())
-    if as_json:
+    if given.json:
         made = json.dumps(examine.document(parts), indent=1) + "\n"
     else:
         made = text.render(parts, width=width(), color=colored())
-    return write(made) or (0 if examine.works(parts) else EnvironmentLack.exit_code)
+    return lambda: write(made) or (0 if examine.works(parts) else EnvironmentLack.exit_code)

@@ -38,12 +38,13 @@ plain python."""
 
 _EXAMPLES = """\
 examples:
-  perfprobe train.py --epochs 1        what follows the script belongs to the script
+  perfprobe train.py --epochs 1      what follows the script belongs to it
   perfprobe --top 40 --sort calls train.py
   perfprobe -o run.perfprobe -m package.train
-  perfprobe -q --json run.json train.py            no table, the report as JSON
-  torchrun --nproc-per-node 2 -m perfprobe train.py    a recording for each rank
-  perfprobe report run.perfprobe                   print the report again
+  perfprobe -q --json run.json train.py          no table, the report as JSON
+  torchrun --nproc-per-node 2 -m perfprobe train.py     one file for each rank
+  perfprobe report run.perfprobe                 print the report again
+  perfprobe doctor                               what works here, what does not
 
 `python -m perfprobe` is the same as `perfprobe`. `perfprobe report` also reads
 the recording of a program that was killed.

@@ -69,15 +69,24 @@ def answers(child: Child) -> Mapping[str, Any]:
     said: dict[str, Any] = {}
     for line in out.splitlines():
         if line.startswith(MARK):
-            said.update(json.loads(line.removeprefix(MARK)))
+            said.update(_object(line.removeprefix(MARK)))
     if why:
         said["ended"] = f"{why}: {last_line(err)}" if last_line(err) else why
     return said
 
 
+def _object(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}  # cut off when its process was killed
+    return found if isinstance(found, dict) else {}
+
+
 def last_line(text: str) -> str:
-    """The last line that is not empty: of a traceback the error itself."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    """The last line that says something: of a traceback the error itself."""
+    lines = [line.strip() for line in text.splitlines()]
+    lines = [line for line in lines if line and not line.startswith("perfprobe: the recording is ")]
     return printable(lines[-1])[:500] if lines else ""
 
 

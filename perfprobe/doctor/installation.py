@@ -193,9 +193,9 @@ def reading(said: Mapping[str, Any]) -> Part:
         name = said["broken"]
         why = f"{said['error']}: recordings are written but cannot be read here"
         return Part("reading", LACK, f"{name} cannot be imported", why, install("--force-reinstall", name))
-    if "numpy" not in said:
+    if "rich.console" not in said:
         return Part("reading", LACK, "not tried", said.get("ended", ""), install("numpy", "rich"))
-    return Part("reading", OK, f"numpy {said['numpy']}, rich {said['rich']}")
+    return Part("reading", OK, f"numpy {said['numpy']} and rich load")
 
 
 def newest(said: Mapping[str, Any]) -> Part:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -85,7 +86,8 @@ def gpu(said: Mapping[str, Any]) -> Part:
         return Part("gpu", OK, "no NVIDIA driver here, and none is needed")
     why = "this version does not record GPU kernels: an operator on a GPU shows the time of its launch"
     if "devices" in said:
-        names = ", ".join(said["devices"]) or "no device"
+        counted = Counter(said["devices"])
+        names = ", ".join(f"{number} {name}" for name, number in counted.items()) or "no device"
         return Part("gpu", NOTE, f"{names}; the driver supports CUDA {said['cuda']}", why)
     status = f"error {said['status']} of cuInit" if "status" in said else said.get("ended", "it said nothing")
     return Part("gpu", NOTE, f"the driver does not work ({status})", why, "see what `nvidia-smi` says")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
@@ -16,8 +17,8 @@ from perfprobe.support.errors import PerfprobeError
 def main() -> None:
     """Do the probe that the command line names."""
     name, *words = sys.argv[1:]
-    probe: Callable[..., None] = {"torch": torch, "reading": reading, "gpu": gpu}[name]
-    probe(*words)
+    probes: dict[str, Callable[..., None]] = {"torch": torch, "reading": reading, "gpu": gpu}
+    probes[name](*words)
 
 
 def _say(**found: object) -> None:
@@ -32,13 +33,15 @@ def _error(error: BaseException) -> str:
 def torch() -> None:
     """torch as a script in this folder imports it, the observer for it, and its own profiler."""
     if not safe_path():
-        sys.path.insert(0, os.getcwd())
+        sys.path.insert(0, "")
     try:
         import torch as found
     except BaseException as error:
         _say(error=_error(error), missing=isinstance(error, ModuleNotFoundError) and error.name == "torch")
         return
     _say(path=getattr(found, "__file__", None), version=str(getattr(found, "__version__", "")) or None)
+    if not hasattr(found, "__version__"):
+        return
     _say(cuda=getattr(getattr(found, "version", None), "cuda", None))
     _observer(found)
     _profiler(found)
@@ -76,15 +79,12 @@ def _profiler(found: Any) -> None:
 
 def reading(folder: str) -> None:
     """What the report needs, and the newest recording in the folder."""
-    for name in ("numpy", "rich"):
+    for name in ("numpy", "rich.console"):
         try:
-            __import__(name)
+            _say(**{name: str(getattr(importlib.import_module(name), "__version__", "unknown"))})
         except BaseException as error:
-            _say(broken=name, error=_error(error))
+            _say(broken=name.partition(".")[0], error=_error(error))
             return
-    from importlib import metadata
-
-    _say(numpy=metadata.version("numpy"), rich=metadata.version("rich"))
     from perfprobe import session
 
     try:

@@ -20,7 +20,7 @@ def render(parts: list[Part], *, width: int, color: bool) -> str:
     for part in parts:
         mark = f"{part.state:{_MARK}}"
         mark = f"\x1b[{_COLORS[part.state]}m{mark}\x1b[0m" if color else mark
-        found = _wrapped(part.found, width, indent)
+        found = _wrapped(part.found, width, indent) or [""]
         lines.append(f"{mark}{part.part:{indent - _MARK}}{found[0]}")
         rest = [*found[1:], *(_wrapped(part.why, width, indent) if part.why else [])]
         lines += [" " * indent + line for line in rest]

@@ -80,9 +80,12 @@ def _failed(why: str, err: str) -> Part:
 
 
 def _lost(missing: list[str], losses: list[dict[str, Any]]) -> Part:
+    found = (
+        "no operator was recorded" if len(missing) > len(_STEPS) else f"recorded without {', '.join(missing)}"
+    )
     reason = "; ".join(f"{loss['reason']}" for loss in losses) or "no loss was reported"
     remedy = next((loss["remedy"] for loss in losses if loss["remedy"]), "")
-    return Part("trial", LACK, f"recorded without {', '.join(missing)}", reason, remedy or "")
+    return Part("trial", LACK, found, reason, remedy)
 
 
 def _missing(rows: list[dict[str, Any]]) -> list[str]:
