@@ -78,7 +78,7 @@ def test_bash(line: list[str], completed: str, folder: Path) -> None:
 def test_fish(line: str, completed: str, folder: Path) -> None:
     shell = shutil.which("fish") or pytest.skip("needs fish")
     (folder / "script.fish").write_bytes(perfprobe(["completion", "fish"], folder).out)
-    command = f"source script.fish; complete -C 'perfprobe {line}' | string replace -r '\\t.*' ''"
+    command = f"source script.fish; complete -C 'perfprobe {line}' | string replace -r '\\t.*' ''; true"
     words = [shell, "--no-config", "-c", command]
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True)
     assert done.stdout.split() == completed.split()
