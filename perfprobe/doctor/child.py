@@ -15,7 +15,8 @@ from perfprobe.support.text import printable
 
 MARK = "perfprobe-doctor "  # before what a probe says; other lines are other people's prints
 _HOME = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-_BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); "
+# This very perfprobe, even where another one comes first on sys.path.
+_BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); import perfprobe; del sys.path[0]; "
 _PROBE = _BOOT + "from perfprobe.doctor.probes import main; main()"
 _COMMAND = _BOOT + "from perfprobe.cli import main; sys.exit(main())"
 _RANK = ("RANK", "LOCAL_RANK", "WORLD_SIZE")  # would make the trial one rank of a distributed run
@@ -32,7 +33,7 @@ class Child:
         self._end = time.monotonic() + limit_s
         self._limit_s = limit_s
         self._process = subprocess.Popen(
-            [sys.executable, *flags, "-W", "ignore", "-c", code, json.dumps([*sys.path, _HOME]), *words],
+            [sys.executable, *flags, "-W", "ignore", "-c", code, json.dumps([_HOME, *sys.path]), *words],
             cwd=folder,
             env=environment,
             stdin=subprocess.DEVNULL,
