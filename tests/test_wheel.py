@@ -1,5 +1,6 @@
 """A wheel, built and installed elsewhere, works without the source folder beside it."""
 
+import json
 import subprocess
 import sys
 import sysconfig
@@ -90,6 +91,23 @@ def test_an_installed_perfprobe_profiles_a_script(
     assert len(list(tmp_path.glob("halves*.perfprobe"))) == 1
 
 
+def parts(python: Path, folder: Path, status: int) -> dict[str, dict[str, str]]:
+    """What `perfprobe doctor` finds in that environment, run in that folder."""
+    result = call(python, "-m", "perfprobe", "doctor", "--json", folder=folder)
+    assert result.returncode == status, result.stdout + result.stderr
+    return {part["part"]: part for part in json.loads(result.stdout)["parts"]}
+
+
+def test_doctor_says_that_the_source_folder_hides_an_installed_perfprobe(
+    installed: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("torch")
+    assert parts(installed, tmp_path, 0)["perfprobe"]["state"] == "ok"
+    found = parts(installed, ROOT, 4)
+    assert "this folder hides the installed" in found["perfprobe"]["why"]
+    assert found["recorder"]["remedy"] == f"run it from another folder than {ROOT}"
+
+
 def test_an_install_without_compiler_and_torch_says_what_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,3 +121,7 @@ def test_an_install_without_compiler_and_torch_says_what_is_missing(
     assert result.returncode == 4
     assert len(result.stderr.splitlines()) == 1, result.stderr
     assert "no C++ compiler" in result.stderr
+    found = parts(python, tmp_path, 4)
+    assert "no C++ compiler" in found["recorder"]["found"]
+    assert found["compiler"]["state"] == "lack"
+    assert "-m pip install --force-reinstall" in found["recorder"]["remedy"]

@@ -14,9 +14,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-# Each module has `prepare(words) -> Callable[[], int]`, which finds all that can be wrong with the words: no
-# error of ours gets mixed up with one of the program, which runs in the call that follows.
-COMMANDS = {"run": "perfprobe.cli.run", "report": "perfprobe.cli.report"}
+# A command's module, and what the command does. Each module has `parser() -> Parser` and `prepare(words) ->
+# Callable[[], int]`; the latter finds all that can be wrong with the words: no error of ours gets mixed up
+# with one of the program, which runs in the call that follows.
+COMMANDS = {
+    "run": ("perfprobe.cli.run", "record a program and print the report; meant when none is named"),
+    "report": ("perfprobe.cli.report", "print the report of a recording again"),
+    "doctor": ("perfprobe.cli.doctor", "what works here; for what does not: why, and what mends it"),
+    "completion": ("perfprobe.cli.completion", "print the script that lets a shell complete all this"),
+}
 
 _FAULT = 1
 _INTERRUPTED = 130
@@ -27,8 +33,13 @@ def main(words: Sequence[str] | None = None) -> int:
     leave_launcher()
     given = list(sys.argv[1:] if words is None else words)
     name = given.pop(0) if given and given[0] in COMMANDS else "run"
-    action = guarded(lambda: importlib.import_module(COMMANDS[name]).prepare(given))
+    action = guarded(lambda: module(name).prepare(given))
     return action if isinstance(action, int) else action()
+
+
+def module(name: str) -> Any:
+    """The module of a command."""
+    return importlib.import_module(COMMANDS[name][0])
 
 
 def guarded(step: Callable[[], Any]) -> Any:

@@ -40,9 +40,13 @@ class Parser(argparse.ArgumentParser):
         """Called by argparse."""
         raise UsageError(message, "", f"see `{self.prog} --help`")
 
+    def valued(self) -> set[str]:
+        """The options that take a value."""
+        return {name for action in self._actions if action.nargs is None for name in action.option_strings}
+
     def split(self, words: Sequence[str], last: str) -> int:
         """How many words are options of ours: those before the first plain word, `--`, or option `last`."""
-        valued = {name for action in self._actions if action.nargs is None for name in action.option_strings}
+        valued = self.valued()
         place = 0
         while place < len(words):
             word = words[place]

@@ -26,15 +26,20 @@ examples:
 """
 
 
-def prepare(words: Sequence[str]) -> Callable[[], int]:
-    """Read the recording and build the report; the call that is returned prints it."""
-    from perfprobe import session
-
+def parser() -> Parser:
+    """The options of `report`."""
     parser = Parser("report", description=_DESCRIPTION, epilog=_EXAMPLES)
     parser.add_argument("file", nargs="?", metavar="FILE", help="a recording (default: the newest one here)")
     add_table_options(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    given = parser.parse_args(words)
+    return parser
+
+
+def prepare(words: Sequence[str]) -> Callable[[], int]:
+    """Read the recording and build the report; the call that is returned prints it."""
+    from perfprobe import session
+
+    given = parser().parse_args(words)
     wanted = view(given)
     path = given.file if given.file is not None else _newest()
     if given.json:

@@ -9,12 +9,13 @@ from perfprobe import __version__
 from perfprobe.cli.after import ReportChild
 from perfprobe.cli.options import Parser, add_table_options, size, view, writable
 from perfprobe.collect.base import Stderr, fault
-from perfprobe.collect.destination import default_path, with_rank
+from perfprobe.collect.destination import SUFFIX, default_path, with_rank
 from perfprobe.collect.host import rank
 from perfprobe.collect.options import OPERATOR_SOURCES, Options
 from perfprobe.collect.program import Program
 from perfprobe.collect.runner import Ending, run
 from perfprobe.session import Session
+from perfprobe.support.errors import UsageError
 from perfprobe.support.text import printable
 
 TYPE_CHECKING = False
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 _USAGE = """\
 perfprobe [run] [OPTIONS] script.py [ARGS]
        perfprobe [run] [OPTIONS] -m MODULE [ARGS]
-       perfprobe report [FILE] [OPTIONS]"""
+       perfprobe report [FILE] [OPTIONS]
+       perfprobe doctor | completion SHELL"""
 
 _DESCRIPTION = """\
 Run a PyTorch program unchanged, record its operators, and print where its
@@ -36,12 +38,13 @@ plain python."""
 
 _EXAMPLES = """\
 examples:
-  perfprobe train.py --epochs 1        what follows the script belongs to the script
+  perfprobe train.py --epochs 1      what follows the script belongs to it
   perfprobe --top 40 --sort calls train.py
   perfprobe -o run.perfprobe -m package.train
-  perfprobe -q --json run.json train.py            no table, the report as JSON
-  torchrun --nproc-per-node 2 -m perfprobe train.py    a recording for each rank
-  perfprobe report run.perfprobe                   print the report again
+  perfprobe -q --json run.json train.py          no table, the report as JSON
+  torchrun --nproc-per-node 2 -m perfprobe train.py     one file for each rank
+  perfprobe report run.perfprobe                 print the report again
+  perfprobe doctor                               what works here, what does not
 
 `python -m perfprobe` is the same as `perfprobe`. `perfprobe report` also reads
 the recording of a program that was killed.
@@ -51,13 +54,13 @@ Exit code: the program's; 2 wrong usage, 3 bad input, 4 something missing here.
 
 def prepare(words: Sequence[str]) -> Callable[[], int]:
     """Check the words, start recording; the call that is returned runs the program."""
-    parser = _parser()
-    place = parser.split(words, "-m")
-    given = parser.parse_args(words[:place])
+    options = parser()
+    place = options.split(words, "-m")
+    given = options.parse_args(words[:place])
     program = _program(words[place:])
     stderr = Stderr()
-    options = Options(given.operators, given.cpu_time, given.buffer)
-    session = Session(_about(program), program.folder, options, tell=stderr.tell, follow=True)
+    chosen = Options(given.operators, given.cpu_time, given.buffer)
+    session = Session(_about(program), program.folder, chosen, tell=stderr.tell, follow=True)
     report = _report_child(given, stderr)
     session.start(_path(given, program), named=given.output is not None)
     ending = Ending()
@@ -95,8 +98,13 @@ class Finish:
             self._stderr.tell(f"the report was not printed ({fault(error)}); {where}")
 
 
-def _parser() -> Parser:
-    parser = Parser("run", usage=_USAGE, description=_DESCRIPTION, epilog=_EXAMPLES)
+def parser() -> Parser:
+    """The options of `run`; its help is also that of perfprobe, so it names the other commands."""
+    from perfprobe.cli import COMMANDS
+
+    commands = "\n".join(f"  {name:12}{summary}" for name, (_, summary) in COMMANDS.items())
+    description = f"{_DESCRIPTION}\n\ncommands, each with a --help of its own:\n{commands}"
+    parser = Parser("run", usage=_USAGE, description=description, epilog=_EXAMPLES)
     parser.add_argument(
         "-o",
         "--output",
@@ -138,7 +146,26 @@ def _program(words: Sequence[str]) -> Program:
     elif words and words[0].startswith("-m"):
         attached = words[0].removeprefix("-m")
         return Program([attached, *words[1:]] if attached else words[1:], as_module=True)
+    if words:
+        _refuse_command(words[0])
     return Program(words, as_module=False)
+
+
+def _refuse_command(word: str) -> None:
+    """A script that does not exist may be a mistyped command, and one that does may be a recording."""
+    if word.endswith(SUFFIX) and os.path.isfile(word):
+        meant = f"perfprobe report {word}"
+        raise UsageError("this is a recording and no script", word, f"did you mean `{meant}`?")
+    if os.path.exists(word) or not word.isalpha():
+        return
+    import difflib
+
+    from perfprobe.cli import COMMANDS
+
+    options = {"help": "--help", "version": "--version"}
+    for close in difflib.get_close_matches(word, [*COMMANDS, *options], 1):
+        meant = f"perfprobe {options.get(close, close)}"
+        raise UsageError("there is no such script and no such command", word, f"did you mean `{meant}`?")
 
 
 def _about(program: Program) -> dict[str, object]:

@@ -1,1 +1,1 @@
-"""What measuring and judging share."""
+"""What is known of an operator from its signature alone: shared by analyse and bench."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from perfprobe.cli.options import Parser, rows, size, writable
-from perfprobe.cli.run import _parser
+from perfprobe.cli.run import parser
 from perfprobe.support.errors import EnvironmentLack, UsageError
 
 
@@ -28,7 +28,7 @@ from perfprobe.support.errors import EnvironmentLack, UsageError
     ],
 )
 def test_everything_after_the_script_belongs_to_the_script(words: str, ours: int) -> None:
-    assert _parser().split(words.split(), "-m") == ours
+    assert parser().split(words.split(), "-m") == ours
 
 
 @pytest.mark.parametrize(

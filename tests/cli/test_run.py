@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from perfprobe import __version__
+from perfprobe.cli import COMMANDS
 from perfprobe.tables import storage
 from tests.collect.runs import finish, perfprobe, start
 
@@ -122,6 +123,22 @@ def test_a_program_may_move_and_spoil_everything(tmp_path: Path) -> None:
         (["-o", "/proc/x.perfprobe", "train.py"], 4, "the recording cannot be written ("),
         (["--json", "absent/x.json", "train.py"], 4, "the folder to write into does not exist: "),
         (["--json", "folder", "train.py"], 2, "the file to write is a folder: folder"),
+        (
+            ["reprot"],
+            2,
+            "there is no such script and no such command: reprot; did you mean `perfprobe report`?",
+        ),
+        (
+            ["-q", "report"],
+            2,
+            "there is no such script and no such command: report; did you mean `perfprobe re",
+        ),
+        (["help"], 2, "there is no such script and no such command: help; did you mean `perfprobe --help`?"),
+        (
+            ["taken.perfprobe"],
+            2,
+            "this is a recording and no script: taken.perfprobe; did you mean `perfprobe ",
+        ),
         (["report", "absent.perfprobe"], 3, "cannot read the recording: No such file or directory: absent"),
         (["report", "train.py"], 3, "not a perfprobe recording: train.py"),
         (["report", "folder"], 3, "cannot read the recording"),
@@ -223,6 +240,10 @@ def test_help_and_version(tmp_path: Path) -> None:
         assert "perfprobe [run] [OPTIONS] script.py [ARGS]" in text
         assert "examples:" in text
         assert "perfprobe report [FILE]" in text
+        assert all(f"\n  {name} " in text for name in COMMANDS)
+        assert max(map(len, text.splitlines())) <= 80
+    for name in COMMANDS:
+        assert "examples:" in perfprobe([name, "--help"], tmp_path).out.decode()
     assert "--json" in perfprobe(["report", "--help"], tmp_path).out.decode()
 
 

@@ -1,0 +1,45 @@
+"""`perfprobe doctor`: what works here; for what does not: why, and what mends it."""
+
+from __future__ import annotations
+
+import json
+
+from perfprobe.cli.options import Parser, colored, width
+from perfprobe.cli.report import write
+from perfprobe.support.errors import EnvironmentLack
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_DESCRIPTION = """\
+Say which parts of perfprobe work here. For each that does not: why, and the
+command that mends it. The last part is a trial: a small program is recorded and
+read back. Nothing is installed or changed."""
+_EXAMPLES = """\
+examples:
+  perfprobe doctor                         run it where your program runs
+  perfprobe doctor --json | jq '.parts[] | select(.state == "lack")'
+
+Exit code: 0 when operators can be recorded here, else 4.
+"""
+
+
+def parser() -> Parser:
+    """The options of `doctor`."""
+    parser = Parser("doctor", description=_DESCRIPTION, epilog=_EXAMPLES)
+    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+    return parser
+
+
+def prepare(words: Sequence[str]) -> Callable[[], int]:
+    """Look at everything; the call that is returned prints it."""
+    given = parser().parse_args(words)
+    from perfprobe.doctor import examine, text
+
+    parts = examine.examine(width(), color=colored())
+    if given.json:
+        made = json.dumps(examine.document(parts), indent=1) + "\n"
+    else:
+        made = text.render(parts, width=width(), color=colored())
+    return lambda: write(made) or (0 if examine.works(parts) else EnvironmentLack.exit_code)

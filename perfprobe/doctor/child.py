@@ -1,0 +1,97 @@
+"""Child processes: whatever may crash, hang or take long happens in one of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from perfprobe.support.text import printable
+
+MARK = "perfprobe-doctor "  # before what a probe says; other lines are other people's prints
+_HOME = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+# This very perfprobe, even where another one comes first on sys.path.
+_BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); import perfprobe; del sys.path[0]; "
+_PROBE = _BOOT + "from perfprobe.doctor.probes import main; main()"
+_COMMAND = _BOOT + "from perfprobe.cli import main; sys.exit(main())"
+_RANK = ("RANK", "LOCAL_RANK", "WORLD_SIZE")  # would make the trial one rank of a distributed run
+
+
+class Child:
+    """A Python process with this one's sys.path, ended when it takes longer than `limit_s`."""
+
+    def __init__(self, code: str, words: Sequence[str], folder: str | None, limit_s: float) -> None:
+        flags = ["-S"] if sys.flags.no_site else []
+        environment = {
+            name: text for name, text in os.environ.items() if name not in ("PYTHONINSPECT", *_RANK)
+        }
+        self._end = time.monotonic() + limit_s
+        self._limit_s = limit_s
+        self._process = subprocess.Popen(
+            [sys.executable, *flags, "-W", "ignore", "-c", code, json.dumps([_HOME, *sys.path]), *words],
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+
+    def wait(self) -> tuple[str, str, str]:
+        """Standard output, standard error, and why it ended early ("" when it did not)."""
+        try:
+            out, err = self._process.communicate(timeout=max(self._end - time.monotonic(), 0.01))
+            why = _ending(self._process.returncode)
+        except subprocess.TimeoutExpired:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            out, err = self._process.communicate()
+            why = f"it did not answer within {self._limit_s:.0f} s"
+        return out.decode(errors="replace"), err.decode(errors="replace"), why
+
+
+def probe(name: str, *words: str, limit_s: float) -> Child:
+    """One of the functions in `probes`."""
+    return Child(_PROBE, [name, *words], None, limit_s)
+
+
+def command(words: Sequence[str], folder: str, limit_s: float) -> Child:
+    """`perfprobe WORDS` in a folder."""
+    return Child(_COMMAND, words, folder, limit_s)
+
+
+def answers(child: Child) -> Mapping[str, Any]:
+    """All that a probe said; under "ended" why it could not finish, if it did not."""
+    out, err, why = child.wait()
+    said: dict[str, Any] = {}
+    for line in out.splitlines():
+        if line.startswith(MARK):
+            said.update(_object(line.removeprefix(MARK)))
+    if why:
+        said["ended"] = f"{why}: {last_line(err)}" if last_line(err) else why
+    return said
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}  # cut off when its process was killed
+    return found if isinstance(found, dict) else {}
+
+
+def last_line(text: str) -> str:
+    """The last line that says something: of a traceback the error itself."""
+    lines = [line.strip() for line in text.splitlines()]
+    lines = [line for line in lines if line and not line.startswith("perfprobe: the recording is ")]
+    return printable(lines[-1])[:500] if lines else ""
+
+
+def _ending(status: int) -> str:
+    if status < 0:
+        return f"it was ended by {signal.Signals(-status).name}"
+    return "" if status == 0 else f"it ended with exit code {status}"

@@ -1,0 +1,111 @@
+"""Looks at every part; children work while this process looks at what needs none."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from perfprobe import __version__
+from perfprobe.collect.base import fault
+from perfprobe.doctor import installation, machine
+from perfprobe.doctor.child import answers, probe
+from perfprobe.doctor.part import LACK, NOTE, OK, Part
+from perfprobe.doctor.trial import Trial
+
+SCHEMA = 1
+_LIMIT_S = 60.0  # of what imports torch: a cold disk, a network folder
+_READING_LIMIT_S = 4.0
+_DRIVER_LIMIT_S = 10.0
+_ORDER = (
+    "python",
+    "perfprobe",
+    "environment",
+    "pip",
+    "torch",
+    "compiler",
+    "recorder",
+    "observer",
+    "frames",
+    "clock",
+    "torch.profiler",
+    "reading",
+    "folder",
+    "newest recording",
+    "gpu",
+    "terminal",
+    "trial",
+)
+
+
+def examine(width: int, *, color: bool) -> list[Part]:
+    """All parts, in an order in which to mend them."""
+    here = _folder()
+    trial = Trial(_LIMIT_S)
+    children = [
+        probe("torch", limit_s=_LIMIT_S),
+        probe("gpu", limit_s=_DRIVER_LIMIT_S),
+        probe("reading", here, limit_s=_READING_LIMIT_S),
+    ]
+    alone = {
+        "python": installation.python,
+        "perfprobe": installation.perfprobe,
+        "pip": installation.pip,
+        "environment": installation.environment,
+        "recorder": installation.recorder,
+        "frames": installation.frames,
+        "clock": machine.clock,
+        "folder": lambda: machine.folder(here),
+        "terminal": lambda: machine.terminal(width, color=color),
+    }
+    parts = {name: _examined(name, check) for name, check in alone.items()}
+    torch, gpu, reading = map(answers, children)
+    asked = {
+        "torch": lambda: installation.torch(torch),
+        "observer": lambda: installation.observer(torch),
+        "torch.profiler": lambda: installation.profiler(torch),
+        "reading": lambda: installation.reading(reading),
+        "newest recording": lambda: installation.newest(reading),
+        "gpu": lambda: machine.gpu(gpu),
+        "trial": trial.part,
+    }
+    parts.update({name: _examined(name, check) for name, check in asked.items()})
+    needed = LACK in (parts["recorder"].state, parts["observer"].state)
+    parts["compiler"] = _examined("compiler", lambda: machine.compiler(needed=needed))
+    return [parts[name] for name in _ORDER]
+
+
+def _examined(name: str, check: Callable[[], Part]) -> Part:
+    """One part; a check that fails itself must not hide what the others find."""
+    try:
+        return check()
+    except Exception as error:
+        return Part(name, NOTE, "could not be examined", f"a fault in perfprobe: {fault(error)}")
+
+
+def works(parts: list[Part]) -> bool:
+    """Whether the main job works: operators are recorded and reported."""
+    found = {part.part: part.state for part in parts}
+    return found["trial"] == OK and LACK not in (found["torch"], found["reading"])
+
+
+def document(parts: list[Part]) -> dict[str, Any]:
+    """All parts, ready for json.dumps."""
+    system = os.uname()
+    meta = {
+        "perfprobe": __version__,
+        "python": platform.python_version(),
+        "host": system.nodename,
+        "kernel": f"{system.sysname} {system.release} {system.machine}",
+        "works": works(parts),
+    }
+    return {"schema": SCHEMA, "meta": meta, "parts": [asdict(part) for part in parts]}
+
+
+def _folder() -> str:
+    try:
+        return os.getcwd()
+    except OSError:
+        return "."

@@ -1,0 +1,119 @@
+"""The machine: clock, compiler, GPU, folder, terminal."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from perfprobe.doctor.part import LACK, NOTE, OK, Part
+from perfprobe.support import units
+
+_CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+_PACKAGES = {
+    "apt-get": "apt-get install g++ python3-dev",
+    "dnf": "dnf install gcc-c++ python3-devel",
+    "zypper": "zypper install gcc-c++ python3-devel",
+    "pacman": "pacman -S gcc",
+    "apk": "apk add g++ python3-dev",
+    "conda": "conda install -c conda-forge gxx",
+}
+_LITTLE_BYTES = 1 << 30
+_LIMIT_S = 5
+
+
+def clock(path: str = _CLOCK) -> Part:
+    """What operators are timed with."""
+    try:
+        with open(path, encoding="ascii", errors="replace") as file:
+            source = file.read().strip()
+    except OSError:
+        source = "an unknown source"
+    if source == "tsc":
+        return Part("clock", OK, "the processor's time stamp counter, which the kernel trusts")
+    why = f"the kernel uses {source}: every reading is a call into the kernel's clock and costs more"
+    return Part("clock", NOTE, "clock_gettime", why)
+
+
+def compiler(*, needed: bool) -> Part:
+    """A C++ compiler and Python's headers: what a rebuild takes, and torch.compile."""
+    name = shlex.split(os.environ.get("CXX", "")) or [shutil.which("c++") or shutil.which("g++") or "clang++"]
+    state = LACK if needed else NOTE
+    why = (
+        "perfprobe's native modules cannot be built"
+        if needed
+        else "only a rebuild and torch.compile need one"
+    )
+    version = _version(name[0])
+    if version is None:
+        found = f"none: {name[0]} (from CXX) does not run" if os.environ.get("CXX") else "none was found"
+        return Part("compiler", state, found, why, _package())
+    header = os.path.join(sysconfig.get_path("include"), "Python.h")
+    if not os.path.isfile(header):
+        return Part("compiler", state, f"{version}; but {header} is missing", why, _package())
+    return Part("compiler", OK, version)
+
+
+def _version(name: str) -> str | None:
+    try:
+        words = [name, "--version"]
+        done = subprocess.run(
+            words, capture_output=True, text=True, errors="replace", timeout=_LIMIT_S, check=False
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.splitlines()[0] if done.returncode == 0 and done.stdout else None
+
+
+def _package() -> str:
+    for tool, command in _PACKAGES.items():
+        if shutil.which(tool):
+            by_root = tool == "conda" or os.geteuid() == 0
+            return f"install one with `{'' if by_root else 'sudo '}{command}`"
+    return "install gcc 11 or newer, and the headers of this Python"
+
+
+def gpu(said: Mapping[str, Any]) -> Part:
+    """NVIDIA's driver and devices."""
+    if "missing" in said:
+        return Part("gpu", OK, "no NVIDIA driver here, and none is needed")
+    why = "this version does not record GPU kernels: an operator on a GPU shows the time of its launch"
+    if "devices" in said:
+        counted = Counter(said["devices"])
+        names = ", ".join(f"{number} {name}" for name, number in counted.items()) or "no device"
+        return Part("gpu", NOTE, f"{names}; the driver supports CUDA {said['cuda']}", why)
+    status = f"error {said['status']} of cuInit" if "status" in said else said.get("ended", "it said nothing")
+    return Part("gpu", NOTE, f"the driver does not work ({status})", why, "see what `nvidia-smi` says")
+
+
+def folder(path: str) -> Part:
+    """The current folder, into which recordings are written."""
+    try:
+        with tempfile.TemporaryFile(dir=path):
+            free_bytes = shutil.disk_usage(path).free
+    except OSError as error:
+        why = f"recordings cannot be written here ({error.strerror})"
+        return Part("folder", LACK, path, why, "go to another folder, or name a file with -o")
+    found = f"{path}, {units.size(free_bytes)} free"
+    if free_bytes < _LITTLE_BYTES:
+        why = "a long recording takes 10 to 16 bytes an operator"
+        return Part("folder", NOTE, found, why, "name a file on another disk with -o")
+    return Part("folder", OK, found)
+
+
+def terminal(width: int, *, color: bool) -> Part:
+    """How the report is drawn."""
+    encoding = getattr(sys.stdout, "encoding", None) or "none"
+    by = "COLUMNS" if os.environ.get("COLUMNS") else "the terminal" if os.isatty(1) else "no terminal to ask"
+    found = f"{width} columns ({by}), {'colours' if color else 'no colours'}, {encoding}"
+    if encoding.lower().replace("-", "") not in ("utf8", "none"):
+        why = "characters that it does not have are printed as ?"
+        return Part("terminal", NOTE, found, why, "set `PYTHONIOENCODING=utf-8`")
+    return Part("terminal", OK, found)

@@ -1,0 +1,126 @@
+"""What runs in a child process: each probe says what it has found out as soon as it knows."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from perfprobe.collect.program import safe_path
+from perfprobe.doctor.child import MARK
+from perfprobe.support.errors import PerfprobeError
+from perfprobe.support.view import View
+
+
+def main() -> None:
+    """Do the probe that the command line names."""
+    name, *words = sys.argv[1:]
+    probes: dict[str, Callable[..., None]] = {"torch": torch, "reading": reading, "gpu": gpu}
+    probes[name](*words)
+
+
+def _say(**found: object) -> None:
+    sys.stdout.write(f"\n{MARK}{json.dumps(found)}\n")
+    sys.stdout.flush()
+
+
+def _error(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:500]
+
+
+def torch() -> None:
+    """torch as a script in this folder imports it, the observer for it, and its own profiler."""
+    if not safe_path():
+        sys.path.insert(0, "")
+    try:
+        import torch as found
+    except BaseException as error:
+        _say(error=_error(error), missing=isinstance(error, ModuleNotFoundError) and error.name == "torch")
+        return
+    _say(path=getattr(found, "__file__", None), version=str(getattr(found, "__version__", "")) or None)
+    if not hasattr(found, "__version__"):
+        return
+    _say(cuda=getattr(getattr(found, "version", None), "cuda", None))
+    _observer(found)
+    _profiler(found)
+
+
+def _observer(found: Any) -> None:
+    from perfprobe import native
+
+    try:
+        native.observer(found)
+        _say(observer="")
+    except PerfprobeError as error:
+        _say(observer=error.where, remedy=error.remedy)
+    except Exception as error:
+        _say(observer=_error(error), remedy=native.rebuild())
+
+
+def _profiler(found: Any) -> None:
+    try:
+        from torch.profiler import ProfilerActivity, kineto_available, profile
+
+        if not kineto_available():
+            _say(profiler="torch was built without Kineto")
+            return
+        if os.path.exists("/proc/driver/nvidia/version"):
+            _say(profiler=None)
+            return
+        with profile(activities=[ProfilerActivity.CPU]) as profiler:
+            found.ones(2) + 1
+        names = {event.name for event in profiler.events()}
+        _say(profiler="" if "aten::add" in names else "it saw no operator")
+    except Exception as error:
+        _say(profiler=_error(error))
+
+
+def reading(folder: str) -> None:
+    """What the report needs, and the newest recording in the folder."""
+    for name in ("numpy", "rich.console"):
+        try:
+            _say(**{name: str(getattr(importlib.import_module(name), "__version__", "unknown"))})
+        except BaseException as error:
+            _say(broken=name.partition(".")[0], error=_error(error))
+            return
+    from perfprobe import session
+
+    try:
+        newest = session.newest(folder)
+    except PerfprobeError:
+        _say(newest="")
+        return
+    _say(newest=newest)
+    try:
+        document = session.report_document(newest, View(top=1))
+        totals = document["tables"]["totals"][0]
+        _say(operators=totals["operators"], complete=totals["complete"])
+    except PerfprobeError as error:
+        _say(unreadable=str(error))
+
+
+def gpu() -> None:
+    """What NVIDIA's driver says (https://docs.nvidia.com/cuda/cuda-driver-api/)."""
+    import ctypes
+
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError as error:
+        _say(missing=str(error))
+        return
+    version, devices = ctypes.c_int(), ctypes.c_int()
+    driver.cuDriverGetVersion(ctypes.byref(version))
+    _say(cuda=f"{version.value // 1000}.{version.value % 1000 // 10}")
+    status = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(devices))
+    if status:
+        _say(status=status)
+        return
+    names = []
+    for device in range(devices.value):
+        name = ctypes.create_string_buffer(256)
+        driver.cuDeviceGetName(name, len(name), device)
+        names.append(name.value.decode(errors="replace"))
+    _say(devices=names)

@@ -1,0 +1,42 @@
+"""The parts as text: a line for each, beneath it why and the remedy. Without rich, which may be broken."""
+
+from __future__ import annotations
+
+import textwrap
+
+from perfprobe.doctor.examine import works
+from perfprobe.doctor.part import LACK, NOTE, OK, Part
+from perfprobe.support.text import printable
+
+_COLORS = {OK: "32", LACK: "1;31", NOTE: "33"}
+_MARK = 6  # cells
+_NARROWEST = 40
+
+
+def render(parts: list[Part], *, width: int, color: bool) -> str:
+    """The text with a newline at its end; a remedy is never broken, so that it can be copied."""
+    indent = _MARK + 2 + max(len(part.part) for part in parts)
+    lines = []
+    for part in parts:
+        mark = f"{part.state:{_MARK}}"
+        mark = f"\x1b[{_COLORS[part.state]}m{mark}\x1b[0m" if color else mark
+        found = _wrapped(part.found, width, indent) or [""]
+        lines.append(f"{mark}{part.part:{indent - _MARK}}{found[0]}")
+        rest = [*found[1:], *(_wrapped(part.why, width, indent) if part.why else [])]
+        lines += [" " * indent + line for line in rest]
+        lines += [" " * indent + printable(part.remedy)] if part.remedy else []
+    return "\n".join([*lines, "", *textwrap.wrap(_summary(parts), max(width, _NARROWEST))]) + "\n"
+
+
+def _wrapped(text: str, width: int, indent: int) -> list[str]:
+    return textwrap.wrap(
+        printable(text), max(width - indent, _NARROWEST), break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _summary(parts: list[Part]) -> str:
+    lacks = [part.part for part in parts[:-1] if part.state == LACK]
+    if works(parts):
+        return "Operators can be recorded here." + (f" Not right: {', '.join(lacks)}." if lacks else "")
+    first = f"; begin with {lacks[0]}" if lacks else ""
+    return f"Operators cannot be recorded here{first}."

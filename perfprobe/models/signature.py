@@ -1,0 +1,126 @@
+"""Reads the text of an operator's inputs: `f32[64,128]{1,64}@cuda:0 (f32[2],-) dim=1`.
+
+The text comes from a recording, which is untrusted: nothing in it makes this raise, recurse deeply or take
+more than a moment. What it does not know becomes a `Scalar` with the text as its value.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TypeAlias
+
+LONGEST = 1 << 18  # characters: a list of 4096 tensors has its elements spelled out
+DEEPEST = 8  # lists in lists; the recorder writes at most four
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor. sizes: None when symbolic or nested; strides: in elements, None when contiguous."""
+
+    dtype: str
+    sizes: tuple[int, ...] | None
+    strides: tuple[int, ...] | None = None
+    layout: str = "strided"
+    device: str = "cpu"
+    subclass: bool = False
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A plain value as it stands in the text: `1`, `float`, `"same"`, `cuda:0`; its name may be ""."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True)
+class List:
+    """A list of values. whole: False when the recorder cut it."""
+
+    name: str
+    items: tuple[Item, ...]
+    whole: bool = True
+
+
+@dataclass(frozen=True)
+class Undefined:
+    """An optional tensor that was not given."""
+
+
+Item: TypeAlias = Tensor | Scalar | List | Undefined
+
+_TOKEN = re.compile(
+    r"""(?:(?P<name>[A-Za-z_]\w*)=)?
+    (?: (?P<dtype>[a-z]\w*)\[(?P<sizes>symbolic|nested|[\d,]*)\]
+        (?:\{(?P<strides>[\d,]*)\})?  (?P<marks>(?::\w+)*)  (?:@(?P<device>[\w:]+))?  (?=[\ ,)]|$)
+      | (?P<string>"(?:[^"\\]|\\.)*")
+      | (?P<open>\()
+      | (?P<word>[^\ ,()]+) )
+    """,
+    re.VERBOSE | re.DOTALL | re.ASCII,
+)
+_LARGEST_DIGITS = 19  # of a 64-bit integer
+
+
+def parse(text: str) -> tuple[Item, ...] | None:
+    """The inputs in their order; None when the text is too long or its brackets do not match."""
+    if len(text) > LONGEST:
+        return None
+    items, end = _items(text, 0, 0)
+    return tuple(items) if items is not None and end == len(text) else None
+
+
+def _items(text: str, at: int, depth: int) -> tuple[list[Item] | None, int]:
+    """The items from `at` to the end of the text or of this list, and where they end."""
+    items: list[Item] = []
+    while at < len(text) and text[at] != ")":
+        if text[at] in " ,":
+            at += 1
+            continue
+        token = _TOKEN.match(text, at)
+        if token is None:
+            return None, at
+        at = token.end()
+        if token["open"] is None:
+            items.append(_plain(token))
+            continue
+        inner, at = _items(text, at, depth + 1) if depth < DEEPEST else (None, at)
+        if inner is None or text[at : at + 1] != ")":
+            return None, at
+        items.append(_list(token["name"] or "", inner))
+        at += 1
+    return items, at
+
+
+def _list(name: str, items: list[Item]) -> List:
+    cut = items[-1:] == [Scalar("", "...")]
+    return List(name, tuple(items[:-1] if cut else items), not cut)
+
+
+def _plain(token: re.Match[str]) -> Item:
+    if token["dtype"] is not None:
+        return _tensor(token)
+    value = token["string"] or token["word"]
+    return Undefined() if value == "-" and token["name"] is None else Scalar(token["name"] or "", value)
+
+
+def _tensor(token: re.Match[str]) -> Tensor:
+    marks = token["marks"].split(":")[1:]
+    layouts = [mark for mark in marks if mark != "subclass"]
+    return Tensor(
+        token["dtype"],
+        integers(token["sizes"]),
+        None if token["strides"] is None else integers(token["strides"]),
+        layouts[0] if layouts else "strided",
+        token["device"] or "cpu",
+        "subclass" in marks,
+    )
+
+
+def integers(text: str) -> tuple[int, ...] | None:
+    """`2,3` as (2, 3), the empty text as (); None when it holds anything but numbers of 64 bits."""
+    parts = text.split(",") if text else []
+    if not all(part.isascii() and part.isdecimal() and len(part) <= _LARGEST_DIGITS for part in parts):
+        return None
+    return tuple(map(int, parts))

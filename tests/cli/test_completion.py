@@ -1,0 +1,114 @@
+"""Completion scripts, asked what they would complete by the shell itself."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.collect.runs import perfprobe
+
+pytest.importorskip("shtab")
+
+# Calls what TAB calls, for the line given as words.
+ASK = """
+source ./made.bash
+COMP_WORDS=("$@")
+COMP_CWORD=$(( $# - 1 ))
+"$(complete -p perfprobe | sed 's/.*-F \\([^ ]*\\).*/\\1/')"
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("completion")
+    (made / "tree").mkdir()
+    for name in ("train.py", "two.py", "notes.txt", "tall.perfprobe"):
+        (made / name).write_text("")
+    outcome = perfprobe(["completion", "bash"], made)
+    assert (outcome.status, outcome.said) == (0, ())
+    (made / "made.bash").write_bytes(outcome.out)
+    (made / "ask").write_text(ASK)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("line", "completed"),
+    [
+        (["rep"], "report"),
+        ([""], "run report doctor completion train.py two.py tree"),
+        (["tr"], "train.py tree"),
+        (["report", "--so"], "--sort"),
+        (["report", "--sort", ""], "self total calls mean"),
+        (["report", "t"], "tall.perfprobe tree"),
+        (["--to"], "--top"),
+        (["--sort", "c"], "calls"),
+        (["-o", "n"], "notes.txt"),
+        (["--top", "5", "t"], "train.py two.py tree"),
+        (["--top", "=", "5", "tr"], "train.py tree"),
+        (["run", "tr"], "train.py tree"),
+        (["run", "--cpu"], "--cpu-time"),
+        (["doctor", "--"], "--help --json"),
+        (["completion", ""], "bash zsh fish"),
+        (["train.py", "--to"], ""),
+        (["run", "-q", "train.py", "n"], ""),
+    ],
+)
+def test_bash(line: list[str], completed: str, folder: Path) -> None:
+    shell = shutil.which("bash") or pytest.skip("needs bash")
+    words = [shell, "--norc", "ask", "perfprobe", *line]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True)
+    assert sorted(done.stdout.split()) == sorted(completed.split())
+
+
+@pytest.mark.parametrize(
+    ("line", "completed"),
+    [
+        ("rep", "report"),
+        ("tr", "train.py tree/"),
+        ("report --so", "--sort"),
+        ("report ", "tall.perfprobe tree/"),
+        ("--top 5 tw", "two.py"),
+    ],
+)
+def test_fish(line: str, completed: str, folder: Path) -> None:
+    shell = shutil.which("fish") or pytest.skip("needs fish")
+    (folder / "script.fish").write_bytes(perfprobe(["completion", "fish"], folder).out)
+    command = f"source script.fish; complete -C 'perfprobe {line}' | string replace -r '\\t.*' ''; true"
+    words = [shell, "--no-config", "-c", command]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == completed.split()
+
+
+def test_every_option_of_every_command_is_there(folder: Path) -> None:
+    from perfprobe.cli import COMMANDS, module
+
+    for shell in ("bash", "zsh", "fish"):
+        text = perfprobe(["completion", shell], folder).out.decode()
+        for name in COMMANDS:
+            options = [word for word in module(name).parser()._option_string_actions if word.startswith("--")]
+            assert [word for word in options if f" -l {word[2:]}" not in text and word not in text] == []
+
+
+def test_zsh_reads_it(folder: Path) -> None:
+    shell = shutil.which("zsh") or pytest.skip("needs zsh")
+    text = perfprobe(["completion", "zsh"], folder).out
+    subprocess.run([shell, "-f", "-n"], input=text, cwd=folder, check=True)
+
+
+def test_shtab_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "fakes").mkdir()
+    (tmp_path / "fakes" / "shtab.py").write_text("raise ImportError('No module named shtab')\n")
+    outcome = perfprobe(["completion", "bash"], tmp_path, {"PYTHONPATH": str(tmp_path / "fakes")})
+    assert (outcome.status, outcome.out) == (4, b"")
+    (line,) = outcome.said
+    assert line.endswith(f"install it with `{sys.executable} -m pip install --upgrade shtab`")
+
+
+def test_shells_that_are_not_known(tmp_path: Path) -> None:
+    outcome = perfprobe(["completion", "tcsh"], tmp_path)
+    assert (outcome.status, outcome.out, len(outcome.said)) == (2, b"", 1)

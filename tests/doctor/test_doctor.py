@@ -1,0 +1,171 @@
+"""`perfprobe doctor` on machines that lack something, each lack faked from outside."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perfprobe.doctor import installation, machine, text
+from perfprobe.doctor.child import answers, probe
+from perfprobe.doctor.part import Part
+from tests.collect.runs import perfprobe
+
+torch = pytest.importorskip("torch")
+
+TORCH = Path(torch.__file__).parent
+
+
+def examined(folder: Path, status: int, **environment: str) -> dict[str, dict[str, str]]:
+    """All parts by their names; the exit code must be `status`."""
+    outcome = perfprobe(["doctor", "--json"], folder, environment)
+    assert (outcome.status, outcome.err, outcome.said) == (status, b"", ())
+    document = json.loads(outcome.out)
+    assert document["schema"] == 1
+    assert document["meta"]["works"] is (status == 0)
+    return {part["part"]: part for part in document["parts"]}
+
+
+def fake(folder: Path, name: str, code: str) -> str:
+    """A folder for PYTHONPATH with a package of that name."""
+    (folder / "fakes" / name).mkdir(parents=True)
+    (folder / "fakes" / name / "__init__.py").write_text(code)
+    return str(folder / "fakes")
+
+
+def test_everything_works_here(tmp_path: Path) -> None:
+    parts = examined(tmp_path, 0)
+    assert [name for name, part in parts.items() if part["state"] == "lack"] == []
+    assert torch.__version__ in parts["torch"]["found"]
+    assert parts["observer"]["found"] == f"built for torch {torch.__version__}, loads"
+    assert "recorded with shapes and lines, forward and backward" in parts["trial"]["found"]
+    assert list(tmp_path.iterdir()) == []
+    for width in (80, 200):
+        drawn = text.render([Part(**part) for part in parts.values()], width=width, color=False).splitlines()
+        assert max(len(line) for line in drawn if "`" not in line and "/" not in line) <= width
+        assert drawn[-1] == "Operators can be recorded here."
+        assert sum(line.startswith(("ok ", "note ")) for line in drawn) == len(parts) == 17
+
+
+def test_torch_is_missing(tmp_path: Path) -> None:
+    path = fake(tmp_path, "torch", "raise ModuleNotFoundError('No module named torch', name='torch')")
+    parts = examined(tmp_path, 4, PYTHONPATH=path)
+    assert parts["torch"]["found"] == "not installed"
+    assert parts["torch"]["remedy"] == f"install it with `{sys.executable} -m pip install torch`"
+    assert parts["trial"]["found"] == "no operator was recorded"
+    assert parts["trial"]["why"] == "the program never imported torch"
+    assert parts["recorder"]["state"] == "ok"
+
+
+def test_torch_crashes(tmp_path: Path) -> None:
+    path = fake(tmp_path, "torch", "import os; os.kill(os.getpid(), 11)")
+    part = installation.torch(asked("torch", PYTHONPATH=path))
+    assert (part.state, part.why) == ("lack", "it was ended by SIGSEGV")
+
+
+def test_torch_hangs(tmp_path: Path) -> None:
+    path = fake(tmp_path, "torch", "import time; print('{', flush=True); time.sleep(100)")
+    part = installation.torch(asked("torch", limit_s=3, PYTHONPATH=path))
+    assert (part.state, part.why) == ("lack", "it did not answer within 3 s")
+
+
+def test_torch_was_upgraded_after_the_install(tmp_path: Path) -> None:
+    """The real torch, file for file, that says it is another version."""
+    (tmp_path / "fakes" / "torch").mkdir(parents=True)
+    for entry in TORCH.iterdir():
+        (tmp_path / "fakes" / "torch" / entry.name).symlink_to(entry)
+    version = tmp_path / "fakes" / "torch" / "version.py"
+    changed = version.read_text().replace(f"'{torch.__version__}'", "'2.14.0'")
+    version.unlink()
+    version.write_text(changed)
+    parts = examined(tmp_path, 4, PYTHONPATH=str(tmp_path / "fakes"))
+    assert f"was built for torch {torch.__version__}, this is torch 2.14.0" in parts["observer"]["why"]
+    assert "-m pip install --force-reinstall --no-deps" in parts["observer"]["remedy"]
+    assert parts["torch"]["why"].startswith(f"pip knows torch {torch.__version__.partition('+')[0]}")
+    assert parts["trial"]["remedy"] == parts["observer"]["remedy"]
+
+
+def test_a_file_hides_torch(tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("print('a test of mine')\n")
+    part = examined(tmp_path, 4)["torch"]
+    assert part["found"] == f"{tmp_path / 'torch.py'} is not torch"
+    assert "rename it" in part["remedy"]
+
+
+def test_reports_cannot_be_made(tmp_path: Path) -> None:
+    path = fake(tmp_path, "rich", "raise ImportError('broken')")
+    part = examined(tmp_path, 4, PYTHONPATH=path)["reading"]
+    assert part["found"] == "rich cannot be imported"
+    assert part["remedy"].endswith("-m pip install --force-reinstall rich`")
+
+
+def test_numpy_is_broken(tmp_path: Path) -> None:
+    path = fake(tmp_path, "numpy", "raise ImportError('no multiarray')")
+    part = installation.reading(asked("reading", str(tmp_path), PYTHONPATH=path))
+    assert (part.state, part.found) == ("lack", "numpy cannot be imported")
+
+
+def test_words_that_are_wrong(tmp_path: Path) -> None:
+    for words in (["doctor", "--jsn"], ["doctor", "all"]):
+        outcome = perfprobe(words, tmp_path)
+        assert (outcome.status, outcome.out, len(outcome.said)) == (2, b"", 1)
+        assert outcome.said[0].endswith("see `perfprobe doctor --help`")
+
+
+def driver(folder: Path, code: str) -> None:
+    """Builds a libcuda.so.1 with these functions."""
+    compiler = shutil.which("cc") or pytest.skip("needs a C compiler")
+    (folder / "driver.c").write_text(f"#include <string.h>\n#include <unistd.h>\n{code}")
+    command = [compiler, "-shared", "-fPIC", "-o", "libcuda.so.1", "driver.c"]
+    subprocess.run(command, cwd=folder, check=True)
+
+
+def asked(name: str, *words: str, limit_s: float = 60, **environment: str) -> Any:
+    """What a probe answers with this environment."""
+    with pytest.MonkeyPatch.context() as patch:
+        for variable, value in environment.items():
+            patch.setenv(variable, value)
+        patch.setattr(sys, "path", [environment.get("PYTHONPATH", ""), *sys.path])
+        child = probe(name, *words, limit_s=limit_s)
+    return answers(child)
+
+
+WORKING = """
+int cuDriverGetVersion(int *version) { *version = 12080; return 0; }
+int cuInit(unsigned flags) { return %s; }
+int cuDeviceGetCount(int *count) { *count = 2; return 0; }
+int cuDeviceGetName(char *name, int length, int device) { strcpy(name, "Card"); return 0; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("status", "found"),
+    [
+        ("0", "2 Card; the driver supports CUDA 12.8"),
+        ("100", "the driver does not work (error 100 of cuInit)"),
+        ("(int)sleep(100)", "the driver does not work (it did not answer within 5 s)"),
+    ],
+)
+def test_gpu(status: str, found: str, tmp_path: Path) -> None:
+    driver(tmp_path, WORKING % status)
+    part = machine.gpu(asked("gpu", limit_s=5, LD_LIBRARY_PATH=str(tmp_path)))
+    assert (part.state, part.found) == ("note", found)
+    assert "does not record GPU kernels" in part.why
+
+
+def test_the_newest_recording(tmp_path: Path) -> None:
+    assert installation.newest(asked("reading", str(tmp_path))).found == "none in this folder"
+    (tmp_path / "program.py").write_text("print()")
+    perfprobe(["-q", "-o", "good.perfprobe", "program.py"], tmp_path)
+    assert installation.newest(asked("reading", str(tmp_path))).found == "good.perfprobe, 0 operators"
+    (tmp_path / "bad.perfprobe").write_text("no recording")
+    os.utime(tmp_path / "good.perfprobe", (1, 1))
+    part = installation.newest(asked("reading", str(tmp_path)))
+    assert (part.state, part.found) == ("note", "bad.perfprobe")
+    assert part.why.startswith("not a perfprobe recording")

@@ -1,0 +1,158 @@
+"""Single parts, with what they look at replaced."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from perfprobe import native
+from perfprobe.doctor import examine, installation, machine, text, trial
+from perfprobe.doctor.part import LACK, NOTE, OK, Part
+from perfprobe.support.errors import EnvironmentLack
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "state"),
+    [
+        ("cpython", (3, 9), LACK),
+        ("cpython", (3, 10), OK),
+        ("cpython", (3, 14), OK),
+        ("cpython", (3, 15), LACK),
+        ("pypy", (3, 11), LACK),
+    ],
+)
+def test_python(name: str, version: tuple[int, int], state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sysconfig, "get_config_var", lambda name: 0)
+    monkeypatch.setattr(sys, "implementation", SimpleNamespace(name=name))
+    monkeypatch.setattr(sys, "version_info", version)
+    part = installation.python()
+    assert part.state == state
+    assert "CPython 3.10 to 3.14" in part.why or state == OK
+
+
+def test_the_recorder_was_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent() -> None:
+        raise EnvironmentLack(
+            "nothing can be recorded", "perfprobe._core was not built: no compiler", "rebuild"
+        )
+
+    monkeypatch.setattr(native, "core", absent)
+    part = installation.recorder()
+    assert (part.state, part.remedy) == (LACK, "rebuild")
+    assert "no compiler" in part.found
+    assert installation.frames().state == LACK
+
+
+@pytest.mark.parametrize(
+    ("by_path", "remedy"), [(True, "take "), (False, "run it from another folder than ")]
+)
+def test_a_source_folder_hides_the_installed_package(
+    by_path: bool, remedy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "perfprobe").mkdir()
+    (tmp_path / "perfprobe" / "__init__.py").write_text("")
+    (tmp_path / "perfprobe-0.1.0.dist-info").mkdir()
+    (tmp_path / "perfprobe-0.1.0.dist-info" / "METADATA").write_text("Name: perfprobe\nVersion: 0.1.0\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    source = str(Path(installation.__file__).parents[2])
+    monkeypatch.setenv("PYTHONPATH", source if by_path else "")
+    part = installation.perfprobe()
+    assert part.state == LACK
+    assert part.why == f"this folder hides the installed {tmp_path / 'perfprobe'}"
+    assert part.remedy.startswith(f"{remedy}{source}")
+    assert installation.observer({"version": "2.13.0", "observer": "not built"}).remedy == part.remedy
+
+
+def test_what_changes_every_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LD_PRELOAD", "/lib/odd.so")
+    monkeypatch.setitem(sys.modules, "sitecustomize", SimpleNamespace(__file__="/odd/sitecustomize.py"))
+    part = installation.environment()
+    assert part.state == NOTE
+    assert "LD_PRELOAD=/lib/odd.so" in part.found
+    assert "sitecustomize (/odd/sitecustomize.py)" in part.found
+
+
+@pytest.mark.parametrize(("source", "state"), [("tsc\n", OK), ("hpet\n", NOTE), (None, NOTE)])
+def test_clock(source: str | None, state: str, tmp_path: Path) -> None:
+    if source is not None:
+        (tmp_path / "clock").write_text(source)
+    part = machine.clock(str(tmp_path / "clock"))
+    assert part.state == state
+    assert (source or "unknown").strip() in part.why + "tsc"
+
+
+@pytest.mark.parametrize(("needed", "state"), [(True, LACK), (False, NOTE)])
+def test_no_compiler(needed: bool, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setenv("PATH", "/nowhere")
+    part = machine.compiler(needed=needed)
+    assert (part.state, part.found) == (state, "none was found")
+    monkeypatch.setenv("CXX", "/nowhere/c++ -O2")
+    assert machine.compiler(needed=needed).found == "none: /nowhere/c++ (from CXX) does not run"
+
+
+def test_a_compiler_without_pythons_headers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CXX", "true --version")  # any program that says something
+    monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path))
+    assert machine.compiler(needed=True).found.endswith(f"{tmp_path}/Python.h is missing")
+
+
+def test_a_folder_that_cannot_be_written() -> None:
+    part = machine.folder("/proc")
+    assert part.state == LACK
+    assert "-o" in part.remedy
+
+
+def test_little_space(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=1 << 20))
+    part = machine.folder(str(tmp_path))
+    assert (part.state, part.found) == (NOTE, f"{tmp_path}, 1.00 MiB free")
+
+
+def test_no_folder_for_the_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(**_: str) -> str:
+        raise FileNotFoundError("no usable temporary directory")
+
+    monkeypatch.setattr(tempfile, "mkdtemp", refuse)
+    part = trial.Trial(1).part()
+    assert (part.state, part.remedy) == (LACK, "set TMPDIR to a folder that can be written")
+
+
+@pytest.mark.parametrize(
+    ("said", "state", "found"),
+    [
+        ({}, NOTE, "not tried"),
+        ({"profiler": ""}, OK, "records operators (Kineto)"),
+        ({"profiler": "torch was built without Kineto"}, NOTE, "does not work"),
+        ({"profiler": None}, NOTE, "not tried: with a GPU driver even a session for the CPU alone"),
+    ],
+)
+def test_torchs_profiler(said: dict[str, str], state: str, found: str) -> None:
+    part = installation.profiler(said)
+    assert part.state == state
+    assert part.found.startswith(found)
+
+
+def test_a_check_that_fails_hides_nothing() -> None:
+    def broken() -> Part:
+        raise RuntimeError("odd machine")
+
+    part = examine._examined("clock", broken)
+    assert (part.part, part.state) == ("clock", NOTE)
+    assert "RuntimeError: odd machine" in part.why
+
+
+def test_text_obeys_nothing_and_breaks_no_remedy() -> None:
+    remedy = "install it with `" + "word " * 30 + "`"
+    parts = [Part("torch", LACK, "\x1b[2Jfound\n", "why " * 40, remedy), Part("trial", LACK, "nothing")]
+    parts.append(Part("reading", OK, ""))
+    drawn = text.render(parts, width=80, color=False)
+    assert "\x1b" not in drawn
+    assert f" {remedy}\n" in drawn
+    assert "\x1b[1;31mlack" in text.render(parts, width=80, color=True)

@@ -1,0 +1,78 @@
+"""The reader of signature texts, on texts of every kind and on what no recorder writes."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from perfprobe.models.signature import List, Scalar, Tensor, Undefined, parse
+from tests.collect.recorded import record
+
+PAIR = List("", (Scalar("", "1"), Scalar("", "2")))
+
+
+@pytest.mark.parametrize(
+    ("text", "items"),
+    [
+        ("", ()),
+        ("f32[64,128]", (Tensor("f32", (64, 128)),)),
+        ("i64[]", (Tensor("i64", ()),)),
+        ("f32[64,128]{1,64}@cuda:0 -", (Tensor("f32", (64, 128), (1, 64), device="cuda:0"), Undefined())),
+        ("f32[2,3]@meta", (Tensor("f32", (2, 3), device="meta"),)),
+        ("f32[symbolic] bf16[nested]", (Tensor("f32", None), Tensor("bf16", None))),
+        ("f32[4]:sparse_coo:subclass", (Tensor("f32", (4,), layout="sparse_coo", subclass=True),)),
+        ("dim=-1 keepdim=True", (Scalar("dim", "-1"), Scalar("keepdim", "True"))),
+        (
+            "(f32[2],-) 7 dims=(0,1)",
+            (
+                List("", (Tensor("f32", (2,)), Undefined())),
+                Scalar("", "7"),
+                List("dims", (Scalar("", "0"), Scalar("", "1"))),
+            ),
+        ),
+        ("((1,2),(),(3))", (List("", (PAIR, List("", ()), List("", (Scalar("", "3"),)))),)),
+        ("(1,2,...)", (List("", PAIR.items, whole=False),)),
+        (r'equation="ij, jk)\"\\" x=1', (Scalar("equation", r'"ij, jk)\"\\"'), Scalar("x", "1"))),
+        ("device=cuda:0 p=1e-05", (Scalar("device", "cuda:0"), Scalar("p", "1e-05"))),
+        ("f32[99999999999999999999]", (Tensor("f32", None),)),
+        ("f32[2,3", (Scalar("", "f32[2"), Scalar("", "3"))),
+    ],
+)  # fmt: skip
+def test_texts(text: str, items: tuple[object, ...]) -> None:
+    assert parse(text) == items
+
+
+@pytest.mark.parametrize("text", ["(", ")", "(1", "1)", "((1)", "(" * 9 + ")" * 9, "x" * (1 << 19), 'a="b'])
+def test_what_is_no_signature(text: str) -> None:
+    found = parse(text)
+    assert found is None or found == (Scalar("a", '"b'),)
+
+
+def test_noise_is_read_or_refused_and_never_raises() -> None:
+    random.seed(7)
+    for _ in range(20_000):
+        parse("".join(random.choices('f32[]{}(),- "\\=@:a.1\n٣', k=random.randrange(30))))
+    assert parse("f32[" + "1," * 100_000 + "1]") is not None
+    assert parse("(" * 100_000) is None
+
+
+def test_recorded_texts_come_back_as_they_were_called(tmp_path: Path) -> None:
+    convolution = nn.Conv2d(3, 6, 3, stride=2)
+
+    def run() -> None:
+        convolution(torch.ones(2, 8, 8, 3).permute(0, 3, 1, 2))
+
+    (row,) = [row for row in record(tmp_path / "run.perfprobe", run) if row.name == "aten::conv2d"]
+    pairs = [List(name, (Scalar("", text),) * 2) for name, text in (("stride", "2"), ("padding", "0"))]
+    assert parse(row.signature) == (
+        Tensor("f32", (2, 3, 8, 8), (192, 1, 24, 3)),
+        Tensor("f32", (6, 3, 3, 3)),
+        Tensor("f32", (6,)),
+        *pairs,
+        List("dilation", (Scalar("", "1"),) * 2),
+        Scalar("groups", "1"),
+    )
