@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfprobe.analyse.grouping import first_of_each, grouped
+from perfprobe.analyse.grouping import first_of_each, gathered, grouped
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows, Table
 from perfprobe.tables.events import USER_SCOPE, LinkedOperators
 from perfprobe.tables.findings import Between, Intervals
@@ -122,7 +122,7 @@ def _merged(parts: list[_Steps]) -> _Steps:
     rows = _Steps.concat(parts)
     if len(rows) == 0:
         return rows
-    order, first = grouped([rows.thread, rows.before, rows.after])
+    order, first = gathered([rows.thread, rows.before, rows.after])
     return _Steps(
         thread=rows.thread[order[first]],
         before=rows.before[order[first]],

@@ -23,6 +23,9 @@ _OCTAVE_BITS = 6
 _BIN_BITS = 12  # of a bin's number
 _ZERO_BIN = 1022 << _OCTAVE_BITS  # what the leading bits of a double below 1 are less than
 
+_FEW_GROUPS = 1024
+_MOST_CODES_A_CALL = 8  # up to so many possible bins a call, counting is faster than sorting
+
 _LITTLE_TIME = 8192  # a row's time is little below this part of all time
 
 _FAR_LONGER = 3  # times the median
@@ -34,17 +37,34 @@ _MISLEADING_SHARE = 4  # a quarter of the row's time
 def binned(duration_ns: Int64, order: Rows, first: Rows) -> DurationBins:
     """The bins of each group of calls; order and first: as `grouped` gives them."""
     group = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(order))))
+    duration_ns = duration_ns[order]
+    if len(first) <= _FEW_GROUPS and len(first) << _BIN_BITS <= _MOST_CODES_A_CALL * len(order):
+        return _counted(group, duration_ns)
     bits = min(max(int(duration_ns.max()).bit_length(), 1), 62 - len(first).bit_length())
     longest_ns = (1 << bits) - 1  # 19 hours with 65,536 groups: a longer call counts as that long
     # Sorting numbers that hold group and duration puts every bin together without moving anything else.
-    packed = (group << bits) | np.minimum(duration_ns[order], longest_ns)
+    packed = (group << bits) | np.minimum(duration_ns, longest_ns)
     packed.sort()
     sorted_ns = packed & longest_ns
-    leading = sorted_ns.astype(np.float64).view(np.int64) >> (52 - _OCTAVE_BITS)
-    code = ((packed >> bits) << _BIN_BITS) | np.maximum(leading - _ZERO_BIN, 0)
+    code = ((packed >> bits) << _BIN_BITS) | _bins_of(sorted_ns)
     start = first_of_each(code)
     calls = np.diff(np.append(start, len(code)))
     return _table(code[start], np.zeros(len(start), np.int8), calls, np.add.reduceat(sorted_ns, start))
+
+
+def _counted(group: Rows, duration_ns: Int64) -> DurationBins:
+    """The same without sorting, where there may be as many bins as there are calls."""
+    code = (group << _BIN_BITS) | _bins_of(duration_ns)
+    calls = np.bincount(code)
+    found = np.flatnonzero(calls)
+    # Sums of doubles are exact up to 2**53 ns, a hundred days.
+    sum_ns = np.bincount(code, weights=duration_ns)[found].astype(np.int64)
+    return _table(found, np.zeros(len(found), np.int8), calls[found], sum_ns)
+
+
+def _bins_of(duration_ns: Int64) -> Int64:
+    leading = duration_ns.astype(np.float64).view(np.int64) >> (52 - _OCTAVE_BITS)
+    return np.asarray(np.maximum(leading - _ZERO_BIN, 0))
 
 
 def added(bins: DurationBins, row_of: Rows) -> DurationBins:

@@ -27,6 +27,9 @@ MEASURED = ("cpu_ns", "allocated_bytes", "freed_bytes", "autograd_ns", "autograd
 _NONE = {**{name: Sums.dtypes[name].type(-1) for name in KEYS}, "gap": np.int8(Gap.NONE)}
 _ADDED = ("calls", "self_ns", "total_ns")
 _LARGEST_CODE = 2**62
+# Odd numbers without pattern: the upper 16 bits of a product with one are a hash (Knuth, volume 3, 6.4).
+_MULTIPLIERS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], np.uint64)
+_HASH_SHIFT = np.uint64(48)
 
 
 def collapsed(rows: Sums | LinkedOperators, group: str) -> dict[str, npt.NDArray[Any]]:
@@ -68,6 +71,20 @@ def measured_sums(values: Int64, order: Rows, first: Rows) -> Int64:
 def grouped(keys: list[npt.NDArray[Any]]) -> tuple[Rows, Rows]:
     """Rows sorted by group, in their order within each, and the place where each group begins."""
     order, codes = in_order(_codes(keys))
+    return order, first_of_each(codes)
+
+
+def gathered(keys: list[npt.NDArray[Any]]) -> tuple[Rows, Rows]:
+    """As `grouped`, but the groups in any order: many times faster where they are few."""
+    codes = _codes(keys)
+    for multiplier in _MULTIPLIERS:
+        hashed = ((codes.view(np.uint64) * multiplier) >> _HASH_SHIFT).astype(np.uint16)
+        member = np.empty(1 << 16, np.int64)
+        member[hashed] = codes
+        if bool((member[hashed] == codes).all()):  # no two groups have one hash
+            order = np.argsort(hashed, kind="stable")  # of 16 bits: a radix sort
+            return order, first_of_each(hashed[order])
+    order, codes = in_order(codes)
     return order, first_of_each(codes)
 
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from perfprobe.analyse import durations
 from perfprobe.analyse.focus import Focus
 from perfprobe.analyse.gather import Gathering
-from perfprobe.analyse.grouping import KEYS, collapsed, first_of_each, grouped, measured
+from perfprobe.analyse.grouping import KEYS, collapsed, first_of_each, gathered, measured
 from perfprobe.analyse.regroup import regrouped, row_count
 from perfprobe.analyse.work import flops_of
 from perfprobe.tables.columns import Int32, Mask, Rows
@@ -149,7 +149,7 @@ def _same_signatures(trace: Trace) -> Int32:
 
 def _batch_rows(batch: LinkedOperators, group: str, focus: Focus | None) -> tuple[Sums, DurationBins]:
     keys: dict[str, npt.NDArray[Any]] = {name: getattr(batch, name) for name in KEYS}
-    order, first = grouped([batch.thread, *keys.values()])
+    order, first = gathered([batch.thread, *keys.values()])
     duration_ns = np.maximum(batch.end_ns - batch.start_ns, 0)
     # Of calls of the same row of the report the outermost counts, whichever row it is of here.
     same = (order, first) if group == "row" else _report_rows(batch, group, focus)
@@ -168,7 +168,7 @@ def _batch_rows(batch: LinkedOperators, group: str, focus: Focus | None) -> tupl
 def _report_rows(batch: LinkedOperators, group: str, focus: Focus | None) -> tuple[Rows, Rows]:
     """The batch grouped as the report does, what is not in focus apart."""
     in_focus = [] if focus is None else [focus.matching(batch)]
-    return grouped([batch.thread, *collapsed(batch, group).values(), *in_focus])
+    return gathered([batch.thread, *collapsed(batch, group).values(), *in_focus])
 
 
 def _nested(batch: LinkedOperators, order: Rows, first: Rows) -> Mask:
