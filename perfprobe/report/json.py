@@ -8,6 +8,7 @@ from typing import Any
 
 from perfprobe.report.ranking import range_sort, ranked
 from perfprobe.tables.findings import Findings, HotspotRows, Hotspots
+from perfprobe.tables.sources import Differences, Sources
 from perfprobe.tables.trace import GAP_TEXTS, Gap, Line, Phase, Trace
 
 SCHEMA = 1
@@ -31,6 +32,9 @@ def document(findings: Findings, *, top: int | None = None, sort: str = "self") 
         tables["ranges"] = _range_table(trace, hotspots, ranked(hotspots.ranges, most, range_sort(sort)))
         tables["totals"] = [_totals(findings, hotspots)]
         losses = _losses(hotspots)
+    if findings.sources is not None:
+        tables["sources"] = [_sources(findings.sources)]
+        tables["differences"] = _differences(findings.trace, findings.sources.differences)
     return {"schema": SCHEMA, "meta": dict(findings.trace.recording.meta), "losses": losses, "tables": tables}
 
 
@@ -98,6 +102,29 @@ def _totals(findings: Findings, hotspots: Hotspots) -> dict[str, Any]:
         "complete": findings.trace.recording.complete,
         **asdict(hotspots.totals),
     }
+
+
+def _sources(sources: Sources) -> dict[str, Any]:
+    figures = {key: value for key, value in vars(sources).items() if key != "differences"}
+    return {**figures, "unexplained": sources.unexplained}
+
+
+def _differences(trace: Trace, differences: Differences) -> list[dict[str, Any]]:
+    strings = trace.recording.strings
+    columns = {name: column.tolist() for name, column in differences.columns().items()}
+    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    return [
+        {
+            "kind": row["kind"],
+            "operator": _named(strings[row["name"]]),
+            "overload": _named(strings[row["overload"]]),
+            "observer": _named(row["observer"]),
+            "autograd": _named(row["autograd"]),
+            "reason": _named(row["reason"]),
+            "calls": row["count"],
+        }
+        for row in rows
+    ]
 
 
 def _losses(hotspots: Hotspots) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ from perfprobe.report.base import Layout, Section
 from perfprobe.report.hot_operators import hot_operators
 from perfprobe.report.losses import losses
 from perfprobe.report.ranges import ranges
+from perfprobe.report.sources import sources
 from perfprobe.report.summary import summary
 from perfprobe.tables.findings import Findings
 
@@ -19,6 +20,7 @@ SECTIONS = (
     Section("summary", (), summary),
     Section("hot operators", ("hotspots",), hot_operators),
     Section("ranges", ("hotspots",), ranges),
+    Section("sources", (), sources),
     Section("losses", ("hotspots",), losses),
 )
 
