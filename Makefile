@@ -80,7 +80,10 @@ demo: setup
 		echo "+ python -m perfprobe transformer.py --threads 1" && \
 		"$(CURDIR)/$(BIN)/python" -m perfprobe "$(TRANSFORMER)" --threads 1 && \
 		echo && echo "+ perfprobe report --top 5 --sort calls" && \
-		"$(CURDIR)/$(BIN)/perfprobe" report --top 5 --sort calls
+		"$(CURDIR)/$(BIN)/perfprobe" report --top 5 --sort calls && \
+		echo && echo "+ python -m perfprobe --operators both --top 5 transformer.py --threads 1 --epochs 1 --steps 2" && \
+		"$(CURDIR)/$(BIN)/python" -m perfprobe --operators both --top 5 \
+			"$(CURDIR)/benchmarks/workloads/transformer.py" --threads 1 --epochs 1 --steps 2
 
 bench: setup
 	@$(PIP) install py-spy viztracer

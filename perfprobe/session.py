@@ -115,7 +115,7 @@ class Session:
         if self._options.operators == "off":
             self._facts.loss("operators", "switched off with --operators off", 1, "leave that option out")
             return []
-        return [OperatorCollector(self._facts, cpu_time=self._options.cpu_time)]
+        return [OperatorCollector(self._facts, self._options)]
 
     def _start(self, collector: Collector) -> None:
         lack = collector.available()
@@ -157,7 +157,9 @@ class Session:
 
 def record_child(settings: dict[str, Any]) -> None:
     """Record this process, a spawned child of a recorded one, into a file of its own, until it ends."""
-    options = Options(settings["operators"], settings["cpu_time"], settings["buffer_bytes"])
+    options = Options(
+        settings["operators"], settings["cpu_time"], settings["buffer_bytes"], settings["memory"]
+    )
     program = {**settings["program"], "parent_pid": os.getppid()}
     session = Session(program, settings["folder"], options, tell=Stderr().tell, follow=True)
     session.start(inserted(settings["path"], str(os.getpid())), named=False)
@@ -225,20 +227,22 @@ def profile(
     operators: str = "observer",
     cpu_time: bool = False,
     buffer_bytes: int = BUFFER_BYTES,
+    memory: bool = False,
 ) -> Profile:
     """Record a block of code: `with perfprobe.profile("run.perfprobe") as p: ...`, then `p.report()`.
 
     Args:
         path: the recording to write, which must not exist; without one a name with date and PID is made up.
-        operators: "observer", or "off" for none.
+        operators: "observer", "autograd" (torch.profiler in its place), "both", or "off" for none.
         cpu_time: also record the CPU time of outermost operators (about 0.4 us a read).
         buffer_bytes: memory for events on their way to the disk, 4 MiB at least.
+        memory: also record what operators allocate and free; needs "autograd" or "both".
 
     Raises:
         UsageError: a value that does not exist; on entering also: the file exists, or recordings would nest.
         EnvironmentLack: on entering: the recorder is not built, or the file cannot be written.
     """
-    return Profile(path, Options(operators, cpu_time, buffer_bytes))
+    return Profile(path, Options(operators, cpu_time, buffer_bytes, memory))
 
 
 def _tell(line: str) -> None:

@@ -31,7 +31,8 @@ def test_block_is_recorded_with_all_facts(tmp_path: Path) -> None:
         assert profiled.path == str(path)
     recording = storage.read(path)
     assert recording.complete
-    assert recording.fact("recording") == {"operators": "observer", "cpu_time": True, "buffer_bytes": 8 << 20}
+    options = {"operators": "observer", "cpu_time": True, "buffer_bytes": 8 << 20, "memory": False}
+    assert recording.fact("recording") == options
     assert recording.fact("program", "pid") == os.getpid()
     assert recording.fact("program", "argv") == sys.argv
     assert recording.fact("versions", "perfprobe") == perfprobe.__version__
@@ -93,7 +94,7 @@ def test_operators_can_be_left_out(tmp_path: Path) -> None:
     assert losses(storage.read(path)) == [("operators", "switched off with --operators off")]
 
 
-@pytest.mark.parametrize("options", [{"operators": "autograd"}, {"buffer_bytes": 1 << 20}])
+@pytest.mark.parametrize("options", [{"operators": "kineto"}, {"buffer_bytes": 1 << 20}, {"memory": True}])
 def test_values_that_do_not_exist(options: dict[str, object]) -> None:
     with pytest.raises(UsageError):
         perfprobe.profile("x", **options)  # type: ignore[arg-type]

@@ -1,14 +1,18 @@
 #include <cerrno>
 #include <memory>
+#include <optional>
 #include <string>
 #include <sys/syscall.h>
 #include <system_error>
 #include <unistd.h>
+#include <vector>
 
 #include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
 
 #include "bindings/recorder_door.h"
 #include "core/clock.h"
+#include "core/native_stack.h"
 #include "python/frames.h"
 
 namespace py = pybind11;
@@ -28,6 +32,11 @@ class PyRecorder {
   // on.
   [[nodiscard]] bool is_ours() const { return process_ == ::getpid(); }
   [[nodiscard]] Recorder& recorder() const { return door_->recorder(); }
+
+  template <class Change>
+  auto define(Change change) const {
+    return recorder().define(change);
+  }
 
   py::capsule capsule() { return py::capsule(static_cast<RecorderPort*>(door_), kRecorderCapsule); }
 
@@ -66,9 +75,60 @@ class PyRecorder {
       self->recorder().resume();
     return 0;
   }
+  // Rows that a collector made in Python. A column is a buffer of int64, a name ends in its unit.
+  void add_rows(const std::string& table, const py::dict& columns) {
+    if (!is_ours())
+      return;
+    std::vector<std::string> names;
+    std::vector<py::buffer_info> buffers;
+    for (const auto& [name, values] : columns) {
+      names.push_back(name.cast<std::string>());
+      buffers.push_back(values.cast<py::buffer>().request());
+      const py::buffer_info& buffer = buffers.back();
+      const bool fits = buffer.ndim == 1 && buffer.item_type_is_equivalent_to<int64_t>() &&
+                        buffer.strides[0] == sizeof(int64_t) &&
+                        buffer.size == buffers.front().size && buffer.size > 0;
+      if (!fits)
+        throw py::value_error("column " + names.back() + " of " + table +
+                              " is not of int64, or not as long as the first");
+    }
+    if (names.empty())
+      throw py::value_error(table + " has no columns");
+    std::vector<ColumnView> views;
+    for (size_t i = 0; i < names.size(); ++i) {
+      views.push_back(
+          {names[i],
+           {static_cast<const int64_t*>(buffers[i].ptr), static_cast<size_t>(buffers[i].size)}});
+    }
+    const py::gil_scoped_release release;
+    recorder().add_rows(table, views);
+  }
+  // Calls `callback` on the main thread, between two bytecodes, no sooner than `delay_ns` from now.
+  void call_later(int64_t delay_ns, py::object callback) {
+    if (!is_ours())
+      return;
+    callback_ = std::move(callback);
+    recorder().set_alarm(monotonic_ns() + delay_ns, &PyRecorder::ring, this);
+  }
+  static void ring(void* recorder) {
+    constexpr int64_t kRetryNs = 1'000'000;  // the interpreter's list of pending calls is full
+    auto* self = static_cast<PyRecorder*>(recorder);
+    if (Py_AddPendingCall(&PyRecorder::call_pending, recorder) != 0)
+      self->recorder().set_alarm(monotonic_ns() + kRetryNs, &PyRecorder::ring, recorder);
+  }
+  static int call_pending(void* recorder) {
+    auto* self = static_cast<PyRecorder*>(recorder);
+    if (!self->is_ours() || !self->callback_)
+      return 0;
+    const py::object callback = std::move(self->callback_);
+    PyObject* result = PyObject_CallNoArgs(callback.ptr());
+    Py_XDECREF(result);
+    return result == nullptr ? -1 : 0;
+  }
   void close() {
     if (!is_ours())
       return;
+    callback_ = py::object();
     {
       // The writer needs no GIL, but other threads may need it to reach the end of an operator.
       const py::gil_scoped_release release;
@@ -86,6 +146,7 @@ class PyRecorder {
 
   std::string path_;
   size_t depth_in_hook_ = 0;
+  py::object callback_;
   RecorderDoor* door_;
   pid_t process_;
 };
@@ -102,13 +163,70 @@ PyRecorder* make_recorder(const std::string& path, size_t buffer_bytes, int64_t 
   throw py::error_already_set();
 }
 
+int32_t add_signature(const PyRecorder& self, const std::string& text,
+                      const std::optional<std::string>& example) {
+  Hasher hasher;
+  for (const char letter : text + '\0' + example.value_or(""))
+    hasher.add(static_cast<unsigned char>(letter), 0);
+  return self.define([&](Definitions& to) {
+    return to.add_signature(hasher.result(),
+                            {text.c_str(), example ? example->c_str() : nullptr, 0});
+  });
+}
+
+// What rows made in Python refer to: each gives the id of the row, made on first sight.
+void bind_definitions(py::class_<PyRecorder, std::unique_ptr<PyRecorder, py::nodelete>>& recorder) {
+  using Id = int32_t;
+  recorder
+      .def(
+          "intern_name",
+          [](const PyRecorder& self, const std::string& name, bool finite) {
+            return self.define([&](Definitions& to) { return to.intern_name(name, finite).id; });
+          },
+          py::arg("name"), py::arg("finite"))
+      .def("add_signature", &add_signature, py::arg("text"), py::arg("example"))
+      .def(
+          "add_frame",
+          [](const PyRecorder& self, Id file, Id function, Id first_line, Id line) {
+            const FrameKey row{file, function, first_line, line};
+            return self.define([&](Definitions& to) { return to.add_frame(row); });
+          },
+          py::arg("file"), py::arg("function"), py::arg("first_line"), py::arg("line"))
+      .def(
+          "add_stack",
+          [](const PyRecorder& self, Id parent, Id frame, Id module) {
+            return self.define(
+                [&](Definitions& to) { return to.add_stack({parent, frame, module}); });
+          },
+          py::arg("parent"), py::arg("frame"), py::arg("module"))
+      .def(
+          "add_module",
+          [](const PyRecorder& self, Id parent, Id name, Id type) {
+            return self.define([&](Definitions& to) {
+              return parent == kNone ? to.add_root_module(type)
+                                     : to.add_module({parent, name, type});
+            });
+          },
+          py::arg("parent"), py::arg("name"), py::arg("type"))
+      .def(
+          "add_thread",
+          [](const PyRecorder& self, int64_t os_thread, int64_t forward_id, Id name) {
+            const ThreadRow row{os_thread, forward_id, name};
+            return self.define([&](Definitions& to) { return to.add_thread(row); });
+          },
+          py::arg("os_thread"), py::arg("forward_id"), py::arg("name"));
+}
+
 }  // namespace
 
 void bind_recorder(py::module_& module) {
   module.attr("FORMAT_VERSION") = kFormatVersion;
   module.def("monotonic_ns", &monotonic_ns);
+  module.def("torch_on_stack",
+             [] { return library_on_stack({"/libtorch", "/libc10", "/_C.cpython"}); });
   // Never deleted: a pending call may still refer to it.
-  py::class_<PyRecorder, std::unique_ptr<PyRecorder, py::nodelete>>(module, "Recorder")
+  py::class_<PyRecorder, std::unique_ptr<PyRecorder, py::nodelete>> recorder(module, "Recorder");
+  recorder
       .def(py::init(&make_recorder), py::arg("path"), py::arg("buffer_bytes") = size_t{32} << 20,
            py::arg("flush_ns") = int64_t{500'000'000})
       .def_property_readonly("path", &PyRecorder::path)
@@ -124,9 +242,12 @@ void bind_recorder(py::module_& module) {
       .def("add_meta", &PyRecorder::add_meta, py::arg("key"), py::arg("value"))
       .def("add_loss", &PyRecorder::add_loss, py::arg("source"), py::arg("reason"),
            py::arg("count"), py::arg("remedy"))
+      .def("add_rows", &PyRecorder::add_rows, py::arg("table"), py::arg("columns"))
+      .def("call_later", &PyRecorder::call_later, py::arg("delay_ns"), py::arg("callback"))
       .def("pause", &PyRecorder::pause)
       .def("resume", &PyRecorder::resume)
       .def("close", &PyRecorder::close);
+  bind_definitions(recorder);
 }
 
 }  // namespace perfprobe

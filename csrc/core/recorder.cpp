@@ -1,5 +1,6 @@
 #include "core/recorder.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -45,11 +46,15 @@ void Recorder::write_until_closed() {
   for (bool leaving = false; !leaving;) {
     {
       std::unique_lock lock(pool_mutex_);
-      const std::chrono::nanoseconds rest(due_ns - monotonic_ns());
-      wake_writer_.wait_for(lock, rest,
-                            [&] { return writer_.leaving() || queue_.size() >= kManyChunks; });
+      const int64_t alarm_ns = alarm_ ? alarm_->due_ns : due_ns;
+      const std::chrono::nanoseconds rest(std::min(due_ns, alarm_ns) - monotonic_ns());
+      wake_writer_.wait_for(lock, rest, [&] {
+        const bool earlier = alarm_ && alarm_->due_ns < alarm_ns;
+        return writer_.leaving() || queue_.size() >= kManyChunks || earlier;
+      });
       leaving = writer_.leaving();
     }
+    ring_alarm();
     const bool is_due = monotonic_ns() >= due_ns;
     if (is_due)
       due_ns = monotonic_ns() + flush_ns_;
@@ -60,6 +65,23 @@ void Recorder::write_until_closed() {
     writer_cpu_ns_ += thread_cpu_ns() - cpu_ns;
     cpu_ns = thread_cpu_ns();
   }
+}
+
+void Recorder::set_alarm(int64_t due_ns, void (*ring)(void*), void* argument) {
+  const std::lock_guard lock(pool_mutex_);
+  alarm_ = {due_ns, ring, argument};
+  wake_writer_.notify_one();
+}
+
+void Recorder::ring_alarm() {
+  std::optional<Alarm> due;
+  {
+    const std::lock_guard lock(pool_mutex_);
+    if (alarm_ && alarm_->due_ns <= monotonic_ns())
+      due = std::exchange(alarm_, std::nullopt);
+  }
+  if (due)
+    due->ring(due->argument);
 }
 
 Chunk* Recorder::exchange_chunk(Chunk* full, int32_t thread) {
@@ -192,6 +214,31 @@ void Recorder::add_meta(const std::string& key, const std::string& value) {
 void Recorder::add_loss(const Loss& loss) {
   const std::lock_guard lock(definitions_mutex_);
   losses_.push_back(loss);
+}
+
+void Recorder::add_rows(std::string_view table, std::span<const ColumnView> columns) {
+  const std::lock_guard lock(file_mutex_);
+  const size_t rows = columns.front().values.size();
+  const bool defined = write_new_definitions();
+  encoder_.begin(table, rows, columns.size());
+  size_t start = columns.size();
+  for (size_t i = 0; i < columns.size(); ++i) {
+    const auto& [name, values] = columns[i];
+    if (name == "start_ns") {
+      start = i;
+      encoder_.add_delta(name, values);
+    } else if (name == "end_ns" && start < i) {
+      encoder_.add_relative(name, values, start, columns[start].values);
+    } else {
+      encoder_.add_ids(name, values);
+    }
+  }
+  const bool written = defined && file_.append(encoder_.payload());
+  const auto count = static_cast<int64_t>(rows);
+  if (!written)
+    dropped_rows_ += count;
+  else if (table == "operators")
+    written_rows_ += count;
 }
 
 void Recorder::close() {

@@ -12,6 +12,8 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +28,13 @@
 #include "core/writer_thread.h"
 
 namespace perfprobe {
+
+// A column of a table that a collector hands over whole. Times: `start_ns` and, behind it,
+// `end_ns`.
+struct ColumnView {
+  std::string_view name;
+  std::span<const int64_t> values;
+};
 
 // Never destroyed: threads that outlive the recording may still hold a chunk of it.
 class Recorder {
@@ -53,6 +62,12 @@ class Recorder {
 
   void add_meta(const std::string& key, const std::string& value);
   void add_loss(const Loss& loss);
+  // A block of rows, written at once with the definitions they refer to. The columns are of one
+  // length, at least one row.
+  void add_rows(std::string_view table, std::span<const ColumnView> columns);
+  // Has the writer call `ring(argument)` once, when `due_ns` of the monotonic clock has come; a
+  // later call replaces an earlier one. The writer holds no lock of ours meanwhile.
+  void set_alarm(int64_t due_ns, void (*ring)(void*), void* argument);
   // Around a fork: see WriterThread.
   void pause() { writer_.pause(); }
   void resume() { writer_.resume(); }
@@ -79,6 +94,7 @@ class Recorder {
   void write_rows(Chunk& chunk, uint32_t published, bool defined);
   bool encode_rows(const Chunk& chunk, uint32_t rows);
   void write_progress();
+  void ring_alarm();
   void write_end();
   bool write_losses(const std::vector<Loss>& losses);
   std::vector<Loss> collect_losses();
@@ -97,6 +113,12 @@ class Recorder {
   std::condition_variable wake_writer_;
   std::vector<Chunk*> active_;  // owned by recording threads
   std::vector<Chunk*> queue_;   // to be written whole
+  struct Alarm {
+    int64_t due_ns;
+    void (*ring)(void*);
+    void* argument;
+  };
+  std::optional<Alarm> alarm_;
   std::atomic<bool> closed_{false};
 
   std::mutex definitions_mutex_;

@@ -59,7 +59,7 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     given = options.parse_args(words[:place])
     program = _program(words[place:])
     stderr = Stderr()
-    chosen = Options(given.operators, given.cpu_time, given.buffer)
+    chosen = Options(given.operators, given.cpu_time, given.buffer, given.memory)
     session = Session(_about(program), program.folder, chosen, tell=stderr.tell, follow=True)
     report = _report_child(given, stderr)
     session.start(_path(given, program), named=given.output is not None)
@@ -119,7 +119,7 @@ def parser() -> Parser:
         "--operators",
         choices=OPERATOR_SOURCES,
         default="observer",
-        help="who records operators (default: observer)",
+        help="who records operators: our observer (default), torch's autograd profiler, both, or none",
     )
     parser.add_argument(
         "--buffer",
@@ -129,6 +129,11 @@ def parser() -> Parser:
         help="memory for events, 4M or more (default: 32M)",
     )
     parser.add_argument("--cpu-time", action="store_true", help="also record outermost operators' CPU time")
+    parser.add_argument(
+        "--memory",
+        action="store_true",
+        help="also record what operators allocate and free (with --operators autograd or both)",
+    )
     add_table_options(parser)
     parser.add_argument(
         "--json", metavar="FILE", help="also write the report as JSON when the program has ended"

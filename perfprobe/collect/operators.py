@@ -1,4 +1,4 @@
-"""Records operators through the native observer, from the moment the program has imported torch."""
+"""Records operators, from the moment the program has imported torch, by the sources asked for."""
 
 from __future__ import annotations
 
@@ -16,22 +16,25 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
+    from perfprobe.collect.autograd.collector import AutogradProfiler
     from perfprobe.collect.base import Facts
+    from perfprobe.collect.options import Options
 
 
 class OperatorCollector:
-    """Starts the observer when the program's own `import torch` completes; never imports torch itself."""
+    """Starts the sources when the program's own `import torch` completes; never imports torch itself."""
 
     name = "operators"
 
-    def __init__(self, facts: Facts, *, cpu_time: bool) -> None:
+    def __init__(self, facts: Facts, options: Options) -> None:
         self._facts = facts
-        self._cpu_time = cpu_time
+        self._options = options
         self._process = os.getpid()
         self._watch = ImportWatch("torch", self._torch_ready)
         self._torch: Any = None
         self._observer: Any = None
         self._compiled: CompiledKernels | None = None
+        self._profiler: AutogradProfiler | None = None
 
     def available(self) -> EnvironmentLack | None:
         """Always None: whether the observer fits can only be told once the program has chosen its torch."""
@@ -42,8 +45,10 @@ class OperatorCollector:
         self._watch.start()
 
     def stop(self) -> None:
-        """Stop the observer and write down what is only known now."""
+        """Stop the sources and write down what is only known now."""
         self._watch.stop()
+        if self._profiler is not None:
+            self._facts.guarded(self.name, self._profiler.stop)
         if self._compiled is not None:
             self._facts.guarded(self.name, self._compiled.stop)
         if self._observer is not None:
@@ -63,7 +68,11 @@ class OperatorCollector:
             return  # a forked child that imports torch only now: it does not record
         self._torch = torch
         self._facts.guarded("torch", self._describe_torch)
-        self._facts.guarded(self.name, self._start_observer)
+        wanted = self._options.operators
+        if wanted != "autograd":
+            self._facts.guarded(self.name, self._start_observer)
+        if wanted != "observer" or self._falls_back():
+            self._facts.guarded(self.name, self._start_profiler)
 
     def _describe_torch(self) -> None:
         torch, folder = self._torch, os.path.dirname(os.path.abspath(self._torch.__file__))
@@ -77,15 +86,38 @@ class OperatorCollector:
         try:
             observer: Any = native.observer(self._torch)
             module_call = self._torch.nn.Module._wrapped_call_impl.__code__
-            observer.start(self._facts.recorder.capsule(), module_call, self._cpu_time)
+            observer.start(self._facts.recorder.capsule(), module_call, self._options.cpu_time)
         except EnvironmentLack as lack:
-            self._facts.tell(str(lack))
-            self._facts.loss(self.name, f"{lack.what}: {lack.where}", 1, lack.remedy)
+            self._lack(lack)
             return
         self._observer = observer
         self._facts.extend("cost", event_ns=observer.event_cost_ns(), empty_ns=observer.empty_ns())
         self._compiled = CompiledKernels(self._facts, self._torch, observer.compiled_kernel)
         self._compiled.start()
+
+    def _falls_back(self) -> bool:
+        """Whether the autograd profiler has to stand in for the observer, and can."""
+        return self._observer is None and _has_profiler(self._torch)
+
+    def _lack(self, lack: EnvironmentLack) -> None:
+        instead = "; the autograd profiler records them instead" if self._falls_back() else ""
+        self._facts.tell(f"{lack}{instead}")
+        self._facts.loss(self.name, f"{lack.what} by the observer: {lack.where}{instead}", 1, lack.remedy)
+
+    def _start_profiler(self) -> None:
+        # Only now: it needs more of the standard library than may be loaded before the program's own.
+        from perfprobe.collect.autograd.collector import AutogradProfiler
+
+        profiler = AutogradProfiler(
+            self._facts,
+            self._torch,
+            beside_observer=self._observer is not None,
+            memory=self._options.memory,
+        )
+        self._profiler = profiler
+        profiler.start()
+        if self._options.cpu_time and self._observer is None:
+            self._facts.loss(self.name, "CPU time: the autograd profiler does not read it", 1, "")
 
     def _say_why_there_is_no_torch(self) -> None:
         if "torch" in sys.modules:
@@ -93,3 +125,8 @@ class OperatorCollector:
             self._facts.loss(self.name, reason, 1, "import torch with an ordinary import statement")
         else:
             self._facts.loss(self.name, "the program never imported torch", 1, "")
+
+
+def _has_profiler(torch: Any) -> bool:
+    available = getattr(getattr(getattr(torch, "_C", None), "_autograd", None), "kineto_available", None)
+    return available is not None and bool(available())

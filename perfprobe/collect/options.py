@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from perfprobe.support.errors import UsageError
 
-OPERATOR_SOURCES = ("observer", "off")
+OPERATOR_SOURCES = ("observer", "autograd", "both", "off")
 BUFFER_BYTES = 32 << 20
 SMALLEST_BUFFER_BYTES = 4 << 20
 
@@ -13,16 +13,21 @@ class Options:
     """What to record.
 
     Args:
-        operators: "observer", or "off" for none.
+        operators: "observer", "autograd" (torch.profiler in its place), "both", or "off" for none.
         cpu_time: also read the thread's CPU clock around outermost operators.
         buffer_bytes: memory for events on their way to the disk, 4 MiB at least.
+        memory: also record what operators allocate and free; only the autograd profiler can.
 
     Raises:
-        UsageError: a value that does not exist.
+        UsageError: a value that does not exist, or memory without the autograd profiler.
     """
 
     def __init__(
-        self, operators: str = "observer", cpu_time: bool = False, buffer_bytes: int = BUFFER_BYTES
+        self,
+        operators: str = "observer",
+        cpu_time: bool = False,
+        buffer_bytes: int = BUFFER_BYTES,
+        memory: bool = False,
     ) -> None:
         if operators not in OPERATOR_SOURCES:
             raise UsageError(
@@ -30,6 +35,13 @@ class Options:
             )
         if buffer_bytes < SMALLEST_BUFFER_BYTES:
             raise UsageError(f"a buffer of {buffer_bytes} bytes is too small", "", "give it 4 MiB or more")
+        if memory and operators not in ("autograd", "both"):
+            raise UsageError(
+                f"memory cannot be recorded with operators from {operators!r}",
+                "",
+                "add --operators both, or --operators autograd",
+            )
         self.operators = operators
         self.cpu_time = cpu_time
         self.buffer_bytes = buffer_bytes
+        self.memory = memory

@@ -12,6 +12,8 @@ from perfprobe.tables.columns import Mask
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.stacks import nearest
 
+KERNEL_PREFIX = "inductor::"  # of the names that the collector gives to generated kernels
+
 # Frames below which torch.compile compiles; what it compiled runs outside of them. Backward graphs are
 # compiled when they first run, outside of dynamo's.
 _COMPILERS = (

@@ -7,6 +7,7 @@ the Trace are read, links them batch by batch.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,8 +15,9 @@ from perfprobe.merge.backward import ForwardCalls, first_known
 from perfprobe.merge.compiled import compiling
 from perfprobe.merge.nest import Nesting
 from perfprobe.merge.source import module_texts, sites
+from perfprobe.merge.sources import Matching
 from perfprobe.support.units import duration
-from perfprobe.tables.columns import Int8, Int32, Int64
+from perfprobe.tables.columns import Int8, Int32, Int64, Rows
 from perfprobe.tables.events import LinkedOperators, Losses, Operators
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.trace import Gap, Phase, Trace
@@ -42,30 +44,39 @@ def link(recording: Recording) -> Trace:
     """Links a recording. Raises InputError when it cannot be read any more."""
     texts, same_module = module_texts(recording)
     site = sites(recording, same_module)
-    linker = Linker(recording, ForwardCalls(recording, site))
-    return Trace(recording, site, texts, linker.stream)
+    matching = Matching(recording) if len(recording.autograd_windows) else None
+    linker = Linker(recording, ForwardCalls(recording, site), matching)
+    sources = None if matching is None else matching.sources()
+    return Trace(recording, site, texts, linker.stream, sources)
 
 
 class Linker:
     """What a batch of operators is linked with."""
 
-    def __init__(self, recording: Recording, calls: ForwardCalls) -> None:
+    def __init__(self, recording: Recording, calls: ForwardCalls, matching: Matching | None) -> None:
         self._recording = recording
         self._calls = calls
         self._compiling = compiling(recording)
+        self._matching = matching
 
     def stream(self, losses: list[Losses]) -> Iterator[LinkedOperators]:
         """All operators, linked; at the end what could not be linked is appended to `losses`."""
         nesting = Nesting()
         backwards = 0
         last_ns = self._recording.last_ns
+        first = 0
         for batch in self._recording.operators(COLUMNS):
-            rows = _by_thread(batch)
+            order = _by_thread(batch)
+            rows = batch if order is None else batch.take(order)
+            places = np.arange(first, first + len(batch))
+            first += len(batch)
             duration_ns = rows.end_ns - rows.start_ns
             last_ns = max(last_ns, int(rows.end_ns.max()))
             backwards += int(np.count_nonzero(duration_ns < 0))
             duration_ns = np.maximum(duration_ns, 0)
-            yield self._linked(rows, nesting.self_times(rows.thread, rows.depth, rows.start_ns, duration_ns))
+            self_ns = nesting.self_times(rows.thread, rows.depth, rows.start_ns, duration_ns)
+            linked = self._linked(rows, self_ns)
+            yield self._with_figures(linked, places if order is None else places[order])
         losses += _incomplete(self._recording, last_ns)
         losses += _link_losses(self._recording, nesting, backwards)
 
@@ -112,6 +123,9 @@ class Linker:
             autograd_self_ns=_not_recorded(len(rows)),
         )
 
+    def _with_figures(self, linked: LinkedOperators, places: Rows) -> LinkedOperators:
+        return linked if self._matching is None else replace(linked, **self._matching.figures(places))
+
 
 def _backward_gaps(node_thread: Int32, node_sequence: Int64, forward_gap: Int8) -> Int8:
     gap = forward_gap.copy()
@@ -124,10 +138,11 @@ def _not_recorded(rows: int) -> Int64:
     return np.broadcast_to(np.int64(-1), rows)
 
 
-def _by_thread(rows: Operators) -> Operators:
+def _by_thread(rows: Operators) -> Rows | None:
+    """The rows in the order of their threads, None where they are in it."""
     if bool((rows.thread[1:] >= rows.thread[:-1]).all()):
-        return rows
-    return rows.take(np.argsort(rows.thread, kind="stable"))
+        return None
+    return np.argsort(rows.thread, kind="stable")
 
 
 def _link_losses(recording: Recording, nesting: Nesting, backwards: int) -> list[Losses]:

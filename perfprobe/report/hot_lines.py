@@ -13,7 +13,7 @@ from perfprobe.report import columns, shorten
 from perfprobe.report.base import Layout
 from perfprobe.report.columns import Column
 from perfprobe.report.paragraph import heading, paragraph
-from perfprobe.report.sources import Sources
+from perfprobe.report.source_text import SourceText
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.columns import Int64
@@ -78,7 +78,7 @@ def _without(lines: HotLines, whole_ns: int) -> str:
 
 def _files(trace: Trace, shown: HotLines, whole_ns: int, width: int) -> Iterator[RenderableType]:
     """The file with most self time first; the columns are as wide in each."""
-    sources = Sources(trace)
+    sources = SourceText(trace)
     places = [trace.line(frame) for frame in shown.frame.tolist()]
     of_file: dict[str, list[tuple[Line, int]]] = {}
     for at, place in enumerate(places):
@@ -102,7 +102,7 @@ def _files(trace: Trace, shown: HotLines, whole_ns: int, width: int) -> Iterator
         first = part.stop
 
 
-def _rows(lines: Sequence[tuple[Line, int]], sources: Sources) -> list[_Row]:
+def _rows(lines: Sequence[tuple[Line, int]], sources: SourceText) -> list[_Row]:
     """The lines of a file, with what lies between them: one line as it is, more of them as a mark."""
     found: list[_Row] = []
     last: Line | None = None

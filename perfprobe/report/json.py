@@ -8,10 +8,11 @@ from typing import Any
 
 from perfprobe.report.made_from import made_from_fields
 from perfprobe.report.ranking import range_sort, ranked
-from perfprobe.report.sources import Sources
+from perfprobe.report.source_text import SourceText
 from perfprobe.support.text import printable
 from perfprobe.tables.columns import Table
 from perfprobe.tables.findings import Between, Findings, HotLines, HotspotRows, Hotspots
+from perfprobe.tables.sources import Differences, Sources
 from perfprobe.tables.trace import GAP_TEXTS, Gap, Line, Phase, Trace
 
 SCHEMA = 1
@@ -42,6 +43,9 @@ def document(findings: Findings, *, top: int | None = None, sort: str = "self") 
             tables["lines"] = _line_table(trace, findings.lines, hotspots.totals.self_ns, most)
         if findings.between is not None:
             tables["between"] = _between_table(trace, findings.between, findings.wall_ns, most)
+    if findings.sources is not None:
+        tables["sources"] = [_sources(findings.sources)]
+        tables["differences"] = _differences(findings.trace, findings.sources.differences)
     meta = dict(findings.trace.recording.meta)
     return {"schema": SCHEMA, "meta": meta, "view": view, "losses": losses, "tables": tables}
 
@@ -138,7 +142,7 @@ def _totals(findings: Findings, hotspots: Hotspots) -> dict[str, Any]:
 
 
 def _line_table(trace: Trace, lines: HotLines, total_ns: int, most: int) -> list[dict[str, Any]]:
-    strings, sources = trace.recording.strings, Sources(trace)
+    strings, sources = trace.recording.strings, SourceText(trace)
     found = []
     for value in _rows(lines.take(slice(most or None))):
         line = trace.line(value["frame"])
@@ -188,6 +192,27 @@ def _between_table(trace: Trace, found: Between, wall_ns: int | None, most: int)
             "share": row["total_ns"] / wall_ns if wall_ns else None,
         }
         for row in rows
+    ]
+
+
+def _sources(sources: Sources) -> dict[str, Any]:
+    figures = {key: value for key, value in vars(sources).items() if key != "differences"}
+    return {**figures, "unexplained": sources.unexplained}
+
+
+def _differences(trace: Trace, differences: Differences) -> list[dict[str, Any]]:
+    strings = trace.recording.strings
+    return [
+        {
+            "kind": row["kind"],
+            "operator": _named(strings[row["name"]]),
+            "overload": _named(strings[row["overload"]]),
+            "observer": _named(row["observer"]),
+            "autograd": _named(row["autograd"]),
+            "reason": _named(row["reason"]),
+            "calls": row["count"],
+        }
+        for row in _rows(differences)
     ]
 
 

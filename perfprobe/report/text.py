@@ -6,6 +6,7 @@ import io
 
 from rich.console import Console
 
+from perfprobe.report.agreement import agreement
 from perfprobe.report.base import Layout, Section
 from perfprobe.report.between import between
 from perfprobe.report.hot_lines import hot_lines
@@ -23,6 +24,7 @@ SECTIONS = (
     Section("hot lines", ("hotspots", "lines"), hot_lines),
     Section("between operators", ("between",), between),
     Section("ranges", ("hotspots",), ranges),
+    Section("sources", (), agreement),
     Section("losses", ("hotspots",), losses),
 )
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from perfprobe.tables.blocks import Block
 from perfprobe.tables.columns import TEXT, SomeTable, Table
-from perfprobe.tables.events import Losses, Progress, Signatures, Threads
+from perfprobe.tables.events import AutogradWindows, Losses, Progress, Signatures, Threads
 from perfprobe.tables.recording import OperatorSource, Recording, in_range
 from perfprobe.tables.stacks import Frames, Modules, Stacks
 from perfprobe.tables.strings import Strings
@@ -31,6 +31,7 @@ _TABLES: dict[str, type[Table]] = {
     "threads": Threads,
     "losses": Losses,
     "progress": Progress,
+    "autograd_windows": AutogradWindows,
 }
 _REFERENCES = {
     "frames": {"file": "strings", "function": "strings"},
@@ -38,6 +39,7 @@ _REFERENCES = {
     "stacks": {"parent": "stacks", "frame": "frames", "module": "modules"},
     "signatures": {"text": "strings", "example": "strings"},
     "threads": {"name": "strings"},
+    "autograd_windows": {"thread": "threads"},
 }
 
 
@@ -65,8 +67,10 @@ class Definitions:
             block.read_into("time_ns", times_ns)
             self._end_ns = int(times_ns[-1])
 
-    def recording(self, path: str, stopped_at: str | None, rows: int, source: OperatorSource) -> Recording:
-        """All that was read, with this source of operators."""
+    def recording(
+        self, path: str, stopped_at: str | None, rows: int, sources: Mapping[str, OperatorSource]
+    ) -> Recording:
+        """All that was read, with these sources of rows: `operators` and `autograd_operators`."""
         tables = {name: _joined(kind, self._tables[name]) for name, kind in _TABLES.items()}
         strays = {name: _repair(name, tables) for name in _REFERENCES}
         progress = Progress(**tables["progress"])
@@ -86,7 +90,9 @@ class Definitions:
             last_ns=int(last_ns) if self._end_ns is None else self._end_ns,
             stopped_at=stopped_at,
             operator_rows=rows,
-            source=source,
+            source=sources["operators"],
+            autograd_windows=AutogradWindows(**tables["autograd_windows"]),
+            autograd_source=sources["autograd_operators"],
         )
 
     def _add_meta(self, block: Block) -> None:

@@ -47,6 +47,19 @@ class Operators(Table):
 
 
 @dataclass(frozen=True)
+class AutogradWindows(Table):
+    """When the autograd profiler recorded beside the observer: a row for each window and thread it saw.
+
+    thread: the row of `threads` that its operators name, which is not the observer's row for that thread.
+    """
+
+    start_ns: Int64
+    end_ns: Int64
+    thread: Int32
+    rows: Int64
+
+
+@dataclass(frozen=True)
 class Signatures(Table):
     """Operator inputs.
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Table
 from perfprobe.tables.events import USER_SCOPE, Losses
+from perfprobe.tables.sources import Sources
 from perfprobe.tables.trace import Trace
 
 
@@ -239,6 +240,11 @@ class Findings:
     hotspots: Hotspots | None = None
     lines: HotLines | None = None
     between: Between | None = None
+
+    @property
+    def sources(self) -> Sources | None:
+        """How observer and autograd profiler agree; None where not both recorded."""
+        return self.trace.sources
 
     @property
     def whole(self) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfprobe.tables.columns import Int32
-from perfprobe.tables.events import Losses, Operators, Progress, Signatures, Threads
+from perfprobe.tables.events import AutogradWindows, Losses, Operators, Progress, Signatures, Threads
 from perfprobe.tables.stacks import Frames, Modules, Stacks
 from perfprobe.tables.strings import Strings
 
@@ -45,6 +45,12 @@ class Recording:
     operator_rows: int
     source: OperatorSource
     damaged: dict[str, int] = field(default_factory=dict)
+    autograd_windows: AutogradWindows = field(default_factory=AutogradWindows.empty)
+    autograd_source: OperatorSource | None = None
+
+    def autograd_operators(self, columns: Sequence[str]) -> Iterator[Operators]:
+        """What the autograd profiler recorded beside the observer; as `operators`."""
+        return iter(()) if self.autograd_source is None else self._rows(self.autograd_source, columns)
 
     def operators(self, columns: Sequence[str] | None = None) -> Iterator[Operators]:
         """The operators in the order of the file, in batches of 1 to 262,144 rows.
@@ -52,10 +58,12 @@ class Recording:
         Columns not asked for are -1 throughout. An id that refers to nothing is -1 too and counted in
         `damaged`. Raises InputError when the file cannot be read or decoded any more.
         """
-        wanted = list(Operators.dtypes) if columns is None else list(columns)
+        return self._rows(self.source, list(Operators.dtypes) if columns is None else list(columns))
+
+    def _rows(self, source: OperatorSource, wanted: Sequence[str]) -> Iterator[Operators]:
         limits = self._limits(wanted)
         damaged = dict.fromkeys(limits, 0)
-        for batch in self.source(wanted):
+        for batch in source(wanted):
             for name, limit in limits.items():
                 batch[name], strays = in_range(batch[name], limit)
                 damaged[name] += strays

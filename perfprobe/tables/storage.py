@@ -17,6 +17,8 @@ A recording is untrusted: nothing in it may crash the reader, or make it take me
 to the file. In every block that a writer makes a row takes at least a byte, which bounds what a block may
 claim.
 
+`operators` and `autograd_operators` are streamed, all other tables are kept in memory.
+
 Changelog of the format: 1, the first version.
 """
 
@@ -27,6 +29,7 @@ import stat
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -110,21 +113,22 @@ def _check_head(file: BinaryIO, name: str) -> None:
 
 def _scan(file: BinaryIO, name: str) -> Recording:
     definitions = Definitions()
-    places: list[_Place] = []
+    places: dict[str, list[_Place]] = {"operators": [], "autograd_operators": []}
     stopped_at = None
     offset = file.tell()
     try:
         for payload in _payloads(file):
             block = Block(payload)
-            if block.table == "operators":
-                places.append(_place(block, offset + _BLOCK_HEAD.size))
+            if block.table in places:
+                places[block.table].append(_place(block, offset + _BLOCK_HEAD.size))
             else:
                 definitions.add(block)
             offset += _BLOCK_HEAD.size + len(payload)
     except DamagedError as error:
         stopped_at = f"{error} (at byte {offset:,} of {os.fstat(file.fileno()).st_size:,})"
-    rows = sum(place.rows for place in places)
-    return definitions.recording(name, stopped_at, rows, lambda wanted: _batches(name, places, wanted))
+    rows = sum(place.rows for place in places["operators"])
+    sources = {table: partial(_batches, name, found) for table, found in places.items()}
+    return definitions.recording(name, stopped_at, rows, sources)
 
 
 def _payloads(file: BinaryIO) -> Iterator[bytes]:

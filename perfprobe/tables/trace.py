@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from perfprobe.tables.columns import Int32, Mask, Table
 from perfprobe.tables.events import LinkedOperators, Losses
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.sources import Sources
 
 
 class Phase(IntEnum):
@@ -76,13 +77,15 @@ class Sites(Table):
 class Trace:
     """Linked operators, streamed, and the names behind their ids.
 
-    stream: yields the linked operators and, once through, what could not be linked.
+    stream: yields the linked operators and, once through, what could not be linked. sources: how observer
+    and autograd profiler agree, None where not both recorded.
     """
 
     recording: Recording
     sites: Sites
     module_texts: Sequence[str]
     stream: Callable[[list[Losses]], Iterator[LinkedOperators]]
+    sources: Sources | None = None
 
     def operators(self, losses: list[Losses] | None = None) -> Iterator[LinkedOperators]:
         """All operators in batches; what could not be linked is appended to `losses` after the last one.

@@ -22,6 +22,7 @@ from perfprobe.support.errors import EnvironmentLack, UsageError
         ("-mpackage.train -o x", 0),
         ("--cpu-time -- -odd-name.py", 1),
         ("--operators off --buffer 4M --json j.json --sort calls train.py", 8),
+        ("--operators both --memory train.py", 3),
         ("-q - x", 1),
         ("--top", 1),
         ("--unknown train.py", 1),

@@ -1,6 +1,7 @@
 // The recorder under threads, a tiny buffer, a full disk and a descriptor stolen by the program.
 #include "core/recorder.h"
 
+#include <atomic>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
@@ -192,6 +193,36 @@ void an_existing_file_is_refused() {
   CHECK_EQUAL(error, EEXIST);
 }
 
+void rows_handed_over_whole_are_on_the_disk_at_once() {
+  Recorder* recorder = make_recorder("whole");
+  const int64_t start_ns[] = {5, 9};
+  const int64_t depth[] = {1, 0};
+  const perfprobe::ColumnView columns[] = {{"start_ns", start_ns}, {"depth", depth}};
+  const int64_t before = recorder->written_bytes();
+  recorder->add_rows("autograd_operators", columns);
+  CHECK(recorder->written_bytes() > before);
+  CHECK_EQUAL(recorder->operator_rows(), 0);
+  recorder->add_rows("operators", columns);
+  CHECK_EQUAL(recorder->operator_rows(), 2);
+  recorder->close();
+}
+
+// The later call replaces the earlier one; a heartbeat far away does not delay it.
+void an_alarm_rings_once() {
+  Recorder* recorder = make_recorder("alarm", int64_t{3600} * 1'000'000'000);
+  static std::atomic<int> never{0};
+  static std::atomic<int> rung{0};
+  const auto ring = [](void* count) { ++*static_cast<std::atomic<int>*>(count); };
+  const int64_t now_ns = perfprobe::monotonic_ns();
+  recorder->set_alarm(now_ns + int64_t{3600} * 1'000'000'000, ring, &never);
+  recorder->set_alarm(now_ns, ring, &rung);
+  while (rung == 0)
+    std::this_thread::yield();
+  recorder->close();
+  CHECK_EQUAL(rung.load(), 1);
+  CHECK_EQUAL(never.load(), 0);
+}
+
 }  // namespace
 
 int main() {
@@ -204,5 +235,7 @@ int main() {
   rows_survive_a_pause();
   a_busy_writer_still_writes_its_heartbeat();
   an_existing_file_is_refused();
+  rows_handed_over_whole_are_on_the_disk_at_once();
+  an_alarm_rings_once();
   return perfprobe::test::report();
 }

@@ -7,7 +7,7 @@ import pytest
 from rich.cells import cell_len
 
 from perfprobe.report.json import document
-from perfprobe.report.sources import MOST_BYTES, Sources
+from perfprobe.report.source_text import MOST_BYTES, SourceText
 from perfprobe.report.text import render
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.trace import Trace
@@ -133,10 +133,10 @@ def test_only_a_file_as_it_was_is_shown(tmp_path: Path, clock: Any, time_ns: int
     assert row["text"] == (None if reason else " " * 16 + "x = self.fc(x)")
 
 
-def sources(folder: Path) -> Sources:
+def sources(folder: Path) -> SourceText:
     made = recording(folder, "x.py", {1: 5}, program={"cwd": str(folder)})
     trace: Trace = findings(made).trace
-    return Sources(trace)
+    return SourceText(trace)
 
 
 def test_what_is_no_plain_python_file_is_not_read(tmp_path: Path) -> None:

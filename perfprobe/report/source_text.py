@@ -24,7 +24,7 @@ _CHANGED = "changed since the recording"
 _UNKNOWN = "not known whether it changed since the recording"
 
 
-class Sources:
+class SourceText:
     """Source lines by file; each file is read at most once."""
 
     def __init__(self, trace: Trace) -> None:

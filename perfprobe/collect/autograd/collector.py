@@ -1,0 +1,124 @@
+"""The autograd profiler as a collector: beside the observer, or in its place."""
+
+from __future__ import annotations
+
+import sys
+
+from perfprobe.collect.autograd.columns import OPERATORS, WINDOWS, Rows
+from perfprobe.collect.autograd.hooks import FORKS, OPEN_RANGES, Guests
+from perfprobe.collect.autograd.kineto import Kineto, refusal
+from perfprobe.collect.autograd.names import Names
+from perfprobe.collect.autograd.signature import Signatures
+from perfprobe.collect.autograd.tree import TreeReader
+from perfprobe.collect.autograd.windows import SOURCE, Windows
+from perfprobe.support.units import duration
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from perfprobe.collect.autograd.kineto import Raw
+    from perfprobe.collect.base import Facts
+
+_LINE_REMEDY = "record with the observer, which has them all"
+
+
+class AutogradProfiler:
+    """Records windows of the autograd profiler from `start` to `stop`.
+
+    Args:
+        torch: the program's torch, imported.
+        beside_observer: whether the observer records too: rows then go to a table of their own, and lines
+            are left to it.
+        memory: also record allocations.
+    """
+
+    def __init__(self, facts: Facts, torch: Any, *, beside_observer: bool, memory: bool) -> None:
+        self._facts = facts
+        self._beside = beside_observer
+        self._memory = memory
+        self._kineto = Kineto(torch, with_stack=not beside_observer, memory=memory)
+        self._names = Names(facts.recorder, torch)
+        self._reader = TreeReader(torch, self._names, Signatures(torch))
+        self._windows = Windows(facts, torch, self._kineto, self._read)
+        windows = self._windows
+        self._guests = Guests(torch, self._guarded(windows.guest_arrives), self._guarded(windows.guest_left))
+        self._torch = torch
+        self._error_ns = 0
+        self._events = 0
+        self._without_stacks = 0
+        self._other_threads = False
+
+    def start(self) -> None:
+        """Begin; does nothing but write a loss where Kineto must not be used."""
+        lack = refusal(gpu_client=False)
+        if lack is not None:
+            self._facts.loss(SOURCE, f"{lack.what}: {lack.where}", 1, lack.remedy)
+            return
+        self._guests.watch()
+        FORKS.watch(self._guarded(self._windows.before_fork), self._windows.after_fork)
+        self._windows.tick()
+
+    def stop(self) -> None:
+        """Read the last window and write down what was lost."""
+        FORKS.watch(None, None)
+        self._guests.release()
+        try:
+            if not self._windows.stop():
+                reason = "the last window was not read: the recording was ended by another thread"
+                self._facts.loss(SOURCE, reason, 1, "end it on the thread that began it")
+        finally:
+            OPEN_RANGES.release()
+            self._write_losses()
+            self._facts.meta(
+                "autograd",
+                {
+                    "windows": self._windows.count,
+                    "events": self._events,
+                    "reading_ns": self._windows.reading_ns,
+                    "clock_error_ns": self._error_ns,
+                    "memory": self._memory,
+                },
+            )
+
+    def _guarded(self, step: Any) -> Any:
+        return lambda *values: self._facts.guarded(SOURCE, lambda: step(*values))
+
+    def _read(self, raw: Raw) -> tuple[int, bool]:
+        threads = self._reader.read(raw).values()
+        rows, windows = Rows(OPERATORS), Rows(WINDOWS)
+        for thread in threads:
+            before = len(rows)
+            row = self._names.thread(thread.forward_id, thread.os_thread)
+            thread.add_to(rows, raw, row, self._memory)
+            windows.add((raw.start_ns, raw.stop_ns, row, len(rows) - before))
+        recorder = self._facts.recorder
+        if len(rows):
+            rows.write(recorder, "autograd_operators" if self._beside else "operators")
+        if self._beside and len(windows):
+            windows.write(recorder, "autograd_windows")
+        self._error_ns = max(self._error_ns, raw.error_ns)
+        self._events += len(rows)
+        self._without_stacks += not self._beside and not raw.with_stacks
+        self._other_threads |= len(sys._current_frames()) > 1
+        return self._reader.load, self._reader.left_open
+
+    def _write_losses(self) -> None:
+        lose, reader = self._facts.loss, self._reader
+        if reader.cut_off:
+            remedy = "nothing to do" if self._beside else "record with the observer"
+            lose(SOURCE, "operators and ranges that a window's end cut off", reader.cut_off, remedy)
+        for reason, (count, time_ns) in self._windows.absences.items():
+            text = f"it did not record for {duration(time_ns)} in all: {reason}"
+            lose(SOURCE, text, count, "nothing to do" if self._beside else "record with the observer")
+        if reader.function_only and not self._beside:
+            text = "operators written as a sign (a / b, x[1]) of which only the function is known"
+            lose(SOURCE, text, reader.function_only, _LINE_REMEDY)
+        if self._without_stacks:
+            text = "windows without lines: the program has a profile function of its own (sys.setprofile)"
+            lose(SOURCE, text, self._without_stacks, _LINE_REMEDY)
+        if self._names.other_stacks:
+            lose(SOURCE, "stacks beyond the limit, shown as one", self._names.other_stacks, _LINE_REMEDY)
+        if self._other_threads and not self._beside:
+            text = "operators of other threads than the main one: it records the thread that starts it"
+            lose(SOURCE, text, -1, "record with the observer")

@@ -1,0 +1,177 @@
+"""What is watched while windows are recorded: open ranges, the program's own profilers, forks."""
+
+from __future__ import annotations
+
+import os
+import sys
+from _thread import get_native_id
+from types import FunctionType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+# Called before a profiler begins to see Python, and after it has ended: what we add is not in its results.
+_STARTS = ("_prepare_profiler", "_run_on_profiler_start")
+_ENDS = ("_run_on_profiler_stop",)
+
+
+def on_main_thread() -> bool:
+    """Whether the calling thread is the process's first."""
+    return get_native_id() == os.getpid()
+
+
+class OpenRanges:
+    """The ranges (record_function) that are open on the main thread; one for the process.
+
+    A range that began in one session of the profiler and ends in another writes into memory that is gone: no
+    session may begin while one is open. The class's own methods are wrapped in functions of equal globals, so
+    that TorchScript still finds what it compiles.
+    """
+
+    def __init__(self) -> None:
+        self._open: list[Any] = []
+        self._wanted = False
+        self._kept: tuple[Any, Any, Any] | None = None
+
+    @property
+    def count(self) -> int:
+        """How many are open."""
+        return len(self._open)
+
+    def watch(self, torch: Any) -> None:
+        """Begin to count."""
+        self._wanted = True
+        if self._kept is not None:
+            return
+        kind = torch.autograd.profiler.record_function
+        enter, leave = kind.__enter__, kind.__exit__
+        begin, end = self._begin, self._end
+
+        # Counted while it may be open: a window may be closed between any two steps of these.
+        def entered(self: Any) -> Any:
+            begin(self)
+            try:
+                return enter(self)
+            except BaseException:
+                end(self)
+                raise
+
+        def left(self: Any, *error: Any) -> Any:
+            try:
+                return leave(self, *error)
+            finally:
+                end(self)
+
+        self._kept = (kind, enter, leave)
+        kind.__enter__, kind.__exit__ = _alike(entered, enter), _alike(left, leave)
+
+    def release(self) -> None:
+        """Stop counting, once the ranges that are open now have ended."""
+        self._wanted = False
+        self._unwrap()
+
+    def end_all(self, torch: Any) -> None:
+        """Ends the open ranges for torch; when they end for the program, nothing is left to be done."""
+        for opened in reversed(self._open):
+            record = getattr(opened, "record", None)
+            if record is not None:
+                torch.ops.profiler._record_function_exit._RecordFunction(record)
+
+    def _begin(self, opened: Any) -> None:
+        if on_main_thread():
+            self._open.append(opened)
+
+    def _end(self, opened: Any) -> None:
+        if on_main_thread():
+            self._open = [other for other in self._open if other is not opened]
+            self._unwrap()
+
+    def _unwrap(self) -> None:
+        if not self._open and not self._wanted and self._kept is not None:
+            kind, kind.__enter__, kind.__exit__ = self._kept[0], *self._kept[1:]
+            self._kept = None
+
+
+OPEN_RANGES = OpenRanges()
+
+
+class Guests:
+    """Tells when the program's own profiler begins and when it has ended.
+
+    Only one can run on a thread, and Kineto, beneath it, knows one session a process. All of torch's Python
+    (torch.profiler, torch.autograd.profiler, emit_nvtx, emit_itt) goes through these functions. `left` gets
+    the profiler that has ended.
+    """
+
+    def __init__(self, torch: Any, arrives: Callable[[], None], left: Callable[[Any], None]) -> None:
+        self._module = torch.autograd.profiler
+        self._arrives, self._left = arrives, left
+        self._kept: dict[str, Any] = {}
+
+    def watch(self) -> None:
+        """Begin to watch."""
+        for name in (*_STARTS, *_ENDS):
+            original = getattr(self._module, name, None)
+            if original is not None:
+                self._kept[name] = original
+                setattr(self._module, name, self._wrapped(original, name in _STARTS))
+
+    def release(self) -> None:
+        """Stop watching."""
+        for name, original in self._kept.items():
+            setattr(self._module, name, original)
+        self._kept.clear()
+
+    def _wrapped(self, original: Any, starts: bool) -> Any:
+        arrives, left = self._arrives, self._left
+
+        def wrapped(*values: Any, **named: Any) -> Any:
+            if starts:
+                arrives()
+            try:
+                return original(*values, **named)
+            finally:
+                if not starts:
+                    left(sys._getframe(1).f_locals.get("self"))
+
+        wrapped.__name__ = original.__name__
+        wrapped.__wrapped__ = original  # type: ignore[attr-defined]
+        return wrapped
+
+
+class Forks:
+    """Calls back around forks, for one recording at a time; the hooks themselves can never be taken off."""
+
+    def __init__(self) -> None:
+        self._registered = False
+        self._before: Callable[[], None] | None = None
+        self._after: Callable[[], None] | None = None
+
+    def watch(self, before: Callable[[], None] | None, after: Callable[[], None] | None) -> None:
+        """Calls `before` and, in the parent, `after`; None to stop."""
+        self._before, self._after = before, after
+        if before is not None and not self._registered:
+            self._registered = True
+            os.register_at_fork(
+                before=lambda: _call(self._before), after_in_parent=lambda: _call(self._after)
+            )
+
+
+FORKS = Forks()
+
+
+def _call(step: Callable[[], None] | None) -> None:
+    if step is not None:
+        step()
+
+
+def _alike(function: Any, original: Any) -> Any:
+    """The function as if it stood where the original does: its globals, name and source."""
+    names = original.__globals__, original.__name__
+    made: Any = FunctionType(function.__code__, *names, function.__defaults__, function.__closure__)
+    made.__qualname__, made.__doc__ = original.__qualname__, original.__doc__
+    made.__module__, made.__annotations__ = original.__module__, dict(original.__annotations__)
+    made.__wrapped__ = original
+    return made

@@ -1,0 +1,168 @@
+"""One session of torch's autograd profiler, through the functions beneath `torch.profiler`.
+
+They leave alone what `torch.profiler.profile` sets for all of torch to see, and give the same raw results.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import time
+
+from perfprobe.support.errors import EnvironmentLack
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any
+
+EDGE_NS = 2_000  # what ends so shortly before a session does was cut off: stopping it takes longer
+_LOG_LEVEL = "KINETO_LOG_LEVEL"
+_QUIET = "99"
+
+
+def refusal(*, gpu_client: bool) -> EnvironmentLack | None:
+    """Why Kineto, the profiler's engine, must not be used here; None when it may.
+
+    Args:
+        gpu_client: whether a CUPTI client of our own records the GPU: CUPTI serves one client a process, and
+            Kineto would take over its records or be left without any.
+    """
+    if not gpu_client:
+        return None
+    where = "Kineto, its engine, and perfprobe's own recording of the GPU cannot share CUPTI"
+    return EnvironmentLack("the autograd profiler cannot be used", where, "leave out --operators, or the GPU")
+
+
+def has_gpu_driver(root: str = "/") -> bool:
+    """Whether an NVIDIA driver with a device is there.
+
+    Asked of its files, not with cuInit: that would fix the visible devices before the program chooses them,
+    and a child forked later could not use the GPU any more.
+    """
+    devices = any(
+        os.path.exists(f"{root}/{path}")
+        for path in ("dev/nvidia0", "dev/dxg", "proc/driver/nvidia/gpus", "dev/nvidiactl")
+    )
+    if not devices:
+        return False
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    return True
+
+
+class Raw:
+    """The raw results of a session, and its place on both clocks.
+
+    Kineto's times are ns of the Unix epoch. Both clocks are read as a pair at either end; between them
+    `to_monotonic` draws a straight line. error_ns: how far the pairs can be off. with_stacks: whether
+    Python's calls were seen all the time.
+    """
+
+    def __init__(
+        self, results: Any, start: tuple[int, int, int], stop: tuple[int, int, int], *, with_stacks: bool
+    ) -> None:
+        self.results = results
+        self.with_stacks = with_stacks
+        self.start_ns, self.stop_ns = start[0], stop[0]
+        self.unix_stop_ns = stop[1]
+        self._unix_start_ns = start[1]
+        self._offset_ns = start[0] - start[1]
+        self._drift = ((stop[0] - stop[1]) - self._offset_ns) / max(stop[1] - start[1], 1)
+        self.error_ns = max(start[2], stop[2])
+
+    def to_monotonic(self, unix_ns: int) -> int:
+        """A time of Kineto's as one of CLOCK_MONOTONIC."""
+        return unix_ns + self._offset_ns + int((unix_ns - self._unix_start_ns) * self._drift)
+
+
+def clocks() -> tuple[int, int, int]:
+    """CLOCK_MONOTONIC, Unix time, and how far apart the two readings may be, all in ns."""
+    best = None
+    for _ in range(5):
+        before_ns = time.monotonic_ns()
+        unix_ns = time.time_ns()
+        after_ns = time.monotonic_ns()
+        found = ((before_ns + after_ns) // 2, unix_ns, (after_ns - before_ns) // 2 + 1)
+        best = found if best is None or found[2] < best[2] else best
+    assert best is not None
+    return best
+
+
+class Kineto:
+    """Starts and stops sessions on the calling thread, which must be the same for both."""
+
+    def __init__(self, torch: ModuleType | Any, *, with_stack: bool, memory: bool) -> None:
+        self._autograd, self._profiler = torch._C._autograd, torch._C._profiler
+        self._with_stack, self._memory = with_stack, memory
+        kinds = self._profiler.ProfilerActivity
+        self._activities = {kinds.CPU}
+        # A session of the CPU alone would keep the program's own profiler from the GPU for good.
+        if torch.version.cuda is not None and has_gpu_driver():
+            self._activities.add(kinds.CUDA)
+        self._start: tuple[int, int, int] | None = None
+        self._stacks = False
+        self._hook: object = None
+
+    @property
+    def running(self) -> bool:
+        """Whether a session of ours is under way."""
+        return self._start is not None
+
+    def is_taken(self) -> bool:
+        """Whether someone else's session is under way on this thread."""
+        return not self.running and bool(self._autograd._profiler_enabled())
+
+    def start(self) -> None:
+        """Begin a session."""
+        # Stacks come by the interpreter's profile hook, which may be the program's.
+        self._stacks = self._with_stack and sys.getprofile() is None
+        config = self._config()
+        quiet = _LOG_LEVEL not in os.environ
+        if quiet:  # it writes two lines to standard error for every session
+            os.environ[_LOG_LEVEL] = _QUIET
+        try:
+            self._autograd._prepare_profiler(config, self._activities)
+        finally:
+            if quiet:
+                os.environ.pop(_LOG_LEVEL, None)
+        self._start = clocks()
+        try:
+            self._autograd._enable_profiler(config, self._activities)
+        except BaseException:
+            self._start = None
+            raise
+        self._hook = sys.getprofile()
+
+    def stop(self) -> Raw:
+        """End the session; its raw results."""
+        assert self._start is not None
+        start, stop = self._start, clocks()
+        self._start = None
+        hook = sys.getprofile()
+        with_stacks = self._stacks and hook is not None and hook is self._hook
+        results = self._autograd._disable_profiler()
+        if self._stacks and not with_stacks:
+            _give_back(hook)
+        return Raw(results, start, stop, with_stacks=with_stacks)
+
+    def _config(self) -> Any:
+        profiler = self._profiler
+        experimental = profiler._ExperimentalConfig(capture_overload_names=True)
+        return profiler.ProfilerConfig(
+            profiler.ProfilerState.KINETO, True, self._memory, self._stacks, False, False, experimental
+        )
+
+
+def _give_back(hook: Any) -> None:
+    """Sets the profile function again that the program set meanwhile, and that the profiler took off."""
+    if hook is None or sys.getprofile() is not None:
+        return
+    enable = getattr(hook, "enable", None)  # cProfile, which is no function to be called
+    if enable is not None:
+        enable()
+    else:
+        sys.setprofile(hook)

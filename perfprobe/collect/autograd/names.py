@@ -1,0 +1,196 @@
+"""From what the profiler says about Python to rows of the recording: frames, stacks, modules, threads."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from perfprobe.collect.autograd.lines import Sources
+from perfprobe.collect.host import roots
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from perfprobe.native import Recorder
+
+MOST_STACKS = 65_536  # as many as the observer keeps apart
+FIRST_LINE = " (its first line)"  # behind a function's name: the line is only that of the function
+_MOST_SEARCHES = 64  # for modules that are new: each looks at every object there is
+
+
+def plain(text: str) -> str:
+    """The text, with what cannot be written as UTF-8 spelled out."""
+    return text.encode(errors="backslashreplace").decode()
+
+
+class Call:
+    """A Python function being run: its place, the stack outside it, and the innermost nn.Module's row."""
+
+    __slots__ = ("below", "file", "first_line", "function", "is_users", "module", "source")
+
+    def __init__(self, below: int, file: str, code: Any, module: int, sources: Sources | None) -> None:
+        self.is_users = sources is not None
+        self.below = below
+        self.file = file
+        self.function = _function_name(code)
+        self.first_line = int(code.line_number)
+        self.module = module
+        self.source = None if sources is None else sources.function(self.file, self.first_line, self.function)
+
+
+class Files:
+    """Whole paths of files: the profiler cuts off what it finds on sys.path."""
+
+    def __init__(self) -> None:
+        self._whole: dict[str, str] = {}
+
+    def whole(self, name: str) -> str:
+        """The file's path; the name itself where no folder of sys.path has such a file."""
+        if name not in self._whole:
+            self._whole[name] = name if name.startswith(("/", "<")) else _found(name)
+        return self._whole[name]
+
+
+def _function_name(code: Any) -> str:
+    try:
+        return str(code.function_name)
+    except UnicodeDecodeError:  # the profiler does not keep code alive, and reads what lies there now
+        return "(code that is gone)"
+
+
+def _found(name: str) -> str:
+    tracer = sys.modules.get("torch.profiler.python_tracer")
+    prefixes: list[str] = tracer._prefix_regex() if tracer is not None else []
+    found = [prefix + name for prefix in prefixes if os.path.isfile(prefix + name)]
+    if len(found) > 1:
+        loaded = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
+        found = [path for path in found if path in loaded] or found
+    return found[0] if found else name
+
+
+class Names:
+    """Makes rows on first sight; one for a recording. Module rows need the program's torch."""
+
+    def __init__(self, recorder: Recorder, torch: Any) -> None:
+        self._recorder = recorder
+        self._module_type = torch.nn.Module
+        self._ids: dict[tuple[str, bool], int] = {}
+        self._frames: dict[tuple[str, str, int, int], int] = {}
+        self._stacks: dict[tuple[int, int, int], int] = {}
+        self._modules: dict[tuple[int, str], int] = {}
+        self._searches = 0
+        self._threads: dict[int, int] = {}
+        self._sources = Sources()
+        self._files = Files()
+        self._foreign = tuple(
+            os.path.join(folder, "") for folder in (os.path.dirname(torch.__file__), *_library_folders())
+        )
+        self.other_stacks = 0
+
+    def text(self, text: str, *, finite: bool = True) -> int:
+        """The id of a string; `finite`: not one that the program makes up for a range."""
+        key = (text, finite)
+        if key not in self._ids:
+            found = self._recorder.intern_name(plain(text), finite)
+            if len(self._ids) > MOST_STACKS:
+                return found
+            self._ids[key] = found
+        return self._ids[key]
+
+    def signature(self, text: str, example: str | None) -> int:
+        """The row of a signature."""
+        return self._recorder.add_signature(plain(text), None if example is None else plain(example))
+
+    def thread(self, forward_id: int, os_thread: int) -> int:
+        """The row of a thread, known by torch's number for it."""
+        if forward_id not in self._threads:
+            name = self.text(_thread_name(os_thread))
+            self._threads[forward_id] = self._recorder.add_thread(os_thread, forward_id, name)
+        return self._threads[forward_id]
+
+    def call(self, below: int, code: Any, module: int) -> Call:
+        """A function that begins; only of the user's files is the source read."""
+        file = self._files.whole(str(code.file_name))
+        is_foreign = file.startswith(self._foreign)
+        return Call(below, file, code, module, None if is_foreign else self._sources)
+
+    def stack(self, call: Call | None, line: int | None) -> int:
+        """The stack that ends on this line of a function, None for an unknown one; -1 outside of Python."""
+        if call is None:
+            return -1
+        function = call.function if call.source is None else call.source.name
+        if line is None:
+            line = call.first_line if call.source is None else call.source.first
+            function += FIRST_LINE if call.is_users else ""
+        place = (call.file, function, call.first_line, line)
+        if place not in self._frames:
+            file, name = self.text(call.file), self.text(function)
+            self._frames[place] = self._recorder.add_frame(file, name, call.first_line, line)
+        key = (call.below, self._frames[place], call.module)
+        if key not in self._stacks:
+            if len(self._stacks) >= MOST_STACKS:
+                self.other_stacks += 1
+                return self._recorder.add_stack(-1, -1, -1)
+            self._stacks[key] = self._recorder.add_stack(*key)
+        return self._stacks[key]
+
+    def module(self, about: Any, outer: int) -> int:
+        """The row of an nn.Module that is called within the one of row `outer` (-1 none)."""
+        key = (int(about.self_ptr), str(about.cls_name))
+        if key not in self._modules:
+            self._search(key)
+        if key not in self._modules:  # gone by now: its type stands for it
+            name = self.text(key[1])
+            self._modules[key] = self._recorder.add_module(outer, name, name)
+        return self._modules[key]
+
+    def _search(self, wanted: tuple[int, str]) -> None:
+        """Names the trees of all modules that are alive, as the module with this address is one of them."""
+        self._searches += 1
+        if self._searches > _MOST_SEARCHES:
+            return
+        collector: Any = sys.modules["gc"] if "gc" in sys.modules else __import__("gc")
+        alive = [found for found in collector.get_objects() if self._module_type in type(found).__mro__]
+        below = {id(child) for parent in alive for child in _children(parent).values()}
+        roots_first = sorted(alive, key=lambda module: id(module) in below)
+        for module in roots_first:
+            if (id(module), type(module).__name__) not in self._modules and id(module) not in below:
+                self._add_tree(module)
+
+    def _add_tree(self, root: Any) -> None:
+        kind = type(root).__name__
+        row = self._recorder.add_module(-1, self.text(""), self.text(kind))
+        self._modules[id(root), kind] = row
+        open_modules = [(root, row)]
+        while open_modules and len(self._modules) < MOST_STACKS:
+            parent, parent_row = open_modules.pop()
+            for name, child in _children(parent).items():
+                key = (id(child), type(child).__name__)
+                if child is None or key in self._modules:
+                    continue
+                row = self._recorder.add_module(parent_row, self.text(str(name)), self.text(key[1]))
+                self._modules[key] = row
+                open_modules.append((child, row))
+
+
+def _children(module: Any) -> dict[str, Any]:
+    """Its `_modules`, past any code of its class."""
+    try:
+        found = object.__getattribute__(module, "__dict__").get("_modules")
+    except AttributeError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _library_folders() -> list[str]:
+    facts = roots(None)
+    return [str(folder) for key in ("site", "stdlib") for folder in facts[key]] + [str(facts["perfprobe"])]  # type: ignore[attr-defined]
+
+
+def _thread_name(os_thread: int) -> str:
+    try:
+        with open(f"/proc/self/task/{os_thread}/comm", encoding="utf-8", errors="replace") as file:
+            return file.read().strip()
+    except OSError:
+        return ""

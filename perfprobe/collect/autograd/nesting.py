@@ -1,0 +1,112 @@
+"""Who ran inside whom, from times.
+
+The profiler's own tree takes a range of the program's for ended as soon as the Python call that opened it
+returns.
+"""
+
+from __future__ import annotations
+
+from perfprobe.collect.autograd.columns import Rows
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfprobe.collect.autograd.kineto import Raw
+
+FUNCTION, BACKWARD_FUNCTION, USER_SCOPE = 0, 1, 7  # at::RecordScope
+_ENGINE = "autograd::engine::evaluate_function"
+
+
+class Node:
+    """The backward node that operators run in, as the observer has it: -1 none, a thread of 0 not known."""
+
+    __slots__ = ("sequence", "thread")
+
+    def __init__(self, sequence: int = -1, thread: int = -1) -> None:
+        self.sequence = sequence
+        self.thread = thread
+
+
+class Seen:
+    """One operator of a session. start_ns, end_ns: Unix time; name, overload, signature, stack: rows' ids."""
+
+    __slots__ = (
+        *("allocated", "depth", "end_ns", "forward_thread", "freed", "is_engine", "name", "node"),
+        *("overload", "scope", "sequence", "signature", "stack", "start_ns"),
+    )
+
+    def __init__(self, start_ns: int, end_ns: int, text: str, scope: int, sequence: int) -> None:
+        self.start_ns, self.end_ns = start_ns, end_ns
+        self.scope, self.sequence = scope, sequence
+        self.is_engine = text.startswith(_ENGINE)
+        if self.is_engine:
+            self.sequence = -1  # the profiler gives it its node's
+        self.name = self.overload = self.signature = self.stack = -1
+        self.forward_thread = 0
+        self.depth = self.allocated = self.freed = 0
+        self.node = Node()
+
+    def enter(self, parent: Seen | None, thread: int) -> None:
+        """Takes its place inside `parent`, on this thread; nodes as csrc/torch/observer.cpp sets them."""
+        self.depth = 0 if parent is None else parent.depth + 1
+        if self.scope == BACKWARD_FUNCTION:
+            if self.sequence < 0:  # AccumulateGrad: of no forward call, so of no thread for the profiler
+                self.forward_thread = thread
+            self.node = Node(self.sequence, self.forward_thread)
+            if parent is not None and parent.is_engine:
+                parent.node = self.node
+        elif self.is_engine:
+            self.node = Node(-1, 0)
+        elif parent is not None:
+            self.node = parent.node
+
+    def row(self, raw: Raw, thread: int, with_memory: bool) -> Sequence[int]:
+        """Its row, in the order of `OPERATORS`."""
+        is_node = self.scope == BACKWARD_FUNCTION and self.forward_thread != 0
+        memory = (self.allocated, self.freed) if with_memory else (-1, -1)
+        return (
+            *(raw.to_monotonic(self.start_ns), raw.to_monotonic(self.end_ns), thread, self.depth),
+            *(self.name, self.overload, self.signature, self.stack, self.sequence),
+            *(self.forward_thread if is_node else -1, self.scope, self.node.sequence, self.node.thread),
+            *memory,
+        )
+
+
+class Thread:
+    """What was seen on one thread. allocations: Unix time and bytes, negative when freed."""
+
+    def __init__(self, forward_id: int, os_thread: int) -> None:
+        self.forward_id = forward_id  # torch's number
+        self.os_thread = os_thread  # -1 not known
+        self.operators: list[Seen] = []
+        self.allocations: list[tuple[int, int]] = []
+
+    def add_to(self, rows: Rows, raw: Raw, thread: int, with_memory: bool) -> None:
+        """Adds its rows in the order in which the operators ended; `thread`: its row in the recording."""
+        self._nest()
+        self.operators.sort(key=lambda seen: (seen.end_ns, -seen.depth))
+        for seen in self.operators:
+            rows.add(seen.row(raw, thread, with_memory))
+
+    def _nest(self) -> None:
+        self.operators.sort(key=lambda seen: (seen.start_ns, -seen.end_ns))
+        self.allocations.sort()
+        place = 0
+        opened: list[Seen] = []
+        for seen in [*self.operators, None]:
+            until_ns = 1 << 63 if seen is None else seen.start_ns
+            while place < len(self.allocations) and self.allocations[place][0] < until_ns:
+                time_ns, size = self.allocations[place]
+                place += 1
+                while opened and opened[-1].end_ns < time_ns:
+                    opened.pop()
+                if opened:
+                    opened[-1].allocated += max(size, 0)
+                    opened[-1].freed += max(-size, 0)
+            if seen is None:
+                return
+            while opened and opened[-1].end_ns <= seen.start_ns:
+                opened.pop()
+            seen.enter(opened[-1] if opened else None, self.forward_id)
+            opened.append(seen)

@@ -1,0 +1,193 @@
+"""Signature texts from the profiler's inputs, in the grammar of csrc/torch/signature_text.cpp.
+
+The profiler leaves out what is neither tensor, number nor list of up to 30 numbers: `?` stands for an
+argument that must have been there; an optional one is left out. It knows no requires_grad.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+UNKNOWN = "?"
+MOST_KNOWN = 65_536
+MOST_VARIANTS = 64  # signatures of an operator that differ in integers only, as in the observer
+
+_SHORT = {
+    "uint8": "u8",
+    "int8": "i8",
+    "int16": "i16",
+    "int32": "i32",
+    "int64": "i64",
+    "float16": "f16",
+    "float32": "f32",
+    "float64": "f64",
+    "bfloat16": "bf16",
+    "complex32": "c32",
+    "complex64": "c64",
+    "complex128": "c128",
+    "uint16": "u16",
+    "uint32": "u32",
+    "uint64": "u64",
+}
+# c10::ScalarType by its number; a schema's dtype arrives as one.
+_DTYPES = (
+    *("u8", "i8", "i16", "i32", "i64", "f16", "f32", "f64", "c32", "c64", "c128", "bool"),
+    *("qint8", "quint8", "qint32", "bf16", "quint4x2", "quint2x4", "bits1x8", "bits2x4", "bits4x2"),
+    *("bits8", "bits16", "float8_e5m2", "float8_e4m3fn", "float8_e5m2fnuz", "float8_e4m3fnuz"),
+    *("u16", "u32", "u64"),
+)
+_NUMBERS = ("int", "bool", "float", "number", "Scalar", "SymInt", "complex")
+
+
+class Argument:
+    """What is needed of a schema's argument."""
+
+    def __init__(self, argument: Any) -> None:
+        kind = str(argument.type)
+        self.name = str(argument.name)
+        self.is_tensor = "Tensor" in kind
+        self.is_list = "List[" in kind
+        self.is_dtype = "ScalarType" in str(getattr(argument, "real_type", kind))
+        # Where None can only mean that there was none: everything else may just not have been recorded.
+        self.is_absent = kind.startswith(("Optional[", "NoneType")) or kind in _NUMBERS
+
+
+class Signatures:
+    """Makes texts; one for a recording.
+
+    Args:
+        torch: the program's torch.
+    """
+
+    def __init__(self, torch: Any) -> None:
+        self._torch = torch
+        self._schemas: dict[tuple[str, str], list[Argument]] = {}
+        self._tensors: dict[Any, str] = {}
+        self._known: dict[tuple[str, str, str], tuple[str, str | None]] = {}
+        self._variants: dict[tuple[str, str, str], set[str]] = {}
+        self._by_type: set[tuple[str, str]] = set()
+        self._meta = torch._C._profiler._TensorMetadata
+
+    def texts(self, name: str, overload: str, inputs: Sequence[Any]) -> tuple[str, str | None]:
+        """The text of these inputs, and the same with the values of floats where there are any."""
+        key = (name, overload)
+        arguments = self._arguments(name, overload)
+        whole = self._text(arguments, inputs, key in self._by_type, True)
+        known = self._known.get((*key, whole))
+        if known is None:
+            text = self._first_text(key, arguments, inputs)
+            known = text, whole if "float" in text and whole != text else None
+            if len(self._known) < MOST_KNOWN:
+                self._known[(*key, whole)] = known
+        return known
+
+    def _first_text(self, key: tuple[str, str], arguments: list[Argument], inputs: Sequence[Any]) -> str:
+        """The text of inputs not met before: their integers count by type once there are too many of them."""
+        text = self._text(arguments, inputs, key in self._by_type, False)
+        if "=" not in text or key in self._by_type:
+            return text
+        typed = self._text(arguments, inputs, True, False)
+        variants = self._variants.setdefault((*key, typed), set())
+        variants.add(text)
+        if len(variants) <= MOST_VARIANTS:
+            return text
+        self._by_type.add(key)
+        return typed
+
+    def _text(self, arguments: list[Argument], inputs: Sequence[Any], by_type: bool, floats: bool) -> str:
+        items = []
+        for place, value in enumerate(inputs):
+            argument = arguments[place] if place < len(arguments) else None
+            item = self._item(value, argument, by_type, floats)
+            if item:
+                items.append(item)
+        return " ".join(items)
+
+    def _item(self, value: Any, argument: Argument | None, by_type: bool, floats: bool) -> str:
+        if value is None:
+            return _missing(argument)
+        if isinstance(value, self._meta):
+            return self._tensor(value)
+        if isinstance(value, list) and (
+            (value[:1] and isinstance(value[0], self._meta)) or (argument is not None and argument.is_tensor)
+        ):
+            return "(" + ",".join(map(self._tensor, value)) + ")"
+        text = _value(value, argument, by_type, floats)
+        return text if argument is None else f"{argument.name}={text}"
+
+    def _tensor(self, tensor: Any) -> str:
+        sizes, strides = tuple(tensor.sizes), tuple(tensor.strides)
+        key = (tensor.dtype, sizes, strides, tensor.layout, str(tensor.device))
+        text = self._tensors.get(key)
+        if text is None:
+            text = self._tensors[key] = _tensor_text(*key)
+        return text
+
+    def _arguments(self, name: str, overload: str) -> list[Argument]:
+        key = (name, overload)
+        if key not in self._schemas:
+            self._schemas[key] = self._look_up(name, overload)
+        return self._schemas[key]
+
+    def _look_up(self, name: str, overload: str) -> list[Argument]:
+        if "::" not in name or " " in name:
+            return []
+        try:
+            schemas = self._torch._C._jit_get_schemas_for_operator(name)
+        except RuntimeError:
+            return []
+        for schema in schemas:
+            if schema.overload_name == overload:
+                return [Argument(argument) for argument in schema.arguments]
+        return []
+
+
+def _missing(argument: Argument | None) -> str:
+    """What stands for an input of which the profiler says nothing."""
+    if argument is None:
+        return "-"
+    if argument.is_tensor:
+        return f"({UNKNOWN})" if argument.is_list else "-"
+    return "" if argument.is_absent else f"{argument.name}={UNKNOWN}"
+
+
+def _value(value: Any, argument: Argument | None, by_type: bool, floats: bool) -> str:
+    if isinstance(value, bool):
+        return str(value)
+    if isinstance(value, int):
+        if argument is not None and argument.is_dtype and 0 <= value < len(_DTYPES):
+            return _DTYPES[value]
+        return "int" if by_type else str(value)
+    if isinstance(value, float):
+        return repr(value) if floats else "float"
+    if isinstance(value, list):
+        return "(" + ",".join(_value(item, None, by_type, floats) for item in value) + ")"
+    return "ComplexDouble" if isinstance(value, complex) else UNKNOWN
+
+
+def _tensor_text(
+    dtype: Any, sizes: tuple[int, ...], strides: tuple[int, ...], layout: Any, device: str
+) -> str:
+    name = str(dtype).removeprefix("torch.")
+    text = f"{_SHORT.get(name, name)}[{','.join(map(str, sizes))}]"
+    kind = str(layout).removeprefix("torch.").lstrip("_")
+    if kind == "strided" and not is_contiguous(sizes, strides):
+        text += "{" + ",".join(map(str, strides)) + "}"
+    if kind != "strided":
+        text += f":{kind}"
+    return text if device == "cpu" else f"{text}@{device}"
+
+
+def is_contiguous(sizes: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether the strides follow from the sizes; those of dimensions of one element do not count."""
+    if 0 in sizes:
+        return True
+    expected = 1
+    for size, stride in zip(reversed(sizes), reversed(strides), strict=False):
+        if size != 1 and stride != expected:
+            return False
+        expected *= size
+    return True

@@ -1,0 +1,169 @@
+"""Reads a session's event tree: operators, the Python they were called from, allocations."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from perfprobe.collect.autograd.kineto import EDGE_NS
+from perfprobe.collect.autograd.nesting import BACKWARD_FUNCTION, FUNCTION, USER_SCOPE, Seen, Thread
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    from perfprobe.collect.autograd.kineto import Raw
+    from perfprobe.collect.autograd.names import Call, Names
+    from perfprobe.collect.autograd.signature import Signatures
+
+_SCOPES = (FUNCTION, BACKWARD_FUNCTION, USER_SCOPE)  # those the observer records
+
+
+class _Place(NamedTuple):
+    """Where in the tree reading is: inside which Python function, and what is known of the line in it.
+
+    stack: that of the operator around it, None where Python runs inside of that. exact: the line of the call
+    of C code it runs in; before, after: without one, the lines of the calls before and after it.
+    """
+
+    call: Call | None
+    stack: int | None
+    exact: int | None = None
+    before: int | None = None
+    after: int | None = None
+
+
+class TreeReader:
+    """Reads sessions one after the other; one for a recording."""
+
+    def __init__(self, torch: Any, names: Names, texts: Signatures) -> None:
+        self._kinds = torch._C._profiler._EventType
+        self._names, self._texts = names, texts
+        self._signatures: dict[tuple[str, str | None], int] = {}
+        self.load = 0  # events of the last session, Python's calls included
+        self.cut_off = 0  # operators that had not ended when a session did
+        self.left_open = False  # whether the last session had one on the main thread
+        self.function_only = 0  # the user's, whose line in their function is not known
+
+    def read(self, raw: Raw) -> dict[int, Thread]:
+        """What the session saw, by torch's number of the thread."""
+        self.left_open = False
+        self._with_stacks = raw.with_stacks
+        self._latest_ns = raw.unix_stop_ns - EDGE_NS
+        events = raw.results.events()
+        self.load = len(events)
+        self._events = {event.correlation_id(): event for event in events if not _is_python(event)}
+        self._threads: dict[int, Thread] = {}
+        self._read_trees(raw.results.experimental_event_tree())
+        self._events = {}
+        return self._threads
+
+    def _read_trees(self, roots: Sequence[Any]) -> None:
+        # Without recursion: a tree is as deep as Python's stack may be.
+        waiting = [(root, _Place(None, None)) for root in reversed(roots)]
+        while waiting:
+            event, place = waiting.pop()
+            tag = event.tag
+            if tag == self._kinds.TorchOp:
+                place = _Place(place.call, self._operator(event, place))
+            elif tag == self._kinds.Allocation:
+                self._allocation(event)
+                continue
+            elif not self._with_stacks:
+                place = _Place(None, None)  # Python's calls were seen in part: none of them can be trusted
+            elif tag == self._kinds.PyCall:
+                place = _Place(self._call(event, place.call), None)
+            elif tag == self._kinds.PyCCall:
+                line = int(event.typed[1].caller.line_number)
+                place = _Place(place.call, None, line)
+            waiting += self._below(event.children, place)
+
+    def _below(self, events: Sequence[Any], place: _Place) -> Iterator[tuple[Any, _Place]]:
+        """The children, last first, each with its place: the lines of the calls before and after it."""
+        python = (self._kinds.PyCall, self._kinds.PyCCall)
+        if place.stack is not None or place.exact is not None or place.call is None:
+            yield from ((event, place) for event in reversed(events))
+            return
+        lines = [int(e.typed[1].caller.line_number) if e.tag in python else None for e in events]
+        before: list[int | None] = [None]
+        for line in lines:
+            before.append(before[-1] if line is None else line)
+        after: int | None = None
+        for at in range(len(events) - 1, -1, -1):
+            yield events[at], place._replace(before=before[at], after=after)
+            after = after if lines[at] is None else lines[at]
+
+    def _call(self, event: Any, outer: Call | None) -> Call:
+        about = event.typed[1]
+        below = self._names.stack(outer, int(about.caller.line_number))
+        module = -1 if outer is None else outer.module
+        if about.module is not None:
+            module = self._names.module(about.module, module)
+        return self._names.call(below, about.callsite, module)
+
+    def _allocation(self, event: Any) -> None:
+        thread = self._threads.get(int(event.start_tid))
+        if thread is not None:
+            thread.allocations.append((int(event.start_time_ns), int(event.typed[1].alloc_size)))
+
+    def _operator(self, event: Any, place: _Place) -> int:
+        """Takes in an operator; the stack it was called from."""
+        about = event.typed[1]
+        scope = int(about.scope)
+        name, overload = str(event.name), str(event.overload_name)
+        stack = self._stack(name, place)
+        if scope not in _SCOPES:
+            return stack
+        start_ns, end_ns = int(event.start_time_ns), int(event.end_time_ns)
+        found = self._events.get(event.correlation_id)
+        forward_id = int(event.start_tid)
+        thread = self._threads.get(forward_id)
+        if thread is None:
+            os_thread = -1 if found is None else int(found.device_resource_id())
+            thread = self._threads[forward_id] = Thread(forward_id, os_thread)
+        if end_ns < start_ns or end_ns > self._latest_ns:
+            self.cut_off += 1
+            self.left_open |= thread.os_thread in (os.getpid(), -1)
+            return stack
+        seen = Seen(start_ns, end_ns, name, scope, int(about.sequence_number))
+        seen.name = self._names.text(name, finite="::" in name)
+        seen.overload = self._names.text(overload) if overload else -1
+        seen.stack = stack
+        seen.signature = self._signature(name, overload, about.inputs, found)
+        seen.forward_thread = 0 if found is None else int(found.fwd_thread_id())
+        thread.operators.append(seen)
+        return stack
+
+    def _stack(self, name: str, place: _Place) -> int:
+        if place.stack is not None:
+            return place.stack
+        if place.call is None:
+            return -1
+        line = self._line_of_sign(name, place) if place.exact is None else place.exact
+        return self._names.stack(place.call, line)
+
+    def _line_of_sign(self, name: str, place: _Place) -> int | None:
+        assert place.call is not None
+        source = place.call.source
+        line = None if source is None else source.line(name, place.before, place.after)
+        self.function_only += place.call.is_users and line is None
+        return line
+
+    def _signature(self, name: str, overload: str, inputs: Sequence[Any], found: Any) -> int:
+        if not inputs:
+            return -1
+        if found is not None and any(value is None for value in inputs):
+            # Lists of numbers are only here.
+            others = found.concrete_inputs()
+            if len(others) == len(inputs):
+                inputs = [o if v is None else v for v, o in zip(inputs, others, strict=True)]
+        key = self._texts.texts(name, overload, inputs)
+        if key not in self._signatures:
+            self._signatures[key] = self._names.signature(*key)
+        return self._signatures[key]
+
+
+def _is_python(event: Any) -> bool:
+    is_python = getattr(event, "is_python_function", None)
+    return bool(is_python()) if is_python is not None else False

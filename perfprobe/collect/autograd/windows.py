@@ -1,0 +1,229 @@
+"""When the profiler runs: in windows, since its raw results take 5 to 7 KB an event until they are read.
+
+A window is closed, read and followed by the next on the main thread, between two bytecodes of the program's
+Python, and only where no function of torch's is under way on that thread and no range is open on it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from perfprobe import native
+from perfprobe.collect.autograd.hooks import OPEN_RANGES, on_main_thread
+from perfprobe.collect.autograd.kineto import EDGE_NS, clocks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from perfprobe.collect.autograd.kineto import Kineto, Raw
+    from perfprobe.collect.base import Facts
+
+SOURCE = "autograd"
+TARGET_EVENTS = 4_000  # with what reading them takes, some 60 MB
+FIRST_NS = 10_000_000  # before the rate is known: as many operators of 2.5 us
+SHORTEST_NS = 5_000_000
+LONGEST_NS = 1_000_000_000  # what a kill can lose
+RETRY_NS = 2_000_000
+POLL_NS = 5_000_000  # how often a window's memory is looked at: the rate of operators may rise a hundredfold
+MOST_GROWTH_BYTES = 32 << 20  # of the process: what the program allocates itself only makes windows shorter
+NEVER_NS = 1 << 60
+OVERDUE = 4  # windows' lengths after which an open range no longer keeps one from being closed
+
+
+class Absence:
+    """Why no window was open for a while."""
+
+    GUEST = "the program's own torch.profiler ran"
+    FORK = "the process forked"
+    RANGE = "a range stayed open for many windows' lengths, and a window can only begin where none is"
+    OTHER = "a range that cannot be watched was left open"
+
+
+class Windows:
+    """Opens and closes windows.
+
+    Args:
+        read: reads a window's results; returns how many events it had, and whether something was open on
+            the main thread at its end.
+    """
+
+    def __init__(
+        self, facts: Facts, torch: Any, kineto: Kineto, read: Callable[[Raw], tuple[int, bool]]
+    ) -> None:
+        self._recorder, self._kineto, self._read = facts.recorder, kineto, read
+        self._facts, self._torch = facts, torch
+        self._core = native.core()
+        self._length_ns = FIRST_NS
+        self._opened_ns = self._opened_cpu_ns = self._opened_bytes = 0
+        self._away = False
+        self._ended = False
+        self._stuck = False
+        self._absent_since_ns: int | None = None
+        self._reason = ""
+        self.count = 0
+        self.reading_ns = 0
+        self.absences: dict[str, list[int]] = {}  # by reason: how often, and ns in all
+
+    def stop(self) -> bool:
+        """Close for good; False when that is not possible, because this is not the window's thread."""
+        self._ended = True
+        if not self._kineto.running:
+            self._note_absence()
+            return True
+        if not on_main_thread():
+            return False
+        self._close()
+        return True
+
+    def tick(self) -> None:
+        """Close a window that is due, open the next: called now, and from then on by the recorder's alarm.
+
+        A fault of ours ends it all and is a loss; an interrupt of the program's that comes meanwhile goes on
+        to the program.
+        """
+        if not self._ended:
+            self._ended = not self._facts.guarded(SOURCE, self._step_and_wait)
+
+    def _step_and_wait(self) -> None:
+        delay_ns: int | None = RETRY_NS
+        try:
+            delay_ns = self._step()
+        finally:
+            if delay_ns is not None:
+                self._recorder.call_later(delay_ns, self.tick)
+
+    def guest_arrives(self) -> None:
+        """The program's own profiler is about to begin."""
+        if not on_main_thread():
+            return
+        self._away = True
+        if self._kineto.running:
+            OPEN_RANGES.end_all(self._torch)  # their ends must not meet its session
+        self._leave(Absence.GUEST)
+        # Its results hold Python's calls too, and ours are none of the program's.
+        OPEN_RANGES.release()
+        self._recorder.call_later(NEVER_NS, int)
+
+    def guest_left(self, guest: Any) -> None:
+        """It has ended. A range that it saw begin and that is open still keeps us away for good."""
+        if on_main_thread() and not self._ended:
+            if _left_open(guest):
+                self._stuck, self._reason = True, Absence.OTHER
+            else:
+                self._come_back()
+
+    def before_fork(self) -> None:
+        """A child must not go on recording into memory that nobody reads."""
+        if on_main_thread() and not self._ended and not self._core.torch_on_stack():
+            self._away = True
+            self._leave(Absence.FORK)
+
+    def after_fork(self) -> None:
+        """In the parent."""
+        if on_main_thread() and not self._ended:
+            self._come_back()
+
+    def _come_back(self) -> None:
+        self._away = False
+        self._recorder.call_later(0, self.tick)
+
+    def _step(self) -> int | None:
+        """One decision; after how long to look again, None for not before we come back."""
+        if self._away or self._kineto.is_taken():
+            return None
+        if self._kineto.running:
+            open_ns = time.monotonic_ns() - self._opened_ns
+            left_ns = self._length_ns - (time.thread_time_ns() - self._opened_cpu_ns)
+            grown = _resident_bytes() - self._opened_bytes > MOST_GROWTH_BYTES
+            if left_ns > 0 and open_ns < LONGEST_NS and not grown:
+                return min(left_ns, POLL_NS)
+            if self._core.torch_on_stack():
+                return RETRY_NS
+            if OPEN_RANGES.count:
+                if grown or left_ns < -OVERDUE * self._length_ns or open_ns > OVERDUE * LONGEST_NS:
+                    self._leave(Absence.RANGE)
+                return RETRY_NS
+            self._close()
+        if self._stuck:
+            return None
+        can_open = on_main_thread() and not OPEN_RANGES.count and not self._core.torch_on_stack()
+        return self._open() if can_open else RETRY_NS
+
+    def _open(self) -> int:
+        self._note_absence()
+        OPEN_RANGES.watch(self._torch)
+        self._kineto.start()
+        self._opened_ns, self._opened_bytes = time.monotonic_ns(), _resident_bytes()
+        self._opened_cpu_ns = time.thread_time_ns()
+        return min(self._length_ns, POLL_NS)
+
+    def _close(self) -> None:
+        began_ns = time.monotonic_ns()
+        used_ns = time.thread_time_ns() - self._opened_cpu_ns
+        raw = self._kineto.stop()
+        events, left_open = self._read(raw)
+        self.count += 1
+        self._adapt(events, used_ns)
+        # Something not counted is open: its end must not meet another session.
+        if left_open and not OPEN_RANGES.count and not self._ended and not self._absent_since_ns:
+            self._stuck = True
+            self._begin_absence(Absence.OTHER)
+        self.reading_ns += time.monotonic_ns() - began_ns
+
+    def _leave(self, reason: str) -> None:
+        """Close the window before it is full."""
+        if self._kineto.running:
+            self._begin_absence(reason)
+            self._close()
+
+    def _adapt(self, events: int, length_ns: int) -> None:
+        """The next window's length, so that it has `TARGET_EVENTS`: at most twice as long as this one.
+
+        In CPU time of the main thread: on a busy machine the rate of operators in wall time jumps.
+        """
+        wanted_ns = length_ns * TARGET_EVENTS // max(events, 1)
+        longest_ns = min(2 * max(length_ns, SHORTEST_NS), LONGEST_NS)
+        self._length_ns = min(max(wanted_ns, SHORTEST_NS), longest_ns)
+
+    def _begin_absence(self, reason: str) -> None:
+        self._absent_since_ns, self._reason = time.monotonic_ns(), reason
+
+    def _note_absence(self) -> None:
+        if self._absent_since_ns is not None:
+            entry = self.absences.setdefault(self._reason, [0, 0])
+            entry[0] += 1
+            entry[1] += time.monotonic_ns() - self._absent_since_ns
+            self._absent_since_ns = None
+
+
+def _left_open(guest: Any) -> bool:
+    """Whether operators or ranges were open when this profiler of the program's ended."""
+    results = getattr(guest, "kineto_results", None)
+    if results is None:
+        return False
+    monotonic_ns, unix_ns, _ = clocks()
+    limit_ns = guest.profiling_end_time_ns - monotonic_ns + unix_ns - EDGE_NS
+    waiting = list(results.experimental_event_tree())
+    while waiting:
+        event = waiting.pop()
+        if event.start_time_ns <= event.end_time_ns <= limit_ns:
+            continue
+        if event.tag.name == "TorchOp":
+            return True
+        waiting += event.children
+    return False
+
+
+def _resident_bytes() -> int:
+    """Memory of this process; 0 where it cannot be read."""
+    try:
+        file = os.open("/proc/self/statm", os.O_RDONLY)
+    except OSError:
+        return 0
+    try:
+        return int(os.read(file, 64).split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    finally:
+        os.close(file)

@@ -1,0 +1,61 @@
+"""Whether two signatures, of the observer and of the autograd profiler, describe the same inputs."""
+
+from __future__ import annotations
+
+import re
+
+LEFT_OUT = "torch.profiler does not record strings, devices, generators and long lists"
+LISTS_LEFT_OUT = "torch.profiler leaves lists of optional tensors out"
+NOT_PLAIN = "torch.profiler does not describe subclasses, nested tensors and symbolic sizes"
+INTEGERS = "integers that vary without end are counted by type, from another call on in each source"
+
+_WORD = re.compile(r'(?:[^\s"]|"(?:\\.|[^"\\])*")+')
+_NOT_RECORDED = re.compile(r'(?:\w+=)?(?:".*"|[a-z]+(?::\d+)?|[A-Z]\w*|\(.*\))')
+_UNNAMED = re.compile(r'".*"|(?!int$|float$)[a-z]+(?::\d+)?')  # a string or device of unknown name
+_INTEGER = re.compile(r"(\w+)=(-?\d+|int)")
+_LONGEST_LIST = 30
+
+
+def reason(observer: str, autograd: str) -> str | None:
+    """Why the texts differ; "" for equal ones, None where no reason is known."""
+    ours, theirs = _WORD.findall(observer), _WORD.findall(autograd)
+    found = ""
+    at = 0
+    for word in ours:
+        other = theirs[at] if at < len(theirs) else ""
+        if word == other:
+            at += 1
+            continue
+        why, both = _word_reason(word, other)
+        if why is None:
+            return None
+        found = found or why
+        at += both
+    return found if at == len(theirs) else None
+
+
+def _word_reason(word: str, other: str) -> tuple[str | None, bool]:
+    """Why a word is another, or none, for the profiler; and whether the other one stands for it."""
+    name, equals, value = word.rpartition("=")
+    if other == "(?)" and value.startswith("("):
+        return LISTS_LEFT_OUT, True
+    if any(mark in value for mark in (":subclass", "[nested]", "[symbolic]")):
+        return NOT_PLAIN, True
+    if (equals and other == f"{name}=?") or (other == "-" and _UNNAMED.fullmatch(word)):
+        return LEFT_OUT, True
+    if _are_integers(word, other):
+        return INTEGERS, True
+    left_out = equals and _NOT_RECORDED.fullmatch(word) and _is_left_out(value)
+    return (LEFT_OUT if left_out else None), False
+
+
+def _are_integers(word: str, other: str) -> bool:
+    """Whether one gives an integer's type and the other its value."""
+    ours, theirs = _INTEGER.fullmatch(word), _INTEGER.fullmatch(other)
+    return bool(ours and theirs and ours[1] == theirs[1] and "int" in (ours[2], theirs[2]))
+
+
+def _is_left_out(value: str) -> bool:
+    if value.startswith("("):
+        return value.count(",") >= _LONGEST_LIST
+    return value not in ("True", "False", "float", "int")

@@ -1,0 +1,53 @@
+"""What two sources of the same operators have in common, and where they differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from perfprobe.tables.columns import Int32, Int64, Table, Text
+
+ONLY_OBSERVER = "only the observer"
+ONLY_AUTOGRAD = "only the autograd profiler"
+SIGNATURE = "signature"
+NESTING = "nesting"
+
+
+@dataclass(frozen=True)
+class Differences(Table):
+    """Operators that observer and autograd profiler do not agree on, most frequent first.
+
+    kind: one of the words above; name, overload: string ids, -1 for rows that sum over operators; observer,
+    autograd: what each says; reason: why it is so, "" where no reason is known; count: how many calls.
+    """
+
+    kind: Text
+    name: Int32
+    overload: Int32
+    observer: Text
+    autograd: Text
+    reason: Text
+    count: Int64
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Observer and autograd profiler in one recording.
+
+    both: calls seen by both; observer, autograd: by each; windows, reading_ns: of the profiler and the time
+    the program stood still for them, None where not known; apart_ns: the median difference of a call's two
+    starts, None without any; clock_error_ns: how far the profiler's clock may be off.
+    """
+
+    both: int
+    observer: int
+    autograd: int
+    windows: int
+    reading_ns: int | None
+    clock_error_ns: int | None
+    apart_ns: int | None
+    differences: Differences
+
+    @property
+    def unexplained(self) -> int:
+        """Calls on which they differ for no known reason."""
+        return int(self.differences.count[self.differences.reason == ""].sum())
