@@ -170,7 +170,10 @@ def observer(said: Mapping[str, Any]) -> Part:
         return Part(
             "observer", LACK, "not tried", said.get("ended") or "there is no torch to try it with", remedy
         )
-    return Part("observer", LACK, "operators cannot be observed", why, said["remedy"])
+    found = "cannot be used; torch.profiler stands in for it, at many times the cost"
+    if said.get("profiler"):
+        found = "operators cannot be observed"
+    return Part("observer", LACK, found, why, said["remedy"])
 
 
 def profiler(said: Mapping[str, Any]) -> Part:
@@ -180,11 +183,11 @@ def profiler(said: Mapping[str, Any]) -> Part:
         return Part("torch.profiler", NOTE, "not tried", why)
     why = said["profiler"]
     if why is None:
-        found = "not tried: with a GPU driver even a session for the CPU alone sets up GPU tracing"
-        return Part("torch.profiler", NOTE, found, "perfprobe does not start it here")
+        found = "not tried: with a GPU driver a session sets up GPU tracing"
+        return Part("torch.profiler", NOTE, found, "--operators autograd and both use it, the GPU's included")
     if why:
         return Part("torch.profiler", NOTE, "does not work", f"{why}; the observer does not need it")
-    return Part("torch.profiler", OK, "records operators (Kineto)")
+    return Part("torch.profiler", OK, "records operators (Kineto): the second source")
 
 
 def reading(said: Mapping[str, Any]) -> Part:

@@ -9,6 +9,7 @@ LISTS_LEFT_OUT = "torch.profiler leaves lists of optional tensors out"
 NOT_PLAIN = "torch.profiler does not describe subclasses, nested tensors and symbolic sizes"
 INTEGERS = "integers that vary without end are counted by type, from another call on in each source"
 
+_NOT_PLAIN = (":subclass", "[nested]", "[symbolic]")
 _WORD = re.compile(r'(?:[^\s"]|"(?:\\.|[^"\\])*")+')
 _NOT_RECORDED = re.compile(r'(?:\w+=)?(?:".*"|[a-z]+(?::\d+)?|[A-Z]\w*|\(.*\))')
 _UNNAMED = re.compile(r'".*"|(?!int$|float$)[a-z]+(?::\d+)?')  # a string or device of unknown name
@@ -18,6 +19,8 @@ _LONGEST_LIST = 30
 
 def reason(observer: str, autograd: str) -> str | None:
     """Why the texts differ; "" for equal ones, None where no reason is known."""
+    if observer != autograd and any(mark in observer for mark in _NOT_PLAIN):
+        return NOT_PLAIN
     ours, theirs = _WORD.findall(observer), _WORD.findall(autograd)
     found = ""
     at = 0
@@ -39,8 +42,6 @@ def _word_reason(word: str, other: str) -> tuple[str | None, bool]:
     name, equals, value = word.rpartition("=")
     if other == "(?)" and value.startswith("("):
         return LISTS_LEFT_OUT, True
-    if any(mark in value for mark in (":subclass", "[nested]", "[symbolic]")):
-        return NOT_PLAIN, True
     if (equals and other == f"{name}=?") or (other == "-" and _UNNAMED.fullmatch(word)):
         return LEFT_OUT, True
     if _are_integers(word, other):
