@@ -1,0 +1,22 @@
+"""Observer and autograd profiler side by side on every workload: the same calls, inputs and nesting."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks.attribution import WORKLOADS
+from tests.collect.runs import perfprobe
+from tests.workloads.recorded import ARGUMENTS, words_of
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_every_call_is_found_in_both(name: str, tmp_path: Path) -> None:
+    words = ["-q", "--operators", "both", "--json", "report.json", str(WORKLOADS / f"{name}.py")]
+    outcome = perfprobe([*words, *words_of(name)], tmp_path)
+    assert outcome.status == 0, outcome.err.decode()
+    report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    (sources,) = report["tables"]["sources"]
+    assert sources["both"] == sources["observer"] == sources["autograd"] > 0
+    assert [row for row in report["tables"]["differences"] if row["reason"] is None] == []
+    assert report["losses"] == []
