@@ -83,12 +83,16 @@ def _threads(trace: Trace, hotspots: Hotspots | None) -> list[str]:
 
 
 def _cost(findings: Findings, hotspots: Hotspots) -> str:
-    """What recording added: measured cost of an event times events, and the writer thread's CPU time."""
-    trace = findings.trace
-    event_ns = trace.recording.number("cost", "event_ns")
-    if event_ns is None:
+    """What recording added: the measured cost of an event times events, the writer thread's CPU time, and the
+    reading of the autograd profiler's windows.
+    """
+    recording = findings.trace.recording
+    event_ns, reading_ns = recording.number("cost", "event_ns"), recording.number("autograd", "reading_ns")
+    if event_ns is None and reading_ns is None:
         return "recording cost not measured"
-    cost_ns = event_ns * hotspots.totals.operators + (trace.recording.number("cost", "writer_cpu_ns") or 0)
-    least = "" if findings.whole else "at least "  # events that were not kept cost the same
+    writer_ns = recording.number("cost", "writer_cpu_ns") or 0
+    cost_ns = (event_ns or 0) * hotspots.totals.operators + writer_ns + (reading_ns or 0)
+    # Events that were not kept cost the same; what the autograd profiler takes as it records is not measured.
+    least = "" if findings.whole and reading_ns is None else "at least "
     share = f" ({units.percent(cost_ns / findings.wall_ns)})" if findings.wall_ns else ""
     return f"recording cost {least}{units.duration(cost_ns)}{share}"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 MOST_STACKS = 65_536  # as many as the observer keeps apart
 FIRST_LINE = " (its first line)"  # behind a function's name: the line is only that of the function
 _MOST_SEARCHES = 64  # for modules that are new: each looks at every object there is
+GONE = "<code that is gone>"  # in angle brackets, as all code that is in no file
 
 
 def plain(text: str) -> str:
@@ -33,7 +34,7 @@ class Call:
         self.is_users = sources is not None
         self.below = below
         self.file = file
-        self.function = _function_name(code)
+        self.function = _said(code, "function_name")
         self.first_line = int(code.line_number)
         self.module = module
         self.source = None if sources is None else sources.function(self.file, self.first_line, self.function)
@@ -52,11 +53,11 @@ class Files:
         return self._whole[name]
 
 
-def _function_name(code: Any) -> str:
+def _said(code: Any, name: str) -> str:
     try:
-        return str(code.function_name)
+        return str(getattr(code, name))
     except UnicodeDecodeError:  # the profiler does not keep code alive, and reads what lies there now
-        return "(code that is gone)"
+        return GONE
 
 
 def _found(name: str) -> str:
@@ -111,8 +112,8 @@ class Names:
 
     def call(self, below: int, code: Any, module: int) -> Call:
         """A function that begins; only of the user's files is the source read."""
-        file = self._files.whole(str(code.file_name))
-        is_foreign = file.startswith(self._foreign)
+        file = self._files.whole(_said(code, "file_name"))
+        is_foreign = file.startswith(self._foreign) or file == GONE
         return Call(below, file, code, module, None if is_foreign else self._sources)
 
     def stack(self, call: Call | None, line: int | None) -> int:
