@@ -26,18 +26,32 @@ def plain(text: str) -> str:
 
 
 class Call:
-    """A Python function being run: its place, the stack outside it, and the innermost nn.Module's row."""
+    """A Python function being run, as the profiler has it; `outer` called it, None for the outermost.
 
-    __slots__ = ("below", "file", "first_line", "function", "is_users", "module", "source")
+    Of a million such calls (importing a package) few run operators: what it is, is read when it is asked for.
+    """
+
+    __slots__ = ("event", "known", "outer")
+
+    def __init__(self, outer: Call | None, event: Any) -> None:
+        self.outer = outer
+        self.event = event
+        self.known: Function | None = None
+
+
+class Function:
+    """What a call runs: its place, the stack outside it, and the innermost nn.Module's row."""
+
+    __slots__ = ("below", "file", "first_line", "is_users", "module", "name", "source")
 
     def __init__(self, below: int, file: str, code: Any, module: int, sources: Sources | None) -> None:
         self.is_users = sources is not None
         self.below = below
         self.file = file
-        self.function = _said(code, "function_name")
+        self.name = _said(code, "function_name")
         self.first_line = int(code.line_number)
         self.module = module
-        self.source = None if sources is None else sources.function(self.file, self.first_line, self.function)
+        self.source = None if sources is None else sources.function(self.file, self.first_line, self.name)
 
 
 class Files:
@@ -110,25 +124,43 @@ class Names:
             self._threads[forward_id] = self._recorder.add_thread(os_thread, forward_id, name)
         return self._threads[forward_id]
 
-    def call(self, below: int, code: Any, module: int) -> Call:
-        """A function that begins; only of the user's files is the source read."""
-        file = self._files.whole(_said(code, "file_name"))
+    def function(self, call: Call) -> Function:
+        """What the call runs; only of the user's files is the source read."""
+        unknown = []
+        step: Call | None = call
+        while step is not None and step.known is None:
+            unknown.append(step)
+            step = step.outer
+        for inner in reversed(unknown):
+            inner.known = self._function(inner)
+        assert call.known is not None
+        return call.known
+
+    def _function(self, call: Call) -> Function:
+        """Needs that of the call around it."""
+        about, outer = call.event.typed[1], None if call.outer is None else call.outer.known
+        below = self.stack(call.outer, int(about.caller.line_number))
+        module = -1 if outer is None else outer.module
+        if about.module is not None:
+            module = self.module(about.module, module)
+        file = self._files.whole(_said(about.callsite, "file_name"))
         is_foreign = file.startswith(self._foreign) or file == GONE
-        return Call(below, file, code, module, None if is_foreign else self._sources)
+        return Function(below, file, about.callsite, module, None if is_foreign else self._sources)
 
     def stack(self, call: Call | None, line: int | None) -> int:
         """The stack that ends on this line of a function, None for an unknown one; -1 outside of Python."""
         if call is None:
             return -1
-        function = call.function if call.source is None else call.source.name
+        function = self.function(call)
+        name = function.name if function.source is None else function.source.name
         if line is None:
-            line = call.first_line if call.source is None else call.source.first
-            function += FIRST_LINE if call.is_users else ""
-        place = (call.file, function, call.first_line, line)
+            line = function.first_line if function.source is None else function.source.first
+            name += FIRST_LINE if function.is_users else ""
+        place = (function.file, name, function.first_line, line)
         if place not in self._frames:
-            file, name = self.text(call.file), self.text(function)
-            self._frames[place] = self._recorder.add_frame(file, name, call.first_line, line)
-        key = (call.below, self._frames[place], call.module)
+            file, row = self.text(function.file), self.text(name)
+            self._frames[place] = self._recorder.add_frame(file, row, function.first_line, line)
+        key = (function.below, self._frames[place], function.module)
         if key not in self._stacks:
             if len(self._stacks) >= MOST_STACKS:
                 self.other_stacks += 1

@@ -6,6 +6,7 @@ import os
 from typing import NamedTuple
 
 from perfprobe.collect.autograd.kineto import EDGE_NS
+from perfprobe.collect.autograd.names import Call
 from perfprobe.collect.autograd.nesting import BACKWARD_FUNCTION, FUNCTION, USER_SCOPE, Seen, Thread
 
 TYPE_CHECKING = False
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from perfprobe.collect.autograd.kineto import Raw
-    from perfprobe.collect.autograd.names import Call, Names
+    from perfprobe.collect.autograd.names import Names
     from perfprobe.collect.autograd.signature import Signatures
 
 _SCOPES = (FUNCTION, BACKWARD_FUNCTION, USER_SCOPE)  # those the observer records
@@ -23,13 +24,14 @@ _SCOPES = (FUNCTION, BACKWARD_FUNCTION, USER_SCOPE)  # those the observer record
 class _Place(NamedTuple):
     """Where in the tree reading is: inside which Python function, and what is known of the line in it.
 
-    stack: that of the operator around it, None where Python runs inside of that. exact: the line of the call
-    of C code it runs in; before, after: without one, the lines of the calls before and after it.
+    stack: that of the operator around it, None where Python runs inside of that. exact: the event of the call
+    of C code it runs in, which has its line; before, after: without one, the lines of the calls before and
+    after it.
     """
 
     call: Call | None
     stack: int | None
-    exact: int | None = None
+    exact: Any = None
     before: int | None = None
     after: int | None = None
 
@@ -38,7 +40,9 @@ class TreeReader:
     """Reads sessions one after the other; one for a recording."""
 
     def __init__(self, torch: Any, names: Names, texts: Signatures) -> None:
-        self._kinds = torch._C._profiler._EventType
+        kinds = torch._C._profiler._EventType
+        self._operator_kind, self._allocation_kind = int(kinds.TorchOp), int(kinds.Allocation)
+        self._call_kind, self._c_call_kind = int(kinds.PyCall), int(kinds.PyCCall)
         self._names, self._texts = names, texts
         self._signatures: dict[tuple[str, str | None], int] = {}
         self.load = 0  # events of the last session, Python's calls included
@@ -60,47 +64,46 @@ class TreeReader:
         return self._threads
 
     def _read_trees(self, roots: Sequence[Any]) -> None:
-        # Without recursion: a tree is as deep as Python's stack may be.
-        waiting = [(root, _Place(None, None)) for root in reversed(roots)]
+        # Without recursion: a tree is as deep as Python's stack may be. Importing a package makes millions of
+        # Python's calls: nothing is asked of an event that no operator needs.
+        nowhere = _Place(None, None)
+        waiting = list(self._below(roots, nowhere))
         while waiting:
-            event, place = waiting.pop()
-            tag = event.tag
-            if tag == self._kinds.TorchOp:
+            event, kind, place = waiting.pop()
+            if kind == self._operator_kind:
                 place = _Place(place.call, self._operator(event, place))
-            elif tag == self._kinds.Allocation:
+            elif kind == self._allocation_kind:
                 self._allocation(event)
                 continue
             elif not self._with_stacks:
-                place = _Place(None, None)  # Python's calls were seen in part: none of them can be trusted
-            elif tag == self._kinds.PyCall:
-                place = _Place(self._call(event, place.call), None)
-            elif tag == self._kinds.PyCCall:
-                line = int(event.typed[1].caller.line_number)
-                place = _Place(place.call, None, line)
-            waiting += self._below(event.children, place)
+                place = nowhere  # Python's calls were seen in part: none of them can be trusted
+            elif kind == self._call_kind:
+                place = _Place(Call(place.call, event), None)
+            elif kind == self._c_call_kind:
+                place = _Place(place.call, None, event)
+            children = event.children
+            if children:
+                waiting += self._below(children, place)
 
-    def _below(self, events: Sequence[Any], place: _Place) -> Iterator[tuple[Any, _Place]]:
-        """The children, last first, each with its place: the lines of the calls before and after it."""
-        python = (self._kinds.PyCall, self._kinds.PyCCall)
-        if place.stack is not None or place.exact is not None or place.call is None:
-            yield from ((event, place) for event in reversed(events))
+    def _below(self, events: Sequence[Any], place: _Place) -> Iterator[tuple[Any, int, _Place]]:
+        """The children, last first, each with its kind and place: the lines of the calls before and after."""
+        kinds = [int(event.tag) for event in events]
+        is_known = place.stack is not None or place.exact is not None or place.call is None
+        if is_known or self._operator_kind not in kinds:
+            for at in range(len(events) - 1, -1, -1):
+                yield events[at], kinds[at], place
             return
-        lines = [int(e.typed[1].caller.line_number) if e.tag in python else None for e in events]
+        python = (self._call_kind, self._c_call_kind)
+        lines = [
+            _caller_line(event) if kind in python else None for event, kind in zip(events, kinds, strict=True)
+        ]
         before: list[int | None] = [None]
         for line in lines:
             before.append(before[-1] if line is None else line)
         after: int | None = None
         for at in range(len(events) - 1, -1, -1):
-            yield events[at], place._replace(before=before[at], after=after)
+            yield events[at], kinds[at], place._replace(before=before[at], after=after)
             after = after if lines[at] is None else lines[at]
-
-    def _call(self, event: Any, outer: Call | None) -> Call:
-        about = event.typed[1]
-        below = self._names.stack(outer, int(about.caller.line_number))
-        module = -1 if outer is None else outer.module
-        if about.module is not None:
-            module = self._names.module(about.module, module)
-        return self._names.call(below, about.callsite, module)
 
     def _allocation(self, event: Any) -> None:
         thread = self._threads.get(int(event.start_tid))
@@ -140,14 +143,15 @@ class TreeReader:
             return place.stack
         if place.call is None:
             return -1
-        line = self._line_of_sign(name, place) if place.exact is None else place.exact
+        line = self._line_of_sign(name, place) if place.exact is None else _caller_line(place.exact)
         return self._names.stack(place.call, line)
 
     def _line_of_sign(self, name: str, place: _Place) -> int | None:
         assert place.call is not None
-        source = place.call.source
+        function = self._names.function(place.call)
+        source = function.source
         line = None if source is None else source.line(name, place.before, place.after)
-        self.function_only += place.call.is_users and line is None
+        self.function_only += function.is_users and line is None
         return line
 
     def _signature(self, name: str, overload: str, inputs: Sequence[Any], found: Any) -> int:
@@ -162,6 +166,11 @@ class TreeReader:
         if key not in self._signatures:
             self._signatures[key] = self._names.signature(*key)
         return self._signatures[key]
+
+
+def _caller_line(event: Any) -> int:
+    """The line on which one of Python's calls was made."""
+    return int(event.typed[1].caller.line_number)
 
 
 def _is_python(event: Any) -> bool:
