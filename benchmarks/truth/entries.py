@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
 ACCUMULATE = "AccumulateGrad: no forward line"
 NODE_CALL = "autograd::engine::evaluate_function: "
 
@@ -46,6 +48,10 @@ INSIDE = {
     "ViewBackward0": VIEW,
     "torch::autograd::CppNode<workloads::WindowMean>": f"workloads::window_mean_backward {BLOCKED} {FILL}",
 }
+
+# The last node of a linear layer over [batch, length, width], by torch itself: 2.13 ends in view, 2.15 in
+# _unsafe_view.
+LINEAR_END: str = torch.nn.Linear(1, 1)(torch.ones(1, 1, 1)).grad_fn.name()
 
 Key = tuple[str | None, str | None, str, str]  # text of the line, module, phase, operator or node
 Row = dict[str, Any]  # of the report's table "hotspots"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from benchmarks.truth.entries import Entry
+from benchmarks.truth.entries import LINEAR_END, Entry
 
 LAYERS = 2
 PARAMETERS = 1 + 4 * LAYERS + 2  # embedding; two weights and two biases a layer; weight and bias
@@ -30,7 +30,7 @@ def entries(args: Namespace) -> list[Entry]:
         Entry(DROPOUT, "dropout", steps, "dropout bernoulli_ mul", "mul", "Mul"),
         Entry(LSTM, "lstm", steps, "lstm"),
         Entry(LSTM, "lstm", layers, "mkldnn_rnn_layer", "mkldnn_rnn_layer_backward", "MkldnnRnnLayer"),
-        Entry(DECODER, "decoder", steps, "linear addmm", "mm mm sum", "View T Addmm View"),
+        Entry(DECODER, "decoder", steps, "linear addmm", "mm mm sum", f"View T Addmm {LINEAR_END}"),
         Entry(LOSS, None, steps, loss, loss_backward, "View LogSoftmax NllLoss"),
         Entry("loss.backward()", None, steps, "ones_like", phase="other"),
         Entry(CLIP, None, steps, "_foreach_norm _foreach_mul_", phase="other"),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from benchmarks.truth.entries import Entry
+from benchmarks.truth.entries import LINEAR_END, Entry
 
 # A linear layer over [batch, length, width]: one product over all positions, with views before and after.
 LINEAR = "linear addmm"
 LINEAR_BACKWARD = "mm mm sum"  # gradients of input, weight and bias
-LINEAR_NODES = "View T Addmm View"
+LINEAR_NODES = f"View T Addmm {LINEAR_END}"
 DROPOUT = "dropout bernoulli_ mul"
 NORM, NORM_BACKWARD = "layer_norm native_layer_norm", "native_layer_norm_backward"
 EMBEDDING_BACKWARD = "embedding_dense_backward"
@@ -80,7 +80,7 @@ def stem(steps: int) -> list[Entry]:
         Entry(EMBEDDING, "stem.embedding", steps, "embedding", EMBEDDING_BACKWARD, "Embedding"),
         Entry(POSITIONS, "stem.positions", steps, "embedding", EMBEDDING_BACKWARD, "Embedding"),
         Entry(POSITIONS, "stem", steps, "add", "sum", "Add"),  # the batch shares its positions
-        Entry(PROFILE, "stem.profile", steps, LINEAR, "mm sum", "T Addmm View"),
+        Entry(PROFILE, "stem.profile", steps, LINEAR, "mm sum", f"T Addmm {LINEAR_END}"),
         Entry(PROFILE, "stem", steps, "add", "", "Add"),
         Entry(
             CONVOLUTION,

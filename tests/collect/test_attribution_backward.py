@@ -199,7 +199,7 @@ def test_the_jacobian_of_a_function(recorded: Any) -> None:
     }
 
 
-@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:`torch.jit")
 def test_forward_mode_is_on_the_line_of_its_operator(recorded: Any) -> None:
     def step() -> None:
         with forward_ad.dual_level():

@@ -15,7 +15,7 @@ from tests.collect.recorded import Row
 
 at = Marks(__file__)
 
-pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit")
 
 
 def placed(rows: list[Row], name: str) -> set[tuple[str, str]]:

@@ -166,9 +166,14 @@ ELEMENTWISE: dict[str, Callable[[], Any]] = {
 }
 
 
+def torchs_profiler() -> Any:
+    """torch's own count of FLOPs; torch 2.11 warns that it forgets events unless told to keep them."""
+    return profile(activities=[ProfilerActivity.CPU], with_flops=True, record_shapes=True, acc_events=True)
+
+
 @pytest.mark.parametrize("case", ELEMENTWISE)
 def test_elementwise_as_torchs_profiler_counts_it(case: str, tmp_path: Path) -> None:
-    with profile(activities=[ProfilerActivity.CPU], with_flops=True, record_shapes=True) as profiler:
+    with torchs_profiler() as profiler:
         ELEMENTWISE[case]()
     torchs = sum(event.flops for event in profiler.events() if event.name.startswith("aten::"))
     ours = of_kind(counted(tmp_path, ELEMENTWISE[case]), "add", "mul")
@@ -181,7 +186,7 @@ def test_matrix_products_as_torchs_profiler_counts_them(tmp_path: Path) -> None:
         conv2d(torch.ones(2, 3, 8, 8), torch.ones(6, 3, 3, 3), padding=1)
         torch.baddbmm(torch.ones(4, 6), BATCH, torch.ones(2, 3, 6))
 
-    with profile(activities=[ProfilerActivity.CPU], with_flops=True, record_shapes=True) as profiler:
+    with torchs_profiler() as profiler:
         run()
     torchs = {event.name: event.flops for event in profiler.events() if event.flops}
     assert sum(torchs.values()) == of_kind(counted(tmp_path, run), "mm", "conv")
