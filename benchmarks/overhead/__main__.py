@@ -17,6 +17,8 @@ import torch
 
 from benchmarks.overhead import disk, process, region
 
+os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # two lines on standard error for every session of torch's
+
 PARTS = {"region": region.report, "disk": disk.report, "process": process.report}
 
 
