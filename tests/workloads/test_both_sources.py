@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.attribution import WORKLOADS
+from perfprobe.merge.sources import BETWEEN
 from tests.collect.runs import perfprobe
 from tests.workloads.recorded import ARGUMENTS, words_of
 
@@ -17,6 +18,11 @@ def test_every_call_is_found_in_both(name: str, tmp_path: Path) -> None:
     assert outcome.status == 0, outcome.err.decode()
     report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
     (sources,) = report["tables"]["sources"]
-    assert sources["both"] == sources["observer"] == sources["autograd"] > 0
-    assert [row for row in report["tables"]["differences"] if row["reason"] is None] == []
-    assert report["losses"] == []
+    assert sources["both"] == sources["autograd"] > 0
+    differences = report["tables"]["differences"]
+    assert [row for row in differences if row["reason"] is None] == []
+    # On a busy machine a window may have to be left early: that is said, and nothing else may be missing.
+    outside = sum(row["calls"] for row in differences if row["reason"] == BETWEEN)
+    assert sources["observer"] == sources["both"] + outside
+    assert {loss["source"] for loss in report["losses"]} <= {"autograd"}
+    assert bool(report["losses"]) == bool(outside)
