@@ -78,7 +78,7 @@ def test_a_module_called_alone_first_gets_its_full_path_later(recorded: Any) -> 
             model[0](torch.ones(1, 4))
             model(torch.ones(1, 4))
 
-    assert [row.module for row in named(recorded(both), "aten::linear")] == ["0", "0.0"]
+    assert [row.module for row in named(recorded(both), "aten::linear")] == ["Sequential.0", "0.0"]
 
 
 def test_modules_that_die_are_not_mixed_up(recorded: Any) -> None:
