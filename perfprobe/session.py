@@ -97,6 +97,8 @@ class Session:
         self._facts.guarded("processes", self._children.start)
         for collector in self._chosen():
             self._start(collector)
+        # What our own start took is no part of the program's time.
+        self._facts.guarded("start", lambda: self._facts.extend("start", **host.moment()))
 
     def stop(self, ending: str | None) -> None:
         """End the recording; harmless when called again, and in a forked child, which does not record."""
@@ -175,7 +177,13 @@ class Profile:
         self._ended = False
         stem = os.path.splitext(os.path.basename(main or "session"))[0]
         self.path = os.path.abspath(path) if path is not None else default_path(stem, host.rank())
-        program = {"argv": list(sys.argv), "script": main, "module": None, "cwd": os.getcwd()}
+        program = {
+            "argv": list(sys.argv),
+            "script": main,
+            "module": None,
+            "cwd": os.getcwd(),
+            "is_block": True,
+        }
         folder = os.path.dirname(os.path.abspath(main)) if main else os.getcwd()
         self._session = Session(program, folder, options, tell=_tell)
 

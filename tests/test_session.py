@@ -8,6 +8,7 @@ import pytest
 
 import perfprobe
 from perfprobe import native
+from perfprobe.collect import host
 from perfprobe.collect.operators import OperatorCollector
 from perfprobe.support.errors import EnvironmentLack, UsageError
 from perfprobe.tables import storage
@@ -45,6 +46,23 @@ def test_block_is_recorded_with_all_facts(tmp_path: Path) -> None:
     assert start <= stop
     assert recording.fact("torch") is None
     assert ("operators", "the program never imported torch") in losses(recording)
+
+
+def test_time_begins_after_our_own_start_and_ends_before_our_own_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started, stopped = [], []
+    monkeypatch.setattr(OperatorCollector, "start", lambda self: started.append(host.moment()))
+    monkeypatch.setattr(OperatorCollector, "stop", lambda self: stopped.append(host.moment()))
+    path = tmp_path / "run.perfprobe"
+    with perfprobe.profile(path):
+        pass
+    recording = storage.read(path)
+    for clock in ("monotonic_ns", "cpu_ns"):
+        first, last = recording.number("start", clock), recording.number("stop", clock)
+        assert first is not None
+        assert last is not None
+        assert started[0][clock] <= first <= last <= stopped[0][clock]
 
 
 def test_several_recordings_in_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,16 +52,26 @@ ThreadState& state_of_thread(uint32_t generation) {
   return state != nullptr && state->generation == generation ? *state : begin_thread(generation);
 }
 
+using Inputs = c10::ArrayRef<const c10::IValue>;
+
+// TorchScript hands over its whole stack, whose last values are the operator's.
+Inputs inputs_of(const at::RecordFunction& function, const NameSlot& slot) {
+  const Inputs inputs = function.inputs();
+  const auto arguments = static_cast<size_t>(slot.arguments);  // none: more than any
+  return inputs.size() > arguments ? inputs.slice(inputs.size() - arguments) : inputs;
+}
+
 [[gnu::noinline]] int32_t add_signature(ThreadState& state, const at::RecordFunction& function,
-                                        const NameSlot& slot, Hash128 hash, uint64_t seed) {
+                                        const NameSlot& slot, Inputs inputs, Hash128 hash,
+                                        uint64_t seed) {
   Integers integers = slot.integers;
-  const Hash128 typed = hash_inputs(function.inputs(), Integers::by_type, seed);
+  const Hash128 typed = hash_inputs(inputs, Integers::by_type, seed);
   if (state.names.varies_without_end(slot, typed)) {
     state.names.set_by_type(slot);
     integers = Integers::by_type;
     hash = typed;
   }
-  const SignatureDescription described = describe_inputs(function, integers);
+  const SignatureDescription described = describe_inputs(function, inputs, integers);
   const bool has_floats = described.example != described.text;
   const int32_t id = state.port->add_signature(
       hash, {described.text.c_str(), has_floats ? described.example.c_str() : nullptr,
@@ -73,7 +83,7 @@ ThreadState& state_of_thread(uint32_t generation) {
 
 int32_t find_signature(ThreadState& state, const at::RecordFunction& function,
                        const NameSlot& slot) {
-  const auto inputs = function.inputs();
+  const Inputs inputs = inputs_of(function, slot);
   if (inputs.empty())
     return kNone;
   const uint64_t seed = static_cast<uint64_t>(static_cast<uint32_t>(slot.name)) << 33 |
@@ -81,8 +91,9 @@ int32_t find_signature(ThreadState& state, const at::RecordFunction& function,
                         static_cast<uint64_t>(slot.integers);
   const Hash128 hash = hash_inputs(inputs, slot.integers, seed);
   const int32_t known = state.signatures.find(hash);
-  return known != InternTable::kAbsent ? known
-                                       : add_signature(state, function, slot, hash, seed | 1);
+  return known != InternTable::kAbsent
+             ? known
+             : add_signature(state, function, slot, inputs, hash, seed | 1);
 }
 
 // Which backward node `open` runs in: its own, or the one it is nested in.

@@ -30,6 +30,7 @@ struct SignatureDescription {
 };
 
 // Cold: the text of the same inputs, with argument names from the operator's schema.
-SignatureDescription describe_inputs(const at::RecordFunction& function, Integers integers);
+SignatureDescription describe_inputs(const at::RecordFunction& function,
+                                     c10::ArrayRef<const c10::IValue> inputs, Integers integers);
 
 }  // namespace perfprobe

@@ -209,11 +209,10 @@ class InputText {
   size_t tensors_ = 0;
 };
 
-InputText all_inputs(const at::RecordFunction& function,
+InputText all_inputs(c10::ArrayRef<const c10::IValue> inputs,
                      const std::optional<c10::FunctionSchema>& schema, Integers integers,
                      bool float_values) {
   InputText text(integers, float_values);
-  const auto inputs = function.inputs();
   for (size_t i = 0; i < inputs.size(); ++i) {
     const bool named = schema.has_value() && i < schema->arguments().size();
     text.add(inputs[i], named ? &schema->arguments()[i] : nullptr);
@@ -223,10 +222,11 @@ InputText all_inputs(const at::RecordFunction& function,
 
 }  // namespace
 
-SignatureDescription describe_inputs(const at::RecordFunction& function, Integers integers) {
+SignatureDescription describe_inputs(const at::RecordFunction& function,
+                                     c10::ArrayRef<const c10::IValue> inputs, Integers integers) {
   const std::optional<c10::FunctionSchema> schema = function.operator_schema();
-  const InputText text = all_inputs(function, schema, integers, false);
-  const InputText example = all_inputs(function, schema, integers, true);
+  const InputText text = all_inputs(inputs, schema, integers, false);
+  const InputText example = all_inputs(inputs, schema, integers, true);
   return {text.text(), example.text(), text.grad_mask()};
 }
 

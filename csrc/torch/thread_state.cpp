@@ -46,7 +46,8 @@ const NameSlot& NameCache::fill(NameSlot& slot, const at::RecordFunction& functi
   const auto remembered = integers_.find({known.id, overload_id});
   const Integers integers = remembered == integers_.end() ? Integers::by_value : remembered->second;
   const bool is_engine = std::string_view(known.text).starts_with(kEnginePrefix);
-  slot = {name, known.text, known.id, overload_id, integers, is_engine, is_operator};
+  const int32_t arguments = is_operator ? static_cast<int32_t>(function.num_inputs()) : kNone;
+  slot = {name, known.text, known.id, overload_id, arguments, integers, is_engine, is_operator};
   return slot;
 }
 

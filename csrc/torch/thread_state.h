@@ -24,6 +24,7 @@ struct NameSlot {
   const char* text = nullptr;  // the recorder's copy
   int32_t name = kNone;
   int32_t overload = kNone;
+  int32_t arguments = kNone;  // of the operator's schema
   Integers integers = Integers::by_value;
   bool is_engine = false;    // autograd::engine::evaluate_function
   bool is_operator = false;  // in torch's registry

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfprobe.merge.forward import Entries
+from perfprobe.merge.roots import keys, roots
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows
 from perfprobe.tables.events import BACKWARD_FUNCTION, FUNCTION, Operators
 from perfprobe.tables.recording import Recording
@@ -68,6 +69,7 @@ class Calls:
     limit: int
     start_ns: Int64 = field(default_factory=lambda: np.zeros(0, np.int64))
     stack: Int32 = field(default_factory=lambda: np.zeros(0, np.int32))
+    root: Int64 = field(default_factory=lambda: np.zeros(0, np.int64))  # key of the outermost operator around
     node: Int8 = field(default_factory=lambda: np.zeros(0, np.int8))  # that has the number, 0 none
     node_thread: Int32 | None = None  # only where a forward call ran in backward
     node_sequence: Int64 | None = None
@@ -80,8 +82,8 @@ class Calls:
         self._reserve(int(places.max()) + 1 if len(places) else 0)
         return places
 
-    def add(self, rows: Operators, calls: Rows) -> None:
-        """Takes in the operators at these rows, which have a number."""
+    def add(self, rows: Operators, calls: Rows, root: Int64) -> None:
+        """Takes in the operators at these rows, which have a number; root: those of all rows."""
         places = self.places(rows.sequence[calls])
         later = (self.stack[places] == _NO_CALL) | (rows.start_ns[calls] > self.start_ns[places])
         # Of equal places the one written last stays: the last started, of those the inner one (first ended).
@@ -90,6 +92,7 @@ class Calls:
         places, calls = places[chosen], calls[chosen]
         self.start_ns[places] = rows.start_ns[calls]
         self.stack[places] = rows.stack[calls] + _STACK
+        self.root[places] = root[calls]
         node_thread = rows.node_thread[calls]
         if self.node_thread is None and bool(np.any(node_thread >= 0)):
             self.node_thread = np.zeros(len(self.stack), np.int32)
@@ -113,11 +116,18 @@ class Calls:
                 break
             call[unknown] = np.maximum(call[unknown] - 1, 0)
         self.stack[later] = self.stack[call]
+        self.root[later] = self.root[call]
         if self.node_thread is not None and self.node_sequence is not None:
             self.node_thread[later] = self.node_thread[call]
             self.node_sequence[later] = self.node_sequence[call]
         self.stack[self.node == _MADE_FOR_MANY] = _OF_MANY
         self.start_ns = self.start_ns[:0]
+
+    def take_roots(self) -> Int64:
+        """The keys of those that a backward node refers to; they are given once."""
+        found = np.unique(self.root[(self.node > 0) & (self.stack > _NO_CALL)])
+        self.root = self.root[:0]
+        return found
 
     def _reserve(self, size: int) -> None:
         if size <= len(self.stack):
@@ -125,6 +135,7 @@ class Calls:
         size = min(max(size, 2 * len(self.stack)), self.limit)
         self.start_ns = _longer(self.start_ns, size)
         self.stack = _longer(self.stack, size)
+        self.root = _longer(self.root, size)
         self.node = _longer(self.node, size)
         if self.node_thread is not None and self.node_sequence is not None:
             self.node_thread = _longer(self.node_thread, size)
@@ -172,7 +183,10 @@ class ForwardCalls:
             entries.add(rows)
         for calls in self._calls.values():
             calls.settle()
-        self.is_forward_stack = np.append(entries.spread(self._referred_stacks()), False)
+        self._is_forward_stack = np.append(entries.spread(self._referred_stacks()), False)
+        self._forward_roots = np.unique(
+            np.concatenate([np.empty(0, np.int64), *(calls.take_roots() for calls in self._calls.values())])
+        )
 
     def lines_of(self, node_thread: Int32, node_sequence: Int64) -> tuple[Int32, Int32, Int8]:
         """The line and the module of each node's forward call (-1 none), and why some have no line."""
@@ -193,10 +207,24 @@ class ForwardCalls:
             rows, thread, sequence = rows[going_on], thread[going_on], sequence[going_on]
         return frame, module, gap
 
+    def is_forward(self, rows: Operators) -> Mask:
+        """Which rows of a batch, none in backward, run in a call like one that a backward node refers to.
+
+        Like: of the same operator from the same stack. Whatever this one call returned may not be used.
+        """
+        found: Mask = self._is_forward_stack[rows.stack]
+        if bool(found.any()):
+            root, is_cut = roots(rows)
+            key = keys(rows, root)[found]
+            place = np.minimum(np.searchsorted(self._forward_roots, key), len(self._forward_roots) - 1)
+            found[found] = (self._forward_roots[place] == key) | is_cut[found]
+        return found
+
     def _add(self, rows: Operators, forward_id: Int32) -> None:
         calls = np.flatnonzero((rows.scope == FUNCTION) & (rows.sequence >= 0))
+        root = keys(rows, roots(rows)[0]) if len(calls) else np.empty(0, np.int64)
         for thread, chosen in _groups(forward_id[rows.thread[calls]]):
-            self._of_thread(thread, rows.sequence[calls[chosen]]).add(rows, calls[chosen])
+            self._of_thread(thread, rows.sequence[calls[chosen]]).add(rows, calls[chosen], root)
         nodes = np.flatnonzero((rows.scope == BACKWARD_FUNCTION) & (rows.node_sequence >= 0))
         for thread, chosen in _groups(rows.node_thread[nodes]):
             sequence = rows.node_sequence[nodes[chosen]]

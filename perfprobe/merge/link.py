@@ -86,7 +86,7 @@ class Linker:
         frame = self._calls.places.frame(rows.stack, in_backward)
         module = self._calls.places.module(rows.stack, in_backward)
         forward_frame = np.full(len(rows), -1, np.int32)
-        phase = np.where((module >= 0) | self._calls.is_forward_stack[rows.stack], Phase.FORWARD, Phase.OTHER)
+        phase = np.where((module >= 0) | self._calls.is_forward(rows), Phase.FORWARD, Phase.OTHER)
         gap = np.where(rows.stack < 0, Gap.NO_PYTHON, Gap.OTHER_STACKS)
         if len(backward):
             node_thread, node_sequence = rows.node_thread[backward], rows.node_sequence[backward]

@@ -22,6 +22,7 @@ CHECKPOINT_FILE = "torch/utils/checkpoint.py"
 _HANDLERS = ("__torch_function__", "__torch_dispatch__")
 
 LONGEST_PATH = 200  # of a module: real ones are far shorter
+MOST_MODELS = 8  # of one type that are told apart: a program that makes more makes them anew all the time
 
 
 class Origin(IntEnum):
@@ -165,34 +166,35 @@ class Folders:
 def module_texts(recording: Recording) -> tuple[list[str], Int32]:
     """The path of every module, and for each the first one that has the same text.
 
-    A path is `encoder.layers.3.attn`; a root shows its type. Where roots of different types have parts of
-    equal path, the root's type stands in front.
+    A path is `encoder.layers.3.attn`; a root shows its type, the second one with parts `Net#2`. Where several
+    roots have parts of equal path, the root stands in front.
     """
     roots, paths = _module_paths(recording)
-    types_of: dict[str, set[str]] = {}
+    roots_of: dict[str, set[str]] = {}
     for root, path in zip(roots, paths, strict=True):
-        types_of.setdefault(path, set()).add(root)
+        roots_of.setdefault(path, set()).add(root)
     texts = []
     first: dict[str, int] = {}
     same = np.empty(len(paths), np.int32)
     for module, (root, path) in enumerate(zip(roots, paths, strict=True)):
-        text = f"{root}.{path}" if len(types_of[path]) > 1 and path != root else path
+        text = f"{root}.{path}" if len(roots_of[path]) > 1 and path != root else path
         texts.append(text)
         same[module] = first.setdefault(text, module)
     return texts, same
 
 
 def _module_paths(recording: Recording) -> tuple[list[str], list[str]]:
-    """For every module the type of its root, and its path within it (a root's own: its type)."""
+    """For every module the name of its root, and its path within it (a root's own: its name)."""
     strings, modules = recording.strings, recording.modules
+    names = _root_names(recording)
     roots: list[str] = []
     paths: list[str] = []
-    for parent, name, kind in zip(
-        modules.parent.tolist(), modules.name.tolist(), modules.type.tolist(), strict=True
+    for module, (parent, name, kind) in enumerate(
+        zip(modules.parent.tolist(), modules.name.tolist(), modules.type.tolist(), strict=True)
     ):
         if parent < 0:
-            roots.append(strings[kind])
-            paths.append(strings[kind])
+            roots.append(names.get(module, strings[kind]))
+            paths.append(roots[-1])
         else:
             below_root = modules.parent[parent] >= 0
             own = strings[name] or strings[kind]  # one outside its caller's tree has no name
@@ -200,3 +202,18 @@ def _module_paths(recording: Recording) -> tuple[list[str], list[str]]:
             roots.append(roots[parent])
             paths.append(path if len(path) <= LONGEST_PATH else f"...{path[-LONGEST_PATH:]}")
     return roots, paths
+
+
+def _root_names(recording: Recording) -> dict[int, str]:
+    """The names of the second and later models of a type: roots that have parts."""
+    modules = recording.modules
+    models: dict[int, list[int]] = {}
+    for module in np.unique(modules.parent[modules.parent >= 0]).tolist():
+        if modules.parent[module] < 0:
+            models.setdefault(int(modules.type[module]), []).append(module)
+    return {
+        module: f"{recording.strings[kind]}#{number}"
+        for kind, alike in models.items()
+        if len(alike) <= MOST_MODELS
+        for number, module in enumerate(alike[1:], 2)
+    }

@@ -44,10 +44,12 @@ def _said(found: Between, shown: int, wall_ns: int | None) -> str:
 
 
 def _columns(trace: Trace, found: Between, shown: Intervals, wall_ns: int | None) -> list[Column]:
+    is_block = trace.recording.fact("program", "is_block") is True
+    before = "(until the first operator)" if is_block else "(until the first operator: start, imports)"
     whole = [
         (name, time_ns)
         for name, time_ns in (
-            ("(until the first operator: start, imports)", found.before_ns),
+            (before, found.before_ns),
             ("(after the last operator)", found.after_ns),
         )
         if time_ns is not None

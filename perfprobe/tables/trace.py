@@ -120,7 +120,7 @@ class Trace:
 
     @property
     def start_ns(self) -> int | None:
-        """When the recording began."""
+        """When the program, or the block that was recorded, began."""
         return _whole(self.recording.number("start", "monotonic_ns"))
 
     @property

@@ -78,7 +78,7 @@ def test_a_module_called_alone_first_gets_its_full_path_later(recorded: Any) -> 
             model[0](torch.ones(1, 4))
             model(torch.ones(1, 4))
 
-    assert [row.module for row in named(recorded(both), "aten::linear")] == ["0", "0.0"]
+    assert [row.module for row in named(recorded(both), "aten::linear")] == ["Sequential.0", "0.0"]
 
 
 def test_modules_that_die_are_not_mixed_up(recorded: Any) -> None:
@@ -272,3 +272,18 @@ def test_ranges_ended_elsewhere_do_not_stop_the_recording(recorded: Any) -> None
         torch.ones(2).exp()
 
     assert len(named(recorded(step), "aten::exp")) == 1
+
+
+def test_what_only_shares_a_line_with_forward_is_none(recorded: Any) -> None:
+    weight = torch.randn(3, 3, requires_grad=True)
+
+    def steps() -> None:
+        for _ in range(2):
+            loss = (torch.randn(3, 3) @ weight + torch.ones(3)).sum()
+            loss.backward()
+
+    rows = recorded(steps)
+    assert {row.phase for row in named(rows, "aten::randn") + named(rows, "aten::ones")} == {"other"}
+    assert {row.phase for row in named(rows, "aten::normal_")} == {"other"}  # inside randn
+    in_forward = [row.name for row in rows if row.phase == "forward"]
+    assert set(in_forward) >= {"aten::matmul", "aten::mm", "aten::add", "aten::sum"}  # mm is inside matmul

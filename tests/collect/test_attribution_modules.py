@@ -43,6 +43,23 @@ def test_parts_of_containers(recorded: Any) -> None:
     assert modules(rows, "aten::tanh_backward") == ["first.1"]
 
 
+def test_two_models_of_one_class(recorded: Any) -> None:
+    teacher, student = Containers(), Containers()
+
+    def step() -> None:
+        with torch.no_grad():
+            goal = teacher(torch.ones(1, 3))
+        (student(torch.ones(1, 3)) - goal).sum().backward()
+
+    rows = recorded(step)
+    paths = ["first.0", "many.0", "many.1", "by_name.left", "by_name.right"]
+    assert modules(rows, "aten::linear") == [
+        *(f"Containers.{path}" for path in paths),
+        *(f"Containers#2.{path}" for path in paths),
+    ]
+    assert modules(rows, "AddmmBackward0") == [f"Containers#2.{path}" for path in paths[::-1]]
+
+
 class Shared(nn.Module):
     def __init__(self) -> None:
         super().__init__()

@@ -55,6 +55,23 @@ def test_text(call: Callable[[], Any], name: str, signature: str, tmp_path: Path
     assert only(record(tmp_path / "run.perfprobe", call), name).signature == signature
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is:DeprecationWarning")
+def test_torchscript_shows_only_the_operators_own_inputs(tmp_path: Path) -> None:
+    @torch.jit.script
+    def repeat(x: torch.Tensor, times: int) -> torch.Tensor:
+        for _ in range(times):
+            x = torch.cumsum(torch.cat([torch.tanh(x)], 1), 1)
+        return x
+
+    for _ in range(3):  # once it has been optimised, too
+        rows = record(tmp_path / "run.perfprobe", lambda: repeat(A, 2))
+        (tmp_path / "run.perfprobe").unlink()
+        found = [(row.name, row.signature) for row in rows]
+        assert found.count(("aten::tanh", "f32[2,3]")) == 2
+        assert found.count(("aten::cat", "(f32[2,3]) dim=1")) == 2
+        assert found.count(("aten::cumsum", "f32[2,3] dim=1")) == 2
+
+
 def test_layer_norm_with_its_optional_tensors(tmp_path: Path) -> None:
     rows = record(tmp_path / "run.perfprobe", lambda: nn.functional.layer_norm(A, (3,)))
     assert only(rows, "aten::native_layer_norm").signature == "f32[2,3] normalized_shape=(3) - - eps=float"

@@ -183,8 +183,10 @@ def test_forward_is_what_has_a_module_or_what_backward_refers_to(tmp_path: Path)
     program = Training()
     net = program.module("", "Net")
     program.run(op("in_module", 1, 2, stack=program.stack(("model.py:5 forward", net))))
-    program.forward("loss", 10, 0)
-    program.run(op("inside_loss", 20, 21, stack=program.at(10)))
+    inside = op("inside_loss", 11, 12, stack=program.at(10))
+    program.run(op("data_on_its_line", 3, 4, stack=program.at(10), sequence=0))
+    program.run(op("loss", 10, 15, inside, stack=program.at(10), sequence=0))
+    program.run(op("loss_without_backward", 16, 17, stack=program.at(13), sequence=1))
     program.forward("optimizer", 12, -1)
     program.backward("LossBackward0", 0, scope=1)
     found = {name: row[2] for name, row in lines(link(program.recording(tmp_path))).items()}
@@ -192,6 +194,8 @@ def test_forward_is_what_has_a_module_or_what_backward_refers_to(tmp_path: Path)
         "in_module": "FORWARD",
         "loss": "FORWARD",
         "inside_loss": "FORWARD",
+        "data_on_its_line": "OTHER",
+        "loss_without_backward": "OTHER",
         "optimizer": "OTHER",
         "LossBackward0": "BACKWARD",
     }

@@ -149,6 +149,23 @@ def test_equal_paths_of_different_models_show_the_model(tmp_path: Path) -> None:
     assert texts == ["Generator", "Generator.conv", "Critic", "Critic.conv"]
 
 
+def models(folder: Path, count: int) -> list[str]:
+    program = Program()
+    for at in range(count):
+        net = program.row("modules", -1, program.string(""), program.string("Net"), anew=True)
+        program.module("fc", "Linear", net)
+        program.module(f"own{at}", "Linear", net)
+    return module_texts(program.recording(folder))[0]
+
+
+def test_models_of_one_class_are_told_apart(tmp_path: Path) -> None:
+    assert models(tmp_path, 2) == ["Net", "Net.fc", "own0", "Net#2", "Net#2.fc", "own1"]
+
+
+def test_models_that_are_made_anew_all_the_time_are_not(tmp_path: Path) -> None:
+    assert {text for text in models(tmp_path, 9) if not text.startswith("own")} == {"Net", "fc"}
+
+
 def test_a_module_made_anew_has_the_id_of_the_first(tmp_path: Path) -> None:
     program = Program()
     for _ in range(2):

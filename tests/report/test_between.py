@@ -50,6 +50,11 @@ def test_the_table(tmp_path: Path) -> None:
     assert "; 1 of 4 places by time" in shown(loop(), tmp_path, top=1)[0]
 
 
+def test_a_block_imports_nothing(tmp_path: Path) -> None:
+    program = loop(program={**META["program"], "is_block": True})
+    assert shown(program, tmp_path)[2].endswith("100 us  (until the first operator)")
+
+
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
 def test_it_is_never_wider_than_asked_and_no_place_is_cut(tmp_path: Path, width: int) -> None:
     text = shown(loop(), tmp_path, width=width)

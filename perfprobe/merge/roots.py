@@ -1,0 +1,44 @@
+"""The outermost operator around each operator: what the program itself called."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perfprobe.tables.columns import Int64, Mask, Rows
+from perfprobe.tables.events import USER_SCOPE, Operators
+
+_NEVER = np.iinfo(np.int64).max
+
+
+def roots(rows: Operators) -> tuple[Rows, Mask]:
+    """For every row the outermost operator it runs in, often itself, and whether that may be a wrong one.
+
+    Rows are a batch in the order of their ends. Ranges are no operators, but find the next root. Where the
+    batch ends inside an operator, what it ran so far stands for itself.
+    """
+    root = np.arange(len(rows))
+    is_cut = np.zeros(len(rows), np.bool_)
+    for group in _by_thread(rows):
+        start_ns = np.where(rows.scope[group] == USER_SCOPE, _NEVER, rows.start_ns[group])
+        earliest_ns = np.minimum.accumulate(start_ns[::-1])[::-1]
+        is_root = start_ns < np.append(earliest_ns[1:], _NEVER)
+        is_root[-1] = True
+        own = np.flatnonzero(is_root)
+        behind: Rows = np.cumsum(is_root) - is_root  # which root is the next at or after the row
+        root[group] = group[own[behind]]
+        depth = rows.depth[group]
+        is_cut[group[int(np.flatnonzero(depth == depth.min())[-1]) + 1 :]] = True
+    return root, is_cut
+
+
+def keys(rows: Operators, root: Rows) -> Int64:
+    """What tells apart the calls of the program: where it called, and the operator's name."""
+    return rows.stack[root].astype(np.int64) << 32 | rows.name[root]
+
+
+def _by_thread(rows: Operators) -> list[Rows]:
+    thread = rows.thread
+    if bool((thread == thread[:1]).all()):
+        return [np.arange(len(rows))] if len(rows) else []
+    order = np.argsort(thread, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(thread[order])) + 1)
