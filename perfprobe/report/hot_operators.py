@@ -12,7 +12,7 @@ from perfprobe.report.cells import MARK, misleading
 from perfprobe.report.collisions import told_apart
 from perfprobe.report.operator_columns import autograd_recorded, operator_columns, operators, signatures
 from perfprobe.report.paragraph import heading, paragraph
-from perfprobe.report.ranking import ranked, rows_shown
+from perfprobe.report.ranking import focus_text, ranked, rows_shown
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings, HotspotRows, Hotspots
@@ -31,7 +31,7 @@ def hot_operators(findings: Findings, layout: Layout) -> Iterator[RenderableType
     if len(hotspots.rows) == 0 and hotspots.whole_rows > 0:
         rows = units.count(hotspots.whole_rows)
         yield paragraph(
-            f"No operators match {_focus(hotspots)}; without it there are {rows} rows.",
+            f"No operators match {focus_text(hotspots.focus)}; without it there are {rows} rows.",
             layout.width,
             "yellow",
         )
@@ -54,16 +54,12 @@ def _rows_shown(hotspots: Hotspots, shown: HotspotRows, layout: Layout) -> str:
     if hotspots.focus is None:
         return text
     of = f"{len(hotspots.rows):,} of {hotspots.whole_rows:,} rows"
-    whole = f"focus {_focus(hotspots)}: {of}, {_share(hotspots, hotspots.rows)} of operator time"
+    whole = f"focus {focus_text(hotspots.focus)}: {of}, {_share(hotspots, hotspots.rows)} of operator time"
     return whole if len(shown) == len(hotspots.rows) else f"{whole}; {text}"
 
 
 def _share(hotspots: Hotspots, rows: HotspotRows) -> str:
     return units.percent(int(rows.self_ns.sum()) / max(hotspots.totals.self_ns, 1))
-
-
-def _focus(hotspots: Hotspots) -> str:
-    return printable(repr(hotspots.focus))
 
 
 def _notes_on_rows(trace: Trace, hotspots: Hotspots, shown: HotspotRows, layout: Layout) -> Iterator[str]:

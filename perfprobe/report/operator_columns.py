@@ -26,21 +26,11 @@ from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.findings import HotspotRows, Hotspots
-from perfprobe.tables.trace import Phase, Trace
+from perfprobe.tables.trace import SHORT_PHASES, Phase, Trace, shown_name
 
 NARROW = 140  # below this many cells, words are abbreviated
 
 PHASES = {phase: phase.name.lower() for phase in Phase}
-_SHORT_PHASES = {
-    Phase.FORWARD: "fwd",
-    Phase.BACKWARD: "bwd",
-    Phase.RECOMPUTE: "rec",
-    Phase.COMPILE: "comp",
-    Phase.OTHER: "-",
-}
-_PREFIX = "aten::"
-_KERNEL = "inductor::cpp_"
-_ENGINE = "autograd::engine::"
 
 # The columns of each group beside its sums.
 _SHOWN = {
@@ -83,9 +73,7 @@ def operators(trace: Trace, shown: HotspotRows, narrow: bool) -> list[str]:
     strings = trace.recording.strings
     texts = []
     for name, overload in zip(shown.name.tolist(), shown.overload.tolist(), strict=True):
-        text = printable(strings[name]) if name >= 0 else "(unknown)"
-        text = text.removeprefix(_ENGINE)
-        text = text.removeprefix(_PREFIX).removeprefix(_KERNEL) if narrow else text
+        text = printable(shown_name(strings[name], narrow=narrow)) if name >= 0 else "(unknown)"
         text = f"{text}.{printable(strings[overload])}" if overload >= 0 and strings[overload] else text
         texts.append(text)
     return texts
@@ -169,7 +157,7 @@ def _signature(trace: Trace, shown: HotspotRows) -> Column:
 
 
 def _phase(shown: HotspotRows, narrow: bool) -> Column:
-    words = _SHORT_PHASES if narrow else PHASES
+    words = SHORT_PHASES if narrow else PHASES
     return Column("phase", [words[Phase(phase)] for phase in shown.phase.tolist()], 3, style="dim")
 
 

@@ -138,6 +138,11 @@ def test_focus_shows_its_part_of_the_whole(tmp_path: Path) -> None:
     assert "1 row by total time, focus 'DataLoader' of 1\n" in ranges
 
 
+def test_a_focus_is_printed_so_that_it_can_be_copied(tmp_path: Path) -> None:
+    assert r"focus 'f32\[64,128\]': 2 of 4 rows" in report(training(), tmp_path, focus=r"f32\[64,128\]")
+    assert """No operators match "it's\\x1b";""" in report(training(), tmp_path, focus="it's\x1b")
+
+
 def test_the_columns_of_torchs_own_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(work, "flops", lambda operator, _: 2_000_000 if operator == "aten::bmm" else None)
     program = training()
