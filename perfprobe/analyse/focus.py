@@ -14,8 +14,8 @@ from perfprobe.tables.trace import SHORT_PHASES, Line, Phase, Trace, shown_name
 
 
 class Focus:
-    """Finds rows of a trace by their texts, as they are in the JSON document and, names of operators and phases,
-    as narrow tables have them; each text is looked at once.
+    """Finds rows of a trace by their texts, as they are in the JSON document, operators and phases also as
+    narrow tables have them; each text is looked at once.
 
     Raises UsageError where the pattern is no regular expression.
     """
