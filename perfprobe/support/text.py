@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 _PLAIN = dict.fromkeys("█▉▊▋▌▍▎▏", "#") | {"…": ">", "·": "|", "⋮": ":"}  # each as wide as what it replaces
 
 
@@ -18,9 +17,7 @@ def printable(text: str) -> str:
 
 
 def encodable(text: str, encoding: str | None) -> str:
-    """The text with plain marks, else `?`, for what this encoding has no character for: a report is never lost to
-    a locale.
-    """
+    """The text with plain marks, else `?`, for what the encoding lacks: no report is lost to a locale."""
     known = encoding or "utf-8"
     lacking = {ord(mark): plain for mark, plain in _PLAIN.items() if not _is_known(mark, known)}
     text = text.translate(lacking)
