@@ -40,7 +40,7 @@ _SHOWN = {
     "line": ("line", "phases", "operators", "module"),
     "module": ("module", "phases", "operators", "lines"),
 }
-_OF_ALL = ("autograd self", "autograd total", "FLOPs", "GFLOP/s", "allocated", "freed")
+_OF_ALL = ("FLOPs", "GFLOP/s", "allocated", "freed")
 _TORCH_SORTS = {"total": "CPU total", "mean": "CPU time avg", "calls": "# of Calls"}
 _TORCH_TITLES = {  # as torch.profiler's key_averages().table() has them, in its order
     "operator": "Name",
