@@ -10,11 +10,12 @@ from perfprobe.support.view import compiled
 from perfprobe.tables.columns import Int32, Mask
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.findings import Sums
-from perfprobe.tables.trace import Line, Phase, Trace
+from perfprobe.tables.trace import SHORT_PHASES, Line, Phase, Trace, shown_name
 
 
 class Focus:
-    """Finds rows of a trace by their texts, as they are in the JSON document; each text is looked at once.
+    """Finds rows of a trace by their texts, as they are in the JSON document, operators and phases also as
+    narrow tables have them; each text is looked at once.
 
     Raises UsageError where the pattern is no regular expression.
     """
@@ -27,6 +28,7 @@ class Focus:
         self._line = self._table(_text(trace.line(frame)) for frame in frames)
         self._module = self._table(trace.module_texts)
         self._phase = self._table(phase.name.lower() for phase in Phase)
+        self._phase |= self._table(SHORT_PHASES[phase] for phase in Phase)
         self._operator: dict[tuple[int, int], bool] = {}
 
     def matching(self, rows: Sums | LinkedOperators) -> Mask:
@@ -50,8 +52,9 @@ class Focus:
     def _is_meant(self, pair: tuple[int, int]) -> bool:
         if pair not in self._operator:
             name, overload = (self._strings[at] if at >= 0 else "" for at in pair)
-            text = f"{name}.{overload}" if overload else name
-            self._operator[pair] = self._search(text) is not None
+            names = (name, shown_name(name, narrow=True))
+            texts = (f"{text}.{overload}" if overload else text for text in names)
+            self._operator[pair] = any(self._search(text) for text in texts)
         return self._operator[pair]
 
 

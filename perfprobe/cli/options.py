@@ -60,7 +60,10 @@ def add_table_options(parser: Parser) -> None:
     """What `view` reads: which rows the tables have, and which columns."""
     parser.add_argument("--top", type=rows, metavar="N", help="show the N first rows, 0 for all")
     parser.add_argument(
-        "--sort", choices=SORTS, default="self", help="what to order rows by (default: %(default)s)"
+        "--sort",
+        choices=SORTS,
+        default="self",
+        help="what to order rows by (default: %(default)s); of a line or module only self, total and calls",
     )
     parser.add_argument(
         "--group",

@@ -52,7 +52,7 @@ def _columns(trace: Trace, found: Between, shown: Intervals, wall_ns: int | None
             (before, found.before_ns),
             ("(after the last operator)", found.after_ns),
         )
-        if time_ns is not None
+        if time_ns  # neither unknown nor nothing
     ]
     totals_ns = [*(time_ns for _, time_ns in whole), *shown.total_ns.tolist()]
     counts = [*(1 for _ in whole), *shown.count.tolist()]

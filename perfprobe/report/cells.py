@@ -94,6 +94,11 @@ def line_column(trace: Trace, shown: HotspotRows, function: int = 6) -> Column:
     )
 
 
+def places(trace: Trace, shown: HotspotRows) -> list[str]:
+    """`file.py:88` of each row as the line column has it; empty where there is none."""
+    return _Lines(trace, shown).own
+
+
 class _Lines:
     """The cells of the line column: `file.py:88 in attention`.
 
@@ -112,6 +117,7 @@ class _Lines:
             self._cell(line, other, Gap(gap))
             for line, other, gap in zip(own, forward, shown.gap.tolist(), strict=True)
         ]
+        self.own = ["" if line is None else self._place(line) for line in own]
         self.least = max((cell_len(place) for place in self._places), default=8)
 
     def _cell(self, own: Line | None, forward: Line | None, gap: Gap) -> str:
@@ -122,9 +128,12 @@ class _Lines:
         return f"{self._text('', own)}\n{self._text('forward ', forward)}"
 
     def _text(self, before: str, line: Line) -> str:
-        place = f"{before}{self._names[printable(line.file)]}:{line.line}"
+        place = f"{before}{self._place(line)}"
         self._places.append(place)
         return f"{place} in {printable(line.function)}"
+
+    def _place(self, line: Line) -> str:
+        return f"{self._names[printable(line.file)]}:{line.line}"
 
 
 def cut_function(text: str, width: int) -> str:
@@ -142,7 +151,8 @@ def module_column(hotspots: Hotspots, shown: HotspotRows) -> Column:
         printable(_module_cell(hotspots.module(module), hotspots.parts_of(shown, at)))
         for at, module in enumerate(shown.module.tolist())
     ]
-    return Column("module", cells, 6, least=12, wish=18, shorten=_shortened_module)
+    rank = 6 if any(cell != units.ABSENT for cell in cells) else 10
+    return Column("module", cells, rank, least=12, wish=18, shorten=_shortened_module)
 
 
 def _module_cell(common: str | None, parts: Sequence[ModulePart]) -> str:

@@ -140,6 +140,11 @@ def table(placed: Sequence[Placed], *, header: bool = True) -> Lines:
     return Lines(placed, header)
 
 
+def roomy_width(columns: Sequence[Column]) -> int:
+    """How many cells the table needs for no column to be dropped."""
+    return _sum([column.comfortable for column in columns])
+
+
 def total_width(placed: Sequence[Placed]) -> int:
     """How many cells the table takes."""
     return _sum([width for _, width in placed])

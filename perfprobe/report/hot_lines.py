@@ -54,7 +54,11 @@ def hot_lines(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
         return
     shown = placed.take(slice(layout.most(_usual(placed, whole_ns)) or None))
     share = units.percent(int(shown.self_ns.sum()) / whole_ns)
-    number = f"{len(shown):,} of {len(placed):,}" if len(shown) < len(placed) else f"all {len(placed):,}"
+    number = "1 line" if len(placed) == 1 else f"{len(placed):,} lines"
+    if len(shown) < len(placed):
+        number = f"{len(shown):,} of {number}"
+    elif len(placed) > 1:
+        number = f"all {number}"
     yield heading("Hot lines", f"{number} by self time, {share} of operator time", layout.width)
     yield from _files(trace, shown, whole_ns, layout.width)
     if len(placed) < len(lines):

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+import numpy as np
 from rich.console import RenderableType
 
 from perfprobe.report import columns
 from perfprobe.report.base import Layout
-from perfprobe.report.cells import MARK, misleading
+from perfprobe.report.cells import MARK, misleading, places
 from perfprobe.report.collisions import told_apart
-from perfprobe.report.operator_columns import autograd_recorded, operator_columns, operators, signatures
+from perfprobe.report.operator_columns import (
+    NARROW,
+    autograd_recorded,
+    operator_columns,
+    operators,
+    signatures,
+)
 from perfprobe.report.paragraph import heading, paragraph
-from perfprobe.report.ranking import ranked, rows_shown
+from perfprobe.report.ranking import focus_text, ranked, rows_shown
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings, HotspotRows, Hotspots
@@ -21,6 +29,7 @@ from perfprobe.tables.trace import GAP_TEXTS, Gap, Phase, Trace
 TOP = 20
 _TITLES = {"line": "Operators by line", "module": "Operators by module"}
 _WORTH_SAYING_PPM = 50_000  # an error of quantiles
+_WORTH_SAYING_COMPILE = 0.05  # of operator time
 _MOST_MARKED = 3  # rows of which the note says what they would be
 
 
@@ -31,7 +40,7 @@ def hot_operators(findings: Findings, layout: Layout) -> Iterator[RenderableType
     if len(hotspots.rows) == 0 and hotspots.whole_rows > 0:
         rows = units.count(hotspots.whole_rows)
         yield paragraph(
-            f"No operators match {_focus(hotspots)}; without it there are {rows} rows.",
+            f"No operators match {focus_text(hotspots.focus)}; without it there are {rows} rows.",
             layout.width,
             "yellow",
         )
@@ -45,7 +54,8 @@ def hot_operators(findings: Findings, layout: Layout) -> Iterator[RenderableType
         _TITLES.get(hotspots.group, "Hot operators"), _rows_shown(hotspots, shown, layout), layout.width
     )
     yield columns.table(told_apart(placed, signatures(findings.trace, shown)))
-    for note in [*_notes_on_rows(findings.trace, hotspots, shown, layout), *_notes(hotspots)]:
+    titles = [column.title for column, _ in placed]
+    for note in [*_notes_on_rows(findings.trace, hotspots, shown, layout, titles), *_notes(hotspots)]:
         yield paragraph(note, layout.width, "dim")
 
 
@@ -54,7 +64,7 @@ def _rows_shown(hotspots: Hotspots, shown: HotspotRows, layout: Layout) -> str:
     if hotspots.focus is None:
         return text
     of = f"{len(hotspots.rows):,} of {hotspots.whole_rows:,} rows"
-    whole = f"focus {_focus(hotspots)}: {of}, {_share(hotspots, hotspots.rows)} of operator time"
+    whole = f"focus {focus_text(hotspots.focus)}: {of}, {_share(hotspots, hotspots.rows)} of operator time"
     return whole if len(shown) == len(hotspots.rows) else f"{whole}; {text}"
 
 
@@ -62,14 +72,17 @@ def _share(hotspots: Hotspots, rows: HotspotRows) -> str:
     return units.percent(int(rows.self_ns.sum()) / max(hotspots.totals.self_ns, 1))
 
 
-def _focus(hotspots: Hotspots) -> str:
-    return printable(repr(hotspots.focus))
-
-
-def _notes_on_rows(trace: Trace, hotspots: Hotspots, shown: HotspotRows, layout: Layout) -> Iterator[str]:
-    marked = shown.take(misleading(hotspots, shown))
-    if len(marked) and layout.columns != "autograd":
-        yield _marked_note(trace, marked)
+def _notes_on_rows(
+    trace: Trace, hotspots: Hotspots, shown: HotspotRows, layout: Layout, titles: Sequence[str]
+) -> Iterator[str]:
+    if layout.columns != "short":
+        every = operator_columns(trace, hotspots, shown, replace(layout, width=NARROW))
+        left_out = [column.title for column in every if column.title not in titles]
+        if left_out:
+            width = -(-columns.roomy_width(every) // 10) * 10
+            yield f"Left out at this width: {', '.join(left_out)} (COLUMNS={width} shows all)."
+    if bool(misleading(hotspots, shown).any()) and layout.columns != "autograd":
+        yield _marked_note(trace, hotspots, shown, has_total="total" in titles)
     if layout.columns == "autograd":
         yield _source_note(hotspots)
     error_ppm = int(shown.quantile_error_ppm.max())
@@ -78,19 +91,31 @@ def _notes_on_rows(trace: Trace, hotspots: Hotspots, shown: HotspotRows, layout:
         yield f"Median and p95 are within {error}: there are too many different rows for more."
 
 
-def _marked_note(trace: Trace, marked: HotspotRows) -> str:
+def _marked_note(trace: Trace, hotspots: Hotspots, shown: HotspotRows, *, has_total: bool) -> str:
     """What rows would be if all their calls took as long as the median."""
-    names = operators(trace, marked, narrow=True)
-    typical_ns = marked.median_ns * marked.calls
+    marked = np.flatnonzero(misleading(hotspots, shown)).tolist()
+    names, lines = operators(trace, shown, narrow=True), places(trace, shown)
     told = [
-        f"{name} {units.duration(typical)}, not {units.duration(total)}"
-        for name, typical, total in zip(names, typical_ns.tolist(), marked.total_ns.tolist(), strict=True)
-    ][:_MOST_MARKED]
+        f"{_typical(shown, at, has_total=has_total)} ({names[at]}{f' at {lines[at]}' if lines[at] else ''})"
+        for at in marked[:_MOST_MARKED]
+    ]
     more = f"; {len(marked) - len(told):,} more" if len(marked) > len(told) else ""
     return (
         f"{MARK} A few calls far longer than the median (pre-emption, first touch of memory, a first call) "
-        f"make over a quarter of the row's time. By median x calls, total would be: {'; '.join(told)}{more}."
+        f"make over a quarter of the row's time. By median x calls: {'; '.join(told)}{more}."
     )
+
+
+def _typical(shown: HotspotRows, at: int, *, has_total: bool) -> str:
+    """What a sum that the table shows would be; the median is one of the calls' durations, so of total."""
+    calls, median_ns = int(shown.calls[at]), int(shown.median_ns[at])
+    self_time, total = (units.duration(int(times_ns[at])) for times_ns in (shown.self_ns, shown.total_ns))
+    typical = units.duration(median_ns * calls)
+    if self_time == total:
+        return f"self {typical}, not {self_time}"
+    if has_total:
+        return f"total {typical}, not {total}"
+    return f"{units.duration(median_ns)} x {units.count(calls)} = {typical} with what it calls"
 
 
 def _source_note(hotspots: Hotspots) -> str:
@@ -103,12 +128,25 @@ def _source_note(hotspots: Hotspots) -> str:
 
 
 def _notes(hotspots: Hotspots) -> Iterator[str]:
+    if hotspots.focus is None:
+        yield from _compile_note(hotspots)
     if hotspots.group != "row" or hotspots.focus is not None:
         return  # they are about all rows
     if hotspots.totals.backward_ns > 0:
         yield _backward_note(hotspots)
     if hotspots.totals.outermost_ns and hotspots.totals.outermost_cpu_ns is not None:
         yield _cpu_note(hotspots, hotspots.totals.outermost_ns, hotspots.totals.outermost_cpu_ns)
+
+
+def _compile_note(hotspots: Hotspots) -> Iterator[str]:
+    rows, whole_ns = hotspots.ungrouped, max(hotspots.totals.self_ns, 1)
+    share = int(rows.self_ns[rows.phase == Phase.COMPILE].sum()) / whole_ns
+    if share >= _WORTH_SAYING_COMPILE:
+        yield (
+            f"Phase compile: {units.percent(share)} of operator time is torch.compile's tracing, in first "
+            "calls; more of its time lies between operators, at the same lines. Without these rows: "
+            "--focus '^(fwd|bwd|rec|oth)$'"
+        )
 
 
 def _backward_note(hotspots: Hotspots) -> str:

@@ -26,21 +26,11 @@ from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.findings import HotspotRows, Hotspots
-from perfprobe.tables.trace import Phase, Trace
+from perfprobe.tables.trace import SHORT_PHASES, Phase, Trace, shown_name
 
 NARROW = 140  # below this many cells, words are abbreviated
 
 PHASES = {phase: phase.name.lower() for phase in Phase}
-_SHORT_PHASES = {
-    Phase.FORWARD: "fwd",
-    Phase.BACKWARD: "bwd",
-    Phase.RECOMPUTE: "rec",
-    Phase.COMPILE: "comp",
-    Phase.OTHER: "-",
-}
-_PREFIX = "aten::"
-_KERNEL = "inductor::cpp_"
-_ENGINE = "autograd::engine::"
 
 # The columns of each group beside its sums.
 _SHOWN = {
@@ -50,6 +40,8 @@ _SHOWN = {
     "line": ("line", "phases", "operators", "module"),
     "module": ("module", "phases", "operators", "lines"),
 }
+_OF_ALL = ("FLOPs", "GFLOP/s", "allocated", "freed")
+_TORCH_SORTS = {"total": "CPU total", "mean": "CPU time avg", "calls": "# of Calls"}
 _TORCH_TITLES = {  # as torch.profiler's key_averages().table() has them, in its order
     "operator": "Name",
     "signature": "Input Shapes",
@@ -62,7 +54,7 @@ def operator_columns(trace: Trace, hotspots: Hotspots, shown: HotspotRows, layou
     """The columns that the layout asks for, as far as anything was recorded for them."""
     names = _names(trace, hotspots, shown, layout)
     if layout.columns == "autograd":
-        return _as_torch(trace, hotspots, shown, names)
+        return _as_torch(trace, hotspots, shown, names, layout.sort)
     found = [
         *_sums(trace, hotspots, shown, whole=layout.columns == "all"),
         *(duration_columns(trace, shown) if "operator" in _SHOWN[hotspots.group] else []),
@@ -71,11 +63,16 @@ def operator_columns(trace: Trace, hotspots: Hotspots, shown: HotspotRows, layou
         *names,
     ]
     measured = bool((hotspots.rows.cpu_ns >= 0).any())
-    kept = [column for column in found if column.title != "cpu" or measured]
-    return [
-        replace(column, rank=min(column.rank, 1)) if column.title == layout.sort else column
-        for column in kept
-    ]
+    return [_ranked(column, layout) for column in found if column.title != "cpu" or measured]
+
+
+def _ranked(column: Column, layout: Layout) -> Column:
+    """What was asked for by name stays, what was asked for with its set gives way last."""
+    if column.title == layout.sort:
+        return replace(column, rank=0)
+    if layout.columns == "all" and column.title in _OF_ALL:
+        return replace(column, rank=1)
+    return column
 
 
 def operators(trace: Trace, shown: HotspotRows, narrow: bool) -> list[str]:
@@ -83,9 +80,7 @@ def operators(trace: Trace, shown: HotspotRows, narrow: bool) -> list[str]:
     strings = trace.recording.strings
     texts = []
     for name, overload in zip(shown.name.tolist(), shown.overload.tolist(), strict=True):
-        text = printable(strings[name]) if name >= 0 else "(unknown)"
-        text = text.removeprefix(_ENGINE)
-        text = text.removeprefix(_PREFIX).removeprefix(_KERNEL) if narrow else text
+        text = printable(shown_name(strings[name], narrow=narrow)) if name >= 0 else "(unknown)"
         text = f"{text}.{printable(strings[overload])}" if overload >= 0 and strings[overload] else text
         texts.append(text)
     return texts
@@ -165,11 +160,11 @@ def _names(trace: Trace, hotspots: Hotspots, shown: HotspotRows, layout: Layout)
 
 def _signature(trace: Trace, shown: HotspotRows) -> Column:
     texts = [shorten.signature(text) for text in signatures(trace, shown)]
-    return Column("signature", texts, 1, least=12, wish=26)
+    return Column("signature", texts, 2, least=12, wish=26)
 
 
 def _phase(shown: HotspotRows, narrow: bool) -> Column:
-    words = _SHORT_PHASES if narrow else PHASES
+    words = SHORT_PHASES if narrow else PHASES
     return Column("phase", [words[Phase(phase)] for phase in shown.phase.tolist()], 3, style="dim")
 
 
@@ -188,8 +183,10 @@ def _phases(shown: HotspotRows) -> list[Column]:
     ]
 
 
-def _as_torch(trace: Trace, hotspots: Hotspots, shown: HotspotRows, names: Sequence[Column]) -> list[Column]:
-    """The columns of torch's own table, in its words and its order."""
+def _as_torch(
+    trace: Trace, hotspots: Hotspots, shown: HotspotRows, names: Sequence[Column], sort: str
+) -> list[Column]:
+    """The columns of torch's own table, in its words and its order, and the one that rows are sorted by."""
     first = [column for column in names if column.title == "operator"] or list(names[:1])
     others = [column for column in names if column not in first]
     recorded = autograd_recorded(hotspots)
@@ -202,16 +199,25 @@ def _as_torch(trace: Trace, hotspots: Hotspots, shown: HotspotRows, names: Seque
     numbers = {  # by title: the cells, and the rank
         "Self CPU %": (percents(self_ns, whole_ns), 0),
         "Self CPU": (durations(self_ns, least * shown.calls), 0),
-        "CPU total %": (percents(total_ns, whole_ns), 8),
-        "CPU total": (durations(total_ns, least * shown.calls), 5),
-        "CPU time avg": (durations(mean_ns, least), 6),
-        **{title: (cells, 7) for title, cells in _self_memory(shown).items()},
-        "# of Calls": (counts(shown.calls), 2),
-        **({"Total FLOPs": (_amounts(shown.flops), 7)} if _flops_known(shown) else {}),
+        "CPU total %": (percents(total_ns, whole_ns), 2),
+        "CPU total": (durations(total_ns, least * shown.calls), 1),
+        "CPU time avg": (durations(mean_ns, least), 2),
+        **{
+            column.title: (column.cells, 0)
+            for column in duration_columns(trace, shown)[1:]
+            if column.title == sort
+        },
+        **{title: (cells, 1) for title, cells in _self_memory(shown).items()},
+        "# of Calls": (counts(shown.calls), 1),
+        **({"Total FLOPs": (_amounts(shown.flops), 1)} if _flops_known(shown) else {}),
     }
+    stays = _TORCH_SORTS.get(sort)
     return [
         *map(_renamed, first),
-        *(Column(title, cells, rank, align="right") for title, (cells, rank) in numbers.items()),
+        *(
+            Column(title, cells, 0 if title == stays else rank, align="right")
+            for title, (cells, rank) in numbers.items()
+        ),
         *map(_renamed, others),
     ]
 

@@ -55,8 +55,14 @@ def rows_shown(rows: HotspotRows, shown: HotspotRows, sort: str) -> str:
     return f"{number} by {_SORT_NAMES[sort]}"
 
 
+def focus_text(focus: str | None) -> str:
+    """The regular expression in quotes, otherwise as it was given: it can be copied."""
+    text = printable(focus or "")
+    return f'"{text}"' if "'" in text else f"'{text}'"
+
+
 def focus_note(hotspots: Hotspots) -> str:
     """What ranges a focus chose them from."""
     if hotspots.focus is None:
         return ""
-    return f", focus {printable(repr(hotspots.focus))} of {units.count(hotspots.whole_ranges)}"
+    return f", focus {focus_text(hotspots.focus)} of {units.count(hotspots.whole_ranges)}"

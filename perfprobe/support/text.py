@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+_PLAIN = dict.fromkeys("█▉▊▋▌▍▎▏", "#") | {"…": ">", "·": "|", "⋮": ":"}  # each as wide as what it replaces
+
 
 def printable(text: str) -> str:
     """The text on one line, with control and direction-changing characters written as escapes.
@@ -15,9 +17,19 @@ def printable(text: str) -> str:
 
 
 def encodable(text: str, encoding: str | None) -> str:
-    """The text with `?` for what this encoding has no character for: a report is never lost to a locale."""
+    """The text with plain marks, else `?`, for what the encoding lacks: no report is lost to a locale."""
     known = encoding or "utf-8"
+    lacking = {ord(mark): plain for mark, plain in _PLAIN.items() if not _is_known(mark, known)}
+    text = text.translate(lacking)
     return text.encode(known, errors="replace").decode(known)
+
+
+def _is_known(letter: str, encoding: str) -> bool:
+    try:
+        letter.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _escape(letter: str) -> str:

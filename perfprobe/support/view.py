@@ -26,8 +26,8 @@ class View:
         columns: one of `COLUMNS`.
 
     Raises:
-        UsageError: a value that does not exist or does not suit the group, a negative `top`, a `focus` that
-            is no regular expression.
+        UsageError: a value of another type, one that does not exist or does not suit the group, a negative
+            `top`, a `focus` that is no regular expression.
     """
 
     def __init__(
@@ -44,9 +44,13 @@ class View:
         if group in ("line", "module") and sort in ("mean", "median", "p95"):
             remedy = "sort by self, total or calls"
             raise UsageError(f"the calls of a {group} are of different operators: no {sort}", "", remedy)
+        if top is not None and (not isinstance(top, int) or isinstance(top, bool)):
+            raise UsageError(f"top is {top!r}", "", "give a whole number, 0 for all rows")
         if top is not None and top < 0:
             raise UsageError(f"a table cannot have {top} rows", "", "give a number from 0 (all rows) up")
         if focus is not None:
+            if not isinstance(focus, str):
+                raise UsageError(f"focus is {focus!r}", "", "give a regular expression as text")
             compiled(focus)
         self.top = top
         self.sort = sort
@@ -65,5 +69,5 @@ def compiled(focus: str) -> re.Pattern[str]:
 
 
 def _check(what: str, value: str, known: Sequence[str]) -> None:
-    if value not in known:
+    if not isinstance(value, str) or value not in known:
         raise UsageError(f"there is no {what} {value!r}", "", f"choose from {', '.join(known)}")

@@ -23,6 +23,21 @@ class Phase(IntEnum):
     COMPILE = 4  # operators that torch.compile traces, on tensors without data
 
 
+SHORT_PHASES = {  # as narrow tables have them
+    Phase.OTHER: "oth",
+    Phase.FORWARD: "fwd",
+    Phase.BACKWARD: "bwd",
+    Phase.RECOMPUTE: "rec",
+    Phase.COMPILE: "comp",
+}
+
+
+def shown_name(name: str, *, narrow: bool) -> str:
+    """An operator's name as tables have it, narrow ones without `aten::`."""
+    name = name.removeprefix("autograd::engine::")
+    return name.removeprefix("aten::").removeprefix("inductor::cpp_") if narrow else name
+
+
 class Gap(IntEnum):
     """Why a row has no line."""
 

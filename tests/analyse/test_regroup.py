@@ -150,6 +150,19 @@ def test_focus_looks_at_modules_and_phases_and_at_the_line_of_the_forward_call(t
         assert (found.whole_rows, found.whole_ranges) == (4, 1)
 
 
+@pytest.mark.parametrize(
+    ("focus", "rows"),
+    [("^mm$", 1), ("^aten::mm$", 1), (r"^add\.Tensor$", 1), ("^fwd$", 1), ("^bwd$", 0), ("^(oth|fwd)$", 2)],
+)
+def test_focus_finds_what_narrow_tables_show(tmp_path: Path, focus: str, rows: int) -> None:
+    program = Program()
+    program.thread(1)
+    inside = program.stack(("/p/a.py:1 f", program.module("", "Net")))
+    overload = program.string("Tensor")
+    program.run(op("aten::mm", 0, 10, stack=inside), op("aten::add", 10, 20, overload=overload))
+    assert len(hotspots(link(program.recording(tmp_path)), focus=focus).rows) == rows
+
+
 def test_focus_on_nothing_recorded(tmp_path: Path) -> None:
     found = hotspots(link(Program().recording(tmp_path)), focus="mm", work=True)
     assert (len(found.rows), found.whole_rows) == (0, 0)

@@ -55,6 +55,16 @@ def test_a_block_imports_nothing(tmp_path: Path) -> None:
     assert shown(program, tmp_path)[2].endswith("100 us  (until the first operator)")
 
 
+def test_there_is_no_row_for_no_time(tmp_path: Path) -> None:
+    program = Program(**META)
+    program.thread(1)
+    program.run(op("aten::mm", 0, 500_000), op("aten::mm", 1_000_000, 2_000_000))
+    text = "\n".join(shown(program, tmp_path))
+    assert "500 us" in text
+    assert "until the first operator" not in text
+    assert "after the last operator" not in text
+
+
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
 def test_it_is_never_wider_than_asked_and_no_place_is_cut(tmp_path: Path, width: int) -> None:
     text = shown(loop(), tmp_path, width=width)

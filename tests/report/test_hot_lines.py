@@ -65,7 +65,7 @@ def test_the_source_view(tmp_path: Path) -> None:
     file = write(tmp_path / "net.py", SOURCE)
     text = shown(recording(tmp_path, file, {6: 50, 8: 30, 10: 10, 13: 6}), width=100)
     assert text == [
-        "Hot lines  all 4 by self time, 96.0 % of operator time",
+        "Hot lines  all 4 lines by self time, 96.0 % of operator time",
         "net.py",
         " share   self  other            line  source                    hottest operator there",
         "                                      in Net.forward",
@@ -99,7 +99,7 @@ def test_how_many_lines(tmp_path: Path) -> None:
     assert count() == 5  # the others have next to nothing
     assert count(top=2) == 2
     assert count(top=0) == 109
-    assert "2 of 109 by self time" in shown(made, top=2)[0]
+    assert "2 of 109 lines by self time" in shown(made, top=2)[0]
 
 
 def test_a_heat_map_needs_color_only_to_be_prettier(tmp_path: Path) -> None:

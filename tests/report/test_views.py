@@ -19,6 +19,7 @@ from perfprobe.report.text import render
 from perfprobe.support import view
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.findings import Findings
+from perfprobe.tables.trace import Phase
 from tests.build import Program, op
 from tests.report.test_text import META, training
 
@@ -35,12 +36,21 @@ def table(text: str) -> list[list[str]]:
     return [re.split(r" {2,}", line.strip()) for line in lines[: lines.index("")]]
 
 
-def busy(**meta: Any) -> Program:
+def titles_of(text: str) -> list[str]:
+    """Of the table of operators."""
+    line = next(line.strip() for line in text.splitlines() if line.strip().startswith(("share ", "Name ")))
+    return re.split(r" {2,}", line)
+
+
+def busy(*, nested: bool = False) -> Program:
     """Ten calls of a microsecond each; the last was pre-empted."""
-    program = Program(**{**META, **meta})
+    program = Program(**META)
     program.thread(1)
+    stack = program.stack("/p/a.py:3 f")
     for at in range(10):
-        program.run(op("aten::mm", at * 1000, at * 1000 + (1000 if at < 9 else 50_000)))
+        end = at * 1000 + (1000 if at < 9 else 50_000)
+        inner = [op("aten::copy_", at * 1000, at * 1000 + 100, stack=stack)] if nested else []
+        program.run(op("aten::mm", at * 1000, end, *inner, stack=stack))
     program.run(op("aten::add", 100_000, 101_000))
     return program
 
@@ -58,8 +68,16 @@ def test_a_sum_that_misleads_is_marked_and_the_note_says_what_it_would_be(tmp_pa
     assert (
         "~ A few calls far longer than the median (pre-emption, first touch of memory, a first call)" in said
     )
-    assert "By median x calls, total would be: mm 10.0 us, not 59.0 us." in said
+    assert "By median x calls: self 10.0 us, not 59.0 us (mm at a.py:3)." in said
     assert "~" not in report(training(), tmp_path, width)
+
+
+def test_the_note_corrects_a_sum_that_the_table_shows(tmp_path: Path) -> None:
+    wide, narrow = (" ".join(report(busy(nested=True), tmp_path, width).split()) for width in (200, 60))
+    assert "calls: total 10.0 us, not 59.0 us (mm at a.py:3)." in wide
+    assert "calls: 1.00 us x 10 = 10.0 us with what it calls (mm at a.py:3)." in narrow
+    by_signature = " ".join(report(busy(), tmp_path, group="signature").split())
+    assert "calls: self 10.0 us, not 59.0 us (mm)." in by_signature
 
 
 @pytest.mark.parametrize("group", ["op", "line", "module"])
@@ -138,6 +156,11 @@ def test_focus_shows_its_part_of_the_whole(tmp_path: Path) -> None:
     assert "1 row by total time, focus 'DataLoader' of 1\n" in ranges
 
 
+def test_a_focus_is_printed_so_that_it_can_be_copied(tmp_path: Path) -> None:
+    assert r"focus 'f32\[64,128\]': 2 of 4 rows" in report(training(), tmp_path, focus=r"f32\[64,128\]")
+    assert """No operators match "it's\\x1b";""" in report(training(), tmp_path, focus="it's\x1b")
+
+
 def test_the_columns_of_torchs_own_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(work, "flops", lambda operator, _: 2_000_000 if operator == "aten::bmm" else None)
     program = training()
@@ -176,6 +199,71 @@ def test_the_column_that_rows_are_sorted_by_stays(tmp_path: Path) -> None:
     for lines, is_there in ((usual, False), (by_p95, True)):
         (titles,) = [line for line in lines if line.lstrip().startswith("share")]
         assert ("p95" in titles) == is_there
+
+
+@pytest.mark.parametrize("group", ["row", "op"])
+@pytest.mark.parametrize("columns", ["all", "autograd"])
+@pytest.mark.parametrize(
+    ("sort", "title"),
+    [
+        ("calls", "# of Calls"),
+        ("total", "CPU total"),
+        ("mean", "CPU time avg"),
+        ("median", "median"),
+        ("p95", "p95"),
+    ],
+)
+def test_it_stays_among_the_columns_asked_for_too(
+    tmp_path: Path, group: str, columns: str, sort: str, title: str
+) -> None:
+    text = report(training(), tmp_path, 60, group=group, columns=columns, sort=sort)
+    assert (title if columns == "autograd" else sort) in titles_of(text)
+
+
+def with_work(monkeypatch: pytest.MonkeyPatch) -> Program:
+    monkeypatch.setattr(work, "flops", lambda *_: 2_000_000)
+    program = training()
+    program.run(op("aten::empty", 2_000_000, 2_000_010, allocated_bytes=2048, freed_bytes=512))
+    return program
+
+
+@pytest.mark.parametrize(
+    ("columns", "asked"),
+    [
+        ("all", ["FLOPs", "GFLOP/s", "allocated", "freed"]),
+        ("autograd", ["CPU total", "Self CPU Mem", "# of Calls", "Total FLOPs"]),
+    ],
+)
+def test_columns_asked_for_are_the_last_to_go_and_what_goes_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: str, asked: list[str]
+) -> None:
+    program = with_work(monkeypatch)
+    text = report(program, tmp_path, 110, columns=columns, work=True)
+    assert not set(asked) - set(titles_of(text))
+    found = re.search(r"Left out at this width: ([^(]+) \(COLUMNS=(\d+) shows all\)", " ".join(text.split()))
+    assert found is not None
+    left_out = found[1].split(", ")
+    assert "module" in [title.lower() for title in left_out]
+    assert not set(left_out) & set(titles_of(text))
+    wide = report(program, tmp_path, int(found[2]), columns=columns, work=True)
+    assert "Left out" not in wide
+    assert not {*left_out, *asked} - set(titles_of(wide))
+    assert "Left out" not in report(program, tmp_path, 80)
+
+
+def test_much_tracing_is_said_to_be(tmp_path: Path) -> None:
+    trace = link(training().recording(tmp_path))
+
+    def compiling(batch: LinkedOperators) -> LinkedOperators:
+        return replace(batch, phase=np.full(len(batch), Phase.COMPILE, np.int8))
+
+    traced = replace(trace, stream=lambda losses: map(compiling, trace.stream(losses)))
+    for group in ("row", "line"):
+        text = render(Findings(traced, hotspots(traced, group=group)))
+        assert "Phase compile: 100 % of operator time is torch.compile's tracing" in text
+        assert "--focus '^(fwd|bwd|rec|oth)$'" in text
+    assert len(hotspots(traced, focus="^(fwd|bwd|rec|oth)$").rows) == 0
+    assert "Phase compile" not in render(Findings(trace, hotspots(trace)))
 
 
 def test_quantiles_that_are_not_exact_are_said_to_be(tmp_path: Path) -> None:

@@ -8,7 +8,14 @@ from perfprobe.support.text import encodable
 
 
 @pytest.mark.parametrize(
-    ("encoding", "shown"), [("utf-8", "a · b…"), ("latin-1", "a · b?"), ("ascii", "a ? b?"), (None, "a · b…")]
+    ("encoding", "shown"),
+    [
+        ("utf-8", "a · b… ██▎ ⋮ é"),
+        ("latin-1", "a · b> ### : é"),
+        ("ascii", "a | b> ### : ?"),
+        ("cp437", "a · b> ██# : é"),
+        (None, "a · b… ██▎ ⋮ é"),
+    ],
 )
-def test_what_an_encoding_lacks_is_a_question_mark(encoding: str | None, shown: str) -> None:
-    assert encodable("a · b…", encoding) == shown
+def test_what_an_encoding_lacks_is_a_plain_mark(encoding: str | None, shown: str) -> None:
+    assert encodable("a · b… ██▎ ⋮ é", encoding) == shown

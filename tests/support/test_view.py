@@ -18,6 +18,12 @@ def test_values_that_exist() -> None:
         ({"group": "file"}, "there is no grouping 'file'"),
         ({"columns": "few"}, "there is no set of columns 'few'"),
         ({"top": -1}, "a table cannot have -1 rows"),
+        ({"top": "3"}, "top is '3'; give a whole number"),
+        ({"top": True}, "top is True"),
+        ({"top": 2.0}, "top is 2.0"),
+        ({"sort": ["self"]}, "there is no sort order ['self']"),
+        ({"group": None}, "there is no grouping None"),
+        ({"focus": b"mm"}, "focus is b'mm'; give a regular expression as text"),
         (
             {"focus": "a(b"},
             r"no regular expression (missing ), unterminated subpattern at position 1): a(b; put",

@@ -1,0 +1,79 @@
+"""The section on the two sources, from differences made by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from perfprobe.analyse.hotspots import hotspots
+from perfprobe.merge import link
+from perfprobe.report.text import render
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.sources import ONLY_AUTOGRAD, SIGNATURE, Differences, Sources
+from tests.report.test_text import training
+
+REASON = "torch.profiler does not record this\x1b"
+
+
+def section(folder: Path, width: int, *rows: tuple[str, str, str, str, int]) -> list[str]:
+    """The lines of the section; rows: kind, operator, what each says (`ours|theirs`), reason, count."""
+    program = training(autograd={"windows": 1, "reading_ns": 5})
+    names = [program.string(operator) if operator else -1 for _, operator, *_ in rows]
+    texts = [np.array(column, np.object_) for column in zip(*rows, strict=True)]
+    says = [text.partition("|") for text in texts[2]]
+    differences = Differences(
+        kind=texts[0],
+        name=np.array(names, np.int32),
+        overload=np.full(len(rows), -1, np.int32),
+        observer=np.array([ours for ours, _, _ in says], np.object_),
+        autograd=np.array([theirs for _, _, theirs in says], np.object_),
+        reason=texts[3],
+        count=np.array([row[4] for row in rows], np.int64),
+    )
+    sources = Sources(
+        both=9,
+        observer=9,
+        autograd=9,
+        windows=1,
+        reading_ns=5,
+        clock_error_ns=1,
+        apart_ns=2,
+        differences=differences,
+    )
+    trace = replace(link(program.recording(folder)), sources=sources)
+    lines = render(Findings(trace, hotspots(trace)), width=width).splitlines()
+    start = next(at for at, line in enumerate(lines) if line.startswith("Sources"))
+    return lines[start : lines.index("", start)]
+
+
+def test_differences_with_a_reason_are_one_line_and_the_others_a_table(tmp_path: Path) -> None:
+    lines = section(
+        tmp_path,
+        200,
+        (SIGNATURE, "aten::zeros", "", REASON, 70),
+        (SIGNATURE, "aten::ones", "", REASON, 1_060),
+        (SIGNATURE, "aten::to", "", REASON, 50),
+        (SIGNATURE, "aten::full", "", REASON, 20),
+        (ONLY_AUTOGRAD, "", "", REASON, 3),
+        (SIGNATURE, "aten::mm", "f32[2]|f32[3]", "", 2),
+    )
+    assert lines == [
+        "Sources  9 operators seen by both; disagreements: 2; 1,203 with a known reason",
+        "Autograd profiler: 1 window, read in 5 ns of the program's time; half of the calls start at most 2 ns "
+        "apart in the two.",
+        "calls  difference  operator  observer | autograd profiler",
+        "    2  signature   aten::mm  f32[2] | f32[3]",
+        "1,200 x signature: torch.profiler does not record this\\x1b (aten::zeros 70, aten::ones 1,060, aten::to 50, "
+        "1 more).",
+        "3 x only the autograd profiler: torch.profiler does not record this\\x1b.",
+    ]
+
+
+def test_it_is_never_wider_than_asked(tmp_path: Path) -> None:
+    lines = section(
+        tmp_path, 80, (SIGNATURE, "aten::mm", "f32[2] " * 20 + "|f32", "", 2), (SIGNATURE, "a", "", REASON, 7)
+    )
+    assert max(map(len, lines)) <= 80
+    assert "7 x signature" in lines[-1] or "7 x signature" in lines[-2]
