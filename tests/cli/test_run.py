@@ -211,7 +211,7 @@ def test_an_output_encoding_without_our_characters(script: Path) -> None:
     perfprobe(["-q", "-o", "a.perfprobe", "train.py"], script.parent)
     outcome = perfprobe(["report", "a.perfprobe"], script.parent, {"PYTHONIOENCODING": "ascii"})
     assert (outcome.status, outcome.err) == (0, b"")
-    assert b"train.py ? wall" in outcome.out
+    assert b"train.py | wall" in outcome.out
 
 
 def test_ranks_have_their_own_names_and_only_the_first_reports(script: Path) -> None:

@@ -61,14 +61,12 @@ def test_differences_with_a_reason_are_one_line_and_the_others_a_table(tmp_path:
     )
     assert lines == [
         "Sources  9 operators seen by both; disagreements: 2; 1,203 with a known reason",
-        "Autograd profiler: 1 window, read in 5 ns of the program's time; "
-        "half of the calls start at most 2 ns "
-        "apart in the two.",
+        "Autograd profiler: 1 window, read in 5 ns of the program's time; half of the calls start at most "
+        "2 ns apart in the two.",
         "calls  difference  operator  observer | autograd profiler",
         "    2  signature   aten::mm  f32[2] | f32[3]",
-        "1,200 x signature: torch.profiler does not record this\\x1b "
-        "(aten::zeros 70, aten::ones 1,060, aten::to 50, "
-        "1 more).",
+        "1,200 x signature: torch.profiler does not record this\\x1b (aten::zeros 70, aten::ones 1,060, "
+        "aten::to 50, 1 more).",
         "3 x only the autograd profiler: torch.profiler does not record this\\x1b.",
     ]
 
