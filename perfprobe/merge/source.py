@@ -205,7 +205,7 @@ def _module_paths(recording: Recording) -> tuple[list[str], list[str]]:
 
 
 def _root_names(recording: Recording) -> dict[int, str]:
-    """The names of the second and later models of a type: roots that have parts, of which some were called."""
+    """The names of the second and later models of a type: roots with parts of which some were called."""
     modules, stacks = recording.modules, recording.stacks
     called = np.unique(stacks.module[stacks.module >= 0])
     root = nearest(modules.parent, modules.parent < 0)
