@@ -205,12 +205,13 @@ def _module_paths(recording: Recording) -> tuple[list[str], list[str]]:
 
 
 def _root_names(recording: Recording) -> dict[int, str]:
-    """The names of the second and later models of a type: roots that have parts."""
-    modules = recording.modules
+    """The names of the second and later models of a type: roots with parts of which some were called."""
+    modules, stacks = recording.modules, recording.stacks
+    called = np.unique(stacks.module[stacks.module >= 0])
+    root = nearest(modules.parent, modules.parent < 0)
     models: dict[int, list[int]] = {}
-    for module in np.unique(modules.parent[modules.parent >= 0]).tolist():
-        if modules.parent[module] < 0:
-            models.setdefault(int(modules.type[module]), []).append(module)
+    for module in np.unique(root[called[modules.parent[called] >= 0]]).tolist():
+        models.setdefault(int(modules.type[module]), []).append(module)
     return {
         module: f"{recording.strings[kind]}#{number}"
         for kind, alike in models.items()

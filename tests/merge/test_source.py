@@ -153,7 +153,7 @@ def models(folder: Path, count: int) -> list[str]:
     program = Program()
     for at in range(count):
         net = program.row("modules", -1, program.string(""), program.string("Net"), anew=True)
-        program.module("fc", "Linear", net)
+        program.stack(("/p/a.py:1 f", program.module("fc", "Linear", net)))
         program.module(f"own{at}", "Linear", net)
     return module_texts(program.recording(folder))[0]
 
