@@ -55,7 +55,7 @@ def create(recorder: type[Recorder], path: str, buffer_bytes: int, *, named: boo
             continue
         except OSError as error:
             raise _lack(error, candidate) from error
-    raise UsageError("the recording exists already", path, "name another file with -o, or remove it")
+    raise UsageError("the recording exists already", path, "name another file, or remove it")
 
 
 def _numbered(path: str) -> Iterator[str]:
@@ -66,11 +66,11 @@ def _numbered(path: str) -> Iterator[str]:
 
 def _lack(error: OSError, path: str) -> PerfprobeError:
     if error.errno == errno.EISDIR:
-        return UsageError("the recording's name is that of a folder", path, "name a file with -o")
+        return UsageError("the recording's name is that of a folder", path, "name a file")
     remedies = {
-        errno.ENOSPC: "free some space, or name a file on another disk with -o",
-        errno.EDQUOT: "free some space, or name a file on another disk with -o",
-        errno.ENOENT: "create the folder, or name a file elsewhere with -o",
+        errno.ENOSPC: "free some space, or name a file on another disk",
+        errno.EDQUOT: "free some space, or name a file on another disk",
+        errno.ENOENT: "create the folder, or name a file elsewhere",
     }
-    remedy = remedies.get(error.errno or 0, "name a file elsewhere with -o")
+    remedy = remedies.get(error.errno or 0, "name a file elsewhere")
     return EnvironmentLack(f"the recording cannot be written ({error.strerror})", path, remedy)

@@ -75,6 +75,8 @@ class Signatures:
         """The text of these inputs, and the same with the values of floats where there are any."""
         key = (name, overload)
         arguments = self._arguments(name, overload)
+        if 0 < len(arguments) < len(inputs):  # in TorchScript: the interpreter's whole stack, inputs last
+            inputs = inputs[-len(arguments) :]
         whole = self._text(arguments, inputs, key in self._by_type, True)
         known = self._known.get((*key, whole))
         if known is None:
