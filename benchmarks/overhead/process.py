@@ -161,15 +161,21 @@ def _told(output: Path) -> tuple[int | None, int | None]:
 
 
 def measure(case: Case, rounds: int, folder: Path) -> dict[str, list[Watched]]:
-    """Every tool once a round, plain runs between them."""
+    """Every tool once a round, plain runs between them; runs in which a peer failed are told, and left out."""
     tools = [TOOLS[name] for name in case.tools if TOOLS[name].lack is None]
     measured: dict[str, list[Watched]] = {tool.name: [] for tool in tools}
     plain = run([sys.executable, *case.words], folder)
     for _ in range(rounds):
         for tool in tools:
-            watched, plain = watch(case, tool, plain, folder)
+            try:
+                watched, plain = watch(case, tool, plain, folder)
+            except RuntimeError as error:
+                if tool.suffix == ".perfprobe":
+                    raise
+                print(f"{tool.name} failed: {str(error).splitlines()[-1]}", file=sys.stderr)
+                continue
             measured[tool.name].append(watched)
-    return measured
+    return {name: runs for name, runs in measured.items() if runs}
 
 
 def row(name: str, runs: Sequence[Watched], events: int) -> list[str]:

@@ -26,7 +26,7 @@ def losses(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     assert findings.hotspots is not None
     rows = findings.hotspots.losses
     if len(rows) == 0:
-        yield Text("Losses  none", style="dim")
+        yield Text("Losses  none: nothing is known to be missing here", style="dim")
         return
     yield Text("Losses", style="bold yellow")
     cells = [

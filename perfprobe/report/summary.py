@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from perfprobe.report.base import Layout
+from perfprobe.report.hottest import hottest
 from perfprobe.report.paragraph import joined, paragraph
 from perfprobe.report.shorten import cut
 from perfprobe.support import units
@@ -19,7 +20,7 @@ LONGEST_PROGRAM = 100
 
 
 def summary(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
-    """The first line, and below it whether the recording is whole."""
+    """The first line, and below it whether the recording is whole, and the hottest operator."""
     trace, hotspots = findings.trace, findings.hotspots
     pieces = [
         cut(_program(trace), min(layout.width, LONGEST_PROGRAM)),
@@ -38,6 +39,7 @@ def summary(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
             if source == "recording":
                 number = f" (count {units.count(count)})" if count > 0 else ""
                 yield paragraph(f"Incomplete: {printable(reason)}{number}.", layout.width, "yellow")
+    yield from hottest(findings, layout)
 
 
 def _program(trace: Trace) -> str:

@@ -32,7 +32,8 @@ def report(program: Program, folder: Path, width: int = 200, **options: Any) -> 
 
 def table(text: str) -> list[list[str]]:
     """The cells of the table of operators, its titles first."""
-    lines = text.splitlines()[3:]
+    lines = text.splitlines()
+    lines = lines[lines.index("") + 2 :]  # behind the summary and the heading
     return [re.split(r" {2,}", line.strip()) for line in lines[: lines.index("")]]
 
 
