@@ -161,7 +161,7 @@ def _told(output: Path) -> tuple[int | None, int | None]:
 
 
 def measure(case: Case, rounds: int, folder: Path) -> dict[str, list[Watched]]:
-    """Every tool once a round, plain runs between them; runs in which a peer failed are told, and left out."""
+    """Every tool once a round, plain runs between them; a run in which a peer failed is told and left out."""
     tools = [TOOLS[name] for name in case.tools if TOOLS[name].lack is None]
     measured: dict[str, list[Watched]] = {tool.name: [] for tool in tools}
     plain = run([sys.executable, *case.words], folder)
