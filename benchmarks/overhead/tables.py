@@ -25,7 +25,8 @@ class Spread:
     def text(self, digits: int) -> str:
         """Such as '1.36 (1.30-1.40)'."""
         median, least, greatest = (
-            f"{value:.{digits}f}" for value in (self.median, self.least, self.greatest)
+            f"{round(value, digits) + 0.0:.{digits}f}"  # no "-0"
+            for value in (self.median, self.least, self.greatest)
         )
         return f"{median} ({least}-{greatest})"
 
