@@ -19,7 +19,7 @@ def traced(folder: Path, *frames: str) -> Phase:
     """The phase of an operator with this stack, and that its signature is left out exactly while tracing."""
     program = Program(roots={"inductor": ["/cache"]})
     program.thread(1)
-    stack = program.stack("/work/train.py:3 main", *frames)
+    stack = program.stack("/home/me/train.py:3 main", *frames)
     program.run(op("aten::mul", 0, 5, stack=stack, signature=program.signature("f32[2]")))
     (rows,) = link(program.recording(folder)).operators()
     phase = Phase(int(rows.phase[0]))
@@ -36,13 +36,13 @@ def test_what_runs_below_a_compiler_is_tracing(tmp_path: Path) -> None:
 def test_what_was_compiled_is_not(tmp_path: Path) -> None:
     assert traced(tmp_path, f"{TORCH}/_dynamo/eval_frame.py:10 compile_wrapper", GENERATED) == Phase.OTHER
     assert traced(tmp_path, f"{TORCH}/_inductor/compile_fx.py:9 run", GENERATED) == Phase.OTHER
-    assert traced(tmp_path, "/work/_dynamo/convert_frame.py:9 mine") == Phase.OTHER
+    assert traced(tmp_path, "/home/me/_dynamo/convert_frame.py:9 mine") == Phase.OTHER
 
 
 def compiled_program(meta: Any) -> Program:
     program = Program(compiled=meta, roots={"inductor": ["/cache"]}, program={"cwd": "/work"})
     program.thread(1)
-    stack = program.stack("/work/train.py:3 main", "/work/train.py:9 step", GENERATED)
+    stack = program.stack("/home/me/train.py:3 main", "/home/me/train.py:9 step", GENERATED)
     program.run(op("inductor::cpp_fused_add_0", 0, 5, stack=stack), op("aten::mul", 6, 8, stack=stack))
     return program
 
@@ -53,7 +53,7 @@ def findings(program: Program, folder: Path) -> Findings:
 
 
 def test_what_a_kernel_was_made_from(tmp_path: Path) -> None:
-    place = {"file": "/work/train.py", "line": 10, "function": "step"}
+    place = {"file": "/home/me/train.py", "line": 10, "function": "step"}
     made = {"inductor::cpp_fused_add_0": {"operators": ["add", "relu"], "lines": [place]}}
     found = findings(compiled_program(made), tmp_path)
     kernel, other = document(found)["tables"]["hotspots"]
