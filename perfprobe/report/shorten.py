@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len, set_cell_size
 
+from perfprobe.support.strides import is_contiguous
+
 ELLIPSIS = "…"
 LONGEST_LIST = 3  # elements of a list shown in full
 LONGEST_TEXT = 100_000  # letters looked at
@@ -68,16 +70,7 @@ def _transposed(match: re.Match[str]) -> str:
     if len(sizes) != len(strides):
         return match[0]
     sizes[-2:], strides[-2:] = sizes[:-3:-1], strides[:-3:-1]
-    return f"[{match[1]}].T" if _is_contiguous(sizes, strides) else match[0]
-
-
-def _is_contiguous(sizes: Sequence[int], strides: Sequence[int]) -> bool:
-    expected = 1
-    for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
-        if size != 1 and stride != expected:
-            return False
-        expected *= size
-    return True
+    return f"[{match[1]}].T" if is_contiguous(sizes, strides) else match[0]
 
 
 def file_names(files: Sequence[str]) -> dict[str, str]:

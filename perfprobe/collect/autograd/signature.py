@@ -6,6 +6,8 @@ argument that must have been there; an optional one is left out. It knows no req
 
 from __future__ import annotations
 
+from perfprobe.support.strides import is_contiguous
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -181,15 +183,3 @@ def _tensor_text(
     if kind != "strided":
         text += f":{kind}"
     return text if device == "cpu" else f"{text}@{device}"
-
-
-def is_contiguous(sizes: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether the strides follow from the sizes; those of dimensions of one element do not count."""
-    if 0 in sizes:
-        return True
-    expected = 1
-    for size, stride in zip(reversed(sizes), reversed(strides), strict=False):
-        if size != 1 and stride != expected:
-            return False
-        expected *= size
-    return True

@@ -7,8 +7,8 @@ import torch
 
 import perfprobe
 from perfprobe.collect.autograd.kineto import has_gpu_driver, refusal
-from perfprobe.collect.autograd.signature import is_contiguous
 from perfprobe.collect.options import Options
+from perfprobe.support.strides import is_contiguous
 from tests.collect.recorded import one_thread, record
 
 

@@ -1,0 +1,19 @@
+"""How a tensor lies in memory, from its sizes and strides."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def is_contiguous(sizes: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether the strides follow from the sizes; those of dimensions of one element do not count."""
+    if 0 in sizes:
+        return True
+    expected = 1
+    for size, stride in zip(reversed(sizes), reversed(strides), strict=False):
+        if size != 1 and stride != expected:
+            return False
+        expected *= size
+    return True
