@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch import library as torch_library
 from torch import nn
 from torch.autograd.function import once_differentiable
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -201,7 +202,7 @@ def test_a_dispatch_mode_shows_the_line_under_it(recorded: Any) -> None:
 def library() -> Any:
     """Two operators registered from Python: one with a backward of its own, one of other operators."""
 
-    @torch.library.custom_op("perfprobe_tests::doubled", mutates_args=())
+    @torch_library.custom_op("perfprobe_tests::doubled", mutates_args=())
     def doubled(x: torch.Tensor) -> torch.Tensor:
         return x.mul(2)  # kernel
 
@@ -209,7 +210,7 @@ def library() -> Any:
         return gradient.sinh()  # kernel backward
 
     doubled.register_autograd(backward)
-    made = torch.library.Library("perfprobe_tests", "FRAGMENT")
+    made = torch_library.Library("perfprobe_tests", "FRAGMENT")
     made.define("composed(Tensor x) -> Tensor")
     made.impl("composed", _composed, "CompositeImplicitAutograd")
     yield torch.ops.perfprobe_tests
