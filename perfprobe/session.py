@@ -160,7 +160,11 @@ class Session:
 def record_child(settings: dict[str, Any]) -> None:
     """Record this process, a spawned child of a recorded one, into a file of its own, until it ends."""
     options = Options(
-        settings["operators"], settings["cpu_time"], settings["buffer_bytes"], settings["memory"]
+        settings["operators"],
+        settings["cpu_time"],
+        settings["buffer_bytes"],
+        settings["memory"],
+        settings["python"],
     )
     program = {**settings["program"], "parent_pid": os.getppid()}
     session = Session(program, settings["folder"], options, tell=Stderr().tell, follow=True)
@@ -236,6 +240,7 @@ def profile(
     cpu_time: bool = False,
     buffer_bytes: int = BUFFER_BYTES,
     memory: bool = False,
+    python: str = "off",
 ) -> Profile:
     """Record a block of code: `with perfprobe.profile("run.perfprobe") as p: ...`, then `p.report()`.
 
@@ -245,12 +250,14 @@ def profile(
         cpu_time: also record the CPU time of outermost operators (about 0.4 us a read).
         buffer_bytes: memory for events on their way to the disk, 4 MiB at least.
         memory: also record what operators allocate and free; needs "autograd" or "both".
+        python: who records Python functions: "both" (the sampler for times, cProfile for counts), "cprofile",
+            "sample", or "off".
 
     Raises:
         UsageError: a value that does not exist; on entering also: the file exists, or recordings would nest.
         EnvironmentLack: on entering: the recorder is not built, or the file cannot be written.
     """
-    return Profile(path, Options(operators, cpu_time, buffer_bytes, memory))
+    return Profile(path, Options(operators, cpu_time, buffer_bytes, memory, python))
 
 
 def _tell(line: str) -> None:

@@ -11,7 +11,7 @@ from perfprobe.cli.options import Parser, add_table_options, size, view, writabl
 from perfprobe.collect.base import Stderr, fault
 from perfprobe.collect.destination import SUFFIX, default_path, with_rank
 from perfprobe.collect.host import rank
-from perfprobe.collect.options import OPERATOR_SOURCES, Options
+from perfprobe.collect.options import OPERATOR_SOURCES, PYTHON_SOURCES, Options
 from perfprobe.collect.program import Program
 from perfprobe.collect.runner import Ending, run
 from perfprobe.session import Session
@@ -59,7 +59,7 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     given = options.parse_args(words[:place])
     program = _program(words[place:])
     stderr = Stderr()
-    chosen = Options(given.operators, given.cpu_time, given.buffer, given.memory)
+    chosen = Options(given.operators, given.cpu_time, given.buffer, given.memory, given.python)
     session = Session(_about(program), program.folder, chosen, tell=stderr.tell, follow=True)
     report = _report_child(given, stderr)
     session.start(_path(given, program), named=given.output is not None)
@@ -113,7 +113,7 @@ def parser() -> Parser:
     )
     parser.add_argument("-m", metavar="MODULE", dest="module", help="run a module, as `python -m` does")
     parser.add_argument(
-        "--python", choices=["off"], default="off", help="Python functions: not recorded (default)"
+        "--python", choices=PYTHON_SOURCES, default="off", help="Python functions: not recorded (default)"
     )
     parser.add_argument(
         "--operators",

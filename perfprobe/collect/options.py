@@ -5,6 +5,7 @@ from __future__ import annotations
 from perfprobe.support.errors import UsageError
 
 OPERATOR_SOURCES = ("observer", "autograd", "both", "off")
+PYTHON_SOURCES = ("both", "cprofile", "sample", "off")
 BUFFER_BYTES = 32 << 20
 SMALLEST_BUFFER_BYTES = 4 << 20
 
@@ -17,6 +18,8 @@ class Options:
         cpu_time: also read the thread's CPU clock around outermost operators.
         buffer_bytes: memory for events on their way to the disk, 4 MiB at least.
         memory: also record what operators allocate and free; only the autograd profiler can.
+        python: who records Python functions: "both" (the sampler for times, cProfile for counts as long as
+            it costs little), "cprofile" (alone, to the end), "sample" (the sampler alone), or "off".
 
     Raises:
         UsageError: a value that does not exist, or memory without the autograd profiler.
@@ -28,10 +31,15 @@ class Options:
         cpu_time: bool = False,
         buffer_bytes: int = BUFFER_BYTES,
         memory: bool = False,
+        python: str = "off",
     ) -> None:
         if operators not in OPERATOR_SOURCES:
             raise UsageError(
                 f"there is no operator source {operators!r}", "", f"choose from {OPERATOR_SOURCES}"
+            )
+        if python not in PYTHON_SOURCES:
+            raise UsageError(
+                f"there is no source of Python functions {python!r}", "", f"choose from {PYTHON_SOURCES}"
             )
         if buffer_bytes < SMALLEST_BUFFER_BYTES:
             raise UsageError(f"a buffer of {buffer_bytes} bytes is too small", "", "give it 4 MiB or more")
@@ -45,3 +53,4 @@ class Options:
         self.cpu_time = cpu_time
         self.buffer_bytes = buffer_bytes
         self.memory = memory
+        self.python = python

@@ -114,6 +114,7 @@ class Linker:
             scope=rows.scope,
             frame=frame,
             forward_frame=forward_frame,
+            forward_stack=np.full(len(rows), -1, np.int32),
             module=module,
             phase=phase.astype(np.int8),
             gap=np.where(frame >= 0, Gap.NONE, gap).astype(np.int8),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import posixpath
-from enum import IntEnum
 
 import numpy as np
 
 from perfprobe.tables.columns import Int8, Int32, Mask
+from perfprobe.tables.python import Origin
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.stacks import Stacks, nearest
 from perfprobe.tables.trace import Sites
@@ -23,16 +23,6 @@ _HANDLERS = ("__torch_function__", "__torch_dispatch__")
 
 LONGEST_PATH = 200  # of a module: real ones are far shorter
 MOST_MODELS = 8  # of one type that are told apart: a program that makes more makes them anew all the time
-
-
-class Origin(IntEnum):
-    """Whose code a file is, the best to show to the user first."""
-
-    USER = 0
-    LIBRARY = 1
-    STDLIB = 2
-    TORCH = 3
-    PERFPROBE = 4
 
 
 # What a file that is none (its name is in angle brackets) is part of; all others are generated: a library's.

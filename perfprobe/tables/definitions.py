@@ -13,6 +13,7 @@ import numpy.typing as npt
 from perfprobe.tables.blocks import Block
 from perfprobe.tables.columns import TEXT, SomeTable, Table
 from perfprobe.tables.events import AutogradWindows, Losses, Progress, Signatures, Threads
+from perfprobe.tables.python import Calls, Functions, Samples
 from perfprobe.tables.recording import OperatorSource, Recording, in_range
 from perfprobe.tables.stacks import Frames, Modules, Stacks
 from perfprobe.tables.strings import Strings
@@ -32,6 +33,9 @@ _TABLES: dict[str, type[Table]] = {
     "losses": Losses,
     "progress": Progress,
     "autograd_windows": AutogradWindows,
+    "functions": Functions,
+    "calls": Calls,
+    "samples": Samples,
 }
 _REFERENCES = {
     "frames": {"file": "strings", "function": "strings"},
@@ -40,6 +44,9 @@ _REFERENCES = {
     "signatures": {"text": "strings", "example": "strings"},
     "threads": {"name": "strings"},
     "autograd_windows": {"thread": "threads"},
+    "functions": {"thread": "threads", "file": "strings", "function": "strings"},
+    "calls": {"caller": "functions", "callee": "functions"},
+    "samples": {"thread": "threads", "stack": "stacks"},
 }
 
 
@@ -52,6 +59,7 @@ class Definitions:
         self._meta: dict[str, Any] = {}
         self._unreadable: list[str] = []
         self._end_ns: int | None = None
+        self._snapshot = -1
 
     def add(self, block: Block) -> None:
         """Takes in a block; one of an unknown table is skipped. Raises DamagedError."""
@@ -59,7 +67,10 @@ class Definitions:
             self._rows += block.rows
             if self._rows > MOST_ROWS:
                 raise DamagedError(f"there are more {block.table} than any writer makes")
-            self._tables[block.table].append(_decode(_TABLES[block.table], block))
+            table = _decode(_TABLES[block.table], block)
+            if isinstance(table, (Functions, Calls)) and len(table):
+                self._drop_older(int(table.snapshot[-1]))
+            self._tables[block.table].append(table)
         elif block.table == "meta":
             self._add_meta(block)
         elif block.table == "end" and block.rows:
@@ -93,7 +104,19 @@ class Definitions:
             source=sources["operators"],
             autograd_windows=AutogradWindows(**tables["autograd_windows"]),
             autograd_source=sources["autograd_operators"],
+            functions=Functions(**tables["functions"]),
+            calls=Calls(**tables["calls"]),
+            samples=Samples(**tables["samples"]),
         )
+
+    def _drop_older(self, snapshot: int) -> None:
+        """Forgets what cProfile had counted before its last snapshot, which is whole in itself."""
+        if snapshot == self._snapshot:
+            return
+        self._snapshot = snapshot
+        for name in ("functions", "calls"):
+            self._rows -= sum(map(len, self._tables[name]))
+            self._tables[name] = []
 
     def _add_meta(self, block: Block) -> None:
         for key, value in zip(block.texts("key"), block.texts("value"), strict=True):

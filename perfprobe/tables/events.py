@@ -111,7 +111,8 @@ class LinkedOperators(Table):
 
     self_ns: duration less that of the direct children. frame: the user's line; for a row in backward the
     line of Python that ran in backward, else the line of the forward call. forward_frame: in backward, the
-    line of the forward call. module: the nn.Module. phase: a `Phase`. gap: a `Gap`, why there is no frame.
+    line of the forward call; forward_stack: in backward, the stack of the forward call, -1 where it is not
+    known. module: the nn.Module. phase: a `Phase`. gap: a `Gap`, why there is no frame.
     autograd_ns, autograd_self_ns: duration and self time of the same call as the autograd profiler saw it,
     where it recorded beside the observer.
     """
@@ -129,6 +130,7 @@ class LinkedOperators(Table):
     scope: Int8
     frame: Int32
     forward_frame: Int32
+    forward_stack: Int32
     module: Int32
     phase: Int8
     gap: Int8

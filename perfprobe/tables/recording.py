@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from perfprobe.tables.columns import Int32
 from perfprobe.tables.events import AutogradWindows, Losses, Operators, Progress, Signatures, Threads
+from perfprobe.tables.python import Calls, Functions, Samples
 from perfprobe.tables.stacks import Frames, Modules, Stacks
 from perfprobe.tables.strings import Strings
 
@@ -47,6 +48,9 @@ class Recording:
     damaged: dict[str, int] = field(default_factory=dict)
     autograd_windows: AutogradWindows = field(default_factory=AutogradWindows.empty)
     autograd_source: OperatorSource | None = None
+    functions: Functions = field(default_factory=Functions.empty)
+    calls: Calls = field(default_factory=Calls.empty)
+    samples: Samples = field(default_factory=Samples.empty)
 
     def autograd_operators(self, columns: Sequence[str]) -> Iterator[Operators]:
         """What the autograd profiler recorded beside the observer; as `operators`."""

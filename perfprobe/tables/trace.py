@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from perfprobe.tables.columns import Int32, Mask, Table
 from perfprobe.tables.events import LinkedOperators, Losses
+from perfprobe.tables.python import PythonCode
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.sources import Sources
 
@@ -93,7 +94,8 @@ class Trace:
     """Linked operators, streamed, and the names behind their ids.
 
     stream: yields the linked operators and, once through, what could not be linked. sources: how observer
-    and autograd profiler agree, None where not both recorded.
+    and autograd profiler agree, None where not both recorded. python: its functions, None where none were
+    recorded.
     """
 
     recording: Recording
@@ -101,6 +103,7 @@ class Trace:
     module_texts: Sequence[str]
     stream: Callable[[list[Losses]], Iterator[LinkedOperators]]
     sources: Sources | None = None
+    python: PythonCode | None = None
 
     def operators(self, losses: list[Losses] | None = None) -> Iterator[LinkedOperators]:
         """All operators in batches; what could not be linked is appended to `losses` after the last one.

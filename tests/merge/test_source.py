@@ -4,7 +4,8 @@ from typing import Any
 import pytest
 
 from perfprobe.merge import link
-from perfprobe.merge.source import Folders, Origin, module_texts
+from perfprobe.merge.source import Folders, module_texts
+from perfprobe.tables.python import Origin
 from perfprobe.tables.recording import Recording
 from tests.build import Program
 
