@@ -142,8 +142,8 @@ def op(name: str, start_ns: int, end_ns: int, *inside: Op, **fields: int) -> Op:
 class Program:
     """What a recorded program did; encodes itself as a recording.
 
-    Stacks are written outermost frame first, "train.py:10 main"; a frame may be a pair with the module
-    whose call it is.
+    Stacks are written outermost frame first, "train.py:10 main", with the function's first line where it is
+    not 1 "train.py:10/8 main"; a frame may be a pair with the module whose call it is.
     """
 
     def __init__(self, **meta: Any) -> None:
@@ -168,8 +168,10 @@ class Program:
 
     def frame(self, place: str) -> int:
         where, _, function = place.partition(" ")
-        file, _, line = where.rpartition(":")
-        return self.row("frames", self.string(file), self.string(function or "<module>"), 1, int(line))
+        file, _, lines = where.rpartition(":")
+        line, _, first_line = lines.partition("/")
+        names = self.string(file), self.string(function or "<module>")
+        return self.row("frames", *names, int(first_line or 1), int(line))
 
     def module(self, name: str, kind: str = "Module", parent: int = -1) -> int:
         return self.row("modules", parent, self.string(name), self.string(kind))
@@ -193,6 +195,33 @@ class Program:
             self.run(*item.inside, thread=thread, depth=depth + 1)
             row = {**OPERATOR_DEFAULTS, "start_ns": item.start_ns, "end_ns": item.end_ns, "depth": depth}
             self.operators.append({**row, "thread": thread, "name": self.string(item.name), **item.fields})
+
+    def counted(self, place: str, calls: int, own_ns: int, total_ns: int, **fields: int) -> int:
+        """A function as cProfile counted it: "train.py:8 main", or "<built-in method len>" for a C function."""
+        where, _, function = place.partition(" ")
+        file, _, line = where.rpartition(":")
+        is_c = place.startswith("<")
+        row = {
+            "snapshot": 0,
+            "thread": 0,
+            "file": -1 if is_c else self.string(file),
+            "function": self.string(place if is_c else function),
+            "first_line": 0 if is_c else int(line),
+            "calls": calls,
+            "primitive_calls": calls,
+            "own_ns": own_ns,
+            "total_ns": total_ns,
+        }
+        return self.row("functions", *{**row, **fields}.values(), anew=True)
+
+    def call(self, caller: int, callee: int, calls: int, own_ns: int, total_ns: int) -> None:
+        """That one function called another, rows of `functions`."""
+        self.row("calls", 0, caller, callee, calls, calls, own_ns, total_ns, anew=True)
+
+    def sample(self, start_ns: int, end_ns: int, *frames: str, thread: int = 0, **fields: int) -> None:
+        """A look at a thread: the frames it ran, none where `look` says why."""
+        row = {"stack": self.stack(*frames), "look": 0, "looks": 1, "cpu_ns": -1}
+        self.row("samples", start_ns, end_ns, thread, *{**row, **fields}.values(), anew=True)
 
     def blocks(self, block_rows: int = 3600) -> list[bytes]:
         """The blocks of the recording in order; each operators block holds rows of one thread."""
@@ -240,4 +269,10 @@ TABLES = {
     "stacks": ("parent", "frame", "module"),
     "signatures": ("text", "example", "grad_mask"),
     "threads": ("os_thread", "forward_id", "name"),
+    "functions": (
+        *("snapshot", "thread", "file", "function", "first_line"),
+        *("calls", "primitive_calls", "own_ns", "total_ns"),
+    ),
+    "calls": ("snapshot", "caller", "callee", "calls", "primitive_calls", "own_ns", "total_ns"),
+    "samples": ("start_ns", "end_ns", "thread", "stack", "look", "looks", "cpu_ns"),
 }
