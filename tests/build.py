@@ -197,7 +197,7 @@ class Program:
             self.operators.append({**row, "thread": thread, "name": self.string(item.name), **item.fields})
 
     def counted(self, place: str, calls: int, own_ns: int, total_ns: int, **fields: int) -> int:
-        """A function as cProfile counted it: "train.py:8 main", or "<built-in method len>" for a C function."""
+        """A function as cProfile counted it: "train.py:8 main"; a C function: "<built-in method len>"."""
         where, _, function = place.partition(" ")
         file, _, line = where.rpartition(":")
         is_c = place.startswith("<")
