@@ -86,7 +86,7 @@ demo: setup
 			"$(CURDIR)/benchmarks/workloads/transformer.py" --threads 1 --epochs 1 --steps 2
 
 bench: setup
-	@$(PIP) install py-spy viztracer
+	@$(PIP) install py-spy pyinstrument viztracer
 	@$(BIN)/python -m benchmarks.overhead
 
 clean:

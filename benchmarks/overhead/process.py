@@ -23,7 +23,9 @@ WORKLOADS = Path(__file__).resolve().parent.parent / "workloads"
 POLL_S = 0.005
 MEBIBYTE = 1 << 20
 OURS = ("perfprobe",)
-ALL = tuple(TOOLS)
+ALL = tuple(
+    name for name in TOOLS if name not in ("perfprobe --python sample", "perfprobe --python cprofile")
+)
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,10 @@ def _py_spy(output: Path, script: Sequence[str]) -> list[str]:
     return [program, "record", "--format", "raw", "-o", str(output), "--", sys.executable, *script]
 
 
+def _pyinstrument(output: Path, script: Sequence[str]) -> list[str]:
+    return [sys.executable, "-m", "pyinstrument", "-r", "json", "-o", str(output), *script]
+
+
 def _launched(name: str) -> Callable[[Path, Sequence[str]], list[str]]:
     return lambda output, script: [sys.executable, str(LAUNCH), name, str(output), *script]
 
@@ -56,12 +60,16 @@ TOOLS = {
     tool.name: tool
     for tool in (
         Tool("perfprobe", ".perfprobe", _perfprobe()),
+        Tool("perfprobe --python off", ".perfprobe", _perfprobe("--python", "off")),
+        Tool("perfprobe --python sample", ".perfprobe", _perfprobe("--python", "sample")),
+        Tool("perfprobe --python cprofile", ".perfprobe", _perfprobe("--python", "cprofile")),
         Tool("perfprobe, both sources", ".perfprobe", _perfprobe("--operators", "both")),
         Tool("torch.profiler", ".json", _launched("torch.profiler")),
         Tool("torch.profiler shapes", ".json", _launched("torch.profiler shapes")),
         Tool("torch.profiler shapes+stack", ".json", _launched("torch.profiler shapes+stack")),
         Tool("cProfile", ".pstats", _launched("cProfile"), sees_operators=False),
-        Tool("py-spy", ".txt", _py_spy, needs="py-spy", sees_operators=False),
+        Tool("py-spy", ".stacks", _py_spy, needs="py-spy", sees_operators=False),
+        Tool("pyinstrument", ".json", _pyinstrument, needs="pyinstrument", sees_operators=False),
         Tool("viztracer", ".json", _launched("viztracer"), needs="viztracer", sees_operators=False),
     )
 }

@@ -1,0 +1,162 @@
+"""Whose shares are true: a program times its own phases, and every tool says where the time went.
+
+The truth is the clock the script itself reads around its phases in plain runs, which alternate with the
+watched ones. A phase's share by a tool is the time in the function that is the phase and in what it calls, of
+all four phases together.
+
+    python -m benchmarks.overhead --part truth
+"""
+
+from __future__ import annotations
+
+import json
+import pstats
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.overhead.process import WORKLOADS, Run, run
+from benchmarks.overhead.tables import Spread, markdown
+from benchmarks.overhead.tools import TOOLS, Tool
+from perfprobe import session
+
+PHASES = ("tokenize", "count", "encode", "score")
+# Wide embeddings give the tensors half of the time; the calls are all in the three other phases.
+SCRIPT = (str(WORKLOADS / "preprocessing.py"), "--width", "2048", "--phases")
+BATCHES = 800
+
+Shares = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A run under a tool beside the plain runs around it. shares, plain_shares: percent, by phase."""
+
+    cpu_ns: int
+    plain_cpu_ns: float
+    shares: Shares
+    plain_shares: Shares
+
+    @property
+    def error(self) -> float:
+        """The largest difference of a phase's share, in points."""
+        return max(abs(self.shares[phase] - self.plain_shares[phase]) for phase in PHASES)
+
+
+def normalised(times: dict[str, float]) -> Shares:
+    """Percent of the four phases together."""
+    whole = sum(times.get(phase, 0.0) for phase in PHASES) or 1.0
+    return {phase: 100 * times.get(phase, 0.0) / whole for phase in PHASES}
+
+
+def by_timers(output: str) -> Shares:
+    """What the script prints of itself."""
+    found = re.findall(r"^(\w+) ([\d.]+) % of", output, re.MULTILINE)
+    return {phase: float(share) for phase, share in found}
+
+
+def by_perfprobe(path: Path) -> Shares:
+    """The report's table of Python functions."""
+    rows = session.report_document(str(path))["tables"]["functions"]
+    return normalised({row["function"].rpartition(".")[2]: row["total_ns"] or 0 for row in rows})
+
+
+def by_pstats(path: Path) -> Shares:
+    """cProfile's cumulative times."""
+    stats: dict[Any, Any] = pstats.Stats(str(path)).stats  # type: ignore[attr-defined]
+    return normalised({name: row[3] for (file, _, name), row in stats.items() if "preprocessing" in file})
+
+
+def by_pyinstrument(path: Path) -> Shares:
+    """The outermost frame of each phase in the tree of calls."""
+    times: dict[str, float] = dict.fromkeys(PHASES, 0.0)
+    frames = [json.loads(path.read_text())["root_frame"]]
+    while frames:
+        frame = frames.pop()
+        if frame["function"] in PHASES:
+            times[frame["function"]] += frame["time"]
+        else:
+            frames += frame["children"]
+    return normalised(times)
+
+
+def by_stacks(path: Path) -> Shares:
+    """py-spy's stacks with their counts: `main (script.py:12);count (script.py:70) 31`."""
+    times: dict[str, float] = dict.fromkeys(PHASES, 0.0)
+    for line in path.read_text().splitlines():
+        stack, _, count = line.rpartition(" ")
+        names = {frame.partition(" ")[0].rpartition(".")[2] for frame in stack.split(";")}
+        for phase in names.intersection(PHASES):
+            times[phase] += int(count)
+    return normalised(times)
+
+
+READERS: dict[str, Callable[[Path], Shares]] = {
+    "perfprobe": by_perfprobe,
+    "perfprobe --python sample": by_perfprobe,
+    "perfprobe --python cprofile": by_perfprobe,
+    "cProfile": by_pstats,
+    "pyinstrument": by_pyinstrument,
+    "py-spy": by_stacks,
+}
+
+
+def plain(words: list[str], folder: Path) -> tuple[Run, Shares]:
+    """A run of the script alone."""
+    made = run([sys.executable, *words], folder)
+    return made, by_timers((folder / "output.txt").read_text())
+
+
+def watch(
+    tool: Tool, words: list[str], before: tuple[Run, Shares], folder: Path
+) -> tuple[Watched, tuple[Run, Shares]]:
+    """A watched run and the plain run after it; `before` is the one before."""
+    output = folder / f"output{tool.suffix}"
+    watched = run(tool.words(output, words), folder)
+    after = plain(words, folder)
+    shares = READERS[tool.name](output)
+    output.unlink()
+    truth = {phase: (before[1][phase] + after[1][phase]) / 2 for phase in PHASES}
+    return Watched(watched.cpu_ns, (before[0].cpu_ns + after[0].cpu_ns) / 2, shares, truth), after
+
+
+def report(rounds: int, scale: float, folder: Path) -> dict[str, object]:
+    """Measure every tool, print the table; returns all runs."""
+    words = [*SCRIPT, "--batches", str(max(1, round(BATCHES * scale)))]
+    tools = [TOOLS[name] for name in READERS]
+    for lack in filter(None, (tool.lack for tool in tools)):
+        print(f"left out: {lack}", file=sys.stderr)
+    measured: dict[str, list[Watched]] = {tool.name: [] for tool in tools if tool.lack is None}
+    last = plain(words, folder)
+    for _ in range(rounds):
+        for name, runs in measured.items():
+            try:
+                watched, last = watch(TOOLS[name], words, last, folder)
+            except (RuntimeError, subprocess.SubprocessError) as error:
+                print(f"{name} failed: {str(error).splitlines()[-1]}", file=sys.stderr)
+                continue
+            runs.append(watched)
+    measured = {name: runs for name, runs in measured.items() if runs}
+    every = [run for runs in measured.values() for run in runs]
+    truth = [Spread.of(run.plain_shares[phase] for run in every).text(1) for phase in PHASES]
+    plain_s = Spread.of(run.plain_cpu_ns / 1e9 for run in every)
+    head = ["share of each phase, %", *PHASES, "largest error, points", "CPU time, times plain"]
+    rows = [["**the script's own clock**", *truth, "-", "-"]]
+    rows += [_row(name, runs) for name, runs in measured.items()]
+    print(
+        f"\n### Truth: plain {plain_s.text(2)} CPU s, {rounds} rounds\n\n{markdown(head, rows)}", flush=True
+    )
+    return {name: [vars(run) for run in runs] for name, runs in measured.items()}
+
+
+def _row(name: str, runs: list[Watched]) -> list[str]:
+    return [
+        name,
+        *(Spread.of(run.shares[phase] for run in runs).text(1) for phase in PHASES),
+        Spread.of(run.error for run in runs).text(1),
+        Spread.of(run.cpu_ns / run.plain_cpu_ns for run in runs).text(2),
+    ]
