@@ -6,6 +6,8 @@ subtrees below the outermost of its places on each path: recursion counts once. 
 
 from __future__ import annotations
 
+from array import array
+
 import numpy as np
 
 from perfprobe.tables.columns import Int32, Int64, Rows
@@ -60,13 +62,16 @@ class _Tree:
     """A tree of rows, each with the range of its subtree: first .. last - 1, in an order of its own."""
 
     def __init__(self, parent: Int32) -> None:
-        above = parent.tolist()
-        size = [1] * len(above)
-        for row in range(len(above) - 1, -1, -1):
+        rows = len(parent)
+        above = array("i", parent.tobytes())  # a list would take ten times the memory
+        size = array("i", [1]) * rows
+        for row in range(rows - 1, -1, -1):
             if above[row] >= 0:
                 size[above[row]] += size[row]
-        first = [0] * len(above)
-        free = [0] * (len(above) + 1)  # where the next child of a row begins, that of "none" as the last
+        first = array("i", [0]) * rows
+        free = array("i", [0]) * (
+            rows + 1
+        )  # where the next child of a row begins, that of "none" as the last
         for row, around in enumerate(above):
             first[row] = free[around]
             free[around] += size[row]
