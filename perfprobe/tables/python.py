@@ -167,8 +167,8 @@ class OperatorSites(Table):
     """Operator time as measured, by the stack it hangs under.
 
     stack: the operator's own, in backward that of the forward call its node belongs to, where it is known and
-    no Python of the user's ran in backward (a hook, a recomputation); -1 none. name, overload: string ids; signature: the first one of that text; phase: a `Phase`. Ranges are
-    left out.
+    no Python of the user's ran in backward (a hook, a recomputation); -1 none. name, overload: string ids;
+    signature: the first one of that text; phase: a `Phase`. Ranges are left out.
     """
 
     stack: Int32
