@@ -16,6 +16,7 @@ from perfprobe.tables.columns import Int32, Int64, Rows
 from perfprobe.tables.events import USER_SCOPE, LinkedOperators
 from perfprobe.tables.python import SampledStacks, Samples
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.trace import Trace
 
 MOST_LEVELS = 4096  # of operators in one another that are looked through in a batch
 
@@ -40,9 +41,10 @@ class _Looks:
 class SampledOperators:
     """Takes the operators of a trace batch by batch."""
 
-    def __init__(self, recording: Recording) -> None:
-        self._samples = recording.samples
-        self._thread_of = _os_threads(recording)
+    def __init__(self, trace: Trace) -> None:
+        self._samples = trace.recording.samples
+        self._time_ns = _times_ns(trace)
+        self._thread_of = _os_threads(trace.recording)
         self._found = {
             name: np.full(len(self._samples), -1, SampledStacks.dtypes[name]) for name in _OPERATOR
         }
@@ -66,7 +68,6 @@ class SampledOperators:
             return SampledStacks.empty()
         keys = {name: getattr(samples, name) for name in _KEYS if name not in found} | found
         order, first = gathered([keys[name] for name in _KEYS])
-        time_ns = np.maximum(samples.end_ns - samples.start_ns, 0)
         known = samples.cpu_ns >= 0
         cpu_ns, measured = (
             np.add.reduceat(column[order], first)
@@ -75,7 +76,7 @@ class SampledOperators:
         return SampledStacks(
             **{name: column[order[first]] for name, column in keys.items()},
             looks=np.add.reduceat(samples.looks.astype(np.int64)[order], first),
-            time_ns=np.add.reduceat(time_ns[order], first),
+            time_ns=np.add.reduceat(self._time_ns[order], first),
             cpu_ns=np.where(measured > 0, cpu_ns, -1),
         )
 
@@ -113,6 +114,17 @@ class SampledOperators:
             column[looks.rows[look[holds]]] = getattr(rows, name)[place[holds]]
         left = ~holds & (rows.depth[place] > 0)
         return look[left], place[left]
+
+
+def _times_ns(trace: Trace) -> Int64:
+    """The time of each sample, as far as it lies between the program's start and its stop."""
+    start_ns, end_ns = trace.recording.samples.start_ns, trace.recording.samples.end_ns
+    stop_ns = trace.recording.number("stop", "monotonic_ns")
+    if trace.start_ns is not None:
+        start_ns = np.maximum(start_ns, trace.start_ns)
+    if stop_ns is not None:
+        end_ns = np.minimum(end_ns, int(stop_ns))
+    return np.asarray(np.maximum(end_ns - start_ns, 0))
 
 
 def _os_threads(recording: Recording) -> Int64:

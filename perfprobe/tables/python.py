@@ -146,7 +146,7 @@ class SampledStacks(Table):
     thread: row of `threads`. stack: -1 where no Python was read, then `look` says why. name, overload,
     signature, phase: of the innermost operator that was running (`self` time is what falls to it), -1 for
     none; forward_stack: in backward, the stack of the forward call that its node belongs to, else -1.
-    cpu_ns: -1 not known.
+    time_ns: as far as it lies between the program's start and its stop; cpu_ns: -1 not known.
     """
 
     thread: Int32

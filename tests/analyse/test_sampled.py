@@ -17,8 +17,9 @@ ENGINE = "/env/site-packages/torch/autograd/graph.py:841 _engine_run_backward"
 
 
 def run(recording: Recording) -> SampledStacks:
-    watcher = SampledOperators(recording)
-    hotspots(link(recording), watcher)
+    trace = link(recording)
+    watcher = SampledOperators(trace)
+    hotspots(trace, watcher)
     return watcher.result()
 
 
