@@ -19,7 +19,7 @@ class CallingStructure:
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        self._sampled = SampledOperators(trace)
+        self._sampled = SampledOperators(trace.recording)
         self._sites = SitesOfOperators(trace)
 
     def add(self, batch: LinkedOperators) -> None:

@@ -7,7 +7,7 @@ is the next row of its thread with a smaller depth, which may come with a later 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from perfprobe.tables.columns import Int32, Int64, Rows
 from perfprobe.tables.events import USER_SCOPE, LinkedOperators
 from perfprobe.tables.python import SampledStacks, Samples
 from perfprobe.tables.recording import Recording
-from perfprobe.tables.trace import Trace
 
 MOST_LEVELS = 4096  # of operators in one another that are looked through in a batch
 
@@ -41,14 +40,14 @@ class _Looks:
 class SampledOperators:
     """Takes the operators of a trace batch by batch."""
 
-    def __init__(self, trace: Trace) -> None:
-        self._samples = trace.recording.samples
-        self._time_ns = _times_ns(trace)
-        self._thread_of = _os_threads(trace.recording)
+    def __init__(self, recording: Recording) -> None:
+        self._samples = recording.samples
+        self._thread_of = _os_threads(recording)
         self._found = {
             name: np.full(len(self._samples), -1, SampledStacks.dtypes[name]) for name in _OPERATOR
         }
         self._looks = _by_thread(self._samples, self._thread_of)
+        self._samples = _in_program(recording)
 
     def add(self, batch: LinkedOperators) -> None:
         """The next batch, as `Trace.operators` yields it."""
@@ -68,6 +67,7 @@ class SampledOperators:
             return SampledStacks.empty()
         keys = {name: getattr(samples, name) for name in _KEYS if name not in found} | found
         order, first = gathered([keys[name] for name in _KEYS])
+        time_ns = np.maximum(samples.end_ns - samples.start_ns, 0)
         known = samples.cpu_ns >= 0
         cpu_ns, measured = (
             np.add.reduceat(column[order], first)
@@ -76,7 +76,7 @@ class SampledOperators:
         return SampledStacks(
             **{name: column[order[first]] for name, column in keys.items()},
             looks=np.add.reduceat(samples.looks.astype(np.int64)[order], first),
-            time_ns=np.add.reduceat(self._time_ns[order], first),
+            time_ns=np.add.reduceat(time_ns[order], first),
             cpu_ns=np.where(measured > 0, cpu_ns, -1),
         )
 
@@ -116,15 +116,15 @@ class SampledOperators:
         return look[left], place[left]
 
 
-def _times_ns(trace: Trace) -> Int64:
-    """The time of each sample, as far as it lies between the program's start and its stop."""
-    start_ns, end_ns = trace.recording.samples.start_ns, trace.recording.samples.end_ns
-    stop_ns = trace.recording.number("stop", "monotonic_ns")
-    if trace.start_ns is not None:
-        start_ns = np.maximum(start_ns, trace.start_ns)
+def _in_program(recording: Recording) -> Samples:
+    """The samples without what lies before the program's start or after its stop."""
+    start_ns, stop_ns = (recording.number(moment, "monotonic_ns") for moment in ("start", "stop"))
+    samples = recording.samples
+    if start_ns is not None:
+        samples = replace(samples, start_ns=np.maximum(samples.start_ns, int(start_ns)))
     if stop_ns is not None:
-        end_ns = np.minimum(end_ns, int(stop_ns))
-    return np.asarray(np.maximum(end_ns - start_ns, 0))
+        samples = replace(samples, end_ns=np.minimum(samples.end_ns, int(stop_ns)))
+    return samples
 
 
 def _os_threads(recording: Recording) -> Int64:

@@ -257,8 +257,7 @@ class Calling:
 
     Operators recorded with stacks are enough: without cProfile and sampler what only they know is -1.
     by_samples: whether own_ns and total_ns are the sampler's (else cProfile's). counts_end_ns: when cProfile
-    stopped before the program did, or was last read of one that was killed; None when it counted all of it or
-    was not used.
+    stopped before the program did, None when it did not or was not used.
     """
 
     python: PythonCode

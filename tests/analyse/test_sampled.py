@@ -17,9 +17,8 @@ ENGINE = "/env/site-packages/torch/autograd/graph.py:841 _engine_run_backward"
 
 
 def run(recording: Recording) -> SampledStacks:
-    trace = link(recording)
-    watcher = SampledOperators(trace)
-    hotspots(trace, watcher)
+    watcher = SampledOperators(recording)
+    hotspots(link(recording), watcher)
     return watcher.result()
 
 
