@@ -47,7 +47,7 @@ class SampledOperators:
             name: np.full(len(self._samples), -1, SampledStacks.dtypes[name]) for name in _OPERATOR
         }
         self._looks = _by_thread(self._samples, self._thread_of)
-        self._samples = _in_program(recording)
+        self._samples = _in_program(recording)  # what they stand for; above it is when they were taken
 
     def add(self, batch: LinkedOperators) -> None:
         """The next batch, as `Trace.operators` yields it."""
