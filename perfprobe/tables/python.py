@@ -102,7 +102,7 @@ class Code(Table):
 
 @dataclass(frozen=True)
 class Counted(Table):
-    """cProfile's figures, all threads together, by function. code: row of `Code`."""
+    """cProfile's figures, all threads together, by function, without perfprobe's. code: row of `Code`."""
 
     code: Int32
     calls: Int64
@@ -113,7 +113,7 @@ class Counted(Table):
 
 @dataclass(frozen=True)
 class CountedCalls(Table):
-    """cProfile's figures by caller and callee, both rows of `Code`."""
+    """cProfile's figures by caller and callee, both rows of `Code`; caller -1: perfprobe, or not known."""
 
     caller: Int32
     callee: Int32
@@ -146,7 +146,7 @@ class SampledStacks(Table):
     thread: row of `threads`. stack: -1 where no Python was read, then `look` says why. name, overload,
     signature, phase: of the innermost operator that was running (`self` time is what falls to it), -1 for
     none; forward_stack: in backward, the stack of the forward call that its node belongs to, else -1.
-    cpu_ns: -1 not known.
+    time_ns: as far as it lies between the program's start and its stop; cpu_ns: -1 not known.
     """
 
     thread: Int32
@@ -166,9 +166,9 @@ class SampledStacks(Table):
 class OperatorSites(Table):
     """Operator time as measured, by the stack it hangs under.
 
-    stack: the operator's own, in backward that of the forward call its node belongs to, where it is known;
-    -1 none. name, overload: string ids; signature: the first one of that text; phase: a `Phase`. Ranges are
-    left out.
+    stack: the operator's own, in backward that of the forward call its node belongs to, where it is known and
+    no Python of the user's ran in backward (a hook, a recomputation); -1 none. name, overload: string ids;
+    signature: the first one of that text; phase: a `Phase`. Ranges are left out.
     """
 
     stack: Int32
@@ -182,8 +182,9 @@ class OperatorSites(Table):
 
 @dataclass(frozen=True)
 class FunctionRows(Table):
-    """One row for each function that was counted, sampled, or called operators. -1: not known, not measured.
+    """One row for each function that was counted, sampled, or called operators.
 
+    -1: not known, not measured; so are times by samples and operators of C functions, which no stack holds.
     code: row of `Code`. calls, primitive_calls, counted_own_ns, counted_total_ns: by cProfile. own_ns,
     total_ns: by samples where there are any, else by cProfile; own: without Python functions it called (by
     cProfile also without C functions), total: of recursive calls the outermost only. neither_ns: the part of
@@ -235,13 +236,16 @@ class ThreadTimes(Table):
     """What the samples of each thread add up to, or, without a sampler, what cProfile's own times do.
 
     thread: row of `threads`; wall_ns: from when it was first seen (the main thread: from the program's start)
-    to when it was last seen (to its stop). own_ns: own times of its functions; no_python_ns, failed_ns: see
-    `Look`; cpu_ns: CPU time in all of it. -1 not known.
+    to when it was last seen (to its stop). own_ns: own times of its functions; perfprobe_ns: in perfprobe's
+    own code outside of the program; no_python_ns, failed_ns: see `Look`, the latter with stacks beyond the
+    limit of those kept; cpu_ns: CPU time in all of it. -1 not known. By samples these four add up to all of
+    their time: what wall_ns has more passed before the first look or after the last one.
     """
 
     thread: Int32
     wall_ns: Int64
     own_ns: Int64
+    perfprobe_ns: Int64
     no_python_ns: Int64
     failed_ns: Int64
     cpu_ns: Int64
@@ -249,8 +253,9 @@ class ThreadTimes(Table):
 
 @dataclass(frozen=True)
 class Calling:
-    """Python functions and operators as one calling structure.
+    """Python functions and operators as one calling structure, as far as they were recorded.
 
+    Operators recorded with stacks are enough: without cProfile and sampler what only they know is -1.
     by_samples: whether own_ns and total_ns are the sampler's (else cProfile's). counts_end_ns: when cProfile
     stopped before the program did, None when it did not or was not used.
     """
