@@ -9,6 +9,7 @@ from rich.console import Console
 from perfprobe.report.agreement import agreement
 from perfprobe.report.base import Layout, Section
 from perfprobe.report.between import between
+from perfprobe.report.environment import environment
 from perfprobe.report.hot_lines import hot_lines
 from perfprobe.report.hot_operators import hot_operators
 from perfprobe.report.losses import losses
@@ -25,6 +26,7 @@ SECTIONS = (
     Section("between operators", ("between",), between),
     Section("ranges", ("hotspots",), ranges),
     Section("sources", (), agreement),
+    Section("environment", (), environment),
     Section("losses", ("hotspots",), losses),
 )
 
