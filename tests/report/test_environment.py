@@ -55,8 +55,8 @@ def test_all_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "UTC")
     software, machine, settings = shown(made(tmp_path, **MACHINE), 400)
     assert software == (
-        "Python 3.11.9 · torch 2.13.0+cu128 · CUDA 12.8 · CUDA runtime 12.8 · cuDNN 91.0 · MKL · OpenMP 4.5 · "
-        "AVX512 · perfprobe 0.1.0 · numpy 2.1.0"
+        "Python 3.11.9 · torch 2.13.0+cu128 · CUDA 12.8 · CUDA runtime 12.8 · cuDNN 91.0 · MKL · "
+        "OpenMP 4.5 · AVX512 · perfprobe 0.1.0 · numpy 2.1.0"
     )
     assert machine == (
         "Some CPU @ 2.0GHz · 2.5 of 16 cores (cgroup quota) · 16.0 GiB · Linux 6.1.0 · 2x NVIDIA H200 · "
