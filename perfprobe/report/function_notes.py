@@ -113,6 +113,7 @@ def _sum(calling: Calling, at: int) -> str:
     wall_ns = int(threads.wall_ns[at])
     parts = {
         "functions": int(threads.own_ns[at]),
+        "perfprobe": int(threads.perfprobe_ns[at]),
         "no Python": int(threads.no_python_ns[at]),
         "not readable": int(threads.failed_ns[at]),
     }

@@ -34,7 +34,7 @@ def function_tables(findings: Findings, calling: Calling, most: int, sort: str) 
     return {
         "python": [
             {
-                "times": "samples" if calling.by_samples else "cprofile",
+                "times": _source(calling),
                 "sample_ns": sample_ns(calling) or None,
                 "counts_end_ns": calling.counts_end_ns,
             }
@@ -55,6 +55,13 @@ def function_tables(findings: Findings, calling: Calling, most: int, sort: str) 
             {**_thread(recording, row.pop("thread")), **_known(row)} for row in _rows(calling.threads)
         ],
     }
+
+
+def _source(calling: Calling) -> str | None:
+    """Where own_ns and total_ns come from."""
+    if calling.by_samples:
+        return "samples"
+    return "cprofile" if len(calling.python.counted) else None
 
 
 def _place(recording: Recording, code: Code, at: int, prefix: str = "") -> Row:

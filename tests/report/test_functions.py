@@ -12,7 +12,7 @@ from perfprobe.report.json import document
 from perfprobe.report.text import render
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.python import FunctionRows, Origin
-from tests.build import Program
+from tests.build import Program, op
 from tests.report.calling import Made
 from tests.report.test_text import META
 
@@ -256,3 +256,26 @@ def test_names_and_figures_of_strangers(tmp_path: Path) -> None:
         assert "\x1b" not in text
         assert "\u202e" not in text
     json.dumps(document(found), allow_nan=False)
+
+
+def summary(made: Made, folder: Path) -> str:
+    return " ".join(render(made.findings(folder)).split("\n\n")[0].splitlines())
+
+
+def test_the_hottest_python(tmp_path: Path) -> None:
+    assert "Hottest Python: text.py:12 tokenize: 50.0 % of wall, in no operator." in summary(
+        sampled(), tmp_path
+    )
+    made = sampled()
+    made.rows[0]["neither_ns"] = 99 * MS
+    assert "Hottest Python" not in summary(made, tmp_path)
+    made = sampled()
+    made.code[0]["origin"] = Origin.STDLIB
+    assert "Hottest Python" not in summary(made, tmp_path)
+
+
+def test_operators_are_hotter_than_python(tmp_path: Path) -> None:
+    made = sampled()
+    made.program.run(op("aten::mm", 0, 501 * MS))
+    assert "Hottest: mm" in summary(made, tmp_path)
+    assert "Hottest Python" not in summary(made, tmp_path)
