@@ -1,4 +1,4 @@
-"""The lines for someone in a hurry: the hottest operator, and the hottest Python where operators are not it."""
+"""The lines for someone in a hurry: the hottest operator, and the hottest Python where that takes the time."""
 
 from __future__ import annotations
 
