@@ -78,7 +78,7 @@ def gathered(keys: list[npt.NDArray[Any]]) -> tuple[Rows, Rows]:
     """As `grouped`, but the groups in any order: many times faster where they are few."""
     codes = _codes(keys)
     for multiplier in _MULTIPLIERS:
-        hashed = ((codes.view(np.uint64) * multiplier) >> _HASH_SHIFT).astype(np.uint16)
+        hashed = _hashed(codes, multiplier)
         member = np.empty(1 << 16, np.int64)
         member[hashed] = codes
         if bool((member[hashed] == codes).all()):  # no two groups have one hash
@@ -86,6 +86,13 @@ def gathered(keys: list[npt.NDArray[Any]]) -> tuple[Rows, Rows]:
             return order, first_of_each(hashed[order])
     order, codes = in_order(codes)
     return order, first_of_each(codes)
+
+
+def in_runs(keys: list[npt.NDArray[Any]]) -> tuple[Rows, Rows]:
+    """As `gathered`, but a group may come in several runs, which are to be added up later."""
+    codes = _codes(keys)
+    order = np.argsort(_hashed(codes, _MULTIPLIERS[0]), kind="stable")  # of 16 bits: a radix sort
+    return order, first_of_each(codes[order])
 
 
 def in_order(codes: Int64) -> tuple[Rows, Int64]:
@@ -110,6 +117,10 @@ def group_of(order: Rows, first: Rows) -> Rows:
 def first_of_each(keys: npt.NDArray[Any]) -> Rows:
     """The places at which a sorted column changes, the first one included."""
     return np.append(0, np.flatnonzero(keys[1:] != keys[:-1]) + 1)
+
+
+def _hashed(codes: Int64, multiplier: np.uint64) -> npt.NDArray[np.uint16]:
+    return ((codes.view(np.uint64) * multiplier) >> _HASH_SHIFT).astype(np.uint16)
 
 
 def _codes(keys: list[npt.NDArray[Any]]) -> Int64:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
-from perfprobe.analyse.grouping import gathered
-from perfprobe.tables.columns import Int32
+from perfprobe.analyse.grouping import grouped, in_runs
+from perfprobe.tables.columns import Int32, Rows
 from perfprobe.tables.events import USER_SCOPE, LinkedOperators
 from perfprobe.tables.python import OperatorSites
 from perfprobe.tables.trace import Trace
@@ -37,7 +40,8 @@ class SitesOfOperators:
             self_ns=batch.self_ns,
         )
         is_range = batch.scope == USER_SCOPE
-        self._parts.append(_merged(rows.take(~is_range) if bool(is_range.any()) else rows))
+        rows = rows.take(~is_range) if bool(is_range.any()) else rows
+        self._parts.append(_added_up(rows, in_runs))
         self._gathered += len(self._parts[-1])
         if self._gathered > MOST_GROUPS:
             self._parts = [self.result()]
@@ -45,7 +49,7 @@ class SitesOfOperators:
 
     def result(self) -> OperatorSites:
         """The sites of all operators so far, in no order."""
-        return _merged(OperatorSites.concat(self._parts))
+        return _added_up(OperatorSites.concat(self._parts), grouped)
 
     def _stacks(self, batch: LinkedOperators) -> Int32:
         if int(batch.forward_stack.max()) < 0:
@@ -54,9 +58,9 @@ class SitesOfOperators:
         return np.where(hangs_there, batch.forward_stack, batch.stack)
 
 
-def _merged(rows: OperatorSites) -> OperatorSites:
+def _added_up(rows: OperatorSites, group: Callable[[list[Any]], tuple[Rows, Rows]]) -> OperatorSites:
     if len(rows) == 0:
         return rows
-    order, first = gathered([getattr(rows, name) for name in _KEYS])
+    order, first = group([getattr(rows, name) for name in _KEYS])
     keys = {name: getattr(rows, name)[order[first]] for name in _KEYS}
     return OperatorSites(**keys, **{n: np.add.reduceat(getattr(rows, n)[order], first) for n in _SUMS})

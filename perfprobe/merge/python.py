@@ -16,9 +16,10 @@ from perfprobe.tables.stacks import nearest
 # Perfprobe's code around a program: what is within the first, before the second, is not the program.
 _LAUNCHER = ("perfprobe/__main__.py", "perfprobe/cli/")
 _RUNNER = "perfprobe/collect/runner.py"
+_MOST_FRAMES = 4096  # of the launcher that are looked for; it has some ten
 _RUNPY = ("<frozen runpy>", "/runpy.py")  # by which `-m` is run
 
-_KINDS = ("<built-in method ", "<built-in function ", "<method ")  # what C functions' names begin with
+_KINDS = ("<built-in method ", "<method ")  # what C functions' names begin with
 _FIGURES = ("calls", "primitive_calls", "own_ns", "total_ns")
 
 
@@ -122,7 +123,9 @@ def _in_files(recording: Recording, code: Code, parts: tuple[str, ...]) -> Mask:
 def _above(parent: Int32, rows: Rows) -> Mask:
     """The rows of a tree above these."""
     marked = np.zeros(len(parent), np.bool_)
-    while len(rows):
+    for _ in range(_MOST_FRAMES):
+        if len(rows) == 0:
+            break
         rows = np.unique(parent[rows])
         rows = rows[rows >= 0]
         rows = rows[~marked[rows]]

@@ -102,7 +102,7 @@ class Code(Table):
 
 @dataclass(frozen=True)
 class Counted(Table):
-    """cProfile's figures, all threads together, by function. code: row of `Code`."""
+    """cProfile's figures, all threads together, by function, without perfprobe's. code: row of `Code`."""
 
     code: Int32
     calls: Int64
@@ -113,7 +113,7 @@ class Counted(Table):
 
 @dataclass(frozen=True)
 class CountedCalls(Table):
-    """cProfile's figures by caller and callee, both rows of `Code`."""
+    """cProfile's figures by caller and callee, both rows of `Code`; caller -1: perfprobe, or not known."""
 
     caller: Int32
     callee: Int32
@@ -166,8 +166,8 @@ class SampledStacks(Table):
 class OperatorSites(Table):
     """Operator time as measured, by the stack it hangs under.
 
-    stack: the operator's own, in backward that of the forward call its node belongs to, where it is known;
-    -1 none. name, overload: string ids; signature: the first one of that text; phase: a `Phase`. Ranges are
+    stack: the operator's own, in backward that of the forward call its node belongs to, where it is known and
+    no Python of the user's ran in backward (a hook, a recomputation); -1 none. name, overload: string ids; signature: the first one of that text; phase: a `Phase`. Ranges are
     left out.
     """
 
