@@ -20,6 +20,7 @@ from perfprobe.tables.trace import Trace
 PART = "+"  # beside counts that cover only a part of the run
 _NAME = 14  # cells that a function's name should have
 _PLACE = re.compile(r".*:\d+", re.DOTALL)
+_FROZEN = re.compile(r"<frozen ([\w.]+)>")
 _ORIGINS = {
     Origin.USER: "",
     Origin.LIBRARY: "library",
@@ -53,18 +54,20 @@ def function_columns(
     trace: Trace, calling: Calling, shown: FunctionRows, wall_ns: int | None, least_ns: int
 ) -> list[Column]:
     """The columns that this recording can fill. least_ns: less than that, samples cannot tell."""
-    inside = only_counted(calling, shown)
     own, total = own_ns(calling, shown), total_ns(calling, shown)
-    shares = _shares(own, wall_ns, least_ns) if wall_ns else []
+
+    def timed(title: str, cells: Sequence[str], rank: int = 0, style: str = "") -> Column:
+        return Column(title, enclosed(calling, shown, cells), rank, align="right", style=style)
+
     counts = [Column("ncalls", ncalls(calling, shown), 2, align="right")]
     return [
-        *([Column("of wall", enclosed(shares, inside), align="right", style="bold")] if shares else []),
-        Column("tottime", enclosed(durations(own, least_ns), inside), align="right"),
-        Column("cumtime", enclosed(durations(total, least_ns), inside), 1, align="right"),
+        *([timed("of wall", _shares(own, wall_ns, least_ns), 0, "bold")] if wall_ns else []),
+        timed("tottime", durations(own, least_ns)),
+        timed("cumtime", durations(total, least_ns), 1),
         *(counts if bool((calling.functions.calls >= 0).any()) else []),
         *(_operator_columns(shown, least_ns) if has_operators(calling) else []),
-        _function_column(trace, calling.python.code, shown),
         _origin_column(calling.python.code, shown),
+        _function_column(trace, calling.python.code, shown),
     ]
 
 
@@ -82,10 +85,10 @@ def has_operators(calling: Calling) -> bool:
 
 
 def _operator_columns(shown: FunctionRows, least_ns: int) -> list[Column]:
-    neither = durations(shown.neither_ns, least_ns)
+    neither = Column("non-ops", durations(shown.neither_ns, least_ns), 3, align="right")
     own, total = durations(shown.operator_own_ns), durations(shown.operator_total_ns)
     return [
-        Column("non-ops", neither, 3, align="right"),
+        *([neither] if bool((shown.neither_ns >= 0).any()) else []),
         Column("own ops", [_unless_zero(cell) for cell in own], 7, align="right"),
         Column("all ops", [_unless_zero(cell) for cell in total], 4, align="right"),
     ]
@@ -95,16 +98,24 @@ def _unless_zero(cell: str) -> str:
     return "" if cell == "0 ns" else cell  # no operators: an empty cell is read faster
 
 
-def enclosed(cells: Sequence[str], inside: Mask) -> list[str]:
+def enclosed(calling: Calling, shown: FunctionRows, cells: Sequence[str]) -> list[str]:
     """The cells, in brackets those that are part of other rows too."""
+    inside = only_counted(calling, shown)
     if not bool(inside.any()):
         return list(cells)
-    return [f"({cell})" if mark else f"{cell} " for cell, mark in zip(cells, inside.tolist(), strict=True)]
+    part = _part(calling)
+    return [
+        f"({cell}{part})" if mark else f"{cell} " for cell, mark in zip(cells, inside.tolist(), strict=True)
+    ]
+
+
+def _part(calling: Calling) -> str:
+    return PART if calling.counts_end_ns is not None else ""
 
 
 def ncalls(calling: Calling, shown: FunctionRows) -> list[str]:
     """`12/3`: all calls and those that were not recursive, where these are fewer."""
-    part = PART if calling.counts_end_ns is not None else ""
+    part = _part(calling)
     cells = []
     for calls, primitive in zip(shown.calls.tolist(), shown.primitive_calls.tolist(), strict=True):
         recursive = f"/{units.count(primitive)}" if 0 <= primitive < calls else ""
@@ -118,12 +129,18 @@ def names(trace: Trace, code: Code, rows: FunctionRows) -> list[str]:
     files, functions, first_lines = (
         column[rows.code].tolist() for column in (code.file, code.function, code.first_line)
     )
-    texts = [printable(strings[file]) if file >= 0 else "" for file in files]
+    texts = [printable(_path(strings[file])) if file >= 0 else "" for file in files]
     short = shorten.file_names([text for text in texts if text])
     return [
         f"{short[text]}:{line} {printable(strings[function])}" if text else printable(strings[function])
         for text, function, line in zip(texts, functions, first_lines, strict=True)
     ]
+
+
+def _path(file: str) -> str:
+    """The source of a module that is frozen into the interpreter; every other file as it is."""
+    match = _FROZEN.fullmatch(file)
+    return f"{match[1].replace('.', '/')}.py" if match is not None else file
 
 
 def cut_name(text: str, width: int) -> str:

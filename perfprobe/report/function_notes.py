@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from perfprobe.report.columns import Placed
-from perfprobe.report.function_columns import PART, only_counted
+from perfprobe.report.function_columns import PART, has_operators, names, only_counted
+from perfprobe.report.shorten import cut
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
@@ -17,6 +18,12 @@ from perfprobe.tables.trace import Trace
 
 _MOST_THREADS = 4
 _LONGEST_NAME = 40
+_NOTEWORTHY = 0.005  # of wall time
+_REASONS = {
+    "too costly": "it took more than 10 % of a second",
+    "other profiler": "the program began to profile itself",
+    "tracer": "the program set a trace function",
+}
 
 
 def sample_ns(calling: Calling) -> int:
@@ -32,14 +39,12 @@ def notes(
 ) -> Iterator[str]:
     """Sentences on the figures that are shown."""
     titles = {column.title for column, _ in placed}
-    if calling.by_samples:
-        yield _sampled(calling, shown)
-    else:
-        yield _timed(findings, calling)
+    yield _sampled(findings.trace, calling, shown) if calling.by_samples else _timed(findings)
     if "ncalls" in titles:
         yield from _counted(findings, calling)
     if bool(only_counted(calling, shown).any()):
-        yield "(C functions) are seen by cProfile only: their time is in their callers' tottime too."
+        also = "; torch's are among the operators" if has_operators(calling) else ""
+        yield f"(C functions) are seen by cProfile only, their time is in their callers' tottime too{also}."
     if "all ops" in titles:
         own = "own ops, all ops: operators" if "own ops" in titles else "all ops: operators"
         yield f"{own} called from there, and below; backward counts at the forward call."
@@ -47,46 +52,52 @@ def notes(
         yield "non-ops: tottime in no operator."
 
 
-def _sampled(calling: Calling, shown: FunctionRows) -> str:
+def _sampled(trace: Trace, calling: Calling, shown: FunctionRows) -> str:
     looks = int(calling.python.samples.looks.sum())
     text = f"tottime, cumtime: {units.count(looks)} samples, one every {units.duration(sample_ns(calling))}"
-    of_first = looks_of(calling, shown)
-    if of_first > 0:
+    first = shown.take(~only_counted(calling, shown)).take(slice(1))
+    found = looks_of(calling, first)
+    if found > 0:
         # A count of n has a standard deviation of sqrt(n) at most, were the samples at random times.
-        text += f"; the first row's {units.count(of_first)} are ±{units.percent(1 / math.sqrt(of_first))}"
+        name = cut(names(trace, calling.python.code, first)[0].rpartition(" ")[2], _LONGEST_NAME)
+        text += f"; the {units.count(found)} in {name} are ±{units.percent(1 / math.sqrt(found))}"
     return f"{text}."
 
 
-def looks_of(calling: Calling, shown: FunctionRows) -> int:
-    """How many samples found the first of the rows running."""
+def looks_of(calling: Calling, row: FunctionRows) -> int:
+    """How many samples found the function running."""
     sampled = calling.sampled
-    code = calling.python.of_stack[sampled.stack]
-    return int(sampled.looks[(code == shown.code[0]) & (sampled.look == Look.READ)].sum())
+    found = np.isin(calling.python.of_stack[sampled.stack], row.code) & (sampled.look == Look.READ)
+    return int(sampled.looks[found].sum())
 
 
-def _timed(findings: Findings, calling: Calling) -> str:
-    calls = calling.python.counted.calls
-    number = int(calls[calls >= 0].sum())
-    text = "tottime, cumtime: cProfile's"
-    call_ns = findings.trace.recording.number("cprofile", "call_ns")
-    if call_ns is not None and call_ns > 0 and findings.wall_ns:
-        share = units.percent(number * call_ns / findings.wall_ns)
-        text += f"; {units.count(number)} calls x {units.duration(call_ns)} are {share} of wall"
-    return f"{text}, which makes much called functions seem slower than they are."
+def _timed(findings: Findings) -> str:
+    recording = findings.trace.recording
+    cost_ns, text = recording.number("cprofile", "estimated_ns"), "tottime, cumtime: cProfile's"
+    if cost_ns is not None and cost_ns > 0 and findings.wall_ns:
+        calls = (recording.number("cprofile", "calls") or 0) + (recording.number("cprofile", "c_calls") or 0)
+        share = units.percent(cost_ns / findings.wall_ns)
+        text += f"; counting {units.count(int(calls))} calls took about {share} of wall"
+    return f"{text}: code of many small calls seems slower than it is."
 
 
 def _counted(findings: Findings, calling: Calling) -> Iterator[str]:
+    recording = findings.trace.recording
+    but = ""
+    if recording.text("cprofile", "library_imports") == "not counted":
+        but = ", without the imports of libraries"
     if calling.counts_end_ns is None:
         if calling.by_samples:
-            yield "ncalls: cProfile's."
+            yield f"ncalls: cProfile's{but}."
         return
     start_ns, wall_ns = findings.trace.start_ns, findings.wall_ns
     when = ""
     if start_ns is not None and wall_ns:
-        when = f" {units.duration(max(calling.counts_end_ns - start_ns, 0))} of {units.duration(wall_ns)}"
-    reason = findings.trace.recording.text("cprofile", "reason")
-    why = f": {printable(reason)}" if reason else ""
-    yield f"ncalls{PART}: counted only until cProfile was switched off at{when}{why}."
+        until = units.duration(max(calling.counts_end_ns - start_ns, 0))
+        when = f" after {until} of {units.duration(wall_ns)}"
+    reason = recording.text("cprofile", "reason")
+    why = f": {printable(_REASONS.get(reason, reason))}" if reason else ""
+    yield f"ncalls{PART}: cProfile's{but}, which was switched off{when}{why}."
 
 
 def thread_sums(trace: Trace, calling: Calling) -> Iterator[str]:
@@ -100,12 +111,14 @@ def thread_sums(trace: Trace, calling: Calling) -> Iterator[str]:
 
 
 def _name(trace: Trace, thread: int) -> str:
-    threads = trace.recording.threads
-    if not 0 <= thread < len(threads):
+    recording = trace.recording
+    if not 0 <= thread < len(recording.threads):
         return "a thread"
-    name = int(threads.name[thread])
-    text = trace.recording.strings[name] if name >= 0 else ""
-    return printable(text)[:_LONGEST_NAME] or f"thread {int(threads.os_thread[thread])}"
+    number, name = int(recording.threads.os_thread[thread]), int(recording.threads.name[thread])
+    if number == recording.number("program", "pid"):
+        return "main thread"
+    text = recording.text("python_threads", str(number)) or recording.strings[name]
+    return cut(printable(text), _LONGEST_NAME) or f"thread {number}"
 
 
 def _sum(calling: Calling, at: int) -> str:
@@ -120,6 +133,9 @@ def _sum(calling: Calling, at: int) -> str:
     known = {name: time_ns for name, time_ns in parts.items() if time_ns >= 0}
     if wall_ns <= 0:
         return ", ".join(f"{name} {units.duration(time_ns)}" for name, time_ns in known.items())
-    known["not looked at" if calling.by_samples else "outside of them"] = wall_ns - sum(known.values())
+    rest_ns = wall_ns - sum(known.values())
+    if rest_ns > 0:
+        known["not looked at" if calling.by_samples else "outside of them"] = rest_ns
     shares = [f"{name} {units.percent(time_ns / wall_ns)}" for name, time_ns in known.items() if time_ns]
-    return f"wall {units.duration(wall_ns)} = {' + '.join(shares)}"
+    more = f" ({units.percent(-rest_ns / wall_ns)} too much)" if -rest_ns > _NOTEWORTHY * wall_ns else ""
+    return f"wall {units.duration(wall_ns)} = {' + '.join(shares)}{more}"

@@ -9,17 +9,19 @@ from rich.console import RenderableType
 
 from perfprobe.report import columns
 from perfprobe.report.base import Layout
-from perfprobe.report.function_columns import function_columns, own_ns, total_ns
+from perfprobe.report.function_columns import function_columns, has_operators, only_counted, own_ns, total_ns
 from perfprobe.report.function_notes import notes, sample_ns, thread_sums
 from perfprobe.report.paragraph import heading, paragraph
 from perfprobe.report.ranking import focus_text
 from perfprobe.support.view import compiled
 from perfprobe.tables.columns import Int64, Mask
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.python import Calling, Code, FunctionRows
+from perfprobe.tables.python import Calling, Code, FunctionRows, Origin
 from perfprobe.tables.trace import Trace
 
 TOP = 15
+
+_RUNNERS = ("<built-in method builtins.exec>", "<built-in method builtins.__import__>")
 
 _Order = Callable[[Calling, FunctionRows], Int64]
 _SORTS: dict[str, tuple[str, _Order]] = {
@@ -33,7 +35,7 @@ def functions(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     """The table, what its figures are, and what they add up to; nothing where no functions were recorded."""
     trace, calling = findings.trace, findings.calling
     assert calling is not None
-    rows = recorded(calling)
+    rows = recorded(trace, calling)
     focus = None if findings.hotspots is None else findings.hotspots.focus
     found = rows if focus is None else rows.take(in_focus(trace, calling.python.code, focus)[rows.code])
     if len(rows) == 0:
@@ -50,10 +52,18 @@ def functions(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
         yield paragraph(text, layout.width, "dim")
 
 
-def recorded(calling: Calling) -> FunctionRows:
-    """The functions of which more is known than their operators."""
-    rows = calling.functions
-    return rows.take((rows.own_ns >= 0) | (rows.calls >= 0))
+def recorded(trace: Trace, calling: Calling) -> FunctionRows:
+    """The functions of which more is known than their operators; C functions where they say more than others.
+
+    Beside samples, torch's are what the tables of operators show; those that run Python code have the time of
+    all that cProfile leaves out, such as the import of libraries.
+    """
+    rows, code = calling.functions, calling.python.code
+    rows = rows.take((rows.own_ns >= 0) | (rows.calls >= 0))
+    is_operator = (code.origin[rows.code] == Origin.TORCH) & has_operators(calling)
+    names = (trace.recording.strings[at] for at in code.function[rows.code].tolist())
+    is_runner = np.array([name in _RUNNERS for name in names], np.bool_)
+    return rows.take(~(only_counted(calling, rows) & (is_operator | is_runner)))
 
 
 def in_focus(trace: Trace, code: Code, focus: str) -> Mask:

@@ -1,4 +1,4 @@
-"""The lines for someone in a hurry: the hottest operator, and the hottest Python where that takes the time."""
+"""The lines for someone in a hurry: the hottest operator, and the hottest Python where it takes the time."""
 
 from __future__ import annotations
 
