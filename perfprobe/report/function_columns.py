@@ -14,7 +14,7 @@ from perfprobe.report.columns import Column
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.columns import Int64, Mask
-from perfprobe.tables.python import Calling, Code, FunctionRows, Origin
+from perfprobe.tables.python import Calling, Code, FunctionRows, Look, Origin
 from perfprobe.tables.trace import Trace
 
 PART = "+"  # beside counts that cover only a part of the run
@@ -50,11 +50,21 @@ def total_ns(calling: Calling, rows: FunctionRows) -> Int64:
     return np.where(only_counted(calling, rows), rows.counted_total_ns, rows.total_ns)
 
 
+def cpu_ns(calling: Calling, rows: FunctionRows) -> Int64:
+    """CPU time of each function without those it called, by samples; -1 where they do not have it."""
+    known = calling.sampled.take((calling.sampled.cpu_ns >= 0) & (calling.sampled.look == Look.READ))
+    code = calling.python.of_stack[known.stack]
+    sums = np.full(len(calling.python.code) + 1, -1, np.int64)  # the last one: of no function
+    sums[code] = 0
+    np.add.at(sums, code, known.cpu_ns)
+    return np.asarray(sums[rows.code])
+
+
 def function_columns(
     trace: Trace, calling: Calling, shown: FunctionRows, wall_ns: int | None, least_ns: int
 ) -> list[Column]:
     """The columns that this recording can fill. least_ns: less than that, samples cannot tell."""
-    own, total = own_ns(calling, shown), total_ns(calling, shown)
+    own, total, cpu = own_ns(calling, shown), total_ns(calling, shown), cpu_ns(calling, shown)
 
     def timed(title: str, cells: Sequence[str], rank: int = 0, style: str = "") -> Column:
         return Column(title, enclosed(calling, shown, cells), rank, align="right", style=style)
@@ -63,6 +73,7 @@ def function_columns(
     return [
         *([timed("of wall", _shares(own, wall_ns, least_ns), 0, "bold")] if wall_ns else []),
         timed("tottime", durations(own, least_ns)),
+        *([Column("cpu", durations(cpu), 6, align="right")] if bool((cpu >= 0).any()) else []),
         timed("cumtime", durations(total, least_ns), 1),
         *(counts if bool((calling.functions.calls >= 0).any()) else []),
         *(_operator_columns(shown, least_ns) if has_operators(calling) else []),

@@ -12,8 +12,10 @@ from perfprobe.report.function_columns import PART, has_operators, names, only_c
 from perfprobe.report.shorten import cut
 from perfprobe.support import units
 from perfprobe.support.text import printable
+from perfprobe.tables.columns import Mask
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.python import Calling, FunctionRows, Look
+from perfprobe.tables.recording import Recording
 from perfprobe.tables.trace import Trace
 
 _MOST_THREADS = 4
@@ -115,10 +117,18 @@ def _name(trace: Trace, thread: int) -> str:
     if not 0 <= thread < len(recording.threads):
         return "a thread"
     number, name = int(recording.threads.os_thread[thread]), int(recording.threads.name[thread])
-    if number == recording.number("program", "pid"):
+    if bool(_main(recording)[thread]):
         return "main thread"
     text = recording.text("python_threads", str(number)) or recording.strings[name]
+    if text in (recording.strings[at] for at in recording.threads.name[_main(recording)].tolist()):
+        text = ""  # the kernel's name for a thread that was given none is that of the program
     return cut(printable(text), _LONGEST_NAME) or f"thread {number}"
+
+
+def _main(recording: Recording) -> Mask:
+    """Which of the threads are the process's first one."""
+    pid = recording.number("program", "pid")
+    return np.asarray(recording.threads.os_thread == (-1 if pid is None else pid))
 
 
 def _sum(calling: Calling, at: int) -> str:

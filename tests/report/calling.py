@@ -56,9 +56,11 @@ class Made:
     def function(self, place: str, **figures: int) -> int:
         """A function with its figures: "text.py:8 main"; "<built-in method len>".
 
-        Beside those of `FunctionRows`: origin, and looks, the samples of it.
+        Beside those of `FunctionRows`: origin; looks, the samples of it; cpu_ns, the CPU time in these.
         """
         origin, looks = figures.pop("origin", Origin.USER), figures.pop("looks", 0)
+        sample = {"stack": len(self.code), "look": 0, "looks": looks, "cpu_ns": figures.pop("cpu_ns", -1)}
+        self.sampled += [sample] if looks else []
         where, _, name = place.partition(" ")
         file, _, line = where.rpartition(":")
         is_c = place.startswith("<")
@@ -74,7 +76,6 @@ class Made:
         if "calls" in figures:
             figures.setdefault("primitive_calls", figures["calls"])
         self.rows.append({"code": at, **figures})
-        self.sampled += [{"stack": at, "look": 0, "looks": looks}] if looks else []
         return at
 
     def findings(self, folder: Path, **meta: Any) -> Findings:

@@ -29,6 +29,7 @@ def sampled() -> Made:
     made.function(
         "/p/text.py:12 tokenize",
         looks=100,
+        cpu_ns=490 * MS,
         own_ns=500 * MS,
         total_ns=500 * MS,
         neither_ns=500 * MS,
@@ -83,20 +84,26 @@ def shown(found: Findings, **options: Any) -> list[str]:
 
 def test_the_table(tmp_path: Path) -> None:
     text = shown(sampled().findings(tmp_path))
-    assert [line[:96].rstrip() for line in text[:6]] == [
-        "Python functions  4 functions by tottime",
-        " of wall    tottime   cumtime  ncalls   non-ops  own ops  all ops  function",
-        " 50.0 %     500 ms    500 ms   12,345    500 ms                    text.py:12 tokenize",
-        "(40.0 %)   (400 ms)  (410 ms)       4         -        -        -  <built-in method numpy.array>",
-        " 30.0 %     300 ms    300 ms       10   20.0 ms   280 ms   280 ms  functional.py:7 relu",
-        " <0.5 %   <5.00 ms    1.00 s      9/2  <5.00 ms            280 ms  train.py:3 walk",
+    assert text[0] == "Python functions  4 functions by tottime"
+    assert [line[:56].rstrip() for line in text[1:6]] == [
+        " of wall    tottime     cpu   cumtime  ncalls   non-ops",
+        " 50.0 %     500 ms   490 ms   500 ms   12,345    500 ms",
+        "(40.0 %)   (400 ms)       -  (410 ms)       4         -",
+        " 30.0 %     300 ms        -   300 ms       10   20.0 ms",
+        " <0.5 %   <5.00 ms        -   1.00 s      9/2  <5.00 ms",
     ]
-    assert [line.split()[-1] for line in text[1:6]] == ["code", "tokenize", "library", "torch", "walk"]
+    assert [" ".join(line[56:].split()) for line in text[1:6]] == [
+        "own ops all ops code function",
+        "text.py:12 tokenize",
+        "- - library <built-in method numpy.array>",
+        "280 ms 280 ms torch functional.py:7 relu",
+        "280 ms train.py:3 walk",
+    ]
     assert " ".join(text[6:]) == (
-        "tottime, cumtime: 200 samples, one every 5.00 ms; the first row's 100 are ±10.0 %. ncalls: "
-        "cProfile's. (C functions) are seen by cProfile only: their time is in their callers' tottime too. "
-        "own ops, all ops: operators called from there, and below; backward counts at the forward call. "
-        "non-ops: tottime in no operator. "
+        "tottime, cumtime: 200 samples, one every 5.00 ms; the 100 in tokenize are ±10.0 %. ncalls: "
+        "cProfile's. (C functions) are seen by cProfile only, their time is in their callers' tottime too; "
+        "torch's are among the operators. own ops, all ops: operators called from there, and below; "
+        "backward counts at the forward call. non-ops: tottime in no operator. "
         "MainThread: wall 1.00 s = functions 98.0 % + not readable 0.5 % + not looked at 1.5 %"
     )
 
@@ -126,10 +133,49 @@ def test_widths(tmp_path: Path, width: int) -> None:
 def test_counts_of_a_part(tmp_path: Path) -> None:
     made = sampled()
     made.counts_end_ns = 250 * MS
-    text = " ".join(shown(made.findings(tmp_path, cprofile={"reason": "too\x1b dear"})))
-    assert " 12,345+ " in text
-    assert " 9/2+ " in text
-    assert "ncalls+: counted only until cProfile was switched off at 250 ms of 1.00 s: too\\x1b dear." in text
+    facts = {"reason": "too\x1b dear", "library_imports": "not counted"}
+    text = " ".join(shown(made.findings(tmp_path, cprofile=facts)))
+    for part in (" 12,345+ ", " 9/2+ ", "(40.0 %+) ", "(400 ms+) "):
+        assert part in text
+    assert (
+        "ncalls+: cProfile's, without the imports of libraries, which was switched off after 250 ms of "
+        "1.00 s: too\\x1b dear." in text
+    )
+    facts["reason"] = "too costly"
+    text = " ".join(shown(made.findings(tmp_path, cprofile=facts)))
+    assert "after 250 ms of 1.00 s: it took more than 10 % of a second." in text
+
+
+def test_c_functions_that_others_show_better(tmp_path: Path) -> None:
+    made = sampled()
+    made.function("<built-in method torch.relu>", origin=Origin.TORCH, calls=9, counted_own_ns=SECOND)
+    made.function("<built-in method builtins.exec>", origin=Origin.STDLIB, calls=9, counted_own_ns=SECOND)
+    text = "\n".join(shown(made.findings(tmp_path)))
+    assert "4 functions" in text
+    assert "<built-in method torch.relu>" not in text
+    assert "exec" not in text
+    made.by_samples = False
+    for row in made.rows:
+        row["own_ns"] = row.get("counted_own_ns", 0)
+    assert "6 functions" in shown(made.findings(tmp_path))[0]
+
+
+def test_threads_by_name(tmp_path: Path) -> None:
+    made = sampled()
+    made.program.thread(2, "loader")
+    made.program.thread(3, "MainThread")
+    made.program.thread(4, "python3")
+    made.threads = [{"thread": at, "wall_ns": SECOND, "own_ns": SECOND} for at in range(4)]
+    meta = {"program": {**META["program"], "pid": 1001}, "python_threads": {"1004": "feeder"}}
+    assert [line.partition(":")[0] for line in shown(made.findings(tmp_path, **meta))[-4:]] == [
+        *("main thread", "loader", "thread 1003", "feeder")
+    ]
+
+
+def test_times_of_more_than_all(tmp_path: Path) -> None:
+    made = sampled()
+    made.threads[0] |= {"own_ns": 1010 * MS, "failed_ns": 0}
+    assert shown(made.findings(tmp_path))[-1] == "MainThread: wall 1.00 s = functions 101 % (1.0 % too much)"
 
 
 def test_focus(tmp_path: Path) -> None:
@@ -155,13 +201,14 @@ def counted() -> Made:
 
 
 def test_cprofile_alone(tmp_path: Path) -> None:
-    assert shown(counted().findings(tmp_path, cprofile={"call_ns": 200}), width=200) == [
+    facts = {"estimated_ns": 200_000_000.0, "calls": 999_996, "c_calls": 4}
+    assert shown(counted().findings(tmp_path, cprofile=facts), width=200) == [
         "Python functions  2 functions by tottime",
-        "of wall  tottime  cumtime   ncalls  function                       code",
-        " 60.0 %   600 ms   700 ms  999,996  text.py:12 tokenize",
-        "  0.0 %     0 ns        -        4  <built-in method numpy.array>  library",
-        "tottime, cumtime: cProfile's; 1,000,000 calls x 200 ns are 20.0 % of wall, which makes much called "
-        "functions seem slower than they are.",
+        "of wall  tottime  cumtime   ncalls  code     function",
+        " 60.0 %   600 ms   700 ms  999,996           text.py:12 tokenize",
+        "  0.0 %     0 ns        -        4  library  <built-in method numpy.array>",
+        "tottime, cumtime: cProfile's; counting 1,000,000 calls took about 20.0 % of wall: "
+        "code of many small calls seems slower than it is.",
         "thread 1001: wall 1.00 s = functions 60.0 % + outside of them 40.0 %",
     ]
 
@@ -171,7 +218,7 @@ def test_samples_alone(tmp_path: Path) -> None:
     made.samples = [{"start_ns": 0, "end_ns": MS, "looks": 1}]
     made.function("/p/text.py:12 tokenize", own_ns=2 * MS, total_ns=2 * MS, neither_ns=2 * MS)
     text = shown(made.findings(tmp_path))
-    assert text[1].split() == ["of", "wall", "tottime", "cumtime", "function", "code"]
+    assert text[1].split() == ["of", "wall", "tottime", "cumtime", "code", "function"]
     assert "ncalls" not in "".join(text)
 
 
@@ -193,52 +240,6 @@ def test_many_threads(tmp_path: Path) -> None:
     made = sampled()
     made.threads *= 6
     assert shown(made.findings(tmp_path))[-1] == "and 2 more threads (in the JSON)."
-
-
-def test_the_document(tmp_path: Path) -> None:
-    made = sampled()
-    made.edges = [
-        {"caller": 2, "callee": 0, "calls": 7, "total_ns": 500 * MS},
-        {"caller": -1, "callee": 2, "total_ns": SECOND, "operator_total_ns": 280 * MS},
-    ]
-    tables = document(made.findings(tmp_path))["tables"]
-    assert [row["function"] for row in tables["functions"]] == [
-        *("tokenize", "<built-in method numpy.array>", "relu", "walk")
-    ]
-    assert tables["functions"][1] == {
-        "file": None,
-        "function": "<built-in method numpy.array>",
-        "first_line": None,
-        "origin": "library",
-        "calls": 4,
-        "primitive_calls": 4,
-        "counted_own_ns": 400 * MS,
-        "counted_total_ns": 410 * MS,
-        **dict.fromkeys(
-            name
-            for name in FunctionRows.dtypes
-            if name not in ("code", "calls", "primitive_calls") and not name.startswith("counted")
-        ),
-    }
-    assert tables["calls"][0]["caller_function"] is None
-    assert tables["calls"][1] == {
-        "caller_file": "/p/train.py",
-        "caller_function": "walk",
-        "caller_first_line": 3,
-        "caller_origin": "user",
-        "callee_file": "/p/text.py",
-        "callee_function": "tokenize",
-        "callee_first_line": 12,
-        "callee_origin": "user",
-        "calls": 7,
-        "total_ns": 500 * MS,
-        "counted_total_ns": None,
-        "operator_total_ns": None,
-    }
-    assert tables["threads"][0]["name"] == "MainThread"
-    assert tables["threads"][0]["own_ns"] == 980 * MS
-    assert tables["threads"][0]["cpu_ns"] is None
-    assert tables["python"] == [{"times": "samples", "sample_ns": 5 * MS, "counts_end_ns": None}]
 
 
 def test_names_and_figures_of_strangers(tmp_path: Path) -> None:
@@ -270,7 +271,7 @@ def test_the_hottest_python(tmp_path: Path) -> None:
     made.rows[0]["neither_ns"] = 99 * MS
     assert "Hottest Python" not in summary(made, tmp_path)
     made = sampled()
-    made.code[0]["origin"] = Origin.STDLIB
+    made.sampled[0]["cpu_ns"] = MS  # it waited
     assert "Hottest Python" not in summary(made, tmp_path)
 
 
