@@ -138,7 +138,7 @@ class Flames:
 
 
 def operator_text(trace: Trace, name: int, overload: int, signature: int, phase: int) -> str:
-    """An operator with overload, inputs, and the phase that tells it apart: `aten::mm f32[2,2] (backward)`."""
+    """An operator with overload, inputs, and phase where it tells more: `aten::mm f32[2,2] (backward)`."""
     strings = trace.recording.strings
     text = ".".join(filter(None, (strings[name], strings[overload])))
     text = " ".join(filter(None, (text, shorten.signature(trace.signature(signature) or ""))))

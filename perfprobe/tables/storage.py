@@ -100,7 +100,9 @@ def regular_file(name: str, flags: int) -> int:
 def _check_head(file: BinaryIO, name: str) -> None:
     head = file.read(len(MAGIC) + _VERSION.size)
     if head[: len(MAGIC)] != MAGIC[: len(head)]:
-        raise InputError("not a perfprobe recording", name, "perfprobe run writes one")
+        raise InputError(
+            "neither a perfprobe recording nor a .pstats file", name, "perfprobe run writes a recording"
+        )
     if len(head) < len(MAGIC) + _VERSION.size:
         raise InputError("the recording ends before its first block", name, "record again")
     (version,) = _VERSION.unpack(head[len(MAGIC) :])
