@@ -112,7 +112,7 @@ class Session:
         for collector in self._collectors:
             self._facts.guarded(collector.name, collector.stop)
         self._facts.guarded("processes", self._children.stop)
-        self._facts.extend("versions", numpy=getattr(sys.modules.get("numpy"), "__version__", None))
+        self._facts.guarded("versions", lambda: self._facts.extend("versions", **host.package_versions()))
         self._facts.extend("stop", **stopped)
         self._facts.recorder.close()
 
@@ -141,6 +141,7 @@ class Session:
             "git": lambda: head(self._folder),
             "rank": host.rank,
             "gpus": host.gpus,
+            "nvidia": host.nvidia,
             "roots": lambda: host.roots(self._folder),
         }
         for key, fact in facts.items():

@@ -1,22 +1,27 @@
-"""The one line for someone in a hurry: the hottest operator, whole, whatever the width."""
+"""The lines for someone in a hurry: the hottest operator, and the hottest Python where that takes the time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
 from rich.console import RenderableType
 
 from perfprobe.report import shorten
 from perfprobe.report.base import Layout
 from perfprobe.report.cells import line_column
+from perfprobe.report.function_columns import names
 from perfprobe.report.operator_columns import PHASES, operators, signatures
 from perfprobe.report.paragraph import paragraph
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings
+from perfprobe.tables.python import Origin
 from perfprobe.tables.trace import Phase
 
 LONGEST = 160  # cells of the inputs
+_MINOR = 0.5  # of the wall time: with more of it, operators are what counts
+_NOTEWORTHY = 0.1  # of the wall time
 
 
 def hottest(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
@@ -32,3 +37,25 @@ def hottest(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     (place,) = line_column(findings.trace, replace(row, forward_frame=row.frame)).cells
     text = f"Hottest: {operator} {told}, {place}, {phase}: {share} of operator time."
     yield paragraph(text, layout.width, "bold")
+
+
+def hottest_python(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
+    """The function of the program, or of a package, in which most time passed outside of operators.
+
+    Only where that is much, and operators are not most of all.
+    """
+    calling, hotspots, wall_ns = findings.calling, findings.hotspots, findings.wall_ns
+    if calling is None or not wall_ns or (hotspots is not None and hotspots.focus is not None):
+        return
+    busiest_ns = 0 if hotspots is None else hotspots.totals.busiest_ns
+    rows = calling.functions
+    origin = calling.python.code.origin[rows.code]
+    rows = rows.take((origin == Origin.USER) | (origin == Origin.LIBRARY))
+    if len(rows) == 0 or busiest_ns > _MINOR * wall_ns:
+        return
+    row = rows.take(np.argsort(-rows.neither_ns, kind="stable")[:1])
+    share = int(row.neither_ns[0]) / wall_ns
+    if share >= _NOTEWORTHY:
+        (name,) = names(findings.trace, calling.python.code, row)
+        text = f"Hottest Python: {name}: {units.percent(share)} of wall, in no operator."
+        yield paragraph(text, layout.width, "bold")

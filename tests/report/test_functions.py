@@ -1,0 +1,281 @@
+"""The table of Python functions, from calling structures written by hand."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+
+from perfprobe.report.json import document
+from perfprobe.report.text import render
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.python import FunctionRows, Origin
+from tests.build import Program, op
+from tests.report.calling import Made
+from tests.report.test_text import META
+
+MS = 1_000_000
+SECOND = 1000 * MS
+
+
+def sampled() -> Made:
+    """One thread for a second: 200 samples of 5 ms."""
+    program = Program(**{**META, "stop": {"monotonic_ns": SECOND, "cpu_ns": SECOND}})
+    program.thread(1, "MainThread")
+    made = Made(program)
+    made.samples = [{"start_ns": 0, "end_ns": SECOND, "thread": 0, "stack": 0, "look": 0, "looks": 200}]
+    made.function(
+        "/p/text.py:12 tokenize",
+        looks=100,
+        own_ns=500 * MS,
+        total_ns=500 * MS,
+        neither_ns=500 * MS,
+        calls=12_345,
+        operator_calls=0,
+        operator_own_ns=0,
+        operator_total_ns=0,
+    )
+    made.function(
+        "/env/site-packages/torch/nn/functional.py:7 relu",
+        origin=Origin.TORCH,
+        looks=60,
+        own_ns=300 * MS,
+        total_ns=300 * MS,
+        neither_ns=20 * MS,
+        calls=10,
+        operator_calls=10,
+        operator_own_ns=280 * MS,
+        operator_total_ns=280 * MS,
+    )
+    made.function(
+        "/p/train.py:3 walk",
+        own_ns=0,
+        total_ns=SECOND,
+        neither_ns=0,
+        calls=9,
+        primitive_calls=2,
+        operator_calls=0,
+        operator_own_ns=0,
+        operator_total_ns=280 * MS,
+    )
+    made.function("<built-in method numpy.array>", origin=Origin.LIBRARY, calls=4, counted_own_ns=400 * MS)
+    made.rows[-1]["counted_total_ns"] = 410 * MS
+    made.threads = [
+        {
+            "thread": 0,
+            "wall_ns": SECOND,
+            "own_ns": 980 * MS,
+            "no_python_ns": 0,
+            "failed_ns": 5 * MS,
+            "cpu_ns": -1,
+        }
+    ]
+    return made
+
+
+def shown(found: Findings, **options: Any) -> list[str]:
+    lines = render(found, **options).splitlines()
+    start = next((at for at, line in enumerate(lines) if line.startswith("Python functions")), None)
+    return [] if start is None else lines[start : lines.index("", start)]
+
+
+def test_the_table(tmp_path: Path) -> None:
+    text = shown(sampled().findings(tmp_path))
+    assert [line[:96].rstrip() for line in text[:6]] == [
+        "Python functions  4 functions by tottime",
+        " of wall    tottime   cumtime  ncalls   non-ops  own ops  all ops  function",
+        " 50.0 %     500 ms    500 ms   12,345    500 ms                    text.py:12 tokenize",
+        "(40.0 %)   (400 ms)  (410 ms)       4         -        -        -  <built-in method numpy.array>",
+        " 30.0 %     300 ms    300 ms       10   20.0 ms   280 ms   280 ms  functional.py:7 relu",
+        " <0.5 %   <5.00 ms    1.00 s      9/2  <5.00 ms            280 ms  train.py:3 walk",
+    ]
+    assert [line.split()[-1] for line in text[1:6]] == ["code", "tokenize", "library", "torch", "walk"]
+    assert " ".join(text[6:]) == (
+        "tottime, cumtime: 200 samples, one every 5.00 ms; the first row's 100 are ±10.0 %. ncalls: "
+        "cProfile's. (C functions) are seen by cProfile only: their time is in their callers' tottime too. "
+        "own ops, all ops: operators called from there, and below; backward counts at the forward call. "
+        "non-ops: tottime in no operator. "
+        "MainThread: wall 1.00 s = functions 98.0 % + not readable 0.5 % + not looked at 1.5 %"
+    )
+
+
+def first(found: Findings, **options: Any) -> str:
+    return shown(found, **options)[2]
+
+
+def test_order_and_number_of_rows(tmp_path: Path) -> None:
+    found = sampled().findings(tmp_path)
+    assert "tokenize" in first(found, sort="mean")
+    assert "walk" in first(found, sort="total")
+    assert "functions by cumtime" in shown(found, sort="total")[0]
+    assert "tokenize" in first(found, sort="calls")
+    assert shown(found, top=2)[0] == "Python functions  2 of 4 functions by tottime"
+    assert not any("walk" in line for line in shown(found, top=2))
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 200])
+def test_widths(tmp_path: Path, width: int) -> None:
+    text = shown(sampled().findings(tmp_path), width=width)
+    assert max(map(cell_len, text)) <= width
+    for place in ("text.py:12", "functional.py:7", "train.py:3"):
+        assert any(place in line for line in text)
+
+
+def test_counts_of_a_part(tmp_path: Path) -> None:
+    made = sampled()
+    made.counts_end_ns = 250 * MS
+    text = " ".join(shown(made.findings(tmp_path, cprofile={"reason": "too\x1b dear"})))
+    assert " 12,345+ " in text
+    assert " 9/2+ " in text
+    assert "ncalls+: counted only until cProfile was switched off at 250 ms of 1.00 s: too\\x1b dear." in text
+
+
+def test_focus(tmp_path: Path) -> None:
+    found = sampled().findings(tmp_path)
+    assert found.hotspots is not None
+    found = replace(found, hotspots=replace(found.hotspots, focus="text.py:12 in tok"))
+    text = shown(found)
+    assert text[0] == "Python functions  1 of 4 functions in focus 'text.py:12 in tok' by tottime"
+    assert [row["function"] for row in document(found)["tables"]["functions"]] == ["tokenize"]
+    found = replace(found, hotspots=replace(found.hotspots, focus="nothing"))  # type: ignore[type-var]
+    assert shown(found) == ["Python functions  0 of 4 functions in focus 'nothing'"]
+
+
+def counted() -> Made:
+    """cProfile alone: 600 ms in a second, a million calls."""
+    made = Made(Program(**{**META, "stop": {"monotonic_ns": SECOND, "cpu_ns": SECOND}}), by_samples=False)
+    made.program.thread(1)
+    figures = {"own_ns": 600 * MS, "total_ns": 700 * MS, "counted_own_ns": 600 * MS}
+    made.function("/p/text.py:12 tokenize", calls=999_996, counted_total_ns=700 * MS, **figures)
+    made.function("<built-in method numpy.array>", origin=Origin.LIBRARY, calls=4, own_ns=0, counted_own_ns=0)
+    made.threads = [{"thread": 0, "wall_ns": SECOND, "own_ns": 600 * MS}]
+    return made
+
+
+def test_cprofile_alone(tmp_path: Path) -> None:
+    assert shown(counted().findings(tmp_path, cprofile={"call_ns": 200}), width=200) == [
+        "Python functions  2 functions by tottime",
+        "of wall  tottime  cumtime   ncalls  function                       code",
+        " 60.0 %   600 ms   700 ms  999,996  text.py:12 tokenize",
+        "  0.0 %     0 ns        -        4  <built-in method numpy.array>  library",
+        "tottime, cumtime: cProfile's; 1,000,000 calls x 200 ns are 20.0 % of wall, which makes much called "
+        "functions seem slower than they are.",
+        "thread 1001: wall 1.00 s = functions 60.0 % + outside of them 40.0 %",
+    ]
+
+
+def test_samples_alone(tmp_path: Path) -> None:
+    made = Made(Program(**META))
+    made.samples = [{"start_ns": 0, "end_ns": MS, "looks": 1}]
+    made.function("/p/text.py:12 tokenize", own_ns=2 * MS, total_ns=2 * MS, neither_ns=2 * MS)
+    text = shown(made.findings(tmp_path))
+    assert text[1].split() == ["of", "wall", "tottime", "cumtime", "function", "code"]
+    assert "ncalls" not in "".join(text)
+
+
+def test_nothing_where_only_operators_were_recorded(tmp_path: Path) -> None:
+    made = Made(Program(**META), by_samples=False)
+    made.function("/p/text.py:12 tokenize", operator_calls=3, operator_own_ns=5)
+    assert shown(made.findings(tmp_path)) == []
+
+
+def test_no_wall_time(tmp_path: Path) -> None:
+    made = sampled()
+    made.threads[0]["wall_ns"] = -1
+    text = shown(made.findings(tmp_path, start=None))
+    assert "wall" not in text[1]
+    assert text[-1] == "MainThread: functions 980 ms, no Python 0 ns, not readable 5.00 ms"
+
+
+def test_many_threads(tmp_path: Path) -> None:
+    made = sampled()
+    made.threads *= 6
+    assert shown(made.findings(tmp_path))[-1] == "and 2 more threads (in the JSON)."
+
+
+def test_the_document(tmp_path: Path) -> None:
+    made = sampled()
+    made.edges = [
+        {"caller": 2, "callee": 0, "calls": 7, "total_ns": 500 * MS},
+        {"caller": -1, "callee": 2, "total_ns": SECOND, "operator_total_ns": 280 * MS},
+    ]
+    tables = document(made.findings(tmp_path))["tables"]
+    assert [row["function"] for row in tables["functions"]] == [
+        *("tokenize", "<built-in method numpy.array>", "relu", "walk")
+    ]
+    assert tables["functions"][1] == {
+        "file": None,
+        "function": "<built-in method numpy.array>",
+        "first_line": None,
+        "origin": "library",
+        "calls": 4,
+        "primitive_calls": 4,
+        "counted_own_ns": 400 * MS,
+        "counted_total_ns": 410 * MS,
+        **dict.fromkeys(
+            name
+            for name in FunctionRows.dtypes
+            if name not in ("code", "calls", "primitive_calls") and not name.startswith("counted")
+        ),
+    }
+    assert tables["calls"][0]["caller_function"] is None
+    assert tables["calls"][1] == {
+        "caller_file": "/p/train.py",
+        "caller_function": "walk",
+        "caller_first_line": 3,
+        "caller_origin": "user",
+        "callee_file": "/p/text.py",
+        "callee_function": "tokenize",
+        "callee_first_line": 12,
+        "callee_origin": "user",
+        "calls": 7,
+        "total_ns": 500 * MS,
+        "counted_total_ns": None,
+        "operator_total_ns": None,
+    }
+    assert tables["threads"][0]["name"] == "MainThread"
+    assert tables["threads"][0]["own_ns"] == 980 * MS
+    assert tables["threads"][0]["cpu_ns"] is None
+    assert tables["python"] == [{"times": "samples", "sample_ns": 5 * MS, "counts_end_ns": None}]
+
+
+def test_names_and_figures_of_strangers(tmp_path: Path) -> None:
+    evil = "\x1b[2J\u202e" + "long_" * 200
+    made = Made(Program(**META), counts_end_ns=-(2**62))
+    made.program.thread(1, evil)
+    most = 2**63 - 1
+    figures = {name: most for name in FunctionRows.dtypes if name != "code"}
+    made.function(f"{evil}:{2**31 - 1} {evil}", **figures)
+    made.function(f"<{evil}", **figures)
+    made.threads = [{"thread": 0, "wall_ns": 1, "own_ns": most}, {"thread": 77, "wall_ns": most}]
+    found = made.findings(tmp_path, cprofile=evil)
+    for width in (40, 80, 200):
+        text = "\n".join(shown(found, width=width))
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+    json.dumps(document(found), allow_nan=False)
+
+
+def summary(made: Made, folder: Path) -> str:
+    return " ".join(render(made.findings(folder)).split("\n\n")[0].splitlines())
+
+
+def test_the_hottest_python(tmp_path: Path) -> None:
+    assert "Hottest Python: text.py:12 tokenize: 50.0 % of wall, in no operator." in summary(
+        sampled(), tmp_path
+    )
+    made = sampled()
+    made.rows[0]["neither_ns"] = 99 * MS
+    assert "Hottest Python" not in summary(made, tmp_path)
+    made = sampled()
+    made.code[0]["origin"] = Origin.STDLIB
+    assert "Hottest Python" not in summary(made, tmp_path)
+
+
+def test_operators_are_hotter_than_python(tmp_path: Path) -> None:
+    made = sampled()
+    made.program.run(op("aten::mm", 0, 501 * MS))
+    assert "Hottest: mm" in summary(made, tmp_path)
+    assert "Hottest Python" not in summary(made, tmp_path)
