@@ -73,6 +73,7 @@ def _recording(path: str, value: Value) -> Recording:
         (0, 0, *_named(ids, key), *_figures(calls, primitive, own, total))
         for key, (primitive, calls, own, total, _) in entries
     ]
+    thread_name = ids.setdefault("all threads", len(ids))
     calls = [
         (0, _caller(place, caller), row, *_figures(*_parts(figures, 4)))
         for row, (_, (*_, callers)) in enumerate(entries)
@@ -85,7 +86,7 @@ def _recording(path: str, value: Value) -> Recording:
         stacks=Stacks.empty(),
         modules=Modules.empty(),
         signatures=Signatures.empty(),
-        threads=_table(Threads, [(-1, -1, -1)]),
+        threads=_table(Threads, [(-1, -1, thread_name)]),
         meta={"pstats": os.path.basename(path), "roots": {"stdlib": sorted(_stdlib(place))}},
         losses=Losses.empty(),
         progress=Progress.empty(),

@@ -84,6 +84,15 @@ class Flames:
         order = np.argsort(-self.rows.time_ns, kind="stable")
         return Steps(self.rows.thread[order].tolist(), order.tolist(), self.rows.time_ns[order].tolist())
 
+    def in_order(self) -> Steps | None:
+        """One after the other as they were sampled, None where that is not known."""
+        samples, row = self._calling.python.samples, self._calling.sampled_of
+        if self.by_operators or row is None:
+            return None
+        order = np.argsort(samples.end_ns, kind="stable")
+        time_ns = np.maximum(samples.end_ns - samples.start_ns, 0)[order]
+        return Steps(samples.thread[order].tolist(), row[order].tolist(), time_ns.tolist())
+
     def notes(self) -> list[str]:
         """What one must know to read the figures."""
         if not self.by_operators:

@@ -13,6 +13,8 @@ from perfprobe.tables.findings import Findings
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
+MOST_IN_ORDER = 20_000_000  # frames of all samples together: speedscope opens no larger files
+
 
 def exported(findings: Findings, times: str | None = None) -> Exported:
     """The file, and what to know of it; `times` is for other formats.
@@ -22,8 +24,15 @@ def exported(findings: Findings, times: str | None = None) -> Exported:
     """
     flames = Flames(findings)
     paths = flames.paths()
+    notes = flames.notes()
+    steps = flames.in_order()
+    if steps is None or sum(len(paths[row]) for row in steps.row) > MOST_IN_ORDER:
+        steps = flames.summed()
+        notes.append(
+            "equal stacks are put together: look at them in the view Left Heavy, they are in no order"
+        )
     threads: dict[int, list[tuple[int, int]]] = {}
-    for thread, row, time_ns in zip(*flames.summed(), strict=True):
+    for thread, row, time_ns in zip(*steps, strict=True):
         threads.setdefault(thread, []).append((row, time_ns))
     profiles = [_profile(_name(flames, thread), paths, steps) for thread, steps in threads.items()]
     document = {
@@ -33,7 +42,7 @@ def exported(findings: Findings, times: str | None = None) -> Exported:
         "shared": {"frames": [_frame(frame) for frame in flames.frames]},
         "profiles": sorted(profiles, key=lambda profile: -profile["endValue"]),
     }
-    return Exported(json.dumps(document, separators=(",", ":"), allow_nan=False).encode(), flames.notes())
+    return Exported(json.dumps(document, separators=(",", ":"), allow_nan=False).encode(), notes)
 
 
 def _profile(name: str, paths: Sequence[Sequence[int]], steps: Sequence[tuple[int, int]]) -> dict[str, Any]:
