@@ -89,9 +89,9 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
         raise UsageError(f"a {chosen.suffix} file is no text", "-o -", "name a file")
     path = given.file if given.file is not None else newest()
     output = given.output if given.output in (None, "-") else writable(given.output)
+    made = session.exported(path, given.format, given.times)
     if output not in (None, "-") and os.path.exists(output) and os.path.samefile(output, path):
         raise UsageError("this is the file to be read", output, "name another to write")
-    made = session.exported(path, given.format, given.times)
     for note in made.notes:
         Stderr().tell(note)
     if output == "-":

@@ -104,9 +104,10 @@ class Flames:
 
     def thread(self, thread: int) -> str:
         """What to call a thread."""
-        recording = self._trace.recording
-        name = recording.strings[recording.threads.name[thread]] if thread >= 0 else ""
-        return name or f"thread {thread}"
+        if thread < 0:
+            return "a thread"
+        threads = self._trace.recording.threads
+        return self._trace.recording.strings[threads.name[thread]] or f"thread {threads.os_thread[thread]}"
 
     def _path(self, stack: int, look: int, name: int, *operator: int) -> tuple[int, ...]:
         if look == Look.FAILED:
