@@ -171,6 +171,8 @@ def _notes(trace: Trace, calling: Calling, chosen: str) -> Iterator[str]:
         counts += f" as far as it went: it was stopped{after}"
     if chosen == "cprofile":
         yield f"times and calls are {counts}"
+        if trace.recording.text("cprofile", "library_imports") == "not counted":
+            yield "what libraries do while they are imported was not counted: its time is its caller's"
         return
     yield "times are by samples, with operators below the functions that called them"
     if len(calling.python.counted):

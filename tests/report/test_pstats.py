@@ -7,6 +7,7 @@ import pstats
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from perfprobe.read import pstats as reader
 from perfprobe.report import pstats as writer
 from perfprobe.support.errors import InputError, UsageError
+from perfprobe.tables.findings import Findings
 from tests.build import Program, op
 from tests.report.exports import counted, findings, sampled
 
@@ -45,7 +47,11 @@ SAMPLED = {
 
 
 def written(program: Program, folder: Path, times: str | None = None) -> tuple[Path, list[str]]:
-    made = writer.exported(findings(program, folder), times)
+    return saved(findings(program, folder), folder, times)
+
+
+def saved(found: Findings, folder: Path, times: str | None = None) -> tuple[Path, list[str]]:
+    made = writer.exported(found, times)
     path = folder / "made.pstats"
     path.write_bytes(made.data)
     reader.read(path)  # as strict as can be
@@ -67,6 +73,8 @@ def test_what_cprofile_counted(tmp_path: Path) -> None:
     path, notes = written(counted(sampled()), tmp_path)
     same(path, COUNTED)
     assert notes == ["times and calls are cProfile's"]
+    path, notes = written(counted(sampled(cprofile={"library_imports": "not counted"})), tmp_path)
+    assert notes[1].startswith("what libraries do while they are imported was not counted")
 
 
 def test_by_samples(tmp_path: Path) -> None:
@@ -80,11 +88,13 @@ def test_by_samples(tmp_path: Path) -> None:
 
 
 def test_counts_that_stop_early_leave_the_times_to_samples(tmp_path: Path) -> None:
-    stopped = {"cprofile": {"ended_ns": 500_000}}
-    path, notes = written(counted(sampled(**stopped)), tmp_path)
+    found = findings(counted(sampled()), tmp_path)
+    assert found.calling is not None
+    stopped = replace(found, calling=replace(found.calling, counts_end_ns=500_000))
+    path, notes = saved(stopped, tmp_path)
     same(path, SAMPLED)
     assert "as far as it went: it was stopped 500 us after the start" in notes[1]
-    path, notes = written(counted(sampled(**stopped)), tmp_path, "cprofile")
+    path, notes = saved(stopped, tmp_path, "cprofile")
     same(path, COUNTED)
     assert "it was stopped" in notes[0]
 
