@@ -305,9 +305,10 @@ def _findings(path: str, view: View, *, work: bool) -> Findings:
     trace = link(_read(path))
     between, calling = BetweenOperators(trace), CallingStructure(trace)
     if trace.recording.fact("pstats") is not None:
-        return Findings(trace, calling=calling.result())
+        return Findings(trace, calling=calling.result(), focus=view.focus)
     found = hotspots(trace, between, calling, group=view.group, focus=view.focus, work=work)
-    return Findings(trace, found, lines(trace, found.ungrouped), between.result(), calling.result())
+    hot_lines = lines(trace, found.ungrouped)
+    return Findings(trace, found, hot_lines, between.result(), calling.result(), view.focus)
 
 
 def _read(path: str) -> Recording:

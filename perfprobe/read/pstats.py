@@ -26,7 +26,7 @@ from perfprobe.tables.stacks import Frames, Modules, Stacks
 from perfprobe.tables.strings import Strings
 
 C_FILE = "~"
-MOST_BYTES = 256 << 20  # two million functions: a program has some ten thousand
+MOST_BYTES = 64 << 20  # half a million functions: a program has some ten thousand
 
 _BEGINNING = re.compile(rb"[{\xfb](?:0|[()\xa8\xa9])")  # a dict, and in it nothing or a tuple
 _STDLIB = re.compile(r".*/lib(?:64)?/python3\.\d+t?(?=/(?!site-packages/))")

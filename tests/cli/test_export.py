@@ -108,6 +108,9 @@ def test_a_profile_of_cprofile(folder: Path) -> None:
     assert text.startswith("old.prof · a profile of cProfile · functions ")
     assert "decoder.py:" in text
     assert "Hot operators" not in text
+    focused = perfprobe(["report", "old.prof", "--focus", "decoder.py", "--sort", "total"], folder)
+    assert "loads" not in focused.out.decode()
+    assert "raw_decode" in focused.out.decode()
     document = json.loads(perfprobe(["report", "old.prof", "--json"], folder).out)
     stats = pstats.Stats(str(folder / "old.prof"))
     assert len(document["tables"]["functions"]) == len(stats.stats)  # type: ignore[attr-defined]
