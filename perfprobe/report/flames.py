@@ -17,7 +17,7 @@ from perfprobe.tables.findings import Findings
 from perfprobe.tables.python import Look, OperatorSites, SampledStacks
 from perfprobe.tables.trace import Line, Phase, Trace
 
-DEEPEST = 1024  # functions of a path, the innermost ones
+DEEPEST = 1024  # frames of a stack that are looked at, the innermost ones
 MOST_FRAMES = 50_000_000  # in all paths together
 
 _MARKED = (Phase.BACKWARD, Phase.RECOMPUTE, Phase.COMPILE)
@@ -124,7 +124,9 @@ class Flames:
         if self._trace.recording.stacks.frame[stack] < 0:
             return (self._id(Frame(_NOT_KEPT)),)
         path: list[int] = []
-        while stack >= 0 and len(path) < DEEPEST:
+        for _ in range(DEEPEST):
+            if stack < 0:
+                break
             if self._of_stack[stack] >= 0:
                 path.append(self._id(self._function(self._of_stack[stack])))
             stack = self._parent[stack]
@@ -156,12 +158,9 @@ def operator_text(trace: Trace, name: int, overload: int, signature: int, phase:
 
 
 def _lack(trace: Trace) -> InputError:
-    what = "there are no stacks with times in it"
-    if trace.recording.fact("pstats") is not None:
-        return InputError(
-            what, trace.recording.path, "cProfile keeps only pairs of functions: use --format pstats"
-        )
-    return InputError(what, trace.recording.path, "record again with --python both or --operators observer")
+    is_pstats = trace.recording.fact("pstats") is not None
+    remedy = "use --format pstats" if is_pstats else "record again with --python both"
+    return InputError("there are no stacks with times in it", trace.recording.path, remedy)
 
 
 def _of_sites(sites: OperatorSites) -> SampledStacks:

@@ -28,9 +28,7 @@ def exported(findings: Findings, times: str | None = None) -> Exported:
     steps = flames.in_order()
     if steps is None or sum(len(paths[row]) for row in steps.row) > MOST_IN_ORDER:
         steps = flames.summed()
-        notes.append(
-            "equal stacks are put together: look at them in the view Left Heavy, they are in no order"
-        )
+        notes.append("equal stacks are put together: look at Left Heavy, there is no order of time")
     threads: dict[int, list[tuple[int, int]]] = {}
     for thread, row, time_ns in zip(*steps, strict=True):
         threads.setdefault(thread, []).append((row, time_ns))
