@@ -7,7 +7,9 @@ import os
 import pstats
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -130,3 +132,44 @@ def test_a_pipe_that_closes_early(folder: Path) -> None:
     command = f"{sys.executable} -m perfprobe export run.perfprobe --format collapsed -o - | true"
     done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True, check=True)
     assert "Traceback" not in done.stderr
+
+
+PROGRAM = """
+import math
+from functools import reduce
+def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)
+class Shape:
+    def area(self): return math.hypot(3, 4) + sum(sorted([2, 1], key=lambda side: -side))
+def main():
+    shapes = [Shape().area() for _ in range(7)]
+    return fib(9), reduce(max, shapes), "".join(map(str, shapes))
+main()
+"""
+
+
+def calls_of_program(path: Path) -> dict[Any, Any]:
+    """What the program's own functions called, and how often."""
+    stats = marshal.loads(path.read_bytes())
+    plain = {key: (os.path.basename(key[0]), *key[1:]) for key in stats}
+    found = {}
+    for key, (primitive, calls, _, _, callers) in stats.items():
+        for caller, figures in callers.items():
+            if plain[caller][0] == "program.py":
+                found[plain[caller], plain[key]] = figures[:2]
+        if plain[key][0] == "program.py":
+            found[plain[key]] = primitive, calls
+    return found
+
+
+@pytest.mark.skipif(find_spec("perfprobe.collect.cprofile") is None, reason="needs the collector of cProfile")
+def test_calls_are_those_of_cprofile_itself(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    words = [sys.executable, "-m", "cProfile", "-o", "plain.pstats", "program.py"]
+    subprocess.run(words, cwd=tmp_path, check=True)
+    recorded = ["--python", "cprofile", "-q", "-o", "run.perfprobe", "program.py"]
+    assert perfprobe(recorded, tmp_path).status == 0
+    outcome = perfprobe(["export", "run.perfprobe", "--format", "pstats"], tmp_path)
+    assert outcome.said[0] == "perfprobe: times and calls are cProfile's"
+    plain = calls_of_program(tmp_path / "plain.pstats")
+    assert plain[("program.py", 4, "fib")] == (1, 109)
+    assert calls_of_program(tmp_path / "run.pstats") == plain
