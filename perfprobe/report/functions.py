@@ -36,7 +36,7 @@ def functions(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     trace, calling = findings.trace, findings.calling
     assert calling is not None
     rows = recorded(trace, calling)
-    focus = None if findings.hotspots is None else findings.hotspots.focus
+    focus = findings.focus
     found = rows if focus is None else rows.take(in_focus(trace, calling.python.code, focus)[rows.code])
     if len(rows) == 0:
         return

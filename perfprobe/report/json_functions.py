@@ -24,8 +24,8 @@ def function_tables(findings: Findings, calling: Calling, most: int, sort: str) 
     """
     recording, code = findings.trace.recording, calling.python.code
     rows, calls = calling.functions, calling.calls
-    if findings.hotspots is not None and findings.hotspots.focus is not None:
-        is_meant = in_focus(findings.trace, code, findings.hotspots.focus)
+    if findings.focus is not None:
+        is_meant = in_focus(findings.trace, code, findings.focus)
         rows, calls = (
             rows.take(is_meant[rows.code]),
             calls.take(is_meant[calls.caller] | is_meant[calls.callee]),

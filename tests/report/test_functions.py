@@ -181,11 +181,11 @@ def test_times_of_more_than_all(tmp_path: Path) -> None:
 def test_focus(tmp_path: Path) -> None:
     found = sampled().findings(tmp_path)
     assert found.hotspots is not None
-    found = replace(found, hotspots=replace(found.hotspots, focus="text.py:12 in tok"))
+    found = replace(found, focus="text.py:12 in tok")
     text = shown(found)
     assert text[0] == "Python functions  1 of 4 functions in focus 'text.py:12 in tok' by tottime"
     assert [row["function"] for row in document(found)["tables"]["functions"]] == ["tokenize"]
-    found = replace(found, hotspots=replace(found.hotspots, focus="nothing"))  # type: ignore[type-var]
+    found = replace(found, focus="nothing")
     assert shown(found) == ["Python functions  0 of 4 functions in focus 'nothing'"]
 
 
