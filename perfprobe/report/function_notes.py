@@ -140,12 +140,12 @@ def _sum(calling: Calling, at: int) -> str:
         "no Python": int(threads.no_python_ns[at]),
         "not readable": int(threads.failed_ns[at]),
     }
-    known = {name: time_ns for name, time_ns in parts.items() if time_ns >= 0}
+    known = {name: time_ns for name, time_ns in parts.items() if time_ns > 0}
     if wall_ns <= 0:
         return ", ".join(f"{name} {units.duration(time_ns)}" for name, time_ns in known.items())
     rest_ns = wall_ns - sum(known.values())
     if rest_ns > 0:
         known["not looked at" if calling.by_samples else "outside of them"] = rest_ns
-    shares = [f"{name} {units.percent(time_ns / wall_ns)}" for name, time_ns in known.items() if time_ns]
+    shares = [f"{name} {units.percent(time_ns / wall_ns)}" for name, time_ns in known.items()]
     more = f" ({units.percent(-rest_ns / wall_ns)} too much)" if -rest_ns > _NOTEWORTHY * wall_ns else ""
     return f"wall {units.duration(wall_ns)} = {' + '.join(shares)}{more}"

@@ -81,11 +81,9 @@ def _thread(recording: Recording, at: int) -> Row:
     threads = recording.threads
     if not 0 <= at < len(threads):
         return {"thread": at, "name": None, "os_thread": None}
-    return {
-        "thread": at,
-        "name": recording.strings[threads.name[at]] or None,
-        "os_thread": int(threads.os_thread[at]),
-    }
+    number = int(threads.os_thread[at])
+    name = recording.text("python_threads", str(number)) or recording.strings[threads.name[at]]
+    return {"thread": at, "name": name or None, "os_thread": number}
 
 
 def _known(row: Row) -> Row:

@@ -233,7 +233,7 @@ def test_no_wall_time(tmp_path: Path) -> None:
     made.threads[0]["wall_ns"] = -1
     text = shown(made.findings(tmp_path, start=None))
     assert "wall" not in text[1]
-    assert text[-1] == "MainThread: functions 980 ms, no Python 0 ns, not readable 5.00 ms"
+    assert text[-1] == "MainThread: functions 980 ms, not readable 5.00 ms"
 
 
 def test_many_threads(tmp_path: Path) -> None:

@@ -60,6 +60,11 @@ def test_figures_of_cprofile(tmp_path: Path) -> None:
     assert tables["python"] == [{"times": "cprofile", "sample_ns": None, "counts_end_ns": 77}]
 
 
+def test_threads_have_the_names_that_the_program_gave_them(tmp_path: Path) -> None:
+    found = sampled().findings(tmp_path, python_threads={"1001": "feeder"})
+    assert document(found)["tables"]["threads"][0]["name"] == "feeder"
+
+
 def test_rows_asked_for(tmp_path: Path) -> None:
     found = sampled().findings(tmp_path)
     tables = document(found, top=1, sort="total")["tables"]
