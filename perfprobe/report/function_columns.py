@@ -30,14 +30,10 @@ _ORIGINS = {
 }
 
 
-def is_c(calling: Calling, rows: FunctionRows) -> Mask:
-    """Which of the rows are C functions."""
-    return np.asarray(calling.python.code.file[rows.code] < 0)
-
-
 def only_counted(calling: Calling, rows: FunctionRows) -> Mask:
     """Rows with times by cProfile, which are in their callers' too: C functions beside samples."""
-    return np.asarray(is_c(calling, rows) & (rows.own_ns < 0) & (rows.counted_own_ns >= 0))
+    is_c = calling.python.code.file[rows.code] < 0
+    return np.asarray(is_c & (rows.own_ns < 0) & (rows.counted_own_ns >= 0))
 
 
 def own_ns(calling: Calling, rows: FunctionRows) -> Int64:

@@ -99,7 +99,8 @@ def _counted(findings: Findings, calling: Calling) -> Iterator[str]:
         when = f" after {until} of {units.duration(wall_ns)}"
     reason = recording.text("cprofile", "reason")
     why = f": {printable(_REASONS.get(reason, reason))}" if reason else ""
-    yield f"ncalls{PART}: cProfile's{but}, which was switched off{when}{why}."
+    of_part = f"ncalls{PART}" if calling.by_samples else f"Times and ncalls{PART}"
+    yield f"{of_part}: cProfile's{but}, which was switched off{when}{why}."
 
 
 def thread_sums(trace: Trace, calling: Calling) -> Iterator[str]:

@@ -213,6 +213,16 @@ def test_cprofile_alone(tmp_path: Path) -> None:
     ]
 
 
+def test_cprofile_alone_and_not_to_the_end(tmp_path: Path) -> None:
+    made = counted()
+    made.counts_end_ns = 500 * MS
+    text = " ".join(shown(made.findings(tmp_path, cprofile={"reason": "tracer"})))
+    assert (
+        "Times and ncalls+: cProfile's, which was switched off after 500 ms of 1.00 s: the program set a "
+        "trace function." in text
+    )
+
+
 def test_samples_alone(tmp_path: Path) -> None:
     made = Made(Program(**META))
     made.samples = [{"start_ns": 0, "end_ns": MS, "looks": 1}]
