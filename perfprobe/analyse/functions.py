@@ -50,7 +50,7 @@ class FunctionTimes:
         self._python, self._sites = python, sites
         self._sampled = sampled.take(sampled.look == Look.READ)
         self._by_samples = len(python.samples) > 0
-        self._has_operators = trace.recording.operator_rows > 0
+        self._has_operators = bool(np.any(sites.stack >= 0))
         self._shown = np.append(np.ones(codes, np.bool_) if folded is None else ~folded, True)
         self._is_python = python.code.file >= 0
         of_stack = python.of_stack[:-1]
@@ -88,10 +88,8 @@ class FunctionTimes:
         of_stacks = _pairs(self._paths.caller[seen], self._paths.callee[seen], codes)
         of_counted = _pairs(counted.caller, counted.callee, codes)
         pairs = np.union1d(of_stacks, of_counted)
-        caller, callee = (
-            (pairs // max(codes, 1) - 1).astype(np.int32),
-            (pairs % max(codes, 1)).astype(np.int32),
-        )
+        caller = (pairs // max(codes, 1) - 1).astype(np.int32)
+        callee = (pairs % max(codes, 1)).astype(np.int32)
         on_stacks = np.append(self._is_python, True)[caller] & self._is_python[callee]
 
         def measured(values: Int64) -> Int64:

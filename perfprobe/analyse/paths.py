@@ -69,9 +69,8 @@ class _Tree:
             if above[row] >= 0:
                 size[above[row]] += size[row]
         first = array("i", [0]) * rows
-        free = array("i", [0]) * (
-            rows + 1
-        )  # where the next child of a row begins, that of "none" as the last
+        # Where the next child of a row begins, that of "none" as the last.
+        free = array("i", [0]) * (rows + 1)
         for row, around in enumerate(above):
             first[row] = free[around]
             free[around] += size[row]

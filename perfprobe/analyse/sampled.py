@@ -7,7 +7,7 @@ is the next row of its thread with a smaller depth, which may come with a later 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -51,6 +51,7 @@ class SampledOperators:
             name: np.full(len(self._samples), -1, SampledStacks.dtypes[name]) for name in _OPERATOR
         }
         self._looks = _by_thread(self._samples, self._thread_of)
+        self._samples = _in_program(recording)  # what they stand for; above it is when they were taken
 
     def add(self, batch: LinkedOperators) -> None:
         """The next batch, as `Trace.operators` yields it."""
@@ -118,6 +119,17 @@ class SampledOperators:
             column[looks.rows[look[holds]]] = getattr(rows, name)[place[holds]]
         left = ~holds & (rows.depth[place] > 0)
         return look[left], place[left]
+
+
+def _in_program(recording: Recording) -> Samples:
+    """The samples without what lies before the program's start or after its stop."""
+    start_ns, stop_ns = (recording.number(moment, "monotonic_ns") for moment in ("start", "stop"))
+    samples = recording.samples
+    if start_ns is not None:
+        samples = replace(samples, start_ns=np.maximum(samples.start_ns, int(start_ns)))
+    if stop_ns is not None:
+        samples = replace(samples, end_ns=np.minimum(samples.end_ns, int(stop_ns)))
+    return samples
 
 
 def _os_threads(recording: Recording) -> Int64:

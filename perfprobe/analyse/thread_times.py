@@ -17,9 +17,14 @@ def thread_times(trace: Trace, python: PythonCode, sampled: SampledStacks) -> Th
 
 
 def counts_end_ns(trace: Trace) -> int | None:
-    """When cProfile stopped, None when it did not before the program did."""
-    ended_ns = trace.recording.number("cprofile", "ended_ns")
+    """When cProfile stopped, None when it did not before the program did.
+
+    Of a program that was killed: when what it had counted was last written.
+    """
     stop_ns = trace.recording.number("stop", "monotonic_ns")
+    ended_ns = trace.recording.number("cprofile", "ended_ns")
+    if ended_ns is None and stop_ns is None:
+        ended_ns = trace.recording.number("cprofile", "counted_until_ns")
     if ended_ns is None or (stop_ns is not None and ended_ns >= stop_ns):
         return None
     return int(ended_ns)

@@ -146,7 +146,7 @@ class SampledStacks(Table):
     thread: row of `threads`. stack: -1 where no Python was read, then `look` says why. name, overload,
     signature, phase: of the innermost operator that was running (`self` time is what falls to it), -1 for
     none; forward_stack: in backward, the stack of the forward call that its node belongs to, else -1.
-    cpu_ns: -1 not known.
+    time_ns: as far as it lies between the program's start and its stop; cpu_ns: -1 not known.
     """
 
     thread: Int32
@@ -167,8 +167,8 @@ class OperatorSites(Table):
     """Operator time as measured, by the stack it hangs under.
 
     stack: the operator's own, in backward that of the forward call its node belongs to, where it is known and
-    no Python of the user's ran in backward (a hook, a recomputation); -1 none. name, overload: string ids; signature: the first one of that text; phase: a `Phase`. Ranges are
-    left out.
+    no Python of the user's ran in backward (a hook, a recomputation); -1 none. name, overload: string ids;
+    signature: the first one of that text; phase: a `Phase`. Ranges are left out.
     """
 
     stack: Int32

@@ -157,6 +157,15 @@ def test_threads(tmp_path: Path) -> None:
     }
 
 
+def test_time_before_the_program_and_after_it_is_none_of_it(tmp_path: Path) -> None:
+    program = training(counted=False)
+    program.meta |= {"start": {"monotonic_ns": 70}, "stop": {"monotonic_ns": 465}}
+    trace, _, calling = run(program.recording(tmp_path))
+    assert functions(trace, calling, "total_ns")["main"] == 390 - 60
+    row = {key: column.tolist() for key, column in calling.threads.columns().items()}
+    assert (row["wall_ns"], row["own_ns"], row["perfprobe_ns"]) == ([395], [330], [5])
+
+
 def test_cprofile_alone(tmp_path: Path) -> None:
     program = training(sampled=False, operators=False)
     program.meta["cprofile"] = {"started_ns": 10, "ended_ns": 800}
