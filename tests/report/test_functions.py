@@ -1,6 +1,7 @@
 """The table of Python functions, from calling structures written by hand."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,59 +21,32 @@ MS = 1_000_000
 SECOND = 1000 * MS
 
 
+TIMES = ("own_ns", "total_ns", "neither_ns", "operator_calls", "operator_own_ns", "operator_total_ns")
+COUNTS = ("calls", "primitive_calls", "counted_own_ns", "counted_total_ns")
+
+
+def figures(names: Sequence[str], *values: int) -> dict[str, int]:
+    return dict(zip(names, values, strict=False))
+
+
 def sampled() -> Made:
     """One thread for a second: 200 samples of 5 ms."""
     program = Program(**{**META, "stop": {"monotonic_ns": SECOND, "cpu_ns": SECOND}})
     program.thread(1, "MainThread")
     made = Made(program)
     made.samples = [{"start_ns": 0, "end_ns": SECOND, "thread": 0, "stack": 0, "look": 0, "looks": 200}]
-    made.function(
-        "/p/text.py:12 tokenize",
-        looks=100,
-        cpu_ns=490 * MS,
-        own_ns=500 * MS,
-        total_ns=500 * MS,
-        neither_ns=500 * MS,
-        calls=12_345,
-        operator_calls=0,
-        operator_own_ns=0,
-        operator_total_ns=0,
-    )
-    made.function(
-        "/env/site-packages/torch/nn/functional.py:7 relu",
-        origin=Origin.TORCH,
-        looks=60,
-        own_ns=300 * MS,
-        total_ns=300 * MS,
-        neither_ns=20 * MS,
-        calls=10,
-        operator_calls=10,
-        operator_own_ns=280 * MS,
-        operator_total_ns=280 * MS,
-    )
-    made.function(
-        "/p/train.py:3 walk",
-        own_ns=0,
-        total_ns=SECOND,
-        neither_ns=0,
-        calls=9,
-        primitive_calls=2,
-        operator_calls=0,
-        operator_own_ns=0,
-        operator_total_ns=280 * MS,
-    )
-    made.function("<built-in method numpy.array>", origin=Origin.LIBRARY, calls=4, counted_own_ns=400 * MS)
-    made.rows[-1]["counted_total_ns"] = 410 * MS
-    made.threads = [
-        {
-            "thread": 0,
-            "wall_ns": SECOND,
-            "own_ns": 980 * MS,
-            "no_python_ns": 0,
-            "failed_ns": 5 * MS,
-            "cpu_ns": -1,
-        }
-    ]
+    half, most, few = 500 * MS, 280 * MS, 20 * MS
+    tokenize = figures(TIMES, half, half, half, 0, 0, 0)
+    made.function("/p/text.py:12 tokenize", looks=100, cpu_ns=490 * MS, calls=12_345, **tokenize)
+    relu = figures(TIMES, most + few, most + few, few, 10, most, most)
+    relu_place = "/env/site-packages/torch/nn/functional.py:7 relu"
+    made.function(relu_place, origin=Origin.TORCH, looks=60, calls=10, **relu)
+    walk = figures(TIMES, 0, SECOND, 0, 0, 0, most) | figures(COUNTS, 9, 2)
+    made.function("/p/train.py:3 walk", **walk)
+    array = figures(COUNTS, 4, 4, 400 * MS, 410 * MS)
+    made.function("<built-in method numpy.array>", origin=Origin.LIBRARY, **array)
+    wall = {"wall_ns": SECOND, "own_ns": 980 * MS, "no_python_ns": 0, "failed_ns": 5 * MS}
+    made.threads = [{"thread": 0, **wall}]
     return made
 
 
@@ -193,8 +167,8 @@ def counted() -> Made:
     """cProfile alone: 600 ms in a second, a million calls."""
     made = Made(Program(**{**META, "stop": {"monotonic_ns": SECOND, "cpu_ns": SECOND}}), by_samples=False)
     made.program.thread(1)
-    figures = {"own_ns": 600 * MS, "total_ns": 700 * MS, "counted_own_ns": 600 * MS}
-    made.function("/p/text.py:12 tokenize", calls=999_996, counted_total_ns=700 * MS, **figures)
+    tokenize = figures(COUNTS, 999_996, 999_996, 600 * MS, 700 * MS) | figures(TIMES, 600 * MS, 700 * MS)
+    made.function("/p/text.py:12 tokenize", **tokenize)
     made.function("<built-in method numpy.array>", origin=Origin.LIBRARY, calls=4, own_ns=0, counted_own_ns=0)
     made.threads = [{"thread": 0, "wall_ns": SECOND, "own_ns": 600 * MS}]
     return made
@@ -257,9 +231,9 @@ def test_names_and_figures_of_strangers(tmp_path: Path) -> None:
     made = Made(Program(**META), counts_end_ns=-(2**62))
     made.program.thread(1, evil)
     most = 2**63 - 1
-    figures = {name: most for name in FunctionRows.dtypes if name != "code"}
-    made.function(f"{evil}:{2**31 - 1} {evil}", **figures)
-    made.function(f"<{evil}", **figures)
+    every = {name: most for name in FunctionRows.dtypes if name != "code"}
+    made.function(f"{evil}:{2**31 - 1} {evil}", **every)
+    made.function(f"<{evil}", **every)
     made.threads = [{"thread": 0, "wall_ns": 1, "own_ns": most}, {"thread": 77, "wall_ns": most}]
     found = made.findings(tmp_path, cprofile=evil)
     for width in (40, 80, 200):
