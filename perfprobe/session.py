@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import importlib
 import os
 import sys
 
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from perfprobe.collect.base import Collector
+    from perfprobe.report.exported import Exported
     from perfprobe.tables.findings import Findings
+    from perfprobe.tables.recording import Recording
 
 # Runs in a spawned child before anything else, and leaves nothing behind but the recording it started.
 _CHILD = """
@@ -109,7 +112,7 @@ class Session:
         for collector in self._collectors:
             self._facts.guarded(collector.name, collector.stop)
         self._facts.guarded("processes", self._children.stop)
-        self._facts.extend("versions", numpy=getattr(sys.modules.get("numpy"), "__version__", None))
+        self._facts.guarded("versions", lambda: self._facts.extend("versions", **host.package_versions()))
         self._facts.extend("stop", **stopped)
         self._facts.recorder.close()
 
@@ -138,6 +141,7 @@ class Session:
             "git": lambda: head(self._folder),
             "rank": host.rank,
             "gpus": host.gpus,
+            "nvidia": host.nvidia,
             "roots": lambda: host.roots(self._folder),
         }
         for key, fact in facts.items():
@@ -296,13 +300,40 @@ def _findings(path: str, view: View, *, work: bool) -> Findings:
     from perfprobe.analyse.hotspots import hotspots
     from perfprobe.analyse.lines import lines
     from perfprobe.merge import link
-    from perfprobe.tables import storage
     from perfprobe.tables.findings import Findings
 
-    trace = link(storage.read(path))
+    trace = link(_read(path))
     between, calling = BetweenOperators(trace), CallingStructure(trace)
+    if trace.recording.fact("pstats") is not None:
+        return Findings(trace, calling=calling.result(), focus=view.focus)
     found = hotspots(trace, between, calling, group=view.group, focus=view.focus, work=work)
-    return Findings(trace, found, lines(trace, found.ungrouped), between.result(), calling.result())
+    hot_lines = lines(trace, found.ungrouped)
+    return Findings(trace, found, hot_lines, between.result(), calling.result(), view.focus)
+
+
+def _read(path: str) -> Recording:
+    from perfprobe.read import pstats
+    from perfprobe.tables import storage
+
+    return pstats.read(path) if pstats.is_pstats(path) else storage.read(path)
+
+
+def exported(path: str, form: str, times: str | None) -> Exported:
+    """A recording, or a profile of cProfile, as a file for other tools.
+
+    Args:
+        form: the module of `perfprobe.report` that makes it.
+        times: whose times of Python functions: "cprofile", "samples", or None for what suits.
+
+    Raises:
+        InputError: the file cannot be read, or has not got what the form needs.
+        UsageError: those times were not recorded.
+    """
+    findings = _findings(path, View(), work=False)
+    made: Exported = importlib.import_module(f"perfprobe.report.{form}").exported(findings, times)
+    if not findings.whole:
+        made.notes.append("the recording is incomplete: `perfprobe report` says why")
+    return made
 
 
 def newest(folder: str) -> str:

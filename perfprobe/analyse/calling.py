@@ -44,6 +44,7 @@ class CallingStructure:
             threads=thread_times(trace, python, sampled),
             by_samples=len(python.samples) > 0,
             counts_end_ns=counts_end_ns(trace),
+            sampled_of=self._sampled.of_sample,
         )
 
 

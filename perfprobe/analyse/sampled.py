@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from perfprobe.analyse.grouping import first_of_each, gathered
+from perfprobe.analyse.grouping import first_of_each, gathered, group_of
 from perfprobe.tables.columns import Int32, Int64, Rows
 from perfprobe.tables.events import USER_SCOPE, LinkedOperators
 from perfprobe.tables.python import SampledStacks, Samples
@@ -38,9 +38,13 @@ class _Looks:
 
 
 class SampledOperators:
-    """Takes the operators of a trace batch by batch."""
+    """Takes the operators of a trace batch by batch.
+
+    of_sample: for every sample its row of the result, once there is one.
+    """
 
     def __init__(self, recording: Recording) -> None:
+        self.of_sample = np.empty(0, np.int32)
         self._samples = recording.samples
         self._thread_of = _os_threads(recording)
         self._found = {
@@ -67,6 +71,7 @@ class SampledOperators:
             return SampledStacks.empty()
         keys = {name: getattr(samples, name) for name in _KEYS if name not in found} | found
         order, first = gathered([keys[name] for name in _KEYS])
+        self.of_sample = group_of(order, first).astype(np.int32)
         time_ns = np.maximum(samples.end_ns - samples.start_ns, 0)
         known = samples.cpu_ns >= 0
         cpu_ns, measured = (

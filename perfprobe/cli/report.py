@@ -29,7 +29,12 @@ examples:
 def parser() -> Parser:
     """The options of `report`."""
     parser = Parser("report", description=_DESCRIPTION, epilog=_EXAMPLES)
-    parser.add_argument("file", nargs="?", metavar="FILE", help="a recording (default: the newest one here)")
+    parser.add_argument(
+        "file",
+        nargs="?",
+        metavar="FILE",
+        help="a recording (default: the newest one here), or a .pstats file",
+    )
     add_table_options(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     return parser
@@ -41,7 +46,7 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
 
     given = parser().parse_args(words)
     wanted = view(given)
-    path = given.file if given.file is not None else _newest()
+    path = given.file if given.file is not None else newest()
     if given.json:
         document = session.report_document(path, wanted)
         text = json.dumps(document, indent=1, allow_nan=False) + "\n"
@@ -50,7 +55,8 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     return lambda: write(text)
 
 
-def _newest() -> str:
+def newest() -> str:
+    """The newest recording in the current folder, as standard error says. Raises InputError."""
     from perfprobe import session
 
     path = session.newest(os.getcwd())

@@ -113,7 +113,11 @@ def parser() -> Parser:
     )
     parser.add_argument("-m", metavar="MODULE", dest="module", help="run a module, as `python -m` does")
     parser.add_argument(
-        "--python", choices=PYTHON_SOURCES, default="off", help="Python functions: not recorded (default)"
+        "--python",
+        choices=PYTHON_SOURCES,
+        default="off",
+        help="who records Python functions: a sampler (times) and cProfile (counts), or one of them, or none "
+        "(default: %(default)s)",
     )
     parser.add_argument(
         "--operators",

@@ -7,6 +7,7 @@ A key is left out, or the answer is None, where a fact is not known. The kernel'
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 
@@ -19,6 +20,10 @@ _ENVIRONMENT_NAMES = (
     "PYTORCH_ALLOC_CONF",
     "PYTORCH_CUDA_ALLOC_CONF",
     "TORCH_NUM_THREADS",
+)
+_PACKAGES = (
+    *("torch", "numpy", "scipy", "pandas", "PIL", "cv2", "triton", "torchvision", "torchaudio"),
+    *("transformers", "tokenizers", "datasets", "accelerate", "lightning", "pytorch_lightning", "deepspeed"),
 )
 
 
@@ -70,12 +75,7 @@ def rank() -> dict[str, int] | None:
 
 def gpus(root: str = "/") -> list[str] | None:
     """The UUIDs of the NVIDIA GPUs, as the driver lists them."""
-    folder = f"{root}/proc/driver/nvidia/gpus"
-    try:
-        devices = sorted(os.listdir(folder))
-    except OSError:
-        return None
-    found = [_field(f"{folder}/{device}/information", "GPU UUID") for device in devices]
+    found = _gpu_fields(root, "GPU UUID")
     return [uuid for uuid in found if uuid is not None and "?" not in uuid] or None
 
 
@@ -94,8 +94,23 @@ def roots(script: str | None) -> dict[str, object]:
 
 
 def versions(perfprobe: str) -> dict[str, str]:
-    """Versions known from the start; torch's and numpy's are added once the program has loaded them."""
+    """Versions known from the start; those of packages are added once the program has loaded them."""
     return {"python": sys.version.split()[0], "perfprobe": perfprobe}
+
+
+def package_versions() -> dict[str, str]:
+    """Those of the packages that matter and that the program has imported; none of their code is run."""
+    modules = {name: sys.modules[name] for name in _PACKAGES if sys.modules.get(name) is not None}
+    found = {name: vars(module).get("__version__") for name, module in modules.items()}
+    return {name: str(version) for name, version in found.items() if isinstance(version, str)}
+
+
+def nvidia(root: str = "/") -> dict[str, object] | None:
+    """The version of NVIDIA's driver and the models of the GPUs; None without one."""
+    words = (_text(f"{root}/proc/driver/nvidia/version") or "").split("\n")[0].split()
+    numbers = [word for word in words if re.fullmatch(r"\d+\.\d+(\.\d+)?", word)]
+    models = [model for model in _gpu_fields(root, "Model") if model is not None]
+    return {"driver": numbers[0], "models": models} if numbers else None
 
 
 def cgroup_cores(root: str = "/") -> float | None:
@@ -143,6 +158,15 @@ def _ancestors(path: str) -> list[str]:
 def _memory_bytes(root: str) -> int | None:
     words = (_field(f"{root}/proc/meminfo", "MemTotal") or "").split()
     return int(words[0]) * 1024 if len(words) == 2 and words[0].isdigit() else None
+
+
+def _gpu_fields(root: str, name: str) -> list[str | None]:
+    folder = f"{root}/proc/driver/nvidia/gpus"
+    try:
+        devices = sorted(os.listdir(folder))
+    except OSError:
+        return []
+    return [_field(f"{folder}/{device}/information", name) for device in devices]
 
 
 def _field(path: str, name: str) -> str | None:

@@ -9,6 +9,7 @@ from perfprobe import native
 from perfprobe.collect.compiled import CompiledKernels
 from perfprobe.collect.host import environment
 from perfprobe.collect.imports import ImportWatch
+from perfprobe.collect.torch_build import describe
 from perfprobe.support.errors import EnvironmentLack
 
 TYPE_CHECKING = False
@@ -60,6 +61,7 @@ class OperatorCollector:
             self._facts.extend(
                 "torch", threads=threads, interop_threads=self._torch.get_num_interop_threads()
             )
+            self._facts.guarded("torch", lambda: self._facts.extend("torch", **describe(self._torch)))
         else:
             self._say_why_there_is_no_torch()
 
@@ -78,6 +80,7 @@ class OperatorCollector:
         torch, folder = self._torch, os.path.dirname(os.path.abspath(self._torch.__file__))
         version = str(torch.__version__)
         self._facts.extend("torch", version=version, path=folder, cuda=torch.version.cuda)
+        self._facts.extend("torch", hip=torch.version.hip, debug=torch.version.debug)
         self._facts.extend("versions", torch=version)
         self._facts.extend("roots", torch=folder)
         self._facts.meta("environment", environment())  # the program may have set it up to here

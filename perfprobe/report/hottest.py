@@ -1,15 +1,17 @@
-"""The one line for someone in a hurry: the hottest operator, whole, whatever the width."""
+"""The lines for someone in a hurry: the hottest operator, and the hottest Python where it takes the time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
 from rich.console import RenderableType
 
 from perfprobe.report import shorten
 from perfprobe.report.base import Layout
 from perfprobe.report.cells import line_column
+from perfprobe.report.function_columns import cpu_ns, names
 from perfprobe.report.operator_columns import PHASES, operators, signatures
 from perfprobe.report.paragraph import paragraph
 from perfprobe.support import units
@@ -17,6 +19,10 @@ from perfprobe.tables.findings import Findings
 from perfprobe.tables.trace import Phase
 
 LONGEST = 160  # cells of the inputs
+_MINOR = 0.5  # of the wall time: with more of it, operators are what counts
+_NOTEWORTHY = 0.1  # of the wall time
+_BUSY = 0.05  # of a function's time on a processor: with less it was waiting
+_IMPORTS = ("_bootstrap.py:", "_bootstrap_external.py:")
 
 
 def hottest(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
@@ -32,3 +38,27 @@ def hottest(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     (place,) = line_column(findings.trace, replace(row, forward_frame=row.frame)).cells
     text = f"Hottest: {operator} {told}, {place}, {phase}: {share} of operator time."
     yield paragraph(text, layout.width, "bold")
+
+
+def hottest_python(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
+    """The function in which most time passed outside of operators.
+
+    Only where that is much, and operators are not most of all. Waiting does not count, nor do imports.
+    """
+    calling, hotspots, wall_ns = findings.calling, findings.hotspots, findings.wall_ns
+    if calling is None or not wall_ns or (hotspots is not None and hotspots.focus is not None):
+        return
+    if hotspots is not None and hotspots.totals.busiest_ns > _MINOR * wall_ns:
+        return
+    rows = calling.functions
+    rows = rows.take(
+        (rows.neither_ns >= _NOTEWORTHY * wall_ns) & (cpu_ns(calling, rows) >= _BUSY * rows.own_ns)
+    )
+    rows = rows.take(np.argsort(-rows.neither_ns, kind="stable"))
+    for name, neither_ns in zip(
+        names(findings.trace, calling.python.code, rows), rows.neither_ns.tolist(), strict=True
+    ):
+        if not name.startswith(_IMPORTS):
+            text = f"Hottest Python: {name}: {units.percent(neither_ns / wall_ns)} of wall, in no operator."
+            yield paragraph(text, layout.width, "bold")
+            return

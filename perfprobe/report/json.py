@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from perfprobe.report.json_functions import function_tables
 from perfprobe.report.made_from import made_from_fields
 from perfprobe.report.ranking import range_sort, ranked
 from perfprobe.report.source_text import SourceText
@@ -46,6 +47,8 @@ def document(findings: Findings, *, top: int | None = None, sort: str = "self") 
     if findings.sources is not None:
         tables["sources"] = [_sources(findings.sources)]
         tables["differences"] = _differences(findings.trace, findings.sources.differences)
+    if findings.calling is not None:
+        tables |= function_tables(findings, findings.calling, top or 0, sort)
     meta = dict(findings.trace.recording.meta)
     return {"schema": SCHEMA, "meta": meta, "view": view, "losses": losses, "tables": tables}
 

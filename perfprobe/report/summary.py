@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from perfprobe.report.base import Layout
-from perfprobe.report.hottest import hottest
+from perfprobe.report.hottest import hottest, hottest_python
 from perfprobe.report.paragraph import joined, paragraph
 from perfprobe.report.shorten import cut
 from perfprobe.support import units
@@ -20,8 +20,11 @@ LONGEST_PROGRAM = 100
 
 
 def summary(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
-    """The first line, and below it whether the recording is whole, and the hottest operator."""
+    """The first line, and below it whether the recording is whole, and what is hottest."""
     trace, hotspots = findings.trace, findings.hotspots
+    if trace.recording.fact("pstats") is not None:
+        yield from _of_pstats(findings, layout)
+        return
     pieces = [
         cut(_program(trace), min(layout.width, LONGEST_PROGRAM)),
         f"wall {units.duration(findings.wall_ns)}",
@@ -40,6 +43,19 @@ def summary(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
                 number = f" (count {units.count(count)})" if count > 0 else ""
                 yield paragraph(f"Incomplete: {printable(reason)}{number}.", layout.width, "yellow")
     yield from hottest(findings, layout)
+    yield from hottest_python(findings, layout)
+
+
+def _of_pstats(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
+    """Of a profile that cProfile wrote."""
+    counted = None if findings.calling is None else findings.calling.python.counted
+    pieces = [
+        Text(cut(printable(findings.trace.recording.text("pstats") or "-"), LONGEST_PROGRAM), style="bold"),
+        Text("a profile of cProfile"),
+        Text(f"functions {units.count(0 if counted is None else len(counted))}"),
+        Text(f"time in them {units.duration(0 if counted is None else int(counted.own_ns.sum()))}"),
+    ]
+    yield joined(pieces, layout.width)
 
 
 def _program(trace: Trace) -> str:

@@ -9,6 +9,8 @@ from rich.console import Console
 from perfprobe.report.agreement import agreement
 from perfprobe.report.base import Layout, Section
 from perfprobe.report.between import between
+from perfprobe.report.environment import environment
+from perfprobe.report.functions import functions
 from perfprobe.report.hot_lines import hot_lines
 from perfprobe.report.hot_operators import hot_operators
 from perfprobe.report.losses import losses
@@ -22,9 +24,11 @@ SECTIONS = (
     Section("summary", (), summary),
     Section("hot operators", ("hotspots",), hot_operators),
     Section("hot lines", ("hotspots", "lines"), hot_lines),
+    Section("Python functions", ("calling",), functions),
     Section("between operators", ("between",), between),
     Section("ranges", ("hotspots",), ranges),
     Section("sources", (), agreement),
+    Section("environment", (), environment),
     Section("losses", ("hotspots",), losses),
 )
 

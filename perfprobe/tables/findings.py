@@ -235,13 +235,14 @@ class Between:
 
 @dataclass(frozen=True)
 class Findings:
-    """All that a report may show; None is what was not looked at."""
+    """All that a report may show; None is what was not looked at. focus: see `Hotspots`."""
 
     trace: Trace
     hotspots: Hotspots | None = None
     lines: HotLines | None = None
     between: Between | None = None
     calling: Calling | None = None
+    focus: str | None = None
 
     @property
     def sources(self) -> Sources | None:

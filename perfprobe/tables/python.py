@@ -257,7 +257,8 @@ class Calling:
 
     Operators recorded with stacks are enough: without cProfile and sampler what only they know is -1.
     by_samples: whether own_ns and total_ns are the sampler's (else cProfile's). counts_end_ns: when cProfile
-    stopped before the program did, None when it did not or was not used.
+    stopped before the program did, None when it did not or was not used. sampled_of: for every row of
+    `python.samples` the row of `sampled` that it is part of, None where that is not known.
     """
 
     python: PythonCode
@@ -268,3 +269,4 @@ class Calling:
     threads: ThreadTimes
     by_samples: bool
     counts_end_ns: int | None
+    sampled_of: Int32 | None = None

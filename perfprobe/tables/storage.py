@@ -70,7 +70,7 @@ def read(path: str | os.PathLike[str]) -> Recording:
     """
     name = os.fspath(path)
     try:
-        with open(name, "rb", opener=_open_file) as file:
+        with open(name, "rb", opener=regular_file) as file:
             _check_head(file, name)
             return _scan(file, name)
     except (OSError, ValueError) as error:  # a ValueError is a name with a NUL
@@ -88,8 +88,8 @@ def newest(folder: str | os.PathLike[str] = ".") -> str:
         raise InputError(f"no recording (*{SUFFIX})", os.fspath(folder), remedy) from error
 
 
-def _open_file(name: str, flags: int) -> int:
-    """Opens regular files only: a pipe would wait for ever, a device has no end."""
+def regular_file(name: str, flags: int) -> int:
+    """An opener of regular files only: a pipe would wait for ever, a device has no end. Raises OSError."""
     descriptor = os.open(name, flags | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -100,7 +100,9 @@ def _open_file(name: str, flags: int) -> int:
 def _check_head(file: BinaryIO, name: str) -> None:
     head = file.read(len(MAGIC) + _VERSION.size)
     if head[: len(MAGIC)] != MAGIC[: len(head)]:
-        raise InputError("not a perfprobe recording", name, "perfprobe run writes one")
+        raise InputError(
+            "neither a perfprobe recording nor a .pstats file", name, "perfprobe run writes a recording"
+        )
     if len(head) < len(MAGIC) + _VERSION.size:
         raise InputError("the recording ends before its first block", name, "record again")
     (version,) = _VERSION.unpack(head[len(MAGIC) :])

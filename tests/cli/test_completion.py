@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("line", "completed"),
     [
         (["rep"], "report"),
-        ([""], "run report doctor completion train.py two.py tree"),
+        ([""], "run report export doctor completion train.py two.py tree"),
         (["tr"], "train.py tree"),
         (["report", "--so"], "--sort"),
         (["report", "--sort", ""], "self total calls mean median p95"),
@@ -53,6 +53,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["run", "tr"], "train.py tree"),
         (["run", "--cpu"], "--cpu-time"),
         (["doctor", "--"], "--help --json"),
+        (["export", "--format", ""], "pstats speedscope collapsed"),
+        (["export", "-o", "n"], "notes.txt"),
         (["completion", ""], "bash zsh fish"),
         (["train.py", "--to"], ""),
         (["run", "-q", "train.py", "n"], ""),

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import time
+import types
 from pathlib import Path
 
 import pytest
@@ -153,3 +155,26 @@ def test_no_repository_and_a_broken_one(tmp_path: Path) -> None:
     assert git.head(str(tmp_path)) is None
     put(tmp_path, ".git/HEAD", COMMIT + "\n")
     assert git.head(str(tmp_path)) == {"commit": COMMIT}
+
+
+def test_nvidia_driver_and_models(tmp_path: Path) -> None:
+    assert host.nvidia(str(tmp_path)) is None
+    line = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.86.15  Release\n"
+    put(tmp_path, "proc/driver/nvidia/version", line + "GCC version:  gcc version 13.2.0\n")
+    put(tmp_path, "proc/driver/nvidia/gpus/0000:01:00.0/information", "Model: \t\t NVIDIA H200\nIRQ: 5\n")
+    assert host.nvidia(str(tmp_path)) == {"driver": "570.86.15", "models": ["NVIDIA H200"]}
+
+
+def test_versions_of_imported_packages_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Strange(types.ModuleType):
+        def __getattr__(self, name: str) -> str:
+            raise AssertionError("the program's code must not run")
+
+    monkeypatch.setitem(sys.modules, "triton", Strange("triton"))
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    numpy = types.ModuleType("numpy")
+    numpy.__version__ = "9.9"  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "numpy", numpy)
+    found = host.package_versions()
+    assert found["numpy"] == "9.9"
+    assert not {"triton", "scipy"} & found.keys()

@@ -7,6 +7,7 @@ import pytest
 from rich.cells import cell_len
 
 from perfprobe.analyse.between import BetweenOperators
+from perfprobe.analyse.calling import CallingStructure
 from perfprobe.analyse.hotspots import hotspots
 from perfprobe.analyse.lines import lines
 from perfprobe.merge import link
@@ -66,9 +67,9 @@ def layered(times_ns: Sequence[int], names: Sequence[str] = (), own: str = "fc")
 
 def findings(recording: Recording) -> Findings:
     trace = link(recording)
-    between = BetweenOperators(trace)
-    found = hotspots(trace, between)
-    return Findings(trace, found, lines(trace, found.rows), between.result())
+    between, calling = BetweenOperators(trace), CallingStructure(trace)
+    found = hotspots(trace, between, calling)
+    return Findings(trace, found, lines(trace, found.rows), between.result(), calling.result())
 
 
 def report(program: Program, folder: Path, width: int = 200, **options: Any) -> str:

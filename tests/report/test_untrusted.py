@@ -31,6 +31,11 @@ def payloads() -> list[bytes]:
     program = training()
     program.losses.append(("gpu", "no driver", 1, "install one"))
     program.progress.append((1_000, 500))
+    main = program.counted("/p/train.py:8 main", 3, 700_000, 900_000, primitive_calls=1)
+    program.call(main, program.counted("<built-in method len>", 5, 200_000, 200_000), 5, 200_000, 200_000)
+    for at in range(0, 1_000_000, 100_000):
+        program.sample(at, at + 100_000, "/p/train.py:20 main", "/p/model.py:88 attention", cpu_ns=at // 10)
+    program.sample(1_000_000, 1_100_000, look=1, stack=-1)
     return [block[12:] for block in program.blocks(3)]
 
 

@@ -223,7 +223,7 @@ def test_definitions_that_refer_to_nothing_become_none_and_are_losses(tmp_path: 
         (b"", "the recording ends before its first block"),
         (b"PERF", "the recording ends before its first block"),
         (b"PERFPROBE\n", "the recording ends before its first block"),
-        (b"PK\x03\x04 something else", "not a perfprobe recording"),
+        (b"PK\x03\x04 something else", "neither a perfprobe recording"),
         (build.head(2), "the recording has format 2"),
         (build.head(0), "the recording has format 0"),
     ],

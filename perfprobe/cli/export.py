@@ -1,0 +1,118 @@
+"""`perfprobe export`: a recording as a file that other tools open."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from typing import NamedTuple
+
+from perfprobe.cli.options import Parser, writable
+from perfprobe.cli.report import newest, write
+from perfprobe.collect.base import Stderr
+from perfprobe.support.errors import EnvironmentLack, UsageError
+from perfprobe.support.text import printable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+MOST_NAMES = 1000  # that are tried
+
+
+class Format(NamedTuple):
+    """What a format's file is called, whether it is text, and what opens it."""
+
+    suffix: str
+    is_text: bool
+    opened_with: str
+
+
+# Each is made by the module of that name in perfprobe.report: `exported(findings, times) -> Exported`.
+FORMATS = {
+    "pstats": Format(".pstats", False, "snakeviz {}"),
+    "speedscope": Format(".speedscope.json", True, "https://www.speedscope.app, or `npx speedscope {}`"),
+    "collapsed": Format(".collapsed", True, "flamegraph.pl --countname us {} > flames.svg"),
+}
+
+_DESCRIPTION = """\
+Write what a recording, or a .pstats file of cProfile, holds as a file for other tools.
+
+  pstats      Python functions, as cProfile writes them
+  speedscope  Python functions with operators as leaves, for flame graphs
+  collapsed   the same as lines `main;step;aten::mm 1234`, in microseconds
+"""
+_EXAMPLES = """\
+examples:
+  perfprobe export --format pstats -o out.pstats
+    snakeviz out.pstats                      in the browser
+    python -m pstats out.pstats              then: sort tottime, stats 20
+    gprof2dot -f pstats out.pstats | dot -Tpng -o out.png
+  perfprobe export --format speedscope       drop the file on https://www.speedscope.app
+  perfprobe export --format collapsed -o - | flamegraph.pl > flames.svg
+"""
+
+
+def parser() -> Parser:
+    """The options of `export`."""
+    parser = Parser("export", description=_DESCRIPTION, epilog=_EXAMPLES)
+    parser.add_argument(
+        "file",
+        nargs="?",
+        metavar="FILE",
+        help="a recording or .pstats file (default: the newest recording here)",
+    )
+    parser.add_argument("--format", choices=FORMATS, required=True, help="what to write")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="the file to write, - for standard output (default: a new one beside the recording)",
+    )
+    parser.add_argument(
+        "--times",
+        choices=("cprofile", "samples"),
+        help="pstats: whose times (default: cProfile's if it counted to the end); by samples also operators",
+    )
+    return parser
+
+
+def prepare(words: Sequence[str]) -> Callable[[], int]:
+    """Make the file's content; the call that is returned writes it."""
+    from perfprobe import session
+    from perfprobe.cli import guarded
+
+    given = parser().parse_args(words)
+    chosen = FORMATS[given.format]
+    if given.times is not None and given.format != "pstats":
+        raise UsageError("--times is for pstats only", f"--format {given.format}", "leave it out")
+    if given.output == "-" and not chosen.is_text:
+        raise UsageError(f"a {chosen.suffix} file is no text", "-o -", "name a file")
+    path = given.file if given.file is not None else newest()
+    output = given.output if given.output in (None, "-") else writable(given.output)
+    made = session.exported(path, given.format, given.times)
+    if output not in (None, "-") and os.path.exists(output) and os.path.samefile(output, path):
+        raise UsageError("this is the file to be read", output, "name another to write")
+    for note in made.notes:
+        Stderr().tell(note)
+    if output == "-":
+        return lambda: write(made.data.decode())
+    return lambda: guarded(lambda: _save(made.data, output, os.path.splitext(path)[0], chosen))
+
+
+def _save(data: bytes, output: str | None, stem: str, chosen: Format) -> int:
+    names = [stem + chosen.suffix, *(f"{stem}-{number}{chosen.suffix}" for number in range(2, MOST_NAMES))]
+    for name in names if output is None else [output]:
+        try:
+            with open(name, "xb" if output is None else "wb") as file:
+                file.write(data)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise EnvironmentLack(
+                f"the file cannot be written ({error.strerror})", name, "name another with -o"
+            ) from error
+        Stderr().tell(
+            printable(f"wrote {name}; open it with: {chosen.opened_with.format(shlex.quote(name))}")
+        )
+        return 0
+    raise EnvironmentLack("all names for the file are taken", stem + chosen.suffix, "name another with -o")

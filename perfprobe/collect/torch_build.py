@@ -1,0 +1,43 @@
+"""How the torch that the program imported was built, and the devices it used, in a few short facts."""
+
+from __future__ import annotations
+
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_FACTS = {
+    "compiler": r"^ *- ((?:GCC|clang|MSVC|ICC)\S* [\d.]+)",
+    "openmp": r"\(a\.k\.a\. (OpenMP [\d.]+)\)",
+    "cuda_runtime": r"^ *- CUDA Runtime ([\d.]+)",
+    "cudnn": r"^ *- CuDNN ([\d.]+)",
+    "cpu_capability": r"CPU capability usage: (.+)",
+    "blas": r"BLAS_INFO=(\w+)",
+    "build_type": r"BUILD_TYPE=(\w+)",
+}
+_LONGEST = 40
+_MOST_DEVICES = 16
+
+
+def describe(torch: Any) -> dict[str, object]:
+    """What torch's own `torch.__config__.show()` says, and the GPUs.
+
+    A build for GPUs is asked only where the program has used one: the question itself would load the driver.
+    """
+    cuda = torch.cuda
+    used = bool(cuda.is_initialized())
+    if not used and (torch.version.cuda or getattr(torch.version, "hip", None)):
+        return {}
+    found = facts(torch.__config__.show())
+    if used:
+        count = min(cuda.device_count(), _MOST_DEVICES)
+        found["devices"] = [cuda.get_device_name(device) for device in range(count)]
+    return found
+
+
+def facts(shown: str) -> dict[str, object]:
+    """The facts in the text of `torch.__config__.show()`; those that are not there are left out."""
+    matches = {name: re.search(pattern, shown, re.MULTILINE) for name, pattern in _FACTS.items()}
+    return {name: match[1][:_LONGEST] for name, match in matches.items() if match is not None}

@@ -1,0 +1,148 @@
+"""Reads what `marshal` wrote, as far as a profile of cProfile needs it.
+
+`marshal.loads` may crash the interpreter on bytes that nobody vouches for, so it is not used. This reads
+versions 2 to 5 of the format (https://github.com/python/cpython/blob/main/Python/marshal.c), of which only
+dicts, tuples, texts, whole numbers and floats may occur, and builds nothing that is larger than the bytes
+times a small constant: what a byte can refer back to is flat.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TypeAlias
+
+DEEPEST = 4  # a profile: dict, tuple, dict, tuple
+
+Value: TypeAlias = "int | float | str | tuple[Value, ...] | Pairs"
+
+_REFERABLE = 0x80
+_LONG = struct.Struct("<i")
+_FLOAT = struct.Struct("<d")
+_DIGIT = struct.Struct("<H")
+_DIGIT_BITS = 15
+_MOST_DIGITS = 5  # 75 bits: more than any count has
+_LONG_TEXTS = {ord("u"): "utf-8", ord("t"): "utf-8", ord("a"): "latin-1", ord("A"): "latin-1"}
+_SHORT_TEXTS = (ord("z"), ord("Z"))
+_NUMBERS = (ord("i"), ord("g"), ord("l"))
+_DICT, _TUPLE, _SMALL_TUPLE = ord("{"), ord("("), ord(")")
+_REFERENCE, _END = ord("r"), ord("0")
+
+
+class MarshalError(Exception):
+    """What is wrong with the bytes."""
+
+
+class Pairs(list["tuple[Value, Value]"]):
+    """A dict as its items: nothing is hashed before its shape is known."""
+
+
+class Reader:
+    """Reads one value.
+
+    Args:
+        data: all of the file.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+        self._seen: list[Value | None] = []  # what may be referred to, None while it is being read
+
+    def whole(self) -> Value:
+        """The value. Raises MarshalError where it is damaged, is not all there is, or holds other types."""
+        value = self._value(DEEPEST)
+        if self._at != len(self._data):
+            raise MarshalError(f"it goes on behind its end, at byte {self._at:,}")
+        return value
+
+    def _value(self, levels: int) -> Value:
+        at = self._at
+        mark = self._bytes(1)[0]
+        kind = mark & ~_REFERABLE
+        if kind == _REFERENCE:
+            return self._referred()
+        place = len(self._seen)
+        if mark & _REFERABLE:
+            self._seen.append(None)
+        value = self._of_kind(kind, levels, at)
+        if mark & _REFERABLE:
+            self._seen[place] = value
+        return value
+
+    def _of_kind(self, kind: int, levels: int, at: int) -> Value:
+        if kind in _SHORT_TEXTS:
+            return self._bytes(self._bytes(1)[0]).decode("latin-1")
+        if kind in _NUMBERS:
+            return self._number(kind)
+        if kind in _LONG_TEXTS:
+            return self._long_text(_LONG_TEXTS[kind])
+        if kind not in (_DICT, _TUPLE, _SMALL_TUPLE):
+            raise MarshalError(f"no value of a profile begins with {bytes([kind])!r}, at byte {at:,}")
+        if levels == 0:
+            raise MarshalError(f"it is nested deeper than a profile, at byte {at:,}")
+        if kind == _DICT:
+            return self._pairs(levels - 1)
+        items = self._bytes(1)[0] if kind == _SMALL_TUPLE else self._size()
+        return tuple([self._value(levels - 1) for _ in range(items)])
+
+    def _pairs(self, levels: int) -> Pairs:
+        pairs = Pairs()
+        while self._peek() != _END:
+            key = self._value(levels)
+            pairs.append((key, self._value(levels)))
+        self._at += 1
+        return pairs
+
+    def _referred(self) -> Value:
+        place = self._long()
+        value = self._seen[place] if 0 <= place < len(self._seen) else None
+        parts = value if isinstance(value, tuple) else ()
+        if (
+            value is None
+            or isinstance(value, Pairs)
+            or any(isinstance(part, (tuple, Pairs)) for part in parts)
+        ):
+            raise MarshalError(f"it refers to what no profile refers to, at byte {self._at - 5:,}")
+        return value
+
+    def _number(self, kind: int) -> int | float:
+        if kind == ord("i"):
+            return self._long()
+        if kind == ord("g"):
+            value: float = _FLOAT.unpack(self._bytes(8))[0]
+            return value
+        count = self._long()
+        if abs(count) > _MOST_DIGITS:
+            raise MarshalError(f"a number is far too large, at byte {self._at - 5:,}")
+        digits = [_DIGIT.unpack(self._bytes(2))[0] for _ in range(abs(count))]
+        size: int = sum(digit << _DIGIT_BITS * place for place, digit in enumerate(digits))
+        return -size if count < 0 else size
+
+    def _long_text(self, encoding: str) -> str:
+        data = self._bytes(self._size())
+        try:
+            return data.decode(encoding, "surrogatepass")
+        except UnicodeDecodeError as error:
+            raise MarshalError(f"a text is not UTF-8, at byte {self._at:,}") from error
+
+    def _size(self) -> int:
+        """A number of items or bytes that there can be: each takes one byte at least."""
+        size = self._long()
+        if not 0 <= size <= len(self._data) - self._at:
+            raise MarshalError(f"it ends in the middle, at byte {self._at:,}")
+        return size
+
+    def _long(self) -> int:
+        value: int = _LONG.unpack(self._bytes(4))[0]
+        return value
+
+    def _peek(self) -> int:
+        return self._data[self._at] if self._at < len(self._data) else -1
+
+    def _bytes(self, count: int) -> bytes:
+        end = self._at + count
+        if end > len(self._data):
+            raise MarshalError(f"it ends in the middle, at byte {len(self._data):,}")
+        data = self._data[self._at : end]
+        self._at = end
+        return data

@@ -1,0 +1,170 @@
+"""Profiles of cProfile (`.pstats`, `.prof`) as recordings of Python functions without operators.
+
+Such a file is the marshalled dict {(file, first line, name): (primitive calls, calls, own seconds, total
+seconds, {caller: (calls, primitive calls, own seconds, total seconds)})}; a C function's file is `~`. See
+Lib/cProfile.py and Lib/pstats.py of CPython.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from perfprobe.read.marshalled import MarshalError, Pairs, Reader, Value
+from perfprobe.support.errors import InputError
+from perfprobe.tables import storage
+from perfprobe.tables.columns import SomeTable
+from perfprobe.tables.events import Losses, Progress, Signatures, Threads
+from perfprobe.tables.python import Calls, Functions
+from perfprobe.tables.recording import Recording
+from perfprobe.tables.stacks import Frames, Modules, Stacks
+from perfprobe.tables.strings import Strings
+
+C_FILE = "~"
+MOST_BYTES = 64 << 20  # half a million functions: a program has some ten thousand
+
+_BEGINNING = re.compile(rb"[{\xfb](?:0|[()\xa8\xa9])")  # a dict, and in it nothing or a tuple
+_STDLIB = re.compile(r".*/lib(?:64)?/python3\.\d+t?(?=/(?!site-packages/))")
+_NS = 1e9
+_LIMIT = 2**62
+
+Key: TypeAlias = "tuple[str, int, str]"
+
+
+def is_pstats(path: str | os.PathLike[str]) -> bool:
+    """Whether a file begins as a profile of cProfile; False where it cannot be read."""
+    try:
+        with open(path, "rb", opener=storage.regular_file) as file:
+            return _BEGINNING.match(file.read(2)) is not None
+    except (OSError, ValueError):
+        return False
+
+
+def read(path: str | os.PathLike[str]) -> Recording:
+    """Reads a profile of cProfile.
+
+    Raises InputError when the file cannot be read, is damaged, or holds anything else.
+    """
+    name = os.fspath(path)
+    try:
+        with open(name, "rb", opener=storage.regular_file) as file:
+            data = file.read(MOST_BYTES + 1)
+        if len(data) > MOST_BYTES:
+            raise MarshalError(f"it is larger than {MOST_BYTES >> 20} MiB")
+        return _recording(name, Reader(data).whole())
+    except MarshalError as error:
+        remedy = "write it again: python -m cProfile -o FILE script.py"
+        raise InputError(f"no profile of cProfile ({error})", name, remedy) from error
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise InputError(f"cannot read the profile: {reason}", name) from error
+
+
+def _recording(path: str, value: Value) -> Recording:
+    entries = [(_key(key), _parts(figures, 5)) for key, figures in _pairs(value)]
+    place = {key: row for row, (key, _) in enumerate(entries)}
+    ids: dict[str, int] = {}
+    functions = [
+        (0, 0, *_named(ids, key), *_figures(calls, primitive, own, total))
+        for key, (primitive, calls, own, total, _) in entries
+    ]
+    thread_name = ids.setdefault("all threads", len(ids))
+    calls = [
+        (0, _caller(place, caller), row, *_figures(*_parts(figures, 4)))
+        for row, (_, (*_, callers)) in enumerate(entries)
+        for caller, figures in _pairs(callers)
+    ]
+    return Recording(
+        path=path,
+        strings=Strings(np.array(list(ids), np.object_)),
+        frames=Frames.empty(),
+        stacks=Stacks.empty(),
+        modules=Modules.empty(),
+        signatures=Signatures.empty(),
+        threads=_table(Threads, [(-1, -1, thread_name)]),
+        meta={"pstats": os.path.basename(path), "roots": {"stdlib": sorted(_stdlib(place))}},
+        losses=Losses.empty(),
+        progress=Progress.empty(),
+        complete=True,
+        last_ns=-1,
+        stopped_at=None,
+        operator_rows=0,
+        source=lambda _: iter(()),
+        functions=_table(Functions, functions),
+        calls=_table(Calls, calls),
+    )
+
+
+def _table(kind: type[SomeTable], rows: Sequence[tuple[int, ...]]) -> SomeTable:
+    columns = zip(*rows, strict=True) if rows else [()] * len(kind.dtypes)
+    return kind(
+        **{
+            name: np.array(column, dtype)
+            for (name, dtype), column in zip(kind.dtypes.items(), columns, strict=True)
+        }
+    )
+
+
+def _named(ids: dict[str, int], key: Key) -> tuple[int, int, int]:
+    """file, function and first line of a row of `functions`."""
+    file, line, name = key
+    file_id = -1 if file == C_FILE else ids.setdefault(file, len(ids))
+    return file_id, ids.setdefault(name, len(ids)), line
+
+
+def _stdlib(keys: Iterable[Key]) -> set[str]:
+    """Folders of a standard library: the file itself does not say where Python is installed."""
+    return {match[0] for file, _, _ in keys if (match := _STDLIB.match(file))}
+
+
+def _pairs(value: Value) -> Pairs:
+    if not isinstance(value, Pairs):
+        raise MarshalError("a dict is missing")
+    return value
+
+
+def _parts(value: Value, count: int) -> tuple[Value, ...]:
+    if isinstance(value, int):
+        raise MarshalError("it was made by the module `profile`, which does not time calls")
+    if not isinstance(value, tuple) or len(value) != count:
+        raise MarshalError(f"what it says of a function are not {count} figures")
+    return value
+
+
+def _key(value: Value) -> Key:
+    file, line, name = value if isinstance(value, tuple) and len(value) == 3 else (None, None, None)
+    if not isinstance(file, str) or not isinstance(line, int) or not isinstance(name, str):
+        raise MarshalError("a function is not named by file, line and name")
+    if line >= 2**31:
+        raise MarshalError("a line number is far too large")
+    return file, max(line, 0), name
+
+
+def _caller(place: dict[Key, int], value: Value) -> int:
+    """The row of a caller; it has one in all that cProfile writes."""
+    row = place.get(_key(value))
+    if row is None:
+        raise MarshalError("a caller is not among the functions")
+    return row
+
+
+def _figures(calls: Value, primitive: Value, own: Value, total: Value) -> tuple[int, int, int, int]:
+    return _count(calls), _count(primitive), _ns(own), _ns(total)
+
+
+def _count(value: Value) -> int:
+    if not isinstance(value, int) or not 0 <= value < _LIMIT:
+        raise MarshalError("a number of calls is none")
+    return value
+
+
+def _ns(value: Value) -> int:
+    """Seconds as nanoseconds."""
+    if not isinstance(value, (int, float)) or not math.isfinite(value) or not 0 <= value * _NS < _LIMIT:
+        raise MarshalError("a time is none")
+    return round(value * _NS)

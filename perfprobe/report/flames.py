@@ -1,0 +1,181 @@
+"""Sampled time as paths: Python functions, root first, and the operator that was running as the leaf.
+
+An operator that runs in backward stays where the time passed, below the Python that called backward; its
+leaf names the line of the forward call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from perfprobe.report import shorten
+from perfprobe.support.errors import InputError
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.python import Look, OperatorSites, SampledStacks
+from perfprobe.tables.trace import Line, Phase, Trace
+
+DEEPEST = 1024  # frames of a stack that are looked at, the innermost ones
+MOST_FRAMES = 50_000_000  # in all paths together
+
+_MARKED = (Phase.BACKWARD, Phase.RECOMPUTE, Phase.COMPILE)
+_NOT_READ, _NOT_KEPT, _DEEPER = "(Python not read)", "(beyond the limit of stacks kept)", "(further out)"
+
+
+class Frame(NamedTuple):
+    """A function or an operator; of an operator the user's line. file and line: None where there is none."""
+
+    name: str
+    file: str | None = None
+    line: int | None = None
+
+
+class Steps(NamedTuple):
+    """Time that passed on a thread, -1 not known, in the path of a row of `Flames.rows`."""
+
+    thread: list[int]
+    row: list[int]
+    time_ns: list[int]
+
+
+class Flames:
+    """The paths of a recording.
+
+    rows: what has a path. by_operators: whether there are no samples, and the operators' own measured times
+    stand in.
+
+    Raises:
+        InputError: there are neither samples nor operators with stacks.
+    """
+
+    def __init__(self, findings: Findings) -> None:
+        calling = findings.calling
+        if calling is None or len(calling.sampled) + len(calling.sites) == 0:
+            raise _lack(findings.trace)
+        self._trace, self._calling = findings.trace, calling
+        self._of_stack = calling.python.of_stack.tolist()
+        self._parent = self._trace.recording.stacks.parent.tolist()
+        self._frame_ids: dict[Frame, int] = {}
+        self._functions: dict[int, tuple[int, ...]] = {}
+        self.by_operators = len(calling.sampled) == 0
+        self.rows = _of_sites(calling.sites) if self.by_operators else calling.sampled
+
+    @property
+    def frames(self) -> Sequence[Frame]:
+        """By their ids in paths, as far as paths were asked for."""
+        return list(self._frame_ids)
+
+    def paths(self) -> list[tuple[int, ...]]:
+        """The path of each row, ids of frames; empty where a thread ran neither Python nor an operator."""
+        columns = ("stack", "look", "name", "overload", "signature", "phase", "forward_stack")
+        found = []
+        left = MOST_FRAMES
+        for row in zip(*(getattr(self.rows, name).tolist() for name in columns), strict=True):
+            found.append(self._path(*row))
+            left -= len(found[-1])
+            if left < 0:
+                raise InputError("the stacks are too deep to be written out", self._trace.recording.path)
+        return found
+
+    def summed(self) -> Steps:
+        """Each row once, most time first."""
+        order = np.argsort(-self.rows.time_ns, kind="stable")
+        return Steps(self.rows.thread[order].tolist(), order.tolist(), self.rows.time_ns[order].tolist())
+
+    def in_order(self) -> Steps | None:
+        """One after the other as they were sampled, None where that is not known."""
+        samples, row = self._calling.python.samples, self._calling.sampled_of
+        if self.by_operators or row is None:
+            return None
+        order = np.argsort(samples.end_ns, kind="stable")
+        time_ns = np.maximum(samples.end_ns - samples.start_ns, 0)[order]
+        return Steps(samples.thread[order].tolist(), row[order].tolist(), time_ns.tolist())
+
+    def notes(self) -> list[str]:
+        """What one must know to read the figures."""
+        if not self.by_operators:
+            return []
+        return [
+            "there are no samples: these are operators' own times, below the functions that called them, "
+            "in backward below their forward call"
+        ]
+
+    def thread(self, thread: int) -> str:
+        """What to call a thread."""
+        if thread < 0:
+            return "a thread"
+        threads = self._trace.recording.threads
+        return self._trace.recording.strings[threads.name[thread]] or f"thread {threads.os_thread[thread]}"
+
+    def _path(self, stack: int, look: int, name: int, *operator: int) -> tuple[int, ...]:
+        if look == Look.FAILED:
+            path: tuple[int, ...] = (self._id(Frame(_NOT_READ)),)
+        elif stack >= 0:
+            if stack not in self._functions:
+                self._functions[stack] = self._walked(stack)
+            path = self._functions[stack]
+        else:
+            path = ()
+        return (*path, self._id(self._operator(stack, name, *operator))) if name >= 0 else path
+
+    def _walked(self, stack: int) -> tuple[int, ...]:
+        if self._trace.recording.stacks.frame[stack] < 0:
+            return (self._id(Frame(_NOT_KEPT)),)
+        path: list[int] = []
+        for _ in range(DEEPEST):
+            if stack < 0:
+                break
+            if self._of_stack[stack] >= 0:
+                path.append(self._id(self._function(self._of_stack[stack])))
+            stack = self._parent[stack]
+        return tuple(reversed([*path, self._id(Frame(_DEEPER))] if stack >= 0 else path))
+
+    def _function(self, code: int) -> Frame:
+        table, strings = self._calling.python.code, self._trace.recording.strings
+        name, file = strings[table.function[code]], strings[table.file[code]]
+        return Frame(name, file or None, int(table.first_line[code]) if file else None)
+
+    def _operator(
+        self, stack: int, name: int, overload: int, signature: int, phase: int, forward_stack: int
+    ) -> Frame:
+        place = forward_stack if forward_stack >= 0 else stack
+        line: Line | None = self._trace.line(int(self._trace.sites.frame[place])) if place >= 0 else None
+        text = operator_text(self._trace, name, overload, signature, phase)
+        return Frame(text, line and line.file, line and line.line)
+
+    def _id(self, frame: Frame) -> int:
+        return self._frame_ids.setdefault(frame, len(self._frame_ids))
+
+
+def operator_text(trace: Trace, name: int, overload: int, signature: int, phase: int) -> str:
+    """An operator with overload, inputs, and phase where it tells more: `aten::mm f32[2,2] (backward)`."""
+    strings = trace.recording.strings
+    text = ".".join(filter(None, (strings[name], strings[overload])))
+    text = " ".join(filter(None, (text, shorten.signature(trace.signature(signature) or ""))))
+    return f"{text} ({Phase(phase).name.lower()})" if phase in _MARKED else text
+
+
+def _lack(trace: Trace) -> InputError:
+    is_pstats = trace.recording.fact("pstats") is not None
+    remedy = "use --format pstats" if is_pstats else "record again with --python both"
+    return InputError("there are no stacks with times in it", trace.recording.path, remedy)
+
+
+def _of_sites(sites: OperatorSites) -> SampledStacks:
+    """Operators' measured times in the place of samples."""
+    rows = len(sites)
+    return SampledStacks(
+        thread=np.full(rows, -1, np.int32),
+        stack=sites.stack,
+        look=np.full(rows, Look.READ, np.int8),
+        name=sites.name,
+        overload=sites.overload,
+        signature=sites.signature,
+        phase=sites.phase,
+        forward_stack=np.full(rows, -1, np.int32),
+        looks=sites.calls,
+        time_ns=sites.self_ns,
+        cpu_ns=np.full(rows, -1, np.int64),
+    )

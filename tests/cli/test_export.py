@@ -1,0 +1,175 @@
+"""`perfprobe export`, and `report` on profiles of cProfile, as a person calls them."""
+
+import cProfile
+import json
+import marshal
+import os
+import pstats
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.build import Program
+from tests.collect.runs import Outcome, perfprobe
+from tests.report.exports import counted, sampled
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "run.perfprobe").write_bytes(counted(sampled()).encode())
+    (tmp_path / "empty.perfprobe").write_bytes(Program().encode())
+    profile = cProfile.Profile()
+    profile.runcall(json.loads, '{"a": [1, 2, 3]}')
+    profile.dump_stats(tmp_path / "old.prof")
+    os.utime(tmp_path / "empty.perfprobe", (0, 0))
+    return tmp_path
+
+
+def refused(outcome: Outcome, status: int) -> str:
+    assert (outcome.status, outcome.out, outcome.err) == (status, b"", b"")
+    (line,) = outcome.said
+    return line.removeprefix("perfprobe: ")
+
+
+@pytest.mark.parametrize(
+    ("form", "name", "begin"),
+    [
+        ("pstats", "run.pstats", (b"{", b"\xfb")),
+        ("speedscope", "run.speedscope.json", b'{"$schema":"https://www.speedscope.app'),
+        ("collapsed", "run.collapsed", b"MainThread;"),
+    ],
+)
+def test_a_new_file_beside_the_recording(
+    form: str, name: str, begin: bytes | tuple[bytes, ...], folder: Path
+) -> None:
+    for made in (folder / name, folder / name.replace("run", "run-2", 1)):
+        outcome = perfprobe(["export", "run.perfprobe", "--format", form], folder)
+        assert (outcome.status, outcome.out, outcome.err) == (0, b"", b"")
+        assert made.name in outcome.said[-1]
+        assert made.read_bytes().startswith(begin)
+
+
+def test_the_newest_recording_to_a_named_file(folder: Path) -> None:
+    (folder / "out").write_text("what was there before is longer than nothing" * 99)
+    outcome = perfprobe(["export", "--format", "pstats", "-o", "out", "--times", "samples"], folder)
+    assert outcome.said[0] == "perfprobe: the newest recording here is run.perfprobe"
+    assert outcome.said[1].startswith("perfprobe: times are by samples")
+    assert ("/p/train.py", 1, "<module>") in marshal.loads((folder / "out").read_bytes())
+
+
+def test_text_to_standard_output(folder: Path) -> None:
+    outcome = perfprobe(["export", "run.perfprobe", "--format", "collapsed", "-o", "-"], folder)
+    assert (outcome.status, len(outcome.out.splitlines())) == (0, 6)
+    outcome = perfprobe(["export", "run.perfprobe", "--format", "speedscope", "-o", "-"], folder)
+    assert (outcome.status, len(json.loads(outcome.out)["profiles"]), outcome.said) == (0, 2, ())
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "fault"),
+    [
+        (["run.perfprobe"], 2, "--format"),
+        (["run.perfprobe", "--format", "png"], 2, "invalid choice"),
+        (["run.perfprobe", "--format", "pstats", "-o", "-"], 2, "no text: -o -; name a file"),
+        (["run.perfprobe", "--format", "pstats", "-o", "run.perfprobe"], 2, "this is the file to be read"),
+        (["run.perfprobe", "--format", "collapsed", "--times", "samples"], 2, "--times is for pstats only"),
+        (["run.perfprobe", "--format", "pstats", "-o", "no/where"], 4, "folder to write into does not exist"),
+        (["old.prof", "--format", "pstats", "--times", "samples"], 2, "no times by samples"),
+        (["old.prof", "--format", "speedscope"], 3, "use --format pstats"),
+        (["empty.perfprobe", "--format", "pstats"], 3, "no times of Python functions"),
+        (["missing", "--format", "pstats"], 3, "cannot read the recording"),
+        (["missing", "--format", "pstats", "-o", "run.perfprobe"], 3, "cannot read the recording"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(words: list[str], status: int, fault: str, folder: Path) -> None:
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert fault in refused(perfprobe(["export", *words], folder), status)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_recording_that_is_cut_short_says_so(folder: Path) -> None:
+    data = (folder / "run.perfprobe").read_bytes()
+    (folder / "run.perfprobe").write_bytes(data[:-3])
+    outcome = perfprobe(["export", "run.perfprobe", "--format", "pstats"], folder)
+    assert outcome.status == 0
+    assert "perfprobe: the recording is incomplete: `perfprobe report` says why" in outcome.said
+
+
+def test_a_profile_of_cprofile(folder: Path) -> None:
+    outcome = perfprobe(["export", "old.prof", "--format", "pstats"], folder)
+    assert outcome.status == 0
+    assert marshal.loads((folder / "old.pstats").read_bytes()) == marshal.loads(
+        (folder / "old.prof").read_bytes()
+    )
+    outcome = perfprobe(["report", "old.prof"], folder)
+    assert (outcome.status, outcome.said) == (0, ())
+    text = outcome.out.decode()
+    assert text.startswith("old.prof · a profile of cProfile · functions ")
+    assert "decoder.py:" in text
+    assert "Hot operators" not in text
+    focused = perfprobe(["report", "old.prof", "--focus", "decoder.py", "--sort", "total"], folder)
+    assert "loads" not in focused.out.decode()
+    assert "raw_decode" in focused.out.decode()
+    document = json.loads(perfprobe(["report", "old.prof", "--json"], folder).out)
+    stats = pstats.Stats(str(folder / "old.prof"))
+    assert len(document["tables"]["functions"]) == len(stats.stats)  # type: ignore[attr-defined]
+
+
+def test_report_of_what_is_neither(folder: Path) -> None:
+    data = (folder / "old.prof").read_bytes()
+    for name, content, fault in (
+        ("text", b"import torch\n", "neither a perfprobe recording nor a .pstats file: text"),
+        ("cut", data[:-20], "no profile of cProfile (it ends in the middle, at byte "),
+    ):
+        (folder / name).write_bytes(content)
+        assert refused(perfprobe(["report", name], folder), 3).startswith(fault)
+
+
+def test_a_pipe_that_closes_early(folder: Path) -> None:
+    command = f"{sys.executable} -m perfprobe export run.perfprobe --format collapsed -o - | true"
+    done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True, check=True)
+    assert "Traceback" not in done.stderr
+
+
+PROGRAM = """
+import math
+from functools import reduce
+def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)
+class Shape:
+    def area(self): return math.hypot(3, 4) + sum(sorted([2, 1], key=lambda side: -side))
+def main():
+    shapes = [Shape().area() for _ in range(7)]
+    return fib(9), reduce(max, shapes), "".join(map(str, shapes))
+main()
+"""
+
+
+def calls_of_program(path: Path) -> dict[Any, Any]:
+    """What the program's own functions called, and how often."""
+    stats = marshal.loads(path.read_bytes())
+    plain = {key: (os.path.basename(key[0]), *key[1:]) for key in stats}
+    found = {}
+    for key, (primitive, calls, _, _, callers) in stats.items():
+        for caller, figures in callers.items():
+            if plain[caller][0] == "program.py":
+                found[plain[caller], plain[key]] = figures[:2]
+        if plain[key][0] == "program.py":
+            found[plain[key]] = primitive, calls
+    return found
+
+
+@pytest.mark.skipif(find_spec("perfprobe.collect.cprofile") is None, reason="needs the collector of cProfile")
+def test_calls_are_those_of_cprofile_itself(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    words = [sys.executable, "-m", "cProfile", "-o", "plain.pstats", "program.py"]
+    subprocess.run(words, cwd=tmp_path, check=True)
+    recorded = ["--python", "cprofile", "-q", "-o", "run.perfprobe", "program.py"]
+    assert perfprobe(recorded, tmp_path).status == 0
+    outcome = perfprobe(["export", "run.perfprobe", "--format", "pstats"], tmp_path)
+    assert outcome.said[0] == "perfprobe: times and calls are cProfile's"
+    plain = calls_of_program(tmp_path / "plain.pstats")
+    assert plain[("program.py", 4, "fib")] == (1, 109)
+    assert calls_of_program(tmp_path / "run.pstats") == plain

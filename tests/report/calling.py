@@ -1,0 +1,101 @@
+"""Calling structures written by hand, for what shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from perfprobe.tables.columns import Table
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.python import (
+    Calling,
+    Code,
+    Counted,
+    CountedCalls,
+    FunctionCalls,
+    FunctionRows,
+    OperatorSites,
+    Origin,
+    PythonCode,
+    SampledStacks,
+    Samples,
+    ThreadTimes,
+)
+from tests.build import Program
+from tests.report.test_text import findings
+
+SomeTable = TypeVar("SomeTable", bound=Table)
+
+
+def table(kind: type[SomeTable], rows: Sequence[Mapping[str, int]]) -> SomeTable:
+    """Rows of a table; what is not given is -1."""
+    columns = {
+        name: np.array([row.get(name, -1) for row in rows], dtype) for name, dtype in kind.dtypes.items()
+    }
+    return kind(**columns)
+
+
+@dataclass
+class Made:
+    """Functions one by one; a C function is written as cProfile does."""
+
+    program: Program
+    by_samples: bool = True
+    counts_end_ns: int | None = None
+    code: list[dict[str, int]] = field(default_factory=list)
+    rows: list[dict[str, int]] = field(default_factory=list)
+    edges: list[dict[str, int]] = field(default_factory=list)
+    samples: list[dict[str, int]] = field(default_factory=list)
+    sampled: list[dict[str, int]] = field(default_factory=list)
+    threads: list[dict[str, int]] = field(default_factory=list)
+
+    def function(self, place: str, **figures: int) -> int:
+        """A function with its figures: "text.py:8 main"; "<built-in method len>".
+
+        Beside those of `FunctionRows`: origin; looks, the samples of it; cpu_ns, the CPU time in these.
+        """
+        origin, looks = figures.pop("origin", Origin.USER), figures.pop("looks", 0)
+        sample = {"stack": len(self.code), "look": 0, "looks": looks, "cpu_ns": figures.pop("cpu_ns", -1)}
+        self.sampled += [sample] if looks else []
+        where, _, name = place.partition(" ")
+        file, _, line = where.rpartition(":")
+        is_c = place.startswith("<")
+        at = len(self.code)
+        self.code.append(
+            {
+                "file": -1 if is_c else self.program.string(file),
+                "function": self.program.string(place if is_c else name),
+                "first_line": 0 if is_c else int(line),
+                "origin": origin,
+            }
+        )
+        if "calls" in figures:
+            figures.setdefault("primitive_calls", figures["calls"])
+        self.rows.append({"code": at, **figures})
+        return at
+
+    def findings(self, folder: Path, **meta: Any) -> Findings:
+        self.program.meta.update(meta)
+        found = findings(self.program.recording(folder))
+        python = PythonCode(
+            code=table(Code, self.code),
+            of_stack=np.array([*range(len(self.code)), -1], np.int32),
+            counted=table(Counted, [row for row in self.rows if row.get("calls", -1) >= 0]),
+            counted_calls=CountedCalls.empty(),
+            samples=table(Samples, self.samples),
+        )
+        calling = Calling(
+            python=python,
+            functions=table(FunctionRows, self.rows),
+            calls=table(FunctionCalls, self.edges),
+            sampled=table(SampledStacks, self.sampled),
+            sites=OperatorSites.empty(),
+            threads=table(ThreadTimes, self.threads),
+            by_samples=self.by_samples,
+            counts_end_ns=self.counts_end_ns,
+        )
+        return Findings(found.trace, found.hotspots, found.lines, found.between, calling)

@@ -1,0 +1,52 @@
+from pathlib import Path
+
+import pytest
+
+from perfprobe.report import collapsed
+from perfprobe.support.errors import InputError
+from tests.build import Program
+from tests.report.exports import LOAD, findings, sampled
+
+
+def test_by_hand(tmp_path: Path) -> None:
+    made = collapsed.exported(findings(sampled(), tmp_path))
+    main, step = "MainThread;<module> (train.py:1)", "Trainer.step (train.py:28)"
+    forward = f"{main};{step};Net.forward.<locals>.<lambda> (model.py:80)"
+    engine = f"{main};{step};_engine_run_backward (graph.py:800)"
+    assert sorted(made.data.decode().splitlines()) == sorted(
+        [
+            f"{main} 600",
+            f"{forward} 100",
+            f"{forward};aten::mm.out f32[2,2] f32[2,2].T (model.py:88) 200",
+            f"{engine};aten::mm f32[2,2] f32[2,2].T (backward) (model.py:88) 100",
+            "loader;load (load:data.py:4) 400",
+            "loader;(Python not read) 20",
+        ]
+    )
+    assert made.notes == ["left out: 80.0 us in which threads ran no Python and no operator"]
+
+
+def test_one_thread_has_no_frame_of_its_own(tmp_path: Path) -> None:
+    program = Program()
+    program.thread(1, "MainThread")
+    program.sample(0, 2_999, "a.py:5 f")
+    program.sample(0, 999, "a.py:5 g")
+    assert collapsed.exported(findings(program, tmp_path)).data == b"f (a.py:1) 2\n"
+
+
+def test_names_cannot_break_lines(tmp_path: Path) -> None:
+    program = Program()
+    program.thread(1, "Main\nThread;1 9")
+    program.thread(2)
+    program.sample(0, 5_000, LOAD, "a\n.py:5 f;\x1b[2J 3")
+    program.sample(0, 5_000, LOAD, thread=1)
+    data = collapsed.exported(findings(program, tmp_path)).data
+    assert sorted(data.decode().splitlines()) == [
+        "Main Thread:1 9;load (load:data.py:4);f:\\x1b[2J 3 (a .py:1) 5",
+        "thread 1002;load (load:data.py:4) 5",
+    ]
+
+
+def test_nothing_to_show(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no stacks with times"):
+        collapsed.exported(findings(Program(), tmp_path))

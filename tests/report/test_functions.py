@@ -1,0 +1,266 @@
+"""The table of Python functions, from calling structures written by hand."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+
+from perfprobe.report.json import document
+from perfprobe.report.text import render
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.python import FunctionRows, Origin
+from tests.build import Program, op
+from tests.report.calling import Made
+from tests.report.test_text import META
+
+MS = 1_000_000
+SECOND = 1000 * MS
+
+
+TIMES = ("own_ns", "total_ns", "neither_ns", "operator_calls", "operator_own_ns", "operator_total_ns")
+COUNTS = ("calls", "primitive_calls", "counted_own_ns", "counted_total_ns")
+
+
+def figures(names: Sequence[str], *values: int) -> dict[str, int]:
+    return dict(zip(names, values, strict=False))
+
+
+def sampled() -> Made:
+    """One thread for a second: 200 samples of 5 ms."""
+    program = Program(**{**META, "stop": {"monotonic_ns": SECOND, "cpu_ns": SECOND}})
+    program.thread(1, "MainThread")
+    made = Made(program)
+    made.samples = [{"start_ns": 0, "end_ns": SECOND, "thread": 0, "stack": 0, "look": 0, "looks": 200}]
+    half, most, few = 500 * MS, 280 * MS, 20 * MS
+    tokenize = figures(TIMES, half, half, half, 0, 0, 0)
+    made.function("/p/text.py:12 tokenize", looks=100, cpu_ns=490 * MS, calls=12_345, **tokenize)
+    relu = figures(TIMES, most + few, most + few, few, 10, most, most)
+    relu_place = "/env/site-packages/torch/nn/functional.py:7 relu"
+    made.function(relu_place, origin=Origin.TORCH, looks=60, calls=10, **relu)
+    walk = figures(TIMES, 0, SECOND, 0, 0, 0, most) | figures(COUNTS, 9, 2)
+    made.function("/p/train.py:3 walk", **walk)
+    array = figures(COUNTS, 4, 4, 400 * MS, 410 * MS)
+    made.function("<built-in method numpy.array>", origin=Origin.LIBRARY, **array)
+    wall = {"wall_ns": SECOND, "own_ns": 980 * MS, "no_python_ns": 0, "failed_ns": 5 * MS}
+    made.threads = [{"thread": 0, **wall}]
+    return made
+
+
+def shown(found: Findings, **options: Any) -> list[str]:
+    lines = render(found, **options).splitlines()
+    start = next((at for at, line in enumerate(lines) if line.startswith("Python functions")), None)
+    return [] if start is None else lines[start : lines.index("", start)]
+
+
+def test_the_table(tmp_path: Path) -> None:
+    text = shown(sampled().findings(tmp_path))
+    assert text[0] == "Python functions  4 functions by tottime"
+    assert [line[:56].rstrip() for line in text[1:6]] == [
+        " of wall    tottime     cpu   cumtime  ncalls   non-ops",
+        " 50.0 %     500 ms   490 ms   500 ms   12,345    500 ms",
+        "(40.0 %)   (400 ms)       -  (410 ms)       4         -",
+        " 30.0 %     300 ms        -   300 ms       10   20.0 ms",
+        " <0.5 %   <5.00 ms        -   1.00 s      9/2  <5.00 ms",
+    ]
+    assert [" ".join(line[56:].split()) for line in text[1:6]] == [
+        "own ops all ops code function",
+        "text.py:12 tokenize",
+        "- - library <built-in method numpy.array>",
+        "280 ms 280 ms torch functional.py:7 relu",
+        "280 ms train.py:3 walk",
+    ]
+    assert " ".join(text[6:]) == (
+        "tottime, cumtime: 200 samples, one every 5.00 ms; the 100 in tokenize are ±10.0 %. ncalls: "
+        "cProfile's. (C functions) are seen by cProfile only, their time is in their callers' tottime too; "
+        "torch's are among the operators. own ops, all ops: operators called from there, and below; "
+        "backward counts at the forward call. non-ops: tottime in no operator. "
+        "MainThread: wall 1.00 s = functions 98.0 % + not readable 0.5 % + not looked at 1.5 %"
+    )
+
+
+def first(found: Findings, **options: Any) -> str:
+    return shown(found, **options)[2]
+
+
+def test_order_and_number_of_rows(tmp_path: Path) -> None:
+    found = sampled().findings(tmp_path)
+    assert "tokenize" in first(found, sort="mean")
+    assert "walk" in first(found, sort="total")
+    assert "functions by cumtime" in shown(found, sort="total")[0]
+    assert "tokenize" in first(found, sort="calls")
+    assert shown(found, top=2)[0] == "Python functions  2 of 4 functions by tottime"
+    assert not any("walk" in line for line in shown(found, top=2))
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 200])
+def test_widths(tmp_path: Path, width: int) -> None:
+    text = shown(sampled().findings(tmp_path), width=width)
+    assert max(map(cell_len, text)) <= width
+    for place in ("text.py:12", "functional.py:7", "train.py:3"):
+        assert any(place in line for line in text)
+
+
+def test_counts_of_a_part(tmp_path: Path) -> None:
+    made = sampled()
+    made.counts_end_ns = 250 * MS
+    facts = {"reason": "too\x1b dear", "library_imports": "not counted"}
+    text = " ".join(shown(made.findings(tmp_path, cprofile=facts)))
+    for part in (" 12,345+ ", " 9/2+ ", "(40.0 %+) ", "(400 ms+) "):
+        assert part in text
+    assert (
+        "ncalls+: cProfile's, without the imports of libraries, which was switched off after 250 ms of "
+        "1.00 s: too\\x1b dear." in text
+    )
+    facts["reason"] = "too costly"
+    text = " ".join(shown(made.findings(tmp_path, cprofile=facts)))
+    assert "after 250 ms of 1.00 s: it took more than 10 % of a second." in text
+
+
+def test_c_functions_that_others_show_better(tmp_path: Path) -> None:
+    made = sampled()
+    made.function("<built-in method torch.relu>", origin=Origin.TORCH, calls=9, counted_own_ns=SECOND)
+    made.function("<built-in method builtins.exec>", origin=Origin.STDLIB, calls=9, counted_own_ns=SECOND)
+    text = "\n".join(shown(made.findings(tmp_path)))
+    assert "4 functions" in text
+    assert "<built-in method torch.relu>" not in text
+    assert "exec" not in text
+    made.by_samples = False
+    for row in made.rows:
+        row["own_ns"] = row.get("counted_own_ns", 0)
+    assert "6 functions" in shown(made.findings(tmp_path))[0]
+
+
+def test_threads_by_name(tmp_path: Path) -> None:
+    made = sampled()
+    made.program.thread(2, "loader")
+    made.program.thread(3, "MainThread")
+    made.program.thread(4, "python3")
+    made.threads = [{"thread": at, "wall_ns": SECOND, "own_ns": SECOND} for at in range(4)]
+    meta = {"program": {**META["program"], "pid": 1001}, "python_threads": {"1004": "feeder"}}
+    assert [line.partition(":")[0] for line in shown(made.findings(tmp_path, **meta))[-4:]] == [
+        *("main thread", "loader", "thread 1003", "feeder")
+    ]
+
+
+def test_times_of_more_than_all(tmp_path: Path) -> None:
+    made = sampled()
+    made.threads[0] |= {"own_ns": 1010 * MS, "failed_ns": 0}
+    assert shown(made.findings(tmp_path))[-1] == "MainThread: wall 1.00 s = functions 101 % (1.0 % too much)"
+
+
+def test_focus(tmp_path: Path) -> None:
+    found = sampled().findings(tmp_path)
+    assert found.hotspots is not None
+    found = replace(found, focus="text.py:12 in tok")
+    text = shown(found)
+    assert text[0] == "Python functions  1 of 4 functions in focus 'text.py:12 in tok' by tottime"
+    assert [row["function"] for row in document(found)["tables"]["functions"]] == ["tokenize"]
+    found = replace(found, focus="nothing")
+    assert shown(found) == ["Python functions  0 of 4 functions in focus 'nothing'"]
+
+
+def counted() -> Made:
+    """cProfile alone: 600 ms in a second, a million calls."""
+    made = Made(Program(**{**META, "stop": {"monotonic_ns": SECOND, "cpu_ns": SECOND}}), by_samples=False)
+    made.program.thread(1)
+    tokenize = figures(COUNTS, 999_996, 999_996, 600 * MS, 700 * MS) | figures(TIMES, 600 * MS, 700 * MS)
+    made.function("/p/text.py:12 tokenize", **tokenize)
+    made.function("<built-in method numpy.array>", origin=Origin.LIBRARY, calls=4, own_ns=0, counted_own_ns=0)
+    made.threads = [{"thread": 0, "wall_ns": SECOND, "own_ns": 600 * MS}]
+    return made
+
+
+def test_cprofile_alone(tmp_path: Path) -> None:
+    facts = {"estimated_ns": 200_000_000.0, "calls": 999_996, "c_calls": 4}
+    assert shown(counted().findings(tmp_path, cprofile=facts), width=200) == [
+        "Python functions  2 functions by tottime",
+        "of wall  tottime  cumtime   ncalls  code     function",
+        " 60.0 %   600 ms   700 ms  999,996           text.py:12 tokenize",
+        "  0.0 %     0 ns        -        4  library  <built-in method numpy.array>",
+        "tottime, cumtime: cProfile's; counting 1,000,000 calls took about 20.0 % of wall: "
+        "code of many small calls seems slower than it is.",
+        "thread 1001: wall 1.00 s = functions 60.0 % + outside of them 40.0 %",
+    ]
+
+
+def test_cprofile_alone_and_not_to_the_end(tmp_path: Path) -> None:
+    made = counted()
+    made.counts_end_ns = 500 * MS
+    text = " ".join(shown(made.findings(tmp_path, cprofile={"reason": "tracer"})))
+    assert (
+        "Times and ncalls+: cProfile's, which was switched off after 500 ms of 1.00 s: the program set a "
+        "trace function." in text
+    )
+
+
+def test_samples_alone(tmp_path: Path) -> None:
+    made = Made(Program(**META))
+    made.samples = [{"start_ns": 0, "end_ns": MS, "looks": 1}]
+    made.function("/p/text.py:12 tokenize", own_ns=2 * MS, total_ns=2 * MS, neither_ns=2 * MS)
+    text = shown(made.findings(tmp_path))
+    assert text[1].split() == ["of", "wall", "tottime", "cumtime", "code", "function"]
+    assert "ncalls" not in "".join(text)
+
+
+def test_nothing_where_only_operators_were_recorded(tmp_path: Path) -> None:
+    made = Made(Program(**META), by_samples=False)
+    made.function("/p/text.py:12 tokenize", operator_calls=3, operator_own_ns=5)
+    assert shown(made.findings(tmp_path)) == []
+
+
+def test_no_wall_time(tmp_path: Path) -> None:
+    made = sampled()
+    made.threads[0]["wall_ns"] = -1
+    text = shown(made.findings(tmp_path, start=None))
+    assert "wall" not in text[1]
+    assert text[-1] == "MainThread: functions 980 ms, not readable 5.00 ms"
+
+
+def test_many_threads(tmp_path: Path) -> None:
+    made = sampled()
+    made.threads *= 6
+    assert shown(made.findings(tmp_path))[-1] == "and 2 more threads (in the JSON)."
+
+
+def test_names_and_figures_of_strangers(tmp_path: Path) -> None:
+    evil = "\x1b[2J\u202e" + "long_" * 200
+    made = Made(Program(**META), counts_end_ns=-(2**62))
+    made.program.thread(1, evil)
+    most = 2**63 - 1
+    every = {name: most for name in FunctionRows.dtypes if name != "code"}
+    made.function(f"{evil}:{2**31 - 1} {evil}", **every)
+    made.function(f"<{evil}", **every)
+    made.threads = [{"thread": 0, "wall_ns": 1, "own_ns": most}, {"thread": 77, "wall_ns": most}]
+    found = made.findings(tmp_path, cprofile=evil)
+    for width in (40, 80, 200):
+        text = "\n".join(shown(found, width=width))
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+    json.dumps(document(found), allow_nan=False)
+
+
+def summary(made: Made, folder: Path) -> str:
+    return " ".join(render(made.findings(folder)).split("\n\n")[0].splitlines())
+
+
+def test_the_hottest_python(tmp_path: Path) -> None:
+    assert "Hottest Python: text.py:12 tokenize: 50.0 % of wall, in no operator." in summary(
+        sampled(), tmp_path
+    )
+    made = sampled()
+    made.rows[0]["neither_ns"] = 99 * MS
+    assert "Hottest Python" not in summary(made, tmp_path)
+    made = sampled()
+    made.sampled[0]["cpu_ns"] = MS  # it waited
+    assert "Hottest Python" not in summary(made, tmp_path)
+
+
+def test_operators_are_hotter_than_python(tmp_path: Path) -> None:
+    made = sampled()
+    made.program.run(op("aten::mm", 0, 501 * MS))
+    assert "Hottest: mm" in summary(made, tmp_path)
+    assert "Hottest Python" not in summary(made, tmp_path)

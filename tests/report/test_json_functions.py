@@ -1,0 +1,71 @@
+"""The tables of Python functions in the JSON document."""
+
+from pathlib import Path
+
+from perfprobe.report.json import document
+from perfprobe.tables.python import FunctionRows
+from tests.report.test_functions import MS, SECOND, counted, sampled
+
+
+def test_the_document(tmp_path: Path) -> None:
+    made = sampled()
+    made.edges = [
+        {"caller": 2, "callee": 0, "calls": 7, "total_ns": 500 * MS},
+        {"caller": -1, "callee": 2, "total_ns": SECOND, "operator_total_ns": 280 * MS},
+    ]
+    tables = document(made.findings(tmp_path))["tables"]
+    assert [row["function"] for row in tables["functions"]] == [
+        *("tokenize", "<built-in method numpy.array>", "relu", "walk")
+    ]
+    assert tables["functions"][1] == {
+        "file": None,
+        "function": "<built-in method numpy.array>",
+        "first_line": None,
+        "origin": "library",
+        "calls": 4,
+        "primitive_calls": 4,
+        "counted_own_ns": 400 * MS,
+        "counted_total_ns": 410 * MS,
+        **dict.fromkeys(
+            name
+            for name in FunctionRows.dtypes
+            if name not in ("code", "calls", "primitive_calls") and not name.startswith("counted")
+        ),
+    }
+    assert tables["calls"][0]["caller_function"] is None
+    assert tables["calls"][1] == {
+        "caller_file": "/p/train.py",
+        "caller_function": "walk",
+        "caller_first_line": 3,
+        "caller_origin": "user",
+        "callee_file": "/p/text.py",
+        "callee_function": "tokenize",
+        "callee_first_line": 12,
+        "callee_origin": "user",
+        "calls": 7,
+        "total_ns": 500 * MS,
+        "counted_total_ns": None,
+        "operator_total_ns": None,
+    }
+    assert tables["threads"][0]["name"] == "MainThread"
+    assert tables["threads"][0]["own_ns"] == 980 * MS
+    assert tables["threads"][0]["cpu_ns"] is None
+    assert tables["python"] == [{"times": "samples", "sample_ns": 5 * MS, "counts_end_ns": None}]
+
+
+def test_figures_of_cprofile(tmp_path: Path) -> None:
+    made = counted()
+    made.counts_end_ns = 77
+    tables = document(made.findings(tmp_path))["tables"]
+    assert tables["python"] == [{"times": "cprofile", "sample_ns": None, "counts_end_ns": 77}]
+
+
+def test_threads_have_the_names_that_the_program_gave_them(tmp_path: Path) -> None:
+    found = sampled().findings(tmp_path, python_threads={"1001": "feeder"})
+    assert document(found)["tables"]["threads"][0]["name"] == "feeder"
+
+
+def test_rows_asked_for(tmp_path: Path) -> None:
+    found = sampled().findings(tmp_path)
+    tables = document(found, top=1, sort="total")["tables"]
+    assert [row["function"] for row in tables["functions"]] == ["walk"]

@@ -1,0 +1,160 @@
+"""The profile for pstats: its figures by hand, and what real readers of such files make of it."""
+
+import cProfile
+import io
+import marshal
+import pstats
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perfprobe.read import pstats as reader
+from perfprobe.report import pstats as writer
+from perfprobe.support.errors import InputError, UsageError
+from perfprobe.tables.findings import Findings
+from tests.build import Program, op
+from tests.report.exports import counted, findings, sampled
+
+MAIN, STEP = ("/p/train.py", 1, "<module>"), ("/p/train.py", 28, "step")
+MODEL, FIB = ("/p/model.py", 80, "<lambda>"), ("/p/train.py", 50, "fib")
+C = ("~", 0, "<built-in method numpy.array>")
+ENGINE = ("/env/site-packages/torch/autograd/graph.py", 800, "_engine_run_backward")
+FORWARD = ("~", 0, "aten::mm.out f32[2,2] f32[2,2].T")
+BACKWARD = ("~", 0, "aten::mm f32[2,2] f32[2,2].T (backward)")
+
+COUNTED = {
+    MAIN: (1, 1, 600e-6, 1000e-6, {}),
+    STEP: (3, 3, 10e-6, 400e-6, {MAIN: (3, 3, 10e-6, 400e-6)}),
+    C: (7, 7, 5e-6, 5e-6, {STEP: (7, 7, 5e-6, 5e-6)}),
+    FIB: (1, 15, 60e-6, 60e-6, {FIB: (14, 14, 40e-6, 50e-6)}),
+}
+SAMPLED = {
+    MAIN: (1, 1, 600e-6, 1000e-6, {}),
+    STEP: (3, 3, 0, 400e-6, {MAIN: (3, 3, 0, 400e-6)}),
+    MODEL: (0, 0, 100e-6, 300e-6, {STEP: (0, 0, 100e-6, 300e-6)}),
+    ENGINE: (0, 0, 0, 100e-6, {STEP: (0, 0, 0, 100e-6)}),
+    ("/p/load;data.py", 4, "load"): (0, 0, 400e-6, 400e-6, {}),
+    C: (7, 7, 0, 0, {STEP: (7, 7, 0, 0)}),
+    FIB: (1, 15, 0, 0, {FIB: (14, 14, 0, 0)}),
+    FORWARD: (1, 1, 200e-6, 200e-6, {MODEL: (0, 0, 200e-6, 200e-6)}),
+    BACKWARD: (1, 1, 100e-6, 100e-6, {ENGINE: (0, 0, 100e-6, 100e-6)}),
+}
+
+
+def written(program: Program, folder: Path, times: str | None = None) -> tuple[Path, list[str]]:
+    return saved(findings(program, folder), folder, times)
+
+
+def saved(found: Findings, folder: Path, times: str | None = None) -> tuple[Path, list[str]]:
+    made = writer.exported(found, times)
+    path = folder / "made.pstats"
+    path.write_bytes(made.data)
+    reader.read(path)  # as strict as can be
+    return path, made.notes
+
+
+def same(path: Path, stats: dict[Any, Any]) -> None:
+    got = marshal.loads(path.read_bytes())
+    assert set(got) == set(stats)
+    for key, (*figures, callers) in got.items():
+        *expected, expected_callers = stats[key]
+        assert figures == pytest.approx(expected), key
+        assert set(callers) == set(expected_callers), key
+        for caller, times in callers.items():
+            assert times == pytest.approx(expected_callers[caller]), (key, caller)
+
+
+def test_what_cprofile_counted(tmp_path: Path) -> None:
+    path, notes = written(counted(sampled()), tmp_path)
+    same(path, COUNTED)
+    assert notes == ["times and calls are cProfile's"]
+    path, notes = written(counted(sampled(cprofile={"library_imports": "not counted"})), tmp_path)
+    assert notes[1].startswith("what libraries do while they are imported was not counted")
+
+
+def test_by_samples(tmp_path: Path) -> None:
+    path, notes = written(counted(sampled()), tmp_path, "samples")
+    same(path, SAMPLED)
+    assert sum(own for _, _, own, *_ in marshal.loads(path.read_bytes()).values()) == pytest.approx(1400e-6)
+    assert notes == [
+        "times are by samples, with operators below the functions that called them",
+        "calls are cProfile's; C functions have calls only: their time is their callers'",
+    ]
+
+
+def test_counts_that_stop_early_leave_the_times_to_samples(tmp_path: Path) -> None:
+    found = findings(counted(sampled()), tmp_path)
+    assert found.calling is not None
+    stopped = replace(found, calling=replace(found.calling, counts_end_ns=500_000))
+    path, notes = saved(stopped, tmp_path)
+    same(path, SAMPLED)
+    assert "as far as it went: it was stopped 500 us after the start" in notes[1]
+    path, notes = saved(stopped, tmp_path, "cprofile")
+    same(path, COUNTED)
+    assert "it was stopped" in notes[0]
+
+
+def test_only_samples(tmp_path: Path) -> None:
+    path, notes = written(sampled(), tmp_path)
+    stats = marshal.loads(path.read_bytes())
+    assert stats[STEP] == (0, 0, 0, pytest.approx(400e-6), {MAIN: (0, 0, 0, pytest.approx(400e-6))})
+    assert notes[1] == "calls of Python functions were not counted and stand as 0"
+    with pytest.raises(UsageError, match="no times by cprofile"):
+        writer.exported(findings(sampled(), tmp_path), "cprofile")
+
+
+def test_functions_that_look_alike_are_summed(tmp_path: Path) -> None:
+    program = Program()
+    program.counted("a.py:1 f.<locals>.<lambda>", 2, 10, 30)
+    program.counted("a.py:1 g.<locals>.<lambda>", 3, 5, 6)
+    path, _ = written(program, tmp_path)
+    same(path, {("a.py", 1, "<lambda>"): (5, 5, 15e-9, 36e-9, {})})
+
+
+def test_no_functions(tmp_path: Path) -> None:
+    program = Program()
+    program.thread(1)
+    program.run(op("mm", 0, 9, stack=program.stack("a.py:1 f")))
+    for empty in (Program(), program):
+        with pytest.raises(InputError, match=r"no times of Python functions.*--python both"):
+            writer.exported(findings(empty, tmp_path))
+
+
+def test_a_profile_read_and_written_is_the_same(tmp_path: Path) -> None:
+    profile = cProfile.Profile()
+    profile.runcall(lambda: [re.compile(f"a{at}*(b|c)") for at in range(9)])
+    profile.dump_stats(tmp_path / "p")
+    stats = marshal.loads((tmp_path / "p").read_bytes())
+
+    from perfprobe import session
+
+    made = session.exported(str(tmp_path / "p"), "pstats", None)
+    assert marshal.loads(made.data) == stats
+    assert made.notes == ["times and calls are cProfile's"]
+
+
+@pytest.mark.parametrize("times", ["cprofile", "samples"])
+def test_pstats_opens_it(times: str, tmp_path: Path) -> None:
+    path, _ = written(counted(sampled()), tmp_path, times)
+    text = io.StringIO()
+    stats = pstats.Stats(str(path), stream=text).sort_stats("tottime")
+    stats.print_stats().print_callers().print_callees()
+    assert "train.py:50(fib)" in text.getvalue()
+    assert "{built-in method numpy.array}" in text.getvalue()
+    browser = [sys.executable, "-m", "pstats", str(path)]
+    done = subprocess.run(browser, input="sort calls\nstats 3\n", capture_output=True, text=True, check=True)
+    assert "15/1" in done.stdout
+
+
+@pytest.mark.parametrize("times", ["cprofile", "samples"])
+def test_gprof2dot_draws_it(times: str, tmp_path: Path) -> None:
+    path, _ = written(counted(sampled()), tmp_path, times)
+    words = [sys.executable, "-m", "gprof2dot", "-f", "pstats", "-n", "0", "-e", "0", str(path)]
+    graph = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    assert "train:28:step" in graph
+    assert ("aten::mm.out" in graph) == (times == "samples")
