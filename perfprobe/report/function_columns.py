@@ -61,16 +61,17 @@ def function_columns(
 ) -> list[Column]:
     """The columns that this recording can fill. least_ns: less than that, samples cannot tell."""
     own, total, cpu = own_ns(calling, shown), total_ns(calling, shown), cpu_ns(calling, shown)
+    least = np.where(only_counted(calling, shown), 0, least_ns)
 
     def timed(title: str, cells: Sequence[str], rank: int = 0, style: str = "") -> Column:
         return Column(title, enclosed(calling, shown, cells), rank, align="right", style=style)
 
     counts = [Column("ncalls", ncalls(calling, shown), 2, align="right")]
     return [
-        *([timed("of wall", _shares(own, wall_ns, least_ns), 0, "bold")] if wall_ns else []),
-        timed("tottime", durations(own, least_ns)),
+        *([timed("of wall", _shares(own, wall_ns, least), 0, "bold")] if wall_ns else []),
+        timed("tottime", durations(own, least)),
         *([Column("cpu", durations(cpu), 6, align="right")] if bool((cpu >= 0).any()) else []),
-        timed("cumtime", durations(total, least_ns), 1),
+        timed("cumtime", durations(total, least), 1),
         *(counts if bool((calling.functions.calls >= 0).any()) else []),
         *(_operator_columns(shown, least_ns) if has_operators(calling) else []),
         _origin_column(calling.python.code, shown),
@@ -78,11 +79,12 @@ def function_columns(
     ]
 
 
-def _shares(own_ns: Int64, wall_ns: int, least_ns: int) -> list[str]:
-    least = f"<{units.percent(least_ns / wall_ns).removeprefix('<')}"
+def _shares(own_ns: Int64, wall_ns: int, least_ns: Int64) -> list[str]:
+    cells, least = percents(own_ns, wall_ns), percents(least_ns, wall_ns)
+    too_little = ((own_ns >= 0) & (own_ns < least_ns)).tolist()
     return [
-        least if 0 <= time_ns < least_ns else cell
-        for time_ns, cell in zip(own_ns.tolist(), percents(own_ns, wall_ns), strict=True)
+        f"<{at_least.removeprefix('<')}" if little else cell
+        for cell, at_least, little in zip(cells, least, too_little, strict=True)
     ]
 
 

@@ -134,6 +134,13 @@ def test_c_functions_that_others_show_better(tmp_path: Path) -> None:
     assert "6 functions" in shown(made.findings(tmp_path))[0]
 
 
+def test_cprofile_can_tell_what_samples_cannot(tmp_path: Path) -> None:
+    made = sampled()
+    made.function("<built-in method len>", origin=Origin.STDLIB, **figures(COUNTS, 4, 4, 2 * MS, 2 * MS))
+    assert any("(0.2 %)" in line for line in shown(made.findings(tmp_path)))
+    assert any("(2.00 ms)" in line for line in shown(made.findings(tmp_path)))
+
+
 def test_threads_by_name(tmp_path: Path) -> None:
     made = sampled()
     made.program.thread(2, "loader")
