@@ -6,7 +6,6 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from perfprobe import __version__
 from perfprobe.report.exported import Exported
 from perfprobe.report.flames import Flames, Frame
 from perfprobe.tables.findings import Findings
@@ -35,7 +34,7 @@ def exported(findings: Findings, times: str | None = None) -> Exported:
     profiles = [_profile(_name(flames, thread), paths, steps) for thread, steps in threads.items()]
     document = {
         "$schema": SCHEMA,
-        "exporter": f"perfprobe {__version__}",
+        "exporter": "perfprobe",
         "name": " ".join(findings.trace.recording.texts("program", "argv")),
         "shared": {"frames": [_frame(frame) for frame in flames.frames]},
         "profiles": sorted(profiles, key=lambda profile: -profile["endValue"]),
