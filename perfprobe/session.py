@@ -292,6 +292,7 @@ def report_document(path: str, view: View | None = None) -> dict[str, Any]:
 
 def _findings(path: str, view: View, *, work: bool) -> Findings:
     from perfprobe.analyse.between import BetweenOperators
+    from perfprobe.analyse.calling import CallingStructure
     from perfprobe.analyse.hotspots import hotspots
     from perfprobe.analyse.lines import lines
     from perfprobe.merge import link
@@ -299,9 +300,9 @@ def _findings(path: str, view: View, *, work: bool) -> Findings:
     from perfprobe.tables.findings import Findings
 
     trace = link(storage.read(path))
-    between = BetweenOperators(trace)
-    found = hotspots(trace, between, group=view.group, focus=view.focus, work=work)
-    return Findings(trace, found, lines(trace, found.ungrouped), between.result())
+    between, calling = BetweenOperators(trace), CallingStructure(trace)
+    found = hotspots(trace, between, calling, group=view.group, focus=view.focus, work=work)
+    return Findings(trace, found, lines(trace, found.ungrouped), between.result(), calling.result())
 
 
 def newest(folder: str) -> str:

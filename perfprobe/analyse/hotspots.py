@@ -32,7 +32,7 @@ class Watcher(Protocol):
     """Another analysis that sees the operators as they pass by: reading them once costs enough."""
 
     def add(self, batch: LinkedOperators) -> None:
-        """The next batch."""
+        """The next batch; signature: the first one of that text."""
 
 
 def hotspots(
@@ -54,9 +54,9 @@ def hotspots(
     same_text = _same_signatures(trace)
     chosen = None if focus is None else Focus(trace, focus)
     for batch in trace.operators(losses):
+        batch = replace(batch, signature=same_text[batch.signature])  # noqa: PLW2901 (one row, one text)
         for watcher in (counter, *watchers):
             watcher.add(batch)
-        batch = replace(batch, signature=same_text[batch.signature])  # noqa: PLW2901 (one row, one text)
         gathering.add(*_batch_rows(batch, group, chosen))
     rows, bins = gathering.reduced()
     whole_rows, whole_ranges = row_count(rows, group)

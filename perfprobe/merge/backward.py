@@ -14,7 +14,7 @@ line is that of its own node's forward call, and so on; the same for its module.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -167,6 +167,19 @@ class Places:
         return self._is_recompute[stack]
 
 
+class Found(NamedTuple):
+    """What is known of the forward call of each node.
+
+    frame, module: its line and module, -1 none; gap: why some have no line; stack: that of the call whose
+    line it is, where there is none that of the first call, -1 not known.
+    """
+
+    frame: Int32
+    module: Int32
+    gap: Int8
+    stack: Int32
+
+
 class ForwardCalls:
     """All forward calls of a recording."""
 
@@ -188,24 +201,27 @@ class ForwardCalls:
             np.concatenate([np.empty(0, np.int64), *(calls.take_roots() for calls in self._calls.values())])
         )
 
-    def lines_of(self, node_thread: Int32, node_sequence: Int64) -> tuple[Int32, Int32, Int8]:
-        """The line and the module of each node's forward call (-1 none), and why some have no line."""
+    def lines_of(self, node_thread: Int32, node_sequence: Int64) -> Found:
+        """What is known of each node's forward call."""
         frame = np.full(len(node_thread), -1, np.int32)
         module = np.full(len(node_thread), -1, np.int32)
         gap = np.full(len(node_thread), Gap.FORWARD_NOT_RECORDED, np.int8)
+        stacks = np.full(len(node_thread), -1, np.int32)
         rows = np.arange(len(node_thread))
         thread, sequence = node_thread, node_sequence
-        for _ in range(DEEPEST_NODES):
+        for depth in range(DEEPEST_NODES):
             stack, found, thread, sequence = self._look_up(thread, sequence)
             is_call, in_backward = found == Gap.FORWARD_WITHOUT_LINE, thread >= 0
-            frame[rows] = first_known(frame[rows], self.places.frame(stack, in_backward))
+            line = self.places.frame(stack, in_backward)
+            stacks[rows] = np.where((depth == 0) | ((frame[rows] < 0) & (line >= 0)), stack, stacks[rows])
+            frame[rows] = first_known(frame[rows], line)
             module[rows] = first_known(module[rows], self.places.module(stack, in_backward))
             gap[rows] = np.where(is_call & in_backward, Gap.FORWARD_NOT_RECORDED, found)
             going_on = is_call & in_backward & ((frame[rows] < 0) | (module[rows] < 0))
             if not bool(going_on.any()):
                 break
             rows, thread, sequence = rows[going_on], thread[going_on], sequence[going_on]
-        return frame, module, gap
+        return Found(frame, module, gap, stacks)
 
     def is_forward(self, rows: Operators) -> Mask:
         """Which rows of a batch, none in backward, run in a call like one that a backward node refers to.

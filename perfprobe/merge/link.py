@@ -14,6 +14,7 @@ import numpy as np
 from perfprobe.merge.backward import ForwardCalls, first_known
 from perfprobe.merge.compiled import compiling
 from perfprobe.merge.nest import Nesting
+from perfprobe.merge.python import python_code
 from perfprobe.merge.source import module_texts, sites
 from perfprobe.merge.sources import Matching
 from perfprobe.support.units import duration
@@ -47,7 +48,7 @@ def link(recording: Recording) -> Trace:
     matching = Matching(recording) if len(recording.autograd_windows) else None
     linker = Linker(recording, ForwardCalls(recording, site), matching)
     sources = None if matching is None else matching.sources()
-    return Trace(recording, site, texts, linker.stream, sources)
+    return Trace(recording, site, texts, linker.stream, sources, python_code(recording))
 
 
 class Linker:
@@ -86,17 +87,18 @@ class Linker:
         frame = self._calls.places.frame(rows.stack, in_backward)
         module = self._calls.places.module(rows.stack, in_backward)
         forward_frame = np.full(len(rows), -1, np.int32)
+        forward_stack = np.full(len(rows), -1, np.int32)
         phase = np.where((module >= 0) | self._calls.is_forward(rows), Phase.FORWARD, Phase.OTHER)
         gap = np.where(rows.stack < 0, Gap.NO_PYTHON, Gap.OTHER_STACKS)
         if len(backward):
             node_thread, node_sequence = rows.node_thread[backward], rows.node_sequence[backward]
-            forward, forward_module, forward_gap = self._calls.lines_of(node_thread, node_sequence)
-            forward_frame[backward] = forward
-            frame[backward] = first_known(frame[backward], forward)
-            module[backward] = first_known(module[backward], forward_module)
+            forward = self._calls.lines_of(node_thread, node_sequence)
+            forward_frame[backward], forward_stack[backward] = forward.frame, forward.stack
+            frame[backward] = first_known(frame[backward], forward.frame)
+            module[backward] = first_known(module[backward], forward.module)
             recompute = self._calls.places.is_recompute(rows.stack[backward])
             phase[backward] = np.where(recompute, Phase.RECOMPUTE, Phase.BACKWARD)
-            gap[backward] = _backward_gaps(node_thread, node_sequence, forward_gap)
+            gap[backward] = _backward_gaps(node_thread, node_sequence, forward.gap)
         compiling = self._compiling[rows.stack]
         phase[compiling] = Phase.COMPILE
         return LinkedOperators(
@@ -114,7 +116,7 @@ class Linker:
             scope=rows.scope,
             frame=frame,
             forward_frame=forward_frame,
-            forward_stack=np.full(len(rows), -1, np.int32),
+            forward_stack=forward_stack,
             module=module,
             phase=phase.astype(np.int8),
             gap=np.where(frame >= 0, Gap.NONE, gap).astype(np.int8),

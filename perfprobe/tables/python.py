@@ -182,8 +182,9 @@ class OperatorSites(Table):
 
 @dataclass(frozen=True)
 class FunctionRows(Table):
-    """One row for each function that was counted, sampled, or called operators. -1: not known, not measured.
+    """One row for each function that was counted, sampled, or called operators.
 
+    -1: not known, not measured; so are times by samples and operators of C functions, which no stack holds.
     code: row of `Code`. calls, primitive_calls, counted_own_ns, counted_total_ns: by cProfile. own_ns,
     total_ns: by samples where there are any, else by cProfile; own: without Python functions it called (by
     cProfile also without C functions), total: of recursive calls the outermost only. neither_ns: the part of
@@ -235,13 +236,16 @@ class ThreadTimes(Table):
     """What the samples of each thread add up to, or, without a sampler, what cProfile's own times do.
 
     thread: row of `threads`; wall_ns: from when it was first seen (the main thread: from the program's start)
-    to when it was last seen (to its stop). own_ns: own times of its functions; no_python_ns, failed_ns: see
-    `Look`; cpu_ns: CPU time in all of it. -1 not known.
+    to when it was last seen (to its stop). own_ns: own times of its functions; perfprobe_ns: in perfprobe's
+    own code outside of the program; no_python_ns, failed_ns: see `Look`, the latter with stacks beyond the
+    limit of those kept; cpu_ns: CPU time in all of it. -1 not known. By samples these four add up to all of
+    their time: what wall_ns has more passed before the first look or after the last one.
     """
 
     thread: Int32
     wall_ns: Int64
     own_ns: Int64
+    perfprobe_ns: Int64
     no_python_ns: Int64
     failed_ns: Int64
     cpu_ns: Int64
@@ -249,8 +253,9 @@ class ThreadTimes(Table):
 
 @dataclass(frozen=True)
 class Calling:
-    """Python functions and operators as one calling structure.
+    """Python functions and operators as one calling structure, as far as they were recorded.
 
+    Operators recorded with stacks are enough: without cProfile and sampler what only they know is -1.
     by_samples: whether own_ns and total_ns are the sampler's (else cProfile's). counts_end_ns: when cProfile
     stopped before the program did, None when it did not or was not used.
     """

@@ -94,8 +94,8 @@ class Trace:
     """Linked operators, streamed, and the names behind their ids.
 
     stream: yields the linked operators and, once through, what could not be linked. sources: how observer
-    and autograd profiler agree, None where not both recorded. python: its functions, None where none were
-    recorded.
+    and autograd profiler agree, None where not both recorded. python: its functions, None where neither
+    they nor any stack were recorded.
     """
 
     recording: Recording

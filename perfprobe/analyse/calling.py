@@ -1,0 +1,57 @@
+"""Python functions and operators as one calling structure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from perfprobe.analyse.functions import FunctionTimes
+from perfprobe.analyse.sampled import SampledOperators
+from perfprobe.analyse.sites import SitesOfOperators
+from perfprobe.analyse.thread_times import counts_end_ns, thread_times
+from perfprobe.tables.columns import Mask
+from perfprobe.tables.events import LinkedOperators
+from perfprobe.tables.python import Calling
+from perfprobe.tables.trace import Trace
+
+
+class CallingStructure:
+    """Takes the operators of a trace batch by batch."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._sampled = SampledOperators(trace.recording)
+        self._sites = SitesOfOperators(trace)
+
+    def add(self, batch: LinkedOperators) -> None:
+        """The next batch, as `Trace.operators` yields it; equal signature texts have one id."""
+        if self._trace.python is not None:
+            self._sampled.add(batch)
+            self._sites.add(batch)
+
+    def result(self) -> Calling | None:
+        """The calling structure; None where nothing of Python was recorded."""
+        trace, python = self._trace, self._trace.python
+        if python is None:
+            return None
+        sampled, sites = self._sampled.result(), self._sites.result()
+        times = FunctionTimes(trace, python, sampled, sites, None)
+        return Calling(
+            python=python,
+            functions=times.functions(),
+            calls=times.calls(),
+            sampled=sampled,
+            sites=sites,
+            threads=thread_times(trace, python, sampled),
+            by_samples=len(python.samples) > 0,
+            counts_end_ns=counts_end_ns(trace),
+        )
+
+
+def folded(trace: Trace, calling: Calling, functions: Mask) -> Calling:
+    """The same without these functions, a mask over `Code`.
+
+    What they called is called by their callers, as far as stacks tell; what cProfile counted of calls to and
+    from them is left out. Their own time is that of the function around them.
+    """
+    times = FunctionTimes(trace, calling.python, calling.sampled, calling.sites, functions)
+    return replace(calling, functions=times.functions(), calls=times.calls())

@@ -1,0 +1,135 @@
+"""In which operator each look of the sampler found its thread.
+
+Operators come in the order in which they ended: the first one that ended at or after a look holds it, or
+lies behind it. In the latter case those around it may hold it, the innermost first; the one around a row
+is the next row of its thread with a smaller depth, which may come with a later batch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from perfprobe.analyse.grouping import first_of_each, gathered
+from perfprobe.tables.columns import Int32, Int64, Rows
+from perfprobe.tables.events import USER_SCOPE, LinkedOperators
+from perfprobe.tables.python import SampledStacks, Samples
+from perfprobe.tables.recording import Recording
+
+MOST_LEVELS = 4096  # of operators in one another that are looked through in a batch
+
+_OPERATOR = ("name", "overload", "signature", "phase", "forward_stack")
+_KEYS = ("thread", "stack", "look", *_OPERATOR)
+
+
+@dataclass
+class _Looks:
+    """The looks at one thread, by time. open: those that may be inside an operator still to come.
+
+    depth: of what these were found in last.
+    """
+
+    rows: Rows
+    time_ns: Int64
+    taken: int = 0
+    open: Rows = field(default_factory=lambda: np.empty(0, np.intp))
+    depth: Int32 = field(default_factory=lambda: np.empty(0, np.int32))
+
+
+class SampledOperators:
+    """Takes the operators of a trace batch by batch."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._samples = recording.samples
+        self._thread_of = _os_threads(recording)
+        self._found = {
+            name: np.full(len(self._samples), -1, SampledStacks.dtypes[name]) for name in _OPERATOR
+        }
+        self._looks = _by_thread(self._samples, self._thread_of)
+
+    def add(self, batch: LinkedOperators) -> None:
+        """The next batch, as `Trace.operators` yields it."""
+        if not self._looks:
+            return
+        first = first_of_each(batch.thread)
+        for start, end in zip(first.tolist(), np.append(first[1:], len(batch)).tolist(), strict=True):
+            looks = self._looks.get(int(self._thread_of[batch.thread[start]]))
+            if looks is not None:
+                rows = batch if end - start == len(batch) else batch.take(slice(start, end))
+                self._add_thread(looks, rows)
+
+    def result(self) -> SampledStacks:
+        """The time of each thread, stack and operator, in no order."""
+        samples, found = self._samples, self._found
+        if len(samples) == 0:
+            return SampledStacks.empty()
+        keys = {name: getattr(samples, name) for name in _KEYS if name not in found} | found
+        order, first = gathered([keys[name] for name in _KEYS])
+        time_ns = np.maximum(samples.end_ns - samples.start_ns, 0)
+        known = samples.cpu_ns >= 0
+        cpu_ns, measured = (
+            np.add.reduceat(column[order], first)
+            for column in (np.where(known, samples.cpu_ns, 0), known * 1)
+        )
+        return SampledStacks(
+            **{name: column[order[first]] for name, column in keys.items()},
+            looks=np.add.reduceat(samples.looks.astype(np.int64)[order], first),
+            time_ns=np.add.reduceat(time_ns[order], first),
+            cpu_ns=np.where(measured > 0, cpu_ns, -1),
+        )
+
+    def _add_thread(self, looks: _Looks, rows: LinkedOperators) -> None:
+        end_ns = np.maximum.accumulate(rows.end_ns)
+        last = max(int(np.searchsorted(looks.time_ns, end_ns[-1], side="right")), looks.taken)
+        new = np.arange(looks.taken, last)
+        looks.taken = last
+        new, place = self._outside(looks, rows, new, np.searchsorted(end_ns, looks.time_ns[new]))
+        look, depth = np.append(looks.open, new), np.append(looks.depth, rows.depth[place])
+        place = np.append(np.full(len(looks.open), -1), place)
+        looks.open, looks.depth = look[:0], depth[:0]
+        for _ in range(MOST_LEVELS):
+            if len(look) == 0:
+                break
+            # The deepest first: then one search a level is enough, and all may end at the same row.
+            level = depth.max()
+            now = depth == level
+            outer = np.flatnonzero(rows.depth < level)
+            around = np.searchsorted(outer, place[now], side="right")
+            is_here = around < len(outer)
+            still_open = look[now][~is_here]
+            looks.open = np.append(looks.open, still_open)
+            looks.depth = np.append(looks.depth, np.full(len(still_open), level, np.int32))
+            left, at = self._outside(looks, rows, look[now][is_here], outer[around[is_here]])
+            look, place = np.append(look[~now], left), np.append(place[~now], at)
+            depth = np.append(depth[~now], rows.depth[at])
+
+    def _outside(self, looks: _Looks, rows: LinkedOperators, look: Rows, place: Rows) -> tuple[Rows, Rows]:
+        """Notes the operators at these places for the looks that they hold; the others that may be held."""
+        time_ns = looks.time_ns[look]
+        holds = (rows.start_ns[place] <= time_ns) & (time_ns <= rows.end_ns[place])
+        holds &= rows.scope[place] != USER_SCOPE
+        for name, column in self._found.items():
+            column[looks.rows[look[holds]]] = getattr(rows, name)[place[holds]]
+        left = ~holds & (rows.depth[place] > 0)
+        return look[left], place[left]
+
+
+def _os_threads(recording: Recording) -> Int64:
+    """What two rows of `threads` that are one thread have in common; with one more entry for none."""
+    threads = recording.threads
+    own = -1 - np.arange(len(threads), dtype=np.int64)
+    return np.append(np.where(threads.os_thread > 0, threads.os_thread, own), np.iinfo(np.int64).min)
+
+
+def _by_thread(samples: Samples, thread_of: Int64) -> dict[int, _Looks]:
+    if len(samples) == 0:
+        return {}
+    thread = thread_of[samples.thread]
+    order = np.lexsort((samples.end_ns, thread))
+    parts = np.split(order, first_of_each(thread[order])[1:])
+    return {
+        int(thread[rows[0]]): _Looks(rows, samples.end_ns[rows])
+        for rows in parts
+        if samples.thread[rows[0]] >= 0
+    }

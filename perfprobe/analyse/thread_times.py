@@ -1,0 +1,106 @@
+"""What is known of the time of each thread."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perfprobe.tables.columns import Int32, Int64, Mask, Rows
+from perfprobe.tables.python import Look, Origin, PythonCode, SampledStacks, ThreadTimes
+from perfprobe.tables.stacks import nearest
+from perfprobe.tables.trace import Trace
+
+
+def thread_times(trace: Trace, python: PythonCode, sampled: SampledStacks) -> ThreadTimes:
+    """What the samples of each thread add up to, else what cProfile's own times do; most time first."""
+    found = _by_samples(trace, python, sampled) if len(sampled) else _by_cprofile(trace, python)
+    return found.take(np.lexsort((-found.own_ns, -found.wall_ns)))
+
+
+def counts_end_ns(trace: Trace) -> int | None:
+    """When cProfile stopped, None when it did not before the program did."""
+    ended_ns = trace.recording.number("cprofile", "ended_ns")
+    stop_ns = trace.recording.number("stop", "monotonic_ns")
+    if ended_ns is None or (stop_ns is not None and ended_ns >= stop_ns):
+        return None
+    return int(ended_ns)
+
+
+def _by_samples(trace: Trace, python: PythonCode, sampled: SampledStacks) -> ThreadTimes:
+    threads, row_of = _numbered(sampled.thread)
+    stacks = trace.recording.stacks
+    in_program = np.append(nearest(stacks.parent, python.of_stack[:-1] >= 0) >= 0, False)[sampled.stack]
+    is_read = (sampled.look == Look.READ) & np.append(stacks.frame >= 0, False)[sampled.stack]
+    no_python = sampled.look == Look.NO_PYTHON
+    measured = sampled.cpu_ns >= 0
+
+    def sums(chosen: Mask, column: Int64) -> Int64:
+        return _by(row_of[chosen], column[chosen], len(threads))
+
+    has_cpu = sums(measured, np.ones(len(sampled), np.int64)) > 0
+    return ThreadTimes(
+        thread=threads,
+        wall_ns=_sampled_wall_ns(trace, threads),
+        own_ns=sums(is_read & in_program, sampled.time_ns),
+        perfprobe_ns=sums(is_read & ~in_program, sampled.time_ns),
+        no_python_ns=sums(no_python, sampled.time_ns),
+        failed_ns=sums(~is_read & ~no_python, sampled.time_ns),
+        cpu_ns=np.where(has_cpu, sums(measured, sampled.cpu_ns), -1),
+    )
+
+
+def _sampled_wall_ns(trace: Trace, threads: Int32) -> Int64:
+    """From when each thread was first to when it was last seen; of the main thread from start to stop."""
+    samples = trace.recording.samples
+    first_ns = np.full(len(threads), np.iinfo(np.int64).max)
+    last_ns = np.full(len(threads), np.iinfo(np.int64).min)
+    row_of = np.searchsorted(threads, samples.thread)
+    np.minimum.at(first_ns, row_of, samples.start_ns)
+    np.maximum.at(last_ns, row_of, samples.end_ns)
+    start_ns, end_ns = trace.start_ns, trace.end_ns
+    if start_ns is not None and end_ns is not None:
+        main = _is_main(trace, threads)
+        first_ns[main], last_ns[main] = start_ns, end_ns
+    return np.asarray(np.maximum(last_ns - first_ns, 0))
+
+
+def _by_cprofile(trace: Trace, python: PythonCode) -> ThreadTimes:
+    recording, functions = trace.recording, trace.recording.functions
+    threads, row_of = _numbered(functions.thread)
+    own_files = np.unique(python.code.file[python.code.origin == Origin.PERFPROBE])
+    is_own = np.isin(functions.file, own_files)
+    wall_ns = _none(len(threads))
+    started_ns = recording.number("cprofile", "started_ns")
+    ended_ns = counts_end_ns(trace)
+    ended_ns = trace.end_ns if ended_ns is None else ended_ns
+    if started_ns is not None and ended_ns is not None:
+        wall_ns[_is_main(trace, threads)] = max(ended_ns - int(started_ns), 0)
+    return ThreadTimes(
+        thread=threads,
+        wall_ns=wall_ns,
+        own_ns=_by(row_of[~is_own], functions.own_ns[~is_own], len(threads)),
+        perfprobe_ns=_by(row_of[is_own], functions.own_ns[is_own], len(threads)),
+        no_python_ns=_none(len(threads)),
+        failed_ns=_none(len(threads)),
+        cpu_ns=_none(len(threads)),
+    )
+
+
+def _is_main(trace: Trace, threads: Int32) -> Mask:
+    """Which rows of `threads` are the process's first thread: its number is that of the process."""
+    os_thread = np.append(trace.recording.threads.os_thread, np.int64(-1))[threads]
+    return np.asarray((os_thread > 0) & (os_thread == trace.recording.number("program", "pid")))
+
+
+def _numbered(column: Int32) -> tuple[Int32, Rows]:
+    found, number = np.unique(column, return_inverse=True)
+    return found, number.reshape(-1)
+
+
+def _by(group: Rows, values: Int64, groups: int) -> Int64:
+    sums = np.zeros(groups, np.int64)
+    np.add.at(sums, group, values)
+    return sums
+
+
+def _none(rows: int) -> Int64:
+    return np.full(rows, -1, np.int64)

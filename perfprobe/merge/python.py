@@ -1,0 +1,161 @@
+"""Python functions, each once, whoever recorded them: cProfile, the sampler, or the stacks of operators."""
+
+from __future__ import annotations
+
+import sys
+from typing import NamedTuple
+
+import numpy as np
+
+from perfprobe.merge.source import Folders
+from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows
+from perfprobe.tables.python import Code, Counted, CountedCalls, Origin, PythonCode
+from perfprobe.tables.recording import Recording
+from perfprobe.tables.stacks import nearest
+
+# Perfprobe's code around a program: what is within the first, before the second, is not the program.
+_LAUNCHER = ("perfprobe/__main__.py", "perfprobe/cli/")
+_RUNNER = "perfprobe/collect/runner.py"
+_RUNPY = ("<frozen runpy>", "/runpy.py")  # by which `-m` is run
+
+_KINDS = ("<built-in method ", "<built-in function ", "<method ")  # what C functions' names begin with
+_FIGURES = ("calls", "primitive_calls", "own_ns", "total_ns")
+
+
+class _Keys(NamedTuple):
+    """What tells functions apart, row by row."""
+
+    file: Int32
+    function: Int32
+    first_line: Int32
+
+
+def python_code(recording: Recording) -> PythonCode | None:
+    """The calling structure as far as it is known without the operators; None without any Python."""
+    frames, counted = recording.frames, recording.functions
+    if len(recording.stacks) == 0 and len(counted) == 0 and len(recording.samples) == 0:
+        return None
+    keys, code_of = _numbered(
+        _Keys(
+            np.append(frames.file, counted.file),
+            np.append(frames.function, counted.function),
+            np.append(frames.first_line, counted.first_line),
+        )
+    )
+    code = Code(*keys, _origins(recording, keys))
+    of_frame, of_counted = np.split(code_of, [len(frames)])
+    return PythonCode(
+        code=code,
+        of_stack=_of_stack(recording, code, of_frame),
+        counted=_counted(recording, code, of_counted),
+        counted_calls=_counted_calls(recording, code, of_counted),
+        samples=recording.samples,
+    )
+
+
+def _numbered(keys: _Keys) -> tuple[_Keys, Int32]:
+    """The distinct keys, and for each row which of them it has."""
+    order = np.lexsort(keys[::-1])
+    is_new = np.ones(len(order), np.bool_)
+    is_new[1:] = np.any([key[order[1:]] != key[order[:-1]] for key in keys], axis=0)
+    number = np.empty(len(order), np.int32)
+    number[order] = np.cumsum(is_new) - 1
+    first = order[is_new]
+    return _Keys(*(key[first] for key in keys)), number
+
+
+def _origins(recording: Recording, keys: _Keys) -> Int8:
+    strings, rules = recording.strings, Folders(recording)
+    of_file = {file: rules.origin(strings[file]) for file in np.unique(keys.file).tolist()}
+    return np.array(
+        [
+            of_file[file] if file >= 0 else _origin_of_c(strings[function])
+            for file, function in zip(keys.file.tolist(), keys.function.tolist(), strict=True)
+        ],
+        np.int8,
+    )
+
+
+def _origin_of_c(name: str) -> Origin:
+    """Whose a C function is, by the module in cProfile's name for it: its own or that of its type."""
+    path = name.rpartition(" of ")[2] if name.startswith("<method ") else name
+    for kind in _KINDS:
+        path = path.removeprefix(kind)
+    module, dot, _ = path.strip("'").partition(".")
+    if module == "torch":
+        return Origin.TORCH
+    return Origin.STDLIB if not dot or module in sys.stdlib_module_names else Origin.LIBRARY
+
+
+def _of_stack(recording: Recording, code: Code, of_frame: Int32) -> Int32:
+    """The function of each stack's innermost frame, -1 for what is not the program's."""
+    none = np.int32(-1)
+    of_stack = np.append(of_frame, none)[recording.stacks.frame]
+    origin = np.append(code.origin, np.int8(-1))[of_stack]
+    left_out = (origin == Origin.PERFPROBE) | _around_program(recording, code, of_stack, origin)
+    return np.append(np.where(left_out, none, of_stack), none).astype(np.int32)
+
+
+def _around_program(recording: Recording, code: Code, of_stack: Int32, origin: Int8) -> Mask:
+    """The stacks of the launcher: what is outside of the program, and what was done before it began."""
+    parent = recording.stacks.parent
+    own = origin == Origin.PERFPROBE
+    runner = own & _in_files(recording, code, (_RUNNER,))[of_stack]
+    launcher = own & _in_files(recording, code, _LAUNCHER)[of_stack]
+    found = nearest(parent, runner | launcher)
+    before = np.append(launcher, False)[found] & (found >= 0)
+    # `-m` in the program's place: runpy's frames are as much outside as they are under plain python.
+    runpy = _in_files(recording, code, _RUNPY)[of_stack]
+    other = nearest(parent, ~runpy)
+    runs_module = runpy & np.append(runner, False)[other]
+    around: Mask = before | runs_module | _above(parent, np.flatnonzero(runner | launcher))
+    return around
+
+
+def _in_files(recording: Recording, code: Code, parts: tuple[str, ...]) -> Mask:
+    """Which functions are in files whose path holds one of these; with one more entry, False, for none."""
+    files = np.unique(code.file).tolist()
+    chosen = [file for file in files if any(part in recording.strings[file] for part in parts)]
+    return np.append(np.isin(code.file, chosen), False)
+
+
+def _above(parent: Int32, rows: Rows) -> Mask:
+    """The rows of a tree above these."""
+    marked = np.zeros(len(parent), np.bool_)
+    while len(rows):
+        rows = np.unique(parent[rows])
+        rows = rows[rows >= 0]
+        rows = rows[~marked[rows]]
+        marked[rows] = True
+    return marked
+
+
+def _counted(recording: Recording, code: Code, of_counted: Int32) -> Counted:
+    """cProfile's figures of the program's functions, all threads together."""
+    kept = np.flatnonzero(code.origin[of_counted] != Origin.PERFPROBE)
+    found, row_of = np.unique(of_counted[kept], return_inverse=True)
+    figures = {name: getattr(recording.functions, name)[kept] for name in _FIGURES}
+    return Counted(code=found, **_sums(figures, row_of.reshape(-1), len(found)))
+
+
+def _counted_calls(recording: Recording, code: Code, of_counted: Int32) -> CountedCalls:
+    """Its calls; those by perfprobe's functions have no caller."""
+    calls, none = recording.calls, np.int32(-1)
+    known = np.append(np.where(code.origin[of_counted] == Origin.PERFPROBE, none, of_counted), none)
+    caller, callee = known[calls.caller], known[calls.callee]
+    kept = np.flatnonzero(callee >= 0)
+    pair = (caller[kept].astype(np.int64) << 32) | callee[kept]
+    found, row_of = np.unique(pair, return_inverse=True)
+    figures = {name: getattr(calls, name)[kept] for name in _FIGURES}
+    return CountedCalls(
+        caller=(found >> 32).astype(np.int32),
+        callee=(found & 0xFFFFFFFF).astype(np.int32),
+        **_sums(figures, row_of.reshape(-1), len(found)),
+    )
+
+
+def _sums(figures: dict[str, Int64], row_of: Rows, rows: int) -> dict[str, Int64]:
+    sums = {name: np.zeros(rows, np.int64) for name in figures}
+    for name, column in figures.items():
+        np.add.at(sums[name], row_of, column)
+    return sums
