@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from perfprobe.collect.base import Collector
+    from perfprobe.support.graph_view import GraphView
     from perfprobe.tables.findings import Findings
+    from perfprobe.tables.recording import Recording
 
 # Runs in a spawned child before anything else, and leaves nothing behind but the recording it started.
 _CHILD = """
@@ -290,16 +292,52 @@ def report_document(path: str, view: View | None = None) -> dict[str, Any]:
     return json.document(_findings(path, view, work=True), top=view.top, sort=view.sort)
 
 
+def draw_callgraph(path: str, output: str, view: GraphView) -> None:
+    """Draws the call graph of a recording.
+
+    Args:
+        output: the file to write; its end, one of `support.graph_view.PICTURES`, says which kind of picture.
+
+    Raises:
+        InputError: the file is no recording, or holds nothing to draw by this weight.
+        UsageError: what the view asks for is not there.
+        EnvironmentLack: the file cannot be written, or `dot` is missing: then its text was written.
+    """
+    from perfprobe.analyse.callgraph import call_graph
+    from perfprobe.analyse.calling import CallingStructure
+    from perfprobe.analyse.hotspots import hotspots
+    from perfprobe.merge import link
+    from perfprobe.report.callgraph.drawing import drawing
+    from perfprobe.report.callgraph.render import render
+    from perfprobe.support.errors import InputError
+    from perfprobe.tables.findings import Findings
+
+    trace = link(_recording(path))
+    structure = CallingStructure(trace)
+    found = Findings(trace, hotspots(trace, structure))
+    calling = structure.result()
+    if calling is None:
+        raise InputError("neither operators nor Python functions were recorded", path, "record again")
+    graph = call_graph(trace, calling, view.by, library=view.library)
+    render(drawing(found, calling, graph, view), output)
+
+
+def _recording(path: str) -> Recording:
+    """What a file holds, whatever wrote it."""
+    from perfprobe.tables import storage
+
+    return storage.read(path)
+
+
 def _findings(path: str, view: View, *, work: bool) -> Findings:
     from perfprobe.analyse.between import BetweenOperators
     from perfprobe.analyse.calling import CallingStructure
     from perfprobe.analyse.hotspots import hotspots
     from perfprobe.analyse.lines import lines
     from perfprobe.merge import link
-    from perfprobe.tables import storage
     from perfprobe.tables.findings import Findings
 
-    trace = link(storage.read(path))
+    trace = link(_recording(path))
     between, calling = BetweenOperators(trace), CallingStructure(trace)
     found = hotspots(trace, between, calling, group=view.group, focus=view.focus, work=work)
     return Findings(trace, found, lines(trace, found.ungrouped), between.result(), calling.result())

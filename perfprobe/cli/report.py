@@ -41,7 +41,7 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
 
     given = parser().parse_args(words)
     wanted = view(given)
-    path = given.file if given.file is not None else _newest()
+    path = given.file if given.file is not None else newest()
     if given.json:
         document = session.report_document(path, wanted)
         text = json.dumps(document, indent=1, allow_nan=False) + "\n"
@@ -50,7 +50,8 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     return lambda: write(text)
 
 
-def _newest() -> str:
+def newest() -> str:
+    """The newest recording in the current folder, which is named on standard error."""
     from perfprobe import session
 
     path = session.newest(os.getcwd())

@@ -10,20 +10,19 @@ from rich.text import Text
 from perfprobe.report.base import Layout
 from perfprobe.report.hottest import hottest
 from perfprobe.report.paragraph import joined, paragraph
+from perfprobe.report.program import LONGEST_PROGRAM, program
 from perfprobe.report.shorten import cut
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.trace import Trace
 
-LONGEST_PROGRAM = 100
-
 
 def summary(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     """The first line, and below it whether the recording is whole, and the hottest operator."""
     trace, hotspots = findings.trace, findings.hotspots
     pieces = [
-        cut(_program(trace), min(layout.width, LONGEST_PROGRAM)),
+        cut(program(trace), min(layout.width, LONGEST_PROGRAM)),
         f"wall {units.duration(findings.wall_ns)}",
         f"CPU {units.duration(trace.cpu_ns)}",
         *([_operator_share(findings, hotspots)] if hotspots is not None else []),
@@ -40,14 +39,6 @@ def summary(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
                 number = f" (count {units.count(count)})" if count > 0 else ""
                 yield paragraph(f"Incomplete: {printable(reason)}{number}.", layout.width, "yellow")
     yield from hottest(findings, layout)
-
-
-def _program(trace: Trace) -> str:
-    argv = trace.recording.texts("program", "argv")
-    module = trace.recording.text("program", "module")
-    if module is not None:
-        return printable(" ".join(["-m", module, *argv[1:]]))
-    return printable(" ".join(argv)) if argv else "-"
 
 
 def _torch_version(trace: Trace) -> str | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from perfprobe.support.errors import UsageError
 from perfprobe.support.view import compiled
 
@@ -10,6 +12,7 @@ if TYPE_CHECKING:
     import re
 
 WEIGHTS = ("time", "operator", "calls")
+PICTURES = (".png", ".svg", ".pdf", ".dot")  # what a drawing's name may end with
 
 
 class GraphView:
@@ -58,3 +61,11 @@ class GraphView:
         }
         self.depth = depth
         self.library = library
+
+
+def picture(path: str) -> str:
+    """The path, which must end with one of `PICTURES`. Raises UsageError where it does not."""
+    if os.path.splitext(path)[1] not in PICTURES:
+        known = f"{', '.join(PICTURES[:-1])} or {PICTURES[-1]}"
+        raise UsageError("the file's name does not say which picture", path, f"let it end with {known}")
+    return path

@@ -1,0 +1,73 @@
+"""The call graph of a recording, from its tables to the text that dot draws."""
+
+from __future__ import annotations
+
+from perfprobe.report import shorten
+from perfprobe.report.callgraph.nodes import Kind, whole_profile
+from perfprobe.report.callgraph.picture import dot
+from perfprobe.report.callgraph.prune import Pruned, pruned
+from perfprobe.report.program import LONGEST_PROGRAM, program
+from perfprobe.support import units
+from perfprobe.support.graph_view import GraphView
+from perfprobe.tables.callgraph import CallGraph
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.python import Calling
+
+_WHOLE = {
+    "time": "of wall time",
+    "operator": "of operator time, forward and backward",
+    "calls": "operator calls, forward and backward",
+}
+
+
+def drawing(findings: Findings, calling: Calling, graph: CallGraph, view: GraphView) -> str:
+    """The graph in the DOT language.
+
+    Raises UsageError where the view leaves nothing to draw, or too much.
+    """
+    trace = findings.trace
+    left = pruned(whole_profile(trace, calling, graph), graph.whole, view)
+    name = shorten.cut(program(trace), LONGEST_PROGRAM)
+    title = f"{name} · wall {units.duration(findings.wall_ns)} · call graph by {_by(graph)}"
+    return dot(left.profile, title, _notes(graph, left, view))
+
+
+def _by(graph: CallGraph) -> str:
+    return {"time": "time", "operator": "operator time", "calls": "operator calls"}[graph.by]
+
+
+def _notes(graph: CallGraph, left: Pruned, view: GraphView) -> list[str]:
+    amount = units.count(graph.whole) if graph.by == "calls" else units.duration(graph.whole)
+    source = {True: ", by samples", False: ", by cProfile"}[graph.by_samples] if graph.by == "time" else ""
+    notes = [
+        f"100 %: {amount} {_WHOLE[graph.by]}{source}",
+        f"share with all below{_own(graph)}, calls{_unknown_calls(left)}; colour: share",
+    ]
+    if any(node.kind is Kind.BACKWARD for node in left.profile.functions.values()):
+        notes.append("backward counts where its forward call was made")
+    if graph.waiting_ns:
+        notes.append(f"left out: {units.duration(graph.waiting_ns)} in which other threads only waited")
+    if graph.folded:
+        notes.append(f"left out: {units.count(graph.folded)} functions of libraries that pass on (--library)")
+    return notes + _left_out(left, view)
+
+
+def _own(graph: CallGraph) -> str:
+    return " (in the function itself)" if bool(graph.functions.own.any()) else ""
+
+
+def _unknown_calls(left: Pruned) -> str:
+    unknown = any(node.times < 0 for node in left.profile.functions.values() if node.is_function)
+    return " where counted" if unknown else ""
+
+
+def _left_out(left: Pruned, view: GraphView) -> list[str]:
+    counts = [(left.functions_left_out, "function"), (left.operators_left_out, "operator")]
+    parts = [f"{units.count(count)} {name}{'' if count == 1 else 's'}" for count, name in counts if count]
+    chosen = "" if view.min_node is not None else ", as many as stay legible"
+    threshold = f"left out: below {_percent(left.min_node)} (--min-node{chosen})"
+    return [f"{threshold}: {' and '.join(parts)}"] if parts else []
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.3g} %"
