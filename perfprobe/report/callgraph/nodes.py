@@ -91,7 +91,7 @@ def add_figures(profile: Profile, whole: int) -> None:
             call[TOTAL_TIME_RATIO] = call.weighs / whole
             # The only call of an operator has the operator's own figures.
             if profile.functions[call.callee_id].is_function:
-                call[FIGURES] = f"{units.percent(call.weighs / whole)}{_times(chr(10), call.times)}"
+                call[FIGURES] = f"  {units.percent(call.weighs / whole)}{_times('  ', call.times)}"
 
 
 def _times(before: str, times: int) -> str:

@@ -11,6 +11,8 @@ from perfprobe.report.callgraph.nodes import FIGURES, Kind, Node
 
 _FONT = "Helvetica"
 _DARK, _GREY = "#333333", "#8a8a8a"
+_SIDE_BY_SIDE = 3  # operators of a function that may be
+_COLUMN = 5  # operators of a function below one another
 _LEFT_END = "\v"  # in our labels: the line ends here and stands at the left
 
 
@@ -26,7 +28,7 @@ class _Light(Theme):
             minfontsize=11.0,
             maxfontsize=11.0,
             minpenwidth=0.8,
-            maxpenwidth=5.0,
+            maxpenwidth=4.0,
             gamma=1.0,
             skew=0.1,
         )
@@ -83,11 +85,13 @@ class _Writer(DotWriter):
         self._title = title
         self._notes = notes
         self._nodes: dict[int, Node | _Legend] = {}
+        self._lengths: dict[tuple[int, int], int] = {}
 
     def graph(self, profile: Profile, theme: Theme) -> None:
         drawn = Profile()
         drawn.functions = {**profile.functions, **self._legend(profile)}
         self._nodes = drawn.functions
+        self._lengths = _lengths(profile)
         super().graph(drawn, theme)
 
     def begin_graph(self) -> None:
@@ -112,7 +116,7 @@ class _Writer(DotWriter):
         elif callee.kind is Kind.BACKWARD:
             color = self.color(VIOLET.edge_color(caller.calls[dst].weight or 0.0))
             attrs = {**attrs, "color": color, "fontcolor": color}
-        super().edge(src, dst, **attrs)
+        super().edge(src, dst, minlen=self._lengths.get((src, dst)), **attrs)
 
     def id(self, id: int | float | str) -> None:
         # gprof2dot leaves plain words unquoted, of which some mean something in DOT.
@@ -131,3 +135,14 @@ class _Writer(DotWriter):
         for number in list(found)[:-1]:
             found[number].add_call(Call(number + 1))
         return found
+
+
+def _lengths(profile: Profile) -> dict[tuple[int, int], int]:
+    """In how many steps each operator is below its function: many side by side would make a picture too wide."""
+    found = {}
+    for number, node in profile.functions.items():
+        below = [callee for callee in node.calls if not profile.functions[callee].is_function]
+        below.sort(key=lambda callee: -profile.functions[callee].weighs)
+        if len(below) > _SIDE_BY_SIDE:
+            found.update({(number, callee): 1 + at % _COLUMN for at, callee in enumerate(below)})
+    return found
