@@ -34,7 +34,7 @@ class CallingStructure:
         if python is None:
             return None
         sampled, sites = self._sampled.result(), self._sites.result()
-        times = FunctionTimes(trace, python, sampled, sites, None)
+        times = FunctionTimes(trace, python, sampled, sites)
         return Calling(
             python=python,
             functions=times.functions(),

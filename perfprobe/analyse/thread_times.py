@@ -73,7 +73,7 @@ def _by_cprofile(trace: Trace, python: PythonCode) -> ThreadTimes:
     ended_ns = counts_end_ns(trace)
     ended_ns = trace.end_ns if ended_ns is None else ended_ns
     if started_ns is not None and ended_ns is not None:
-        wall_ns[_is_main(trace, threads)] = max(ended_ns - int(started_ns), 0)
+        wall_ns[_is_main(trace, threads)] = min(max(ended_ns - int(started_ns), 0), np.iinfo(np.int64).max)
     return ThreadTimes(
         thread=threads,
         wall_ns=wall_ns,
