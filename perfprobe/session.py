@@ -312,7 +312,7 @@ def draw_callgraph(path: str, output: str, view: GraphView) -> None:
     from perfprobe.support.errors import InputError
     from perfprobe.tables.findings import Findings
 
-    trace = link(_recording(path))
+    trace = link(_read(path))
     structure = CallingStructure(trace)
     found = Findings(trace, hotspots(trace, structure))
     calling = structure.result()
@@ -322,8 +322,7 @@ def draw_callgraph(path: str, output: str, view: GraphView) -> None:
     render(drawing(found, calling, graph, view), output)
 
 
-def _recording(path: str) -> Recording:
-    """What a file holds, whatever wrote it."""
+def _read(path: str) -> Recording:
     from perfprobe.tables import storage
 
     return storage.read(path)
@@ -337,7 +336,7 @@ def _findings(path: str, view: View, *, work: bool) -> Findings:
     from perfprobe.merge import link
     from perfprobe.tables.findings import Findings
 
-    trace = link(_recording(path))
+    trace = link(_read(path))
     between, calling = BetweenOperators(trace), CallingStructure(trace)
     found = hotspots(trace, between, calling, group=view.group, focus=view.focus, work=work)
     return Findings(trace, found, lines(trace, found.ungrouped), between.result(), calling.result())

@@ -10,9 +10,10 @@ from collections import Counter
 
 import numpy as np
 
-from perfprobe.analyse.folding import folded
+from perfprobe.analyse.folding import shown
 from perfprobe.analyse.grouping import grouped
-from perfprobe.analyse.stacked import Load, Totals, innermost, totals
+from perfprobe.analyse.load import Load, innermost
+from perfprobe.analyse.paths import Paths
 from perfprobe.support.errors import InputError
 from perfprobe.tables.callgraph import CallGraph, GraphCalls, GraphFunctions, GraphOperators
 from perfprobe.tables.columns import Int32, Int64, Mask
@@ -39,28 +40,30 @@ def call_graph(trace: Trace, calling: Calling, by: str | None = None, *, library
     load, waiting_ns = _sampled(trace, calling) if by == "time" else (_measured(calling, by), 0)
     if not int(load.weight.sum()):
         raise _nothing(trace, by)
-    code, of_stack = calling.python.code, calling.python.of_stack[:-1]
-    is_folded = np.zeros(len(code), np.bool_) if library else folded(trace, calling, load)
-    kept = np.where(np.append(is_folded, True)[of_stack], np.int32(-1), of_stack)
-    parent = trace.recording.stacks.parent
-    found = totals(parent, kept, len(code), load.by_stack(len(parent)))
-    inner = innermost(parent, kept)
-    functions, row_of = _functions(calling, found, load, inner)
+    parent, of_stack = trace.recording.stacks.parent, calling.python.of_stack[:-1]
+    codes = len(calling.python.code)
+    everything = Paths(parent, of_stack, codes)
+    function = of_stack if library else shown(trace, calling, load, everything)
+    paths = everything if library else Paths(parent, function, codes)
+    of_function, of_pair = paths.total(load.stack, load.weight)
+    functions, row_of = _functions(calling, load, paths, of_function)
     return CallGraph(
         by=by,
         whole=int(load.weight.sum()),
         functions=functions,
-        calls=_calls(calling, found, row_of, functions, is_folded),
-        operators=_operators(calling, load, inner, row_of),
+        calls=_calls(calling, paths, of_pair, row_of, _passed_over(calling, function)),
+        operators=_operators(calling, load, innermost(parent, function), row_of),
         by_samples=by == "time",
         waiting_ns=waiting_ns,
-        folded=int(np.count_nonzero(is_folded)),
+        folded=int(np.count_nonzero(everything.total(load.stack, load.weight)[0])) - len(functions),
     )
 
 
 def _nothing(trace: Trace, by: str) -> InputError:
     if by == "time":
-        return InputError("no Python functions were recorded", trace.recording.path, "record with --python both")
+        return InputError(
+            "no Python functions were recorded", trace.recording.path, "record with --python both"
+        )
     return InputError("no operators were recorded", trace.recording.path, "draw what there is: --by time")
 
 
@@ -92,7 +95,11 @@ def _sampled(trace: Trace, calling: Calling) -> tuple[Load, int]:
         is_backward=rows.phase == Phase.BACKWARD,
         weight=rows.time_ns,
     )
-    return load.take(~waits), int(rows.time_ns[waits].sum())
+    # What is neither in a function nor in an operator is no part of the graph.
+    outside = (load.name < 0) & (
+        innermost(trace.recording.stacks.parent, calling.python.of_stack[:-1])[load.stack] < 0
+    )
+    return load.take(~waits & ~outside), int(rows.time_ns[waits].sum())
 
 
 def _beside_main(trace: Trace, thread: Int32) -> Mask:
@@ -104,64 +111,64 @@ def _beside_main(trace: Trace, thread: Int32) -> Mask:
     return ~np.append(is_main, False)[thread]
 
 
-def _functions(
-    calling: Calling, found: Totals, load: Load, inner: Int32
-) -> tuple[GraphFunctions, dict[int, int]]:
-    """The functions in the graph, most first, and the row of each row of `Code`."""
-    outside = load.name < 0
-    own = np.zeros(len(found.of_function) + 1, np.int64)
-    np.add.at(own, inner[load.stack[outside]], load.weight[outside])
-    chosen = np.flatnonzero(found.of_function > 0)
-    chosen = chosen[np.argsort(-found.of_function[chosen], kind="stable")]
-    functions = GraphFunctions(
-        code=chosen.astype(np.int32),
-        calls=_calls_of_code(calling, len(found.of_function))[chosen],
-        own=own[chosen],
-        total=found.of_function[chosen],
-    )
-    return functions, {code: row for row, code in enumerate(chosen.tolist())}
-
-
-def _calls_of_code(calling: Calling, codes: int) -> Int64:
-    calls = np.full(codes, -1, np.int64)
+def _functions(calling: Calling, load: Load, paths: Paths, total: Int64) -> tuple[GraphFunctions, Int32]:
+    """The functions in the graph, most first, and the row of each row of `Code`, -1 for one not in it."""
+    outside = load.take(load.name < 0)
+    code = np.argsort(-total, kind="stable")[: np.count_nonzero(total > 0)]
+    calls = np.full(len(total), -1, np.int64)
     calls[calling.functions.code] = calling.functions.calls
-    return calls
+    functions = GraphFunctions(
+        code=code.astype(np.int32),
+        calls=calls[code],
+        own=paths.own(outside.stack, outside.weight)[code],
+        total=total[code],
+    )
+    row_of = np.full(len(total) + 1, -1, np.int32)
+    row_of[code] = np.arange(len(code), dtype=np.int32)
+    return functions, row_of
 
 
 def _calls(
-    calling: Calling, found: Totals, row_of: dict[int, int], functions: GraphFunctions, is_folded: Mask
+    calling: Calling, paths: Paths, total: Int64, row_of: Int32, passed_over: Mask
 ) -> GraphCalls:
-    pairs = sorted((row_of[caller], row_of[callee]) for caller, callee in found.of_call)
-    code = functions.code.tolist()
-    codes = [(code[caller], code[callee]) for caller, callee in pairs]
+    chosen = np.flatnonzero((total > 0) & (paths.caller >= 0))
+    caller, callee = paths.caller[chosen], paths.callee[chosen]
     return GraphCalls(
-        caller=np.array([caller for caller, _ in pairs], np.int32),
-        callee=np.array([callee for _, callee in pairs], np.int32),
-        calls=_calls_of_pairs(calling, codes, functions, is_folded),
-        total=np.array([found.of_call[pair] for pair in codes], np.int64),
+        caller=row_of[caller],
+        callee=row_of[callee],
+        calls=_counted_calls(calling, caller, callee, passed_over),
+        total=total[chosen],
     )
 
 
-def _calls_of_pairs(
-    calling: Calling, pairs: list[tuple[int, int]], functions: GraphFunctions, is_folded: Mask
-) -> Int64:
-    """How often each called the other; not known of a function that folded ones call, unless for one caller."""
+def _passed_over(calling: Calling, function: Int32) -> Mask:
+    """Which functions, with one more entry for none, are on stacks but never shown there."""
+    found = np.zeros(len(calling.python.code) + 1, np.bool_)
+    found[calling.python.of_stack] = True
+    found[function] = False
+    found[-1] = False
+    return found
+
+
+def _counted_calls(calling: Calling, caller: Int32, callee: Int32, passed_over: Mask) -> Int64:
+    """How often each called the other; of a function called by one that is left out, known for one caller."""
     counted = calling.calls
-    counted_pairs = zip(counted.caller.tolist(), counted.callee.tolist(), strict=True)
-    direct = dict(zip(counted_pairs, counted.calls.tolist(), strict=True))
-    through = set(counted.callee[np.append(is_folded, False)[counted.caller]].tolist())
-    calls_of = dict(zip(functions.code.tolist(), functions.calls.tolist(), strict=True))
-    callers = Counter(callee for caller, callee in pairs if caller != callee)
+    pairs = zip(counted.caller.tolist(), counted.callee.tolist(), strict=True)
+    direct = dict(zip(pairs, counted.calls.tolist(), strict=True))
+    through = set(counted.callee[passed_over[counted.caller]].tolist())
+    calls_of = dict(zip(calling.functions.code.tolist(), calling.functions.calls.tolist(), strict=True))
+    callers = Counter(callee.tolist())
     calls = []
-    for caller, callee in pairs:
-        if callers[callee] == 1 and caller != callee and (callee, callee) not in direct:
-            calls.append(calls_of[callee])
+    for pair in zip(caller.tolist(), callee.tolist(), strict=True):
+        called = pair[1]
+        if called not in through:
+            calls.append(direct.get(pair, -1))
         else:
-            calls.append(-1 if callee in through else direct.get((caller, callee), -1))
+            calls.append(calls_of.get(called, -1) if callers[called] == 1 else -1)
     return np.array(calls, np.int64)
 
 
-def _operators(calling: Calling, load: Load, inner: Int32, row_of: dict[int, int]) -> GraphOperators:
+def _operators(calling: Calling, load: Load, inner: Int32, row_of: Int32) -> GraphOperators:
     """The operators, most first."""
     rows = load.take(load.name >= 0)
     if len(rows) == 0:
@@ -171,9 +178,8 @@ def _operators(calling: Calling, load: Load, inner: Int32, row_of: dict[int, int
     found = sorted(weight_of, key=lambda key: (-weight_of[key], key))
     caller, *keys = np.array(found, np.int64).T
     name, overload, signature, is_backward = keys
-    row = np.array([row_of.get(code, -1) for code in caller.tolist()], np.int32)
     return GraphOperators(
-        caller=row,
+        caller=row_of[caller],
         name=name.astype(np.int32),
         overload=overload.astype(np.int32),
         signature=signature.astype(np.int32),

@@ -10,31 +10,60 @@ from collections import Counter
 
 import numpy as np
 
-from perfprobe.analyse.stacked import Load, innermost, totals
-from perfprobe.tables.columns import Int32, Int64, Mask
+from perfprobe.analyse.load import Load
+from perfprobe.analyse.paths import Paths
+from perfprobe.tables.columns import Int32, Mask
 from perfprobe.tables.python import Calling, OperatorSites, Origin
+from perfprobe.tables.stacks import nearest
 from perfprobe.tables.trace import Phase, Trace
 
 _OWN_SHARE = 0.01  # from which a function is never left out
 _FEW_OPERATORS = 3
 _NEARLY_ALL = 0.9
+_IMPORT = ("<frozen importlib",)
+_MACHINERY = (*_IMPORT, "<frozen runpy>")  # how code is found and started
 _CONTAINERS = "torch/nn/modules/container.py"
 # Decorators' closures, by the only name they have before Python 3.11.
 _CLOSURES = ("decorate_context", "inner", "maybe_fallback", "profile_hook_step", "wrapper", "wrapped")
 
 
-def folded(trace: Trace, calling: Calling, load: Load) -> Mask:
-    """For every row of `Code` whether it is left out."""
-    parent, code = trace.recording.stacks.parent, calling.python.code
-    of_stack = calling.python.of_stack[:-1]
-    whole = max(int(load.weight.sum()), 1)
-    outside = load.take(load.name < 0).by_stack(len(parent))
-    own = np.zeros(len(code) + 1, np.int64)
-    np.add.at(own, innermost(parent, of_stack)[:-1], outside)
-    is_library = (code.origin != Origin.USER) & (own[:-1] < _OWN_SHARE * whole)
-    total = totals(parent, of_stack, len(code), outside).of_function
-    passes_on = _passes_on(calling, parent) & (total < _OWN_SHARE * whole)
-    return np.asarray(is_library & (passes_on | _internal(trace, calling)))
+def shown(trace: Trace, calling: Calling, load: Load, paths: Paths) -> Int32:
+    """The function of each stack, -1 where it is passed over.
+
+    Args:
+        paths: of all functions.
+    """
+    code, of_stack = calling.python.code, calling.python.of_stack[:-1]
+    least = _OWN_SHARE * int(load.weight.sum())
+    outside = load.take(load.name < 0)
+    own = paths.own(outside.stack, outside.weight)
+    total, _ = paths.total(outside.stack, outside.weight)
+    passes_on = _passes_on(calling, trace.recording.stacks.parent) & (total < least)
+    is_light = (own < least) & (passes_on | _internal(trace, calling))
+    folded = (code.origin != Origin.USER) & (is_light | _in_files(trace, calling, _MACHINERY))
+    hidden = np.append(folded, True)[of_stack] | _within_import(trace, calling)
+    return np.where(hidden, np.int32(-1), of_stack)
+
+
+def _within_import(trace: Trace, calling: Calling) -> Mask:
+    """Stacks within the import of a library's module, but for its own: what it does there is its own matter."""
+    strings, code, of_stack = trace.recording.strings, calling.python.code, calling.python.of_stack[:-1]
+    above = np.append(of_stack, np.int32(-1))[trace.recording.stacks.parent]
+    is_user = np.append(code.origin == Origin.USER, False)
+    is_module = np.array([strings[function] == "<module>" for function in code.function.tolist()] + [False])
+    by_import = np.append(_in_files(trace, calling, _IMPORT), False)[above]
+    is_import = is_module[of_stack] & ~is_user[of_stack] & by_import
+    parent = trace.recording.stacks.parent
+    known = nearest(parent, is_import | is_user[of_stack])
+    within = np.append(is_import, False)[known]  # an import is at or above it, nothing of the user's between
+    return np.asarray(within & (~is_import | np.append(within, False)[parent]))
+
+
+def _in_files(trace: Trace, calling: Calling, starts: tuple[str, ...]) -> Mask:
+    """Functions in files whose names begin with one of these."""
+    strings, files = trace.recording.strings, calling.python.code.file
+    chosen = [file for file in np.unique(files).tolist() if strings[file].startswith(starts)]
+    return np.isin(files, chosen)
 
 
 def _internal(trace: Trace, calling: Calling) -> Mask:
@@ -77,7 +106,9 @@ def _forward_times(sites: OperatorSites) -> dict[int, Counter[int]]:
     """Time by stack and operator name."""
     found: dict[int, Counter[int]] = {}
     rows = sites.take((sites.phase != Phase.BACKWARD) & (sites.stack >= 0))
-    for stack, name, self_ns in zip(rows.stack.tolist(), rows.name.tolist(), rows.self_ns.tolist(), strict=True):
+    for stack, name, self_ns in zip(
+        rows.stack.tolist(), rows.name.tolist(), rows.self_ns.tolist(), strict=True
+    ):
         found.setdefault(stack, Counter())[name] += self_ns
     return found
 

@@ -40,7 +40,7 @@ def parser() -> Parser:
         "-o",
         "--output",
         metavar="FILE",
-        help="the picture: .png, .svg, .pdf, or .dot (default: a .png here, named as the recording)",
+        help="the picture: .png, .svg, .pdf, or .dot (default: a .callgraph.png beside the recording)",
     )
     parser.add_argument(
         "--by",
@@ -87,6 +87,6 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     output = None if given.output is None else writable(picture(given.output))
     path = given.file if given.file is not None else newest()
     if output is None:
-        output = writable(f"{os.path.splitext(os.path.basename(path))[0]}.png")
+        output = writable(f"{os.path.splitext(path)[0]}.callgraph.png")
     session.draw_callgraph(path, output, view)
     return lambda: write(f"the call graph is {printable(output)}\n")

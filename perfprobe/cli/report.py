@@ -51,7 +51,7 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
 
 
 def newest() -> str:
-    """The newest recording in the current folder, which is named on standard error."""
+    """The newest recording in the current folder, as standard error says. Raises InputError."""
     from perfprobe import session
 
     path = session.newest(os.getcwd())

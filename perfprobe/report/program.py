@@ -9,7 +9,10 @@ LONGEST_PROGRAM = 100
 
 
 def program(trace: Trace) -> str:
-    """The command line of the program, without the interpreter."""
+    """The command line of the program, without the interpreter; the file of a profile that cProfile wrote."""
+    profile = trace.recording.text("pstats")
+    if profile is not None:
+        return printable(profile)
     argv = trace.recording.texts("program", "argv")
     module = trace.recording.text("program", "module")
     if module is not None:

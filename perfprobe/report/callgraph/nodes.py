@@ -17,7 +17,7 @@ from perfprobe.tables.trace import Trace, shown_name
 _LONGEST_NAME = 48
 _LONGEST_FILE = 60
 _SIGNATURE_WIDTH = 36
-_SIGNATURE_LINES = 4
+_SIGNATURE_LINES = 2
 TIMES = "×"
 
 # All figures of a node or an edge on one line, in place of gprof2dot's one line for each.

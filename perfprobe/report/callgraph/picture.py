@@ -32,7 +32,9 @@ class _Light(Theme):
             gamma=1.0,
             skew=0.1,
         )
-        self._faintest = Theme(mincolor=(full[0], 0.35, 0.55), maxcolor=(full[0], 0.9, 0.4), gamma=1.0, skew=0.1)
+        self._faintest = Theme(
+            mincolor=(full[0], 0.35, 0.55), maxcolor=(full[0], 0.9, 0.4), gamma=1.0, skew=0.1
+        )
 
     def node_fgcolor(self, weight: float) -> tuple[float, float, float]:
         return 0.0, 0.0, 0.0
@@ -89,7 +91,7 @@ class _Writer(DotWriter):
 
     def graph(self, profile: Profile, theme: Theme) -> None:
         drawn = Profile()
-        drawn.functions = {**profile.functions, **self._legend(profile)}
+        drawn.functions = {**self._legend(profile), **profile.functions}
         self._nodes = drawn.functions
         self._lengths = _lengths(profile)
         super().graph(drawn, theme)
@@ -106,7 +108,11 @@ class _Writer(DotWriter):
             attrs = {**attrs, "shape": "plaintext", "style": "", "fillcolor": None}
         else:
             theme = VIOLET if drawn.kind is Kind.BACKWARD else HEAT
-            attrs = {**attrs, "fillcolor": self.color(theme.node_bgcolor(drawn.weight or 0.0)), **_LOOKS[drawn.kind]}
+            attrs = {
+                **attrs,
+                "fillcolor": self.color(theme.node_bgcolor(drawn.weight or 0.0)),
+                **_LOOKS[drawn.kind],
+            }
         super().node(node, margin="0.08,0.04", **attrs)
 
     def edge(self, src: int, dst: int, **attrs: Any) -> None:
@@ -127,7 +133,7 @@ class _Writer(DotWriter):
         return text.replace(_LEFT_END, r"\l")
 
     def _legend(self, profile: Profile) -> dict[int, _Legend]:
-        first = max(profile.functions, default=0) + 1
+        first = -1 - len(Kind)  # below all others: drawn first, at the left
         kinds = {node.kind for node in profile.functions.values()}
         samples: list[tuple[Kind | None, str]] = [(kind, kind.value) for kind in Kind if kind in kinds]
         samples.append((None, "".join(f"{line}{_LEFT_END}" for line in self._notes)))

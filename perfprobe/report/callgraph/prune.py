@@ -74,7 +74,9 @@ def _restrict(profile: Profile, view: GraphView) -> None:
     for name, numbers in matches.items():
         if not numbers:
             pattern = view.patterns[name].pattern
-            raise UsageError(f"--{name} matches no function and no operator", pattern, "try a shorter pattern")
+            raise UsageError(
+                f"--{name} matches no function and no operator", pattern, "try a shorter pattern"
+            )
     if "root" in matches:
         profile.prune_root(matches["root"])
     for name in ("leaf", "focus"):
@@ -87,7 +89,9 @@ def _restrict(profile: Profile, view: GraphView) -> None:
         elif present:
             _keep(profile, _reached(_callees(profile), present) | _reached(_callers(profile), present))
     if view.depth is not None:
-        called = {callee for number, node in profile.functions.items() for callee in node.calls if callee != number}
+        called = {
+            callee for number, node in profile.functions.items() for callee in node.calls if callee != number
+        }
         tops = matches.get("root") or [number for number in profile.functions if number not in called]
         tops = [number for number in tops if number in profile.functions] or list(profile.functions)[:1]
         _keep(profile, _reached(_callees(profile), tops, view.depth))

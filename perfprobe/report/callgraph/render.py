@@ -6,9 +6,7 @@ import os
 
 from perfprobe.support.errors import EnvironmentLack
 
-_INSTALL = (
-    "install Graphviz: `apt install graphviz`, `brew install graphviz` or `conda install -c conda-forge graphviz`"
-)
+_INSTALL = "install Graphviz: `apt install graphviz`, `brew install graphviz` or `conda install -c conda-forge graphviz`"
 
 
 def render(text: str, path: str) -> None:
