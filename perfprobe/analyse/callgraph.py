@@ -128,9 +128,7 @@ def _functions(calling: Calling, load: Load, paths: Paths, total: Int64) -> tupl
     return functions, row_of
 
 
-def _calls(
-    calling: Calling, paths: Paths, total: Int64, row_of: Int32, passed_over: Mask
-) -> GraphCalls:
+def _calls(calling: Calling, paths: Paths, total: Int64, row_of: Int32, passed_over: Mask) -> GraphCalls:
     chosen = np.flatnonzero((total > 0) & (paths.caller >= 0))
     caller, callee = paths.caller[chosen], paths.callee[chosen]
     return GraphCalls(

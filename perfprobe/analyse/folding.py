@@ -1,7 +1,7 @@
 """Which functions a call graph leaves out, so that a module's forward hangs directly under its caller.
 
-Only functions of libraries in which next to nothing passes by itself: those that are a matter of the library
-alone (private ones, closures, the containers of torch.nn), and those through which a few operators are called.
+Only functions of libraries in which next to nothing passes by itself: those that are a matter of the
+library alone (private ones, closures, the containers of torch.nn), and those that call a few operators.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def shown(trace: Trace, calling: Calling, load: Load, paths: Paths) -> Int32:
 
 
 def _within_import(trace: Trace, calling: Calling) -> Mask:
-    """Stacks within the import of a library's module, but for its own: what it does there is its own matter."""
+    """Stacks within the import of a library's module, but for its own: the rest is the library's matter."""
     strings, code, of_stack = trace.recording.strings, calling.python.code, calling.python.of_stack[:-1]
     above = np.append(of_stack, np.int32(-1))[trace.recording.stacks.parent]
     is_user = np.append(code.origin == Origin.USER, False)
@@ -83,7 +83,7 @@ def _is_internal(function: str, file: str) -> bool:
 
 
 def _passes_on(calling: Calling, parent: Int32) -> Mask:
-    """Functions with a few forward operators below, by name, as far as these take time, and no user function."""
+    """Functions below which few forward operators, by name, take nearly all time, and no user function is."""
     code, of_stack = calling.python.code, calling.python.of_stack[:-1].tolist()
     is_user = [origin == Origin.USER for origin in code.origin.tolist()]
     of_stacks = _forward_times(calling.sites)

@@ -12,7 +12,7 @@ from perfprobe.tables.stacks import nearest
 
 @dataclass(frozen=True)
 class Load(Table):
-    """Weight by the stack that it hangs under (-1 none) and the operator that it passed in (name -1: none)."""
+    """Weight by the stack that it hangs under (-1 none) and the operator that took it (name -1: none)."""
 
     stack: Int32
     name: Int32

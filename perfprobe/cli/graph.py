@@ -6,7 +6,7 @@ import os
 
 from perfprobe.cli.options import Parser, rows, writable
 from perfprobe.cli.report import newest, write
-from perfprobe.support.graph_view import WEIGHTS, GraphView, picture
+from perfprobe.support.graph_view import PATTERNS, WEIGHTS, GraphView, picture
 from perfprobe.support.text import printable
 
 TYPE_CHECKING = False
@@ -78,9 +78,7 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
         given.by,
         min_node=given.min_node,
         min_edge=given.min_edge,
-        root=given.root,
-        leaf=given.leaf,
-        focus=given.focus,
+        patterns={name: text for name in PATTERNS if (text := getattr(given, name)) is not None},
         depth=given.depth,
         library=given.library,
     )

@@ -9,8 +9,9 @@ from perfprobe.support.view import compiled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import re
+    from collections.abc import Mapping
 
+PATTERNS = ("root", "leaf", "focus")
 WEIGHTS = ("time", "operator", "calls")
 PICTURES = (".png", ".svg", ".pdf", ".dot")  # what a drawing's name may end with
 
@@ -22,9 +23,8 @@ class GraphView:
         by: one of `WEIGHTS`; None for time where it was sampled, else operator time.
         min_node: nodes with a smaller share, in percent, are left out; None: as many as stay legible.
         min_edge: the same for edges; None: a fifth of `min_node`.
-        root: a regular expression; only what matching functions call is drawn.
-        leaf: a regular expression; only what leads to matching functions or operators is drawn.
-        focus: a regular expression; only paths through what matches are drawn.
+        patterns: regular expressions: "root", only what matching functions call is drawn; "leaf", only what
+            leads to matching functions or operators; "focus", only paths through what matches.
         depth: calls from the root that are followed; None for all.
         library: also draw functions of libraries that only pass on.
 
@@ -38,9 +38,7 @@ class GraphView:
         *,
         min_node: float | None = None,
         min_edge: float | None = None,
-        root: str | None = None,
-        leaf: str | None = None,
-        focus: str | None = None,
+        patterns: Mapping[str, str] | None = None,
         depth: int | None = None,
         library: bool = False,
     ) -> None:
@@ -54,11 +52,7 @@ class GraphView:
         self.by = by
         self.min_node = min_node
         self.min_edge = min_edge
-        self.patterns: dict[str, re.Pattern[str]] = {
-            name: compiled(text)
-            for name, text in (("root", root), ("leaf", leaf), ("focus", focus))
-            if text is not None
-        }
+        self.patterns = {name: compiled(text) for name, text in (patterns or {}).items()}
         self.depth = depth
         self.library = library
 

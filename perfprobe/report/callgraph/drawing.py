@@ -41,7 +41,7 @@ def _notes(graph: CallGraph, left: Pruned, view: GraphView) -> list[str]:
     source = {True: ", by samples", False: ", by cProfile"}[graph.by_samples] if graph.by == "time" else ""
     notes = [
         f"100 %: {amount} {_WHOLE[graph.by]}{source}",
-        f"share with all below{_own(graph)}, calls{_unknown_calls(left)}; colour: share",
+        f"boxes: share with all that is called{_own(graph)}, calls{_unknown_calls(left)}; colour: share",
     ]
     if any(node.kind is Kind.BACKWARD for node in left.profile.functions.values()):
         notes.append("backward counts where its forward call was made")
@@ -53,7 +53,7 @@ def _notes(graph: CallGraph, left: Pruned, view: GraphView) -> list[str]:
 
 
 def _own(graph: CallGraph) -> str:
-    return " (in the function itself)" if bool(graph.functions.own.any()) else ""
+    return " (share in itself)" if bool(graph.functions.own.any()) else ""
 
 
 def _unknown_calls(left: Pruned) -> str:

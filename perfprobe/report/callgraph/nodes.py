@@ -16,9 +16,11 @@ from perfprobe.tables.trace import Trace, shown_name
 
 _LONGEST_NAME = 48
 _LONGEST_FILE = 60
+_LONGEST_TIP = 1000
 _SIGNATURE_WIDTH = 36
 _SIGNATURE_LINES = 2
 TIMES = "×"
+_NO_CALLER = "\n(no Python function known)"
 
 # All figures of a node or an edge on one line, in place of gprof2dot's one line for each.
 FIGURES = Event("Figures", "", lambda one, other: one + other)
@@ -45,6 +47,7 @@ class Node(Function):
         super().__init__(number, name)
         self.kind = kind
         self.search = search
+        self.filename = shorten.cut(search, _LONGEST_TIP)  # what gprof2dot writes as tooltip
         self.operator = ""
         self.rows = 0
         self.own = 0
@@ -101,7 +104,7 @@ def _times(before: str, times: int) -> str:
 def _functions(trace: Trace, calling: Calling, graph: CallGraph) -> list[Node]:
     strings, code, rows = trace.recording.strings, calling.python.code, graph.functions
     files = [printable(strings[file]) for file in code.file[rows.code].tolist()]
-    short = shorten.file_names(files)
+    short = _file_names(files)
     nodes = []
     for number, (row, file) in enumerate(zip(rows.code.tolist(), files, strict=True)):
         function = printable(strings[code.function[row]])
@@ -117,7 +120,6 @@ def _functions(trace: Trace, calling: Calling, graph: CallGraph) -> list[Node]:
             times=int(rows.calls[number]),
         )
         node.own = int(rows.own[number])
-        node.filename = node.search
         nodes.append(node)
     return nodes
 
@@ -125,7 +127,7 @@ def _functions(trace: Trace, calling: Calling, graph: CallGraph) -> list[Node]:
 def _operators(trace: Trace, graph: CallGraph) -> list[Node]:
     strings, rows = trace.recording.strings, graph.operators
     nodes = []
-    for number in range(len(rows)):
+    for number, has_caller in enumerate((rows.caller >= 0).tolist()):
         overload = strings[rows.overload[number]]
         name = shown_name(strings[rows.name[number]], narrow=True)
         name = printable(f"{name}.{overload}" if overload else name)
@@ -134,7 +136,7 @@ def _operators(trace: Trace, graph: CallGraph) -> list[Node]:
         node = Node(
             len(graph.functions) + number,
             kind,
-            operator_label(name, kind, shorten.signature(signature)),
+            operator_label(name, kind, shorten.signature(signature)) + ("" if has_caller else _NO_CALLER),
             f"{printable(strings[rows.name[number]])} {name} {signature} {kind.name.lower()}",
             weighs=int(rows.total[number]),
             times=int(rows.calls[number]),
@@ -150,6 +152,15 @@ def operator_label(name: str, kind: Kind, about: str) -> str:
     phase = " · backward" if kind is Kind.BACKWARD else ""
     lines = textwrap.wrap(about, _SIGNATURE_WIDTH, max_lines=_SIGNATURE_LINES, placeholder=shorten.ELLIPSIS)
     return "\n".join([shorten.cut(name, _LONGEST_NAME) + phase, *lines])
+
+
+def _file_names(files: list[str]) -> dict[str, str]:
+    """Short names of files; a package's has its folder, without which it says nothing."""
+    names = shorten.file_names(files)
+    return {
+        file: "/".join(file.split("/")[-2:]) if name == "__init__.py" else name
+        for file, name in names.items()
+    }
 
 
 def _cut_start(text: str, width: int) -> str:

@@ -144,7 +144,7 @@ class _Writer(DotWriter):
 
 
 def _lengths(profile: Profile) -> dict[tuple[int, int], int]:
-    """In how many steps each operator is below its function: many side by side would make a picture too wide."""
+    """In how many steps each operator is below its function: side by side, many make a picture too wide."""
     found = {}
     for number, node in profile.functions.items():
         below = [callee for callee in node.calls if not profile.functions[callee].is_function]

@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gprof2dot import TOTAL_TIME_RATIO, Profile
+from gprof2dot import Profile
 
-from perfprobe.report.callgraph.nodes import Kind, Link, Node, add_figures, operator_label
+from perfprobe.report.callgraph.merge import merged
+from perfprobe.report.callgraph.nodes import add_figures
 from perfprobe.support import units
 from perfprobe.support.errors import UsageError
 from perfprobe.support.graph_view import GraphView
@@ -41,7 +42,7 @@ def pruned(profile: Profile, whole: int, view: GraphView) -> Pruned:
     shares = [view.min_node / 100] if view.min_node is not None else [s / 100 * heaviest for s in _SHARES]
     for min_node in shares:
         min_edge = min_node * _EDGE_SHARE if view.min_edge is None else view.min_edge / 100
-        drawn = _merged(profile, whole, min_node)
+        drawn = merged(profile, whole, min_node)
         add_figures(drawn, whole)
         drawn.prune(min_node, min_edge, None, False)
         if len(drawn.functions) <= LEGIBLE:
@@ -67,34 +68,38 @@ def _check(drawn: Profile, view: GraphView) -> None:
 
 def _restrict(profile: Profile, view: GraphView) -> None:
     """Leaves what the patterns and the depth ask for."""
-    matches = {
-        name: [number for number, node in profile.functions.items() if pattern.search(node.search)]
-        for name, pattern in view.patterns.items()
-    }
-    for name, numbers in matches.items():
-        if not numbers:
-            pattern = view.patterns[name].pattern
-            raise UsageError(
-                f"--{name} matches no function and no operator", pattern, "try a shorter pattern"
-            )
-    if "root" in matches:
-        profile.prune_root(matches["root"])
-    for name in ("leaf", "focus"):
-        present = [number for number in matches.get(name, []) if number in profile.functions]
-        if name in matches and not present:
-            pattern = view.patterns[name].pattern
-            raise UsageError(f"--{name} matches nothing that is left of the graph", pattern, "leave one out")
-        if name == "leaf" and present:
-            profile.prune_leaf(present)
-        elif present:
-            _keep(profile, _reached(_callees(profile), present) | _reached(_callers(profile), present))
+    tops = _matching(profile, view, "root")
+    if tops:
+        profile.prune_root(tops)
+    leafs = _matching(profile, view, "leaf")
+    if leafs:
+        profile.prune_leaf(leafs)
+    focus = _matching(profile, view, "focus")
+    if focus:
+        _keep(profile, _reached(_callees(profile), focus) | _reached(_callers(profile), focus))
     if view.depth is not None:
-        called = {
-            callee for number, node in profile.functions.items() for callee in node.calls if callee != number
-        }
-        tops = matches.get("root") or [number for number in profile.functions if number not in called]
-        tops = [number for number in tops if number in profile.functions] or list(profile.functions)[:1]
+        tops = [number for number in tops or _outermost(profile) if number in profile.functions]
         _keep(profile, _reached(_callees(profile), tops, view.depth))
+
+
+def _matching(profile: Profile, view: GraphView, name: str) -> list[int]:
+    """The nodes that a pattern of the view finds, none without it. Raises UsageError where it finds none."""
+    pattern = view.patterns.get(name)
+    if pattern is None:
+        return []
+    found = [number for number, node in profile.functions.items() if pattern.search(node.search)]
+    if not found:
+        what = f"--{name} matches no function and no operator of the graph"
+        raise UsageError(what, pattern.pattern, "try a shorter pattern")
+    return found
+
+
+def _outermost(profile: Profile) -> list[int]:
+    """The nodes that no other one calls."""
+    called = {
+        callee for caller, callees in _callees(profile).items() for callee in callees if callee != caller
+    }
+    return [number for number in profile.functions if number not in called] or list(profile.functions)[:1]
 
 
 def _callees(profile: Profile) -> dict[int, list[int]]:
@@ -125,71 +130,3 @@ def _keep(profile: Profile, kept: set[int]) -> None:
     profile.functions = {number: node for number, node in profile.functions.items() if number in kept}
     for node in profile.functions.values():
         node.calls = {callee: call for callee, call in node.calls.items() if callee in kept}
-
-
-def _merged(profile: Profile, whole: int, least: float) -> Profile:
-    """A copy in which operators too light for a node of their own share one with others below their function:
-
-    with those of the same name, and where these are too light together, with all others.
-    """
-    caller_of = {
-        callee: number
-        for number, node in profile.functions.items()
-        for callee in node.calls
-        if not profile.functions[callee].is_function
-    }
-    found = Profile()
-    light: dict[tuple[int, Kind], list[Node]] = defaultdict(list)
-    for number, node in profile.functions.items():
-        if node.is_function or node.weighs >= least * whole:
-            found.add_function(_copy(node))
-        else:
-            light[caller_of.get(number, -1), node.kind].append(node)
-    for number, node in profile.functions.items():
-        for callee, call in node.calls.items():
-            if number in found.functions and callee in found.functions:
-                found.functions[number].add_call(Link(callee, weighs=call.weighs, times=call.times))
-    for (caller, _), nodes in light.items():
-        for node in _together(nodes, least * whole):
-            found.add_function(node)
-            if caller >= 0:
-                found.functions[caller].add_call(Link(node.id, weighs=node.weighs, times=node.times))
-    return found
-
-
-def _copy(node: Node) -> Node:
-    copy = Node(node.id, node.kind, node.name, node.search, weighs=node.weighs, times=node.times)
-    copy.operator, copy.rows, copy.own, copy.filename = node.operator, node.rows, node.own, node.filename
-    return copy
-
-
-def _together(nodes: list[Node], least: float) -> list[Node]:
-    """Nodes for operators of one function and phase that are light each."""
-    by_name: dict[str, list[Node]] = defaultdict(list)
-    for node in nodes:
-        by_name[node.operator].append(node)
-    found, others = [], []
-    for name, alike in by_name.items():
-        if sum(node.weighs for node in alike) >= least:
-            found.append(_sum(alike, name, f"{len(alike)} signatures"))
-        else:
-            others += alike
-    if sum(node.weighs for node in others) >= least and others:
-        names = len({node.operator for node in others})
-        found.append(_sum(others, f"{names} other operators", ""))
-    return found
-
-
-def _sum(nodes: list[Node], name: str, about: str) -> Node:
-    kind = nodes[0].kind
-    node = Node(
-        nodes[0].id,
-        kind,
-        operator_label(name, kind, about),
-        name,
-        weighs=sum(node.weighs for node in nodes),
-        times=-1 if any(node.times < 0 for node in nodes) else sum(node.times for node in nodes),
-    )
-    node.operator = name
-    node.rows = len(nodes)
-    return node

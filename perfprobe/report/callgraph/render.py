@@ -6,7 +6,8 @@ import os
 
 from perfprobe.support.errors import EnvironmentLack
 
-_INSTALL = "install Graphviz: `apt install graphviz`, `brew install graphviz` or `conda install -c conda-forge graphviz`"
+_PACKAGES = ("apt install graphviz", "brew install graphviz", "conda install -c conda-forge graphviz")
+_INSTALL = f"install Graphviz: {' or '.join(f'`{command}`' for command in _PACKAGES)}"
 
 
 def render(text: str, path: str) -> None:
