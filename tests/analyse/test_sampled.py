@@ -47,7 +47,15 @@ def test_by_hand(tmp_path: Path) -> None:
         op("add", 100, 110),
     )
     program.run(op("elsewhere", 0, 200), thread=1)
-    looks: dict[int, str] = {5: "", 10: "linear", 15: "linear", 20: "addmm", 25: "addmm", 31: "copy", 40: "linear"}
+    looks: dict[int, str] = {
+        5: "",
+        10: "linear",
+        15: "linear",
+        20: "addmm",
+        25: "addmm",
+        31: "copy",
+        40: "linear",
+    }
     looks |= {55: "", 62: "", 67: "mul", 80: "", 105: "add", 111: "", 500: ""}
     before = 0
     for time_ns in looks:
@@ -56,7 +64,7 @@ def test_by_hand(tmp_path: Path) -> None:
     program.sample(500, 600, thread=2, look=Look.NO_PYTHON, stack=-1)
     recording = program.recording(tmp_path)
     found = run(recording)
-    expected = {
+    expected: dict[Any, Any] = {
         (2, time_ns, "READ", name): (2, time_ns - start_ns)
         for (time_ns, name), start_ns in zip(looks.items(), [0, *looks], strict=False)
     }

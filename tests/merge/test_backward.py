@@ -14,6 +14,14 @@ ENGINE = "/env/site-packages/torch/autograd/graph.py:841 _engine_run_backward"
 TORCH = "/env/site-packages/torch/functional.py:7 f"
 
 
+def forward_stacks(trace: Trace) -> dict[str, int]:
+    """For each operator in backward the stack of its forward call."""
+    rows = linked(trace)
+    names = [trace.recording.strings[name] for name in rows.name.tolist()]
+    stacks = dict(zip(names, rows.forward_stack.tolist(), strict=True))
+    return {name: stack for name, stack in stacks.items() if "ackward" in name}
+
+
 def linked(trace: Trace) -> LinkedOperators:
     return LinkedOperators.concat(list(trace.operators()))
 
@@ -142,6 +150,35 @@ def test_double_backward_follows_the_nodes_to_the_first_forward_call(tmp_path: P
     assert found["TanhBackwardBackward0"] == (10, 10, "BACKWARD", "NONE")
     assert found["Third"] == (10, 10, "BACKWARD", "NONE")
     assert found["SinBackward0"] == (50, 50, "BACKWARD", "NONE")
+
+
+def test_the_stack_of_the_forward_call_is_that_of_its_line(tmp_path: Path) -> None:
+    program = Training()
+    program.forward("tanh", 10, 0)
+    program.backward("tanh_backward", 0, sequence=1)
+    program.backward("TanhBackwardBackward0", 1, scope=1)
+    own = program.stack("train.py:99 step", ENGINE, "train.py:50 backward")
+    program.backward("sin of a backward()", 0, sequence=2, stack=own)
+    program.backward("SinBackward0", 2, scope=1)
+    other = program.row("stacks", -1, -1, -1)
+    program.run(op("no line", *program._span(), stack=other, sequence=3))
+    program.backward("NoLineBackward0", 3, scope=1)
+    program.run(op("no Python", *program._span(), sequence=4))
+    program.backward("NoPythonBackward0", 4, scope=1)
+    program.backward("UnknownBackward0", 77, scope=1)
+    program.backward("AccumulateGrad in backward", -1, scope=1)
+    program.backward("not known yet in backward", -1, node_thread=0)
+    assert forward_stacks(link(program.recording(tmp_path))) == {
+        "tanh_backward": program.at(10),
+        "TanhBackwardBackward0": program.at(10),  # not the engine's, where tanh_backward ran
+        "sin of a backward()": program.at(10),
+        "SinBackward0": own,
+        "NoLineBackward0": other,
+        "NoPythonBackward0": -1,
+        "UnknownBackward0": -1,
+        "AccumulateGrad in backward": -1,
+        "not known yet in backward": -1,
+    }
 
 
 def test_nodes_that_refer_in_a_circle_end(tmp_path: Path) -> None:
