@@ -1,12 +1,14 @@
 """Which functions a call graph leaves out, so that a module's forward hangs directly under its caller.
 
-Only functions of libraries in which next to nothing passes by itself: those that are a matter of the
-library alone (private ones, closures, the containers of torch.nn), and those that call a few operators.
+Only functions of libraries: what torch puts around calls, how code is imported, what runs in the import of a
+library; and those in which next to nothing passes by itself: private ones, closures, the containers of
+torch.nn, and those that call a few operators.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 
@@ -23,8 +25,17 @@ _NEARLY_ALL = 0.9
 _IMPORT = ("<frozen importlib",)
 _MACHINERY = (*_IMPORT, "<frozen runpy>")  # how code is found and started
 _CONTAINERS = "torch/nn/modules/container.py"
-# Decorators' closures, by the only name they have before Python 3.11.
-_CLOSURES = ("decorate_context", "inner", "maybe_fallback", "profile_hook_step", "wrapper", "wrapped")
+# What torch puts around calls; of closures the only name that they have before Python 3.11.
+_DISPATCH = (
+    "_call_impl",
+    "_wrapped_call_impl",
+    "decorate_context",
+    "inner",
+    "maybe_fallback",
+    "profile_hook_step",
+    "wrapper",
+    "wrapped",
+)
 
 
 def shown(trace: Trace, calling: Calling, load: Load, paths: Paths) -> Int32:
@@ -39,8 +50,10 @@ def shown(trace: Trace, calling: Calling, load: Load, paths: Paths) -> Int32:
     own = paths.own(outside.stack, outside.weight)
     total, _ = paths.total(outside.stack, outside.weight)
     passes_on = _passes_on(calling, trace.recording.stacks.parent) & (total < least)
-    is_light = (own < least) & (passes_on | _internal(trace, calling))
-    folded = (code.origin != Origin.USER) & (is_light | _in_files(trace, calling, _MACHINERY))
+    is_light = (own < least) & (passes_on | _named(trace, calling, _is_internal))
+    is_dispatch = (code.origin == Origin.TORCH) & _named(trace, calling, _is_dispatch)
+    is_machinery = _in_files(trace, calling, _MACHINERY)
+    folded = (code.origin != Origin.USER) & (is_light | is_dispatch | is_machinery)
     hidden = np.append(folded, True)[of_stack] | _within_import(trace, calling)
     return np.where(hidden, np.int32(-1), of_stack)
 
@@ -66,20 +79,23 @@ def _in_files(trace: Trace, calling: Calling, starts: tuple[str, ...]) -> Mask:
     return np.isin(files, chosen)
 
 
-def _internal(trace: Trace, calling: Calling) -> Mask:
-    """Functions that are a matter of their library alone."""
+def _named(trace: Trace, calling: Calling, rule: Callable[[str, str], bool]) -> Mask:
+    """Functions for which a rule about their names, and those of their files, is true."""
     strings, code = trace.recording.strings, calling.python.code
-    found = [
-        _is_internal(strings[function], strings[file])
-        for file, function in zip(code.file.tolist(), code.function.tolist(), strict=True)
-    ]
-    return np.array(found, np.bool_)
+    pairs = zip(code.function.tolist(), code.file.tolist(), strict=True)
+    return np.array([rule(strings[function], strings[file]) for function, file in pairs], np.bool_)
 
 
 def _is_internal(function: str, file: str) -> bool:
+    """Whether it is a matter of its library alone."""
     name = function.rsplit(".", 1)[-1]
     is_private = name.startswith("_") and not name.endswith("__")
-    return is_private or "<locals>" in function or name in _CLOSURES or file.endswith(_CONTAINERS)
+    return is_private or "<locals>" in function or file.endswith(_CONTAINERS)
+
+
+def _is_dispatch(function: str, file: str) -> bool:
+    """Whether torch puts it around calls."""
+    return function.rsplit(".", 1)[-1] in _DISPATCH
 
 
 def _passes_on(calling: Calling, parent: Int32) -> Mask:

@@ -70,4 +70,4 @@ def _left_out(left: Pruned, view: GraphView) -> list[str]:
 
 
 def _percent(share: float) -> str:
-    return f"{share * 100:.3g} %"
+    return f"{share * 100:.2g} %"

@@ -87,11 +87,11 @@ def whole_profile(trace: Trace, calling: Calling, graph: CallGraph) -> Profile:
 def add_figures(profile: Profile, whole: int) -> None:
     """Gives nodes and edges their shares, which decide on pruning and colour, and their figures as text."""
     for node in profile.functions.values():
-        node[TOTAL_TIME_RATIO] = node.weighs / whole
+        node[TOTAL_TIME_RATIO] = min(node.weighs / whole, 1.0)
         own = f" ({units.percent(node.own / whole)})" if node.is_function and node.own else ""
         node[FIGURES] = f"{units.percent(node.weighs / whole)}{own}{_times('  ', node.times)}"
         for call in node.calls.values():
-            call[TOTAL_TIME_RATIO] = call.weighs / whole
+            call[TOTAL_TIME_RATIO] = min(call.weighs / whole, 1.0)
             # The only call of an operator has the operator's own figures.
             if profile.functions[call.callee_id].is_function:
                 call[FIGURES] = f"  {units.percent(call.weighs / whole)}{_times('  ', call.times)}"

@@ -16,7 +16,7 @@ from perfprobe.support.graph_view import GraphView
 
 LEGIBLE = 36  # nodes that can be taken in at a glance
 MOST = 1000  # nodes that dot can lay out in a sensible time
-_SHARES = (0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 7, 10, 15, 20, 30)  # of the heaviest node, in percent, to be tried
+_SHARES = [0.005 * 1.1**step for step in range(45)]  # of the heaviest node: up to a third, to be tried
 _EDGE_SHARE = 0.2  # of the share from which nodes are drawn
 
 
@@ -39,17 +39,29 @@ def pruned(profile: Profile, whole: int, view: GraphView) -> Pruned:
     functions, operators = _sizes(profile)
     _restrict(profile, view)
     heaviest = max((node.weighs for node in profile.functions.values()), default=0) / whole
-    shares = [view.min_node / 100] if view.min_node is not None else [s / 100 * heaviest for s in _SHARES]
-    for min_node in shares:
-        min_edge = min_node * _EDGE_SHARE if view.min_edge is None else view.min_edge / 100
-        drawn = merged(profile, whole, min_node)
-        add_figures(drawn, whole)
-        drawn.prune(min_node, min_edge, None, False)
-        if len(drawn.functions) <= LEGIBLE:
-            break
+    shares = [view.min_node / 100] if view.min_node is not None else [share * heaviest for share in _SHARES]
+    drawn, min_node, min_edge = _legible(profile, whole, shares, view.min_edge)
     _check(drawn, view)
     shown_functions, shown_operators = _sizes(drawn)
     return Pruned(drawn, min_node, min_edge, functions - shown_functions, operators - shown_operators)
+
+
+def _legible(
+    profile: Profile, whole: int, shares: list[float], edge_percent: float | None
+) -> tuple[Profile, float, float]:
+    """The profile with as many nodes as stay legible, and the shares from which nodes and edges are drawn."""
+    low, high = 0, len(shares) - 1
+    while True:
+        middle = (low + high) // 2
+        min_node = shares[middle]
+        min_edge = min_node * _EDGE_SHARE if edge_percent is None else edge_percent / 100
+        drawn = merged(profile, whole, min_node)
+        add_figures(drawn, whole)
+        drawn.prune(min_node, min_edge, None, False)
+        if low == high:
+            return drawn, min_node, min_edge
+        is_legible = len(drawn.functions) <= LEGIBLE
+        low, high = (low, middle) if is_legible else (middle + 1, high)
 
 
 def _sizes(profile: Profile) -> tuple[int, int]:
