@@ -12,7 +12,7 @@ from perfprobe.report.callgraph.nodes import FIGURES, Kind, Node
 _FONT = "Helvetica"
 _DARK, _GREY = "#333333", "#8a8a8a"
 _SIDE_BY_SIDE = 3  # operators of a function that may be
-_COLUMN = 5  # operators of a function below one another
+_COLUMN = 6  # operators of a function below one another
 _LEFT_END = "\v"  # in our labels: the line ends here and stands at the left
 
 

@@ -14,7 +14,7 @@ from perfprobe.support import units
 from perfprobe.support.errors import UsageError
 from perfprobe.support.graph_view import GraphView
 
-LEGIBLE = 36  # nodes that can be taken in at a glance
+LEGIBLE = 30  # nodes that can be taken in at a glance
 MOST = 1000  # nodes that dot can lay out in a sensible time
 _SHARES = [0.005 * 1.1**step for step in range(45)]  # of the heaviest node: up to a third, to be tried
 _EDGE_SHARE = 0.2  # of the share from which nodes are drawn
