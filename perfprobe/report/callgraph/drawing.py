@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from perfprobe.report import shorten
 from perfprobe.report.callgraph.nodes import Kind, whole_profile
 from perfprobe.report.callgraph.picture import dot
@@ -13,6 +15,7 @@ from perfprobe.tables.callgraph import CallGraph
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.python import Calling
 
+_NOTE_WIDTH = 56
 _WHOLE = {
     "time": "of wall time",
     "operator": "of operator time, forward and backward",
@@ -28,8 +31,9 @@ def drawing(findings: Findings, calling: Calling, graph: CallGraph, view: GraphV
     trace = findings.trace
     left = pruned(whole_profile(trace, calling, graph), graph.whole, view)
     name = shorten.cut(program(trace), LONGEST_PROGRAM)
-    title = f"{name} · wall {units.duration(findings.wall_ns)} · call graph by {_by(graph)}"
-    return dot(left.profile, title, _notes(graph, left, view))
+    wall = f" · wall {units.duration(findings.wall_ns)}" if findings.wall_ns is not None else ""
+    notes = [line for note in _notes(graph, left, view) for line in textwrap.wrap(note, _NOTE_WIDTH)]
+    return dot(left.profile, f"{name}{wall} · call graph by {_by(graph)}", notes)
 
 
 def _by(graph: CallGraph) -> str:
@@ -44,11 +48,12 @@ def _notes(graph: CallGraph, left: Pruned, view: GraphView) -> list[str]:
         f"boxes: share with all that is called{_own(graph)}, calls{_unknown_calls(left)}; colour: share",
     ]
     if any(node.kind is Kind.BACKWARD for node in left.profile.functions.values()):
-        notes.append("backward counts where its forward call was made")
+        notes.append("operators in backward count where their forward call was made, not in backward()")
     if graph.waiting_ns:
         notes.append(f"left out: {units.duration(graph.waiting_ns)} in which other threads only waited")
     if graph.folded:
-        notes.append(f"left out: {units.count(graph.folded)} functions of libraries that pass on (--library)")
+        count = f"{units.count(graph.folded)} function{'' if graph.folded == 1 else 's'}"
+        notes.append(f"left out: {count} inside of libraries, whose own share is their caller's (--library)")
     return notes + _left_out(left, view)
 
 
