@@ -94,6 +94,21 @@ def test_nodes_and_edges_have_their_figures(tmp_path: Path) -> None:
 
 
 @needs_dot
+@pytest.mark.parametrize(("ended_ns", "sign"), [(500, "≥"), (2000, "")])
+def test_calls_that_were_not_counted_to_the_end(tmp_path: Path, ended_ns: int, sign: str) -> None:
+    program = training()
+    program.meta["cprofile"] = {"ended_ns": ended_ns}
+    program.call(
+        program.counted("p.py:10 main", 1, 0, 0), program.counted("p.py:20 Net.forward", 7, 0, 0), 7, 0, 0
+    )
+    found = Picture(draw(program, tmp_path, GraphView(min_node=1)))
+    assert found.figures("Net.forward") == f"90.0 %  {sign}7×"
+    assert found.edges["main", "Net.forward"]["label"] == f"  90.0 %  {sign}7×"
+    assert found.figures("addmm") == "40.0 %  1×"
+    assert ("counted for the first 500 ns only" in found.legend) == bool(sign)
+
+
+@needs_dot
 def test_kinds_can_be_told_apart(tmp_path: Path) -> None:
     program = training()
     for name in ("mul_", "add_", "sqrt", "div_"):  # too many for Adam.step to be one that only passes on

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from perfprobe.report import shorten
-from perfprobe.report.callgraph.nodes import Kind, whole_profile
+from perfprobe.report.callgraph.nodes import AT_LEAST, Kind, add_figures, whole_profile
 from perfprobe.report.callgraph.picture import dot
 from perfprobe.report.callgraph.prune import Pruned, pruned
 from perfprobe.report.program import LONGEST_PROGRAM, program
@@ -14,6 +14,7 @@ from perfprobe.support.graph_view import GraphView
 from perfprobe.tables.callgraph import CallGraph
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.python import Calling
+from perfprobe.tables.trace import Trace
 
 _NOTE_WIDTH = 56
 _WHOLE = {
@@ -30,9 +31,14 @@ def drawing(findings: Findings, calling: Calling, graph: CallGraph, view: GraphV
     """
     trace = findings.trace
     left = pruned(whole_profile(trace, calling, graph), graph.whole, view)
+    add_figures(left.profile, graph.whole, AT_LEAST if calling.counts_end_ns is not None else "")
     name = shorten.cut(program(trace), LONGEST_PROGRAM)
     wall = f" · wall {units.duration(findings.wall_ns)}" if findings.wall_ns is not None else ""
-    notes = [line for note in _notes(graph, left, view) for line in textwrap.wrap(note, _NOTE_WIDTH)]
+    notes = [
+        line
+        for note in _notes(graph, left, view, _counted(trace, calling))
+        for line in textwrap.wrap(note, _NOTE_WIDTH)
+    ]
     return dot(left.profile, f"{name}{wall} · call graph by {_by(graph)}", notes)
 
 
@@ -40,12 +46,21 @@ def _by(graph: CallGraph) -> str:
     return {"time": "time", "operator": "operator time", "calls": "operator calls"}[graph.by]
 
 
-def _notes(graph: CallGraph, left: Pruned, view: GraphView) -> list[str]:
+def _counted(trace: Trace, calling: Calling) -> list[str]:
+    """Until when calls were counted, where not to the end."""
+    if calling.counts_end_ns is None:
+        return []
+    when = units.duration(None if trace.start_ns is None else calling.counts_end_ns - trace.start_ns)
+    return [f"{AT_LEAST}: calls of functions were counted for the first {when} only"]
+
+
+def _notes(graph: CallGraph, left: Pruned, view: GraphView, counted: list[str]) -> list[str]:
     amount = units.count(graph.whole) if graph.by == "calls" else units.duration(graph.whole)
     source = {True: ", by samples", False: ", by cProfile"}[graph.by_samples] if graph.by == "time" else ""
     notes = [
         f"100 %: {amount} {_WHOLE[graph.by]}{source}",
         f"boxes: share with all that is called{_own(graph)}, calls{_unknown_calls(left)}; colour: share",
+        *counted,
     ]
     if any(node.kind is Kind.BACKWARD for node in left.profile.functions.values()):
         notes.append("operators in backward count where their forward call was made, not in backward()")

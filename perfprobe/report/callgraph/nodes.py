@@ -19,7 +19,7 @@ _LONGEST_FILE = 60
 _LONGEST_TIP = 1000
 _SIGNATURE_WIDTH = 36
 _SIGNATURE_LINES = 2
-TIMES = "×"
+TIMES, AT_LEAST = "×", "≥"
 _NO_CALLER = "\n(no Python function known)"
 
 # All figures of a node or an edge on one line, in place of gprof2dot's one line for each.
@@ -84,21 +84,27 @@ def whole_profile(trace: Trace, calling: Calling, graph: CallGraph) -> Profile:
     return profile
 
 
-def add_figures(profile: Profile, whole: int) -> None:
-    """Gives nodes and edges their shares, which decide on pruning and colour, and their figures as text."""
+def add_shares(profile: Profile, whole: int) -> None:
+    """Gives nodes and edges their shares, which decide on pruning and colour."""
     for node in profile.functions.values():
-        node[TOTAL_TIME_RATIO] = min(node.weighs / whole, 1.0)
+        for weighed in (node, *node.calls.values()):
+            weighed[TOTAL_TIME_RATIO] = min(weighed.weighs / whole, 1.0)
+
+
+def add_figures(profile: Profile, whole: int, sign: str) -> None:
+    """Gives nodes and edges their figures as text; sign: what stands before the calls of functions."""
+    for node in profile.functions.values():
         own = f" ({units.percent(node.own / whole)})" if node.is_function and node.own else ""
-        node[FIGURES] = f"{units.percent(node.weighs / whole)}{own}{_times('  ', node.times)}"
+        times = _times(sign if node.is_function else "", node.times)
+        node[FIGURES] = f"{units.percent(node.weighs / whole)}{own}{times}"
         for call in node.calls.values():
-            call[TOTAL_TIME_RATIO] = min(call.weighs / whole, 1.0)
             # The only call of an operator has the operator's own figures.
             if profile.functions[call.callee_id].is_function:
-                call[FIGURES] = f"  {units.percent(call.weighs / whole)}{_times('  ', call.times)}"
+                call[FIGURES] = f"  {units.percent(call.weighs / whole)}{_times(sign, call.times)}"
 
 
-def _times(before: str, times: int) -> str:
-    return f"{before}{units.count(times)}{TIMES}" if times >= 0 else ""
+def _times(sign: str, times: int) -> str:
+    return f"  {sign}{units.count(times)}{TIMES}" if times >= 0 else ""
 
 
 def _functions(trace: Trace, calling: Calling, graph: CallGraph) -> list[Node]:

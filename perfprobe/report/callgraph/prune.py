@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from gprof2dot import Profile
 
 from perfprobe.report.callgraph.merge import merged
-from perfprobe.report.callgraph.nodes import add_figures
+from perfprobe.report.callgraph.nodes import add_shares
 from perfprobe.support import units
 from perfprobe.support.errors import UsageError
 from perfprobe.support.graph_view import GraphView
@@ -32,7 +32,7 @@ class Pruned:
 
 
 def pruned(profile: Profile, whole: int, view: GraphView) -> Pruned:
-    """The part of the profile that the view asks for; the profile itself is used up.
+    """The part of the profile that the view asks for, with shares; the profile itself is used up.
 
     Raises UsageError where a pattern matches nothing, or the view leaves nothing or too much.
     """
@@ -56,7 +56,7 @@ def _legible(
         min_node = shares[middle]
         min_edge = min_node * _EDGE_SHARE if edge_percent is None else edge_percent / 100
         drawn = merged(profile, whole, min_node)
-        add_figures(drawn, whole)
+        add_shares(drawn, whole)
         drawn.prune(min_node, min_edge, None, False)
         if low == high:
             return drawn, min_node, min_edge
