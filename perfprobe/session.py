@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from perfprobe.collect.base import Collector
     from perfprobe.support.graph_view import GraphView
     from perfprobe.tables.findings import Findings
-    from perfprobe.tables.recording import Recording
 
 # Runs in a spawned child before anything else, and leaves nothing behind but the recording it started.
 _CHILD = """
@@ -304,28 +303,15 @@ def draw_callgraph(path: str, output: str, view: GraphView) -> None:
         EnvironmentLack: the file cannot be written, or `dot` is missing: then its text was written.
     """
     from perfprobe.analyse.callgraph import call_graph
-    from perfprobe.analyse.calling import CallingStructure
-    from perfprobe.analyse.hotspots import hotspots
-    from perfprobe.merge import link
     from perfprobe.report.callgraph.drawing import drawing
     from perfprobe.report.callgraph.render import render
     from perfprobe.support.errors import InputError
-    from perfprobe.tables.findings import Findings
 
-    trace = link(_read(path))
-    structure = CallingStructure(trace)
-    found = Findings(trace, hotspots(trace, structure))
-    calling = structure.result()
-    if calling is None:
+    found = _findings(path, View(), work=False)
+    if found.calling is None:
         raise InputError("neither operators nor Python functions were recorded", path, "record again")
-    graph = call_graph(trace, calling, view.by, library=view.library)
-    render(drawing(found, calling, graph, view), output)
-
-
-def _read(path: str) -> Recording:
-    from perfprobe.tables import storage
-
-    return storage.read(path)
+    graph = call_graph(found.trace, found.calling, view.by, library=view.library)
+    render(drawing(found, found.calling, graph, view), output)
 
 
 def _findings(path: str, view: View, *, work: bool) -> Findings:
@@ -334,9 +320,10 @@ def _findings(path: str, view: View, *, work: bool) -> Findings:
     from perfprobe.analyse.hotspots import hotspots
     from perfprobe.analyse.lines import lines
     from perfprobe.merge import link
+    from perfprobe.tables import storage
     from perfprobe.tables.findings import Findings
 
-    trace = link(_read(path))
+    trace = link(storage.read(path))
     between, calling = BetweenOperators(trace), CallingStructure(trace)
     found = hotspots(trace, between, calling, group=view.group, focus=view.focus, work=work)
     return Findings(trace, found, lines(trace, found.ungrouped), between.result(), calling.result())

@@ -35,7 +35,12 @@ in `aten::bmm bmm f32[8,4,4] f32[8,4,4] backward`.
 def parser() -> Parser:
     """The options of `graph`."""
     parser = Parser("graph", description=_DESCRIPTION, epilog=_EXAMPLES)
-    parser.add_argument("file", nargs="?", metavar="FILE", help="a recording (default: the newest one here)")
+    parser.add_argument(
+        "file",
+        nargs="?",
+        metavar="FILE",
+        help="a recording (default: the newest one here), or a .pstats file",
+    )
     parser.add_argument(
         "-o",
         "--output",

@@ -1,5 +1,7 @@
+import contextlib
 import html
 import json
+import random
 import re
 import shutil
 import subprocess
@@ -10,9 +12,11 @@ import pytest
 
 from perfprobe import session
 from perfprobe.report.callgraph import prune
-from perfprobe.support.errors import EnvironmentLack, UsageError
+from perfprobe.support.errors import EnvironmentLack, InputError, UsageError
 from perfprobe.support.graph_view import GraphView
+from tests import build
 from tests.build import Program, op
+from tests.report.test_untrusted import mutated
 
 LINEAR = "/env/site-packages/torch/nn/modules/linear.py:125/124 Linear.forward"
 ENGINE = "/env/site-packages/torch/autograd/graph.py:841/840 _engine_run_backward"
@@ -240,6 +244,26 @@ def test_a_long_name_is_cut(tmp_path: Path) -> None:
     program.thread(1)
     program.run(op("x" * 50_000, 0, 100, stack=program.stack("p.py:1 " + "f" * 50_000)))
     assert len(draw(program, tmp_path)) < 10_000
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("by", ["time", "operator", "calls"])
+def test_damage_with_a_right_checksum(tmp_path: Path, seed: int, by: str) -> None:
+    rng = random.Random(seed)
+    program = training()
+    program.sample(0, 600, MAIN, FORWARD, LINEAR)
+    program.call(
+        program.counted("p.py:10 main", 1, 0, 9), program.counted("p.py:20 Net.forward", 7, 0, 9), 7, 0, 9
+    )
+    good = [block[12:] for block in program.blocks(3)]
+    path = tmp_path / "harmed.perfprobe"
+    for _ in range(40):
+        harmed = list(good)
+        at = rng.randrange(len(harmed))
+        harmed[at] = mutated(rng, harmed[at])
+        path.write_bytes(build.head() + b"".join(build.block(item) for item in harmed))
+        with contextlib.suppress(InputError):
+            session.draw_callgraph(str(path), str(tmp_path / "graph.dot"), GraphView(by))
 
 
 def test_without_dot_the_text_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
