@@ -10,6 +10,7 @@ from collections import Counter
 
 import numpy as np
 
+from perfprobe.analyse.counted import counted_graph
 from perfprobe.analyse.folding import shown
 from perfprobe.analyse.grouping import grouped
 from perfprobe.analyse.load import Load, innermost
@@ -36,7 +37,10 @@ def call_graph(trace: Trace, calling: Calling, by: str | None = None, *, library
     """
     by = by or ("time" if calling.by_samples or not len(calling.sites) else "operator")
     if by == "time" and not calling.by_samples:
-        return _counted(trace, calling)
+        graph = counted_graph(trace, calling, library=library)
+        if len(graph.functions) == 0:
+            raise _nothing(trace, by)
+        return graph
     load, waiting_ns = _sampled(trace, calling) if by == "time" else (_measured(calling, by), 0)
     if not int(load.weight.sum()):
         raise _nothing(trace, by)
@@ -55,6 +59,7 @@ def call_graph(trace: Trace, calling: Calling, by: str | None = None, *, library
         operators=_operators(calling, load, innermost(parent, function), row_of),
         by_samples=by == "time",
         waiting_ns=waiting_ns,
+        imports_ns=0,
         folded=int(np.count_nonzero(everything.total(load.stack, load.weight)[0])) - len(functions),
     )
 
@@ -134,7 +139,7 @@ def _calls(calling: Calling, paths: Paths, total: Int64, row_of: Int32, passed_o
     return GraphCalls(
         caller=row_of[caller],
         callee=row_of[callee],
-        calls=_counted_calls(calling, caller, callee, passed_over),
+        calls=_counted_calls(calling, paths, (caller, callee), passed_over),
         total=total[chosen],
     )
 
@@ -148,21 +153,23 @@ def _passed_over(calling: Calling, function: Int32) -> Mask:
     return found
 
 
-def _counted_calls(calling: Calling, caller: Int32, callee: Int32, passed_over: Mask) -> Int64:
-    """How often each called the other; of a function called by one that is left out, known for one caller."""
+def _counted_calls(calling: Calling, paths: Paths, pairs: tuple[Int32, Int32], passed_over: Mask) -> Int64:
+    """How often each caller called its callee.
+
+    Of a function that one that is passed over calls it is known only where it has a single caller on stacks.
+    """
     counted = calling.calls
-    pairs = zip(counted.caller.tolist(), counted.callee.tolist(), strict=True)
-    direct = dict(zip(pairs, counted.calls.tolist(), strict=True))
+    keys = zip(counted.caller.tolist(), counted.callee.tolist(), strict=True)
+    direct = dict(zip(keys, counted.calls.tolist(), strict=True))
     through = set(counted.callee[passed_over[counted.caller]].tolist())
     calls_of = dict(zip(calling.functions.code.tolist(), calling.functions.calls.tolist(), strict=True))
-    callers = Counter(callee.tolist())
+    callers = Counter(paths.callee.tolist())
     calls = []
-    for pair in zip(caller.tolist(), callee.tolist(), strict=True):
-        called = pair[1]
-        if called not in through:
-            calls.append(direct.get(pair, -1))
+    for caller, callee in zip(*(column.tolist() for column in pairs), strict=True):
+        if callee not in through:
+            calls.append(direct.get((caller, callee), -1))
         else:
-            calls.append(calls_of.get(called, -1) if callers[called] == 1 else -1)
+            calls.append(calls_of.get(callee, -1) if callers[callee] == 1 else -1)
     return np.array(calls, np.int64)
 
 
@@ -195,30 +202,3 @@ def _by_caller(load: Load, inner: Int32) -> dict[tuple[int, ...], int]:
     order, first = grouped(columns)
     keys = zip(*(column[order[first]].tolist() for column in columns), strict=True)
     return dict(zip(keys, np.add.reduceat(load.weight[order], first).tolist(), strict=True))
-
-
-def _counted(trace: Trace, calling: Calling) -> CallGraph:
-    """The graph by cProfile's times, which has no stacks: functions only, C functions among them."""
-    rows = calling.functions
-    chosen = np.flatnonzero(rows.total_ns > 0)
-    if len(chosen) == 0:
-        raise _nothing(trace, "time")
-    chosen = chosen[np.argsort(-rows.total_ns[chosen], kind="stable")]
-    functions = GraphFunctions(
-        rows.code[chosen], rows.calls[chosen], np.maximum(rows.own_ns[chosen], 0), rows.total_ns[chosen]
-    )
-    row_of = np.full(len(calling.python.code) + 1, -1, np.int32)
-    row_of[functions.code] = np.arange(len(chosen), dtype=np.int32)
-    calls = calling.calls
-    caller, callee = row_of[calls.caller], row_of[calls.callee]
-    known = (caller >= 0) & (callee >= 0) & (calls.total_ns >= 0)
-    return CallGraph(
-        by="time",
-        whole=max(int(functions.own.sum()), 1),
-        functions=functions,
-        calls=GraphCalls(caller[known], callee[known], calls.calls[known], calls.total_ns[known]),
-        operators=GraphOperators.empty(),
-        by_samples=False,
-        waiting_ns=0,
-        folded=0,
-    )

@@ -52,7 +52,7 @@ def shown(trace: Trace, calling: Calling, load: Load, paths: Paths) -> Int32:
     passes_on = _passes_on(calling, trace.recording.stacks.parent) & (total < least)
     is_light = (own < least) & (passes_on | _named(trace, calling, _is_internal))
     is_dispatch = (code.origin == Origin.TORCH) & _named(trace, calling, _is_dispatch)
-    is_machinery = _in_files(trace, calling, _MACHINERY)
+    is_machinery = in_files(trace, calling, _MACHINERY)
     folded = (code.origin != Origin.USER) & (is_light | is_dispatch | is_machinery)
     hidden = np.append(folded, True)[of_stack] | _within_import(trace, calling)
     return np.where(hidden, np.int32(-1), of_stack)
@@ -64,7 +64,7 @@ def _within_import(trace: Trace, calling: Calling) -> Mask:
     above = np.append(of_stack, np.int32(-1))[trace.recording.stacks.parent]
     is_user = np.append(code.origin == Origin.USER, False)
     is_module = np.array([strings[function] == "<module>" for function in code.function.tolist()] + [False])
-    by_import = np.append(_in_files(trace, calling, _IMPORT), False)[above]
+    by_import = np.append(in_files(trace, calling, _IMPORT), False)[above]
     is_import = is_module[of_stack] & ~is_user[of_stack] & by_import
     parent = trace.recording.stacks.parent
     known = nearest(parent, is_import | is_user[of_stack])
@@ -72,7 +72,7 @@ def _within_import(trace: Trace, calling: Calling) -> Mask:
     return np.asarray(within & (~is_import | np.append(within, False)[parent]))
 
 
-def _in_files(trace: Trace, calling: Calling, starts: tuple[str, ...]) -> Mask:
+def in_files(trace: Trace, calling: Calling, starts: tuple[str, ...]) -> Mask:
     """Functions in files whose names begin with one of these."""
     strings, files = trace.recording.strings, calling.python.code.file
     chosen = [file for file in np.unique(files).tolist() if strings[file].startswith(starts)]

@@ -56,7 +56,8 @@ class CallGraph:
 
     by: what weights are, one of `support.graph_view.WEIGHTS`: nanoseconds, of "calls" operator calls. whole:
     what 100 % are. by_samples: whether times are the sampler's. waiting_ns: time left out in which threads
-    beside the main one only waited. folded: functions of libraries that were left out because they pass on.
+    beside the main one only waited; imports_ns: left out as that of imports. folded: functions of libraries
+    that were left out as inside of them.
     """
 
     by: str
@@ -66,4 +67,5 @@ class CallGraph:
     operators: GraphOperators
     by_samples: bool
     waiting_ns: int
+    imports_ns: int
     folded: int

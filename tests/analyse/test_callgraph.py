@@ -244,6 +244,36 @@ def test_cprofile_alone(tmp_path: Path) -> None:
     assert found.adds_up()
 
 
+def test_cprofile_alone_without_what_imports_run(tmp_path: Path) -> None:
+    program = Program()
+    program.thread(1)
+    strings = {
+        "<module>": "p.py:1 <module>",
+        "main": "p.py:10 main",
+        "torch": f"{TORCH}/__init__.py:1 <module>",
+    }
+    strings |= {"register": f"{TORCH}/ops.py:8 register", "step": f"{TORCH}/optim/adam.py:214 step"}
+    rows = {name: program.counted(place, 1, 100, 100) for name, place in strings.items()}
+    frozen = program.string("<frozen importlib._bootstrap>")
+    rows["find"] = program.counted("a:1170 _find_and_load", 2, 100, 350, file=frozen)
+    rows["exec"] = program.counted("<built-in method builtins.exec>", 2, 100, 900)
+    for caller, callee in (
+        ("exec", "<module>"),
+        ("<module>", "find"),
+        ("find", "exec"),
+        ("exec", "torch"),
+        ("torch", "register"),
+        ("<module>", "main"),
+        ("main", "step"),
+    ):
+        program.call(rows[caller], rows[callee], 1, 100, 100)
+    found = drawn(program.recording(tmp_path))
+    assert set(found.functions) == {"<module>", "main", "step"}
+    assert found.graph.imports_ns == 350
+    assert found.graph.whole == 700
+    assert len(drawn(program.recording(tmp_path), library=True).graph.functions) == 7
+
+
 def test_what_was_not_recorded_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no Python functions were recorded"):
         drawn(training().recording(tmp_path), "time")

@@ -137,11 +137,14 @@ def test_light_operators_share_a_node(tmp_path: Path) -> None:
     assert found.nodes["3 other operators"]["label"] == r"3 other operators\n2.0 %  3×"
     assert found.edges["prepare", "3 other operators"]
     assert found.figures("relu") == "9.8 %  1×"
-    assert "left out: below 1.5 % (--min-node): 1 operator" in found.legend
+    assert "left out: below 1.5 % (--min-node), or called from there only: 1 operator" in found.legend
     whole = Picture(draw(training(), tmp_path, GraphView(min_node=10)))
     assert whole.nodes["relu"]["label"] == r"relu\n2 signatures\n10.0 %  2×"
     assert set(whole.nodes) == {"main", "Net.forward", "addmm", "mm · backward", "relu"}
-    assert "left out: below 10 % (--min-node): 1 function and 4 operators" in whole.legend
+    assert (
+        "left out: below 10 % (--min-node), or called from there only: 1 function and 4 operators"
+        in whole.legend
+    )
 
 
 @needs_dot
@@ -200,6 +203,25 @@ def test_as_many_nodes_as_stay_legible(tmp_path: Path) -> None:
     found = Picture(draw(program, tmp_path))
     assert 2 < len(found.nodes) <= prune.LEGIBLE
     assert "as many as stay legible" in found.legend
+
+
+@needs_dot
+def test_what_nothing_leads_to_is_left_out(tmp_path: Path) -> None:
+    program = Program()
+    program.thread(1)
+    getter = "/env/site-packages/torch/_ops.py:9/8 OpOverload.__getattr__"
+    hot = "/env/site-packages/torch/_ops.py:19/18 hot"
+    for number in range(100):
+        program.sample(
+            0, 2, MAIN, f"p.py:{number}/{number} f{number}", getter, f"p.py:{number}/{number} g{number}"
+        )
+        program.sample(2, 4, MAIN, f"p.py:{number}/{number} f{number}", hot)
+    program.sample(0, 600, MAIN)
+    found = Picture(draw(program, tmp_path, GraphView(min_node=5)))
+    assert {name: found.figures(name) for name in found.nodes} == {
+        "main": "100 % (60.0 %)",
+        "hot": "20.0 % (20.0 %)",
+    }
 
 
 def test_too_many_nodes_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,7 +66,9 @@ def _notes(graph: CallGraph, left: Pruned, view: GraphView, counted: list[str]) 
         notes.append("operators in backward count where their forward call was made, not in backward()")
     if graph.waiting_ns:
         notes.append(f"left out: {units.duration(graph.waiting_ns)} in which other threads only waited")
-    if graph.folded:
+    if graph.imports_ns:
+        notes.append(f"left out: {units.duration(graph.imports_ns)} of imports (--library)")
+    elif graph.folded:
         count = f"{units.count(graph.folded)} function{'' if graph.folded == 1 else 's'}"
         notes.append(f"left out: {count} inside of libraries, whose own share is their caller's (--library)")
     return notes + _left_out(left, view)
@@ -85,7 +87,7 @@ def _left_out(left: Pruned, view: GraphView) -> list[str]:
     counts = [(left.functions_left_out, "function"), (left.operators_left_out, "operator")]
     parts = [f"{units.count(count)} {name}{'' if count == 1 else 's'}" for count, name in counts if count]
     chosen = "" if view.min_node is not None else ", as many as stay legible"
-    threshold = f"left out: below {_percent(left.min_node)} (--min-node{chosen})"
+    threshold = f"left out: below {_percent(left.min_node)} (--min-node{chosen}), or called from there only"
     return [f"{threshold}: {' and '.join(parts)}"] if parts else []
 
 

@@ -100,7 +100,7 @@ class _Writer(DotWriter):
         super().begin_graph()
         self.attr("graph", label=self._title, labelloc="t", fontsize=16, dpi=96, charset="UTF-8")
         # Bounds on how long dot looks for a better layout.
-        self.attr("graph", nslimit=10, nslimit1=10, mclimit=1)
+        self.attr("graph", nslimit=10, nslimit1=10)
 
     def node(self, node: int, **attrs: Any) -> None:
         drawn = self._nodes[node]

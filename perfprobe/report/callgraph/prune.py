@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from gprof2dot import Profile
 
 from perfprobe.report.callgraph.merge import merged
-from perfprobe.report.callgraph.nodes import add_shares
+from perfprobe.report.callgraph.nodes import Kind, add_shares
 from perfprobe.support import units
 from perfprobe.support.errors import UsageError
 from perfprobe.support.graph_view import GraphView
@@ -57,7 +57,9 @@ def _legible(
         min_edge = min_node * _EDGE_SHARE if edge_percent is None else edge_percent / 100
         drawn = merged(profile, whole, min_node)
         add_shares(drawn, whole)
+        tops = _outermost(drawn)
         drawn.prune(min_node, min_edge, None, False)
+        _drop_stray(drawn, tops, min_node * whole)
         if low == high:
             return drawn, min_node, min_edge
         is_legible = len(drawn.functions) <= LEGIBLE
@@ -112,6 +114,15 @@ def _outermost(profile: Profile) -> list[int]:
         callee for caller, callees in _callees(profile).items() for callee in callees if callee != caller
     }
     return [number for number in profile.functions if number not in called] or list(profile.functions)[:1]
+
+
+def _drop_stray(profile: Profile, tops: list[int], least: float) -> None:
+    """Drops functions of libraries that nothing leads to any more, and that weigh little by themselves."""
+    nodes = profile.functions.items()
+    heavy = [number for number, node in nodes if node.kind is Kind.USER or node.own >= least]
+    starts = [number for number in (*tops, *heavy) if number in profile.functions]
+    if starts:
+        _keep(profile, _reached(_callees(profile), starts))
 
 
 def _callees(profile: Profile) -> dict[int, list[int]]:
