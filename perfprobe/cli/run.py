@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 _USAGE = """\
 perfprobe [run] [OPTIONS] script.py [ARGS]
        perfprobe [run] [OPTIONS] -m MODULE [ARGS]
-       perfprobe report | graph [FILE] [OPTIONS]
+       perfprobe report [FILE] [OPTIONS]
+       perfprobe graph [FILE] [OPTIONS]
        perfprobe doctor | completion SHELL"""
 
 _DESCRIPTION = """\
