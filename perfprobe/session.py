@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from perfprobe.collect.base import Collector
     from perfprobe.report.exported import Exported
+    from perfprobe.support.graph_view import GraphView
     from perfprobe.tables.findings import Findings
     from perfprobe.tables.recording import Recording
 
@@ -292,6 +293,29 @@ def report_document(path: str, view: View | None = None) -> dict[str, Any]:
 
     view = view or View()
     return json.document(_findings(path, view, work=True), top=view.top, sort=view.sort)
+
+
+def draw_callgraph(path: str, output: str, view: GraphView) -> None:
+    """Draws the call graph of a recording.
+
+    Args:
+        output: the file to write; its end, one of `support.graph_view.PICTURES`, says which kind of picture.
+
+    Raises:
+        InputError: the file is no recording, or holds nothing to draw by this weight.
+        UsageError: what the view asks for is not there.
+        EnvironmentLack: the file cannot be written, or `dot` is missing: then its text was written.
+    """
+    from perfprobe.analyse.callgraph import call_graph
+    from perfprobe.report.callgraph.drawing import drawing
+    from perfprobe.report.callgraph.render import render
+    from perfprobe.support.errors import InputError
+
+    found = _findings(path, View(), work=False)
+    if found.calling is None:
+        raise InputError("neither operators nor Python functions were recorded", path, "record again")
+    graph = call_graph(found.trace, found.calling, view.by, library=view.library)
+    render(drawing(found, found.calling, graph, view), output)
 
 
 def _findings(path: str, view: View, *, work: bool) -> Findings:

@@ -21,6 +21,7 @@ COMMANDS = {
     "run": ("perfprobe.cli.run", "record a program and print the report; meant when none is named"),
     "report": ("perfprobe.cli.report", "print the report of a recording again"),
     "export": ("perfprobe.cli.export", "write what a recording holds as a file for other tools"),
+    "graph": ("perfprobe.cli.graph", "draw the call graph of a recording: Python functions and operators"),
     "doctor": ("perfprobe.cli.doctor", "what works here; for what does not: why, and what mends it"),
     "completion": ("perfprobe.cli.completion", "print the script that lets a shell complete all this"),
 }

@@ -30,14 +30,16 @@ sys.exit(guarded(lambda: main(**wanted["report"])))
 
 
 class ReportChild:
-    """Prints the table on standard error and writes the JSON file, as far as asked for.
+    """Prints the table on standard error, writes the JSON file and draws the call graph, as far as asked for.
 
     Made before the program runs: the program may change the environment, sys.path and the current folder.
     """
 
-    def __init__(self, stderr: Stderr, view: View, *, json_file: str | None, table: bool) -> None:
+    def __init__(
+        self, stderr: Stderr, view: View, *, json_file: str | None, callgraph: str | None, table: bool
+    ) -> None:
         self._stderr = stderr
-        self._wanted = {"view": vars(view), "json_file": json_file, "table": table}
+        self._wanted = {"view": vars(view), "json_file": json_file, "callgraph": callgraph, "table": table}
         home = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         self._path = [*sys.path, home]
         self._environment = {name: value for name, value in os.environ.items() if name != "PYTHONINSPECT"}
@@ -47,7 +49,8 @@ class ReportChild:
         """Report on the recording at `path` and say where it is."""
         self._stderr.drain()
         table = bool(self._wanted["table"]) and self._stderr.usable()
-        if table or self._wanted["json_file"] is not None:
+        files = (self._wanted["json_file"], self._wanted["callgraph"])
+        if table or files != (None, None):
             self._run({**self._wanted, "recording": path, "table": table})
         self._stderr.tell(f"the recording is {printable(path)}")
 
@@ -73,11 +76,14 @@ def _wait(process: int) -> int | None:
         return None  # the program lets the system collect its children: it has ended, how is not known
 
 
-def main(recording: str, *, view: dict[str, Any], json_file: str | None, table: bool) -> int:
+def main(
+    recording: str, *, view: dict[str, Any], json_file: str | None, callgraph: str | None, table: bool
+) -> int:
     """The other process: what it prints on standard output is the program's standard error."""
     from perfprobe import session
     from perfprobe.cli.options import colored, width
     from perfprobe.cli.report import write
+    from perfprobe.support.graph_view import GraphView
     from perfprobe.support.view import View
 
     wanted = View(**view)
@@ -85,6 +91,8 @@ def main(recording: str, *, view: dict[str, Any], json_file: str | None, table: 
         _write_json(session.report_document(recording, wanted), json_file)
     if table:
         write(session.report_text(recording, wanted, width=width(), color=colored()))
+    if callgraph is not None:
+        session.draw_callgraph(recording, callgraph, GraphView())
     return 0
 
 

@@ -16,6 +16,7 @@ from perfprobe.collect.program import Program
 from perfprobe.collect.runner import Ending, run
 from perfprobe.session import Session
 from perfprobe.support.errors import UsageError
+from perfprobe.support.graph_view import picture
 from perfprobe.support.text import printable
 
 TYPE_CHECKING = False
@@ -27,6 +28,7 @@ _USAGE = """\
 perfprobe [run] [OPTIONS] script.py [ARGS]
        perfprobe [run] [OPTIONS] -m MODULE [ARGS]
        perfprobe report [FILE] [OPTIONS]
+       perfprobe graph [FILE] [OPTIONS]
        perfprobe doctor | completion SHELL"""
 
 _DESCRIPTION = """\
@@ -43,6 +45,7 @@ examples:
   perfprobe -o run.perfprobe -m package.train
   perfprobe -q --json run.json train.py          no table, the report as JSON
   torchrun --nproc-per-node 2 -m perfprobe train.py     one file for each rank
+  perfprobe --callgraph graph.png train.py       also draw the call graph
   perfprobe report run.perfprobe                 print the report again
   perfprobe doctor                               what works here, what does not
 
@@ -143,6 +146,11 @@ def parser() -> Parser:
         "--json", metavar="FILE", help="also write the report as JSON when the program has ended"
     )
     parser.add_argument(
+        "--callgraph",
+        metavar="FILE",
+        help="also draw the call graph when the program has ended: .png, .svg, .pdf or .dot",
+    )
+    parser.add_argument(
         "-q", "--quiet", action="store_true", help="print no report, only where the recording is"
     )
     parser.add_argument("--version", action="version", version=f"perfprobe {__version__}")
@@ -192,5 +200,6 @@ def _path(given: argparse.Namespace, program: Program) -> str:
 def _report_child(given: argparse.Namespace, stderr: Stderr) -> ReportChild:
     here = rank()
     json_file = None if given.json is None else with_rank(writable(given.json), here)
+    callgraph = None if given.callgraph is None else with_rank(writable(picture(given.callgraph)), here)
     quiet = given.quiet or (here is not None and here["rank"] > 0)
-    return ReportChild(stderr, view(given), json_file=json_file, table=not quiet)
+    return ReportChild(stderr, view(given), json_file=json_file, callgraph=callgraph, table=not quiet)

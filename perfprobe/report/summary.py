@@ -10,13 +10,12 @@ from rich.text import Text
 from perfprobe.report.base import Layout
 from perfprobe.report.hottest import hottest, hottest_python
 from perfprobe.report.paragraph import joined, paragraph
+from perfprobe.report.program import LONGEST_PROGRAM, program
 from perfprobe.report.shorten import cut
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.trace import Trace
-
-LONGEST_PROGRAM = 100
 
 
 def summary(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
@@ -26,7 +25,7 @@ def summary(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
         yield from _of_pstats(findings, layout)
         return
     pieces = [
-        cut(_program(trace), min(layout.width, LONGEST_PROGRAM)),
+        cut(program(trace), min(layout.width, LONGEST_PROGRAM)),
         f"wall {units.duration(findings.wall_ns)}",
         f"CPU {units.duration(trace.cpu_ns)}",
         *([_operator_share(findings, hotspots)] if hotspots is not None else []),
@@ -56,14 +55,6 @@ def _of_pstats(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
         Text(f"time in them {units.duration(0 if counted is None else int(counted.own_ns.sum()))}"),
     ]
     yield joined(pieces, layout.width)
-
-
-def _program(trace: Trace) -> str:
-    argv = trace.recording.texts("program", "argv")
-    module = trace.recording.text("program", "module")
-    if module is not None:
-        return printable(" ".join(["-m", module, *argv[1:]]))
-    return printable(" ".join(argv)) if argv else "-"
 
 
 def _torch_version(trace: Trace) -> str | None:

@@ -1,0 +1,204 @@
+"""The call graph: functions and operators with their weights, taken from whole stacks wherever there are any.
+
+A backward operator hangs under the function that made its forward call, and counts there: each function's
+total is its own and that of all below it, and nothing counts twice.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from perfprobe.analyse.counted import counted_graph
+from perfprobe.analyse.folding import shown
+from perfprobe.analyse.grouping import grouped
+from perfprobe.analyse.load import Load, innermost
+from perfprobe.analyse.paths import Paths
+from perfprobe.support.errors import InputError
+from perfprobe.tables.callgraph import CallGraph, GraphCalls, GraphFunctions, GraphOperators
+from perfprobe.tables.columns import Int32, Int64, Mask
+from perfprobe.tables.python import Calling
+from perfprobe.tables.trace import Phase, Trace
+
+_BUSY = 0.1  # CPU time in its time from which a thread beside the main one does not only wait
+_OPERATOR = ("name", "overload", "signature", "is_backward")
+
+
+def call_graph(trace: Trace, calling: Calling, by: str | None = None, *, library: bool = False) -> CallGraph:
+    """The call graph of a recording.
+
+    Args:
+        by: one of `support.graph_view.WEIGHTS`; None for time where it was sampled, else operator time.
+        library: whether functions of libraries that only pass on stay.
+
+    Raises:
+        InputError: nothing was recorded that this weight could be taken from.
+    """
+    by = by or ("time" if calling.by_samples or not len(calling.sites) else "operator")
+    if by == "time" and not calling.by_samples:
+        graph = counted_graph(trace, calling, library=library)
+        if len(graph.functions) == 0:
+            raise _nothing(trace, by)
+        return graph
+    load, waiting_ns = _sampled(trace, calling) if by == "time" else (_measured(calling, by), 0)
+    if not int(load.weight.sum()):
+        raise _nothing(trace, by)
+    parent, of_stack = trace.recording.stacks.parent, calling.python.of_stack[:-1]
+    codes = len(calling.python.code)
+    everything = Paths(parent, of_stack, codes)
+    function = of_stack if library else shown(trace, calling, load, everything)
+    paths = everything if library else Paths(parent, function, codes)
+    of_function, of_pair = paths.total(load.stack, load.weight)
+    functions, row_of = _functions(calling, load, paths, of_function)
+    return CallGraph(
+        by=by,
+        whole=int(load.weight.sum()),
+        functions=functions,
+        calls=_calls(calling, paths, of_pair, row_of, _passed_over(calling, function)),
+        operators=_operators(calling, load, innermost(parent, function), row_of),
+        by_samples=by == "time",
+        waiting_ns=waiting_ns,
+        imports_ns=0,
+        folded=int(np.count_nonzero(everything.total(load.stack, load.weight)[0])) - len(functions),
+    )
+
+
+def _nothing(trace: Trace, by: str) -> InputError:
+    if by == "time":
+        return InputError(
+            "no Python functions were recorded", trace.recording.path, "record with --python both"
+        )
+    return InputError("no operators were recorded", trace.recording.path, "draw what there is: --by time")
+
+
+def _measured(calling: Calling, by: str) -> Load:
+    """Operators as they were measured."""
+    sites = calling.sites
+    return Load(
+        stack=sites.stack,
+        name=sites.name,
+        overload=sites.overload,
+        signature=sites.signature,
+        is_backward=sites.phase == Phase.BACKWARD,
+        weight=sites.calls if by == "calls" else sites.self_ns,
+    )
+
+
+def _sampled(trace: Trace, calling: Calling) -> tuple[Load, int]:
+    """Time by samples, and how much of it was left out in which threads beside the main one only waited."""
+    rows = calling.sampled
+    # Python of the user's that ran in backward is a place of its own, as it is for measured operators.
+    has_own = np.append(trace.sites.inside_frame >= 0, False)[rows.stack]
+    waits = _beside_main(trace, rows.thread) & (rows.name < 0)
+    waits &= (rows.stack < 0) | ((rows.cpu_ns >= 0) & (rows.cpu_ns < _BUSY * rows.time_ns))
+    load = Load(
+        stack=np.where((rows.forward_stack >= 0) & ~has_own, rows.forward_stack, rows.stack),
+        name=rows.name,
+        overload=rows.overload,
+        signature=rows.signature,
+        is_backward=rows.phase == Phase.BACKWARD,
+        weight=rows.time_ns,
+    )
+    # What is neither in a function nor in an operator is no part of the graph.
+    outside = (load.name < 0) & (
+        innermost(trace.recording.stacks.parent, calling.python.of_stack[:-1])[load.stack] < 0
+    )
+    return load.take(~waits & ~outside), int(rows.time_ns[waits].sum())
+
+
+def _beside_main(trace: Trace, thread: Int32) -> Mask:
+    """Which rows are of another thread than the main one, where that is known."""
+    process = trace.recording.number("program", "pid")
+    is_main = trace.recording.threads.os_thread == (-1 if process is None else int(process))
+    if not bool(is_main.any()):
+        return np.zeros(len(thread), np.bool_)
+    return ~np.append(is_main, False)[thread]
+
+
+def _functions(calling: Calling, load: Load, paths: Paths, total: Int64) -> tuple[GraphFunctions, Int32]:
+    """The functions in the graph, most first, and the row of each row of `Code`, -1 for one not in it."""
+    outside = load.take(load.name < 0)
+    code = np.argsort(-total, kind="stable")[: np.count_nonzero(total > 0)]
+    calls = np.full(len(total), -1, np.int64)
+    calls[calling.functions.code] = calling.functions.calls
+    functions = GraphFunctions(
+        code=code.astype(np.int32),
+        calls=calls[code],
+        own=paths.own(outside.stack, outside.weight)[code],
+        total=total[code],
+    )
+    row_of = np.full(len(total) + 1, -1, np.int32)
+    row_of[code] = np.arange(len(code), dtype=np.int32)
+    return functions, row_of
+
+
+def _calls(calling: Calling, paths: Paths, total: Int64, row_of: Int32, passed_over: Mask) -> GraphCalls:
+    chosen = np.flatnonzero((total > 0) & (paths.caller >= 0))
+    caller, callee = paths.caller[chosen], paths.callee[chosen]
+    return GraphCalls(
+        caller=row_of[caller],
+        callee=row_of[callee],
+        calls=_counted_calls(calling, paths, (caller, callee), passed_over),
+        total=total[chosen],
+    )
+
+
+def _passed_over(calling: Calling, function: Int32) -> Mask:
+    """Which functions, with one more entry for none, are on stacks but never shown there."""
+    found = np.zeros(len(calling.python.code) + 1, np.bool_)
+    found[calling.python.of_stack] = True
+    found[function] = False
+    found[-1] = False
+    return found
+
+
+def _counted_calls(calling: Calling, paths: Paths, pairs: tuple[Int32, Int32], passed_over: Mask) -> Int64:
+    """How often each caller called its callee.
+
+    Of a function that one that is passed over calls it is known only where it has a single caller on stacks.
+    """
+    counted = calling.calls
+    keys = zip(counted.caller.tolist(), counted.callee.tolist(), strict=True)
+    direct = dict(zip(keys, counted.calls.tolist(), strict=True))
+    through = set(counted.callee[passed_over[counted.caller]].tolist())
+    calls_of = dict(zip(calling.functions.code.tolist(), calling.functions.calls.tolist(), strict=True))
+    callers = Counter(paths.callee.tolist())
+    calls = []
+    for caller, callee in zip(*(column.tolist() for column in pairs), strict=True):
+        if callee not in through:
+            calls.append(direct.get((caller, callee), -1))
+        else:
+            calls.append(calls_of.get(callee, -1) if callers[callee] == 1 else -1)
+    return np.array(calls, np.int64)
+
+
+def _operators(calling: Calling, load: Load, inner: Int32, row_of: Int32) -> GraphOperators:
+    """The operators, most first."""
+    rows = load.take(load.name >= 0)
+    if len(rows) == 0:
+        return GraphOperators.empty()
+    weight_of = _by_caller(rows, inner)
+    calls_of = _by_caller(_measured(calling, "calls"), inner)
+    found = sorted(weight_of, key=lambda key: (-weight_of[key], key))
+    caller, *keys = np.array(found, np.int64).T
+    name, overload, signature, is_backward = keys
+    return GraphOperators(
+        caller=row_of[caller],
+        name=name.astype(np.int32),
+        overload=overload.astype(np.int32),
+        signature=signature.astype(np.int32),
+        is_backward=is_backward.astype(np.bool_),
+        calls=np.array([calls_of.get(key, -1) for key in found], np.int64),
+        total=np.array([weight_of[key] for key in found], np.int64),
+    )
+
+
+def _by_caller(load: Load, inner: Int32) -> dict[tuple[int, ...], int]:
+    """The weight of each function's operators, by row of `Code`, name, overload, signature and phase."""
+    if len(load) == 0:
+        return {}
+    columns = [inner[load.stack], *(getattr(load, name) for name in _OPERATOR)]
+    order, first = grouped(columns)
+    keys = zip(*(column[order[first]].tolist() for column in columns), strict=True)
+    return dict(zip(keys, np.add.reduceat(load.weight[order], first).tolist(), strict=True))

@@ -1,0 +1,76 @@
+"""The call graph by cProfile's times, which has no stacks: functions only, C functions among them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perfprobe.analyse.folding import in_files
+from perfprobe.tables.callgraph import CallGraph, GraphCalls, GraphFunctions, GraphOperators
+from perfprobe.tables.columns import Mask
+from perfprobe.tables.python import Calling, Origin
+from perfprobe.tables.trace import Trace
+
+_IMPORT = ("<frozen importlib",)
+_STARTERS = ("<built-in method builtins.exec>", "<built-in method builtins.__import__>")
+
+
+def counted_graph(trace: Trace, calling: Calling, *, library: bool) -> CallGraph:
+    """The graph of all that took time.
+
+    Args:
+        library: whether imports, and what libraries do in them, stay.
+    """
+    imports = np.zeros(len(calling.python.code), np.bool_) if library else _imports(trace, calling)
+    rows = calling.functions
+    kept = (rows.total_ns > 0) & (_reached(calling, imports)[rows.code] if bool(imports.any()) else True)
+    chosen = np.flatnonzero(kept)
+    chosen = chosen[np.argsort(-rows.total_ns[chosen], kind="stable")]
+    row_of = np.full(len(imports) + 1, -1, np.int32)
+    row_of[rows.code[chosen]] = np.arange(len(chosen), dtype=np.int32)
+    calls = calling.calls
+    caller, callee = row_of[calls.caller], row_of[calls.callee]
+    known = (caller >= 0) & (callee >= 0) & (calls.total_ns >= 0)
+    machinery = in_files(trace, calling, _IMPORT)[rows.code] & imports[rows.code]
+    return CallGraph(
+        by="time",
+        whole=max(int(np.maximum(rows.own_ns, 0).sum()), 1),
+        functions=GraphFunctions(
+            code=rows.code[chosen],
+            calls=rows.calls[chosen],
+            own=np.maximum(rows.own_ns[chosen], 0),
+            total=rows.total_ns[chosen],
+        ),
+        calls=GraphCalls(caller[known], callee[known], calls.calls[known], calls.total_ns[known]),
+        operators=GraphOperators.empty(),
+        by_samples=False,
+        waiting_ns=0,
+        imports_ns=int(rows.total_ns[machinery].max(initial=0)),
+        folded=int(np.count_nonzero(rows.total_ns > 0)) - len(chosen),
+    )
+
+
+def _imports(trace: Trace, calling: Calling) -> Mask:
+    """How modules are found and run, and the modules of libraries."""
+    strings, code = trace.recording.strings, calling.python.code
+    names = [strings[function] for function in code.function.tolist()]
+    is_module = np.array([name == "<module>" for name in names], np.bool_) & (code.origin != Origin.USER)
+    is_starter = np.array([name in _STARTERS for name in names], np.bool_)
+    found = in_files(trace, calling, _IMPORT)
+    return np.asarray(found | is_module | is_starter) if bool(found.any()) else found
+
+
+def _reached(calling: Calling, imports: Mask) -> Mask:
+    """What the program's functions, and those that nothing called, call other than by importing."""
+    calls = calling.calls
+    called = np.zeros(len(imports) + 1, np.bool_)
+    called[calls.callee[calls.caller >= 0]] = True
+    found: Mask = (~called[:-1] | (calling.python.code.origin == Origin.USER)) & ~imports
+    callees: dict[int, list[int]] = {}
+    for caller, callee in zip(calls.caller.tolist(), calls.callee.tolist(), strict=True):
+        callees.setdefault(caller, []).append(callee)
+    todo = np.flatnonzero(found).tolist()
+    while todo:
+        new = [callee for callee in callees.get(todo.pop(), []) if not found[callee] and not imports[callee]]
+        found[new] = True
+        todo += set(new)
+    return found

@@ -1,0 +1,134 @@
+"""Which functions a call graph leaves out, so that a module's forward hangs directly under its caller.
+
+Only functions of libraries: what torch puts around calls, how code is imported, what runs in the import of a
+library; and those in which next to nothing passes by itself: private ones, closures, the containers of
+torch.nn, and those that call a few operators.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+
+from perfprobe.analyse.load import Load
+from perfprobe.analyse.paths import Paths
+from perfprobe.tables.columns import Int32, Mask
+from perfprobe.tables.python import Calling, OperatorSites, Origin
+from perfprobe.tables.stacks import nearest
+from perfprobe.tables.trace import Phase, Trace
+
+_OWN_SHARE = 0.01  # from which a function is never left out
+_FEW_OPERATORS = 3
+_NEARLY_ALL = 0.9
+_IMPORT = ("<frozen importlib",)
+_MACHINERY = (*_IMPORT, "<frozen runpy>")  # how code is found and started
+_CONTAINERS = "torch/nn/modules/container.py"
+# What torch puts around calls; of closures the only name that they have before Python 3.11.
+_DISPATCH = (
+    "_call_impl",
+    "_wrapped_call_impl",
+    "decorate_context",
+    "inner",
+    "maybe_fallback",
+    "profile_hook_step",
+    "wrapper",
+    "wrapped",
+)
+
+
+def shown(trace: Trace, calling: Calling, load: Load, paths: Paths) -> Int32:
+    """The function of each stack, -1 where it is passed over.
+
+    Args:
+        paths: of all functions.
+    """
+    code, of_stack = calling.python.code, calling.python.of_stack[:-1]
+    least = _OWN_SHARE * int(load.weight.sum())
+    outside = load.take(load.name < 0)
+    own = paths.own(outside.stack, outside.weight)
+    total, _ = paths.total(outside.stack, outside.weight)
+    passes_on = _passes_on(calling, trace.recording.stacks.parent) & (total < least)
+    is_light = (own < least) & (passes_on | _named(trace, calling, _is_internal))
+    is_dispatch = (code.origin == Origin.TORCH) & _named(trace, calling, _is_dispatch)
+    is_machinery = in_files(trace, calling, _MACHINERY)
+    folded = (code.origin != Origin.USER) & (is_light | is_dispatch | is_machinery)
+    hidden = np.append(folded, True)[of_stack] | _within_import(trace, calling)
+    return np.where(hidden, np.int32(-1), of_stack)
+
+
+def _within_import(trace: Trace, calling: Calling) -> Mask:
+    """Stacks within the import of a library's module, but for its own: the rest is the library's matter."""
+    strings, code, of_stack = trace.recording.strings, calling.python.code, calling.python.of_stack[:-1]
+    above = np.append(of_stack, np.int32(-1))[trace.recording.stacks.parent]
+    is_user = np.append(code.origin == Origin.USER, False)
+    is_module = np.array([strings[function] == "<module>" for function in code.function.tolist()] + [False])
+    by_import = np.append(in_files(trace, calling, _IMPORT), False)[above]
+    is_import = is_module[of_stack] & ~is_user[of_stack] & by_import
+    parent = trace.recording.stacks.parent
+    known = nearest(parent, is_import | is_user[of_stack])
+    within = np.append(is_import, False)[known]  # an import is at or above it, nothing of the user's between
+    return np.asarray(within & (~is_import | np.append(within, False)[parent]))
+
+
+def in_files(trace: Trace, calling: Calling, starts: tuple[str, ...]) -> Mask:
+    """Functions in files whose names begin with one of these."""
+    strings, files = trace.recording.strings, calling.python.code.file
+    chosen = [file for file in np.unique(files).tolist() if strings[file].startswith(starts)]
+    return np.isin(files, chosen)
+
+
+def _named(trace: Trace, calling: Calling, rule: Callable[[str, str], bool]) -> Mask:
+    """Functions for which a rule about their names, and those of their files, is true."""
+    strings, code = trace.recording.strings, calling.python.code
+    pairs = zip(code.function.tolist(), code.file.tolist(), strict=True)
+    return np.array([rule(strings[function], strings[file]) for function, file in pairs], np.bool_)
+
+
+def _is_internal(function: str, file: str) -> bool:
+    """Whether it is a matter of its library alone."""
+    name = function.rsplit(".", 1)[-1]
+    is_private = name.startswith("_") and not name.endswith("__")
+    return is_private or "<locals>" in function or file.endswith(_CONTAINERS)
+
+
+def _is_dispatch(function: str, file: str) -> bool:
+    """Whether torch puts it around calls."""
+    return function.rsplit(".", 1)[-1] in _DISPATCH
+
+
+def _passes_on(calling: Calling, parent: Int32) -> Mask:
+    """Functions below which few forward operators, by name, take nearly all time, and no user function is."""
+    code, of_stack = calling.python.code, calling.python.of_stack[:-1].tolist()
+    is_user = [origin == Origin.USER for origin in code.origin.tolist()]
+    of_stacks = _forward_times(calling.sites)
+    around_user = [False] * len(parent)
+    of_code: dict[int, Counter[int]] = {}
+    found = np.ones(len(code), np.bool_)
+    for stack, above in reversed([*enumerate(parent.tolist())]):
+        own, times = of_stack[stack], of_stacks.pop(stack, Counter())
+        if own >= 0:
+            found[own] &= not around_user[stack]
+            of_code.setdefault(own, Counter()).update(times)
+        if above >= 0 and (around_user[stack] or (own >= 0 and is_user[own])):
+            around_user[above] = True
+        elif above >= 0 and times:
+            of_stacks.setdefault(above, Counter()).update(times)
+    return found & np.array([_are_few(of_code.get(row, Counter())) for row in range(len(code))], np.bool_)
+
+
+def _forward_times(sites: OperatorSites) -> dict[int, Counter[int]]:
+    """Time by stack and operator name."""
+    found: dict[int, Counter[int]] = {}
+    rows = sites.take((sites.phase != Phase.BACKWARD) & (sites.stack >= 0))
+    for stack, name, self_ns in zip(
+        rows.stack.tolist(), rows.name.tolist(), rows.self_ns.tolist(), strict=True
+    ):
+        found.setdefault(stack, Counter())[name] += self_ns
+    return found
+
+
+def _are_few(times: Counter[int]) -> bool:
+    most = sum(self_ns for _, self_ns in times.most_common(_FEW_OPERATORS))
+    return most >= _NEARLY_ALL * times.total()

@@ -1,0 +1,65 @@
+"""Writes a call graph as a picture, through Graphviz; without it, as the text it would have drawn."""
+
+from __future__ import annotations
+
+import os
+
+from perfprobe.support.errors import EnvironmentLack
+
+_PACKAGES = ("apt install graphviz", "brew install graphviz", "conda install -c conda-forge graphviz")
+_INSTALL = f"install Graphviz: {' or '.join(f'`{command}`' for command in _PACKAGES)}"
+
+
+def render(text: str, path: str) -> None:
+    """Writes the picture; the name's end says which kind, `.dot` is the text itself.
+
+    Args:
+        text: a graph in the DOT language.
+        path: ends with one of `support.graph_view.PICTURES`.
+
+    Raises EnvironmentLack where the file cannot be written, or nothing is there that draws; the latter after
+    the text was written beside it.
+    """
+    stem, suffix = os.path.splitext(path)
+    data = text.encode(errors="replace")
+    if suffix == ".dot":
+        _write(data, path)
+        return
+    try:
+        picture = _drawn(data, suffix[1:])
+    except _DrawingError as error:
+        _write(data, f"{stem}.dot")
+        where = f"its text is in {stem}.dot"
+        raise EnvironmentLack(f"the call graph was not drawn ({error.what})", where, error.remedy) from error
+    _write(picture, path)
+
+
+class _DrawingError(Exception):
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(what, remedy)
+        self.what = what
+        self.remedy = remedy
+
+
+def _drawn(data: bytes, kind: str) -> bytes:
+    import graphviz
+
+    try:
+        picture: bytes = graphviz.pipe("dot", kind, data, quiet=True)
+    except graphviz.ExecutableNotFound as error:
+        raise _DrawingError("the program dot is not installed", _INSTALL) from error
+    except graphviz.CalledProcessError as error:
+        lines = (error.stderr or b"").decode(errors="replace").split("\n")
+        remedy = "draw less, with a larger --min-node, or see `dot -V`"
+        raise _DrawingError(f"dot failed: {lines[0] or error.returncode}", remedy) from error
+    except OSError as error:
+        raise _DrawingError(f"dot cannot be run: {error.strerror}", _INSTALL) from error
+    return picture
+
+
+def _write(data: bytes, path: str) -> None:
+    try:
+        with open(path, "wb") as file:
+            file.write(data)
+    except OSError as error:
+        raise EnvironmentLack(f"the call graph cannot be written ({error.strerror})", path) from error

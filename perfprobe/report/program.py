@@ -1,0 +1,20 @@
+"""How a program is named in reports."""
+
+from __future__ import annotations
+
+from perfprobe.support.text import printable
+from perfprobe.tables.trace import Trace
+
+LONGEST_PROGRAM = 100
+
+
+def program(trace: Trace) -> str:
+    """The command line of the program, without the interpreter; the file of a profile that cProfile wrote."""
+    profile = trace.recording.text("pstats")
+    if profile is not None:
+        return printable(profile)
+    argv = trace.recording.texts("program", "argv")
+    module = trace.recording.text("program", "module")
+    if module is not None:
+        return printable(" ".join(["-m", module, *argv[1:]]))
+    return printable(" ".join(argv)) if argv else "-"

@@ -1,0 +1,108 @@
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.collect.runs import Outcome, perfprobe
+from tests.report.test_callgraph import training
+
+needs_dot = pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz's dot is not installed")
+
+
+def graph(folder: Path, *words: str, **environment: str) -> Outcome:
+    training().recording(folder)
+    return perfprobe(["graph", *words], folder, environment)
+
+
+@needs_dot
+def test_the_picture_lies_beside_the_recording(tmp_path: Path) -> None:
+    outcome = graph(tmp_path)
+    made = tmp_path / "made.callgraph.png"
+    assert (outcome.status, outcome.out) == (0, f"the call graph is {made}\n".encode())
+    assert outcome.said == ("perfprobe: the newest recording here is made.perfprobe",)
+    assert made.read_bytes().startswith(b"\x89PNG")
+
+
+def test_options_reach_the_graph(tmp_path: Path) -> None:
+    words = ["--by", "calls", "--min-node", "0", "--root", "Net", "--library", "--depth", "1", "-o", "a.dot"]
+    outcome = graph(tmp_path, "made.perfprobe", *words)
+    assert outcome.status == 0
+    text = (tmp_path / "a.dot").read_text()
+    assert "call graph by operator calls" in text
+    assert "Linear.forward" in text
+    assert "addmm" not in text
+    assert "main" not in text
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (["-o", "a.txt"], 2, "let it end with .png, .svg, .pdf or .dot"),
+        (["-o", "a"], 2, "let it end with .png, .svg, .pdf or .dot"),
+        (["-o", "missing/a.png"], 4, "the folder to write into does not exist"),
+        (["--min-node", "101"], 2, "give a percentage from 0 to 100"),
+        (["--min-edge", "nan"], 2, "give a percentage from 0 to 100"),
+        (["--min-node", "much"], 2, "invalid float value"),
+        (["--depth", "0"], 2, "give a whole number from 1 up"),
+        (["--root", "("], 2, "no regular expression"),
+        (["--leaf", "nothing"], 2, "--leaf matches no function and no operator"),
+        (["--by", "time"], 3, "record with --python both"),
+        (["none.perfprobe"], 3, "cannot read the recording"),
+    ],
+)
+def test_what_is_wrong_is_one_line(tmp_path: Path, words: list[str], status: int, said: str) -> None:
+    outcome = graph(tmp_path, *words, *(["made.perfprobe"] if words[0].startswith("-") else []))
+    assert (outcome.status, outcome.out, outcome.err) == (status, b"", b"")
+    assert len(outcome.said) == 1
+    assert said in outcome.said[0]
+
+
+def test_without_dot(tmp_path: Path) -> None:
+    outcome = graph(tmp_path, "made.perfprobe", "-o", "a.png", PATH=str(tmp_path))
+    assert outcome.status == 4
+    assert "install Graphviz" in outcome.said[0]
+    assert str(tmp_path / "a.dot") in outcome.said[0]
+    assert (tmp_path / "a.dot").exists()
+
+
+SCRIPT = """
+import sys
+import torch
+
+def product(x):
+    return torch.bmm(x, x)
+
+def main():
+    for _ in range(3):
+        product(torch.ones(4, 8, 8))
+
+main()
+sys.exit(3)
+"""
+
+
+def test_run_draws_when_the_program_has_ended(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(SCRIPT)
+    outcome = perfprobe(["-q", "--callgraph", "a.dot", "--json", "a.json", "train.py"], tmp_path)
+    assert (outcome.status, outcome.out, outcome.err) == (3, b"", b"")
+    text = (tmp_path / "a.dot").read_text()
+    assert r'label="bmm\nf32[4,8,8] f32[4,8,8]' in text
+    assert r'label="product\ntrain.py:5\n' in text
+    assert json.loads((tmp_path / "a.json").read_text())["schema"] == 1
+
+
+def test_a_picture_that_cannot_be_drawn_changes_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import sys\nprint('ran')\nsys.exit(3)\n")
+    outcome = perfprobe(["--callgraph", "a.dot", "train.py"], tmp_path)
+    assert (outcome.status, outcome.out) == (3, b"ran\n")
+    assert "neither operators nor Python functions were recorded" in outcome.said[0]
+    assert b"train.py" in outcome.err  # the report
+
+
+def test_run_checks_the_picture_before_the_program(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("print('ran')")
+    for name, status in (("a.gif", 2), ("missing/a.png", 4)):
+        outcome = perfprobe(["--callgraph", name, "train.py"], tmp_path)
+        assert (outcome.status, outcome.out, len(outcome.said)) == (status, b"", 1)
+        assert not list(tmp_path.glob("*.perfprobe"))

@@ -1,0 +1,320 @@
+import contextlib
+import html
+import json
+import random
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perfprobe import session
+from perfprobe.report.callgraph import prune
+from perfprobe.support.errors import EnvironmentLack, InputError, UsageError
+from perfprobe.support.graph_view import GraphView
+from tests import build
+from tests.build import Program, op
+from tests.report.test_untrusted import mutated
+
+LINEAR = "/env/site-packages/torch/nn/modules/linear.py:125/124 Linear.forward"
+ENGINE = "/env/site-packages/torch/autograd/graph.py:841/840 _engine_run_backward"
+STEP = "/env/site-packages/torch/optim/adam.py:230/214 Adam.step"
+MAIN, FORWARD, PREPARE = "p.py:12/10 main", "p.py:22/20 Net.forward", "p.py:32/30 prepare"
+
+needs_dot = pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz's dot is not installed")
+
+
+def training() -> Program:
+    """1000 ns of operators: 500 in forward, 400 in backward, 100 elsewhere."""
+    program = Program(
+        program={"argv": ["p.py"], "cwd": "/"}, stop={"monotonic_ns": 2000}, start={"monotonic_ns": 0}
+    )
+    program.thread(1)
+    linear = program.stack(MAIN, FORWARD, LINEAR)
+    forward = program.stack(MAIN, FORWARD)
+    engine = program.stack(MAIN, ENGINE)
+    prepare = program.stack(MAIN, PREPARE)
+    matrix = program.signature("f32[64,128] f32[128,64]")
+    start_ns = 0
+    for name, took_ns, fields in (
+        ("aten::addmm", 400, {"stack": linear, "sequence": 0, "signature": matrix}),
+        ("aten::relu", 98, {"stack": forward}),
+        ("aten::relu", 2, {"stack": forward, "signature": matrix}),
+        ("aten::mm", 400, {"stack": engine, "node_sequence": 0, "node_thread": 1, "signature": matrix}),
+        ("aten::rand", 80, {"stack": program.stack(MAIN)}),
+        ("aten::zeros", 10, {"stack": prepare}),
+        ("aten::ones", 7, {"stack": prepare}),
+        ("aten::empty", 3, {"stack": prepare}),
+    ):
+        program.run(op(name, start_ns, start_ns + took_ns, **fields))
+        start_ns += took_ns
+    return program
+
+
+def draw(program: Program, folder: Path, view: GraphView | None = None, kind: str = "dot") -> str:
+    output = folder / f"graph.{kind}"
+    session.draw_callgraph(program.recording(folder).path, str(output), view or GraphView())
+    return output.read_text()
+
+
+class Picture:
+    """What dot reads in a text: the nodes by the first line of their labels, without the legend."""
+
+    def __init__(self, text: str) -> None:
+        done = subprocess.run(["dot", "-Tjson0"], input=text.encode(), capture_output=True, check=True)
+        whole = json.loads(done.stdout)
+        self.title = whole["label"]
+        self.names = {node["_gvid"]: node["label"].split("\\n")[0] for node in whole["objects"]}
+        legend = {e[end] for e in whole["edges"] if e.get("style") == "invis" for end in ("head", "tail")}
+        self.nodes: dict[str, Any] = {
+            self.names[n["_gvid"]]: n for n in whole["objects"] if n["_gvid"] not in legend
+        }
+        self.edges = {
+            (self.names[edge["tail"]], self.names[edge["head"]]): edge
+            for edge in whole["edges"]
+            if edge["tail"] not in legend
+        }
+        notes = " ".join(node["label"] for node in whole["objects"] if node["_gvid"] in legend)
+        self.legend = notes.replace(r"\l", " ")
+
+    def figures(self, name: str) -> str:
+        return str(self.nodes[name]["label"].split("\\n")[-1])
+
+
+@needs_dot
+def test_nodes_and_edges_have_their_figures(tmp_path: Path) -> None:
+    found = Picture(draw(training(), tmp_path, GraphView(min_node=1)))
+    assert found.nodes["main"]["label"] == r"main\np.py:10\n100 %"
+    assert found.nodes["addmm"]["label"] == r"addmm\nf32[64,128] f32[128,64]\n40.0 %  1×"
+    assert found.nodes["mm · backward"]["label"] == r"mm · backward\nf32[64,128] f32[128,64]\n40.0 %  1×"
+    assert found.edges["main", "Net.forward"]["label"] == "  90.0 %"
+    assert ("Net.forward", "addmm") in found.edges  # Linear.forward only passes on
+    assert ("Net.forward", "mm · backward") in found.edges
+    assert found.title == "p.py · wall 2.00 us · call graph by operator time"
+    assert "100 %: 1.00 us of operator time, forward and backward" in found.legend
+    assert "operators in backward count where their forward call was made" in found.legend
+
+
+@needs_dot
+@pytest.mark.parametrize(("ended_ns", "sign"), [(500, "≥"), (2000, "")])
+def test_calls_that_were_not_counted_to_the_end(tmp_path: Path, ended_ns: int, sign: str) -> None:
+    program = training()
+    program.meta["cprofile"] = {"ended_ns": ended_ns}
+    program.call(
+        program.counted("p.py:10 main", 1, 0, 0), program.counted("p.py:20 Net.forward", 7, 0, 0), 7, 0, 0
+    )
+    found = Picture(draw(program, tmp_path, GraphView(min_node=1)))
+    assert found.figures("Net.forward") == f"90.0 %  {sign}7×"
+    assert found.edges["main", "Net.forward"]["label"] == f"  90.0 %  {sign}7×"
+    assert found.figures("addmm") == "40.0 %  1×"
+    assert ("counted for the first 500 ns only" in found.legend) == bool(sign)
+
+
+@needs_dot
+def test_kinds_can_be_told_apart(tmp_path: Path) -> None:
+    program = training()
+    for name in ("mul_", "add_", "sqrt", "div_"):  # too many for Adam.step to be one that only passes on
+        program.run(op(f"aten::{name}", 1500, 1510, stack=program.stack(MAIN, STEP)))
+    found = Picture(draw(program, tmp_path, GraphView(min_node=0)))
+    looks = {
+        name: (found.nodes[name]["style"], found.nodes[name]["color"])
+        for name in ("main", "Adam.step", "addmm", "mm · backward")
+    }
+    assert len(set(looks.values())) == 3
+    assert looks["addmm"] == looks["mm · backward"]
+    red, _, blue = (found.nodes["mm · backward"]["fillcolor"][at : at + 2] for at in (1, 3, 5))
+    assert blue > red  # violet
+    red, _, blue = (found.nodes["addmm"]["fillcolor"][at : at + 2] for at in (1, 3, 5))
+    assert red > blue
+
+
+@needs_dot
+def test_light_operators_share_a_node(tmp_path: Path) -> None:
+    found = Picture(draw(training(), tmp_path, GraphView(min_node=1.5)))
+    # zeros, ones and empty are 1 %, 0.7 % and 0.3 %; the relu of 0.2 % stays out beside the one of 9.8 %.
+    assert found.nodes["3 other operators"]["label"] == r"3 other operators\n2.0 %  3×"
+    assert found.edges["prepare", "3 other operators"]
+    assert found.figures("relu") == "9.8 %  1×"
+    assert "left out: below 1.5 % (--min-node), or called from there only: 1 operator" in found.legend
+    whole = Picture(draw(training(), tmp_path, GraphView(min_node=10)))
+    assert whole.nodes["relu"]["label"] == r"relu\n2 signatures\n10.0 %  2×"
+    assert set(whole.nodes) == {"main", "Net.forward", "addmm", "mm · backward", "relu"}
+    assert (
+        "left out: below 10 % (--min-node), or called from there only: 1 function and 4 operators"
+        in whole.legend
+    )
+
+
+@needs_dot
+@pytest.mark.parametrize(
+    ("patterns", "depth", "expected"),
+    [
+        ({"root": "forward$"}, None, {"Net.forward", "addmm", "relu", "mm · backward"}),
+        ({"leaf": "aten::zeros"}, None, {"main", "prepare", "zeros"}),
+        ({"leaf": "backward$"}, None, {"main", "Net.forward", "mm · backward"}),
+        ({"focus": "prepare"}, None, {"main", "prepare", "zeros", "ones", "empty"}),
+        (
+            {"root": "main", "leaf": r"f32\[64"},
+            None,
+            {"main", "Net.forward", "addmm", "mm · backward", "relu"},
+        ),
+        ({}, 1, {"main", "Net.forward", "prepare", "rand"}),
+        ({"root": "main"}, 1, {"main", "Net.forward", "prepare", "rand"}),
+    ],
+)
+def test_a_part_of_the_graph(
+    tmp_path: Path, patterns: dict[str, str], depth: int | None, expected: set[str]
+) -> None:
+    view = GraphView(min_node=0, patterns=patterns, depth=depth)
+    assert set(Picture(draw(training(), tmp_path, view)).nodes) == expected
+
+
+def test_what_matches_nothing_is_an_error(tmp_path: Path) -> None:
+    for patterns in ({"root": "nothing"}, {"root": "prepare", "leaf": "addmm"}, {"focus": "nothing"}):
+        with pytest.raises(UsageError, match="matches no function and no operator"):
+            draw(training(), tmp_path, GraphView(patterns=patterns))
+
+
+@needs_dot
+def test_recursion_is_drawn_as_circles(tmp_path: Path) -> None:
+    program = Program()
+    program.thread(1)
+    even, odd = "p.py:2/1 even", "p.py:5/4 odd"
+    program.run(
+        op("aten::add", 0, 60, stack=program.stack(even, even)),
+        op("aten::add", 60, 100, stack=program.stack(even, odd, even, odd)),
+    )
+    found = Picture(draw(program, tmp_path))
+    assert found.figures("even") == "100 %"
+    assert found.edges["even", "even"]["label"] == "  60.0 %"
+    assert found.edges["even", "odd"]["label"] == "  40.0 %"
+    assert found.edges["odd", "even"]["label"] == "  40.0 %"
+
+
+@needs_dot
+def test_as_many_nodes_as_stay_legible(tmp_path: Path) -> None:
+    program = Program()
+    program.thread(1)
+    for number in range(200):
+        stack = program.stack(MAIN, f"p.py:{number}/{number} f{number}")
+        program.run(op("aten::add", number * 1000, number * 1000 + number + 1, stack=stack))
+    found = Picture(draw(program, tmp_path))
+    assert 2 < len(found.nodes) <= prune.LEGIBLE
+    assert "as many as stay legible" in found.legend
+
+
+@needs_dot
+def test_what_nothing_leads_to_is_left_out(tmp_path: Path) -> None:
+    program = Program()
+    program.thread(1)
+    getter = "/env/site-packages/torch/_ops.py:9/8 OpOverload.__getattr__"
+    hot = "/env/site-packages/torch/_ops.py:19/18 hot"
+    for number in range(100):
+        program.sample(
+            0, 2, MAIN, f"p.py:{number}/{number} f{number}", getter, f"p.py:{number}/{number} g{number}"
+        )
+        program.sample(2, 4, MAIN, f"p.py:{number}/{number} f{number}", hot)
+    program.sample(0, 600, MAIN)
+    found = Picture(draw(program, tmp_path, GraphView(min_node=5)))
+    assert {name: found.figures(name) for name in found.nodes} == {
+        "main": "100 % (60.0 %)",
+        "hot": "20.0 % (20.0 %)",
+    }
+
+
+def test_too_many_nodes_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prune, "MOST", 5)
+    with pytest.raises(UsageError, match="the graph would have 11 nodes; give a larger --min-node"):
+        draw(training(), tmp_path, GraphView(min_node=0))
+
+
+NAMES = [
+    'a"b',
+    "a\\nb",
+    "back\\",
+    "<b>bold</b>",
+    "&amp;",
+    "node",
+    "{a|b}",
+    "\x1b[31mred",
+    "\N{BOMB}",
+    "a\nb",
+    "\\G",
+]
+
+
+@needs_dot
+@pytest.mark.parametrize("name", NAMES)
+def test_names_are_text(tmp_path: Path, name: str) -> None:
+    program = Program(program={"argv": [name]})
+    program.thread(1)
+    program.row("frames", program.string(f"/{name}"), program.string(name), 1, 1)
+    program.row("stacks", -1, 0, -1)
+    program.run(op(name, 0, 100, stack=0, signature=program.signature(name)))
+    text = draw(program, tmp_path, kind="svg")
+    shown = name.replace("\n", " ").replace("\x1b", "\\x1b")
+    labels = [html.unescape(label) for label in re.findall(r"<text[^>]*>([^<]*)</text>", text)]
+    assert labels.count(shown) == 3  # function, operator, signature
+    assert f"{shown} · call graph by operator time" in labels
+
+
+@needs_dot
+def test_a_long_name_is_cut(tmp_path: Path) -> None:
+    program = Program()
+    program.thread(1)
+    program.run(op("x" * 50_000, 0, 100, stack=program.stack("p.py:1 " + "f" * 50_000)))
+    assert len(draw(program, tmp_path)) < 10_000
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("by", ["time", "operator", "calls"])
+def test_damage_with_a_right_checksum(tmp_path: Path, seed: int, by: str) -> None:
+    rng = random.Random(seed)
+    program = training()
+    program.sample(0, 600, MAIN, FORWARD, LINEAR)
+    program.call(
+        program.counted("p.py:10 main", 1, 0, 9), program.counted("p.py:20 Net.forward", 7, 0, 9), 7, 0, 9
+    )
+    good = [block[12:] for block in program.blocks(3)]
+    path = tmp_path / "harmed.perfprobe"
+    for _ in range(40):
+        harmed = list(good)
+        at = rng.randrange(len(harmed))
+        harmed[at] = mutated(rng, harmed[at])
+        path.write_bytes(build.head() + b"".join(build.block(item) for item in harmed))
+        with contextlib.suppress(InputError):
+            session.draw_callgraph(str(path), str(tmp_path / "graph.dot"), GraphView(by))
+
+
+def test_without_dot_the_text_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(EnvironmentLack, match=r"dot is not installed.*graph.dot.*apt install graphviz"):
+        draw(training(), tmp_path, kind="png")
+    assert (tmp_path / "graph.dot").read_text().startswith("digraph {")
+    assert not (tmp_path / "graph.png").exists()
+
+
+@pytest.mark.parametrize("script", ["echo cannot >&2; exit 3", "kill -SEGV $$"])
+def test_a_dot_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    (tmp_path / "dot").write_text(f"#!/bin/sh\n{script}\n")
+    (tmp_path / "dot").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(EnvironmentLack, match=r"was not drawn .dot failed: "):
+        draw(training(), tmp_path, kind="png")
+    assert (tmp_path / "graph.dot").exists()
+
+
+@needs_dot
+@pytest.mark.parametrize(("kind", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+def test_kinds_of_pictures(tmp_path: Path, kind: str, magic: bytes) -> None:
+    output = tmp_path / f"graph.{kind}"
+    session.draw_callgraph(training().recording(tmp_path).path, str(output), GraphView())
+    assert output.read_bytes().startswith(magic)
+
+
+def test_an_output_that_cannot_be_written(tmp_path: Path) -> None:
+    path = training().recording(tmp_path).path
+    with pytest.raises(EnvironmentLack, match="the call graph cannot be written"):
+        session.draw_callgraph(path, str(tmp_path / "missing" / "graph.dot"), GraphView())
