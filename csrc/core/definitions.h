@@ -92,6 +92,9 @@ class Definitions {
   [[nodiscard]] int64_t other_stacks() const { return other_stacks_; }
   [[nodiscard]] int64_t other_names() const { return other_names_; }
 
+  // Rows of frames and stacks so far.
+  [[nodiscard]] size_t python_rows() const { return frame_ids_.size() + stack_rows_.size(); }
+
   NewDefinitions take_new();
   // The disk refused them: they must come again before anything newer.
   void put_back(NewDefinitions&& refused);
