@@ -74,6 +74,7 @@ class Definitions {
   InternedText intern_name(std::string_view name, bool finite);
   int32_t add_frame(const FrameKey& frame);
   int32_t add_stack(const StackKey& stack);
+  [[nodiscard]] bool has_stack(const StackKey& stack) const { return stack_rows_.contains(stack); }
   // The row of this place in a module tree.
   int32_t add_module(const ModuleRow& module);
   // A new row for a tree's root; after `kRootsOfAType` roots of one type (a loss module made in

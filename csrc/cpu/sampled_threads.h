@@ -9,6 +9,7 @@
 #include "core/mapped_memory.h"
 #include "core/recorder.h"
 #include "cpu/sample_rows.h"
+#include "python/sampled_stacks.h"
 
 namespace perfprobe {
 
@@ -19,6 +20,7 @@ struct SampledThread {
   uint64_t tick = 0;     // when that was
   bool is_open = false;  // whether `sample` may still become longer
   SampleRow sample{};
+  NamedStack last;  // what was read
 };
 
 // CPU time of a thread of this process, -1 when there is none of this number.

@@ -135,7 +135,7 @@ void Sampler::look_at(SeenThread& seen, int64_t previous_tick_ns) {
   sample.cpu_ns = is_followed ? cpu_ns - thread.cpu_ns : -1;
   sample.thread = thread.row;
   sample.looks = 1;
-  sample.look = read_stack(seen, sample.stack);
+  sample.look = read_stack(seen, thread);
   thread.is_open = true;
   thread.state = seen.state.id;
   thread.cpu_ns = cpu_ns;
@@ -143,15 +143,16 @@ void Sampler::look_at(SeenThread& seen, int64_t previous_tick_ns) {
 
 // A copy that fits together is taken as it is, however the thread moved on meanwhile: to insist on
 // one during which it stood still would favour slow functions.
-Look Sampler::read_stack(SeenThread& seen, int32_t& stack) {
-  stack = kNone;
+Look Sampler::read_stack(SeenThread& seen, SampledThread& thread) {
+  thread.sample.stack = kNone;
   for (int i = 0; i < kTries; ++i) {
-    if (!frames_.read(seen) || !code_.check(frames_.frames()))
+    if (!frames_.read(seen))
       continue;
     if (frames_.frames().empty())
       return Look::no_python;
+    if (!stacks_.name(frames_.frames(), thread.last, thread.sample.stack))
+      continue;
     figures_.cut_stacks += frames_.was_cut() ? 1 : 0;
-    stack = stacks_.id_of(frames_.frames());
     return Look::read;
   }
   ++figures_.failed_looks;
@@ -172,12 +173,14 @@ void Sampler::write() {
 
 // Many threads, or a slow machine: looks become rarer until their cost is what it may be.
 void Sampler::keep_to_cost(int64_t cpu_ns, int64_t wall_ns) {
-  const double cost = static_cast<double>(cpu_ns) / static_cast<double>(wall_ns);
-  if (cost > most_cost_)
+  cost_ += (static_cast<double>(cpu_ns) / static_cast<double>(wall_ns) - cost_) / 4;
+  const int64_t before_ns = interval_ns_;
+  if (cost_ > most_cost_)
     interval_ns_ *= 2;
-  else if (cost < most_cost_ / 4)
+  else if (cost_ < most_cost_ / 4)
     interval_ns_ /= 2;
   interval_ns_ = std::clamp(interval_ns_, least_interval_ns_, kMostGrowth * least_interval_ns_);
+  cost_ *= static_cast<double>(before_ns) / static_cast<double>(interval_ns_);
 }
 
 }  // namespace perfprobe

@@ -56,7 +56,7 @@ class Sampler {
   bool wait_until_due();
   void tick();
   void look_at(SeenThread& seen, int64_t previous_tick_ns);
-  Look read_stack(SeenThread& seen, int32_t& stack);
+  Look read_stack(SeenThread& seen, SampledThread& thread);
   void plan_next();
   void write();
   void keep_to_cost(int64_t cpu_ns, int64_t wall_ns);
@@ -80,6 +80,7 @@ class Sampler {
   int64_t written_ns_ = 0;      // when rows were written last,
   int64_t written_cpu_ns_ = 0;  // and what of figures_.cpu_ns was spent by then
   int64_t rows_to_doubling_;
+  double cost_ = 0;         // of late, smoothed
   bool is_broken_ = false;  // no memory was left
 
   std::mutex wake_mutex_;

@@ -149,7 +149,7 @@ bool ForeignFrames::read(SeenThread& thread) {
       const int64_t offset = offset_of(frame);
       if (offset != static_cast<int32_t>(offset))
         return false;
-      frames_.push_back({code_of(frame), static_cast<int32_t>(offset), nullptr});
+      frames_.push_back({code_of(frame), frame.f_globals, static_cast<int32_t>(offset)});
     }
     address = outer_of(frame);
   }

@@ -11,7 +11,6 @@
 
 #include "core/mapped_memory.h"
 #include "core/own_memory.h"
-#include "core/records.h"
 
 // The layouts that have been verified.
 #if PY_VERSION_HEX >= 0x030A0000 && PY_VERSION_HEX < 0x030E0000 && !defined(Py_GIL_DISABLED)
@@ -19,6 +18,13 @@
 #endif
 
 namespace perfprobe {
+
+struct ForeignFrame {
+  const void* code;     // PyCodeObject
+  const void* globals;  // of its module: tells frames of code objects apart that took turns
+  int32_t instruction;  // byte offset, negative before the first
+  bool operator==(const ForeignFrame&) const = default;
+};
 
 struct SeenThread {
   const PyThreadState* address;
@@ -39,7 +45,7 @@ class ForeignFrames {
   // False when they changed meanwhile. `thread.state` is brought up to date either way.
   bool read(SeenThread& thread);
 
-  [[nodiscard]] const MappedVector<FrameRef>& frames() const { return frames_; }
+  [[nodiscard]] const MappedVector<ForeignFrame>& frames() const { return frames_; }
   [[nodiscard]] bool was_cut() const { return was_cut_; }
 
  private:
@@ -56,7 +62,7 @@ class ForeignFrames {
   std::byte* add_block(uintptr_t start, size_t bytes);
 
   const OwnMemory& memory_;
-  MappedVector<FrameRef> frames_;
+  MappedVector<ForeignFrame> frames_;
   bool was_cut_ = false;
   MappedVector<Block> blocks_;
   MappedVector<std::byte> copies_;

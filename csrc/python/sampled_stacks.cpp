@@ -1,42 +1,54 @@
 #include "python/sampled_stacks.h"
 
+#include <algorithm>
+#include <ranges>
+
 namespace perfprobe {
 
-int32_t SampledStacks::id_of(std::span<const FrameRef> frames) {
-  Hasher hasher;
-  for (const FrameRef& frame : frames)
-    hasher.add(code_.entry(frame.code).number, static_cast<uint32_t>(frame.instruction));
-  const Hash128 hash = hasher.result();
-  const int32_t known = ids_.find(hash);
-  if (known != InternTable::kAbsent)
-    return known;
-  if (rows_ >= kMostRows) {
+bool SampledStacks::name(std::span<const ForeignFrame> frames, NamedStack& last, int32_t& id) {
+  const auto inwards = frames | std::views::reverse;
+  const auto parting = std::ranges::mismatch(inwards, last.frames);
+  const auto same = static_cast<size_t>(parting.in2 - last.frames.begin());
+  last.frames.resize(same);
+  last.ids.resize(same);
+  if (!code_.check(frames.first(frames.size() - same)))
+    return false;
+  id = same == 0 ? kNone : last.ids.back();
+  recorder_.define([&](Definitions& definitions) {
+    const size_t before = definitions.python_rows();
+    for (ForeignFrame frame : inwards | std::views::drop(same)) {
+      id = add(definitions, id, frame);
+      if (id == kNone)
+        return;
+      if (code_.entry(frame.code).is_fleeting())
+        frame.code = nullptr;
+      last.frames.push_back(frame);
+      last.ids.push_back(id);
+    }
+    rows_ += definitions.python_rows() - before;
+  });
+  if (id == kNone) {
     ++others_;
-    return recorder_.define(
+    id = recorder_.define(
         [](Definitions& definitions) { return definitions.add_stack({kNone, kNone, kNone}); });
   }
-  if (ids_.size() >= kMostKnown)
-    ids_.clear();
-  const int32_t id = recorder_.define([&](Definitions& definitions) {
-    const size_t before = definitions.python_rows();
-    const int32_t stack = add(definitions, frames);
-    rows_ += definitions.python_rows() - before;
-    return stack;
-  });
-  ids_.insert(hash, id);
-  return id;
+  return true;
 }
 
-// Outermost first: a parent's id is smaller than its children's.
-int32_t SampledStacks::add(Definitions& definitions, std::span<const FrameRef> frames) {
-  int32_t stack = kNone;
-  for (size_t i = frames.size(); i-- > 0;) {
-    const SeenCode::Entry& code = code_.entry(frames[i].code);
-    const FrameKey frame{definitions.intern(code.file).id, definitions.intern(code.function).id,
-                         code.first_line, code.line_of(frames[i].instruction)};
-    stack = definitions.add_stack({stack, definitions.add_frame(frame), kNone});
+// kNone when there is no room for one more.
+int32_t SampledStacks::add(Definitions& definitions, int32_t outer, const ForeignFrame& frame) {
+  SeenCode::Entry& code = code_.entry(frame.code);
+  const bool is_full = rows_ >= kMostRows;
+  if (code.named_frame == kNone || code.named_instruction != frame.instruction) {
+    if (is_full)
+      return kNone;
+    code.named_instruction = frame.instruction;
+    code.named_frame = definitions.add_frame({definitions.intern(code.file).id,
+                                              definitions.intern(code.function).id, code.first_line,
+                                              code.line_of(frame.instruction)});
   }
-  return stack;
+  const StackKey stack{outer, code.named_frame, kNone};
+  return is_full && !definitions.has_stack(stack) ? kNone : definitions.add_stack(stack);
 }
 
 }  // namespace perfprobe

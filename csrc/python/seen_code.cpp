@@ -45,12 +45,8 @@ const PyObject* function_name(const PyCodeObject& code) {
 #endif
 }
 
-// Code made at run time comes and goes at the same addresses with the same sizes. From 3.12 on
-// every code object has a number of its own; before, all it is called has to be compared.
-bool may_be_mistaken(const SeenCode::Entry& entry) {
-  return PY_VERSION_HEX < 0x030C0000 && entry.file.starts_with('<') &&
-         !entry.file.starts_with("<frozen");
-}
+// From 3.12 on every code object has a number of its own.
+constexpr bool kHeadsDiffer = PY_VERSION_HEX >= 0x030C0000;
 
 bool append_utf8(uint32_t letter, std::pmr::string& text) {
   const auto add = [&text](uint32_t byte) { text.push_back(static_cast<char>(byte)); };
@@ -105,12 +101,16 @@ int32_t SeenCode::Entry::line_of(int32_t instruction) const {
   return line < 0 ? first_line : line;  // an instruction the compiler gave no line
 }
 
-bool SeenCode::check(std::span<const FrameRef> frames) {
+bool SeenCode::Entry::is_fleeting() const {
+  return file.starts_with('<') && !file.starts_with("<frozen");
+}
+
+bool SeenCode::check(std::span<const ForeignFrame> frames) {
   if (entries_.size() > kMost)
     entries_.clear();
   ++checks_;
   unchecked_.clear();
-  for (const FrameRef& frame : frames) {
+  for (const ForeignFrame& frame : frames) {
     if (reinterpret_cast<uintptr_t>(frame.code) % alignof(PyCodeObject) != 0)
       return false;
     Entry& entry = entries_.try_emplace(frame.code, pool_.resource()).first->second;
@@ -119,7 +119,7 @@ bool SeenCode::check(std::span<const FrameRef> frames) {
     entry.checked = checks_;
     unchecked_.emplace_back(frame.code, &entry);
   }
-  return check_heads() && std::ranges::all_of(frames, [this](const FrameRef& frame) {
+  return check_heads() && std::ranges::all_of(frames, [this](const ForeignFrame& frame) {
            constexpr int32_t kBeforeFirst = -2;  // one unit: it has not started
            return frame.instruction >= kBeforeFirst &&
                   frame.instruction < entries_.at(frame.code).bytes;
@@ -137,14 +137,12 @@ bool SeenCode::check_heads() {
     const auto& [code, entry] = unchecked_[i];
     if (!settle(heads_[i]))
       return false;
-    const bool is_known = entry->number != 0 && entry->head == heads_[i];
-    if (is_known && !may_be_mistaken(*entry))
+    if (entry->is_known && entry->head == heads_[i] && (kHeadsDiffer || !entry->is_fleeting()))
       continue;
     entry->head = heads_[i];
-    if (!learn(code, *entry)) {
-      entry->number = 0;
+    entry->is_known = learn(code, *entry);
+    if (!entry->is_known)
       return false;
-    }
   }
   return true;
 }
@@ -169,12 +167,12 @@ bool SeenCode::learn(const void* code, Entry& entry) {
       !read_bytes(copy.co_linetable, fresh.locations) || !memory_.read(code, again) ||
       !settle(again) || again != entry.head)
     return false;
-  const bool is_same = entry.number != 0 && entry.file == fresh.file &&
+  const bool is_same = entry.is_known && entry.file == fresh.file &&
                        entry.function == fresh.function && entry.locations == fresh.locations &&
                        entry.first_line == fresh.first_line && entry.bytes == fresh.bytes;
   if (is_same)
     return true;
-  entry.number = ++numbers_;
+  entry.named_frame = kNone;
   entry.first_line = fresh.first_line;
   entry.bytes = fresh.bytes;
   entry.file = std::move(fresh.file);

@@ -17,6 +17,7 @@
 #include "core/mapped_memory.h"
 #include "core/own_memory.h"
 #include "core/records.h"
+#include "python/foreign_frames.h"
 
 namespace perfprobe {
 
@@ -26,20 +27,25 @@ class SeenCode {
     explicit Entry(std::pmr::memory_resource* memory)
         : file(memory), function(memory), locations(memory) {}
 
-    uint64_t number = 0;  // of this code object and no other, whatever its address
     int32_t first_line = 0;
     int32_t bytes = 0;  // of instructions
     std::pmr::string file;
     std::pmr::string function;
     std::pmr::vector<uint8_t> locations;
+    // The instruction last named, and the row of `frames` it has; kNone when there is none.
+    int32_t named_instruction = 0;
+    int32_t named_frame = kNone;
 
     [[nodiscard]] int32_t line_of(int32_t instruction) const;
+    // Code made at run time, which comes and goes at the same addresses with the same sizes.
+    [[nodiscard]] bool is_fleeting() const;
 
    private:
     friend class SeenCode;
     // All fields of the object that never change, up to the first that does.
     static constexpr size_t kHeadBytes = offsetof(PyCodeObject, co_weakreflist);
     alignas(PyCodeObject) std::array<std::byte, kHeadBytes> head{};
+    bool is_known = false;
     uint64_t checked = 0;  // the check it last stood
   };
 
@@ -47,8 +53,8 @@ class SeenCode {
 
   // Whether these frames are all of code objects that live now, at instructions of theirs. All of
   // them are then known.
-  bool check(std::span<const FrameRef> frames);
-  [[nodiscard]] const Entry& entry(const void* code) const { return entries_.at(code); }
+  bool check(std::span<const ForeignFrame> frames);
+  [[nodiscard]] Entry& entry(const void* code) { return entries_.at(code); }
 
  private:
   using Head = std::array<std::byte, Entry::kHeadBytes>;
@@ -63,7 +69,6 @@ class SeenCode {
   MappedPool pool_;
   std::pmr::unordered_map<const void*, Entry> entries_{pool_.resource()};
   uint64_t checks_ = 0;
-  uint64_t numbers_ = 0;
   // Of one check:
   MappedVector<std::pair<const void*, Entry*>> unchecked_;
   MappedVector<MemoryPiece> pieces_;
