@@ -45,6 +45,7 @@ class PySampler {
     named["failed_ticks"] = figures.failed_ticks;
     named["looks"] = figures.looks;
     named["failed_looks"] = figures.failed_looks;
+    named["retries"] = figures.retries;
     named["cut_stacks"] = figures.cut_stacks;
     named["other_stacks"] = figures.other_stacks;
     named["cpu_ns"] = figures.cpu_ns;

@@ -146,6 +146,7 @@ void Sampler::look_at(SeenThread& seen, int64_t previous_tick_ns) {
 Look Sampler::read_stack(SeenThread& seen, SampledThread& thread) {
   thread.sample.stack = kNone;
   for (int i = 0; i < kTries; ++i) {
+    figures_.retries += i > 0 ? 1 : 0;
     if (!frames_.read(seen))
       continue;
     if (frames_.frames().empty())

@@ -28,6 +28,7 @@ struct SamplerFigures {
   int64_t failed_ticks;  // the list of threads changed while it was read
   int64_t looks;
   int64_t failed_looks;
+  int64_t retries;       // the frames did not fit together, and were read once more
   int64_t cut_stacks;    // looks at stacks deeper than ForeignFrames::kMost
   int64_t other_stacks;  // looks for whose stacks there was no room
   int64_t cpu_ns;        // the sampler's own

@@ -1,6 +1,7 @@
 #include "python/foreign_frames.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "python/frames.h"
@@ -200,15 +201,6 @@ bool ForeignFrames::read_outer_chunk() {
 constexpr size_t kMostChunkBytes = size_t{1} << 20;  // larger ones belong to no sane stack
 constexpr size_t kRoomBytes = 2048;                  // the thread goes on while it is looked at
 
-const void* place_of_top(const PyThreadState& state) {
-#if PY_VERSION_HEX >= 0x030D0000
-  (void)state;
-  return nullptr;  // in the state itself
-#else
-  return state.cframe == nullptr ? nullptr : &state.cframe->current_frame;
-#endif
-}
-
 // The part of the newest chunk that is in use, and some room: the thread goes on meanwhile.
 size_t bytes_in_use(const PyThreadState& state) {
   const auto start = reinterpret_cast<uintptr_t>(state.datastack_chunk);
@@ -219,26 +211,65 @@ size_t bytes_in_use(const PyThreadState& state) {
   return is_sane ? end - start : 0;
 }
 
-// State, pointer to the innermost frame and the stack's newest chunk in this order and in one
-// system call, so that the frames are hardly newer than the pointer. Where to read is known from
-// the state as last seen.
+#if PY_VERSION_HEX < 0x030D0000
+
+// The state points at a place on the thread's C stack, which points at the innermost frame, and
+// both change with every call that goes through C. So the surroundings of the former place are
+// copied together with the state: the pointers are then of (nearly) one moment, however busy the
+// thread is.
+class TopPlace {
+ public:
+  TopPlace(const PyThreadState& before, bool is_wide) {
+    const auto place = reinterpret_cast<uintptr_t>(before.cframe);
+    start_ = is_wide ? place - kReachBytes : place;
+    bytes_ = is_wide ? copy_.size() : sizeof(_PyCFrame);
+  }
+
+  MemoryPiece piece() { return {reinterpret_cast<const void*>(start_), copy_.data(), bytes_}; }
+
+  // False when the place is too far from where it was.
+  [[nodiscard]] bool find_top(const PyThreadState& now, uintptr_t& top) const {
+    const uintptr_t distance = reinterpret_cast<uintptr_t>(now.cframe) - start_;
+    _PyCFrame place;
+    if (distance > bytes_ - sizeof(place))
+      return false;
+    std::memcpy(&place, &copy_[distance], sizeof(place));
+    top = reinterpret_cast<uintptr_t>(place.current_frame);
+    return true;
+  }
+
+ private:
+  static constexpr size_t kReachBytes = 2048;
+  uintptr_t start_;
+  size_t bytes_;
+  std::array<std::byte, 2 * kReachBytes> copy_;
+};
+
+#endif
+
+// State, pointer to the innermost frame and the stack's newest chunk, in this order and with one
+// system call, so that the frames are hardly newer than the pointer.
 bool ForeignFrames::read_top(SeenThread& thread, uintptr_t& top) {
   const PyThreadState before = thread.state;
-  const void* const place = place_of_top(before);
   MemoryPiece pieces[3] = {{thread.address, &thread.state, sizeof(thread.state)}};
   size_t count = 1;
-  if (place != nullptr)
-    pieces[count++] = {place, &top, sizeof(top)};
+#if PY_VERSION_HEX < 0x030D0000
+  TopPlace place(before, !reads_narrow_);
+  pieces[count++] = place.piece();
+#endif
   if (const size_t bytes = bytes_in_use(before); bytes > 0) {
     const auto start = reinterpret_cast<uintptr_t>(before.datastack_chunk);
     pieces[count++] = {before.datastack_chunk, add_block(start, bytes), bytes};
   }
-  const bool stands = memory_.read({pieces, count}) && place_of_top(thread.state) == place &&
-                      thread.state.datastack_chunk == before.datastack_chunk;
-  if (!stands || thread.state.id != before.id)
+  const bool was_read = memory_.read({pieces, count});
+  reads_narrow_ = !was_read && !reads_narrow_;  // next to the place there may be nothing
+  if (!was_read || thread.state.id != before.id)
     return false;
 #if PY_VERSION_HEX >= 0x030D0000
   top = reinterpret_cast<uintptr_t>(thread.state.current_frame);
+#else
+  if (!place.find_top(thread.state, top))
+    return false;
 #endif
   if (!blocks_.empty()) {
     _PyStackChunk chunk;

@@ -64,6 +64,7 @@ class ForeignFrames {
   const OwnMemory& memory_;
   MappedVector<ForeignFrame> frames_;
   bool was_cut_ = false;
+  bool reads_narrow_ = false;
   MappedVector<Block> blocks_;
   MappedVector<std::byte> copies_;
   size_t used_ = 0;            // of copies_
