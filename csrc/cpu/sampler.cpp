@@ -95,9 +95,16 @@ void Sampler::plan_next() {
   due_ns_ = std::max(due_ns_ + jitter(random_), monotonic_ns() + interval_ns_ / 4);
 }
 
+// New threads come first in the list; that one went is seen when it is looked at.
+bool Sampler::know_threads() {
+  if (is_list_stale_ || seen_.empty() || seen_.front().address != newest_thread())
+    is_list_stale_ = !read_threads(memory_, seen_);
+  return !is_list_stale_;
+}
+
 void Sampler::tick() {
   const int64_t previous_ns = tick_ns_;
-  if (!read_threads(memory_, seen_)) {
+  if (!know_threads()) {
     ++figures_.failed_ticks;
     return;
   }
@@ -112,8 +119,10 @@ void Sampler::look_at(SeenThread& seen, int64_t previous_tick_ns) {
   const auto tick = static_cast<uint64_t>(figures_.ticks);
   const auto number = static_cast<int64_t>(seen.state.native_thread_id);
   const int64_t cpu_ns = number > 0 ? cpu_time_ns(number) : -1;
-  if (cpu_ns < 0)
-    return;  // not running yet, or no more
+  if (cpu_ns < 0) {  // not running yet, or no more
+    is_list_stale_ = true;
+    return;
+  }
   SampledThread& thread = threads_.find(number, cpu_ns);
   if (thread.tick == tick)
     return;
@@ -128,6 +137,7 @@ void Sampler::look_at(SeenThread& seen, int64_t previous_tick_ns) {
     ++thread.sample.looks;
     return;
   }
+  const PyThreadState before = seen.state;
   threads_.close(thread);
   SampleRow& sample = thread.sample;
   sample.start_ns = is_followed ? sample.end_ns : previous_tick_ns;
@@ -137,8 +147,9 @@ void Sampler::look_at(SeenThread& seen, int64_t previous_tick_ns) {
   sample.looks = 1;
   sample.look = read_stack(seen, thread);
   thread.is_open = true;
-  thread.state = seen.state.id;
+  thread.state = before.id;
   thread.cpu_ns = cpu_ns;
+  is_list_stale_ |= before.prev != seen.state.prev || before.next != seen.state.next;
 }
 
 // A copy that fits together is taken as it is, however the thread moved on meanwhile: to insist on
@@ -161,6 +172,7 @@ Look Sampler::read_stack(SeenThread& seen, SampledThread& thread) {
 }
 
 void Sampler::write() {
+  is_list_stale_ = true;  // to be sure
   threads_.close_old(static_cast<uint64_t>(figures_.ticks), tick_ns_ - kLongestOpenNs);
   rows_.write();
   while (rows_.written() >= rows_to_doubling_) {

@@ -55,6 +55,7 @@ class Sampler {
  private:
   void run();
   bool wait_until_due();
+  bool know_threads();
   void tick();
   void look_at(SeenThread& seen, int64_t previous_tick_ns);
   Look read_stack(SeenThread& seen, SampledThread& thread);
@@ -70,6 +71,7 @@ class Sampler {
   SampleRows rows_{recorder_};
   SampledThreads threads_{recorder_, rows_};
   std::vector<SeenThread> seen_;
+  bool is_list_stale_ = true;  // of `seen_`
   std::minstd_rand random_;
 
   const double most_cost_;

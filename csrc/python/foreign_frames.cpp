@@ -33,7 +33,7 @@ bool walk_threads(const OwnMemory& memory, PyInterpreterState* interpreter,
                   std::vector<SeenThread>& threads) {
   threads.clear();
   const PyThreadState* previous = nullptr;
-  const PyThreadState* next = PyInterpreterState_ThreadHead(interpreter);  // no more than a load
+  const PyThreadState* next = newest_thread();
   while (next != nullptr && threads.size() < kMostThreads) {
     SeenThread& seen = threads.emplace_back();
     seen.address = next;

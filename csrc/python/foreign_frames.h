@@ -35,6 +35,11 @@ struct SeenThread {
 // changed while it was read, as often as it was tried.
 bool read_threads(const OwnMemory& memory, std::vector<SeenThread>& threads);
 
+// The newest of them, which a new thread takes the place of.
+inline const PyThreadState* newest_thread() {
+  return PyInterpreterState_ThreadHead(PyInterpreterState_Main());  // no more than a load
+}
+
 class ForeignFrames {
  public:
   static constexpr size_t kMost = 2000;  // deeper stacks are cut at their outer end
