@@ -1,6 +1,8 @@
 // The sampler of Python threads, and the parts of it that tests hold against the interpreter.
 #include <cstring>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <unistd.h>
 
@@ -14,6 +16,8 @@ namespace py = pybind11;
 
 namespace perfprobe {
 namespace {
+
+#ifdef PERFPROBE_FOREIGN_FRAMES
 
 // The sampler itself is never destroyed: its thread may be waiting for a lock when Python ends.
 class PySampler {
@@ -59,6 +63,19 @@ class PySampler {
   Sampler* sampler_;
   pid_t process_;
 };
+
+#else
+
+class PySampler {
+ public:
+  PySampler(const py::capsule& /*recorder*/, int64_t /*interval_ns*/, double /*most_cost*/) {
+    throw std::runtime_error("this Python's frame layout has not been verified");
+  }
+  void start() {}
+  py::dict stop() { return {}; }
+};
+
+#endif
 
 // Why no thread can be sampled here, None when they can.
 py::object sampler_lack() {

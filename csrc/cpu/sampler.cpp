@@ -9,6 +9,8 @@
 
 #include "core/clock.h"
 
+#ifdef PERFPROBE_FOREIGN_FRAMES
+
 namespace perfprobe {
 namespace {
 
@@ -197,3 +199,5 @@ void Sampler::keep_to_cost(int64_t cpu_ns, int64_t wall_ns) {
 }
 
 }  // namespace perfprobe
+
+#endif

@@ -1,16 +1,17 @@
 #include "python/code_locations.h"
 
-#include <Python.h>
-
 namespace perfprobe {
 namespace {
 
 constexpr int32_t kNoLine = -1;
 constexpr int32_t kUnitBytes = 2;
-
-#if PY_VERSION_HEX >= 0x030B0000
-
 constexpr uint8_t kEntryStart = 0x80;
+
+// Kinds of entries; those below kOneLine have columns only.
+constexpr int kOneLine = 10;  // and the two after it: that many lines on
+constexpr int kNoColumns = 13;
+constexpr int kLong = 14;
+constexpr int kNone = 15;
 
 // Six bits a byte, the least significant first, the sign in the lowest bit of all.
 int32_t signed_varint(std::span<const uint8_t> table, size_t place) {
@@ -30,24 +31,12 @@ int32_t signed_varint(std::span<const uint8_t> table, size_t place) {
 }
 
 int32_t line_delta(std::span<const uint8_t> table, size_t entry, int kind) {
-  switch (kind) {
-    case PY_CODE_LOCATION_INFO_LONG:
-    case PY_CODE_LOCATION_INFO_NO_COLUMNS:
-      return signed_varint(table, entry + 1);
-    case PY_CODE_LOCATION_INFO_ONE_LINE0:
-    case PY_CODE_LOCATION_INFO_ONE_LINE1:
-    case PY_CODE_LOCATION_INFO_ONE_LINE2:
-      return kind - PY_CODE_LOCATION_INFO_ONE_LINE0;
-    default:
-      return 0;
-  }
+  if (kind == kLong || kind == kNoColumns)
+    return signed_varint(table, entry + 1);
+  return kind >= kOneLine && kind < kNoColumns ? kind - kOneLine : 0;
 }
 
-#endif
-
 }  // namespace
-
-#if PY_VERSION_HEX >= 0x030B0000
 
 int32_t line_of_instruction(std::span<const uint8_t> table, int32_t first_line, int32_t offset) {
   int64_t line = first_line;
@@ -57,31 +46,12 @@ int32_t line_of_instruction(std::span<const uint8_t> table, int32_t first_line, 
     line += line_delta(table, entry, kind);
     end += ((table[entry] & 7) + 1) * kUnitBytes;
     if (offset < end)
-      return kind == PY_CODE_LOCATION_INFO_NONE ? kNoLine : static_cast<int32_t>(line);
+      return kind == kNone ? kNoLine : static_cast<int32_t>(line);
     do
       ++entry;
     while (entry < table.size() && (table[entry] & kEntryStart) == 0);
   }
   return kNoLine;
 }
-
-#else
-
-int32_t line_of_instruction(std::span<const uint8_t> table, int32_t first_line, int32_t offset) {
-  constexpr int8_t kNoLineMark = -128;
-  int64_t line = first_line;
-  int32_t end = 0;
-  for (size_t entry = 0; entry + 1 < table.size(); entry += kUnitBytes) {
-    const auto delta = static_cast<int8_t>(table[entry + 1]);
-    if (delta != kNoLineMark)
-      line += delta;
-    end += table[entry];
-    if (offset < end)
-      return delta == kNoLineMark ? kNoLine : static_cast<int32_t>(line);
-  }
-  return kNoLine;
-}
-
-#endif
 
 }  // namespace perfprobe

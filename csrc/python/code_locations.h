@@ -7,8 +7,7 @@
 namespace perfprobe {
 
 // The line of the instruction at byte `offset`, -1 when the compiler gave it none or the table does
-// not reach so far. `table`: co_linetable of the Python this is built for (3.10: pairs of byte and
-// line deltas; 3.11 on: Objects/locations.md of CPython).
+// not reach so far. `table`: co_linetable as it is since 3.11 (Objects/locations.md of CPython).
 int32_t line_of_instruction(std::span<const uint8_t> table, int32_t first_line, int32_t offset);
 
 }  // namespace perfprobe

@@ -6,9 +6,9 @@
 
 #include "python/frames.h"
 
-#if PY_VERSION_HEX < 0x030B0000
-#include <frameobject.h>
-#elif PY_VERSION_HEX >= 0x030D0000
+#ifdef PERFPROBE_FOREIGN_FRAMES
+
+#if PY_VERSION_HEX >= 0x030D0000
 #define Py_BUILD_CORE 1
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
@@ -46,27 +46,6 @@ bool walk_threads(const OwnMemory& memory, PyInterpreterState* interpreter,
   return true;
 }
 
-#ifdef PERFPROBE_FOREIGN_FRAMES
-
-#if PY_VERSION_HEX < 0x030B0000
-
-using Frame = PyFrameObject;
-
-const void* code_of(const Frame& frame) {
-  return frame.f_code;
-}
-uintptr_t outer_of(const Frame& frame) {
-  return reinterpret_cast<uintptr_t>(frame.f_back);
-}
-bool is_python(const Frame& /*frame*/) {
-  return true;
-}
-int64_t offset_of(const Frame& frame) {
-  return int64_t{2} * frame.f_lasti;
-}
-
-#else
-
 using Frame = _PyInterpreterFrame;
 
 const void* code_of(const Frame& frame) {
@@ -102,15 +81,11 @@ int64_t offset_of(const Frame& frame) {
   return reinterpret_cast<intptr_t>(instruction) - first;
 }
 
-#endif
-
 // Frames, and what points at them, lie on word boundaries above the first page.
 bool is_plausible(uintptr_t address) {
   constexpr uintptr_t kFirstPage = 4096;
   return address >= kFirstPage && address % alignof(void*) == 0;
 }
-
-#endif
 
 }  // namespace
 
@@ -124,8 +99,6 @@ bool read_threads(const OwnMemory& memory, std::vector<SeenThread>& threads) {
 }
 
 ForeignFrames::ForeignFrames(const OwnMemory& memory) : memory_(memory) {}
-
-#ifdef PERFPROBE_FOREIGN_FRAMES
 
 bool ForeignFrames::read(SeenThread& thread) {
   constexpr size_t kMostSteps = 4 * kMost;  // with the frames that have no code
@@ -180,23 +153,6 @@ std::byte* ForeignFrames::add_block(uintptr_t start, size_t bytes) {
   used_ += bytes;
   return &copies_[used_ - bytes];
 }
-
-#endif
-
-#if PY_VERSION_HEX < 0x030B0000
-
-bool ForeignFrames::read_top(SeenThread& thread, uintptr_t& top) {
-  if (!memory_.read(thread.address, thread.state))
-    return false;
-  top = reinterpret_cast<uintptr_t>(thread.state.frame);
-  return true;
-}
-
-bool ForeignFrames::read_outer_chunk() {
-  return false;
-}
-
-#elif defined(PERFPROBE_FOREIGN_FRAMES)
 
 constexpr size_t kMostChunkBytes = size_t{1} << 20;  // larger ones belong to no sane stack
 constexpr size_t kRoomBytes = 2048;                  // the thread goes on while it is looked at
@@ -297,6 +253,7 @@ bool ForeignFrames::read_outer_chunk() {
   return true;
 }
 
-#endif
 
 }  // namespace perfprobe
+
+#endif

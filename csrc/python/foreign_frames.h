@@ -12,8 +12,9 @@
 #include "core/mapped_memory.h"
 #include "core/own_memory.h"
 
-// The layouts that have been verified.
-#if PY_VERSION_HEX >= 0x030A0000 && PY_VERSION_HEX < 0x030E0000 && !defined(Py_GIL_DISABLED)
+// The layouts that have been verified. Before 3.11 a thread's state does not hold the kernel's
+// number for it.
+#if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030E0000 && !defined(Py_GIL_DISABLED)
 #define PERFPROBE_FOREIGN_FRAMES 1
 #endif
 

@@ -7,6 +7,8 @@
 
 #include "python/code_locations.h"
 
+#ifdef PERFPROBE_FOREIGN_FRAMES
+
 namespace perfprobe {
 namespace {
 
@@ -26,23 +28,13 @@ bool settle(Head& head) {
   // What is freed has a pointer here, or nothing.
   const bool lives = Py_REFCNT(object) > 0 && Py_REFCNT(object) <= Py_ssize_t{UINT_MAX};
   std::memset(&object->ob_refcnt, 0, sizeof(object->ob_refcnt));
-#if PY_VERSION_HEX < 0x030B0000
-  code.co_zombieframe = nullptr;
-#elif PY_VERSION_HEX < 0x030C0000
+#if PY_VERSION_HEX < 0x030C0000
   code.co_warmup = 0;
   code._co_linearray_entry_size = 0;
 #else
   static_cast<void>(code);
 #endif
   return lives && object->ob_type == &PyCode_Type;
-}
-
-const PyObject* function_name(const PyCodeObject& code) {
-#if PY_VERSION_HEX >= 0x030B0000
-  return code.co_qualname;
-#else
-  return code.co_name;
-#endif
 }
 
 // From 3.12 on every code object has a number of its own.
@@ -152,18 +144,10 @@ bool SeenCode::learn(const void* code, Entry& entry) {
   Entry fresh(pool_.resource());
   const PyCodeObject& copy = as_code(entry.head);
   fresh.first_line = copy.co_firstlineno;
-#if PY_VERSION_HEX >= 0x030B0000
   const Py_ssize_t units = reinterpret_cast<const PyVarObject*>(&copy)->ob_size;
-#else
-  PyVarObject instructions;
-  if (!memory_.read(copy.co_code, instructions))
-    return false;
-  const Py_ssize_t units = instructions.ob_size / 2;
-#endif
   fresh.bytes = static_cast<int32_t>(std::clamp(units, Py_ssize_t{0}, Py_ssize_t{INT_MAX / 2}) * 2);
   Head again;
-  if (!read_text(reinterpret_cast<const PyObject*>(copy.co_filename), fresh.file) ||
-      !read_text(function_name(copy), fresh.function) ||
+  if (!read_text(copy.co_filename, fresh.file) || !read_text(copy.co_qualname, fresh.function) ||
       !read_bytes(copy.co_linetable, fresh.locations) || !memory_.read(code, again) ||
       !settle(again) || again != entry.head)
     return false;
@@ -216,3 +200,5 @@ bool SeenCode::read_bytes(const PyObject* bytes, std::pmr::vector<uint8_t>& into
 }
 
 }  // namespace perfprobe
+
+#endif
