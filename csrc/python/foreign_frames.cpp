@@ -253,7 +253,6 @@ bool ForeignFrames::read_outer_chunk() {
   return true;
 }
 
-
 }  // namespace perfprobe
 
 #endif

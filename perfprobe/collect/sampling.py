@@ -24,9 +24,7 @@ class SamplerCollector:
 
     name = "samples"
 
-    def __init__(
-        self, facts: Facts, *, interval_ns: int = INTERVAL_NS, most_cost: float = MOST_COST
-    ) -> None:
+    def __init__(self, facts: Facts, *, interval_ns: int = INTERVAL_NS, most_cost: float = MOST_COST) -> None:
         self._facts = facts
         self._interval_ns = interval_ns
         self._most_cost = most_cost

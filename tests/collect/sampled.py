@@ -59,7 +59,7 @@ class Sampled:
 def sampling(
     folder: Path, interval_ns: int = NEVER_NS, most_cost: float = 1.0
 ) -> Iterator[Callable[[], Sampled]]:
-    """Samples the block; what is handed out ends the sampling and gives the result, also before the block ends."""
+    """Samples the block; what is handed out ends the sampling and gives the result."""
     path = folder / "sampled.perfprobe"
     recorder = _core.Recorder(str(path))
     sampler = _core.Sampler(recorder.capsule(), interval_ns, most_cost)

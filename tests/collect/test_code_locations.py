@@ -42,7 +42,9 @@ def test_lines_far_apart_and_backwards() -> None:
         assert _core.line_of_instruction(code.co_linetable, code.co_firstlineno, 2 * unit) == (line or -1)
 
 
-@pytest.mark.parametrize("table", [b"", b"\x80", b"\xf8", b"\xf1\x7f", b"\xf1\x7f\x7f\x7f\x7f\x7f\x7f\x7f", b"\x00\x01"])
+@pytest.mark.parametrize(
+    "table", [b"", b"\x80", b"\xf8", b"\xf1\x7f", b"\xf1\x7f\x7f\x7f\x7f\x7f\x7f\x7f", b"\x00\x01"]
+)
 def test_no_table_is_read_beyond_its_end(table: bytes) -> None:
     assert _core.line_of_instruction(table, 7, 1 << 20) == -1
     _core.line_of_instruction(table, 7, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import gc
 import sys
@@ -84,7 +85,7 @@ def decorated(park: Park) -> None:
 
 
 def lambdas_from_c(park: Park) -> None:
-    sorted([0], key=lambda _: max([0], key=lambda _: park() or 0))
+    sorted([0], key=lambda _: max([0], key=lambda _: len(str(park()))))
 
 
 def handlers(park: Park) -> None:
@@ -94,10 +95,8 @@ def handlers(park: Park) -> None:
         try:
             raise KeyError
         finally:
-            try:
+            with contextlib.suppress(RuntimeError):
                 park()
-            except RuntimeError:
-                pass
             return  # noqa: B012 (the point: a frame in the middle of unwinding)
 
 
@@ -120,7 +119,17 @@ def many_lines(park: Park) -> None:
     exec(compile(source, "long.py", "exec"), {"park": park})
 
 
-PARKED = [plain, deep, wide, generators, comprehension, coroutines, decorated, lambdas_from_c, handlers]
+PARKED: list[Callable[[Park], object]] = [
+    plain,
+    deep,
+    wide,
+    generators,
+    comprehension,
+    coroutines,
+    decorated,
+    lambdas_from_c,
+    handlers,
+]
 PARKED += [Method.make, executed, many_lines]
 
 

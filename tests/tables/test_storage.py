@@ -218,7 +218,8 @@ def test_definitions_that_refer_to_nothing_become_none_and_are_losses(tmp_path: 
 
 
 def test_samples_have_a_bound_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    columns = dict.fromkeys(("start_ns", "end_ns", "thread", "stack", "look", "looks", "cpu_ns"), [1, 2, 3])
+    names = ("start_ns", "end_ns", "thread", "stack", "look", "looks", "cpu_ns")
+    columns = {name: [1, 2, 3] for name in names}
     path = write(tmp_path, build.head() + build.table_block("samples", columns) * 2)
     monkeypatch.setattr(definitions, "MOST_ROWS", 2)
     assert len(storage.read(path).samples) == 6
