@@ -15,6 +15,7 @@ from perfprobe.collect.destination import create, default_path, inserted
 from perfprobe.collect.git import head
 from perfprobe.collect.operators import OperatorCollector
 from perfprobe.collect.options import BUFFER_BYTES, Options
+from perfprobe.collect.sampling import SamplerCollector
 from perfprobe.support.errors import UsageError
 from perfprobe.support.text import encodable
 from perfprobe.support.view import View
@@ -118,10 +119,14 @@ class Session:
         self._facts.recorder.close()
 
     def _chosen(self) -> list[Collector]:
+        chosen: list[Collector] = []
         if self._options.operators == "off":
             self._facts.loss("operators", "switched off with --operators off", 1, "leave that option out")
-            return []
-        return [OperatorCollector(self._facts, self._options)]
+        else:
+            chosen.append(OperatorCollector(self._facts, self._options))
+        if self._options.python in ("both", "sample"):
+            chosen.append(SamplerCollector(self._facts))
+        return chosen
 
     def _start(self, collector: Collector) -> None:
         lack = collector.available()

@@ -74,6 +74,7 @@ class Definitions {
   InternedText intern_name(std::string_view name, bool finite);
   int32_t add_frame(const FrameKey& frame);
   int32_t add_stack(const StackKey& stack);
+  [[nodiscard]] bool has_stack(const StackKey& stack) const { return stack_rows_.contains(stack); }
   // The row of this place in a module tree.
   int32_t add_module(const ModuleRow& module);
   // A new row for a tree's root; after `kRootsOfAType` roots of one type (a loss module made in
@@ -91,6 +92,9 @@ class Definitions {
   [[nodiscard]] int64_t other_signatures() const { return other_signatures_; }
   [[nodiscard]] int64_t other_stacks() const { return other_stacks_; }
   [[nodiscard]] int64_t other_names() const { return other_names_; }
+
+  // Rows of frames and stacks so far.
+  [[nodiscard]] size_t python_rows() const { return frame_ids_.size() + stack_rows_.size(); }
 
   NewDefinitions take_new();
   // The disk refused them: they must come again before anything newer.

@@ -67,6 +67,36 @@ void Recorder::write_until_closed() {
   }
 }
 
+void Recorder::pause() {
+  {
+    const std::lock_guard lock(companions_mutex_);
+    ++pauses_;
+    for (NativeThread* companion : companions_)
+      companion->pause();
+  }
+  writer_.pause();
+}
+
+void Recorder::resume() {
+  writer_.resume();
+  const std::lock_guard lock(companions_mutex_);
+  pauses_ = std::max(pauses_ - 1, 0);
+  for (NativeThread* companion : companions_)
+    companion->resume();
+}
+
+void Recorder::join_forks(NativeThread& companion) {
+  const std::lock_guard lock(companions_mutex_);
+  for (int i = 0; i < pauses_; ++i)
+    companion.pause();
+  companions_.push_back(&companion);
+}
+
+void Recorder::leave_forks(NativeThread& companion) {
+  const std::lock_guard lock(companions_mutex_);
+  std::erase(companions_, &companion);
+}
+
 void Recorder::set_alarm(int64_t due_ns, void (*ring)(void*), void* argument) {
   const std::lock_guard lock(pool_mutex_);
   alarm_ = {due_ns, ring, argument};

@@ -1,7 +1,8 @@
 // One recording: definitions, buffers, the file, and the native thread that writes it.
 //
 // Locks, always taken in this order; none is ever held while waiting for Python's GIL:
-//   WriterThread's own  starting and joining the writer
+//   companions_mutex_   which threads step aside with the writer
+//   NativeThread's own  starting and joining a thread
 //   file_mutex_         the file, `Chunk::flushed`, and the act of writing
 //   pool_mutex_         which chunk is where
 //   definitions_mutex_  the definition tables and the losses
@@ -23,9 +24,9 @@
 #include "core/definitions.h"
 #include "core/event_buffer.h"
 #include "core/loss.h"
+#include "core/native_thread.h"
 #include "core/operator_encoder.h"
 #include "core/recording_file.h"
-#include "core/writer_thread.h"
 
 namespace perfprobe {
 
@@ -68,9 +69,13 @@ class Recorder {
   // Has the writer call `ring(argument)` once, when `due_ns` of the monotonic clock has come; a
   // later call replaces an earlier one. The writer holds no lock of ours meanwhile.
   void set_alarm(int64_t due_ns, void (*ring)(void*), void* argument);
-  // Around a fork: see WriterThread.
-  void pause() { writer_.pause(); }
-  void resume() { writer_.resume(); }
+  // Around a fork: see NativeThread. Without a writer (no thread to be had) recording threads still
+  // write whenever the buffer is full.
+  void pause();
+  void resume();
+  // A thread that writes into this recording steps aside together with the writer, until it leaves.
+  void join_forks(NativeThread& companion);
+  void leave_forks(NativeThread& companion);
   // Writes what is left, the losses and the end; joins the writer. A second call does nothing.
   void close();
 
@@ -109,6 +114,10 @@ class Recorder {
       0;  // where the newest operators block begins, and its rows: taken off again
   int64_t last_rows_count_ = 0;  // to make room for the losses when the disk is full
 
+  std::mutex companions_mutex_;
+  std::vector<NativeThread*> companions_;
+  int pauses_ = 0;  // forks under way
+
   std::mutex pool_mutex_;
   std::condition_variable wake_writer_;
   std::vector<Chunk*> active_;  // owned by recording threads
@@ -132,7 +141,7 @@ class Recorder {
   std::array<std::atomic<int64_t>, kDroppedKinds> dropped_{};  // by `Dropped`
   const int64_t flush_ns_;
   // Last: it runs as soon as all the rest is there.
-  WriterThread writer_{[this] { write_until_closed(); }, [this] { wake_writer(); }};
+  NativeThread writer_{[this] { write_until_closed(); }, [this] { wake_writer(); }};
 };
 
 }  // namespace perfprobe

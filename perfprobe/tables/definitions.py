@@ -21,6 +21,7 @@ from perfprobe.tables.varints import DamagedError
 
 # Names, stacks and signatures are interned and capped where they are recorded: real ones stay far below.
 MOST_ROWS = 2_097_152
+MOST_SAMPLES = 4_194_304  # the sampler looks more rarely in a long run, to stay below
 DEEPEST_META = 16
 
 _TABLES: dict[str, type[Table]] = {
@@ -55,7 +56,8 @@ class Definitions:
 
     def __init__(self) -> None:
         self._tables: dict[str, list[Table]] = {name: [] for name in _TABLES}
-        self._rows = 0
+        self._rows = 0  # of all tables but `samples`
+        self._samples = 0
         self._meta: dict[str, Any] = {}
         self._unreadable: list[str] = []
         self._end_ns: int | None = None
@@ -64,8 +66,11 @@ class Definitions:
     def add(self, block: Block) -> None:
         """Takes in a block; one of an unknown table is skipped. Raises DamagedError."""
         if block.table in self._tables:
-            self._rows += block.rows
-            if self._rows > MOST_ROWS:
+            if block.table == "samples":
+                self._samples += block.rows
+            else:
+                self._rows += block.rows
+            if self._rows > MOST_ROWS or self._samples > MOST_SAMPLES:
                 raise DamagedError(f"there are more {block.table} than any writer makes")
             table = _decode(_TABLES[block.table], block)
             if isinstance(table, (Functions, Calls)) and len(table):

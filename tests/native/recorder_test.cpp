@@ -223,6 +223,40 @@ void an_alarm_rings_once() {
   CHECK_EQUAL(never.load(), 0);
 }
 
+void a_companion_steps_aside_with_the_writer() {
+  Recorder* recorder = make_recorder("companion");
+  std::atomic<int> running{0};
+  std::atomic<int> starts{0};
+  perfprobe::NativeThread* thread = nullptr;
+  perfprobe::NativeThread companion(
+      [&] {
+        ++running;
+        ++starts;
+        while (!thread->leaving())
+          ::usleep(100);
+        --running;
+      },
+      [] {});
+  thread = &companion;
+  CHECK_EQUAL(companion.start(), 0);
+  recorder->join_forks(companion);
+  recorder->pause();
+  recorder->pause();
+  CHECK_EQUAL(running.load(), 0);
+  recorder->resume();
+  CHECK_EQUAL(running.load(), 0);
+  recorder->resume();
+  while (running == 0)
+    ::usleep(100);
+  recorder->leave_forks(companion);
+  recorder->pause();
+  CHECK_EQUAL(running.load(), 1);
+  recorder->resume();
+  CHECK(companion.end());
+  CHECK_EQUAL(starts.load(), 2);
+  recorder->close();
+}
+
 }  // namespace
 
 int main() {
@@ -233,6 +267,7 @@ int main() {
   a_stolen_descriptor_is_never_cut();
   overlapping_pauses_leave_one_writer();
   rows_survive_a_pause();
+  a_companion_steps_aside_with_the_writer();
   a_busy_writer_still_writes_its_heartbeat();
   an_existing_file_is_refused();
   rows_handed_over_whole_are_on_the_disk_at_once();

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from perfprobe.support.errors import InputError
-from perfprobe.tables import storage
+from perfprobe.tables import definitions, storage
 from perfprobe.tables.events import Operators
 from perfprobe.tables.recording import Recording
 from tests import build
@@ -215,6 +215,19 @@ def test_definitions_that_refer_to_nothing_become_none_and_are_losses(tmp_path: 
     assert recording.frames.file.tolist() == [-1]
     counts = dict(zip(recording.losses.reason, recording.losses.count.tolist(), strict=True))
     assert counts == {"frames: rows that refer to nothing": 1, "stacks: rows that refer to nothing": 4}
+
+
+def test_samples_have_a_bound_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("start_ns", "end_ns", "thread", "stack", "look", "looks", "cpu_ns")
+    columns = {name: [1, 2, 3] for name in names}
+    path = write(tmp_path, build.head() + build.table_block("samples", columns) * 2)
+    monkeypatch.setattr(definitions, "MOST_ROWS", 2)
+    assert len(storage.read(path).samples) == 6
+    monkeypatch.setattr(definitions, "MOST_SAMPLES", 5)
+    recording = storage.read(path)
+    assert len(recording.samples) == 3
+    assert recording.stopped_at is not None
+    assert "more samples than any writer makes" in recording.stopped_at
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-#include "core/writer_thread.h"
+#include "core/native_thread.h"
 
 #include <signal.h>
 #include <sys/syscall.h>
@@ -7,29 +7,28 @@
 
 namespace perfprobe {
 
-WriterThread::WriterThread(std::function<void()> body, std::function<void()> wake)
+NativeThread::NativeThread(std::function<void()> body, std::function<void()> wake)
     : body_(std::move(body)), wake_(std::move(wake)) {}
 
-int WriterThread::start() {
+int NativeThread::start() {
   const std::lock_guard lock(mutex_);
   return create();
 }
 
-void WriterThread::pause() {
+void NativeThread::pause() {
   const std::lock_guard lock(mutex_);
   ++pauses_;
   join();
 }
 
-// Without a thread (none to be had) recording threads still write whenever the buffer is full.
-void WriterThread::resume() {
+void NativeThread::resume() {
   const std::lock_guard lock(mutex_);
   if (pauses_ == 0 || --pauses_ > 0 || ended_)
     return;
   static_cast<void>(create());
 }
 
-bool WriterThread::end() {
+bool NativeThread::end() {
   const std::lock_guard lock(mutex_);
   if (ended_)
     return false;
@@ -38,7 +37,7 @@ bool WriterThread::end() {
   return true;
 }
 
-int WriterThread::create() {
+int NativeThread::create() {
   leaving_ = false;
   sigset_t all;
   sigset_t before;
@@ -52,14 +51,14 @@ int WriterThread::create() {
   return error;
 }
 
-void* WriterThread::run(void* self) {
-  auto* writer = static_cast<WriterThread*>(self);
-  writer->id_ = static_cast<pid_t>(::syscall(SYS_gettid));
-  writer->body_();
+void* NativeThread::run(void* self) {
+  auto* thread = static_cast<NativeThread*>(self);
+  thread->id_ = static_cast<pid_t>(::syscall(SYS_gettid));
+  thread->body_();
   return nullptr;
 }
 
-void WriterThread::join() {
+void NativeThread::join() {
   if (!runs_)
     return;
   leaving_ = true;

@@ -1,4 +1,4 @@
-// The recorder's own thread. It blocks every signal, so that the program's handlers run on the
+// A thread of perfprobe's own. It blocks every signal, so that the program's handlers run on the
 // program's own threads, and steps aside while the program forks.
 #pragma once
 
@@ -10,12 +10,12 @@
 
 namespace perfprobe {
 
-class WriterThread {
+class NativeThread {
  public:
   // `body` runs on the thread until `leaving()`; `wake` makes it look, whatever it waits for.
-  WriterThread(std::function<void()> body, std::function<void()> wake);
-  WriterThread(const WriterThread&) = delete;
-  WriterThread& operator=(const WriterThread&) = delete;
+  NativeThread(std::function<void()> body, std::function<void()> wake);
+  NativeThread(const NativeThread&) = delete;
+  NativeThread& operator=(const NativeThread&) = delete;
 
   // 0, or the errno of a thread that is not to be had.
   int start();

@@ -1,0 +1,115 @@
+// The sampler of Python threads, and the parts of it that tests hold against the interpreter.
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <unistd.h>
+
+#include <pybind11/pybind11.h>
+
+#include "bindings/recorder_door.h"
+#include "cpu/sampler.h"
+#include "python/code_locations.h"
+
+namespace py = pybind11;
+
+namespace perfprobe {
+namespace {
+
+#ifdef PERFPROBE_FOREIGN_FRAMES
+
+// The sampler itself is never destroyed: its thread may be waiting for a lock when Python ends.
+class PySampler {
+ public:
+  PySampler(const py::capsule& recorder, int64_t interval_ns, double most_cost)
+      : process_(::getpid()) {
+    auto* port = static_cast<RecorderPort*>(PyCapsule_GetPointer(recorder.ptr(), kRecorderCapsule));
+    if (port == nullptr)
+      throw py::error_already_set();
+    auto& door = *static_cast<RecorderDoor*>(port);  // no other port is made
+    sampler_ = new Sampler(door.recorder(), interval_ns, most_cost);
+  }
+
+  void start() { sampler_->start(); }
+
+  // Its thread needs no GIL, but other threads may need it to let a writer end that it waits for.
+  py::dict stop() {
+    if (process_ == ::getpid()) {
+      const py::gil_scoped_release release;
+      sampler_->stop();
+    }
+    const SamplerFigures figures = sampler_->figures();
+    py::dict named;
+    named["interval_ns"] = figures.interval_ns;
+    named["last_interval_ns"] = figures.last_interval_ns;
+    named["ticks"] = figures.ticks;
+    named["late_ticks"] = figures.late_ticks;
+    named["late_ns"] = figures.late_ns;
+    named["failed_ticks"] = figures.failed_ticks;
+    named["looks"] = figures.looks;
+    named["failed_looks"] = figures.failed_looks;
+    named["retries"] = figures.retries;
+    named["cut_stacks"] = figures.cut_stacks;
+    named["other_stacks"] = figures.other_stacks;
+    named["cpu_ns"] = figures.cpu_ns;
+    named["started_ns"] = figures.started_ns;
+    named["stopped_ns"] = figures.stopped_ns;
+    named["broken"] = sampler_->is_broken();
+    return named;
+  }
+
+ private:
+  Sampler* sampler_;
+  pid_t process_;
+};
+
+#else
+
+class PySampler {
+ public:
+  PySampler(const py::capsule& /*recorder*/, int64_t /*interval_ns*/, double /*most_cost*/) {
+    throw std::runtime_error("this Python's frame layout has not been verified");
+  }
+  void start() {}
+  py::dict stop() { return {}; }
+};
+
+#endif
+
+// Why no thread can be sampled here, None when they can.
+py::object sampler_lack() {
+#ifdef PERFPROBE_FOREIGN_FRAMES
+  try {
+    const OwnMemory memory;
+  } catch (const std::system_error& error) {
+    return py::str(std::string("the kernel refuses process_vm_readv and /proc/self/mem (") +
+                   std::strerror(error.code().value()) + ")");
+  }
+  return py::none();
+#else
+  return py::str("sampling of Python threads is not supported on Python " +
+                 std::to_string(PY_MAJOR_VERSION) + "." + std::to_string(PY_MINOR_VERSION));
+#endif
+}
+
+int32_t line_of(const py::bytes& table, int32_t first_line, int32_t offset) {
+  const auto bytes = std::string_view(table);
+  return line_of_instruction({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()},
+                             first_line, offset);
+}
+
+}  // namespace
+
+void bind_sampler(py::module_& module) {
+  module.def("sampler_lack", &sampler_lack);
+  module.def("line_of_instruction", &line_of, py::arg("table"), py::arg("first_line"),
+             py::arg("offset"));
+  py::class_<PySampler>(module, "Sampler")
+      .def(py::init<py::capsule, int64_t, double>(), py::arg("recorder"), py::arg("interval_ns"),
+           py::arg("most_cost"))
+      .def("start", &PySampler::start)
+      .def("stop", &PySampler::stop);
+}
+
+}  // namespace perfprobe

@@ -1,0 +1,39 @@
+// Copies of this process's own memory, taken through the kernel: an address that is mapped no more
+// is a copy that fails, never a fault.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <sys/types.h>
+
+namespace perfprobe {
+
+struct MemoryPiece {
+  const void* from;
+  void* into;
+  size_t bytes;
+};
+
+class OwnMemory {
+ public:
+  enum class Way { system_call, file };  // process_vm_readv, or /proc/self/mem where it is refused
+
+  // Throws std::system_error when the kernel allows neither.
+  OwnMemory();
+  explicit OwnMemory(Way way);
+
+  // In the order given, with one system call where it can be; false when a piece was not readable.
+  [[nodiscard]] bool read(std::span<const MemoryPiece> pieces) const;
+
+  template <class T>
+  [[nodiscard]] bool read(const void* from, T& into) const {
+    const MemoryPiece piece{from, &into, sizeof(T)};
+    return read({&piece, 1});
+  }
+
+ private:
+  pid_t process_;
+  Way way_;
+};
+
+}  // namespace perfprobe

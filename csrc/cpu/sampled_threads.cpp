@@ -1,0 +1,75 @@
+#include "cpu/sampled_threads.h"
+
+#include <fstream>
+#include <string>
+#include <time.h>
+
+namespace perfprobe {
+namespace {
+
+// What the kernel calls it, as in the rows of threads that ran operators.
+std::string name_of(int64_t os_thread) {
+  std::ifstream file("/proc/self/task/" + std::to_string(os_thread) + "/comm");
+  std::string name;
+  std::getline(file, name);
+  return name;
+}
+
+}  // namespace
+
+// The clock's number is made as pthread_getcpuclockid makes it, which only takes a pthread_t.
+int64_t cpu_time_ns(int64_t os_thread) {
+  constexpr uint32_t kThreadClock = 6;  // of one thread, as the scheduler counts
+  const auto clock = static_cast<clockid_t>(~static_cast<uint32_t>(os_thread) << 3 | kThreadClock);
+  timespec now{};
+  if (clock_gettime(clock, &now) != 0)
+    return -1;
+  return static_cast<int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
+}
+
+SampledThread& SampledThreads::find(int64_t os_thread, int64_t cpu_ns) {
+  SampledThread& thread = threads_[os_thread];
+  const bool is_another = cpu_ns < thread.cpu_ns;  // the number was given to a new thread
+  if (is_another) {
+    close(thread);
+    thread = {};
+  }
+  if (thread.row == kNone)
+    thread.row = add_row(os_thread);
+  return thread;
+}
+
+int32_t SampledThreads::add_row(int64_t os_thread) {
+  const bool is_full = made_ >= kMost;
+  if (is_full && other_ != kNone)
+    return other_;
+  const std::string name = is_full ? "(other threads)" : name_of(os_thread);
+  const int64_t number = is_full ? kNone : os_thread;
+  const int32_t row = recorder_.define([&](Definitions& definitions) {
+    return definitions.add_thread({number, kNone, definitions.intern(name).id});
+  });
+  ++made_;
+  if (is_full)
+    other_ = row;
+  return row;
+}
+
+void SampledThreads::close(SampledThread& thread) {
+  if (thread.is_open)
+    rows_.add(thread.sample);
+  thread.is_open = false;
+}
+
+void SampledThreads::close_old(uint64_t tick, int64_t start_ns) {
+  constexpr size_t kMostKept = 4096;  // the dead among them make room
+  const bool is_crowded = threads_.size() > kMostKept;
+  for (auto place = threads_.begin(); place != threads_.end();) {
+    SampledThread& thread = place->second;
+    const bool is_gone = thread.tick < tick;
+    if (is_gone || thread.sample.start_ns < start_ns)
+      close(thread);
+    place = is_gone && is_crowded ? threads_.erase(place) : std::next(place);
+  }
+}
+
+}  // namespace perfprobe

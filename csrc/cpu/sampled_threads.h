@@ -1,0 +1,55 @@
+// What the sampler knows of each thread: its row in the recording and the sample that is still
+// open.
+#pragma once
+
+#include <cstdint>
+#include <memory_resource>
+#include <unordered_map>
+
+#include "core/mapped_memory.h"
+#include "core/recorder.h"
+#include "cpu/sample_rows.h"
+#include "python/sampled_stacks.h"
+
+namespace perfprobe {
+
+struct SampledThread {
+  int32_t row = kNone;   // of the table `threads`
+  uint64_t state = 0;    // number of its Python state, when it was looked at last
+  int64_t cpu_ns = -1;   // its clock by then
+  uint64_t tick = 0;     // when that was
+  bool is_open = false;  // whether `sample` may still become longer
+  SampleRow sample{};
+  NamedStack last;  // what was read
+};
+
+// CPU time of a thread of this process, -1 when there is none of this number.
+int64_t cpu_time_ns(int64_t os_thread);
+
+class SampledThreads {
+ public:
+  SampledThreads(Recorder& recorder, SampleRows& rows) : recorder_(recorder), rows_(rows) {}
+
+  // The thread of this number, whose clock stands at `cpu_ns`.
+  SampledThread& find(int64_t os_thread, int64_t cpu_ns);
+  // Hands its open sample over to be written.
+  void close(SampledThread& thread);
+  // The same for all that were not seen since `tick`, and for samples that are open since before
+  // `start_ns`.
+  void close_old(uint64_t tick, int64_t start_ns);
+
+ private:
+  // Threads beyond this number share one row.
+  static constexpr int32_t kMost = 16'384;
+
+  int32_t add_row(int64_t os_thread);
+
+  Recorder& recorder_;
+  SampleRows& rows_;
+  MappedPool pool_;
+  std::pmr::unordered_map<int64_t, SampledThread> threads_{pool_.resource()};
+  int32_t made_ = 0;
+  int32_t other_ = kNone;
+};
+
+}  // namespace perfprobe

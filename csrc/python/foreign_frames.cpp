@@ -1,0 +1,258 @@
+#include "python/foreign_frames.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "python/frames.h"
+
+#ifdef PERFPROBE_FOREIGN_FRAMES
+
+#if PY_VERSION_HEX >= 0x030D0000
+#define Py_BUILD_CORE 1
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wold-style-cast"
+#pragma GCC diagnostic ignored "-Wpedantic"
+#pragma GCC diagnostic ignored "-Wshadow"
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#include <internal/pycore_frame.h>
+#pragma GCC diagnostic pop
+#undef Py_BUILD_CORE
+#endif
+
+namespace perfprobe {
+namespace {
+
+constexpr int kTries = 3;
+constexpr size_t kMostThreads = 16'384;
+
+// One walk along the list. Its links are checked both ways: a state that was freed meanwhile has
+// lost its own.
+bool walk_threads(const OwnMemory& memory, PyInterpreterState* interpreter,
+                  std::vector<SeenThread>& threads) {
+  threads.clear();
+  const PyThreadState* previous = nullptr;
+  const PyThreadState* next = newest_thread();
+  while (next != nullptr && threads.size() < kMostThreads) {
+    SeenThread& seen = threads.emplace_back();
+    seen.address = next;
+    if (!memory.read(next, seen.state) || seen.state.interp != interpreter ||
+        seen.state.prev != previous)
+      return false;
+    previous = next;
+    next = seen.state.next;
+  }
+  return true;
+}
+
+using Frame = _PyInterpreterFrame;
+
+const void* code_of(const Frame& frame) {
+#if PY_VERSION_HEX >= 0x030D0000
+  return frame.f_executable;
+#else
+  return frame.f_code;
+#endif
+}
+
+uintptr_t outer_of(const Frame& frame) {
+  return reinterpret_cast<uintptr_t>(frame.previous);
+}
+
+// From 3.12 on there are frames without Python code where C calls into the interpreter.
+bool is_python(const Frame& frame) {
+#if PY_VERSION_HEX >= 0x030C0000
+  return frame.owner != FRAME_OWNED_BY_CSTACK;
+#else
+  (void)frame;
+  return true;
+#endif
+}
+
+int64_t offset_of(const Frame& frame) {
+#if PY_VERSION_HEX >= 0x030D0000
+  const auto* instruction = frame.instr_ptr;
+#else
+  const auto* instruction = frame.prev_instr;
+#endif
+  const auto first = reinterpret_cast<intptr_t>(code_of(frame)) +
+                     static_cast<intptr_t>(offsetof(PyCodeObject, co_code_adaptive));
+  return reinterpret_cast<intptr_t>(instruction) - first;
+}
+
+// Frames, and what points at them, lie on word boundaries above the first page.
+bool is_plausible(uintptr_t address) {
+  constexpr uintptr_t kFirstPage = 4096;
+  return address >= kFirstPage && address % alignof(void*) == 0;
+}
+
+}  // namespace
+
+bool read_threads(const OwnMemory& memory, std::vector<SeenThread>& threads) {
+  PyInterpreterState* interpreter = PyInterpreterState_Main();
+  for (int i = 0; i < kTries; ++i) {
+    if (walk_threads(memory, interpreter, threads))
+      return true;
+  }
+  return false;
+}
+
+ForeignFrames::ForeignFrames(const OwnMemory& memory) : memory_(memory) {}
+
+bool ForeignFrames::read(SeenThread& thread) {
+  constexpr size_t kMostSteps = 4 * kMost;  // with the frames that have no code
+  frames_.clear();
+  blocks_.clear();
+  used_ = 0;
+  outer_chunk_ = 0;
+  was_cut_ = false;
+  uintptr_t address = 0;
+  if (!read_top(thread, address)) {
+    static_cast<void>(memory_.read(thread.address, thread.state));
+    return false;
+  }
+  for (size_t step = 0; address != 0; ++step) {
+    was_cut_ = frames_.size() == kMost;
+    if (was_cut_)
+      return true;
+    Frame frame;
+    if (step == kMostSteps || !is_plausible(address) || !read_frame(address, frame))
+      return false;
+    if (is_python(frame)) {
+      const int64_t offset = offset_of(frame);
+      if (offset != static_cast<int32_t>(offset))
+        return false;
+      frames_.push_back({code_of(frame), frame.f_globals, static_cast<int32_t>(offset)});
+    }
+    address = outer_of(frame);
+  }
+  return true;
+}
+
+// From the copies at hand, or alone: a generator's frame lies in the generator, not on the stack.
+template <class Frame>
+bool ForeignFrames::read_frame(uintptr_t address, Frame& frame) {
+  for (;;) {
+    for (const Block& block : blocks_) {
+      if (address >= block.start && address + sizeof(frame) <= block.start + block.bytes) {
+        std::memcpy(static_cast<void*>(&frame), &copies_[block.place + (address - block.start)],
+                    sizeof(frame));
+        return true;
+      }
+    }
+    if (outer_chunk_ == 0 || !read_outer_chunk())
+      return memory_.read(reinterpret_cast<const void*>(address), frame);
+  }
+}
+
+std::byte* ForeignFrames::add_block(uintptr_t start, size_t bytes) {
+  if (used_ + bytes > copies_.size())
+    copies_.resize(2 * (used_ + bytes));
+  blocks_.push_back({start, bytes, used_});
+  used_ += bytes;
+  return &copies_[used_ - bytes];
+}
+
+constexpr size_t kMostChunkBytes = size_t{1} << 20;  // larger ones belong to no sane stack
+constexpr size_t kRoomBytes = 2048;                  // the thread goes on while it is looked at
+
+// The part of the newest chunk that is in use, and some room: the thread goes on meanwhile.
+size_t bytes_in_use(const PyThreadState& state) {
+  const auto start = reinterpret_cast<uintptr_t>(state.datastack_chunk);
+  const auto top = reinterpret_cast<uintptr_t>(state.datastack_top) + kRoomBytes;
+  const auto end = std::min(top, reinterpret_cast<uintptr_t>(state.datastack_limit));
+  const bool is_sane =
+      start != 0 && end > start + sizeof(_PyStackChunk) && end - start <= kMostChunkBytes;
+  return is_sane ? end - start : 0;
+}
+
+#if PY_VERSION_HEX < 0x030D0000
+
+// The state points at a place on the thread's C stack, which points at the innermost frame, and
+// both change with every call that goes through C. So the surroundings of the former place are
+// copied together with the state: the pointers are then of (nearly) one moment, however busy the
+// thread is.
+class TopPlace {
+ public:
+  TopPlace(const PyThreadState& before, bool is_wide) {
+    const auto place = reinterpret_cast<uintptr_t>(before.cframe);
+    start_ = is_wide ? place - kReachBytes : place;
+    bytes_ = is_wide ? copy_.size() : sizeof(_PyCFrame);
+  }
+
+  MemoryPiece piece() { return {reinterpret_cast<const void*>(start_), copy_.data(), bytes_}; }
+
+  // False when the place is too far from where it was.
+  [[nodiscard]] bool find_top(const PyThreadState& now, uintptr_t& top) const {
+    const uintptr_t distance = reinterpret_cast<uintptr_t>(now.cframe) - start_;
+    _PyCFrame place;
+    if (distance > bytes_ - sizeof(place))
+      return false;
+    std::memcpy(&place, &copy_[distance], sizeof(place));
+    top = reinterpret_cast<uintptr_t>(place.current_frame);
+    return true;
+  }
+
+ private:
+  static constexpr size_t kReachBytes = 2048;
+  uintptr_t start_;
+  size_t bytes_;
+  std::array<std::byte, 2 * kReachBytes> copy_;
+};
+
+#endif
+
+// State, pointer to the innermost frame and the stack's newest chunk, in this order and with one
+// system call, so that the frames are hardly newer than the pointer.
+bool ForeignFrames::read_top(SeenThread& thread, uintptr_t& top) {
+  const PyThreadState before = thread.state;
+  MemoryPiece pieces[3] = {{thread.address, &thread.state, sizeof(thread.state)}};
+  size_t count = 1;
+#if PY_VERSION_HEX < 0x030D0000
+  TopPlace place(before, !reads_narrow_);
+  pieces[count++] = place.piece();
+#endif
+  if (const size_t bytes = bytes_in_use(before); bytes > 0) {
+    const auto start = reinterpret_cast<uintptr_t>(before.datastack_chunk);
+    pieces[count++] = {before.datastack_chunk, add_block(start, bytes), bytes};
+  }
+  const bool was_read = memory_.read({pieces, count});
+  reads_narrow_ = !was_read && !reads_narrow_;  // next to the place there may be nothing
+  if (!was_read || thread.state.id != before.id)
+    return false;
+#if PY_VERSION_HEX >= 0x030D0000
+  top = reinterpret_cast<uintptr_t>(thread.state.current_frame);
+#else
+  if (!place.find_top(thread.state, top))
+    return false;
+#endif
+  if (!blocks_.empty()) {
+    _PyStackChunk chunk;
+    std::memcpy(&chunk, &copies_[blocks_[0].place], sizeof(chunk));
+    outer_chunk_ = reinterpret_cast<uintptr_t>(chunk.previous);
+  }
+  return true;
+}
+
+// A deep stack lies in several chunks.
+bool ForeignFrames::read_outer_chunk() {
+  const auto* address = reinterpret_cast<const void*>(outer_chunk_);
+  const uintptr_t start = outer_chunk_;
+  outer_chunk_ = 0;
+  _PyStackChunk chunk;
+  if (!is_plausible(start) || !memory_.read(address, chunk) || chunk.size < sizeof(chunk) ||
+      chunk.size > kMostChunkBytes)
+    return false;
+  const MemoryPiece piece{address, add_block(start, chunk.size), chunk.size};
+  if (!memory_.read({&piece, 1})) {
+    blocks_.pop_back();
+    return false;
+  }
+  outer_chunk_ = reinterpret_cast<uintptr_t>(chunk.previous);
+  return true;
+}
+
+}  // namespace perfprobe
+
+#endif

@@ -1,0 +1,204 @@
+#include "python/seen_code.h"
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+#include <string_view>
+
+#include "python/code_locations.h"
+
+#ifdef PERFPROBE_FOREIGN_FRAMES
+
+namespace perfprobe {
+namespace {
+
+constexpr size_t kMostTextBytes = 65'536;
+constexpr size_t kMostTableBytes = size_t{4} << 20;
+
+template <class Head>
+const PyCodeObject& as_code(const Head& head) {
+  return *reinterpret_cast<const PyCodeObject*>(head.data());
+}
+
+// Takes out what changes while the object lives. False for what is no living code object.
+template <class Head>
+bool settle(Head& head) {
+  auto& code = *reinterpret_cast<PyCodeObject*>(head.data());
+  auto* object = reinterpret_cast<PyObject*>(head.data());
+  // What is freed has a pointer here, or nothing.
+  const bool lives = Py_REFCNT(object) > 0 && Py_REFCNT(object) <= Py_ssize_t{UINT_MAX};
+  std::memset(&object->ob_refcnt, 0, sizeof(object->ob_refcnt));
+#if PY_VERSION_HEX < 0x030C0000
+  code.co_warmup = 0;
+  code._co_linearray_entry_size = 0;
+#else
+  static_cast<void>(code);
+#endif
+  return lives && object->ob_type == &PyCode_Type;
+}
+
+// From 3.12 on every code object has a number of its own.
+constexpr bool kHeadsDiffer = PY_VERSION_HEX >= 0x030C0000;
+
+bool append_utf8(uint32_t letter, std::pmr::string& text) {
+  const auto add = [&text](uint32_t byte) { text.push_back(static_cast<char>(byte)); };
+  const auto add_tail = [&](int shift) { add(0x80 | (letter >> shift & 0x3F)); };
+  if ((letter >= 0xD800 && letter < 0xE000) || letter > 0x10FFFF)
+    return false;  // half of a pair: a file name that is not UTF-8
+  if (letter < 0x80) {
+    add(letter);
+  } else if (letter < 0x800) {
+    add(0xC0 | letter >> 6);
+    add_tail(0);
+  } else if (letter < 0x10000) {
+    add(0xE0 | letter >> 12);
+    add_tail(6);
+    add_tail(0);
+  } else {
+    add(0xF0 | letter >> 18);
+    add_tail(12);
+    add_tail(6);
+    add_tail(0);
+  }
+  return true;
+}
+
+template <class Letter>
+bool append_letters(const std::vector<std::byte>& data, std::pmr::string& text) {
+  for (size_t i = 0; i + sizeof(Letter) <= data.size(); i += sizeof(Letter)) {
+    Letter letter;
+    std::memcpy(&letter, &data[i], sizeof(letter));
+    if (!append_utf8(letter, text))
+      return false;
+  }
+  return true;
+}
+
+bool append_text(const std::vector<std::byte>& data, unsigned kind, std::pmr::string& text) {
+  switch (kind) {
+    case PyUnicode_1BYTE_KIND:
+      return append_letters<uint8_t>(data, text);
+    case PyUnicode_2BYTE_KIND:
+      return append_letters<uint16_t>(data, text);
+    default:
+      return append_letters<uint32_t>(data, text);
+  }
+}
+
+}  // namespace
+
+int32_t SeenCode::Entry::line_of(int32_t instruction) const {
+  const int32_t line =
+      instruction < 0 ? -1 : line_of_instruction(locations, first_line, instruction);
+  return line < 0 ? first_line : line;  // an instruction the compiler gave no line
+}
+
+bool SeenCode::Entry::is_fleeting() const {
+  return file.starts_with('<') && !file.starts_with("<frozen");
+}
+
+bool SeenCode::check(std::span<const ForeignFrame> frames) {
+  if (entries_.size() > kMost)
+    entries_.clear();
+  ++checks_;
+  unchecked_.clear();
+  for (const ForeignFrame& frame : frames) {
+    if (reinterpret_cast<uintptr_t>(frame.code) % alignof(PyCodeObject) != 0)
+      return false;
+    Entry& entry = entries_.try_emplace(frame.code, pool_.resource()).first->second;
+    if (entry.checked == checks_)
+      continue;
+    entry.checked = checks_;
+    unchecked_.emplace_back(frame.code, &entry);
+  }
+  return check_heads() && std::ranges::all_of(frames, [this](const ForeignFrame& frame) {
+           constexpr int32_t kBeforeFirst = -2;  // one unit: it has not started
+           return frame.instruction >= kBeforeFirst &&
+                  frame.instruction < entries_.at(frame.code).bytes;
+         });
+}
+
+bool SeenCode::check_heads() {
+  heads_.resize(unchecked_.size());
+  pieces_.clear();
+  for (size_t i = 0; i < unchecked_.size(); ++i)
+    pieces_.push_back({unchecked_[i].first, heads_[i].data(), heads_[i].size()});
+  if (!memory_.read(pieces_))
+    return false;
+  for (size_t i = 0; i < unchecked_.size(); ++i) {
+    const auto& [code, entry] = unchecked_[i];
+    if (!settle(heads_[i]))
+      return false;
+    if (entry->is_known && entry->head == heads_[i] && (kHeadsDiffer || !entry->is_fleeting()))
+      continue;
+    entry->head = heads_[i];
+    entry->is_known = learn(code, *entry);
+    if (!entry->is_known)
+      return false;
+  }
+  return true;
+}
+
+// Only an object that is the same after its texts were read was alive all the while.
+bool SeenCode::learn(const void* code, Entry& entry) {
+  Entry fresh(pool_.resource());
+  const PyCodeObject& copy = as_code(entry.head);
+  fresh.first_line = copy.co_firstlineno;
+  const Py_ssize_t units = reinterpret_cast<const PyVarObject*>(&copy)->ob_size;
+  fresh.bytes = static_cast<int32_t>(std::clamp(units, Py_ssize_t{0}, Py_ssize_t{INT_MAX / 2}) * 2);
+  Head again;
+  if (!read_text(copy.co_filename, fresh.file) || !read_text(copy.co_qualname, fresh.function) ||
+      !read_bytes(copy.co_linetable, fresh.locations) || !memory_.read(code, again) ||
+      !settle(again) || again != entry.head)
+    return false;
+  const bool is_same = entry.is_known && entry.file == fresh.file &&
+                       entry.function == fresh.function && entry.locations == fresh.locations &&
+                       entry.first_line == fresh.first_line && entry.bytes == fresh.bytes;
+  if (is_same)
+    return true;
+  entry.named_frame = kNone;
+  entry.first_line = fresh.first_line;
+  entry.bytes = fresh.bytes;
+  entry.file = std::move(fresh.file);
+  entry.function = std::move(fresh.function);
+  entry.locations = std::move(fresh.locations);
+  return true;
+}
+
+// As UTF-8, the same text that PyUnicode_AsUTF8 gives.
+bool SeenCode::read_text(const PyObject* text, std::pmr::string& into) const {
+  PyASCIIObject object;
+  if (text == nullptr || !memory_.read(text, object) ||
+      reinterpret_cast<const PyObject*>(&object)->ob_type != &PyUnicode_Type ||
+      !object.state.compact)
+    return false;
+  const unsigned kind = object.state.kind;
+  const auto length = static_cast<size_t>(object.length);
+  if (object.length < 0 || length > kMostTextBytes || (kind != 1 && kind != 2 && kind != 4))
+    return false;
+  std::vector<std::byte> data(length * kind);
+  const size_t place = object.state.ascii ? sizeof(PyASCIIObject) : sizeof(PyCompactUnicodeObject);
+  const MemoryPiece piece{reinterpret_cast<const std::byte*>(text) + place, data.data(),
+                          data.size()};
+  if (!data.empty() && !memory_.read({&piece, 1}))
+    return false;
+  if (!append_text(data, kind, into))
+    into = "(unprintable)";
+  return true;
+}
+
+bool SeenCode::read_bytes(const PyObject* bytes, std::pmr::vector<uint8_t>& into) const {
+  PyVarObject object;
+  if (bytes == nullptr || !memory_.read(bytes, object) || object.ob_base.ob_type != &PyBytes_Type ||
+      object.ob_size < 0 || static_cast<size_t>(object.ob_size) > kMostTableBytes)
+    return false;
+  into.resize(static_cast<size_t>(object.ob_size));
+  const MemoryPiece piece{
+      reinterpret_cast<const std::byte*>(bytes) + offsetof(PyBytesObject, ob_sval), into.data(),
+      into.size()};
+  return into.empty() || memory_.read({&piece, 1});
+}
+
+}  // namespace perfprobe
+
+#endif

@@ -1,0 +1,79 @@
+"""Samples the Python stacks of all threads while the program runs: where the time goes."""
+
+from __future__ import annotations
+
+import sys
+
+from perfprobe import native
+from perfprobe.support.errors import EnvironmentLack
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from perfprobe.collect.base import Facts
+    from perfprobe.native import Sampler
+
+INTERVAL_NS = 5_000_000
+MOST_COST = 0.01  # of one processor
+_MANY_FAILED = 0.01  # of all looks: from there on it is worth a word
+
+
+class SamplerCollector:
+    """Runs the native sampler from start to stop; its rows are written while the program runs."""
+
+    name = "samples"
+
+    def __init__(self, facts: Facts, *, interval_ns: int = INTERVAL_NS, most_cost: float = MOST_COST) -> None:
+        self._facts = facts
+        self._interval_ns = interval_ns
+        self._most_cost = most_cost
+        self._sampler: Sampler | None = None
+
+    def available(self) -> EnvironmentLack | None:
+        """What the kernel refuses, or a version of Python whose frames are not known."""
+        where: str | None = native.core().sampler_lack()
+        if where is None:
+            return None
+        return EnvironmentLack(
+            "Python threads cannot be sampled", where, "use --python cprofile for times and counts"
+        )
+
+    def start(self) -> None:
+        """Begin to look at the threads."""
+        self._sampler = native.core().Sampler(
+            self._facts.recorder.capsule(), self._interval_ns, self._most_cost
+        )
+        self._sampler.start()
+
+    def stop(self) -> None:
+        """Write the last rows, what it took, and what was missed."""
+        if self._sampler is None:
+            return
+        figures = self._sampler.stop()
+        self._facts.meta("sampler", figures)
+        self._facts.meta("python_threads", _thread_names())
+        self._say_what_is_missing(figures)
+
+    def _say_what_is_missing(self, figures: dict[str, Any]) -> None:
+        failed, looks = figures["failed_looks"], figures["looks"]
+        if failed > _MANY_FAILED * looks:
+            self._facts.loss(self.name, "looks at a thread that could not be read", failed)
+        if figures["cut_stacks"]:
+            reason = "looks at stacks too deep, of which only the innermost frames are shown"
+            self._facts.loss(self.name, reason, figures["cut_stacks"])
+        if figures["other_stacks"]:
+            reason = "looks at more different stacks than are told apart, shown as one stack"
+            self._facts.loss(
+                self.name, reason, figures["other_stacks"], "record a shorter part of the program"
+            )
+        if figures["broken"]:
+            self._facts.loss(self.name, "the sampler ended early: there was no memory for it")
+
+
+def _thread_names() -> dict[str, str]:
+    """What the program calls its threads that still run, by the kernel's number for them."""
+    # Not imported here: plain python has it only if the program imports it.
+    enumerate_threads = getattr(sys.modules.get("threading"), "enumerate", None)
+    threads = enumerate_threads() if enumerate_threads is not None else []
+    return {str(thread.native_id): str(thread.name) for thread in threads if thread.native_id is not None}

@@ -1,0 +1,77 @@
+"""Runs the native sampler by itself and reads back what it wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from perfprobe import _core
+from perfprobe.tables import storage
+from perfprobe.tables.python import Look, Samples
+from perfprobe.tables.recording import Recording
+
+Place = tuple[str, str, int]  # file, function, line
+
+NEVER_NS = 3_600_000_000_000  # so that there is one look: that of `stop`
+QUICK_NS = 1_000_000
+
+
+@dataclass
+class Sampled:
+    """What a run left behind; filled when the block ends."""
+
+    recording: Recording
+    figures: dict[str, Any]
+
+    @property
+    def samples(self) -> Samples:
+        return self.recording.samples
+
+    def stack(self, sample: int) -> list[Place]:
+        """The frames of a sample, innermost first."""
+        tables, places = self.recording, []
+        stack = int(self.samples.stack[sample])
+        while stack >= 0:
+            frame = tables.stacks.frame[stack]
+            file, function = (
+                str(tables.strings.text[column[frame]])
+                for column in (tables.frames.file, tables.frames.function)
+            )
+            places.append((file, function, int(tables.frames.line[frame])))
+            stack = int(tables.stacks.parent[stack])
+        return places
+
+    def of_thread(self, os_thread: int) -> Iterator[int]:
+        """The samples of one thread."""
+        for sample, thread in enumerate(self.samples.thread):
+            if self.recording.threads.os_thread[thread] == os_thread:
+                yield sample
+
+    def read(self) -> Iterator[int]:
+        """The samples that have a stack."""
+        return (sample for sample, look in enumerate(self.samples.look) if look == Look.READ)
+
+
+@contextmanager
+def sampling(
+    folder: Path, interval_ns: int = NEVER_NS, most_cost: float = 1.0
+) -> Iterator[Callable[[], Sampled]]:
+    """Samples the block; what is handed out ends the sampling and gives the result."""
+    path = folder / "sampled.perfprobe"
+    recorder = _core.Recorder(str(path))
+    sampler = _core.Sampler(recorder.capsule(), interval_ns, most_cost)
+    sampler.start()
+
+    def result() -> Sampled:
+        figures = sampler.stop()
+        recorder.close()
+        return Sampled(storage.read(path), figures)
+
+    try:
+        yield result
+    finally:
+        sampler.stop()
+        recorder.close()

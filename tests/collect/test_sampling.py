@@ -1,0 +1,283 @@
+"""Stacks as the sampler copies them from running threads, against the interpreter's own of parked ones."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import gc
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perfprobe import _core
+from perfprobe.tables.python import Look
+from tests.collect.sampled import QUICK_NS, Place, Sampled, sampling
+
+pytestmark = pytest.mark.skipif(_core.sampler_lack() is not None, reason=str(_core.sampler_lack()))
+
+Park = Callable[[], object]
+
+
+def plain(park: Park) -> None:
+    park()
+
+
+def deep(park: Park, depth: int = 300) -> None:
+    if depth:
+        deep(park, depth - 1)
+    else:
+        park()
+
+
+def wide(park: Park, depth: int = 150, *values: int) -> None:
+    """Frames of hundreds of values: the stack takes many pieces of memory."""
+    if depth:
+        wide(park, depth - 1, *range(200))
+    else:
+        park()
+
+
+def generators(park: Park) -> None:
+    def inner() -> Generator[Any, None, None]:
+        yield from (park() for _ in range(1))
+
+    def outer() -> Generator[Any, None, None]:
+        yield from inner()
+
+    list(outer())
+
+
+def comprehension(park: Park) -> None:
+    _ = {key: [park() for _ in range(1)] for key in range(1)}
+
+
+def coroutines(park: Park) -> None:
+    async def inner() -> None:
+        await asyncio.sleep(0)
+        park()
+
+    async def outer() -> None:
+        await asyncio.gather(inner())
+
+    asyncio.run(outer())
+
+
+def decorated(park: Park) -> None:
+    def twice(function: Callable[[], object]) -> Callable[[], object]:
+        @functools.wraps(function)
+        def wrapper() -> object:
+            return function()
+
+        return wrapper
+
+    @twice
+    def inside() -> object:
+        return park()
+
+    inside()
+
+
+def lambdas_from_c(park: Park) -> None:
+    sorted([0], key=lambda _: max([0], key=lambda _: len(str(park()))))
+
+
+def handlers(park: Park) -> None:
+    try:
+        raise ValueError
+    except ValueError:
+        try:
+            raise KeyError
+        finally:
+            with contextlib.suppress(RuntimeError):
+                park()
+            return  # noqa: B012 (the point: a frame in the middle of unwinding)
+
+
+class Method:
+    def __init__(self, park: Park) -> None:
+        self.value = park()
+
+    @classmethod
+    def make(cls, park: Park) -> Method:
+        return cls(park)
+
+
+def executed(park: Park) -> None:
+    source = "def größe_名():\n\n    return (\n        park())\n\ngröße_名()"
+    exec(compile(source, "ordner/dätei_文.py", "exec"), {"park": park})
+
+
+def many_lines(park: Park) -> None:
+    source = "def f():\n" + "\n" * 70_000 + "    x = 1\n" * 3000 + "    park()\nf()"
+    exec(compile(source, "long.py", "exec"), {"park": park})
+
+
+PARKED: list[Callable[[Park], object]] = [
+    plain,
+    deep,
+    wide,
+    generators,
+    comprehension,
+    coroutines,
+    decorated,
+    lambdas_from_c,
+    handlers,
+]
+PARKED += [Method.make, executed, many_lines]
+
+
+def parked(folder: Path, run: Callable[[Park], object]) -> tuple[list[Place], list[Place]]:
+    """The stack of a thread that waits inside `run`: as sampled, and as the interpreter has it."""
+    waits, ends = threading.Event(), threading.Event()
+
+    def park() -> None:
+        waits.set()
+        ends.wait()
+
+    thread = threading.Thread(target=run, args=(park,))
+    with sampling(folder) as result:
+        thread.start()
+        waits.wait()
+        while True:  # until it stands where it will stay
+            seen = expected(thread)
+            time.sleep(0.01)
+            if seen == expected(thread) and seen[0][1].endswith("wait"):
+                break
+        sampled = result()
+        assert seen == expected(thread)
+        ends.set()
+        thread.join()
+    assert thread.native_id is not None
+    (sample,) = sampled.of_thread(thread.native_id)
+    return sampled.stack(sample), seen
+
+
+def expected(thread: threading.Thread) -> list[Place]:
+    assert thread.ident is not None
+    walked = traceback.walk_stack(sys._current_frames()[thread.ident])
+    return [(frame.f_code.co_filename, frame.f_code.co_qualname, line) for frame, line in walked]
+
+
+@pytest.mark.parametrize("run", PARKED)
+def test_a_waiting_thread_is_seen_where_it_waits(tmp_path: Path, run: Callable[[Park], object]) -> None:
+    seen, right = parked(tmp_path, run)
+    assert seen == right
+
+
+def test_a_stack_too_deep_is_cut_at_its_outer_end(tmp_path: Path) -> None:
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(10_000)
+    try:
+        seen, right = parked(tmp_path, functools.partial(deep, depth=2500))
+    finally:
+        sys.setrecursionlimit(limit)
+    assert len(seen) == 2000
+    assert seen == right[:2000]
+
+
+def test_code_that_has_died_keeps_its_name(tmp_path: Path) -> None:
+    """Code objects of one size that take each other's place: every one has its own name and line."""
+    names = [f"made_{number:02}" for number in range(40)]
+    with sampling(tmp_path, QUICK_NS) as result:
+        for number, name in enumerate(names):
+            source = "\n" * number + f"def {name}():\n    sleep(0.02)\n{name}()"
+            exec(compile(source, "<made>", "exec"), {"sleep": time.sleep})
+            gc.collect()
+        sampled = result()
+    innermost = [sampled.stack(sample)[0] for sample in sampled.read()]
+    made = [(function, line) for file, function, line in innermost if file == "<made>" and function in names]
+    assert len(set(made)) > len(names) // 2
+    first_lines = {name: number + 1 for number, name in enumerate(names)}
+    assert [place for place in made if place[1] - first_lines[place[0]] not in (0, 1)] == []
+
+
+def test_times_are_without_gaps_and_waiting_is_one_row(tmp_path: Path) -> None:
+    with sampling(tmp_path, QUICK_NS) as result:
+        time.sleep(0.3)
+        sampled = result()
+    rows = list(sampled.of_thread(threading.get_native_id()))
+    samples = sampled.samples
+    assert samples.start_ns[rows[0]] == sampled.figures["started_ns"]
+    assert [int(samples.start_ns[row]) for row in rows[1:]] == [int(samples.end_ns[row]) for row in rows[:-1]]
+    longest = max(rows, key=lambda row: int(samples.looks[row]))
+    assert samples.looks[longest] > 10
+    assert sampled.stack(longest)[0][1] == "test_times_are_without_gaps_and_waiting_is_one_row"
+    assert (samples.cpu_ns[rows] >= 0).all()
+    assert samples.cpu_ns[longest] < samples.end_ns[longest] - samples.start_ns[longest]
+
+
+def spin(seconds: float) -> None:
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        sum(range(50))
+
+
+def much() -> None:
+    spin(0.6)
+
+
+def little() -> None:
+    spin(0.2)
+
+
+def test_shares_are_those_of_the_clock(tmp_path: Path) -> None:
+    with sampling(tmp_path, QUICK_NS) as result:
+        for _ in range(2):
+            much()
+            little()
+        sampled = result()
+    times = {"much": 0, "little": 0}
+    for sample in sampled.read():
+        for _, function, _ in sampled.stack(sample):
+            if function in times:
+                times[function] += int(sampled.samples.end_ns[sample] - sampled.samples.start_ns[sample])
+    assert 0.6 < times["much"] / sum(times.values()) < 0.9
+
+
+def churn(until: float) -> None:
+    def steps(depth: int) -> Generator[int, None, None]:
+        if depth:
+            yield from steps(depth - 1)
+        yield depth
+
+    while time.perf_counter() < until:
+        sum(steps(20))
+        sorted(range(50), key=lambda value: -value)
+        space: dict[str, Any] = {}
+        exec("def f(x):\n    return [y + 1 for y in range(x)]\nf(9)", space)
+        del space
+        gc.collect(0)
+
+
+def test_threads_that_come_and_go_are_looked_at_without_a_fault(tmp_path: Path) -> None:
+    until = time.perf_counter() + 2
+    with sampling(tmp_path, QUICK_NS // 5) as result:
+        steady = threading.Thread(target=churn, args=(until,))
+        steady.start()
+        while time.perf_counter() < until:
+            brief = [threading.Thread(target=churn, args=(0,)) for _ in range(4)]
+            for thread in brief:
+                thread.start()
+            churn(0)
+            for thread in brief:
+                thread.join()
+        steady.join()
+        sampled = result()
+    assert sampled.figures["failed_looks"] < sampled.figures["looks"] / 10
+    functions = {sampled.stack(sample)[0][1] for sample in sampled.read()}
+    assert functions & {"churn", "churn.<locals>.steps", "churn.<locals>.<lambda>"}
+    known = {"READ", "NO_PYTHON", "FAILED"}
+    assert {Look(look).name for look in sampled.samples.look} <= known
+
+
+def test_result_can_be_asked_for_again(tmp_path: Path) -> None:
+    with sampling(tmp_path) as result:
+        first: Sampled = result()
+        assert result().figures == first.figures
