@@ -4,10 +4,12 @@
 namespace perfprobe {
 void bind_recorder(pybind11::module_& module);
 void bind_frames(pybind11::module_& module);
+void bind_profile(pybind11::module_& module);
 }  // namespace perfprobe
 
 PYBIND11_MODULE(_core, module) {
   module.doc() = "The native recorder of perfprobe: buffers, recording file, Python frames.";
   perfprobe::bind_recorder(module);
   perfprobe::bind_frames(module);
+  perfprobe::bind_profile(module);
 }

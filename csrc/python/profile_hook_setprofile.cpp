@@ -1,0 +1,174 @@
+// Up to Python 3.11: the hook that PyEval_SetProfile installs, one for each thread. _lsprof's own
+// stands behind ours, with its profiler.
+#include "python/profile_hook.h"
+
+#if PY_VERSION_HEX < 0x030C0000
+
+#include <cstring>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace perfprobe {
+namespace {
+
+int on_event(PyObject* nothing, PyFrameObject* frame, int what, PyObject* argument);
+
+// `sys.setprofile` as the interpreter defines it.
+const PyMethodDef* setprofile_definition() {
+  static const PyMethodDef* const found = [] {
+    PyObject* function = PySys_GetObject("setprofile");
+    const bool is_original = function != nullptr && PyCFunction_Check(function) != 0;
+    return is_original ? reinterpret_cast<PyCFunctionObject*>(function)->m_ml : nullptr;
+  }();
+  return found;
+}
+
+void take_off() {
+  PyEval_SetProfile(nullptr, nullptr);
+}
+
+// The program's `sys.setprofile(f)` was called under a hook: the interpreter would tell f that it
+// returned, which it does not without one. Tracing is held until the call is over.
+int release_tracing(void* state) {
+#if PY_VERSION_HEX >= 0x030B0000
+  PyThreadState_LeaveTracing(static_cast<PyThreadState*>(state));
+#else
+  --static_cast<PyThreadState*>(state)->tracing;
+#endif
+  return 0;
+}
+
+void hold_tracing(PyThreadState* state) {
+  const bool on_main_thread = ::syscall(SYS_gettid) == ::getpid();  // where pending calls run
+  if (!on_main_thread || Py_AddPendingCall(&release_tracing, state) != 0)
+    return;
+#if PY_VERSION_HEX >= 0x030B0000
+  PyThreadState_EnterTracing(state);
+#else
+  ++state->tracing;
+#endif
+}
+
+// Every way to install another profile function raises this event before it does so.
+int on_audit(const char* event, PyObject* /*arguments*/, void* /*nothing*/) {
+  CallProfile* profile = CallProfile::active();
+  if (profile == nullptr || std::strcmp(event, "sys.setprofile") != 0)
+    return 0;
+  PyThreadState* state = PyThreadState_Get();
+  if (state->c_profilefunc != &on_event)
+    return 0;
+  const CountedThread* thread = this_thread();
+  const bool from_python = thread != nullptr && thread->calling == setprofile_definition();
+  profile->end(Ending::other_profiler);
+  profile->write();
+  if (from_python)
+    hold_tracing(state);
+  return 0;
+}
+
+bool counts(CountedThread& thread, PyFrameObject* frame, int what, PyObject* argument) {
+  if (what == PyTrace_CALL || what == PyTrace_RETURN) {
+    PyCodeObject* code = PyFrame_GetCode(frame);
+    Py_DECREF(code);  // the frame keeps it alive
+    if (what == PyTrace_RETURN)
+      return thread.filter->leave(code);
+    return thread.filter->enter(code) && thread.profile->count_call();
+  }
+  if (thread.filter->skips())
+    return false;
+  if (what != PyTrace_C_CALL || PyCFunction_Check(argument) == 0)
+    return true;
+  thread.calling = reinterpret_cast<PyCFunctionObject*>(argument)->m_ml;
+  return thread.profile->count_c_call();
+}
+
+int on_event(PyObject* /*nothing*/, PyFrameObject* frame, int what, PyObject* argument) {
+  CountedThread* thread = this_thread();
+  if (thread == nullptr || thread->profile != CallProfile::active()) {
+    take_off();  // the profile has ended, or this is a forked child
+    return 0;
+  }
+  if (thread->state->c_tracefunc != nullptr) {
+    CallProfile* profile = thread->profile;
+    profile->end(Ending::tracer);
+    profile->write();
+    return 0;
+  }
+  if (!counts(*thread, frame, what, argument))
+    return 0;
+  return thread->forward(thread->profiler, frame, what, argument);
+}
+
+// Called by a new thread as its profile function.
+PyObject* start_thread(PyObject* /*module*/, PyObject* const* arguments, Py_ssize_t count) {
+  CallProfile* profile = CallProfile::active();
+  const bool is_event = count == 3 && PyFrame_Check(arguments[0]) != 0;
+  if (!is_event || profile == nullptr || profile->join() == nullptr) {
+    take_off();
+  } else if (PyUnicode_CompareWithASCIIString(arguments[1], "call") == 0) {
+    on_event(nullptr, reinterpret_cast<PyFrameObject*>(arguments[0]), PyTrace_CALL, Py_None);
+  }
+  Py_RETURN_NONE;
+}
+
+PyMethodDef start_thread_definition = {
+    "count_calls", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&start_thread)),
+    METH_FASTCALL, nullptr};
+
+}  // namespace
+
+bool open_hook() {
+  stop_in_forked_children();
+  static_cast<void>(setprofile_definition());  // before the program could put another one there
+  static const int added = PySys_AddAuditHook(&on_audit, nullptr);
+  if (added != 0)
+    PyErr_Clear();
+  return true;
+}
+
+void close_hook() {}
+
+bool attach(CountedThread& thread) {
+  PyObject* enabled = PyObject_CallMethod(thread.profiler, "enable", nullptr);
+  if (enabled == nullptr)
+    return false;
+  Py_DECREF(enabled);
+  thread.state = PyThreadState_Get();
+  thread.forward = thread.state->c_profilefunc;
+  PyEval_SetProfile(&on_event, nullptr);  // without an object sys.getprofile() stays None
+  return true;
+}
+
+// `disable` takes the calling thread's hook away, whoever it belongs to.
+void finish(CountedThread& thread) {
+  const PyThreadState* state = PyThreadState_Get();
+  const Py_tracefunc function = state->c_profilefunc;
+  PyObject* object = state->c_profileobj;
+  Py_XINCREF(object);
+  PyObject* disabled = PyObject_CallMethod(thread.profiler, "disable", nullptr);
+  if (disabled == nullptr) {
+    // Another profile function is just being installed; that this was refused opens the way.
+    PyErr_Clear();
+    disabled = PyObject_CallMethod(thread.profiler, "disable", nullptr);
+  }
+  if (disabled == nullptr)
+    PyErr_Clear();
+  Py_XDECREF(disabled);
+  if (function != nullptr && function != &on_event)
+    PyEval_SetProfile(function, object);
+  Py_XDECREF(object);
+}
+
+bool is_occupied() {
+  const PyThreadState* state = PyThreadState_Get();
+  return state->c_profilefunc != nullptr || state->c_tracefunc != nullptr;
+}
+
+PyObject* thread_starter() {
+  static PyObject* const starter = PyCFunction_New(&start_thread_definition, nullptr);
+  return starter;
+}
+
+}  // namespace perfprobe
+
+#endif
