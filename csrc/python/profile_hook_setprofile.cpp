@@ -82,6 +82,19 @@ bool counts(CountedThread& thread, PyFrameObject* frame, int what, PyObject* arg
   return thread.profile->count_c_call();
 }
 
+// Without the interpreter's own way to call, which fails at the recursion limit.
+bool disable(PyObject* profiler) {
+  PyObject* method = PyObject_GetAttrString(profiler, "disable");
+  PyObject* disabled = nullptr;
+  if (method != nullptr && PyCFunction_Check(method) != 0)
+    disabled = PyCFunction_GET_FUNCTION(method)(profiler, nullptr);
+  if (disabled == nullptr)
+    PyErr_Clear();
+  Py_XDECREF(method);
+  Py_XDECREF(disabled);
+  return disabled != nullptr;
+}
+
 int on_event(PyObject* /*nothing*/, PyFrameObject* frame, int what, PyObject* argument) {
   CountedThread* thread = this_thread();
   if (thread == nullptr || thread->profile != CallProfile::active()) {
@@ -145,15 +158,9 @@ void finish(CountedThread& thread) {
   const Py_tracefunc function = state->c_profilefunc;
   PyObject* object = state->c_profileobj;
   Py_XINCREF(object);
-  PyObject* disabled = PyObject_CallMethod(thread.profiler, "disable", nullptr);
-  if (disabled == nullptr) {
-    // Another profile function is just being installed; that this was refused opens the way.
-    PyErr_Clear();
-    disabled = PyObject_CallMethod(thread.profiler, "disable", nullptr);
-  }
-  if (disabled == nullptr)
-    PyErr_Clear();
-  Py_XDECREF(disabled);
+  // Where another profile function is just being installed this is refused once.
+  if (!disable(thread.profiler))
+    disable(thread.profiler);
   if (function != nullptr && function != &on_event)
     PyEval_SetProfile(function, object);
   Py_XDECREF(object);
