@@ -42,6 +42,12 @@ struct CountedThread {
   PyThreadState* state = nullptr;
   Py_tracefunc forward = nullptr;        // _lsprof's own hook
   const PyMethodDef* calling = nullptr;  // the C function called last
+  bool by_exec = false;                  // that was `exec`, and nothing else has happened since
+  // Nothing is seen of a library module's body until the `exec` that runs it returns: `wanted` from
+  // the body's begin on.
+  bool silence_wanted = false;
+  bool silent = false;
+  size_t silent_execs = 0;  // begun since, and seen
 #endif
   int64_t os_thread = 0;
   std::string name;

@@ -42,6 +42,10 @@ class CodeFilter {
       turns_.pop_back();
     return counts;
   }
+  // The body of a library's module, begun just now or long ago.
+  [[nodiscard]] bool skips_library() const { return skips() && !turns_.back().is_ours; }
+  // It has ended, unseen.
+  void leave_library() { turns_.pop_back(); }
   [[nodiscard]] bool skips() const { return !turns_.empty() && turns_.back().skips; }
 
  private:

@@ -5,6 +5,7 @@
 #if PY_VERSION_HEX < 0x030C0000
 
 #include <cstring>
+#include <utility>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -13,14 +14,24 @@ namespace {
 
 int on_event(PyObject* nothing, PyFrameObject* frame, int what, PyObject* argument);
 
-// `sys.setprofile` as the interpreter defines it.
+const PyMethodDef* definition_of(PyObject* function) {
+  const bool is_native = function != nullptr && PyCFunction_Check(function) != 0;
+  return is_native ? reinterpret_cast<PyCFunctionObject*>(function)->m_ml : nullptr;
+}
+
+// As the interpreter defines them: first asked for before the program could put others there.
 const PyMethodDef* setprofile_definition() {
-  static const PyMethodDef* const found = [] {
-    PyObject* function = PySys_GetObject("setprofile");
-    const bool is_original = function != nullptr && PyCFunction_Check(function) != 0;
-    return is_original ? reinterpret_cast<PyCFunctionObject*>(function)->m_ml : nullptr;
-  }();
+  static const PyMethodDef* const found = definition_of(PySys_GetObject("setprofile"));
   return found;
+}
+const PyMethodDef* exec_definition() {
+  static const PyMethodDef* const found =
+      definition_of(PyDict_GetItemString(PyEval_GetBuiltins(), "exec"));
+  return found;
+}
+
+bool is_main_thread() {  // where pending calls run
+  return ::syscall(SYS_gettid) == ::getpid();
 }
 
 void take_off() {
@@ -39,8 +50,7 @@ int release_tracing(void* state) {
 }
 
 void hold_tracing(PyThreadState* state) {
-  const bool on_main_thread = ::syscall(SYS_gettid) == ::getpid();  // where pending calls run
-  if (!on_main_thread || Py_AddPendingCall(&release_tracing, state) != 0)
+  if (!is_main_thread() || Py_AddPendingCall(&release_tracing, state) != 0)
     return;
 #if PY_VERSION_HEX >= 0x030B0000
   PyThreadState_EnterTracing(state);
@@ -66,19 +76,61 @@ int on_audit(const char* event, PyObject* /*arguments*/, void* /*nothing*/) {
   return 0;
 }
 
+// A library module's body runs at full speed, without events: `import torch` makes millions of them. What
+// says whether there are any is a field of the innermost evaluation, which it hands back to the one
+// around it. It can only be cleared outside of the hook, and comes back by itself when the `exec` that
+// runs the body returns: that event is always sent.
+int silence(void* argument) {
+  auto* thread = static_cast<CountedThread*>(argument);
+  const bool wanted = std::exchange(thread->silence_wanted, false);
+  if (!wanted || thread->profile != CallProfile::active() || !thread->filter->skips_library() ||
+      thread->state->c_tracefunc != nullptr)
+    return 0;
+  thread->silent = true;
+  thread->silent_execs = 0;
+  thread->state->cframe->use_tracing = 0;
+  return 0;
+}
+
+// Whether this event ends the silence. Others come only where something has set tracing on again.
+bool ends_silence(CountedThread& thread, int what, PyObject* argument) {
+  if (what < PyTrace_C_CALL || definition_of(argument) != exec_definition())
+    return false;
+  if (what == PyTrace_C_CALL)
+    ++thread.silent_execs;
+  else if (thread.silent_execs-- == 0)
+    thread.silent = false;
+  if (!thread.silent)
+    thread.filter->leave_library();
+  return !thread.silent;
+}
+
+bool enters(CountedThread& thread, PyCodeObject* code) {
+  if (thread.filter->enter(code))
+    return thread.profile->count_call();
+  if (thread.by_exec && thread.filter->skips_library() && is_main_thread())
+    thread.silence_wanted = Py_AddPendingCall(&silence, &thread) == 0;
+  return false;
+}
+
 bool counts(CountedThread& thread, PyFrameObject* frame, int what, PyObject* argument) {
+  if (thread.silent && !ends_silence(thread, what, argument))
+    return false;
   if (what == PyTrace_CALL || what == PyTrace_RETURN) {
     PyCodeObject* code = PyFrame_GetCode(frame);
     Py_DECREF(code);  // the frame keeps it alive
-    if (what == PyTrace_RETURN)
-      return thread.filter->leave(code);
-    return thread.filter->enter(code) && thread.profile->count_call();
+    const bool found =
+        what == PyTrace_CALL ? enters(thread, code) : thread.filter->leave(code);
+    thread.by_exec = false;
+    return found;
   }
   if (thread.filter->skips())
     return false;
+  thread.by_exec = false;
   if (what != PyTrace_C_CALL || PyCFunction_Check(argument) == 0)
     return true;
-  thread.calling = reinterpret_cast<PyCFunctionObject*>(argument)->m_ml;
+  thread.calling = definition_of(argument);
+  thread.by_exec = thread.calling == exec_definition();
   return thread.profile->count_c_call();
 }
 
@@ -132,7 +184,8 @@ PyMethodDef start_thread_definition = {
 
 bool open_hook() {
   stop_in_forked_children();
-  static_cast<void>(setprofile_definition());  // before the program could put another one there
+  static_cast<void>(setprofile_definition());
+  static_cast<void>(exec_definition());
   static const int added = PySys_AddAuditHook(&on_audit, nullptr);
   if (added != 0)
     PyErr_Clear();
