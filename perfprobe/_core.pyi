@@ -1,5 +1,6 @@
 """The native recorder: buffers, recording file, Python frames. Needs neither torch nor CUDA."""
 
+import enum
 from array import array
 from collections.abc import Callable
 
@@ -61,7 +62,7 @@ class CallProfile:
         lenders: list[str],
         libraries: list[str],
         governed: bool,
-        costs_ns: tuple[float, float],
+        costs: tuple[float, float, float],
     ) -> None: ...
     def begin(self) -> None: ...
     def end(self) -> None: ...

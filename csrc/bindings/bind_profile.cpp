@@ -1,4 +1,5 @@
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -16,13 +17,14 @@ namespace {
 
 CallProfile* make_profile(const py::capsule& recorder, std::string own,
                           std::vector<std::string> lenders, std::vector<std::string> libraries,
-                          bool governed, const std::pair<double, double>& costs_ns) {
+                          bool governed, const std::tuple<double, double, double>& costs) {
   auto* port = static_cast<RecorderPort*>(PyCapsule_GetPointer(recorder.ptr(), kRecorderCapsule));
   if (port == nullptr)
     throw py::error_already_set();
+  const auto [call_ns, c_call_ns, slowed] = costs;
   FilterRules rules{std::move(own), std::move(lenders), std::move(libraries)};
   return new CallProfile(static_cast<RecorderDoor*>(port)->recorder(),
-                         {std::move(rules), governed, costs_ns.first, costs_ns.second});
+                         {std::move(rules), governed, call_ns, c_call_ns, slowed});
 }
 
 void begin(CallProfile& profile) {
@@ -43,7 +45,7 @@ void bind_profile(py::module_& module) {
   // Never deleted: a thread that outlives the recording may still look at it.
   py::class_<CallProfile, std::unique_ptr<CallProfile, py::nodelete>>(module, "CallProfile")
       .def(py::init(&make_profile), py::arg("recorder"), py::arg("own"), py::arg("lenders"),
-           py::arg("libraries"), py::arg("governed"), py::arg("costs_ns"))
+           py::arg("libraries"), py::arg("governed"), py::arg("costs"))
       .def("begin", &begin)
       .def("end", [](CallProfile& profile) { profile.end(Ending::stopped); })
       .def("write", &CallProfile::write)

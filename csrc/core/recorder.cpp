@@ -45,6 +45,7 @@ void Recorder::write_until_closed() {
   int64_t cpu_ns = 0;
   int64_t due_ns = monotonic_ns() + flush_ns_;
   for (bool leaving = false; !leaving;) {
+    bool only_rang = false;
     {
       std::unique_lock lock(pool_mutex_);
       const int64_t alarm_ns = std::min(due_ns, next_alarm_ns());
@@ -54,13 +55,15 @@ void Recorder::write_until_closed() {
         return writer_.leaving() || queue_.size() >= kManyChunks || earlier;
       });
       leaving = writer_.leaving();
+      only_rang = !leaving && queue_.size() < kManyChunks;
     }
     ring_alarms();
     const bool is_due = monotonic_ns() >= due_ns;
     if (is_due)
       due_ns = monotonic_ns() + flush_ns_;
     try {
-      write_pending(is_due ? Extent::all : Extent::full_chunks);
+      if (is_due || !only_rang)
+        write_pending(is_due ? Extent::all : Extent::full_chunks);
     } catch (const std::bad_alloc&) {  // nothing was taken yet: it comes with the next round
     }
     writer_cpu_ns_ += thread_cpu_ns() - cpu_ns;

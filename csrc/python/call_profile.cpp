@@ -37,7 +37,7 @@ PyObject* new_profiler() {
 CallProfile* CallProfile::active_ = nullptr;
 
 CallProfile::CallProfile(Recorder& recorder, ProfileOptions options)
-    : recorder_(recorder), options_(std::move(options)) {}
+    : recorder_(recorder), options_(std::move(options)), probe_(recorder, *this) {}
 
 // Only the thread that forked is there, and what it counts is no part of the recording.
 void CallProfile::forget_in_child() {
@@ -58,6 +58,8 @@ bool CallProfile::begin() {
   started_ns_ = monotonic_ns();
   governor_.begin(started_ns_);
   next_snapshot_ns_ = started_ns_ + snapshot_gap_ns_;
+  if (options_.governed && options_.slowed > 0)
+    probe_.begin();
   if (join() != nullptr)
     return true;
   end(Ending::stopped);
@@ -102,32 +104,39 @@ void CallProfile::end(Ending why) {
     return;
   active_ = nullptr;
   ending_ = why;
-  add_cost();
+  new_cost_ns();
+  probe_.end();
   ended_ns_ = monotonic_ns();
   for (const auto& thread : threads_)
     finish(*thread);
   close_hook();
 }
 
-double CallProfile::add_cost() {
+double CallProfile::new_cost_ns() {
   const double cost_ns = static_cast<double>(calls_ - settled_calls_) * options_.call_ns +
-                         static_cast<double>(c_calls_ - settled_c_calls_) * options_.c_call_ns;
+                         static_cast<double>(c_calls_ - settled_c_calls_) * options_.c_call_ns +
+                         static_cast<double>(probe_.take_ns()) * options_.slowed;
   settled_calls_ = calls_;
   settled_c_calls_ = c_calls_;
   estimated_ns_ += cost_ns;
   return cost_ns;
 }
 
+// Whether that was too much, and has ended it.
+bool CallProfile::spend(int64_t now_ns, double cost_ns) {
+  if (!options_.governed || !governor_.overspent(now_ns, cost_ns))
+    return false;
+  end(Ending::too_costly);
+  write();
+  return true;
+}
+
 // Every so many calls: what they cost, and whether a snapshot is due.
 bool CallProfile::settle() {
   countdown_ = kCallsBetweenLooks;
   const int64_t now_ns = monotonic_ns();
-  const double cost_ns = add_cost();
-  if (options_.governed && governor_.overspent(now_ns, cost_ns)) {
-    end(Ending::too_costly);
-    write();
+  if (spend(now_ns, new_cost_ns()))
     return false;
-  }
   if (now_ns >= next_snapshot_ns_) {
     write();
     const int64_t took_ns = monotonic_ns() - now_ns;

@@ -16,6 +16,7 @@
 
 #include "core/recorder.h"
 #include "core/records.h"
+#include "python/bytecode_probe.h"
 #include "python/code_filter.h"
 #include "python/governor.h"
 
@@ -26,6 +27,7 @@ struct ProfileOptions {
   bool governed;
   double call_ns;  // what counting a call costs: of a Python function, and of a C function
   double c_call_ns;
+  double slowed;  // the part of the time that is lost while Python's instructions run: 0 ... 1
 };
 
 enum class Ending { none, stopped, too_costly, other_profiler, tracer, forked };
@@ -86,6 +88,10 @@ class CallProfile {
     return --countdown_ != 0 || settle();
   }
 
+  // Adds up what counting has cost since the last time: false when that has ended the profile. Writes
+  // a snapshot when one is due.
+  bool settle();
+
   [[nodiscard]] Ending ending() const { return ending_; }
   [[nodiscard]] int64_t started_ns() const { return started_ns_; }
   [[nodiscard]] int64_t ended_ns() const { return ended_ns_; }
@@ -95,8 +101,8 @@ class CallProfile {
   static constexpr int kCallsBetweenLooks = 128;
   static constexpr size_t kMostThreads = 64;  // with a profiler of their own
 
-  bool settle();
-  double add_cost();
+  bool spend(int64_t now_ns, double cost_ns);
+  double new_cost_ns();
   CountedThread* make_thread();
   void write_facts(int64_t until_ns);
 
@@ -113,6 +119,7 @@ class CallProfile {
   int64_t settled_calls_ = 0;
   int64_t settled_c_calls_ = 0;
   double estimated_ns_ = 0;
+  BytecodeProbe probe_;
   int64_t started_ns_ = 0;
   int64_t ended_ns_ = 0;
   Ending ending_ = Ending::none;
