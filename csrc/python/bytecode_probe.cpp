@@ -1,10 +1,10 @@
 #include "python/bytecode_probe.h"
 
-#include <utility>
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include <utility>
 
 #if PY_VERSION_HEX < 0x030B0000
 #include <frameobject.h>
@@ -26,7 +26,8 @@ struct Place {
 
 #if PY_VERSION_HEX < 0x030C0000
 
-// The main thread may just be freeing what is read: the kernel says so, where a plain read would fault.
+// The main thread may just be freeing what is read: the kernel says so, where a plain read would
+// fault.
 template <class Value>
 bool read(const Value* from, Value& to) {
   iovec local{&to, sizeof(to)};
@@ -65,7 +66,8 @@ bool read_place(const PyThreadState* /*state*/, Place& /*place*/) {
 }  // namespace
 
 void BytecodeProbe::begin() {
-  if (::syscall(SYS_gettid) != ::getpid() || ::pthread_getcpuclockid(::pthread_self(), &clock_) != 0)
+  if (::syscall(SYS_gettid) != ::getpid() ||
+      ::pthread_getcpuclockid(::pthread_self(), &clock_) != 0)
     return;
   state_ = PyThreadState_Get();
   judged_ns_ = read_clock_ns(clock_);
@@ -77,8 +79,8 @@ void BytecodeProbe::set_alarm() {
   recorder_.set_alarm(monotonic_ns() + kGapNs, &BytecodeProbe::look, this);
 }
 
-// On the writer's thread, without the GIL. A look at a thread that has no processor just then, often
-// because this one has taken it, says nothing: its time is judged by the next one.
+// On the writer's thread, without the GIL. A look at a thread that has no processor just then,
+// often because this one has taken it, says nothing: its time is judged by the next one.
 void BytecodeProbe::look(void* probe) {
   auto* self = static_cast<BytecodeProbe*>(probe);
   if (!self->looks_)
@@ -90,14 +92,15 @@ void BytecodeProbe::look(void* probe) {
   const int64_t end_ns = read_clock_ns(self->clock_);
   if (was_read && end_ns > start_ns) {
     const int64_t time_ns = std::exchange(self->judged_ns_, end_ns);
-    if (before != after && before.is_slowed && after.is_slowed && (self->seen_ns_ += end_ns - time_ns) >= kManyNs)
+    if (before != after && before.is_slowed && after.is_slowed &&
+        (self->seen_ns_ += end_ns - time_ns) >= kManyNs)
       self->hurry();
   }
   self->set_alarm();
 }
 
-// The main thread makes so few calls that it has not settled: it is asked to. It looks for pending calls
-// when it has got the GIL back from another thread.
+// The main thread makes so few calls that it has not settled: it is asked to. It looks for pending
+// calls when it has got the GIL back from another thread.
 void BytecodeProbe::hurry() {
   if (Py_AddPendingCall(&BytecodeProbe::settle, this) == 0)
     PyGILState_Release(PyGILState_Ensure());

@@ -1,8 +1,8 @@
 // How much of the time the main thread runs Python's own instructions.
 //
-// Up to Python 3.11 each of them is slower under a profile hook, twice as slow in 3.11, whether it calls
-// anything or not: counting calls costs that, too. So the writer looks at the main thread from time to
-// time: when its instruction has moved on within a microsecond, it is running them.
+// Up to Python 3.11 each of them is slower under a profile hook, twice as slow in 3.11, whether it
+// calls anything or not: counting calls costs that, too. So the writer looks at the main thread
+// from time to time: when its instruction has moved on within a microsecond, it is running them.
 #pragma once
 
 #include <atomic>

@@ -60,7 +60,7 @@ bool CallProfile::begin() {
   next_snapshot_ns_ = started_ns_ + snapshot_gap_ns_;
   if (options_.governed && options_.slowed > 0)
     probe_.begin();
-  if (join() != nullptr)
+  if (join() != nullptr && start_events())
     return true;
   end(Ending::stopped);
   PyErr_SetString(PyExc_RuntimeError, "the interpreter's profiler cannot be started");

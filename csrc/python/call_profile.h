@@ -6,6 +6,7 @@
 // Everything here needs the GIL, which also guards it.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -50,6 +51,8 @@ struct CountedThread {
   bool silence_wanted = false;
   bool silent = false;
   size_t silent_execs = 0;  // begun since, and seen
+#else
+  std::array<PyObject*, 4> forwards{};  // the profiler's own callbacks
 #endif
   int64_t os_thread = 0;
   std::string name;
@@ -88,8 +91,8 @@ class CallProfile {
     return --countdown_ != 0 || settle();
   }
 
-  // Adds up what counting has cost since the last time: false when that has ended the profile. Writes
-  // a snapshot when one is due.
+  // Adds up what counting has cost since the last time: false when that has ended the profile.
+  // Writes a snapshot when one is due.
   bool settle();
 
   [[nodiscard]] Ending ending() const { return ending_; }

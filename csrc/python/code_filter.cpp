@@ -4,6 +4,10 @@
 #include <cstring>
 #include <string_view>
 
+#if PY_VERSION_HEX < 0x030B0000
+#include <frameobject.h>
+#endif
+
 namespace perfprobe {
 namespace {
 

@@ -13,8 +13,10 @@ CountedThread* this_thread();
 void set_this_thread(CountedThread* thread);
 void stop_in_forked_children();
 
-// Before the first thread, and after the last. False with a Python exception set.
+// Before the first thread, with the first thread attached, and after the last. False with a Python
+// exception set.
 bool open_hook();
+bool start_events();
 void close_hook();
 // Has the calling thread's calls counted by `thread.profiler`. False with a Python exception set.
 bool attach(CountedThread& thread);

@@ -5,9 +5,9 @@
 #if PY_VERSION_HEX < 0x030C0000
 
 #include <cstring>
-#include <utility>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <utility>
 
 namespace perfprobe {
 namespace {
@@ -76,10 +76,10 @@ int on_audit(const char* event, PyObject* /*arguments*/, void* /*nothing*/) {
   return 0;
 }
 
-// A library module's body runs at full speed, without events: `import torch` makes millions of them. What
-// says whether there are any is a field of the innermost evaluation, which it hands back to the one
-// around it. It can only be cleared outside of the hook, and comes back by itself when the `exec` that
-// runs the body returns: that event is always sent.
+// A library module's body runs at full speed, without events: `import torch` makes millions of
+// them. What says whether there are any is a field of the innermost evaluation, which it hands back
+// to the one around it. It can only be cleared outside of the hook, and comes back by itself when
+// the `exec` that runs the body returns: that event is always sent.
 int silence(void* argument) {
   auto* thread = static_cast<CountedThread*>(argument);
   const bool wanted = std::exchange(thread->silence_wanted, false);
@@ -119,8 +119,7 @@ bool counts(CountedThread& thread, PyFrameObject* frame, int what, PyObject* arg
   if (what == PyTrace_CALL || what == PyTrace_RETURN) {
     PyCodeObject* code = PyFrame_GetCode(frame);
     Py_DECREF(code);  // the frame keeps it alive
-    const bool found =
-        what == PyTrace_CALL ? enters(thread, code) : thread.filter->leave(code);
+    const bool found = what == PyTrace_CALL ? enters(thread, code) : thread.filter->leave(code);
     thread.by_exec = false;
     return found;
   }
@@ -190,6 +189,10 @@ bool open_hook() {
   if (added != 0)
     PyErr_Clear();
   return true;
+}
+
+bool start_events() {
+  return true;  // they have begun with the first thread
 }
 
 void close_hook() {}
