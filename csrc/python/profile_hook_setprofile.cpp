@@ -5,6 +5,7 @@
 #if PY_VERSION_HEX < 0x030C0000
 
 #include <cstring>
+#include <frameobject.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <utility>

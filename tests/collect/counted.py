@@ -13,6 +13,9 @@ from perfprobe.tables import storage
 from perfprobe.tables.recording import Recording
 from tests.collect.runs import Outcome, finish, start
 
+# The same order of sets in every run, and no spinning threads of torch's beside each other.
+ENVIRONMENT = {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1"}
+
 # A function as pstats knows it: file, first line, name. C functions are in file "~", at line 0.
 Function = tuple[str, int, str]
 Counts = dict[Function, tuple[int, int]]  # calls, and those that were not recursive
@@ -23,14 +26,14 @@ def count(folder: Path, *words: str, python: str = "cprofile", name: str = "run"
     """Run `python -m perfprobe` with these words; what came of it, and the recording."""
     path = folder / f"{name}.perfprobe"
     ours = ["-m", "perfprobe", "-q", "--python", python, "--operators", "off", "-o", str(path)]
-    outcome = finish(start([*ours, *words], folder, {"PYTHONHASHSEED": "0"}))
+    outcome = finish(start([*ours, *words], folder, ENVIRONMENT))
     return outcome, storage.read(path)
 
 
 def plain(folder: Path, *words: str, name: str = "run") -> pstats.Stats:
     """Run `python -m cProfile` with these words."""
     path = folder / f"{name}.pstats"
-    outcome = finish(start(["-m", "cProfile", "-o", str(path), *words], folder, {"PYTHONHASHSEED": "0"}))
+    outcome = finish(start(["-m", "cProfile", "-o", str(path), *words], folder, ENVIRONMENT))
     assert path.exists(), outcome.err
     return pstats.Stats(str(path))
 
@@ -50,8 +53,7 @@ def functions(recording: Recording, thread: int | None = None) -> list[Function]
 
 def ours(recording: Recording, *, thread: int | None = None) -> Counts:
     """Calls by function, of all threads or of one."""
-    table, found = recording.functions, Counter[Function](), 
-    primitive = Counter[Function]()
+    table, found, primitive = recording.functions, Counter[Function](), Counter[Function]()
     for row, function in enumerate(functions(recording)):
         if thread is None or table.thread[row] == thread:
             found[function] += int(table.calls[row])
@@ -85,8 +87,9 @@ def their_edges(stats: pstats.Stats) -> Edges:
 
 def _function(file: str, line: int, name: str) -> Function:
     # pstats has plain names, and addresses differ from run to run.
-    shown = re.sub(r"0x[0-9a-f]+", "0x", name)
     if file == "~":
-        return file, 0, re.sub(r"^<(.*)>$", r"<\1>", shown)
-    real = os.path.realpath(file) if not file.startswith("<") else file
-    return real, line, name.rpartition(".")[2] if sys.version_info >= (3, 11) else name
+        return file, 0, re.sub(r"0x[0-9a-f]+", "0x", name)
+    # Under plain cProfile a script has the name it was given, here its whole path.
+    place = os.path.realpath(file) if os.path.isabs(file) else file
+    shown = "main.py" if place.endswith("/main.py") else place
+    return shown, line, name.rpartition(".")[2] if sys.version_info >= (3, 11) else name
