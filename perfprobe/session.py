@@ -11,6 +11,7 @@ from perfprobe import __version__, native
 from perfprobe.collect import host
 from perfprobe.collect.base import Facts, Stderr
 from perfprobe.collect.children import Children
+from perfprobe.collect.cprofile import CallCounter
 from perfprobe.collect.destination import create, default_path, inserted
 from perfprobe.collect.git import head
 from perfprobe.collect.operators import OperatorCollector
@@ -105,6 +106,12 @@ class Session:
         # What our own start took is no part of the program's time.
         self._facts.guarded("start", lambda: self._facts.extend("start", **host.moment()))
 
+    def begin(self) -> None:
+        """What comes now is the program: from here on its calls are counted."""
+        for counter in self._collectors:
+            if isinstance(counter, CallCounter):
+                self._facts.guarded(counter.name, counter.begin)
+
     def stop(self, ending: str | None) -> None:
         """End the recording; harmless when called again, and in a forked child, which does not record."""
         if Session._active is not self or self._process != os.getpid():
@@ -126,6 +133,8 @@ class Session:
             chosen.append(OperatorCollector(self._facts, self._options))
         if self._options.python in ("both", "sample"):
             chosen.append(SamplerCollector(self._facts))
+        if self._options.python in ("both", "cprofile"):
+            chosen.append(CallCounter(self._facts, governed=self._options.python == "both"))
         return chosen
 
     def _start(self, collector: Collector) -> None:
@@ -180,6 +189,7 @@ def record_child(settings: dict[str, Any]) -> None:
     session = Session(program, settings["folder"], options, tell=Stderr().tell, follow=True)
     session.start(inserted(settings["path"], str(os.getpid())), named=False)
     atexit.register(session.stop, None)
+    session.begin()
 
 
 class Profile:
@@ -204,6 +214,7 @@ class Profile:
     def __enter__(self) -> Profile:
         self._session.start(self.path, named=self._named)
         self.path = self._session.path
+        self._session.begin()
         return self
 
     def __exit__(

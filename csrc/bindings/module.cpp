@@ -5,6 +5,7 @@ namespace perfprobe {
 void bind_recorder(pybind11::module_& module);
 void bind_frames(pybind11::module_& module);
 void bind_sampler(pybind11::module_& module);
+void bind_profile(pybind11::module_& module);
 }  // namespace perfprobe
 
 PYBIND11_MODULE(_core, module) {
@@ -12,4 +13,5 @@ PYBIND11_MODULE(_core, module) {
   perfprobe::bind_recorder(module);
   perfprobe::bind_frames(module);
   perfprobe::bind_sampler(module);
+  perfprobe::bind_profile(module);
 }

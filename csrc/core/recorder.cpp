@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <limits>
 #include <system_error>
 #include <utility>
 
@@ -44,22 +45,25 @@ void Recorder::write_until_closed() {
   int64_t cpu_ns = 0;
   int64_t due_ns = monotonic_ns() + flush_ns_;
   for (bool leaving = false; !leaving;) {
+    bool only_rang = false;
     {
       std::unique_lock lock(pool_mutex_);
-      const int64_t alarm_ns = alarm_ ? alarm_->due_ns : due_ns;
-      const std::chrono::nanoseconds rest(std::min(due_ns, alarm_ns) - monotonic_ns());
+      const int64_t alarm_ns = std::min(due_ns, next_alarm_ns());
+      const std::chrono::nanoseconds rest(alarm_ns - monotonic_ns());
       wake_writer_.wait_for(lock, rest, [&] {
-        const bool earlier = alarm_ && alarm_->due_ns < alarm_ns;
+        const bool earlier = next_alarm_ns() < alarm_ns;
         return writer_.leaving() || queue_.size() >= kManyChunks || earlier;
       });
       leaving = writer_.leaving();
+      only_rang = !leaving && queue_.size() < kManyChunks;
     }
-    ring_alarm();
+    ring_alarms();
     const bool is_due = monotonic_ns() >= due_ns;
     if (is_due)
       due_ns = monotonic_ns() + flush_ns_;
     try {
-      write_pending(is_due ? Extent::all : Extent::full_chunks);
+      if (is_due || !only_rang)
+        write_pending(is_due ? Extent::all : Extent::full_chunks);
     } catch (const std::bad_alloc&) {  // nothing was taken yet: it comes with the next round
     }
     writer_cpu_ns_ += thread_cpu_ns() - cpu_ns;
@@ -99,19 +103,31 @@ void Recorder::leave_forks(NativeThread& companion) {
 
 void Recorder::set_alarm(int64_t due_ns, void (*ring)(void*), void* argument) {
   const std::lock_guard lock(pool_mutex_);
-  alarm_ = {due_ns, ring, argument};
+  std::erase_if(alarms_, [ring](const Alarm& alarm) { return alarm.ring == ring; });
+  alarms_.push_back({due_ns, ring, argument});
   wake_writer_.notify_one();
 }
 
-void Recorder::ring_alarm() {
-  std::optional<Alarm> due;
+int64_t Recorder::next_alarm_ns() const {
+  int64_t next_ns = std::numeric_limits<int64_t>::max();
+  for (const Alarm& alarm : alarms_)
+    next_ns = std::min(next_ns, alarm.due_ns);
+  return next_ns;
+}
+
+void Recorder::ring_alarms() {
+  std::vector<Alarm> due;
   {
     const std::lock_guard lock(pool_mutex_);
-    if (alarm_ && alarm_->due_ns <= monotonic_ns())
-      due = std::exchange(alarm_, std::nullopt);
+    const int64_t now_ns = monotonic_ns();
+    std::erase_if(alarms_, [&](const Alarm& alarm) {
+      if (alarm.due_ns <= now_ns)
+        due.push_back(alarm);
+      return alarm.due_ns <= now_ns;
+    });
   }
-  if (due)
-    due->ring(due->argument);
+  for (const Alarm& alarm : due)
+    alarm.ring(alarm.argument);
 }
 
 Chunk* Recorder::exchange_chunk(Chunk* full, int32_t thread) {

@@ -13,7 +13,6 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -67,7 +66,8 @@ class Recorder {
   // length, at least one row.
   void add_rows(std::string_view table, std::span<const ColumnView> columns);
   // Has the writer call `ring(argument)` once, when `due_ns` of the monotonic clock has come; a
-  // later call replaces an earlier one. The writer holds no lock of ours meanwhile.
+  // later call with the same `ring` replaces an earlier one. The writer holds no lock of ours
+  // meanwhile.
   void set_alarm(int64_t due_ns, void (*ring)(void*), void* argument);
   // Around a fork: see NativeThread. Without a writer (no thread to be had) recording threads still
   // write whenever the buffer is full.
@@ -99,7 +99,8 @@ class Recorder {
   void write_rows(Chunk& chunk, uint32_t published, bool defined);
   bool encode_rows(const Chunk& chunk, uint32_t rows);
   void write_progress();
-  void ring_alarm();
+  [[nodiscard]] int64_t next_alarm_ns() const;
+  void ring_alarms();
   void write_end();
   bool write_losses(const std::vector<Loss>& losses);
   std::vector<Loss> collect_losses();
@@ -127,7 +128,7 @@ class Recorder {
     void (*ring)(void*);
     void* argument;
   };
-  std::optional<Alarm> alarm_;
+  std::vector<Alarm> alarms_;
   std::atomic<bool> closed_{false};
 
   std::mutex definitions_mutex_;

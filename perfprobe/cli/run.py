@@ -71,7 +71,7 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     atexit.register(finish)  # before the program's own: handlers run in reverse order
 
     def action() -> int:
-        run(program, ending)
+        run(program, ending, session.begin)
         return 0
 
     return action

@@ -12,6 +12,7 @@ from perfprobe.collect.traceback import hide_from_traceback
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import FrameType
     from typing import Any
 
@@ -28,9 +29,10 @@ class Ending:
         self.text: str | None = None
 
 
-def run(program: Program, ending: Ending) -> None:
+def run(program: Program, ending: Ending, begin: Callable[[], None]) -> None:
     """Run the program as `__main__`; what it raises goes on to the interpreter, which ends as it always does.
 
+    `begin` is called when nothing but the program is left to run.
     Nothing of the launcher's is in its way: `__main__` is a new module, `sys.argv` and `sys.path` are those
     of a plain start, the launcher's frames count neither in tracebacks nor against the recursion limit.
     """
@@ -41,12 +43,16 @@ def run(program: Program, ending: Ending) -> None:
     _put_on_path(program)
     _allow_for_frames(program)
     try:
-        if program.kind == "module":
+        if program.kind == "script":
+            code = _script_code(program, namespace)
+            begin()
+            exec(code, namespace)
+        elif program.kind == "module":
+            begin()
             runpy._run_module_as_main(program.name)  # type: ignore[attr-defined]
-        elif program.kind == "archive":
-            runpy._run_module_as_main("__main__", False)  # type: ignore[attr-defined]
         else:
-            exec(_script_code(program, namespace), namespace)
+            begin()
+            runpy._run_module_as_main("__main__", False)  # type: ignore[attr-defined]
     except BaseException as error:
         ending.text = _ending(error)
         hide_from_traceback(run.__code__)

@@ -1,0 +1,116 @@
+#include "python/bytecode_probe.h"
+
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include <utility>
+
+#if PY_VERSION_HEX < 0x030B0000
+#include <frameobject.h>
+#endif
+
+#include "core/clock.h"
+#include "python/call_profile.h"
+#include "python/frames.h"
+
+namespace perfprobe {
+namespace {
+
+struct Place {
+  const void* frame = nullptr;
+  int64_t instruction = 0;
+  bool is_slowed = false;
+  bool operator==(const Place&) const = default;
+};
+
+#if PY_VERSION_HEX < 0x030C0000
+
+// The main thread may just be freeing what is read: the kernel says so, where a plain read would
+// fault.
+template <class Value>
+bool read(const Value* from, Value& to) {
+  iovec local{&to, sizeof(to)};
+  iovec remote{const_cast<Value*>(from), sizeof(to)};
+  return ::process_vm_readv(::getpid(), &local, 1, &remote, 1, 0) ==
+         static_cast<ssize_t>(sizeof(to));
+}
+
+bool read_place(const PyThreadState* state, Place& place) {
+#if PY_VERSION_HEX >= 0x030B0000
+  _PyCFrame* evaluation = nullptr;
+  _PyCFrame found{};
+  _Py_CODEUNIT* instruction = nullptr;
+  if (!read(&state->cframe, evaluation) || !read(evaluation, found) ||
+      !read(&found.current_frame->prev_instr, instruction))
+    return false;
+  place = {found.current_frame, reinterpret_cast<intptr_t>(instruction), found.use_tracing != 0};
+#else
+  PyFrameObject* frame = nullptr;
+  int instruction = 0;
+  if (!read(&state->frame, frame) || !read(&frame->f_lasti, instruction))
+    return false;
+  place = {frame, instruction, true};
+#endif
+  return true;
+}
+
+#else
+
+bool read_place(const PyThreadState* /*state*/, Place& /*place*/) {
+  return false;
+}
+
+#endif
+
+}  // namespace
+
+void BytecodeProbe::begin() {
+  if (::syscall(SYS_gettid) != ::getpid() ||
+      ::pthread_getcpuclockid(::pthread_self(), &clock_) != 0)
+    return;
+  state_ = PyThreadState_Get();
+  judged_ns_ = read_clock_ns(clock_);
+  looks_ = true;
+  set_alarm();
+}
+
+void BytecodeProbe::set_alarm() {
+  recorder_.set_alarm(monotonic_ns() + kGapNs, &BytecodeProbe::look, this);
+}
+
+// On the writer's thread, without the GIL. A look at a thread that has no processor just then,
+// often because this one has taken it, says nothing: its time is judged by the next one.
+void BytecodeProbe::look(void* probe) {
+  auto* self = static_cast<BytecodeProbe*>(probe);
+  if (!self->looks_)
+    return;
+  Place before;
+  Place after;
+  const int64_t start_ns = read_clock_ns(self->clock_);
+  const bool was_read = read_place(self->state_, before) && read_place(self->state_, after);
+  const int64_t end_ns = read_clock_ns(self->clock_);
+  if (was_read && end_ns > start_ns) {
+    const int64_t time_ns = std::exchange(self->judged_ns_, end_ns);
+    if (before != after && before.is_slowed && after.is_slowed &&
+        (self->seen_ns_ += end_ns - time_ns) >= kManyNs)
+      self->hurry();
+  }
+  self->set_alarm();
+}
+
+// The main thread makes so few calls that it has not settled: it is asked to. It looks for pending
+// calls when it has got the GIL back from another thread.
+void BytecodeProbe::hurry() {
+  if (Py_AddPendingCall(&BytecodeProbe::settle, this) == 0)
+    PyGILState_Release(PyGILState_Ensure());
+}
+
+int BytecodeProbe::settle(void* probe) {
+  auto* self = static_cast<BytecodeProbe*>(probe);
+  if (CallProfile::active() == &self->profile_)
+    self->profile_.settle();
+  return 0;
+}
+
+}  // namespace perfprobe

@@ -1,0 +1,189 @@
+#include "python/call_profile.h"
+
+#include <cstdio>
+#include <new>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "python/profile_hook.h"
+#include "python/profile_rows.h"
+
+namespace perfprobe {
+namespace {
+
+constexpr int64_t kLongestGapNs = 30'000'000'000;
+constexpr int64_t kSnapshotShare = 100;  // a snapshot takes at most the hundredth part of the time
+constexpr const char* kEndings[] = {"", "", "too costly", "other profiler", "tracer", "forked"};
+
+std::string thread_name() {
+  char name[32] = "";
+  pthread_getname_np(pthread_self(), name, sizeof(name));
+  return name;
+}
+
+PyObject* new_profiler() {
+  PyObject* module = PyImport_ImportModule("_lsprof");
+  if (module == nullptr)
+    return nullptr;
+  PyObject* profiler = PyObject_CallMethod(module, "Profiler", nullptr);
+  Py_DECREF(module);
+  return profiler;
+}
+
+}  // namespace
+
+CallProfile* CallProfile::active_ = nullptr;
+
+CallProfile::CallProfile(Recorder& recorder, ProfileOptions options)
+    : recorder_(recorder), options_(std::move(options)), probe_(recorder, *this) {}
+
+// Only the thread that forked is there, and what it counts is no part of the recording.
+void CallProfile::forget_in_child() {
+  if (active_ == nullptr)
+    return;
+  active_->ending_ = Ending::forked;
+  active_ = nullptr;
+}
+
+bool CallProfile::begin() {
+  if (active_ != nullptr || is_occupied()) {
+    PyErr_SetString(PyExc_RuntimeError, "another profiler, tracer or debugger is running");
+    return false;
+  }
+  if (!open_hook())
+    return false;
+  active_ = this;
+  started_ns_ = monotonic_ns();
+  governor_.begin(started_ns_);
+  next_snapshot_ns_ = started_ns_ + snapshot_gap_ns_;
+  if (options_.governed && options_.slowed > 0)
+    probe_.begin();
+  if (join() != nullptr && start_events())
+    return true;
+  end(Ending::stopped);
+  PyErr_SetString(PyExc_RuntimeError, "the interpreter's profiler cannot be started");
+  return false;
+}
+
+CountedThread* CallProfile::join() {
+  CountedThread* thread = make_thread();
+  if (thread == nullptr || !attach(*thread)) {
+    PyErr_Clear();
+    return nullptr;
+  }
+  ++joined_;
+  set_this_thread(thread);
+  return thread;
+}
+
+// One by one they would pile up in a program that starts threads all the time.
+CountedThread* CallProfile::make_thread() {
+  if (threads_.size() >= kMostThreads) {
+    for (const auto& thread : threads_) {
+      if (thread->over.exchange(false)) {
+        finish(*thread);
+        return thread.get();
+      }
+    }
+  }
+  PyObject* profiler = new_profiler();
+  if (profiler == nullptr)
+    return nullptr;
+  CountedThread* thread = threads_.emplace_back(std::make_unique<CountedThread>(*this)).get();
+  thread->profiler = profiler;
+  thread->filter = new CodeFilter(options_.rules);
+  thread->os_thread = ::syscall(SYS_gettid);
+  thread->name = thread_name();
+  return thread;
+}
+
+void CallProfile::end(Ending why) {
+  if (active_ != this)
+    return;
+  active_ = nullptr;
+  ending_ = why;
+  new_cost_ns();
+  probe_.end();
+  ended_ns_ = monotonic_ns();
+  for (const auto& thread : threads_)
+    finish(*thread);
+  close_hook();
+}
+
+double CallProfile::new_cost_ns() {
+  const double cost_ns = static_cast<double>(calls_ - settled_calls_) * options_.call_ns +
+                         static_cast<double>(c_calls_ - settled_c_calls_) * options_.c_call_ns +
+                         static_cast<double>(probe_.take_ns()) * options_.slowed;
+  settled_calls_ = calls_;
+  settled_c_calls_ = c_calls_;
+  estimated_ns_ += cost_ns;
+  return cost_ns;
+}
+
+// Whether that was too much, and has ended it.
+bool CallProfile::spend(int64_t now_ns, double cost_ns) {
+  if (!options_.governed || !governor_.overspent(now_ns, cost_ns))
+    return false;
+  end(Ending::too_costly);
+  write();
+  return true;
+}
+
+// Every so many calls: what they cost, and whether a snapshot is due.
+bool CallProfile::settle() {
+  countdown_ = kCallsBetweenLooks;
+  const int64_t now_ns = monotonic_ns();
+  if (spend(now_ns, new_cost_ns()))
+    return false;
+  if (now_ns >= next_snapshot_ns_) {
+    write();
+    const int64_t took_ns = monotonic_ns() - now_ns;
+    snapshot_gap_ns_ = std::min(snapshot_gap_ns_ * 3 / 2, kLongestGapNs);
+    next_snapshot_ns_ = now_ns + std::max(snapshot_gap_ns_, kSnapshotShare * took_ns);
+  }
+  return true;
+}
+
+// May be called from within the hook: no Python code runs in it, and the GIL is kept. The
+// recorder's locks are never held by one who waits for the GIL.
+void CallProfile::write() try {
+  const int64_t until_ns = ended_ns_ != 0 ? ended_ns_ : monotonic_ns();
+  ProfileRows rows(recorder_);
+  for (const auto& thread : threads_) {
+    if (thread->row == kNone) {
+      thread->row = recorder_.define([&](Definitions& definitions) {
+        return definitions.add_thread(
+            {thread->os_thread, kNone, definitions.intern(thread->name).id});
+      });
+    }
+    if (!rows.add(thread->row, thread->profiler))
+      return;
+  }
+  omitted_rows_ = rows.omitted();
+  rows.write(snapshot_++);
+  write_facts(until_ns);
+} catch (const std::bad_alloc&) {  // the rows of an earlier snapshot are still there
+}
+
+void CallProfile::write_facts(int64_t until_ns) {
+  char text[512];
+  const int length = std::snprintf(
+      text, sizeof(text),
+      "{\"started_ns\": %lld, \"counted_until_ns\": %lld, \"call_ns\": %.1f, \"c_call_ns\": %.1f, "
+      "\"calls\": %lld, \"c_calls\": %lld, \"estimated_ns\": %.0f, \"threads\": %lld, "
+      "\"library_imports\": \"%s\"",
+      static_cast<long long>(started_ns_), static_cast<long long>(until_ns), options_.call_ns,
+      options_.c_call_ns, static_cast<long long>(calls_), static_cast<long long>(c_calls_),
+      estimated_ns_, static_cast<long long>(joined_),
+      options_.rules.libraries.empty() ? "counted" : "not counted");
+  std::string facts(text, static_cast<size_t>(length));
+  if (ending_ != Ending::none && ending_ != Ending::stopped) {
+    facts += ", \"ended_ns\": " + std::to_string(ended_ns_) + ", \"reason\": \"" +
+             kEndings[static_cast<size_t>(ending_)] + "\"";
+  }
+  recorder_.add_meta("cprofile", facts + "}");
+}
+
+}  // namespace perfprobe

@@ -1,0 +1,135 @@
+// Counts the program's Python calls with the interpreter's own profiler (_lsprof, cProfile's core),
+// one on each thread. Between the interpreter and it stands a hook of ours (profile_hook.h), which
+// leaves out what is not the program's, adds up what counting costs, and ends it all when that is
+// too much.
+//
+// Everything here needs the GIL, which also guards it.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <Python.h>
+
+#include "core/recorder.h"
+#include "core/records.h"
+#include "python/bytecode_probe.h"
+#include "python/code_filter.h"
+#include "python/governor.h"
+
+namespace perfprobe {
+
+struct ProfileOptions {
+  FilterRules rules;
+  bool governed;
+  double call_ns;  // what counting a call costs: of a Python function, and of a C function
+  double c_call_ns;
+  double slowed;  // the part of the time that is lost while Python's instructions run: 0 ... 1
+};
+
+enum class Ending { none, stopped, too_costly, other_profiler, tracer, forked };
+
+class CallProfile;
+
+// Never destroyed: the thread may outlive the recording, and look here whether it still goes on.
+struct CountedThread {
+  explicit CountedThread(CallProfile& of) : profile(&of) {}
+  CallProfile* profile;
+  PyObject* profiler = nullptr;  // an _lsprof.Profiler
+  CodeFilter* filter = nullptr;
+#if PY_VERSION_HEX < 0x030C0000
+  PyThreadState* state = nullptr;
+  Py_tracefunc forward = nullptr;        // _lsprof's own hook
+  const PyMethodDef* calling = nullptr;  // the C function called last
+  bool by_exec = false;                  // that was `exec`, and nothing else has happened since
+  // Nothing is seen of a library module's body until the `exec` that runs it returns: `wanted` from
+  // the body's begin on.
+  bool silence_wanted = false;
+  bool silent = false;
+  size_t silent_execs = 0;  // begun since, and seen
+#else
+  std::array<PyObject*, 4> forwards{};  // the profiler's own callbacks
+#endif
+  int64_t os_thread = 0;
+  std::string name;
+  int32_t row = kNone;             // of the threads table
+  std::atomic<bool> over = false;  // the thread has ended: another one may go on with its profiler
+};
+
+// One recording's; there is never more than one that counts. Never destroyed.
+class CallProfile {
+ public:
+  CallProfile(Recorder& recorder, ProfileOptions options);
+  CallProfile(const CallProfile&) = delete;
+  CallProfile& operator=(const CallProfile&) = delete;
+
+  // The one that counts now, nullptr when none does.
+  static CallProfile* active() { return active_; }
+  static void forget_in_child();
+
+  // Starts on the calling thread; further threads join by `join`. False, with a Python exception
+  // set, when the interpreter's profiler or the hook cannot be had.
+  bool begin();
+  // The calling thread is counted from now on; nullptr, without an exception, when that fails.
+  CountedThread* join();
+  // Nothing is counted any more; functions that still run have their time up to now.
+  void end(Ending why);
+  // Writes what was counted so far: whole tables, with a higher number each time.
+  void write();
+
+  // A call is about to be counted: false when this has just ended the profile.
+  bool count_call() {
+    ++calls_;
+    return --countdown_ != 0 || settle();
+  }
+  bool count_c_call() {
+    ++c_calls_;
+    return --countdown_ != 0 || settle();
+  }
+
+  // Adds up what counting has cost since the last time: false when that has ended the profile.
+  // Writes a snapshot when one is due.
+  bool settle();
+
+  [[nodiscard]] Ending ending() const { return ending_; }
+  [[nodiscard]] int64_t started_ns() const { return started_ns_; }
+  [[nodiscard]] int64_t ended_ns() const { return ended_ns_; }
+  [[nodiscard]] int64_t omitted_rows() const { return omitted_rows_; }
+
+ private:
+  static constexpr int kCallsBetweenLooks = 128;
+  static constexpr size_t kMostThreads = 64;  // with a profiler of their own
+
+  bool spend(int64_t now_ns, double cost_ns);
+  double new_cost_ns();
+  CountedThread* make_thread();
+  void write_facts(int64_t until_ns);
+
+  static CallProfile* active_;
+
+  Recorder& recorder_;
+  const ProfileOptions options_;
+  std::vector<std::unique_ptr<CountedThread>> threads_;
+  int64_t joined_ = 0;
+  Governor governor_;
+  int countdown_ = kCallsBetweenLooks;
+  int64_t calls_ = 0;
+  int64_t c_calls_ = 0;
+  int64_t settled_calls_ = 0;
+  int64_t settled_c_calls_ = 0;
+  double estimated_ns_ = 0;
+  BytecodeProbe probe_;
+  int64_t started_ns_ = 0;
+  int64_t ended_ns_ = 0;
+  Ending ending_ = Ending::none;
+  int32_t snapshot_ = 0;
+  int64_t next_snapshot_ns_ = 0;
+  int64_t snapshot_gap_ns_ = 1'000'000'000;
+  int64_t omitted_rows_ = 0;
+};
+
+}  // namespace perfprobe

@@ -1,0 +1,28 @@
+// Bounds what counting calls costs: a bucket that fills with the estimated cost and leaks at a
+// tenth of the time. It holds what may be spent at once: a tenth of a second.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace perfprobe {
+
+class Governor {
+ public:
+  void begin(int64_t now_ns) { last_ns_ = now_ns; }
+  // `cost_ns` was spent since the last call; whether that was more than is allowed.
+  bool overspent(int64_t now_ns, double cost_ns) {
+    const auto passed_ns = static_cast<double>(now_ns - last_ns_);
+    last_ns_ = now_ns;
+    level_ns_ = std::max(0.0, level_ns_ + cost_ns - kShare * passed_ns);
+    return level_ns_ > kHeldNs;
+  }
+
+ private:
+  static constexpr double kShare = 0.1;
+  static constexpr double kHeldNs = 100e6;
+  double level_ns_ = 0;
+  int64_t last_ns_ = 0;
+};
+
+}  // namespace perfprobe

@@ -1,0 +1,31 @@
+// The hook between the interpreter and _lsprof's profilers: the interpreter's own for C profilers
+// up to Python 3.11, sys.monitoring from 3.12 on.
+#pragma once
+
+#include <Python.h>
+
+#include "python/call_profile.h"
+
+namespace perfprobe {
+
+// The thread of this interpreter that calls, as it is counted; nullptr when it is not.
+CountedThread* this_thread();
+void set_this_thread(CountedThread* thread);
+void stop_in_forked_children();
+
+// Before the first thread, with the first thread attached, and after the last. False with a Python
+// exception set.
+bool open_hook();
+bool start_events();
+void close_hook();
+// Has the calling thread's calls counted by `thread.profiler`. False with a Python exception set.
+bool attach(CountedThread& thread);
+// The functions that still run have their time up to now. Whatever thread calls, its profile hook,
+// if that is ours, is gone afterwards.
+void finish(CountedThread& thread);
+// Whether the program has a profiler or a tracer running, so that ours cannot begin.
+bool is_occupied();
+// For `threading.setprofile`: joins the thread that calls it for the first time. Borrowed.
+PyObject* thread_starter();
+
+}  // namespace perfprobe

@@ -1,0 +1,55 @@
+// What _lsprof's profilers have counted, as rows of the tables `functions` and `calls`.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include <Python.h>
+
+#include "core/recorder.h"
+
+namespace perfprobe {
+
+class ProfileRows {
+ public:
+  explicit ProfileRows(Recorder& recorder) : recorder_(recorder) {}
+
+  // Takes in one thread's profiler, which may be counting. False when the interpreter refused.
+  bool add(int32_t thread, PyObject* profiler);
+  void write(int32_t snapshot);
+  // Rows beyond what a recording may hold.
+  [[nodiscard]] int64_t omitted() const { return omitted_; }
+
+ private:
+  struct FunctionKey {
+    int32_t thread, file, function, first_line;
+    auto operator<=>(const FunctionKey&) const = default;
+  };
+  struct CallKey {
+    int64_t caller, callee;
+    auto operator<=>(const CallKey&) const = default;
+  };
+  struct Figures {
+    int64_t calls = 0, primitive_calls = 0, own_ns = 0, total_ns = 0;
+  };
+  template <class Key>
+  struct Rows {
+    std::map<Key, int64_t> places;
+    std::vector<Key> keys;
+    std::vector<Figures> figures;
+  };
+
+  template <class Key>
+  int64_t add_row(Rows<Key>& rows, const Key& key, PyObject* entry);
+  FunctionKey key_of(int32_t thread, PyObject* code);
+  void add_calls(PyObject* entry, const std::unordered_map<PyObject*, int64_t>& places);
+
+  Recorder& recorder_;
+  Rows<FunctionKey> functions_;
+  Rows<CallKey> calls_;
+  int64_t omitted_ = 0;
+};
+
+}  // namespace perfprobe

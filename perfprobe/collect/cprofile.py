@@ -1,0 +1,181 @@
+"""Counts the program's Python calls with the interpreter's own profiler, which cProfile stands on.
+
+`functions` and `calls` hold its figures, whole tables each time they are written (see `Functions.snapshot`);
+meta `cprofile` says from when to when it counted, and what that cost by our estimate.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from perfprobe import native
+from perfprobe.collect import host
+from perfprobe.collect.imports import ImportWatch
+from perfprobe.support.errors import EnvironmentLack
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+    from typing import Any
+
+    from perfprobe.collect.base import Facts
+
+# Functions of ours that run, in their turn, what the program would have run itself.
+_LENDERS = ("exec_module", "_first_spec", "get_command_line", "excepthook")
+_ALL = "--python cprofile counts to the end"
+_ONE = "a process has room for one of them: leave one out"
+_LOOPS = 400
+_REPEATS = 7
+_NOISE = 0.05
+
+
+class CallCounter:
+    """Counts calls from `begin` on, in this process alone.
+
+    Args:
+        facts: where to write.
+        governed: whether it ends when it costs more than 10 % of a second, and leaves out what library
+            modules do while they are imported.
+    """
+
+    name = "cprofile"
+
+    def __init__(self, facts: Facts, *, governed: bool) -> None:
+        self._facts = facts
+        self._governed = governed
+        self._watch = ImportWatch("threading", self._hook_threads)
+        self._threading: Any = None
+        self._profile: Any = None
+        self._began = False
+
+    def available(self) -> EnvironmentLack | None:
+        """Why calls cannot be counted here, or None."""
+        try:
+            import _lsprof  # noqa: F401
+        except ImportError as error:
+            remedy = "use a Python that has the module, or --python sample"
+            return EnvironmentLack("Python calls cannot be counted", f"no cProfile here: {error}", remedy)
+        return None
+
+    def start(self) -> None:
+        """Get ready: what takes time is done before the program begins."""
+        own = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
+        self._profile = native.core().CallProfile(
+            self._facts.recorder.capsule(),
+            own,
+            list(_LENDERS),
+            _library_folders() if self._governed else [],
+            self._governed,
+            _costs(self._facts),
+        )
+        self._watch.start()
+
+    def begin(self) -> None:
+        """Count from here on."""
+        try:
+            self._profile.begin()
+        except RuntimeError as error:
+            self._facts.loss(self.name, f"Python calls were not counted: {error}", 1, _ONE)
+        else:
+            self._began = True
+
+    def stop(self) -> None:
+        """End, and write what was counted."""
+        profile = self._profile
+        if not self._began:
+            return
+        profile.end()
+        self._watch.stop()
+        profile.write()
+        self._say_why_it_ended()
+        self._say_what_is_missing()
+
+    def _say_why_it_ended(self) -> None:
+        reasons = {
+            "too_costly": ("counting took more than 10 % of a second", _ALL),
+            "other_profiler": ("the program began to profile itself", _ONE),
+            "tracer": ("the program set a trace function (a debugger, coverage)", _ONE),
+        }
+        found = reasons.get(self._profile.ending.name)
+        if found is not None:
+            seconds = (self._profile.ended_ns - self._profile.started_ns) / 1e9
+            reason = f"{found[0]}: calls are counted for the first {seconds:.1f} s only"
+            self._facts.loss(self.name, reason, 1, found[1])
+
+    def _say_what_is_missing(self) -> None:
+        if self._profile.omitted_rows:
+            self._facts.loss(self.name, "functions and calls beyond 500,000", self._profile.omitted_rows, "")
+        starter = native.core().thread_starter()
+        if self._threading is not None and starter is not None:
+            if self._threading._profile_hook is starter:
+                self._threading.setprofile(None)
+            else:
+                reason = "threads were not counted from when the program called threading.setprofile"
+                self._facts.loss(self.name, reason, 1, _ONE)
+
+    def _hook_threads(self, threading: ModuleType) -> None:
+        starter = native.core().thread_starter()
+        if starter is not None and threading._profile_hook is None:  # type: ignore[attr-defined]
+            self._threading = threading
+            self._threading.setprofile(starter)
+
+
+def _library_folders() -> list[str]:
+    roots = host.roots(None)
+    folders = [*roots["stdlib"], *roots["site"]]  # type: ignore[misc]
+    return ["<frozen ", *(os.path.join(folder, "") for folder in folders)]
+
+
+def _costs(facts: Facts) -> tuple[float, float, float]:
+    """What counting costs here: ns a call of a Python function, ns a call of a C function, and the part of
+    the time that is lost while Python runs without calls (its instructions are slower under a profile hook).
+    """
+    profile = native.core().CallProfile(facts.recorder.capsule(), "", [], [], False, (0.0, 0.0, 0.0))
+    loops = (_python_calls, _c_calls, _no_calls)
+    plain = [_loop_ns(loop) for loop in loops]
+    try:
+        profile.begin()
+    except RuntimeError:
+        return 0.0, 0.0, 0.0  # it will not begin in earnest either, and says so then
+    try:
+        counted = [_loop_ns(loop) for loop in loops]
+    finally:
+        profile.end()
+    python_ns, c_ns, _ = ((after - before) / _LOOPS for before, after in zip(plain, counted, strict=True))
+    slowed = 1 - plain[-1] / counted[-1]
+    return max(python_ns, 0.0), max(c_ns, 0.0), slowed if slowed > _NOISE else 0.0
+
+
+def _loop_ns(loop: Callable[[], None]) -> int:
+    times_ns = []
+    for _ in range(_REPEATS):
+        before_ns = time.perf_counter_ns()
+        loop()
+        times_ns.append(time.perf_counter_ns() - before_ns)
+    return min(times_ns)
+
+
+def _nothing() -> None:
+    pass
+
+
+def _python_calls() -> None:
+    for _ in range(_LOOPS):
+        _nothing()
+
+
+def _c_calls() -> None:
+    call = sys.getrefcount
+    for _ in range(_LOOPS):
+        call(None)
+
+
+def _no_calls() -> None:
+    total = 0
+    for number in range(_LOOPS):
+        total += number & 7
+        if total > _LOOPS:
+            total = 0

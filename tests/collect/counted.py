@@ -1,0 +1,95 @@
+"""Runs a program under perfprobe and under plain cProfile, and brings both to one form."""
+
+from __future__ import annotations
+
+import os
+import pstats
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+
+from perfprobe.tables import storage
+from perfprobe.tables.recording import Recording
+from tests.collect.runs import Outcome, finish, start
+
+# The same order of sets in every run, and no spinning threads of torch's beside each other.
+ENVIRONMENT = {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1"}
+
+# A function as pstats knows it: file, first line, name. C functions are in file "~", at line 0.
+Function = tuple[str, int, str]
+Counts = dict[Function, tuple[int, int]]  # calls, and those that were not recursive
+Edges = Counter[tuple[Function, Function]]
+
+
+def count(folder: Path, *words: str, python: str = "cprofile", name: str = "run") -> tuple[Outcome, Recording]:
+    """Run `python -m perfprobe` with these words; what came of it, and the recording."""
+    path = folder / f"{name}.perfprobe"
+    ours = ["-m", "perfprobe", "-q", "--python", python, "--operators", "off", "-o", str(path)]
+    outcome = finish(start([*ours, *words], folder, ENVIRONMENT))
+    return outcome, storage.read(path)
+
+
+def plain(folder: Path, *words: str, name: str = "run") -> pstats.Stats:
+    """Run `python -m cProfile` with these words."""
+    path = folder / f"{name}.pstats"
+    outcome = finish(start(["-m", "cProfile", "-o", str(path), *words], folder, ENVIRONMENT))
+    assert path.exists(), outcome.err
+    return pstats.Stats(str(path))
+
+
+def functions(recording: Recording, thread: int | None = None) -> list[Function]:
+    """The function of every row of `functions`."""
+    table = recording.functions
+    return [
+        _function(
+            recording.strings[table.file[row]] if table.file[row] >= 0 else "~",
+            int(table.first_line[row]),
+            recording.strings[table.function[row]],
+        )
+        for row in range(len(table))
+    ]
+
+
+def ours(recording: Recording, *, thread: int | None = None) -> Counts:
+    """Calls by function, of all threads or of one."""
+    table, found, primitive = recording.functions, Counter[Function](), Counter[Function]()
+    for row, function in enumerate(functions(recording)):
+        if thread is None or table.thread[row] == thread:
+            found[function] += int(table.calls[row])
+            primitive[function] += int(table.primitive_calls[row])
+    return {function: (calls, primitive[function]) for function, calls in found.items()}
+
+
+def our_edges(recording: Recording) -> Edges:
+    """Calls by caller and callee."""
+    of_row, table = functions(recording), recording.calls
+    found: Edges = Counter()
+    for row in range(len(table)):
+        found[of_row[table.caller[row]], of_row[table.callee[row]]] += int(table.calls[row])
+    return found
+
+
+def theirs(stats: pstats.Stats) -> Counts:
+    """The same of plain cProfile."""
+    rows = stats.stats.items()  # type: ignore[attr-defined]
+    return {_function(*function): (row[1], row[0]) for function, row in rows}
+
+
+def their_edges(stats: pstats.Stats) -> Edges:
+    """The same of plain cProfile."""
+    found: Edges = Counter()
+    for callee, row in stats.stats.items():  # type: ignore[attr-defined]
+        for caller, figures in row[4].items():
+            found[_function(*caller), _function(*callee)] += figures[0]
+    return found
+
+
+def _function(file: str, line: int, name: str) -> Function:
+    # pstats has plain names, and addresses differ from run to run.
+    if file == "~":
+        return file, 0, re.sub(r"0x[0-9a-f]+", "0x", name)
+    # Under plain cProfile a script has the name it was given, here its whole path.
+    place = os.path.realpath(file) if os.path.isabs(file) else file
+    shown = "main.py" if place.endswith("/main.py") else place
+    return shown, line, name.rpartition(".")[2] if sys.version_info >= (3, 11) else name

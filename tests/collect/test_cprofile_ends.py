@@ -1,0 +1,296 @@
+"""When counting ends before the program does: too costly, or the program wants the interpreter's hook itself."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from perfprobe.tables.recording import Recording
+from tests.collect.counted import count, ours
+from tests.collect.runs import finish, start
+
+HEAVY = """
+    import time
+
+    def leaf(n):
+        return n + 1
+
+    end = time.process_time() + 1.5
+    total = 0
+    while time.process_time() < end:
+        for _ in range(10_000):
+            total = leaf(total)
+    print("done")
+    """
+
+WORK = """
+    def work():
+        return len([before(i) for i in range(5)])
+
+    def before(i):
+        return i
+
+    work()
+    """
+
+
+def losses(recording: Recording) -> list[str]:
+    table = recording.losses
+    return [table.reason[row] for row in range(len(table)) if table.source[row] == "cprofile"]
+
+
+def calls(recording: Recording, name: str) -> int:
+    return sum(row[0] for (_, _, function), row in ours(recording).items() if function == name)
+
+
+def run_both(folder: Path, source: str, python: str = "both") -> Recording:
+    """The recording of a program that must print and end as under plain python."""
+    (folder / "main.py").write_text(dedent(source))
+    outcome, recording = count(folder, "main.py", python=python)
+    expected = finish(start(["main.py"], folder))
+    assert (outcome.status, outcome.out, outcome.err) == (expected.status, expected.out, expected.err)
+    return recording
+
+
+def test_costly_counting_ends(tmp_path: Path) -> None:
+    recording = run_both(tmp_path, HEAVY)
+    ended, started = (recording.number("cprofile", key) for key in ("ended_ns", "started_ns"))
+    assert started is not None
+    assert ended is not None
+    assert recording.fact("cprofile", "reason") == "too costly"
+    assert recording.fact("cprofile", "counted_until_ns") == ended
+    [loss] = losses(recording)
+    assert loss.startswith("counting took more than 10 % of a second: calls are counted for the first")
+    assert recording.losses.remedy[recording.losses.reason.tolist().index(loss)].startswith("--python cprofile")
+    counted, cost = calls(recording, "leaf"), recording.number("cprofile", "estimated_ns")
+    assert counted > 0
+    assert cost is not None
+    assert cost > 100e6
+
+
+def test_costly_counting_goes_on_when_asked_to(tmp_path: Path) -> None:
+    source = HEAVY.replace("1.5", "0.3") + "    print(leaf.__name__)"
+    recording = run_both(tmp_path, source, "cprofile")
+    assert losses(recording) == []
+    assert recording.fact("cprofile", "ended_ns") is None
+    assert calls(recording, "leaf") % 10_000 == 0
+
+
+def test_light_program_is_counted_to_the_end(tmp_path: Path) -> None:
+    recording = run_both(tmp_path, WORK)
+    assert losses(recording) == []
+    assert calls(recording, "before") == 5
+    assert recording.fact("cprofile", "library_imports") == "not counted"
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="only a profile hook slows instructions down")
+def test_slower_instructions_cost_too(tmp_path: Path) -> None:
+    source = """
+        total = 0
+        import time
+        end = time.process_time() + 3
+        while time.process_time() < end:
+            for i in range(2_000_000):
+                total += i & 7
+        """
+    recording = run_both(tmp_path, source)
+    if sys.version_info >= (3, 11):
+        assert recording.fact("cprofile", "reason") == "too costly"
+
+
+def test_modules_of_libraries_are_left_out_when_governed(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("def f():\n    return 1\n\nf()\n")
+    source = """
+        import decimal, json.tool, mine
+        json.dumps([1])
+        mine.f()
+        """
+    governed = ours(run_both(tmp_path, source))
+    (tmp_path / "run.perfprobe").unlink()
+    whole = ours(run_both(tmp_path, source, "cprofile"))
+
+    def bodies(counted: dict[tuple[str, int, str], tuple[int, int]]) -> set[str]:
+        return {Path(file).name for file, _, name in counted if name == "<module>"}
+
+    assert bodies(governed) == {"main.py", "mine.py"}
+    assert bodies(whole) >= {"main.py", "mine.py", "tool.py"}
+    for counted in (governed, whole):
+        names = {name: row[0] for (file, _, name), row in counted.items() if file.startswith("/")}
+        assert names["f"] == 2
+        assert names["dumps"] == 1
+
+
+PROFILERS = {
+    "own_cprofile": """
+        import cProfile, pstats
+        profile = cProfile.Profile()
+        profile.enable()
+        work()
+        profile.disable()
+        rows = pstats.Stats(profile).stats
+        print(sorted((key[2], row[0]) for key, row in rows.items()))
+        """,
+    "own_cprofile_in_a_function": """
+        import cProfile
+        def profiled():
+            with cProfile.Profile() as profile:
+                work()
+            print(sorted(entry.callcount for entry in profile.getstats()))
+        profiled()
+        """,
+    "setprofile": """
+        import sys
+        seen = []
+        sys.setprofile(lambda frame, event, arg: seen.append((event, frame.f_code.co_name)))
+        work()
+        sys.setprofile(None)
+        print(seen)
+        """,
+}
+TRACERS = {
+    "settrace": """
+        import sys
+        seen = []
+        def trace(frame, event, arg):
+            seen.append((event, frame.f_code.co_name, frame.f_lineno))
+            return trace
+        sys.settrace(trace)
+        work()
+        sys.settrace(None)
+        print(seen)
+        """,
+    "debugger": """
+        import bdb
+        class Debugger(bdb.Bdb):
+            def user_line(self, frame):
+                print(frame.f_code.co_name, frame.f_lineno)
+        Debugger().runcall(work)
+        """,
+    "coverage": """
+        import sys, threading
+        lines = set()
+        def trace(frame, event, arg):
+            lines.add(frame.f_lineno)
+            return trace
+        threading.settrace(trace)
+        sys.settrace(trace)
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        sys.settrace(None)
+        print(len(lines) > 5)
+        """,
+}
+
+
+@pytest.mark.parametrize("name", PROFILERS)
+def test_gives_way_to_a_profiler(name: str, tmp_path: Path) -> None:
+    recording = run_both(tmp_path, dedent(WORK) + dedent(PROFILERS[name]), "cprofile")
+    if name == "setprofile" and sys.version_info >= (3, 12):
+        return  # the two get along there
+    [loss] = losses(recording)
+    assert loss.startswith("the program began to profile itself: calls are counted for the first")
+    assert calls(recording, "before") == 5  # those before it began
+
+
+@pytest.mark.parametrize("name", TRACERS)
+def test_gives_way_to_a_tracer(name: str, tmp_path: Path) -> None:
+    recording = run_both(tmp_path, dedent(WORK) + dedent(TRACERS[name]), "cprofile")
+    [loss] = losses(recording)
+    assert loss.startswith("the program set a trace function (a debugger, coverage): calls are counted")
+    assert calls(recording, "before") == 5
+
+
+def test_does_not_begin_under_another_profiler(tmp_path: Path) -> None:
+    source = """
+        import cProfile, perfprobe
+
+        def f():
+            pass
+
+        with cProfile.Profile() as profile:
+            with perfprobe.profile("run.perfprobe", operators="off", python="cprofile"):
+                f()
+        print([row.callcount for row in profile.getstats() if getattr(row.code, "co_name", "") == "f"])
+        """
+    from perfprobe.tables import storage
+
+    (tmp_path / "main.py").write_text(dedent(source))
+    outcome = finish(start(["main.py"], tmp_path))
+    assert outcome.out == b"[1]\n", outcome.err
+    recording = storage.read(tmp_path / "run.perfprobe")
+    [loss] = losses(recording)
+    assert loss == "Python calls were not counted: another profiler, tracer or debugger is running"
+    assert recording.fact("cprofile") is None
+
+
+def test_forked_child_is_not_counted(tmp_path: Path) -> None:
+    source = """
+        import os, sys
+
+        def f():
+            pass
+
+        f()
+        child = os.fork()
+        for _ in range(1000):
+            f()
+        if child == 0:
+            import cProfile
+            with cProfile.Profile() as profile:
+                f()
+            sys.exit(len(profile.getstats()))
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        """
+    recording = run_both(tmp_path, source, "cprofile")
+    assert losses(recording) == []
+    assert calls(recording, "f") == 1001
+
+
+def test_program_sees_no_profile_function(tmp_path: Path) -> None:
+    run_both(tmp_path, "import sys; print(sys.getprofile(), sys.gettrace())", "cprofile")
+
+
+def test_threads_of_a_program_with_a_hook_of_its_own_are_left_alone(tmp_path: Path) -> None:
+    source = """
+        import threading
+        seen = []
+        def work():
+            len("abc")
+        threading.setprofile(lambda frame, event, arg: seen.append((event, frame.f_code.co_name)))
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        print(len([entry for entry in seen if entry[1] == "work"]))
+        """
+    recording = run_both(tmp_path, source, "cprofile")
+    if sys.version_info < (3, 12):
+        [loss] = losses(recording)
+        assert loss == "threads were not counted from when the program called threading.setprofile"
+
+
+def test_killed_run_keeps_what_a_snapshot_held(tmp_path: Path) -> None:
+    source = """
+        import os, signal, time
+
+        def f():
+            pass
+
+        end = time.monotonic() + 2.5
+        while time.monotonic() < end:
+            f()
+            time.sleep(0.001)
+        time.sleep(0.6)
+        os.kill(os.getpid(), signal.SIGKILL)
+        """
+    (tmp_path / "main.py").write_text(dedent(source))
+    _, recording = count(tmp_path, "main.py")
+    assert not recording.complete
+    assert calls(recording, "f") > 0
+    until, started = (recording.number("cprofile", key) for key in ("counted_until_ns", "started_ns"))
+    assert until is not None
+    assert started is not None
+    assert until - started >= 1e9
