@@ -129,8 +129,10 @@ void Sampler::look_at(SeenThread& seen, int64_t previous_tick_ns) {
     return;
   }
   SampledThread& thread = threads_.find(number, cpu_ns);
-  if (thread.tick == tick)
+  if (thread.tick == tick) {
+    is_list_stale_ = true;  // it has its own number by the next tick
     return;
+  }
   const int64_t now_ns = monotonic_ns();
   const bool is_followed = thread.tick + 1 == tick;  // else it had no Python state at times
   const bool stood_still = is_followed && thread.is_open && thread.state == seen.state.id &&
