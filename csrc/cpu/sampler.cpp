@@ -32,6 +32,7 @@ Sampler::Sampler(Recorder& recorder, int64_t interval_ns, double most_cost)
       least_interval_ns_(interval_ns),
       rows_to_doubling_(kRowsToDoubling) {
   figures_.interval_ns = interval_ns;
+  main_interpreter();
 }
 
 void Sampler::start() {
@@ -76,11 +77,13 @@ void Sampler::run() try {
       figures_.late_ns += late_ns;
     }
     tick();
-    if (tick_ns_ - written_ns_ >= kWriteNs)
+    if (tick_ns_ - written_ns_ >= kWriteNs) {
+      figures_.cpu_ns = before_ns + thread_cpu_ns();
       write();
+    }
     plan_next();
-    figures_.cpu_ns = before_ns + thread_cpu_ns();
   }
+  figures_.cpu_ns = before_ns + thread_cpu_ns();
 } catch (const std::exception&) {
   is_broken_ = true;
 }
@@ -126,8 +129,10 @@ void Sampler::look_at(SeenThread& seen, int64_t previous_tick_ns) {
     return;
   }
   SampledThread& thread = threads_.find(number, cpu_ns);
-  if (thread.tick == tick)
+  if (thread.tick == tick) {
+    is_list_stale_ = true;  // it has its own number by the next tick
     return;
+  }
   const int64_t now_ns = monotonic_ns();
   const bool is_followed = thread.tick + 1 == tick;  // else it had no Python state at times
   const bool stood_still = is_followed && thread.is_open && thread.state == seen.state.id &&

@@ -29,15 +29,14 @@ constexpr size_t kMostThreads = 16'384;
 
 // One walk along the list. Its links are checked both ways: a state that was freed meanwhile has
 // lost its own.
-bool walk_threads(const OwnMemory& memory, PyInterpreterState* interpreter,
-                  std::vector<SeenThread>& threads) {
+bool walk_threads(const OwnMemory& memory, std::vector<SeenThread>& threads) {
   threads.clear();
   const PyThreadState* previous = nullptr;
   const PyThreadState* next = newest_thread();
   while (next != nullptr && threads.size() < kMostThreads) {
     SeenThread& seen = threads.emplace_back();
     seen.address = next;
-    if (!memory.read(next, seen.state) || seen.state.interp != interpreter ||
+    if (!memory.read(next, seen.state) || seen.state.interp != main_interpreter() ||
         seen.state.prev != previous)
       return false;
     previous = next;
@@ -89,10 +88,14 @@ bool is_plausible(uintptr_t address) {
 
 }  // namespace
 
+PyInterpreterState* main_interpreter() {
+  static PyInterpreterState* const interpreter = PyInterpreterState_Main();
+  return interpreter;
+}
+
 bool read_threads(const OwnMemory& memory, std::vector<SeenThread>& threads) {
-  PyInterpreterState* interpreter = PyInterpreterState_Main();
   for (int i = 0; i < kTries; ++i) {
-    if (walk_threads(memory, interpreter, threads))
+    if (walk_threads(memory, threads))
       return true;
   }
   return false;

@@ -36,9 +36,13 @@ struct SeenThread {
 // changed while it was read, as often as it was tried.
 bool read_threads(const OwnMemory& memory, std::vector<SeenThread>& threads);
 
-// The newest of them, which a new thread takes the place of.
+// The interpreter whose threads these are: to be asked first while Python runs. It is a static
+// object, which stays when Python has ended.
+PyInterpreterState* main_interpreter();
+
+// The newest of its threads, which a new one takes the place of.
 inline const PyThreadState* newest_thread() {
-  return PyInterpreterState_ThreadHead(PyInterpreterState_Main());  // no more than a load
+  return PyInterpreterState_ThreadHead(main_interpreter());  // no more than a load
 }
 
 class ForeignFrames {

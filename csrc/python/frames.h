@@ -1,4 +1,5 @@
-// Reads the Python frames of the calling thread. The only code that knows CPython's insides.
+// Reads the Python frames of the calling thread. With foreign_frames and seen_code the only code
+// that knows CPython's insides.
 //
 // The fast path (CPython 3.11 and 3.12, whose frame layout is taken from CPython's own internal
 // headers) needs no GIL: a thread's own frames cannot change while it is inside the C call that
