@@ -261,7 +261,7 @@ def profile(
     cpu_time: bool = False,
     buffer_bytes: int = BUFFER_BYTES,
     memory: bool = False,
-    python: str = "off",
+    python: str = "both",
 ) -> Profile:
     """Record a block of code: `with perfprobe.profile("run.perfprobe") as p: ...`, then `p.report()`.
 

@@ -118,7 +118,7 @@ def parser() -> Parser:
     parser.add_argument(
         "--python",
         choices=PYTHON_SOURCES,
-        default="off",
+        default="both",
         help="who records Python functions: a sampler (times) and cProfile (counts), or one of them, or none "
         "(default: %(default)s)",
     )

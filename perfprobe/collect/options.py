@@ -31,7 +31,7 @@ class Options:
         cpu_time: bool = False,
         buffer_bytes: int = BUFFER_BYTES,
         memory: bool = False,
-        python: str = "off",
+        python: str = "both",
     ) -> None:
         if operators not in OPERATOR_SOURCES:
             raise UsageError(
