@@ -5,10 +5,11 @@
 #if PY_VERSION_HEX < 0x030C0000
 
 #include <cstring>
-#include <frameobject.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <utility>
+
+#include <frameobject.h>
 
 namespace perfprobe {
 namespace {
