@@ -118,7 +118,7 @@ class CallCounter:
 
     def _hook_threads(self, threading: ModuleType) -> None:
         starter = native.core().thread_starter()
-        if starter is not None and threading._profile_hook is None:  # type: ignore[attr-defined]
+        if starter is not None and threading._profile_hook is None:
             self._threading = threading
             self._threading.setprofile(starter)
 
