@@ -95,11 +95,11 @@ class CallCounter:
 
     def _say_why_it_ended(self) -> None:
         reasons = {
-            "too_costly": ("counting took more than 10 % of a second", _ALL),
-            "other_profiler": ("the program began to profile itself", _ONE),
+            "too costly": ("counting took more than 10 % of a second", _ALL),
+            "other profiler": ("the program began to profile itself", _ONE),
             "tracer": ("the program set a trace function (a debugger, coverage)", _ONE),
         }
-        found = reasons.get(self._profile.ending.name)
+        found = reasons.get(self._profile.ending)
         if found is not None:
             seconds = (self._profile.ended_ns - self._profile.started_ns) / 1e9
             reason = f"{found[0]}: calls are counted for the first {seconds:.1f} s only"
