@@ -1,8 +1,8 @@
 """Counts the program's Python calls with the interpreter's own profiler, which cProfile stands on.
 
-Counted are threads that `threading` starts, from Python 3.12 on all that run Python. `functions` and `calls`
-are written as whole tables each time (see `Functions.snapshot`); meta `cprofile` says from when to when it counted,
-and what that cost by our estimate.
+Counted are threads that `threading` starts, from Python 3.12 on all that run Python. The tables `functions`
+and `calls` are written whole each time (see `Functions.snapshot`); meta `cprofile` says from when to when it
+counted, and what that cost by our estimate.
 """
 
 from __future__ import annotations
