@@ -35,13 +35,6 @@ void begin(CallProfile& profile) {
 }  // namespace
 
 void bind_profile(py::module_& module) {
-  py::enum_<Ending>(module, "Ending")
-      .value("none", Ending::none)
-      .value("stopped", Ending::stopped)
-      .value("too_costly", Ending::too_costly)
-      .value("other_profiler", Ending::other_profiler)
-      .value("tracer", Ending::tracer)
-      .value("forked", Ending::forked);
   // Never deleted: a thread that outlives the recording may still look at it.
   py::class_<CallProfile, std::unique_ptr<CallProfile, py::nodelete>>(module, "CallProfile")
       .def(py::init(&make_profile), py::arg("recorder"), py::arg("own"), py::arg("lenders"),
@@ -49,7 +42,7 @@ void bind_profile(py::module_& module) {
       .def("begin", &begin)
       .def("end", [](CallProfile& profile) { profile.end(Ending::stopped); })
       .def("write", &CallProfile::write)
-      .def_property_readonly("ending", &CallProfile::ending)
+      .def_property_readonly("ending", &CallProfile::ending_text)
       .def_property_readonly("started_ns", &CallProfile::started_ns)
       .def_property_readonly("ended_ns", &CallProfile::ended_ns)
       .def_property_readonly("omitted_rows", &CallProfile::omitted_rows);

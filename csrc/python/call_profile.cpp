@@ -15,7 +15,8 @@ namespace {
 
 constexpr int64_t kLongestGapNs = 30'000'000'000;
 constexpr int64_t kSnapshotShare = 100;  // a snapshot takes at most the hundredth part of the time
-constexpr const char* kEndings[] = {"", "", "too costly", "other profiler", "tracer", "forked"};
+constexpr const char* kEndings[] = {"",       "stopped", "too costly", "other profiler",
+                                    "tracer", "forked"};
 
 std::string thread_name() {
   char name[32] = "";
@@ -38,6 +39,10 @@ CallProfile* CallProfile::active_ = nullptr;
 
 CallProfile::CallProfile(Recorder& recorder, ProfileOptions options)
     : recorder_(recorder), options_(std::move(options)), probe_(recorder, *this) {}
+
+const char* CallProfile::ending_text() const {
+  return kEndings[static_cast<size_t>(ending_)];
+}
 
 // Only the thread that forked is there, and what it counts is no part of the recording.
 void CallProfile::forget_in_child() {
@@ -180,8 +185,8 @@ void CallProfile::write_facts(int64_t until_ns) {
       options_.rules.libraries.empty() ? "counted" : "not counted");
   std::string facts(text, static_cast<size_t>(length));
   if (ending_ != Ending::none && ending_ != Ending::stopped) {
-    facts += ", \"ended_ns\": " + std::to_string(ended_ns_) + ", \"reason\": \"" +
-             kEndings[static_cast<size_t>(ending_)] + "\"";
+    facts +=
+        ", \"ended_ns\": " + std::to_string(ended_ns_) + ", \"reason\": \"" + ending_text() + "\"";
   }
   recorder_.add_meta("cprofile", facts + "}");
 }

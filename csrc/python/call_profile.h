@@ -95,7 +95,7 @@ class CallProfile {
   // Writes a snapshot when one is due.
   bool settle();
 
-  [[nodiscard]] Ending ending() const { return ending_; }
+  [[nodiscard]] const char* ending_text() const;  // empty while it counts
   [[nodiscard]] int64_t started_ns() const { return started_ns_; }
   [[nodiscard]] int64_t ended_ns() const { return ended_ns_; }
   [[nodiscard]] int64_t omitted_rows() const { return omitted_rows_; }

@@ -1,6 +1,8 @@
 #include "python/profile_hook.h"
 
 #include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace perfprobe {
 namespace {
@@ -17,7 +19,41 @@ struct Goodbye {
 };
 thread_local Goodbye goodbye;
 
+int release_tracing(void* state) {
+#if PY_VERSION_HEX >= 0x030B0000
+  PyThreadState_LeaveTracing(static_cast<PyThreadState*>(state));
+#else
+  --static_cast<PyThreadState*>(state)->tracing;
+#endif
+  return 0;
+}
+
 }  // namespace
+
+bool is_main_thread() {
+  return ::syscall(SYS_gettid) == ::getpid();
+}
+
+const PyMethodDef* definition_of(PyObject* function) {
+  const bool is_native = function != nullptr && PyCFunction_Check(function) != 0;
+  return is_native ? reinterpret_cast<PyCFunctionObject*>(function)->m_ml : nullptr;
+}
+
+const PyMethodDef* setprofile_definition() {
+  static const PyMethodDef* const found = definition_of(PySys_GetObject("setprofile"));
+  return found;
+}
+
+void hold_tracing() {
+  PyThreadState* state = PyThreadState_Get();
+  if (!is_main_thread() || Py_AddPendingCall(&release_tracing, state) != 0)
+    return;
+#if PY_VERSION_HEX >= 0x030B0000
+  PyThreadState_EnterTracing(state);
+#else
+  ++state->tracing;
+#endif
+}
 
 CountedThread* this_thread() {
   return counted;

@@ -12,6 +12,15 @@ namespace perfprobe {
 CountedThread* this_thread();
 void set_this_thread(CountedThread* thread);
 void stop_in_forked_children();
+bool is_main_thread();  // where pending calls run
+// What stands behind a C function; nullptr for all other objects.
+const PyMethodDef* definition_of(PyObject* function);
+// Of `sys.setprofile`, as the interpreter defines it: first asked for before the program could put
+// another there.
+const PyMethodDef* setprofile_definition();
+// The program calls `sys.setprofile(f)` under a hook of ours: the interpreter would tell f that it
+// returned, which it does not without one. Holds all events until the call is over.
+void hold_tracing();
 
 // Before the first thread, with the first thread attached, and after the last. False with a Python
 // exception set.

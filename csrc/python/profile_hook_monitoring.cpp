@@ -9,9 +9,8 @@
 namespace perfprobe {
 namespace {
 
-constexpr int kProfilerTool = 2;
-constexpr std::array kOtherTools = {0, 1, kProfilerTool};  // debugger, coverage, profiler
-constexpr std::array kOurTools = {4, 3};                   // those without a meaning
+constexpr std::array kOtherTools = {0, 1, 2};  // debugger, coverage, profiler
+constexpr std::array kOurTools = {4, 3};       // those without a meaning
 
 enum Callback { start, leave, call, c_leave, callback_count };
 constexpr std::array<const char*, callback_count> kForwards = {
@@ -62,18 +61,19 @@ bool is_taken(int tool) {
   return found;
 }
 
-bool is_traced() {
+// What the thread runs under that was set by sys.setprofile, sys.settrace or their likes.
+Ending foreign_hook() {
   const PyThreadState* state = PyThreadState_Get();
-  return state->c_profilefunc != nullptr || state->c_tracefunc != nullptr;
+  if (state->c_tracefunc != nullptr)
+    return Ending::tracer;
+  return state->c_profilefunc != nullptr ? Ending::other_profiler : Ending::none;
 }
 
-// The C function's definition, for a function and for a method of a type; nullptr for all else.
-const PyMethodDef* definition_of(PyObject* callable) {
-  if (PyCFunction_Check(callable) != 0)
-    return reinterpret_cast<PyCFunctionObject*>(callable)->m_ml;
+// Of a method of a type, too.
+const PyMethodDef* called_definition(PyObject* callable) {
   if (Py_IS_TYPE(callable, &PyMethodDescr_Type))
     return reinterpret_cast<PyMethodDescrObject*>(callable)->d_method;
-  return nullptr;
+  return definition_of(callable);
 }
 
 // Of the thread that runs; one that is seen for the first time joins.
@@ -106,8 +106,8 @@ PyObject* on_start(PyObject* /*nothing*/, PyObject* const* arguments, Py_ssize_t
   CountedThread* thread = counted_thread(true);
   if (thread == nullptr)
     Py_RETURN_NONE;
-  if (is_traced()) {
-    end(thread->profile, Ending::tracer);
+  if (const Ending why = foreign_hook(); why != Ending::none) {
+    end(thread->profile, why);
     Py_RETURN_NONE;
   }
   auto* code = reinterpret_cast<PyCodeObject*>(arguments[0]);
@@ -124,11 +124,14 @@ PyObject* on_leave(PyObject* /*nothing*/, PyObject* const* arguments, Py_ssize_t
 }
 
 PyObject* on_call(PyObject* /*nothing*/, PyObject* const* arguments, Py_ssize_t count) {
-  const PyMethodDef* definition = definition_of(arguments[2]);
+  const PyMethodDef* definition = called_definition(arguments[2]);
   CountedThread* thread = counted_thread(false);
   if (thread == nullptr || definition == nullptr || thread->filter->skips())
     Py_RETURN_NONE;
-  if (definition == enable_definition) {
+  const bool sets_profile = definition == setprofile_definition() && arguments[3] != Py_None;
+  if (sets_profile)
+    hold_tracing();
+  if (sets_profile || definition == enable_definition) {
     end(thread->profile, Ending::other_profiler);
     Py_RETURN_NONE;
   }
@@ -185,6 +188,7 @@ bool listen() {
 }  // namespace
 
 bool open_hook() {
+  static_cast<void>(setprofile_definition());
 #ifdef Py_GIL_DISABLED
   PyErr_SetString(PyExc_RuntimeError, "calls cannot be counted in a free-threaded Python");
   return false;
@@ -235,7 +239,7 @@ bool is_occupied() {
     if (is_taken(tool))
       return true;
   }
-  return is_traced();
+  return foreign_hook() != Ending::none;
 }
 
 PyObject* thread_starter() {

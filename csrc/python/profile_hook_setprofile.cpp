@@ -5,59 +5,24 @@
 #if PY_VERSION_HEX < 0x030C0000
 
 #include <cstring>
-#include <frameobject.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #include <utility>
+
+#include <frameobject.h>
 
 namespace perfprobe {
 namespace {
 
 int on_event(PyObject* nothing, PyFrameObject* frame, int what, PyObject* argument);
 
-const PyMethodDef* definition_of(PyObject* function) {
-  const bool is_native = function != nullptr && PyCFunction_Check(function) != 0;
-  return is_native ? reinterpret_cast<PyCFunctionObject*>(function)->m_ml : nullptr;
-}
-
-// As the interpreter defines them: first asked for before the program could put others there.
-const PyMethodDef* setprofile_definition() {
-  static const PyMethodDef* const found = definition_of(PySys_GetObject("setprofile"));
-  return found;
-}
+// As the interpreter defines it: first asked for before the program could put another there.
 const PyMethodDef* exec_definition() {
   static const PyMethodDef* const found =
       definition_of(PyDict_GetItemString(PyEval_GetBuiltins(), "exec"));
   return found;
 }
 
-bool is_main_thread() {  // where pending calls run
-  return ::syscall(SYS_gettid) == ::getpid();
-}
-
 void take_off() {
   PyEval_SetProfile(nullptr, nullptr);
-}
-
-// The program's `sys.setprofile(f)` was called under a hook: the interpreter would tell f that it
-// returned, which it does not without one. Tracing is held until the call is over.
-int release_tracing(void* state) {
-#if PY_VERSION_HEX >= 0x030B0000
-  PyThreadState_LeaveTracing(static_cast<PyThreadState*>(state));
-#else
-  --static_cast<PyThreadState*>(state)->tracing;
-#endif
-  return 0;
-}
-
-void hold_tracing(PyThreadState* state) {
-  if (!is_main_thread() || Py_AddPendingCall(&release_tracing, state) != 0)
-    return;
-#if PY_VERSION_HEX >= 0x030B0000
-  PyThreadState_EnterTracing(state);
-#else
-  ++state->tracing;
-#endif
 }
 
 // Every way to install another profile function raises this event before it does so.
@@ -73,7 +38,7 @@ int on_audit(const char* event, PyObject* /*arguments*/, void* /*nothing*/) {
   profile->end(Ending::other_profiler);
   profile->write();
   if (from_python)
-    hold_tracing(state);
+    hold_tracing();
   return 0;
 }
 

@@ -1,7 +1,8 @@
 """Counts the program's Python calls with the interpreter's own profiler, which cProfile stands on.
 
-`functions` and `calls` hold its figures, whole tables each time they are written (see `Functions.snapshot`);
-meta `cprofile` says from when to when it counted, and what that cost by our estimate.
+Counted are threads that `threading` starts, from Python 3.12 on all that run Python. The tables `functions`
+and `calls` are written whole each time (see `Functions.snapshot`); meta `cprofile` says from when to when it
+counted, and what that cost by our estimate.
 """
 
 from __future__ import annotations
@@ -95,11 +96,11 @@ class CallCounter:
 
     def _say_why_it_ended(self) -> None:
         reasons = {
-            "too_costly": ("counting took more than 10 % of a second", _ALL),
-            "other_profiler": ("the program began to profile itself", _ONE),
+            "too costly": ("counting took more than 10 % of a second", _ALL),
+            "other profiler": ("the program began to profile itself", _ONE),
             "tracer": ("the program set a trace function (a debugger, coverage)", _ONE),
         }
-        found = reasons.get(self._profile.ending.name)
+        found = reasons.get(self._profile.ending)
         if found is not None:
             seconds = (self._profile.ended_ns - self._profile.started_ns) / 1e9
             reason = f"{found[0]}: calls are counted for the first {seconds:.1f} s only"
@@ -118,7 +119,7 @@ class CallCounter:
 
     def _hook_threads(self, threading: ModuleType) -> None:
         starter = native.core().thread_starter()
-        if starter is not None and threading._profile_hook is None:  # type: ignore[attr-defined]
+        if starter is not None and threading._profile_hook is None:
             self._threading = threading
             self._threading.setprofile(starter)
 

@@ -22,7 +22,9 @@ Counts = dict[Function, tuple[int, int]]  # calls, and those that were not recur
 Edges = Counter[tuple[Function, Function]]
 
 
-def count(folder: Path, *words: str, python: str = "cprofile", name: str = "run") -> tuple[Outcome, Recording]:
+def count(
+    folder: Path, *words: str, python: str = "cprofile", name: str = "run"
+) -> tuple[Outcome, Recording]:
     """Run `python -m perfprobe` with these words; what came of it, and the recording."""
     path = folder / f"{name}.perfprobe"
     ours = ["-m", "perfprobe", "-q", "--python", python, "--operators", "off", "-o", str(path)]

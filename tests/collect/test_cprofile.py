@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from pathlib import Path
 from textwrap import dedent
@@ -187,7 +188,8 @@ def test_calls_are_those_that_are_counted_by_hand(tmp_path: Path) -> None:
     assert counted["factorial"] == (10, 1)
     assert counted["even"] == (5, 1)
     assert counted["odd"] == (5, 1)
-    assert counted["numbers"] == (2 * 6 + 1 + 1, 14)  # begun or gone on, and closed
+    closed = sys.version_info < (3, 13)  # by running it once more
+    assert counted["numbers"] == (13 + closed, 13 + closed)
     assert counted["inner"] == (1, 1)
     assert counted["work"] == (2, 2)
     assert counted["<lambda>"] == (3, 3)  # the other one, in `method`, has a line of its own
@@ -222,10 +224,11 @@ def test_threads_have_rows_of_their_own(tmp_path: Path) -> None:
     leaves = sorted(named(ours(recording, thread=thread), "main.py")["leaf"][0] for thread in threads)
     assert leaves == [7, 20, 40, 60]
     assert recording.fact("cprofile", "threads") == 4
-    # Plain cProfile sees the main thread alone; what it sees there must be the same.
+    # Plain cProfile sees the main thread alone, from Python 3.12 on all of them as if they were one.
     main = recording.functions.thread[rows(recording)["all_at_once"]]
     expected = named(theirs(plain(tmp_path, script)), "main.py")
-    assert named(ours(recording, thread=int(main)), "main.py") == expected
+    seen = int(main) if sys.version_info < (3, 12) else None
+    assert named(ours(recording, thread=seen), "main.py") == expected
 
 
 def test_times_add_up(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""When counting ends before the program does: too costly, or the program wants the interpreter's hook itself."""
+"""When counting ends before the program does: it is too costly, or the program wants the hook itself."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from textwrap import dedent
 
 import pytest
 
+from perfprobe.tables import storage
 from perfprobe.tables.recording import Recording
 from tests.collect.counted import count, ours
 from tests.collect.runs import finish, start
@@ -18,11 +19,11 @@ HEAVY = """
     def leaf(n):
         return n + 1
 
-    end = time.process_time() + 1.5
+    end = time.process_time() + 3
     total = 0
     while time.process_time() < end:
         for _ in range(10_000):
-            total = leaf(total)
+            total = leaf(leaf(leaf(total)))
     print("done")
     """
 
@@ -64,7 +65,7 @@ def test_costly_counting_ends(tmp_path: Path) -> None:
     assert recording.fact("cprofile", "counted_until_ns") == ended
     [loss] = losses(recording)
     assert loss.startswith("counting took more than 10 % of a second: calls are counted for the first")
-    assert recording.losses.remedy[recording.losses.reason.tolist().index(loss)].startswith("--python cprofile")
+    assert "--python cprofile counts to the end" in recording.losses.remedy
     counted, cost = calls(recording, "leaf"), recording.number("cprofile", "estimated_ns")
     assert counted > 0
     assert cost is not None
@@ -72,7 +73,7 @@ def test_costly_counting_ends(tmp_path: Path) -> None:
 
 
 def test_costly_counting_goes_on_when_asked_to(tmp_path: Path) -> None:
-    source = HEAVY.replace("1.5", "0.3") + "    print(leaf.__name__)"
+    source = HEAVY.replace("+ 3", "+ 0.3") + "    print(leaf.__name__)"
     recording = run_both(tmp_path, source, "cprofile")
     assert losses(recording) == []
     assert recording.fact("cprofile", "ended_ns") is None
@@ -97,8 +98,10 @@ def test_slower_instructions_cost_too(tmp_path: Path) -> None:
                 total += i & 7
         """
     recording = run_both(tmp_path, source)
-    if sys.version_info >= (3, 11):
-        assert recording.fact("cprofile", "reason") == "too costly"
+    if sys.version_info >= (3, 11):  # how soon it is seen depends on what else the machine does
+        estimated_ns = recording.number("cprofile", "estimated_ns")
+        assert estimated_ns is not None
+        assert estimated_ns > 20e6
 
 
 def test_modules_of_libraries_are_left_out_when_governed(tmp_path: Path) -> None:
@@ -189,8 +192,6 @@ TRACERS = {
 @pytest.mark.parametrize("name", PROFILERS)
 def test_gives_way_to_a_profiler(name: str, tmp_path: Path) -> None:
     recording = run_both(tmp_path, dedent(WORK) + dedent(PROFILERS[name]), "cprofile")
-    if name == "setprofile" and sys.version_info >= (3, 12):
-        return  # the two get along there
     [loss] = losses(recording)
     assert loss.startswith("the program began to profile itself: calls are counted for the first")
     assert calls(recording, "before") == 5  # those before it began
@@ -216,8 +217,6 @@ def test_does_not_begin_under_another_profiler(tmp_path: Path) -> None:
                 f()
         print([row.callcount for row in profile.getstats() if getattr(row.code, "co_name", "") == "f"])
         """
-    from perfprobe.tables import storage
-
     (tmp_path / "main.py").write_text(dedent(source))
     outcome = finish(start(["main.py"], tmp_path))
     assert outcome.out == b"[1]\n", outcome.err
