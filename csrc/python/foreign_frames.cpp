@@ -86,6 +86,19 @@ bool is_plausible(uintptr_t address) {
   return address >= kFirstPage && address % alignof(void*) == 0;
 }
 
+// A frame on the thread's stack of frames: where, and in which piece of it.
+struct StackPlace {
+  uintptr_t address = 0;
+  uintptr_t block = 0;  // 0: not on the stack
+};
+
+// 0 where one of them is not on the stack, or they lie in two pieces of it.
+int32_t room_between(const StackPlace& outer, const StackPlace& inner) {
+  if (outer.block == 0 || outer.block != inner.block)
+    return 0;
+  return static_cast<int32_t>(inner.address - outer.address);
+}
+
 }  // namespace
 
 PyInterpreterState* main_interpreter() {
@@ -111,6 +124,7 @@ bool ForeignFrames::read(SeenThread& thread) {
   outer_chunk_ = 0;
   was_cut_ = false;
   uintptr_t address = 0;
+  StackPlace inner;
   if (!read_top(thread, address)) {
     static_cast<void>(memory_.read(thread.address, thread.state));
     return false;
@@ -120,14 +134,18 @@ bool ForeignFrames::read(SeenThread& thread) {
     if (was_cut_)
       return true;
     Frame frame;
-    if (step == kMostSteps || !is_plausible(address) || !read_frame(address, frame))
+    StackPlace place{address, 0};
+    if (step == kMostSteps || !is_plausible(address) || !read_frame(address, frame, place.block))
       return false;
     if (is_python(frame)) {
       const int64_t offset = offset_of(frame);
       if (offset != static_cast<int32_t>(offset))
         return false;
-      frames_.push_back({code_of(frame), frame.f_globals, static_cast<int32_t>(offset)});
+      frames_.push_back({code_of(frame), frame.f_globals, static_cast<int32_t>(offset),
+                         room_between(place, inner)});
     }
+    if (place.block != 0)
+      inner = place;
     address = outer_of(frame);
   }
   return true;
@@ -135,12 +153,13 @@ bool ForeignFrames::read(SeenThread& thread) {
 
 // From the copies at hand, or alone: a generator's frame lies in the generator, not on the stack.
 template <class Frame>
-bool ForeignFrames::read_frame(uintptr_t address, Frame& frame) {
+bool ForeignFrames::read_frame(uintptr_t address, Frame& frame, uintptr_t& block_start) {
   for (;;) {
     for (const Block& block : blocks_) {
       if (address >= block.start && address + sizeof(frame) <= block.start + block.bytes) {
         std::memcpy(static_cast<void*>(&frame), &copies_[block.place + (address - block.start)],
                     sizeof(frame));
+        block_start = block.start;
         return true;
       }
     }

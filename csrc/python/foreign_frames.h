@@ -24,6 +24,9 @@ struct ForeignFrame {
   const void* code;     // PyCodeObject
   const void* globals;  // of its module: tells frames of code objects apart that took turns
   int32_t instruction;  // byte offset, negative before the first
+  // From this frame to the next inner one on the thread's stack of frames, 0 where there is none:
+  // frames lie end to end, so another distance than its size is that of a frame popped meanwhile.
+  int32_t room_bytes;
   bool operator==(const ForeignFrame&) const = default;
 };
 
@@ -67,7 +70,7 @@ class ForeignFrames {
 
   bool read_top(SeenThread& thread, uintptr_t& top);
   template <class Frame>
-  bool read_frame(uintptr_t address, Frame& frame);
+  bool read_frame(uintptr_t address, Frame& frame, uintptr_t& block);
   bool read_outer_chunk();
   std::byte* add_block(uintptr_t start, size_t bytes);
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "python/code_locations.h"
+#include "python/frames.h"
 
 #ifdef PERFPROBE_FOREIGN_FRAMES
 
@@ -35,6 +36,17 @@ bool settle(Head& head) {
   static_cast<void>(code);
 #endif
   return lives && object->ob_type == &PyCode_Type;
+}
+
+// What _PyFrame_PushUnchecked takes from the stack of frames.
+int32_t frame_bytes_of(const PyCodeObject& code) {
+#if PY_VERSION_HEX >= 0x030C0000
+  const int64_t words = code.co_framesize;
+#else
+  const int64_t words =
+      int64_t{code.co_nlocalsplus} + code.co_stacksize + static_cast<int64_t>(FRAME_SPECIALS_SIZE);
+#endif
+  return static_cast<int32_t>(words * static_cast<int64_t>(sizeof(PyObject*)));
 }
 
 // From 3.12 on every code object has a number of its own.
@@ -113,8 +125,9 @@ bool SeenCode::check(std::span<const ForeignFrame> frames) {
   }
   return check_heads() && std::ranges::all_of(frames, [this](const ForeignFrame& frame) {
            constexpr int32_t kBeforeFirst = -2;  // one unit: it has not started
-           return frame.instruction >= kBeforeFirst &&
-                  frame.instruction < entries_.at(frame.code).bytes;
+           const Entry& entry = entries_.at(frame.code);
+           return frame.instruction >= kBeforeFirst && frame.instruction < entry.bytes &&
+                  (frame.room_bytes == 0 || frame.room_bytes == entry.frame_bytes);
          });
 }
 
@@ -144,6 +157,7 @@ bool SeenCode::learn(const void* code, Entry& entry) {
   Entry fresh(pool_.resource());
   const PyCodeObject& copy = as_code(entry.head);
   fresh.first_line = copy.co_firstlineno;
+  fresh.frame_bytes = frame_bytes_of(copy);
   const Py_ssize_t units = reinterpret_cast<const PyVarObject*>(&copy)->ob_size;
   fresh.bytes = static_cast<int32_t>(std::clamp(units, Py_ssize_t{0}, Py_ssize_t{INT_MAX / 2}) * 2);
   Head again;
@@ -151,6 +165,7 @@ bool SeenCode::learn(const void* code, Entry& entry) {
       !read_bytes(copy.co_linetable, fresh.locations) || !memory_.read(code, again) ||
       !settle(again) || again != entry.head)
     return false;
+  entry.frame_bytes = fresh.frame_bytes;
   const bool is_same = entry.is_known && entry.file == fresh.file &&
                        entry.function == fresh.function && entry.locations == fresh.locations &&
                        entry.first_line == fresh.first_line && entry.bytes == fresh.bytes;

@@ -28,7 +28,8 @@ class SeenCode {
         : file(memory), function(memory), locations(memory) {}
 
     int32_t first_line = 0;
-    int32_t bytes = 0;  // of instructions
+    int32_t bytes = 0;        // of instructions
+    int32_t frame_bytes = 0;  // of a frame that runs it, on the stack of frames
     std::pmr::string file;
     std::pmr::string function;
     std::pmr::vector<uint8_t> locations;
@@ -51,8 +52,8 @@ class SeenCode {
 
   explicit SeenCode(const OwnMemory& memory) : memory_(memory) {}
 
-  // Whether these frames are all of code objects that live now, at instructions of theirs. All of
-  // them are then known.
+  // Whether these frames are all of code objects that live now, at instructions of theirs, and lie
+  // end to end. All of them are then known.
   bool check(std::span<const ForeignFrame> frames);
   [[nodiscard]] Entry& entry(const void* code) { return entries_.at(code); }
 
