@@ -51,7 +51,7 @@ class Options:
             )
         if python == "cprofile" and operators in ("autograd", "both"):
             raise UsageError(
-                f"cProfile cannot count beside operators from {operators!r}: both need the interpreter's hook",
+                f"cProfile cannot count beside operators from {operators!r}: both need one hook",
                 "",
                 "add --python sample, or --operators observer",
             )
