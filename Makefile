@@ -29,7 +29,7 @@ export PERFPROBE_WERROR
 .DELETE_ON_ERROR:
 .PHONY: setup test test-python test-native lint demo bench clean distclean
 
-setup: $(VENV)/installed.stamp
+setup: $(VENV)/installed.stamp $(VENV)/dot.stamp
 
 $(VENV)/created.stamp:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "perfprobe needs Python 3.10 or newer; name one: make PYTHON=python3.11")'
@@ -51,6 +51,14 @@ $(VENV)/installed.stamp: $(VENV)/tools.stamp pyproject.toml CMakeLists.txt $(NAT
 	@echo "building perfprobe into $(VENV) (about a minute)"
 	@$(PIP) install --no-build-isolation \
 		--config-settings build-dir=build/editable --editable '.[dev]'
+	@touch $@
+
+# The call graph is laid out by Graphviz's dot, which pip cannot install; what needs it does without, and says so.
+$(VENV)/dot.stamp: | $(VENV)/created.stamp
+	@command -v dot >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+		echo "installing graphviz through apt" && \
+		{ apt-get install -y -qq graphviz || { apt-get update -qq && apt-get install -y -qq graphviz; }; } >/dev/null 2>&1; } || \
+		echo "no dot here: pictures are left out (apt install graphviz)" >&2
 	@touch $@
 
 test: test-python test-native
@@ -75,10 +83,11 @@ lint: setup
 # One thread: on a machine that is busy with other things, waiting OpenMP threads would fill the table.
 # The run without an epoch compiles the workload's own operator, so that the recorded one does not.
 demo: setup
+	@mkdir -p build
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && cd "$$folder" && \
 		"$(CURDIR)/$(BIN)/python" "$(TRANSFORMER)" --epochs 0 && \
-		echo "+ python -m perfprobe transformer.py --threads 1" && \
-		"$(CURDIR)/$(BIN)/python" -m perfprobe "$(TRANSFORMER)" --threads 1 && \
+		echo "+ python -m perfprobe --callgraph transformer.png transformer.py --threads 1" && \
+		"$(CURDIR)/$(BIN)/python" -m perfprobe --callgraph "$(CURDIR)/build/transformer.png" "$(TRANSFORMER)" --threads 1 && \
 		echo && echo "+ perfprobe report --top 5 --sort calls" && \
 		"$(CURDIR)/$(BIN)/perfprobe" report --top 5 --sort calls && \
 		echo && echo "+ python -m perfprobe --operators both --top 5 transformer.py --threads 1 --epochs 1 --steps 2" && \

@@ -93,6 +93,7 @@ def main(
         write(session.report_text(recording, wanted, width=width(), color=colored()))
     if callgraph is not None:
         session.draw_callgraph(recording, callgraph, GraphView())
+        write(f"perfprobe: the call graph is {printable(callgraph)}\n")
     return 0
 
 
