@@ -134,8 +134,15 @@ class Session:
         if self._options.python in ("both", "sample"):
             chosen.append(SamplerCollector(self._facts))
         if self._options.python in ("both", "cprofile"):
-            chosen.append(CallCounter(self._facts, governed=self._options.python == "both"))
+            chosen += self._call_counter()
         return chosen
+
+    def _call_counter(self) -> list[Collector]:
+        if self._options.operators in ("autograd", "both"):
+            reason = "calls are not counted: the autograd profiler needs the interpreter's profile hook"
+            self._facts.loss("cprofile", reason, 1, "--operators observer leaves it to cProfile")
+            return []
+        return [CallCounter(self._facts, governed=self._options.python == "both")]
 
     def _start(self, collector: Collector) -> None:
         lack = collector.available()

@@ -58,12 +58,14 @@ class PyRecorder {
       recorder().pause();
   }
   // Python 3.13 counts threads when all hooks of the fork have run, so the writer comes back when
-  // the main thread runs bytecode of the frame that forked, or of one outside it.
+  // the main thread runs bytecode of the frame that forked, or of one outside it. Before 3.12
+  // nobody counts, and a function that is profiled would never get past calls that ask for another.
   void resume() {
     if (!is_ours())
       return;
     const bool forked_on_main_thread = ::syscall(SYS_gettid) == ::getpid();
-    if (!forked_on_main_thread || Py_AddPendingCall(&PyRecorder::resume_pending, this) != 0)
+    const bool waits = PY_VERSION_HEX >= 0x030C0000 && forked_on_main_thread;
+    if (!waits || Py_AddPendingCall(&PyRecorder::resume_pending, this) != 0)
       recorder().resume();
   }
   static int resume_pending(void* recorder) {

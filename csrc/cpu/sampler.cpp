@@ -170,7 +170,8 @@ Look Sampler::read_stack(SeenThread& seen, SampledThread& thread) {
       continue;
     if (frames_.frames().empty())
       return Look::no_python;
-    if (!stacks_.name(frames_.frames(), thread.last, thread.sample.stack))
+    const bool is_last = i + 1 == kTries;
+    if (!stacks_.name(frames_.frames(), thread.last, thread.sample.stack, is_last))
       continue;
     figures_.cut_stacks += frames_.was_cut() ? 1 : 0;
     return Look::read;

@@ -5,13 +5,14 @@
 
 namespace perfprobe {
 
-bool SampledStacks::name(std::span<const ForeignFrame> frames, NamedStack& last, int32_t& id) {
+bool SampledStacks::name(std::span<const ForeignFrame> frames, NamedStack& last, int32_t& id,
+                         bool with_gaps) {
   const auto inwards = frames | std::views::reverse;
   const auto parting = std::ranges::mismatch(inwards, last.frames);
   const auto same = static_cast<size_t>(parting.in2 - last.frames.begin());
   last.frames.resize(same);
   last.ids.resize(same);
-  if (!code_.check(frames.first(frames.size() - same)))
+  if (!code_.check(frames.first(frames.size() - same), with_gaps))
     return false;
   id = same == 0 ? kNone : last.ids.back();
   recorder_.define([&](Definitions& definitions) {

@@ -21,8 +21,8 @@ class SampledStacks {
 
   // The stack of these frames, innermost first, at least one. Those that are as in `last` are taken
   // from there: most of a thread's frames stay, and so does their code. False when the others
-  // are not what they seem. `last` becomes this stack.
-  bool name(std::span<const ForeignFrame> frames, NamedStack& last, int32_t& id);
+  // are not what they seem. `last` becomes this stack. `with_gaps`: see SeenCode::check.
+  bool name(std::span<const ForeignFrame> frames, NamedStack& last, int32_t& id, bool with_gaps);
   // How many were given the row "other", because there were too many different ones.
   [[nodiscard]] int64_t others() const { return others_; }
 

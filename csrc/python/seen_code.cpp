@@ -109,7 +109,7 @@ bool SeenCode::Entry::is_fleeting() const {
   return file.starts_with('<') && !file.starts_with("<frozen");
 }
 
-bool SeenCode::check(std::span<const ForeignFrame> frames) {
+bool SeenCode::check(std::span<const ForeignFrame> frames, bool with_gaps) {
   if (entries_.size() > kMost)
     entries_.clear();
   ++checks_;
@@ -123,11 +123,11 @@ bool SeenCode::check(std::span<const ForeignFrame> frames) {
     entry.checked = checks_;
     unchecked_.emplace_back(frame.code, &entry);
   }
-  return check_heads() && std::ranges::all_of(frames, [this](const ForeignFrame& frame) {
+  return check_heads() && std::ranges::all_of(frames, [&](const ForeignFrame& frame) {
            constexpr int32_t kBeforeFirst = -2;  // one unit: it has not started
            const Entry& entry = entries_.at(frame.code);
            return frame.instruction >= kBeforeFirst && frame.instruction < entry.bytes &&
-                  (frame.room_bytes == 0 || frame.room_bytes == entry.frame_bytes);
+                  (frame.room_bytes == 0 || with_gaps || frame.room_bytes == entry.frame_bytes);
          });
 }
 

@@ -53,8 +53,9 @@ class SeenCode {
   explicit SeenCode(const OwnMemory& memory) : memory_(memory) {}
 
   // Whether these frames are all of code objects that live now, at instructions of theirs, and lie
-  // end to end. All of them are then known.
-  bool check(std::span<const ForeignFrame> frames);
+  // end to end; with gaps, also where they do not, as torch.compile makes them. All of them are
+  // then known.
+  bool check(std::span<const ForeignFrame> frames, bool with_gaps);
   [[nodiscard]] Entry& entry(const void* code) { return entries_.at(code); }
 
  private:

@@ -115,6 +115,25 @@ def parser() -> Parser:
         help="the recording to write (default: named by script, date and PID); must not exist",
     )
     parser.add_argument("-m", metavar="MODULE", dest="module", help="run a module, as `python -m` does")
+    _add_recording_options(parser)
+    add_table_options(parser)
+    parser.add_argument(
+        "--json", metavar="FILE", help="also write the report as JSON when the program has ended"
+    )
+    parser.add_argument(
+        "--callgraph",
+        metavar="FILE",
+        help="also draw the call graph when the program has ended: .png, .svg, .pdf or .dot",
+    )
+    parser.add_argument(
+        "-q", "--quiet", action="store_true", help="print no report, only where the recording is"
+    )
+    parser.add_argument("--version", action="version", version=f"perfprobe {__version__}")
+    return parser
+
+
+def _add_recording_options(parser: Parser) -> None:
+    """What is recorded, and by whom."""
     parser.add_argument(
         "--python",
         choices=PYTHON_SOURCES,
@@ -141,20 +160,6 @@ def parser() -> Parser:
         action="store_true",
         help="also record what operators allocate and free (with --operators autograd or both)",
     )
-    add_table_options(parser)
-    parser.add_argument(
-        "--json", metavar="FILE", help="also write the report as JSON when the program has ended"
-    )
-    parser.add_argument(
-        "--callgraph",
-        metavar="FILE",
-        help="also draw the call graph when the program has ended: .png, .svg, .pdf or .dot",
-    )
-    parser.add_argument(
-        "-q", "--quiet", action="store_true", help="print no report, only where the recording is"
-    )
-    parser.add_argument("--version", action="version", version=f"perfprobe {__version__}")
-    return parser
 
 
 def _program(words: Sequence[str]) -> Program:

@@ -97,7 +97,7 @@ class CallCounter:
     def _say_why_it_ended(self) -> None:
         reasons = {
             "too costly": ("counting took more than 10 % of a second", _ALL),
-            "other profiler": ("the program began to profile itself", _ONE),
+            "other profiler": ("another profiler was started", _ONE),
             "tracer": ("the program set a trace function (a debugger, coverage)", _ONE),
         }
         found = reasons.get(self._profile.ending)

@@ -80,7 +80,8 @@ class OperatorCollector:
         torch, folder = self._torch, os.path.dirname(os.path.abspath(self._torch.__file__))
         version = str(torch.__version__)
         self._facts.extend("torch", version=version, path=folder, cuda=torch.version.cuda)
-        self._facts.extend("torch", hip=torch.version.hip, debug=torch.version.debug)
+        self._facts.extend("torch", hip=getattr(torch.version, "hip", None))
+        self._facts.extend("torch", debug=getattr(torch.version, "debug", None))
         self._facts.extend("versions", torch=version)
         self._facts.extend("roots", torch=folder)
         self._facts.meta("environment", environment())  # the program may have set it up to here

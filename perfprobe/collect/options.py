@@ -22,7 +22,7 @@ class Options:
             it costs little), "cprofile" (alone, to the end), "sample" (the sampler alone), or "off".
 
     Raises:
-        UsageError: a value that does not exist, or memory without the autograd profiler.
+        UsageError: a value that does not exist, memory without the autograd profiler, or cProfile with it.
     """
 
     def __init__(
@@ -48,6 +48,12 @@ class Options:
                 f"memory cannot be recorded with operators from {operators!r}",
                 "",
                 "add --operators both, or --operators autograd",
+            )
+        if python == "cprofile" and operators in ("autograd", "both"):
+            raise UsageError(
+                f"cProfile cannot count beside operators from {operators!r}: both need one hook",
+                "",
+                "add --python sample, or --operators observer",
             )
         self.operators = operators
         self.cpu_time = cpu_time

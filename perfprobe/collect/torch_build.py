@@ -26,11 +26,13 @@ def describe(torch: Any) -> dict[str, object]:
 
     A build for GPUs is asked only where the program has used one: the question itself would load the driver.
     """
-    cuda = torch.cuda
+    cuda, config = getattr(torch, "cuda", None), getattr(torch, "__config__", None)
+    if cuda is None or config is None:
+        return {}  # a stand-in of the program's own
     used = bool(cuda.is_initialized())
     if not used and (torch.version.cuda or getattr(torch.version, "hip", None)):
         return {}
-    found = facts(torch.__config__.show())
+    found = facts(config.show())
     if used:
         count = min(cuda.device_count(), _MOST_DEVICES)
         found["devices"] = [cuda.get_device_name(device) for device in range(count)]

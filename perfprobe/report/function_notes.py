@@ -23,7 +23,7 @@ _LONGEST_NAME = 40
 _NOTEWORTHY = 0.005  # of wall time
 _REASONS = {
     "too costly": "it took more than 10 % of a second",
-    "other profiler": "the program began to profile itself",
+    "other profiler": "another profiler was started",
     "tracer": "the program set a trace function",
 }
 

@@ -120,7 +120,7 @@ main()
 def program(tmp_path_factory: pytest.TempPathFactory) -> tuple[Trace, Calling]:
     folder = tmp_path_factory.mktemp("kinds")
     (folder / "kinds.py").write_text(PROGRAM)
-    outcome = perfprobe(["-q", "-o", "made.perfprobe", "kinds.py"], folder)
+    outcome = perfprobe(["-q", "--python", "off", "-o", "made.perfprobe", "kinds.py"], folder)
     assert outcome.status == 0, outcome.err.decode()
     trace = link(storage.read(folder / "made.perfprobe"))
     watcher = CallingStructure(trace)

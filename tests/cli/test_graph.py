@@ -84,7 +84,9 @@ sys.exit(3)
 
 def test_run_draws_when_the_program_has_ended(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
-    outcome = perfprobe(["-q", "--callgraph", "a.dot", "--json", "a.json", "train.py"], tmp_path)
+    outcome = perfprobe(
+        ["-q", "--python", "off", "--callgraph", "a.dot", "--json", "a.json", "train.py"], tmp_path
+    )
     assert (outcome.status, outcome.out, outcome.err) == (3, b"", b"")
     text = (tmp_path / "a.dot").read_text()
     assert r'label="bmm\nf32[4,8,8] f32[4,8,8]' in text
@@ -94,7 +96,7 @@ def test_run_draws_when_the_program_has_ended(tmp_path: Path) -> None:
 
 def test_a_picture_that_cannot_be_drawn_changes_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("import sys\nprint('ran')\nsys.exit(3)\n")
-    outcome = perfprobe(["--callgraph", "a.dot", "train.py"], tmp_path)
+    outcome = perfprobe(["--python", "off", "--callgraph", "a.dot", "train.py"], tmp_path)
     assert (outcome.status, outcome.out) == (3, b"ran\n")
     assert "neither operators nor Python functions were recorded" in outcome.said[0]
     assert b"train.py" in outcome.err  # the report

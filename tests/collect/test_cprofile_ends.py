@@ -193,7 +193,7 @@ TRACERS = {
 def test_gives_way_to_a_profiler(name: str, tmp_path: Path) -> None:
     recording = run_both(tmp_path, dedent(WORK) + dedent(PROFILERS[name]), "cprofile")
     [loss] = losses(recording)
-    assert loss.startswith("the program began to profile itself: calls are counted for the first")
+    assert loss.startswith("another profiler was started: calls are counted for the first")
     assert calls(recording, "before") == 5  # those before it began
 
 
