@@ -91,6 +91,8 @@ def _counted(findings: Findings, calling: Calling) -> Iterator[str]:
     if calling.counts_end_ns is None:
         if calling.by_samples:
             yield f"ncalls: cProfile's{but}."
+        elif but:
+            yield "The imports of libraries are not looked into: their time is in the tottime of exec."
         return
     start_ns, wall_ns = findings.trace.start_ns, findings.wall_ns
     when = ""

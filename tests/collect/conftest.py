@@ -2,15 +2,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.collect.recorded import Row, one_thread, record
+if TYPE_CHECKING:
+    from tests.collect.recorded import Row
 
 
 @pytest.fixture
 def recorded(tmp_path: Path) -> Callable[[Callable[[], Any]], list[Row]]:
     """Records a function on one thread of torch's."""
+    # Here: many tests of this folder need no torch.
+    from tests.collect.recorded import one_thread, record
+
     one_thread()
     return lambda run: record(tmp_path / "run.perfprobe", run)

@@ -47,7 +47,12 @@ def start(
 
 def finish(process: subprocess.Popen[bytes], given: bytes = b"") -> Outcome:
     """The outcome of a process, with what perfprobe said taken out of its standard error."""
-    out, err = process.communicate(given, timeout=LIMIT_S)
+    try:
+        out, err = process.communicate(given, timeout=LIMIT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()  # or it slows down, and its open pipes fail, the tests that follow
+        process.communicate()
+        raise
     lines = err.split(b"\n")
     said = tuple(line.decode() for line in lines if line.startswith(b"perfprobe: "))
     rest = b"\n".join(line for line in lines if not line.startswith(b"perfprobe: "))

@@ -213,6 +213,23 @@ def test_times_are_without_gaps_and_waiting_is_one_row(tmp_path: Path) -> None:
     assert samples.cpu_ns[longest] < samples.end_ns[longest] - samples.start_ns[longest]
 
 
+def test_a_thread_that_ran_before_has_no_time_before_the_start(tmp_path: Path) -> None:
+    end = threading.Event()
+    thread = threading.Thread(target=end.wait)
+    thread.start()
+    try:
+        with sampling(tmp_path, QUICK_NS) as result:
+            time.sleep(0.1)
+            sampled = result()
+    finally:
+        end.set()
+        thread.join()
+    rows = list(sampled.of_thread(thread.native_id or 0))
+    assert len(rows) > 0
+    assert sampled.samples.start_ns[rows].min() == sampled.figures["started_ns"]
+    assert sampled.samples.cpu_ns[rows[0]] == -1  # its clock was not read at the start
+
+
 def spin(seconds: float) -> None:
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:

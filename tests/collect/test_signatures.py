@@ -55,7 +55,7 @@ def test_text(call: Callable[[], Any], name: str, signature: str, tmp_path: Path
     assert only(record(tmp_path / "run.perfprobe", call), name).signature == signature
 
 
-@pytest.mark.filterwarnings("ignore:`torch.jit.script` is:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is")
 def test_torchscript_shows_only_the_operators_own_inputs(tmp_path: Path) -> None:
     @torch.jit.script
     def repeat(x: torch.Tensor, times: int) -> torch.Tensor:

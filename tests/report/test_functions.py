@@ -120,6 +120,14 @@ def test_counts_of_a_part(tmp_path: Path) -> None:
     assert "after 250 ms of 1.00 s: it took more than 10 % of a second." in text
 
 
+def test_times_without_samples_say_where_imports_are(tmp_path: Path) -> None:
+    made = sampled()
+    made.by_samples = False
+    said = "The imports of libraries are not looked into: their time is in the tottime of exec"
+    assert said in " ".join(shown(made.findings(tmp_path, cprofile={"library_imports": "not counted"})))
+    assert said not in " ".join(shown(made.findings(tmp_path, cprofile={"library_imports": "counted"})))
+
+
 def test_c_functions_that_others_show_better(tmp_path: Path) -> None:
     made = sampled()
     made.function("<built-in method torch.relu>", origin=Origin.TORCH, calls=9, counted_own_ns=SECOND)

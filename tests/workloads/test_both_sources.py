@@ -24,5 +24,6 @@ def test_every_call_is_found_in_both(name: str, tmp_path: Path) -> None:
     # On a busy machine a window may have to be left early: that is said, and nothing else may be missing.
     outside = sum(row["calls"] for row in differences if row["reason"] == BETWEEN)
     assert sources["observer"] == sources["both"] + outside
-    assert {loss["source"] for loss in report["losses"]} <= {"autograd", "cprofile"}
-    assert bool(report["losses"]) == bool(outside)
+    lost = {loss["source"] for loss in report["losses"]}
+    assert lost <= {"autograd", "cprofile"}  # calls: the autograd profiler needs the hook
+    assert ("autograd" in lost) == bool(outside)
