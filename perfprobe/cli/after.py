@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from perfprobe.collect.base import Stderr
     from perfprobe.support.view import View
 
-# SIGINT, which a Ctrl-C sends to both processes, ends this one without a word: the other says what there is to
-# say. It is held back (see `_run`) until the interpreter, whose own handler raises, has started.
+# SIGINT, which a Ctrl-C sends to both processes, ends this one without a word: the other says what there is
+# to say. It is held back (see `_run`) until the interpreter, whose own handler raises, has started.
 _BOOT = """\
 import _signal as signal
 if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # Before Python 3.12 the `exec` that runs a module counts against the recursion limit like a frame.
 _EXEC_DEPTH = 1 if sys.version_info < (3, 12) else 0
 
-# For the life of the process: the interpreter that runs the launcher's file uses its module without owning it.
+# For the life of the process: the interpreter uses the module of the launcher's file without owning it.
 _launchers: list[ModuleType] = []
 
 

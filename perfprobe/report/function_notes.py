@@ -79,7 +79,8 @@ def _timed(findings: Findings) -> str:
     if cost_ns is not None and cost_ns > 0 and findings.wall_ns:
         calls = (recording.number("cprofile", "calls") or 0) + (recording.number("cprofile", "c_calls") or 0)
         share = units.percent(cost_ns / findings.wall_ns)
-        text += f"; counting {units.count(int(calls))} calls took about {share} of wall"
+        about = f"less than {share[1:]}" if share.startswith("<") else f"about {share}"
+        text += f"; counting {units.count(int(calls))} calls took {about} of wall"
     return f"{text}: code of many small calls seems slower than it is."
 
 
