@@ -172,14 +172,25 @@ def _incomplete(recording: Recording, last_ns: int) -> list[Losses]:
         if known and start_ns is not None
         else "in part"
     )
+    counts = _counts_end(recording, start_ns)
     if recording.stopped_at is None:
         reason = (
             f"the recording was not closed (program killed, or still running): recorded {until}, "
-            "at most the last second before the end is missing"
+            f"at most the last second before the end is missing{counts}"
         )
     else:
         reason = (
             f"reading stopped: {recording.stopped_at}; what lies before is shown, recorded {until}; "
-            "if the program was killed there, at most the last second before the end is missing"
+            f"if the program was killed there, at most the last second before the end is missing{counts}"
         )
     return [Losses.one("recording", reason, -1)]
+
+
+def _counts_end(recording: Recording, start_ns: float | None) -> str:
+    """Counts of Python calls are written less often than all else."""
+    if recording.counts_lost:
+        return "; calls of Python functions are missing: they had not been written yet"
+    if recording.counts_cut_ns is None:
+        return ""
+    after = "" if start_ns is None else f", {duration(recording.counts_cut_ns - start_ns)} after the start"
+    return f"; calls of Python functions are missing from when they were last written{after}"
