@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from _signal import SIGINT  # not `signal`, whose enums take their time
+from _signal import SIGINT  # type: ignore[import-not-found]  # `signal` would import enum
 
 from perfprobe.support.errors import EnvironmentLack
 from perfprobe.support.text import printable

@@ -17,6 +17,7 @@ from perfprobe.merge.nest import Nesting
 from perfprobe.merge.python import python_code
 from perfprobe.merge.source import module_texts, sites
 from perfprobe.merge.sources import Matching
+from perfprobe.merge.uncounted import uncounted
 from perfprobe.support.units import duration
 from perfprobe.tables.columns import Int8, Int32, Int64, Rows
 from perfprobe.tables.events import LinkedOperators, Losses, Operators
@@ -80,6 +81,7 @@ class Linker:
             yield self._with_figures(linked, places if order is None else places[order])
         losses += _incomplete(self._recording, last_ns)
         losses += _link_losses(self._recording, nesting, backwards)
+        losses += uncounted(self._recording)
 
     def _linked(self, rows: Operators, self_ns: Int64) -> LinkedOperators:
         in_backward = rows.node_thread >= 0
