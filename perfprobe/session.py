@@ -257,7 +257,7 @@ class Profile:
             raise UsageError(
                 "there is nothing to report yet", self.path, "call report() after the with block"
             )
-        text = report_text(self.path, view)
+        text = host.apart(lambda: report_text(self.path, view))
         sys.stdout.write(encodable(text, getattr(sys.stdout, "encoding", None)))
 
 

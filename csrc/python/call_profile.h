@@ -128,7 +128,7 @@ class CallProfile {
   Ending ending_ = Ending::none;
   int32_t snapshot_ = 0;
   int64_t next_snapshot_ns_ = 0;
-  int64_t snapshot_gap_ns_ = 1'000'000'000;
+  int64_t snapshot_gap_ns_ = 500'000'000;
   int64_t omitted_rows_ = 0;
 };
 

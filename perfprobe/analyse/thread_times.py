@@ -23,8 +23,8 @@ def counts_end_ns(trace: Trace) -> int | None:
     """
     stop_ns = trace.recording.number("stop", "monotonic_ns")
     ended_ns = trace.recording.number("cprofile", "ended_ns")
-    if ended_ns is None and stop_ns is None:
-        ended_ns = trace.recording.number("cprofile", "counted_until_ns")
+    if ended_ns is None:
+        ended_ns = trace.recording.counts_cut_ns
     if ended_ns is None or (stop_ns is not None and ended_ns >= stop_ns):
         return None
     return int(ended_ns)

@@ -5,10 +5,6 @@ from __future__ import annotations
 import importlib
 import sys
 
-from perfprobe.collect.base import Stderr, fault
-from perfprobe.collect.program import leave_launcher
-from perfprobe.support.errors import PerfprobeError
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,11 +28,21 @@ _INTERRUPTED = 130
 
 def main(words: Sequence[str] | None = None) -> int:
     """Do what the command line says; return the exit code, unless a program that is run ends the process."""
+    try:
+        action = _prepared(words)
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    return action if isinstance(action, int) else action()
+
+
+def _prepared(words: Sequence[str] | None) -> Any:
+    # Imported here, most of what is done before the program runs: an interrupt of it shows no traceback.
+    from perfprobe.collect.program import leave_launcher
+
     leave_launcher()
     given = list(sys.argv[1:] if words is None else words)
     name = given.pop(0) if given and given[0] in COMMANDS else "run"
-    action = guarded(lambda: module(name).prepare(given))
-    return action if isinstance(action, int) else action()
+    return guarded(lambda: module(name).prepare(given))
 
 
 def module(name: str) -> Any:
@@ -46,6 +52,9 @@ def module(name: str) -> Any:
 
 def guarded(step: Callable[[], Any]) -> Any:
     """What `step` returns; where it fails, the exit code, after one line on standard error."""
+    from perfprobe.collect.base import Stderr, fault
+    from perfprobe.support.errors import PerfprobeError
+
     stderr = Stderr()
     try:
         return step()

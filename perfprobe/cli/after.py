@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from _signal import SIGINT  # type: ignore[import-not-found]  # `signal` would import enum
 
 from perfprobe.support.errors import EnvironmentLack
 from perfprobe.support.text import printable
@@ -19,7 +20,13 @@ if TYPE_CHECKING:
     from perfprobe.collect.base import Stderr
     from perfprobe.support.view import View
 
+# SIGINT, which a Ctrl-C sends to both processes, ends this one without a word: the other says what there is
+# to say. It is held back (see `_run`) until the interpreter, whose own handler raises, has started.
 _BOOT = """\
+import _signal as signal
+if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
 import json, sys
 wanted = json.loads(sys.argv[1])
 sys.path[:] = wanted["path"]
@@ -62,7 +69,7 @@ class ReportChild:
         else:
             streams += [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
         process = os.posix_spawn(
-            sys.executable, words, self._environment, file_actions=streams, setsigmask=[]
+            sys.executable, words, self._environment, file_actions=streams, setsigmask=[SIGINT]
         )
         status = _wait(process)
         if status is not None and os.WIFSIGNALED(status):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from perfprobe.cli.options import Parser, rows, writable
+from perfprobe.cli.options import Parser, steps, writable
 from perfprobe.cli.report import newest, write
 from perfprobe.support.graph_view import PATTERNS, WEIGHTS, GraphView, picture
 from perfprobe.support.text import printable
@@ -67,7 +67,7 @@ def parser() -> Parser:
     parser.add_argument("--root", metavar="REGEX", help="only what matching functions call")
     parser.add_argument("--leaf", metavar="REGEX", help="only what leads to matching functions or operators")
     parser.add_argument("--focus", metavar="REGEX", help="only paths through what matches")
-    parser.add_argument("--depth", type=rows, metavar="N", help="follow N calls from the root")
+    parser.add_argument("--depth", type=steps, metavar="N", help="follow N calls from the root")
     parser.add_argument(
         "--library", action="store_true", help="also functions of libraries that only pass on"
     )

@@ -107,6 +107,13 @@ def rows(text: str) -> int:
     return int(text)
 
 
+def steps(text: str) -> int:
+    """A whole number from 1 up."""
+    if not (text.isascii() and text.isdecimal() and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 up")
+    return int(text)
+
+
 def size(text: str) -> int:
     """A number of bytes: `33554432`, `32M`, `32MB`, `32MiB` (powers of 1024)."""
     match = re.fullmatch(r"(\d+)([KMG]?)(?:i?B)?", text.strip(), re.IGNORECASE | re.ASCII)

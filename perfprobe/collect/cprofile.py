@@ -102,8 +102,9 @@ class CallCounter:
         }
         found = reasons.get(self._profile.ending)
         if found is not None:
-            seconds = (self._profile.ended_ns - self._profile.started_ns) / 1e9
-            reason = f"{found[0]}: calls are counted for the first {seconds:.1f} s only"
+            counted_ms = (self._profile.ended_ns - self._profile.started_ns) / 1e6
+            first = f"{counted_ms:.0f} ms" if counted_ms < 1000 else f"{counted_ms / 1000:.1f} s"
+            reason = f"{found[0]}: calls are counted for the first {first} only"
             self._facts.loss(self.name, reason, 1, found[1])
 
     def _say_what_is_missing(self) -> None:

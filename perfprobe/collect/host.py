@@ -11,6 +11,10 @@ import re
 import sys
 import time
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 _ENVIRONMENT_PREFIXES = ("OMP_", "MKL_", "KMP_", "GOMP_", "OPENBLAS_", "NUMEXPR_")
 _ENVIRONMENT_NAMES = (
     "ATEN_CPU_CAPABILITY",
@@ -25,6 +29,8 @@ _PACKAGES = (
     *("torch", "numpy", "scipy", "pandas", "PIL", "cv2", "triton", "torchvision", "torchaudio"),
     *("transformers", "tokenizers", "datasets", "accelerate", "lightning", "pytorch_lightning", "deepspeed"),
 )
+
+_ours: set[str] = set()  # packages that are there because perfprobe has imported them
 
 
 def clock() -> dict[str, int]:
@@ -98,9 +104,19 @@ def versions(perfprobe: str) -> dict[str, str]:
     return {"python": sys.version.split()[0], "perfprobe": perfprobe}
 
 
+def apart(step: Callable[[], str]) -> str:
+    """What `step` of ours returns; a package that is first imported by it is not one of the program's."""
+    absent = {name for name in _PACKAGES if name not in sys.modules}
+    try:
+        return step()
+    finally:
+        _ours.update(absent.intersection(sys.modules))
+
+
 def package_versions() -> dict[str, str]:
     """Those of the packages that matter and that the program has imported; none of their code is run."""
-    modules = {name: sys.modules[name] for name in _PACKAGES if sys.modules.get(name) is not None}
+    names = [name for name in _PACKAGES if name not in _ours]
+    modules = {name: sys.modules[name] for name in names if sys.modules.get(name) is not None}
     found = {name: vars(module).get("__version__") for name, module in modules.items()}
     return {name: str(version) for name, version in found.items() if isinstance(version, str)}
 

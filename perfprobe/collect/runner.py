@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 # Before Python 3.12 the `exec` that runs a module counts against the recursion limit like a frame.
 _EXEC_DEPTH = 1 if sys.version_info < (3, 12) else 0
 
+# For the life of the process: the interpreter uses the module of the launcher's file without owning it.
+_launchers: list[ModuleType] = []
+
 
 class Ending:
     """How the program ended, in words; None while it runs."""
@@ -75,6 +78,7 @@ def _fresh_main() -> dict[str, Any]:
     if "__annotations__" in launcher.__dict__:  # whether the interpreter makes one depends on its version
         namespace["__annotations__"] = {}
     namespace["__builtins__"] = builtins
+    _launchers.append(launcher)
     sys.modules["__main__"] = main
     return namespace
 

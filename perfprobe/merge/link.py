@@ -17,6 +17,7 @@ from perfprobe.merge.nest import Nesting
 from perfprobe.merge.python import python_code
 from perfprobe.merge.source import module_texts, sites
 from perfprobe.merge.sources import Matching
+from perfprobe.merge.uncounted import uncounted
 from perfprobe.support.units import duration
 from perfprobe.tables.columns import Int8, Int32, Int64, Rows
 from perfprobe.tables.events import LinkedOperators, Losses, Operators
@@ -80,6 +81,7 @@ class Linker:
             yield self._with_figures(linked, places if order is None else places[order])
         losses += _incomplete(self._recording, last_ns)
         losses += _link_losses(self._recording, nesting, backwards)
+        losses += uncounted(self._recording)
 
     def _linked(self, rows: Operators, self_ns: Int64) -> LinkedOperators:
         in_backward = rows.node_thread >= 0
@@ -172,14 +174,25 @@ def _incomplete(recording: Recording, last_ns: int) -> list[Losses]:
         if known and start_ns is not None
         else "in part"
     )
+    counts = _counts_end(recording, start_ns)
     if recording.stopped_at is None:
         reason = (
             f"the recording was not closed (program killed, or still running): recorded {until}, "
-            "at most the last second before the end is missing"
+            f"at most the last second before the end is missing{counts}"
         )
     else:
         reason = (
             f"reading stopped: {recording.stopped_at}; what lies before is shown, recorded {until}; "
-            "if the program was killed there, at most the last second before the end is missing"
+            f"if the program was killed there, at most the last second before the end is missing{counts}"
         )
     return [Losses.one("recording", reason, -1)]
+
+
+def _counts_end(recording: Recording, start_ns: float | None) -> str:
+    """Counts of Python calls are written less often than all else."""
+    if recording.counts_lost:
+        return "; calls of Python functions are missing: they had not been written yet"
+    if recording.counts_cut_ns is None:
+        return ""
+    after = "" if start_ns is None else f", {duration(recording.counts_cut_ns - start_ns)} after the start"
+    return f"; calls of Python functions are missing from when they were last written{after}"

@@ -44,6 +44,8 @@ def notes(
     yield _sampled(findings.trace, calling, shown) if calling.by_samples else _timed(findings)
     if "ncalls" in titles:
         yield from _counted(findings, calling)
+    elif findings.trace.recording.counts_lost:
+        yield "ncalls: not written yet when the program was killed or left without ending."
     if bool(only_counted(calling, shown).any()):
         also = "; torch's are among the operators" if has_operators(calling) else ""
         yield f"(C functions) are seen by cProfile only, their time is in their callers' tottime too{also}."
@@ -79,7 +81,8 @@ def _timed(findings: Findings) -> str:
     if cost_ns is not None and cost_ns > 0 and findings.wall_ns:
         calls = (recording.number("cprofile", "calls") or 0) + (recording.number("cprofile", "c_calls") or 0)
         share = units.percent(cost_ns / findings.wall_ns)
-        text += f"; counting {units.count(int(calls))} calls took about {share} of wall"
+        about = f"less than {share[1:]}" if share.startswith("<") else f"about {share}"
+        text += f"; counting {units.count(int(calls))} calls took {about} of wall"
     return f"{text}: code of many small calls seems slower than it is."
 
 
@@ -95,14 +98,22 @@ def _counted(findings: Findings, calling: Calling) -> Iterator[str]:
             yield "The imports of libraries are not looked into: their time is in the tottime of exec."
         return
     start_ns, wall_ns = findings.trace.start_ns, findings.wall_ns
+    of_part = f"ncalls{PART}" if calling.by_samples else f"Times and ncalls{PART}"
+    if recording.counts_cut_ns is not None:
+        yield f"{of_part}: cProfile's{but}, {_last_written(calling.counts_end_ns, start_ns)}."
+        return
     when = ""
     if start_ns is not None and wall_ns:
         until = units.duration(max(calling.counts_end_ns - start_ns, 0))
         when = f" after {until} of {units.duration(wall_ns)}"
     reason = recording.text("cprofile", "reason")
     why = f": {printable(_REASONS.get(reason, reason))}" if reason else ""
-    of_part = f"ncalls{PART}" if calling.by_samples else f"Times and ncalls{PART}"
     yield f"{of_part}: cProfile's{but}, which was switched off{when}{why}."
+
+
+def _last_written(end_ns: int, start_ns: int | None) -> str:
+    after = "" if start_ns is None else f" {units.duration(max(end_ns - start_ns, 0))} after the start"
+    return f"last written{after} (the program was killed or left without ending)"
 
 
 def thread_sums(trace: Trace, calling: Calling) -> Iterator[str]:

@@ -168,7 +168,10 @@ def _notes(trace: Trace, calling: Calling, chosen: str) -> Iterator[str]:
     counts, start_ns, end_ns = "cProfile's", trace.start_ns, calling.counts_end_ns
     if end_ns is not None:
         after = "" if start_ns is None else f" {duration(end_ns - start_ns)} after the start"
-        counts += f" as far as it went: it was stopped{after}"
+        how = f"it was stopped{after}"
+        if trace.recording.counts_cut_ns is not None:
+            how = f"they were last written{after} (the program was killed or left without ending)"
+        counts += f" as far as it went: {how}"
     if chosen == "cprofile":
         yield f"times and calls are {counts}"
         if trace.recording.text("cprofile", "library_imports") == "not counted":

@@ -113,6 +113,22 @@ class Recording:
         value = self.fact(*keys)
         return [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str)]
 
+    @property
+    def counts_cut_ns(self) -> int | None:
+        """When cProfile's counts were last written, of a program that was killed or left without ending."""
+        ended = (
+            self.number("stop", "monotonic_ns") is not None or self.number("cprofile", "ended_ns") is not None
+        )
+        until_ns = self.number("cprofile", "counted_until_ns")
+        return None if ended or until_ns is None else int(until_ns)
+
+    @property
+    def counts_lost(self) -> bool:
+        """Whether such a program was counted, and no counts had been written yet."""
+        counted = self.text("recording", "python") in ("both", "cprofile")
+        left_out = "cprofile" in self.losses.source.tolist()
+        return counted and not (self.complete or left_out or self.fact("cprofile") is not None)
+
 
 def in_range(ids: Int32, limit: int | Int32) -> tuple[Int32, int]:
     """The ids with -1 for each that is not in 0 .. limit - 1, and how many of those were not -1 before."""

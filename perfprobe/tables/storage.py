@@ -99,10 +99,10 @@ def regular_file(name: str, flags: int) -> int:
 
 def _check_head(file: BinaryIO, name: str) -> None:
     head = file.read(len(MAGIC) + _VERSION.size)
-    if head[: len(MAGIC)] != MAGIC[: len(head)]:
-        raise InputError(
-            "neither a perfprobe recording nor a .pstats file", name, "perfprobe run writes a recording"
-        )
+    if head[: len(MAGIC)] != MAGIC[: len(head)] or not head:
+        what = "neither a perfprobe recording nor a .pstats file"
+        what += "" if head else " (it is empty)"
+        raise InputError(what, name, "perfprobe run writes a recording")
     if len(head) < len(MAGIC) + _VERSION.size:
         raise InputError("the recording ends before its first block", name, "record again")
     (version,) = _VERSION.unpack(head[len(MAGIC) :])

@@ -178,3 +178,21 @@ def test_versions_of_imported_packages_only(monkeypatch: pytest.MonkeyPatch) -> 
     found = host.package_versions()
     assert found["numpy"] == "9.9"
     assert not {"triton", "scipy"} & found.keys()
+
+
+def test_packages_that_perfprobe_imports_itself_are_not_the_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "_ours", set())
+    for name in ("deepspeed", "triton"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+
+    def loaded(name: str) -> str:
+        module = types.ModuleType(name)
+        module.__version__ = "1.2"  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, name, module)
+        return name
+
+    loaded("deepspeed")
+    assert host.apart(lambda: loaded("triton") + loaded("deepspeed")) == "tritondeepspeed"
+    found = host.package_versions()
+    assert found["deepspeed"] == "1.2"
+    assert "triton" not in found

@@ -67,6 +67,30 @@ def test_a_killed_recording_says_until_when(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        (
+            {"counted_until_ns": 3_510_000_000},
+            "missing from when they were last written, 2.51 s after the start",
+        ),
+        ({"counted_until_ns": 3_510_000_000, "ended_ns": 3_000_000_000}, ""),
+        (None, "missing: they had not been written yet"),
+    ],
+)
+def test_a_killed_recording_says_until_when_calls_were_counted(
+    facts: dict[str, int] | None, said: str, tmp_path: Path
+) -> None:
+    program = Program(start={"monotonic_ns": 1_000_000_000}, recording={"python": "both"})
+    program.meta |= {} if facts is None else {"cprofile": facts}
+    program.end_ns = None
+    _, losses = read_all(program.recording(tmp_path))
+    (reason,) = losses
+    assert reason.partition("before the end is missing")[2] == (
+        said and f"; calls of Python functions are {said}"
+    )
+
+
 def test_a_cut_file_says_where(tmp_path: Path) -> None:
     path = tmp_path / "cut.perfprobe"
     data = two_threads().encode()

@@ -212,6 +212,16 @@ def test_cprofile_alone_and_not_to_the_end(tmp_path: Path) -> None:
     )
 
 
+def test_counts_of_a_killed_program(tmp_path: Path) -> None:
+    made = sampled()
+    made.counts_end_ns = 500 * MS
+    found = made.findings(tmp_path, stop=None, cprofile={"counted_until_ns": 500 * MS})
+    assert (
+        "ncalls+: cProfile's, last written 500 ms after the start (the program was killed or left without "
+        "ending)." in " ".join(shown(found))
+    )
+
+
 def test_samples_alone(tmp_path: Path) -> None:
     made = Made(Program(**META))
     made.samples = [{"start_ns": 0, "end_ns": MS, "looks": 1}]

@@ -43,7 +43,9 @@ def test_cut_at_every_byte(tmp_path: Path) -> None:
     data = training().encode(2)
     path = tmp_path / "cut.perfprobe"
     for size in range(len(data)):
-        if size < 12:
+        if size == 0:
+            assert outcome(path, b"").startswith("error: neither a perfprobe recording nor a .pstats file")
+        elif size < 12:
             assert outcome(path, data[:size]).startswith("error: the recording ends before its first block")
         elif size % 16 == 0:
             assert "Incomplete: " in outcome(path, data[:size])

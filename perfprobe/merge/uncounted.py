@@ -1,0 +1,62 @@
+"""Threads that ran Python and that cProfile could not count: the samples have them, the counts have not."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perfprobe.tables.columns import Int64, Mask
+from perfprobe.tables.events import Losses
+from perfprobe.tables.python import Look
+from perfprobe.tables.recording import Recording
+from perfprobe.tables.stacks import nearest
+
+_UNABLE = ("3.10.", "3.11.")  # from 3.12 on the interpreter tells of all threads
+_BOOTSTRAP = ("Thread._bootstrap", "_bootstrap")  # qualified from 3.11 on
+
+
+def uncounted(recording: Recording) -> list[Losses]:
+    """One row for such threads: neither `threading` nor anything else had the profile hook set there.
+
+    A thread that `threading` started is counted, also where none of its calls has returned.
+    """
+    version = recording.text("versions", "python") or ""
+    if not version.startswith(_UNABLE) or len(recording.functions) == 0 or len(recording.samples) == 0:
+        return []
+    of_thread = _os_threads(recording)
+    samples = recording.samples
+    read = (samples.look == Look.READ) & (samples.stack >= 0) & (samples.start_ns < _until_ns(recording))
+    sampled = np.unique(of_thread[samples.thread[read]])
+    hooked = np.unique(of_thread[samples.thread[read & _is_started_by_threading(recording)]])
+    counted = np.unique(of_thread[recording.functions.thread])
+    known = np.append(hooked, [-1, recording.number("program", "pid") or -1])
+    missing = np.setdiff1d(sampled, np.union1d(known, counted))
+    if len(missing) == 0:
+        return []
+    threads = len(np.union1d(sampled, counted))
+    reason = f"calls on {len(missing):,} of {threads:,} threads: `threading` did not start them"
+    return [Losses.one("cprofile", reason, -1, "Python 3.12 or later counts them, too")]
+
+
+def _os_threads(recording: Recording) -> Int64:
+    """What two rows of `threads` that are one thread have in common; with one more entry, -1, for none."""
+    threads = recording.threads
+    own = -2 - np.arange(len(threads), dtype=np.int64)
+    return np.append(np.where(threads.os_thread > 0, threads.os_thread, own), np.int64(-1))
+
+
+def _until_ns(recording: Recording) -> float:
+    ended_ns = recording.number("cprofile", "ended_ns")
+    ended_ns = recording.counts_cut_ns if ended_ns is None else ended_ns
+    return np.inf if ended_ns is None else ended_ns
+
+
+def _is_started_by_threading(recording: Recording) -> Mask:
+    """For each sample whether its stack begins in a thread's first function of `threading`."""
+    strings, frames, stacks = recording.strings, recording.frames, recording.stacks
+    first = [
+        strings[function] in _BOOTSTRAP and strings[file].endswith("/threading.py")
+        for function, file in zip(frames.function.tolist(), frames.file.tolist(), strict=True)
+    ]
+    is_first = np.append(np.array(first, np.bool_), False)[stacks.frame]
+    found = np.append(nearest(stacks.parent, is_first) >= 0, False)
+    return np.asarray(found[recording.samples.stack])
