@@ -206,6 +206,18 @@ def test_as_many_nodes_as_stay_legible(tmp_path: Path) -> None:
 
 
 @needs_dot
+def test_of_many_equal_ones_the_first_are_drawn(tmp_path: Path) -> None:
+    program = Program()
+    program.thread(1)
+    for number in range(200):
+        program.sample(number * 10, number * 10 + 10, f"p.py:{number + 1}/{number} f{number}")
+    found = Picture(draw(program, tmp_path))
+    assert len(found.nodes) == prune.LEGIBLE
+    assert set(found.nodes) == {f"f{number}" for number in range(prune.LEGIBLE)}
+    assert "left out: all but the first 30 by share: 170 functions" in found.legend
+
+
+@needs_dot
 def test_what_nothing_leads_to_is_left_out(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
@@ -226,7 +238,7 @@ def test_what_nothing_leads_to_is_left_out(tmp_path: Path) -> None:
 
 def test_too_many_nodes_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prune, "MOST", 5)
-    with pytest.raises(UsageError, match="the graph would have 11 nodes; give a larger --min-node"):
+    with pytest.raises(UsageError, match="the graph would have 11 nodes; give a larger --min-node, or none"):
         draw(training(), tmp_path, GraphView(min_node=0))
 
 
