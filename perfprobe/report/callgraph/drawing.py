@@ -16,7 +16,7 @@ from perfprobe.tables.findings import Findings
 from perfprobe.tables.python import Calling
 from perfprobe.tables.trace import Trace
 
-_NOTE_WIDTH = 56
+_NOTE_WIDTH = 120
 _WHOLE = {
     "time": "of wall time",
     "operator": "of operator time, forward and backward",
