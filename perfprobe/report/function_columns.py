@@ -80,7 +80,7 @@ def function_columns(
 
 
 def _shares(own_ns: Int64, wall_ns: int, least_ns: Int64) -> list[str]:
-    cells, least = percents(own_ns, wall_ns), percents(least_ns, wall_ns)
+    cells, least = percents(own_ns, wall_ns), percents(np.minimum(least_ns, wall_ns), wall_ns)
     too_little = ((own_ns >= 0) & (own_ns < least_ns)).tolist()
     return [
         f"<{at_least.removeprefix('<')}" if little else cell

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,10 +15,11 @@ from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.columns import Mask
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.python import Calling, FunctionRows, Look
+from perfprobe.tables.python import Calling, FunctionRows, Look, SampledStacks
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.trace import Trace
 
+_FEW = 5  # samples, of which no share can be told
 _MOST_THREADS = 4
 _LONGEST_NAME = 40
 _NOTEWORTHY = 0.005  # of wall time
@@ -34,6 +36,26 @@ def sample_ns(calling: Calling) -> int:
     if not calling.by_samples or len(samples) == 0:
         return 0
     return int((samples.end_ns - samples.start_ns).sum()) // max(int(samples.looks.sum()), 1)
+
+
+def has_few_samples(calling: Calling) -> bool:
+    """Whether there are samples, but too few to tell anything."""
+    return calling.by_samples and int(calling.python.samples.looks.sum()) < _FEW
+
+
+def by_cprofile(calling: Calling) -> Calling:
+    """The same with cProfile's times in place of the samples'; none where it did not count to the end."""
+    rows = calling.functions
+    is_whole = calling.counts_end_ns is None
+    own_ns, total_ns = rows.counted_own_ns, rows.counted_total_ns
+    rows = replace(
+        rows,
+        own_ns=own_ns,
+        total_ns=total_ns,
+        neither_ns=np.full(len(rows), -1, np.int64),
+    )
+    rows = rows.take((own_ns >= 0) & is_whole)
+    return replace(calling, functions=rows, sampled=SampledStacks.empty(), by_samples=False)
 
 
 def notes(

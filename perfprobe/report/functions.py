@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from perfprobe.report import columns
 from perfprobe.report.base import Layout
 from perfprobe.report.function_columns import function_columns, has_operators, only_counted, own_ns, total_ns
-from perfprobe.report.function_notes import notes, sample_ns, thread_sums
+from perfprobe.report.function_notes import by_cprofile, has_few_samples, notes, sample_ns, thread_sums
 from perfprobe.report.paragraph import heading, paragraph
 from perfprobe.report.ranking import focus_text
 from perfprobe.support.view import compiled
@@ -35,10 +35,15 @@ def functions(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     """The table, what its figures are, and what they add up to; nothing where no functions were recorded."""
     trace, calling = findings.trace, findings.calling
     assert calling is not None
+    is_short = has_few_samples(calling)
+    if is_short:
+        calling = by_cprofile(calling)
     rows = recorded(trace, calling)
     focus = findings.focus
     found = rows if focus is None else rows.take(in_focus(trace, calling.python.code, focus)[rows.code])
     if len(rows) == 0:
+        if is_short:
+            yield heading("Python functions", "the run was too short for samples", layout.width)
         return
     shown = ranked(calling, found, layout.most(TOP), layout.sort)
     yield heading("Python functions", _said(rows, found, shown, layout.sort, focus), layout.width)
@@ -48,6 +53,8 @@ def functions(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     placed = columns.fit(function_columns(trace, calling, shown, findings.wall_ns, least_ns), layout.width)
     yield columns.table(placed)
     yield paragraph(" ".join(notes(findings, calling, shown, placed)), layout.width, "dim")
+    if is_short:
+        return
     for text in thread_sums(trace, calling):
         yield paragraph(text, layout.width, "dim")
 

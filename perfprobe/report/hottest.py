@@ -12,6 +12,7 @@ from perfprobe.report import shorten
 from perfprobe.report.base import Layout
 from perfprobe.report.cells import line_column
 from perfprobe.report.function_columns import cpu_ns, names
+from perfprobe.report.function_notes import has_few_samples
 from perfprobe.report.operator_columns import PHASES, operators, signatures
 from perfprobe.report.paragraph import paragraph
 from perfprobe.support import units
@@ -46,7 +47,12 @@ def hottest_python(findings: Findings, layout: Layout) -> Iterator[RenderableTyp
     Only where that is much, and operators are not most of all. Waiting does not count, nor do imports.
     """
     calling, hotspots, wall_ns = findings.calling, findings.hotspots, findings.wall_ns
-    if calling is None or not wall_ns or (hotspots is not None and hotspots.focus is not None):
+    if (
+        calling is None
+        or not wall_ns
+        or has_few_samples(calling)
+        or (hotspots is not None and hotspots.focus is not None)
+    ):
         return
     if hotspots is not None and hotspots.totals.busiest_ns > _MINOR * wall_ns:
         return

@@ -206,11 +206,27 @@ def test_cprofile_alone_and_not_to_the_end(tmp_path: Path) -> None:
 
 def test_samples_alone(tmp_path: Path) -> None:
     made = Made(Program(**META))
-    made.samples = [{"start_ns": 0, "end_ns": MS, "looks": 1}]
+    made.samples = [{"start_ns": 0, "end_ns": 10 * MS, "looks": 10}]
     made.function("/p/text.py:12 tokenize", own_ns=2 * MS, total_ns=2 * MS, neither_ns=2 * MS)
     text = shown(made.findings(tmp_path))
     assert text[1].split() == ["of", "wall", "tottime", "cumtime", "code", "function"]
     assert "ncalls" not in "".join(text)
+
+
+def test_few_samples_tell_nothing(tmp_path: Path) -> None:
+    made = sampled()
+    whole = {"start_ns": 0, "end_ns": SECOND, "thread": 0, "stack": 0, "look": 0, "looks": 5}
+    made.samples = [whole]
+    assert "<100 %" in " ".join(shown(made.findings(tmp_path, stop={"monotonic_ns": 100 * MS})))
+    made.samples = [whole | {"looks": 4}]
+    text = shown(made.findings(tmp_path, stop={"monotonic_ns": MS}))
+    assert [line.split()[-1] for line in text[1:3]] == ["function", "numpy.array>"]
+    assert " ".join(text[3:]).startswith("tottime, cumtime: cProfile's: code of many small calls")
+    assert "samples" not in " ".join(text)
+    made.counts_end_ns = MS // 2
+    found = made.findings(tmp_path, stop={"monotonic_ns": MS})
+    assert shown(found) == ["Python functions  the run was too short for samples"]
+    assert "Hottest Python" not in render(found)
 
 
 def test_nothing_where_only_operators_were_recorded(tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ class _Writer(DotWriter):
         return str(super().escape(s.replace("&", "&amp;")))
 
     def _heading(self) -> _Html:
-        """The title, a sample of each kind of node, the notes; not beside the graph, whose nodes they part."""
+        """The title, a sample of each kind of node, and the notes: above the graph, which they would part."""
         kinds = {node.kind for node in self._nodes.values()}
         samples = "".join(f"<TD>{self._sample(kind)}</TD>" for kind in Kind if kind in kinds)
         notes = "".join(f'{_html(line)}<BR ALIGN="LEFT"/>' for line in self._notes)
