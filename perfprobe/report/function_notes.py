@@ -140,15 +140,15 @@ def _name(trace: Trace, thread: int) -> str:
     if not 0 <= thread < len(recording.threads):
         return "a thread"
     number, name = int(recording.threads.os_thread[thread]), int(recording.threads.name[thread])
-    if bool(_main(recording)[thread]):
+    if bool(is_main(recording)[thread]):
         return "main thread"
     text = recording.text("python_threads", str(number)) or recording.strings[name]
-    if text in (recording.strings[at] for at in recording.threads.name[_main(recording)].tolist()):
+    if text in (recording.strings[at] for at in recording.threads.name[is_main(recording)].tolist()):
         text = ""  # the kernel's name for a thread that was given none is that of the program
     return cut(printable(text), _LONGEST_NAME) or f"thread {number}"
 
 
-def _main(recording: Recording) -> Mask:
+def is_main(recording: Recording) -> Mask:
     """Which of the threads are the process's first one."""
     pid = recording.number("program", "pid")
     return np.asarray(recording.threads.os_thread == (-1 if pid is None else pid))

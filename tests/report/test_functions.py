@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
+from perfprobe import session
 from perfprobe.report.json import document
 from perfprobe.report.text import render
+from perfprobe.support.view import View
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.python import FunctionRows, Origin
 from tests.build import Program, op
@@ -280,6 +282,26 @@ def test_the_hottest_python(tmp_path: Path) -> None:
     made = sampled()
     made.sampled[0]["cpu_ns"] = MS  # it waited
     assert "Hottest Python" not in summary(made, tmp_path)
+
+
+def test_the_main_thread_waits(tmp_path: Path) -> None:
+    meta = {**META, "stop": {"monotonic_ns": SECOND}, "program": {"argv": ["p.py"], "pid": 1001}}
+    program = Program(**meta)
+    program.thread(1, "p")
+    program.thread(2, "feeder")
+    for thread, start_ms, end_ms, cpu_ms, frames in (
+        (0, 0, 300, 0, ("/p/p.py:3/2 sleeper", "/env/site-packages/threads.py:9/8 wait")),
+        (0, 300, 600, 1, ("/p/p.py:4/2 sleeper",)),
+        (0, 600, 1000, 400, ("/p/p.py:8/7 work",)),
+        (1, 0, 1000, 0, ("/p/p.py:12/11 feed",)),
+    ):
+        looks = {"looks": 9, "cpu_ns": cpu_ms * MS}
+        program.sample(start_ms * MS, end_ms * MS, *frames, thread=thread, **looks)
+    told = session.report_text(program.recording(tmp_path).path, View())
+    assert "Hottest Python: main thread waits 60.0 % of wall in sleeper at p.py:2." in told
+    program.run(op("aten::mm", 0, 101 * MS))
+    told = session.report_text(program.recording(tmp_path).path, View())
+    assert "Hottest Python: p.py:7 work: 40.0 % of wall, in no operator." in told
 
 
 def test_operators_are_hotter_than_python(tmp_path: Path) -> None:
