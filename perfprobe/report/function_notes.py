@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from perfprobe.report.columns import Placed
-from perfprobe.report.function_columns import PART, has_operators, names, only_counted
+from perfprobe.report.function_columns import OF_ALL, PART, has_operators, names, only_counted, threads_ns
 from perfprobe.report.shorten import cut
 from perfprobe.support import units
 from perfprobe.support.text import printable
@@ -64,6 +64,8 @@ def notes(
     """Sentences on the figures that are shown."""
     titles = {column.title for column, _ in placed}
     yield _sampled(findings.trace, calling, shown) if calling.by_samples else _timed(findings)
+    if OF_ALL in titles:
+        yield f"{OF_ALL}: of the {units.duration(threads_ns(calling))} that functions took on all threads."
     if "ncalls" in titles:
         yield from _counted(findings, calling)
     if bool(only_counted(calling, shown).any()):

@@ -11,7 +11,7 @@ from rich.console import RenderableType
 from perfprobe.report import shorten
 from perfprobe.report.base import Layout
 from perfprobe.report.cells import line_column
-from perfprobe.report.function_columns import cpu_ns, names
+from perfprobe.report.function_columns import cpu_ns, names, threads_ns
 from perfprobe.report.function_notes import has_few_samples
 from perfprobe.report.operator_columns import PHASES, operators, signatures
 from perfprobe.report.paragraph import paragraph
@@ -63,7 +63,10 @@ def hottest_python(findings: Findings, layout: Layout) -> Iterator[RenderableTyp
         waiting, waiting_ns = longest_wait(findings.trace, calling, _BUSY)
     if max(busy_ns, waiting_ns) < _NOTEWORTHY * wall_ns:
         return
-    told = f"{place}: {units.percent(busy_ns / wall_ns)} of wall, in no operator."
+    share = f"{units.percent(busy_ns / wall_ns)} of wall"
+    if busy_ns > wall_ns:  # on several threads
+        share = f"{units.percent(busy_ns / max(threads_ns(calling), busy_ns))} of all threads' Python time"
+    told = f"{place}: {share}, in no operator."
     if waiting_ns > busy_ns:
         told = f"main thread waits {units.percent(waiting_ns / wall_ns)} of wall in {waiting}."
     yield paragraph(f"Hottest Python: {told}", layout.width, "bold")

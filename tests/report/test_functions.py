@@ -245,6 +245,17 @@ def test_no_wall_time(tmp_path: Path) -> None:
     assert text[-1] == "MainThread: functions 980 ms, not readable 5.00 ms"
 
 
+def test_functions_of_several_threads(tmp_path: Path) -> None:
+    made = sampled()
+    made.threads *= 4
+    for name in ("own_ns", "total_ns", "neither_ns"):
+        made.rows[0][name] = 1960 * MS
+    text = shown(made.findings(tmp_path))
+    assert [line[:10].strip() for line in text[1:4]] == ["of all", "50.0 %", "(10.2 %)"]
+    assert "of all: of the 3.92 s that functions took on all threads." in " ".join(text)
+    assert "tokenize: 50.0 % of all threads' Python time, in no operator." in summary(made, tmp_path)
+
+
 def test_many_threads(tmp_path: Path) -> None:
     made = sampled()
     made.threads *= 6
