@@ -136,6 +136,29 @@ def test_c_functions_that_others_show_better(tmp_path: Path) -> None:
     assert "6 functions" in shown(made.findings(tmp_path))[0]
 
 
+@pytest.mark.parametrize(
+    ("origin", "of_tokenize_ms", "left_out"),
+    [(Origin.STDLIB, 499, True), (Origin.LIBRARY, 499, False), (Origin.STDLIB, 300, False)],
+)
+def test_c_functions_that_their_caller_tells(
+    tmp_path: Path, origin: Origin, of_tokenize_ms: int, left_out: bool
+) -> None:
+    made = sampled()
+    sleep = made.function(
+        "<built-in method sleep>", origin=origin, **figures(COUNTS, 4, 4, 499 * MS, 499 * MS)
+    )
+    made.edges = [
+        {"caller": 0, "callee": sleep, "calls": 3, "counted_total_ns": of_tokenize_ms * MS},
+        {"caller": 1, "callee": sleep, "calls": 1, "counted_total_ns": (499 - of_tokenize_ms) * MS},
+    ]
+    found = made.findings(tmp_path)
+    text = " ".join(shown(found))
+    assert ("method sleep" in text) != left_out
+    assert ("with nearly the time of the function that calls them are left out" in text) == left_out
+    assert "numpy.array" in text
+    assert "<built-in method sleep>" in [row["function"] for row in document(found)["tables"]["functions"]]
+
+
 def test_cprofile_can_tell_what_samples_cannot(tmp_path: Path) -> None:
     made = sampled()
     made.function("<built-in method len>", origin=Origin.STDLIB, **figures(COUNTS, 4, 4, 2 * MS, 2 * MS))
