@@ -17,6 +17,7 @@ from perfprobe.tables.columns import Int64, Mask
 from perfprobe.tables.python import Calling, Code, FunctionRows, Look, Origin
 from perfprobe.tables.trace import Trace
 
+OF_ALL = "of all"  # in place of "of wall" where several threads' functions take more than that
 PART = "+"  # beside counts that cover only a part of the run
 _NAME = 14  # cells that a function's name should have
 _PLACE = re.compile(r".*:\d+", re.DOTALL)
@@ -56,19 +57,28 @@ def cpu_ns(calling: Calling, rows: FunctionRows) -> Int64:
     return np.asarray(sums[rows.code])
 
 
+def threads_ns(calling: Calling) -> int:
+    """Python time of all threads, 0 where it is one thread's."""
+    several = [time_ns for time_ns in calling.threads.own_ns.tolist() if time_ns > 0]
+    return min(sum(several), np.iinfo(np.int64).max) if len(several) > 1 else 0
+
+
 def function_columns(
     trace: Trace, calling: Calling, shown: FunctionRows, wall_ns: int | None, least_ns: int
 ) -> list[Column]:
     """The columns that this recording can fill. least_ns: less than that, samples cannot tell."""
     own, total, cpu = own_ns(calling, shown), total_ns(calling, shown), cpu_ns(calling, shown)
     least = np.where(only_counted(calling, shown), 0, least_ns)
+    title, whole_ns = "of wall", wall_ns
+    if wall_ns and threads_ns(calling) > wall_ns:
+        title, whole_ns = OF_ALL, threads_ns(calling)
 
     def timed(title: str, cells: Sequence[str], rank: int = 0, style: str = "") -> Column:
         return Column(title, enclosed(calling, shown, cells), rank, align="right", style=style)
 
     counts = [Column("ncalls", ncalls(calling, shown), 2, align="right")]
     return [
-        *([timed("of wall", _shares(own, wall_ns, least), 0, "bold")] if wall_ns else []),
+        *([timed(title, _shares(own, whole_ns, least), 0, "bold")] if whole_ns else []),
         timed("tottime", durations(own, least)),
         *([Column("cpu", durations(cpu), 6, align="right")] if bool((cpu >= 0).any()) else []),
         timed("cumtime", durations(total, least), 1),
@@ -79,8 +89,8 @@ def function_columns(
     ]
 
 
-def _shares(own_ns: Int64, wall_ns: int, least_ns: Int64) -> list[str]:
-    cells, least = percents(own_ns, wall_ns), percents(least_ns, wall_ns)
+def _shares(own_ns: Int64, whole_ns: int, least_ns: Int64) -> list[str]:
+    cells, least = percents(own_ns, whole_ns), percents(np.minimum(least_ns, whole_ns), whole_ns)
     too_little = ((own_ns >= 0) & (own_ns < least_ns)).tolist()
     return [
         f"<{at_least.removeprefix('<')}" if little else cell

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from perfprobe.report.columns import Placed
-from perfprobe.report.function_columns import PART, has_operators, names, only_counted
+from perfprobe.report.function_columns import OF_ALL, PART, has_operators, names, only_counted, threads_ns
 from perfprobe.report.shorten import cut
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.columns import Mask
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.python import Calling, FunctionRows, Look
+from perfprobe.tables.python import Calling, FunctionRows, Look, SampledStacks
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.trace import Trace
 
+_FEW = 5  # samples, of which no share can be told
 _MOST_THREADS = 4
 _LONGEST_NAME = 40
 _NOTEWORTHY = 0.005  # of wall time
@@ -36,12 +38,34 @@ def sample_ns(calling: Calling) -> int:
     return int((samples.end_ns - samples.start_ns).sum()) // max(int(samples.looks.sum()), 1)
 
 
+def has_few_samples(calling: Calling) -> bool:
+    """Whether there are samples, but too few to tell anything."""
+    return calling.by_samples and int(calling.python.samples.looks.sum()) < _FEW
+
+
+def by_cprofile(calling: Calling) -> Calling:
+    """The same with cProfile's times in place of the samples'; none where it did not count to the end."""
+    rows = calling.functions
+    is_whole = calling.counts_end_ns is None
+    own_ns, total_ns = rows.counted_own_ns, rows.counted_total_ns
+    rows = replace(
+        rows,
+        own_ns=own_ns,
+        total_ns=total_ns,
+        neither_ns=np.full(len(rows), -1, np.int64),
+    )
+    rows = rows.take((own_ns >= 0) & is_whole)
+    return replace(calling, functions=rows, sampled=SampledStacks.empty(), by_samples=False)
+
+
 def notes(
     findings: Findings, calling: Calling, shown: FunctionRows, placed: Sequence[Placed]
 ) -> Iterator[str]:
     """Sentences on the figures that are shown."""
     titles = {column.title for column, _ in placed}
     yield _sampled(findings.trace, calling, shown) if calling.by_samples else _timed(findings)
+    if OF_ALL in titles:
+        yield f"{OF_ALL}: of the {units.duration(threads_ns(calling))} that functions took on all threads."
     if "ncalls" in titles:
         yield from _counted(findings, calling)
     elif findings.trace.recording.counts_lost:
@@ -131,15 +155,15 @@ def _name(trace: Trace, thread: int) -> str:
     if not 0 <= thread < len(recording.threads):
         return "a thread"
     number, name = int(recording.threads.os_thread[thread]), int(recording.threads.name[thread])
-    if bool(_main(recording)[thread]):
+    if bool(is_main(recording)[thread]):
         return "main thread"
     text = recording.text("python_threads", str(number)) or recording.strings[name]
-    if text in (recording.strings[at] for at in recording.threads.name[_main(recording)].tolist()):
+    if text in (recording.strings[at] for at in recording.threads.name[is_main(recording)].tolist()):
         text = ""  # the kernel's name for a thread that was given none is that of the program
     return cut(printable(text), _LONGEST_NAME) or f"thread {number}"
 
 
-def _main(recording: Recording) -> Mask:
+def is_main(recording: Recording) -> Mask:
     """Which of the threads are the process's first one."""
     pid = recording.number("program", "pid")
     return np.asarray(recording.threads.os_thread == (-1 if pid is None else pid))

@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from perfprobe.report import columns
 from perfprobe.report.base import Layout
 from perfprobe.report.function_columns import function_columns, has_operators, only_counted, own_ns, total_ns
-from perfprobe.report.function_notes import notes, sample_ns, thread_sums
+from perfprobe.report.function_notes import by_cprofile, has_few_samples, notes, sample_ns, thread_sums
 from perfprobe.report.paragraph import heading, paragraph
 from perfprobe.report.ranking import focus_text
 from perfprobe.support.view import compiled
@@ -20,6 +20,7 @@ from perfprobe.tables.python import Calling, Code, FunctionRows, Origin
 from perfprobe.tables.trace import Trace
 
 TOP = 15
+_NEARLY = 0.9
 
 _RUNNERS = ("<built-in method builtins.exec>", "<built-in method builtins.__import__>")
 
@@ -35,11 +36,18 @@ def functions(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     """The table, what its figures are, and what they add up to; nothing where no functions were recorded."""
     trace, calling = findings.trace, findings.calling
     assert calling is not None
+    is_short = has_few_samples(calling)
+    if is_short:
+        calling = by_cprofile(calling)
     rows = recorded(trace, calling)
     focus = findings.focus
     found = rows if focus is None else rows.take(in_focus(trace, calling.python.code, focus)[rows.code])
     if len(rows) == 0:
+        if is_short:
+            yield heading("Python functions", "the run was too short for samples", layout.width)
         return
+    is_told = told_by_caller(calling, found)
+    found = found.take(~is_told)
     shown = ranked(calling, found, layout.most(TOP), layout.sort)
     yield heading("Python functions", _said(rows, found, shown, layout.sort, focus), layout.width)
     if len(shown) == 0:
@@ -47,7 +55,12 @@ def functions(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     least_ns = sample_ns(calling)
     placed = columns.fit(function_columns(trace, calling, shown, findings.wall_ns, least_ns), layout.width)
     yield columns.table(placed)
-    yield paragraph(" ".join(notes(findings, calling, shown, placed)), layout.width, "dim")
+    said = [*notes(findings, calling, shown, placed)]
+    if bool(is_told.any()):
+        said.append("C functions with nearly the time of the function that calls them are left out.")
+    yield paragraph(" ".join(said), layout.width, "dim")
+    if is_short:
+        return
     for text in thread_sums(trace, calling):
         yield paragraph(text, layout.width, "dim")
 
@@ -64,6 +77,24 @@ def recorded(trace: Trace, calling: Calling) -> FunctionRows:
     names = (trace.recording.strings[at] for at in code.function[rows.code].tolist())
     is_runner = np.array([name in _RUNNERS for name in names], np.bool_)
     return rows.take(~(only_counted(calling, rows) & (is_operator | is_runner)))
+
+
+def told_by_caller(calling: Calling, rows: FunctionRows) -> Mask:
+    """The standard library's C functions with nearly all the time of a caller that has a row too."""
+    own_of = dict(zip(rows.code.tolist(), own_ns(calling, rows).tolist(), strict=True))
+    is_stdlib = calling.python.code.origin[rows.code] == Origin.STDLIB
+    candidates = rows.take(only_counted(calling, rows) & is_stdlib)
+    total_of = dict(zip(candidates.code.tolist(), candidates.counted_total_ns.tolist(), strict=True))
+    calls = calling.calls
+    calls = calls.take(np.isin(calls.callee, candidates.code) & np.isin(calls.caller, rows.code))
+    told = [
+        callee
+        for caller, callee, time_ns in zip(
+            calls.caller.tolist(), calls.callee.tolist(), calls.counted_total_ns.tolist(), strict=True
+        )
+        if time_ns >= _NEARLY * total_of[callee] and time_ns >= _NEARLY * own_of[caller] > 0
+    ]
+    return np.isin(rows.code, told)
 
 
 def in_focus(trace: Trace, code: Code, focus: str) -> Mask:

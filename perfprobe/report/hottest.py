@@ -11,12 +11,15 @@ from rich.console import RenderableType
 from perfprobe.report import shorten
 from perfprobe.report.base import Layout
 from perfprobe.report.cells import line_column
-from perfprobe.report.function_columns import cpu_ns, names
+from perfprobe.report.function_columns import cpu_ns, names, threads_ns
+from perfprobe.report.function_notes import has_few_samples
 from perfprobe.report.operator_columns import PHASES, operators, signatures
 from perfprobe.report.paragraph import paragraph
+from perfprobe.report.waiting import longest_wait
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.trace import Phase
+from perfprobe.tables.python import Calling
+from perfprobe.tables.trace import Phase, Trace
 
 LONGEST = 160  # cells of the inputs
 _MINOR = 0.5  # of the wall time: with more of it, operators are what counts
@@ -41,24 +44,40 @@ def hottest(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
 
 
 def hottest_python(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
-    """The function in which most time passed outside of operators.
+    """The function in which most time passed outside of operators, or in which the main thread waited longer.
 
-    Only where that is much, and operators are not most of all. Waiting does not count, nor do imports.
+    Only where that is much, and operators are not most of all; waiting only where they are next to nothing.
+    Imports do not count.
     """
     calling, hotspots, wall_ns = findings.calling, findings.hotspots, findings.wall_ns
-    if calling is None or not wall_ns or (hotspots is not None and hotspots.focus is not None):
+    if calling is None or not wall_ns or has_few_samples(calling):
         return
-    if hotspots is not None and hotspots.totals.busiest_ns > _MINOR * wall_ns:
+    if hotspots is not None and hotspots.focus is not None:
         return
+    operators_ns = 0 if hotspots is None else hotspots.totals.busiest_ns
+    if operators_ns > _MINOR * wall_ns:
+        return
+    place, busy_ns = _busiest(findings.trace, calling)
+    waiting, waiting_ns = "", 0
+    if operators_ns < _NOTEWORTHY * wall_ns:
+        waiting, waiting_ns = longest_wait(findings.trace, calling, _BUSY)
+    if max(busy_ns, waiting_ns) < _NOTEWORTHY * wall_ns:
+        return
+    share = f"{units.percent(busy_ns / wall_ns)} of wall"
+    if busy_ns > wall_ns:  # on several threads
+        share = f"{units.percent(busy_ns / max(threads_ns(calling), busy_ns))} of all threads' Python time"
+    told = f"{place}: {share}, in no operator."
+    if waiting_ns > busy_ns:
+        told = f"main thread waits {units.percent(waiting_ns / wall_ns)} of wall in {waiting}."
+    yield paragraph(f"Hottest Python: {told}", layout.width, "bold")
+
+
+def _busiest(trace: Trace, calling: Calling) -> tuple[str, int]:
+    """The function that ran longest in no operator, and how long; waiting does not count."""
     rows = calling.functions
-    rows = rows.take(
-        (rows.neither_ns >= _NOTEWORTHY * wall_ns) & (cpu_ns(calling, rows) >= _BUSY * rows.own_ns)
-    )
+    rows = rows.take((rows.neither_ns > 0) & (cpu_ns(calling, rows) >= _BUSY * rows.own_ns))
     rows = rows.take(np.argsort(-rows.neither_ns, kind="stable"))
-    for name, neither_ns in zip(
-        names(findings.trace, calling.python.code, rows), rows.neither_ns.tolist(), strict=True
-    ):
+    for name, busy_ns in zip(names(trace, calling.python.code, rows), rows.neither_ns.tolist(), strict=True):
         if not name.startswith(_IMPORTS):
-            text = f"Hottest Python: {name}: {units.percent(neither_ns / wall_ns)} of wall, in no operator."
-            yield paragraph(text, layout.width, "bold")
-            return
+            return name, busy_ns
+    return "", 0

@@ -60,24 +60,19 @@ def draw(program: Program, folder: Path, view: GraphView | None = None, kind: st
 
 
 class Picture:
-    """What dot reads in a text: the nodes by the first line of their labels, without the legend."""
+    """What dot reads in a text: the nodes by the first line of their labels, title, legend."""
 
     def __init__(self, text: str) -> None:
         done = subprocess.run(["dot", "-Tjson0"], input=text.encode(), capture_output=True, check=True)
         whole = json.loads(done.stdout)
-        self.title = whole["label"]
+        lines = re.sub(r"(<[^>]*>)+", "\n", whole["label"]).strip().split("\n")
+        self.title, *legend = map(html.unescape, lines)
+        self.legend = " ".join(legend)
         self.names = {node["_gvid"]: node["label"].split("\\n")[0] for node in whole["objects"]}
-        legend = {e[end] for e in whole["edges"] if e.get("style") == "invis" for end in ("head", "tail")}
-        self.nodes: dict[str, Any] = {
-            self.names[n["_gvid"]]: n for n in whole["objects"] if n["_gvid"] not in legend
-        }
+        self.nodes: dict[str, Any] = {self.names[node["_gvid"]]: node for node in whole["objects"]}
         self.edges = {
-            (self.names[edge["tail"]], self.names[edge["head"]]): edge
-            for edge in whole["edges"]
-            if edge["tail"] not in legend
+            (self.names[edge["tail"]], self.names[edge["head"]]): edge for edge in whole.get("edges", [])
         }
-        notes = " ".join(node["label"] for node in whole["objects"] if node["_gvid"] in legend)
-        self.legend = notes.replace(r"\l", " ")
 
     def figures(self, name: str) -> str:
         return str(self.nodes[name]["label"].split("\\n")[-1])
@@ -206,6 +201,18 @@ def test_as_many_nodes_as_stay_legible(tmp_path: Path) -> None:
 
 
 @needs_dot
+def test_of_many_equal_ones_the_first_are_drawn(tmp_path: Path) -> None:
+    program = Program()
+    program.thread(1)
+    for number in range(200):
+        program.sample(number * 10, number * 10 + 10, f"p.py:{number + 1}/{number} f{number}")
+    found = Picture(draw(program, tmp_path))
+    assert len(found.nodes) == prune.LEGIBLE
+    assert set(found.nodes) == {f"f{number}" for number in range(prune.LEGIBLE)}
+    assert "left out: all but the first 30 by share: 170 functions" in found.legend
+
+
+@needs_dot
 def test_what_nothing_leads_to_is_left_out(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
@@ -226,7 +233,7 @@ def test_what_nothing_leads_to_is_left_out(tmp_path: Path) -> None:
 
 def test_too_many_nodes_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prune, "MOST", 5)
-    with pytest.raises(UsageError, match="the graph would have 11 nodes; give a larger --min-node"):
+    with pytest.raises(UsageError, match="the graph would have 11 nodes; give a larger --min-node, or none"):
         draw(training(), tmp_path, GraphView(min_node=0))
 
 
@@ -257,7 +264,7 @@ def test_names_are_text(tmp_path: Path, name: str) -> None:
     shown = name.replace("\n", " ").replace("\x1b", "\\x1b")
     labels = [html.unescape(label) for label in re.findall(r"<text[^>]*>([^<]*)</text>", text)]
     assert labels.count(shown) == 3  # function, operator, signature
-    assert f"{shown} · call graph by operator time" in labels
+    assert f"{shown} · call graph by operator time" in [label.replace("\u200b", "") for label in labels]
 
 
 @needs_dot

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
+from perfprobe import session
 from perfprobe.report.json import document
 from perfprobe.report.text import render
+from perfprobe.support.view import View
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.python import FunctionRows, Origin
 from tests.build import Program, op
@@ -142,6 +144,29 @@ def test_c_functions_that_others_show_better(tmp_path: Path) -> None:
     assert "6 functions" in shown(made.findings(tmp_path))[0]
 
 
+@pytest.mark.parametrize(
+    ("origin", "of_tokenize_ms", "left_out"),
+    [(Origin.STDLIB, 499, True), (Origin.LIBRARY, 499, False), (Origin.STDLIB, 300, False)],
+)
+def test_c_functions_that_their_caller_tells(
+    tmp_path: Path, origin: Origin, of_tokenize_ms: int, left_out: bool
+) -> None:
+    made = sampled()
+    sleep = made.function(
+        "<built-in method sleep>", origin=origin, **figures(COUNTS, 4, 4, 499 * MS, 499 * MS)
+    )
+    made.edges = [
+        {"caller": 0, "callee": sleep, "calls": 3, "counted_total_ns": of_tokenize_ms * MS},
+        {"caller": 1, "callee": sleep, "calls": 1, "counted_total_ns": (499 - of_tokenize_ms) * MS},
+    ]
+    found = made.findings(tmp_path)
+    text = " ".join(shown(found))
+    assert ("method sleep" in text) != left_out
+    assert ("with nearly the time of the function that calls them are left out" in text) == left_out
+    assert "numpy.array" in text
+    assert "<built-in method sleep>" in [row["function"] for row in document(found)["tables"]["functions"]]
+
+
 def test_cprofile_can_tell_what_samples_cannot(tmp_path: Path) -> None:
     made = sampled()
     made.function("<built-in method len>", origin=Origin.STDLIB, **figures(COUNTS, 4, 4, 2 * MS, 2 * MS))
@@ -224,11 +249,27 @@ def test_counts_of_a_killed_program(tmp_path: Path) -> None:
 
 def test_samples_alone(tmp_path: Path) -> None:
     made = Made(Program(**META))
-    made.samples = [{"start_ns": 0, "end_ns": MS, "looks": 1}]
+    made.samples = [{"start_ns": 0, "end_ns": 10 * MS, "looks": 10}]
     made.function("/p/text.py:12 tokenize", own_ns=2 * MS, total_ns=2 * MS, neither_ns=2 * MS)
     text = shown(made.findings(tmp_path))
     assert text[1].split() == ["of", "wall", "tottime", "cumtime", "code", "function"]
     assert "ncalls" not in "".join(text)
+
+
+def test_few_samples_tell_nothing(tmp_path: Path) -> None:
+    made = sampled()
+    whole = {"start_ns": 0, "end_ns": SECOND, "thread": 0, "stack": 0, "look": 0, "looks": 5}
+    made.samples = [whole]
+    assert "<100 %" in " ".join(shown(made.findings(tmp_path, stop={"monotonic_ns": 100 * MS})))
+    made.samples = [whole | {"looks": 4}]
+    text = shown(made.findings(tmp_path, stop={"monotonic_ns": MS}))
+    assert [line.split()[-1] for line in text[1:3]] == ["function", "numpy.array>"]
+    assert " ".join(text[3:]).startswith("tottime, cumtime: cProfile's: code of many small calls")
+    assert "samples" not in " ".join(text)
+    made.counts_end_ns = MS // 2
+    found = made.findings(tmp_path, stop={"monotonic_ns": MS})
+    assert shown(found) == ["Python functions  the run was too short for samples"]
+    assert "Hottest Python" not in render(found)
 
 
 def test_nothing_where_only_operators_were_recorded(tmp_path: Path) -> None:
@@ -243,6 +284,17 @@ def test_no_wall_time(tmp_path: Path) -> None:
     text = shown(made.findings(tmp_path, start=None))
     assert "wall" not in text[1]
     assert text[-1] == "MainThread: functions 980 ms, not readable 5.00 ms"
+
+
+def test_functions_of_several_threads(tmp_path: Path) -> None:
+    made = sampled()
+    made.threads *= 4
+    for name in ("own_ns", "total_ns", "neither_ns"):
+        made.rows[0][name] = 1960 * MS
+    text = shown(made.findings(tmp_path))
+    assert [line[:10].strip() for line in text[1:4]] == ["of all", "50.0 %", "(10.2 %)"]
+    assert "of all: of the 3.92 s that functions took on all threads." in " ".join(text)
+    assert "tokenize: 50.0 % of all threads' Python time, in no operator." in summary(made, tmp_path)
 
 
 def test_many_threads(tmp_path: Path) -> None:
@@ -282,6 +334,26 @@ def test_the_hottest_python(tmp_path: Path) -> None:
     made = sampled()
     made.sampled[0]["cpu_ns"] = MS  # it waited
     assert "Hottest Python" not in summary(made, tmp_path)
+
+
+def test_the_main_thread_waits(tmp_path: Path) -> None:
+    meta = {**META, "stop": {"monotonic_ns": SECOND}, "program": {"argv": ["p.py"], "pid": 1001}}
+    program = Program(**meta)
+    program.thread(1, "p")
+    program.thread(2, "feeder")
+    for thread, start_ms, end_ms, cpu_ms, frames in (
+        (0, 0, 300, 0, ("/p/p.py:3/2 sleeper", "/env/site-packages/threads.py:9/8 wait")),
+        (0, 300, 600, 1, ("/p/p.py:4/2 sleeper",)),
+        (0, 600, 1000, 400, ("/p/p.py:8/7 work",)),
+        (1, 0, 1000, 0, ("/p/p.py:12/11 feed",)),
+    ):
+        looks = {"looks": 9, "cpu_ns": cpu_ms * MS}
+        program.sample(start_ms * MS, end_ms * MS, *frames, thread=thread, **looks)
+    told = session.report_text(program.recording(tmp_path).path, View())
+    assert "Hottest Python: main thread waits 60.0 % of wall in sleeper at p.py:2." in told
+    program.run(op("aten::mm", 0, 101 * MS))
+    told = session.report_text(program.recording(tmp_path).path, View())
+    assert "Hottest Python: p.py:7 work: 40.0 % of wall, in no operator." in told
 
 
 def test_operators_are_hotter_than_python(tmp_path: Path) -> None:

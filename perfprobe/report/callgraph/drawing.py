@@ -16,7 +16,7 @@ from perfprobe.tables.findings import Findings
 from perfprobe.tables.python import Calling
 from perfprobe.tables.trace import Trace
 
-_NOTE_WIDTH = 56
+_NOTE_WIDTH = 120
 _WHOLE = {
     "time": "of wall time",
     "operator": "of operator time, forward and backward",
@@ -88,6 +88,8 @@ def _left_out(left: Pruned, view: GraphView) -> list[str]:
     parts = [f"{units.count(count)} {name}{'' if count == 1 else 's'}" for count, name in counts if count]
     chosen = "" if view.min_node is not None else ", as many as stay legible"
     threshold = f"left out: below {_percent(left.min_node)} (--min-node{chosen}), or called from there only"
+    if left.is_cut:
+        threshold = f"left out: all but the first {len(left.profile.functions)} by share"
     return [f"{threshold}: {' and '.join(parts)}"] if parts else []
 
 

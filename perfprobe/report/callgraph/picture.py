@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from html import escape
 from io import StringIO
 from typing import Any
 
-from gprof2dot import Call, DotWriter, Function, Profile, Theme
+from gprof2dot import DotWriter, Profile, Theme
 
 from perfprobe.report.callgraph.nodes import FIGURES, Kind, Node
 
 _FONT = "Helvetica"
 _DARK, _GREY = "#333333", "#8a8a8a"
 _SIDE_BY_SIDE = 3  # operators of a function that may be
-_COLUMN = 6  # operators of a function below one another
-_LEFT_END = "\v"  # in our labels: the line ends here and stands at the left
 
 
 class _Light(Theme):
@@ -60,20 +59,15 @@ def dot(profile: Profile, title: str, notes: list[str]) -> str:
     Args:
         profile: of `Node`s, pruned.
         title: its heading.
-        notes: the lines of the legend, below a sample of each kind of node.
+        notes: the lines of the legend, below a sample of each kind of node that there is.
     """
     out = StringIO()
     _Writer(out, title, notes).graph(profile, HEAT)
     return out.getvalue()
 
 
-class _Legend(Function):
-    """A sample of a kind of node, or the notes below them."""
-
-    def __init__(self, number: int, kind: Kind | None, name: str) -> None:
-        super().__init__(number, name)
-        self.kind = kind
-        self.weight = 0.0
+class _Html(str):
+    """Written as what dot lays out as HTML, unlike all other text."""
 
 
 class _Writer(DotWriter):
@@ -86,61 +80,88 @@ class _Writer(DotWriter):
         super().__init__(out)
         self._title = title
         self._notes = notes
-        self._nodes: dict[int, Node | _Legend] = {}
+        self._nodes: dict[int, Node] = {}
         self._lengths: dict[tuple[int, int], int] = {}
 
     def graph(self, profile: Profile, theme: Theme) -> None:
-        drawn = Profile()
-        drawn.functions = {**self._legend(profile), **profile.functions}
+        drawn = _by_weight(profile)
         self._nodes = drawn.functions
-        self._lengths = _lengths(profile)
+        self._lengths = _lengths(drawn)
         super().graph(drawn, theme)
 
     def begin_graph(self) -> None:
         super().begin_graph()
-        self.attr("graph", label=self._title, labelloc="t", fontsize=16, dpi=96, charset="UTF-8")
+        self.attr("graph", label=self._heading(), labelloc="t", fontsize=11, dpi=96, charset="UTF-8")
         # Bounds on how long dot looks for a better layout.
         self.attr("graph", nslimit=10, nslimit1=10)
 
     def node(self, node: int, **attrs: Any) -> None:
         drawn = self._nodes[node]
-        if drawn.kind is None:
-            attrs = {**attrs, "shape": "plaintext", "style": "", "fillcolor": None}
-        else:
-            theme = VIOLET if drawn.kind is Kind.BACKWARD else HEAT
-            attrs = {
-                **attrs,
-                "fillcolor": self.color(theme.node_bgcolor(drawn.weight or 0.0)),
-                **_LOOKS[drawn.kind],
-            }
-        super().node(node, margin="0.08,0.04", **attrs)
+        fill = self.color(_theme(drawn.kind).node_bgcolor(drawn.weight or 0.0))
+        attrs = {**attrs, "fillcolor": fill, **_LOOKS[drawn.kind]}
+        super().node(node, margin="0.11,0.06", **attrs)
 
     def edge(self, src: int, dst: int, **attrs: Any) -> None:
-        caller, callee = self._nodes[src], self._nodes[dst]
-        if isinstance(caller, _Legend):
-            attrs = {"style": "invis"}
-        elif callee.kind is Kind.BACKWARD:
-            color = self.color(VIOLET.edge_color(caller.calls[dst].weight or 0.0))
+        if self._nodes[dst].kind is Kind.BACKWARD:
+            color = self.color(VIOLET.edge_color(self._nodes[src].calls[dst].weight or 0.0))
             attrs = {**attrs, "color": color, "fontcolor": color}
         super().edge(src, dst, minlen=self._lengths.get((src, dst)), **attrs)
 
     def id(self, id: int | float | str) -> None:
         # gprof2dot leaves plain words unquoted, of which some mean something in DOT.
-        self.write(self.escape(id) if isinstance(id, str) else str(id))
+        if isinstance(id, _Html):
+            self.write(f"<{id}>")
+        else:
+            self.write(self.escape(id) if isinstance(id, str) else str(id))
 
     def escape(self, s: str) -> str:
-        text: str = super().escape(s.replace("&", "&amp;"))
-        return text.replace(_LEFT_END, r"\l")
+        return str(super().escape(s.replace("&", "&amp;")))
 
-    def _legend(self, profile: Profile) -> dict[int, _Legend]:
-        first = -1 - len(Kind)  # below all others: drawn first, at the left
-        kinds = {node.kind for node in profile.functions.values()}
-        samples: list[tuple[Kind | None, str]] = [(kind, kind.value) for kind in Kind if kind in kinds]
-        samples.append((None, "".join(f"{line}{_LEFT_END}" for line in self._notes)))
-        found = {number: _Legend(number, kind, text) for number, (kind, text) in enumerate(samples, first)}
-        for number in list(found)[:-1]:
-            found[number].add_call(Call(number + 1))
-        return found
+    def _heading(self) -> _Html:
+        """The title, a sample of each kind of node, and the notes: above the graph, which they would part."""
+        kinds = {node.kind for node in self._nodes.values()}
+        samples = "".join(f"<TD>{self._sample(kind)}</TD>" for kind in Kind if kind in kinds)
+        notes = "".join(f'{_html(line)}<BR ALIGN="LEFT"/>' for line in self._notes)
+        rows = (
+            f'<TD><FONT POINT-SIZE="16">{_html(self._title)}</FONT></TD>',
+            f'<TD><TABLE BORDER="0" CELLSPACING="8"><TR>{samples}</TR></TABLE></TD>',
+            f'<TD BALIGN="LEFT">{notes}</TD>',
+        )
+        table = "".join(f"<TR>{row}</TR>" for row in rows)
+        return _Html(f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0">{table}</TABLE>')
+
+    def _sample(self, kind: Kind) -> str:
+        look = _LOOKS[kind]
+        style = look["style"].removeprefix("filled").removeprefix(",")
+        border = "2" if kind is Kind.USER else "1"
+        return (
+            f'<TABLE BORDER="{border}" CELLBORDER="0" CELLPADDING="3" CELLSPACING="0" STYLE="{style}" '
+            f'COLOR="{look["color"]}" BGCOLOR="{self.color(_theme(kind).node_bgcolor(0.0))}">'
+            f"<TR><TD>{kind.value}</TD></TR></TABLE>"
+        )
+
+
+def _html(text: str) -> str:
+    return escape(text).replace("\\", "\\\N{ZERO WIDTH SPACE}")  # else dot takes \\G for an escape there too
+
+
+def _theme(kind: Kind) -> Theme:
+    return VIOLET if kind is Kind.BACKWARD else HEAT
+
+
+def _by_weight(profile: Profile) -> Profile:
+    """The same nodes numbered by weight: those of a function stand from left to right by their numbers."""
+    order = sorted(profile.functions, key=lambda number: -profile.functions[number].weighs)
+    new = {number: at for at, number in enumerate(order)}
+    found = Profile()
+    for number in order:
+        node = profile.functions[number]
+        node.id = new[number]
+        for call in node.calls.values():
+            call.callee_id = new[call.callee_id]
+        node.calls = {call.callee_id: call for call in node.calls.values()}
+        found.add_function(node)
+    return found
 
 
 def _lengths(profile: Profile) -> dict[tuple[int, int], int]:
@@ -148,7 +169,5 @@ def _lengths(profile: Profile) -> dict[tuple[int, int], int]:
     found = {}
     for number, node in profile.functions.items():
         below = [callee for callee in node.calls if not profile.functions[callee].is_function]
-        below.sort(key=lambda callee: -profile.functions[callee].weighs)
-        if len(below) > _SIDE_BY_SIDE:
-            found.update({(number, callee): 1 + at % _COLUMN for at, callee in enumerate(below)})
+        found.update({(number, callee): 1 + at // _SIDE_BY_SIDE for at, callee in enumerate(sorted(below))})
     return found

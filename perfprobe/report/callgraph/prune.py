@@ -15,6 +15,7 @@ from perfprobe.support.errors import UsageError
 from perfprobe.support.graph_view import GraphView
 
 LEGIBLE = 30  # nodes that can be taken in at a glance
+_CROWDED = 2 * LEGIBLE  # more of about the same share, and only the first ones are drawn
 MOST = 1000  # nodes that dot can lay out in a sensible time
 _SHARES = [0.005 * 1.1**step for step in range(45)]  # of the heaviest node: up to a third, to be tried
 _EDGE_SHARE = 0.2  # of the share from which nodes are drawn
@@ -22,13 +23,17 @@ _EDGE_SHARE = 0.2  # of the share from which nodes are drawn
 
 @dataclass(frozen=True)
 class Pruned:
-    """What is left. min_node, min_edge: shares that nodes and edges at least have."""
+    """What is left. min_node, min_edge: shares that nodes and edges at least have.
+
+    is_cut: some with that share are left out too.
+    """
 
     profile: Profile
     min_node: float
     min_edge: float
     functions_left_out: int
     operators_left_out: int
+    is_cut: bool
 
 
 def pruned(profile: Profile, whole: int, view: GraphView) -> Pruned:
@@ -40,10 +45,39 @@ def pruned(profile: Profile, whole: int, view: GraphView) -> Pruned:
     _restrict(profile, view)
     heaviest = max((node.weighs for node in profile.functions.values()), default=0) / whole
     shares = [view.min_node / 100] if view.min_node is not None else [share * heaviest for share in _SHARES]
+    is_cut = view.min_node is None and _heavy(profile, shares[-1] * whole) > _CROWDED
+    if is_cut:
+        shares = [_cut(profile) / whole]
     drawn, min_node, min_edge = _legible(profile, whole, shares, view.min_edge)
     _check(drawn, view)
     shown_functions, shown_operators = _sizes(drawn)
-    return Pruned(drawn, min_node, min_edge, functions - shown_functions, operators - shown_operators)
+    left_out = functions - shown_functions, operators - shown_operators
+    return Pruned(drawn, min_node, min_edge, *left_out, is_cut)
+
+
+def _heavy(profile: Profile, least: float) -> int:
+    return sum(node.weighs >= least for node in profile.functions.values())
+
+
+def _cut(profile: Profile) -> int:
+    """Keeps the heaviest nodes only, of equal ones the outermost; returns the weight of the last one."""
+    depth = _depths(_callees(profile), _outermost(profile))
+    nodes = profile.functions
+    first = sorted(nodes, key=lambda number: (-nodes[number].weighs, depth.get(number, len(nodes))))[:LEGIBLE]
+    _keep(profile, set(first))
+    return int(nodes[first[-1]].weighs)
+
+
+def _depths(following: dict[int, list[int]], start: list[int]) -> dict[int, int]:
+    """In how many steps each node is reached."""
+    found = dict.fromkeys(start, 0)
+    order = list(start)
+    for last in order:  # grows as it goes
+        for number in following[last]:
+            if number not in found:
+                found[number] = found[last] + 1
+                order.append(number)
+    return found
 
 
 def _legible(
@@ -77,7 +111,7 @@ def _check(drawn: Profile, view: GraphView) -> None:
         raise UsageError(f"no node has {view.min_node} % of all", "", "give a smaller --min-node")
     if len(drawn.functions) > MOST:
         count = units.count(len(drawn.functions))
-        raise UsageError(f"the graph would have {count} nodes", "", "give a larger --min-node")
+        raise UsageError(f"the graph would have {count} nodes", "", "give a larger --min-node, or none")
 
 
 def _restrict(profile: Profile, view: GraphView) -> None:
