@@ -134,7 +134,8 @@ void Sampler::look_at(SeenThread& seen, int64_t previous_tick_ns) {
     return;
   }
   const int64_t now_ns = monotonic_ns();
-  const bool is_followed = thread.tick + 1 == tick;  // else it had no Python state at times
+  // Else it is new, or had no Python state at times.
+  const bool is_followed = thread.tick + 1 == tick && thread.sample.end_ns > 0;
   const bool stood_still = is_followed && thread.is_open && thread.state == seen.state.id &&
                            thread.cpu_ns == cpu_ns && thread.sample.look != Look::failed;
   ++figures_.looks;

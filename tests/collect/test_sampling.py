@@ -281,3 +281,20 @@ def test_result_can_be_asked_for_again(tmp_path: Path) -> None:
     with sampling(tmp_path) as result:
         first: Sampled = result()
         assert result().figures == first.figures
+
+
+def test_every_thread_is_seen_from_the_start_on(tmp_path: Path) -> None:
+    ends = threading.Event()
+    waiting = [threading.Thread(target=ends.wait) for _ in range(3)]
+    for thread in waiting:
+        thread.start()
+    with sampling(tmp_path, QUICK_NS) as result:
+        time.sleep(0.05)
+        sampled = result()
+    ends.set()
+    for thread in waiting:
+        thread.join()
+        assert thread.native_id is not None
+        first = next(sampled.of_thread(thread.native_id))
+        assert sampled.samples.start_ns[first] == sampled.figures["started_ns"]
+        assert sampled.samples.cpu_ns[first] == -1
