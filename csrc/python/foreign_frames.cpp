@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <ranges>
 
 #include "python/frames.h"
 
@@ -155,7 +156,7 @@ bool ForeignFrames::read(SeenThread& thread) {
 template <class Frame>
 bool ForeignFrames::read_frame(uintptr_t address, Frame& frame, uintptr_t& block_start) {
   for (;;) {
-    for (const Block& block : blocks_) {
+    for (const Block& block : blocks_ | std::views::reverse) {  // outwards, as frames are read
       if (address >= block.start && address + sizeof(frame) <= block.start + block.bytes) {
         std::memcpy(static_cast<void*>(&frame), &copies_[block.place + (address - block.start)],
                     sizeof(frame));
@@ -176,8 +177,9 @@ std::byte* ForeignFrames::add_block(uintptr_t start, size_t bytes) {
   return &copies_[used_ - bytes];
 }
 
-constexpr size_t kMostChunkBytes = size_t{1} << 20;  // larger ones belong to no sane stack
-constexpr size_t kRoomBytes = 2048;                  // the thread goes on while it is looked at
+constexpr size_t kMostChunkBytes = size_t{1} << 20;    // larger ones belong to no sane stack
+constexpr size_t kMostCopiedBytes = size_t{32} << 20;  // of one stack; what is beyond is read alone
+constexpr size_t kRoomBytes = 2048;                    // the thread goes on while it is looked at
 
 // The part of the newest chunk that is in use, and some room: the thread goes on meanwhile.
 size_t bytes_in_use(const PyThreadState& state) {
@@ -264,7 +266,7 @@ bool ForeignFrames::read_outer_chunk() {
   outer_chunk_ = 0;
   _PyStackChunk chunk;
   if (!is_plausible(start) || !memory_.read(address, chunk) || chunk.size < sizeof(chunk) ||
-      chunk.size > kMostChunkBytes)
+      chunk.size > kMostChunkBytes || used_ + chunk.size > kMostCopiedBytes)
     return false;
   const MemoryPiece piece{address, add_block(start, chunk.size), chunk.size};
   if (!memory_.read({&piece, 1})) {
