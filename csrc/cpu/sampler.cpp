@@ -14,7 +14,8 @@
 namespace perfprobe {
 namespace {
 
-constexpr int kTries = 4;
+constexpr int kTries = 8;
+constexpr int kTriesWithoutGaps = 3;
 constexpr int64_t kWriteNs = 500'000'000;
 constexpr int64_t kLongestOpenNs = 5'000'000'000;  // of a thread that stands still
 // A day's recording must still be readable: the interval doubles after as many rows, and again
@@ -170,8 +171,8 @@ Look Sampler::read_stack(SeenThread& seen, SampledThread& thread) {
       continue;
     if (frames_.frames().empty())
       return Look::no_python;
-    const bool is_last = i + 1 == kTries;
-    if (!stacks_.name(frames_.frames(), thread.last, thread.sample.stack, is_last))
+    const bool with_gaps = i >= kTriesWithoutGaps;
+    if (!stacks_.name(frames_.frames(), thread.last, thread.sample.stack, with_gaps))
       continue;
     figures_.cut_stacks += frames_.was_cut() ? 1 : 0;
     return Look::read;

@@ -93,6 +93,12 @@ struct StackPlace {
   uintptr_t block = 0;  // 0: not on the stack
 };
 
+// A thread's outermost frame lies on the stack. A generator's, which does not, was without an outer
+// one before it was resumed, or is since it went back there.
+bool is_orphan(const Frame& frame, const StackPlace& place) {
+  return frame.previous == nullptr && is_python(frame) && place.block == 0;
+}
+
 // 0 where one of them is not on the stack, or they lie in two pieces of it.
 int32_t room_between(const StackPlace& outer, const StackPlace& inner) {
   if (outer.block == 0 || outer.block != inner.block)
@@ -136,7 +142,8 @@ bool ForeignFrames::read(SeenThread& thread) {
       return true;
     Frame frame;
     StackPlace place{address, 0};
-    if (step == kMostSteps || !is_plausible(address) || !read_frame(address, frame, place.block))
+    if (step == kMostSteps || !is_plausible(address) || !read_frame(address, frame, place.block) ||
+        is_orphan(frame, place))
       return false;
     if (is_python(frame)) {
       const int64_t offset = offset_of(frame);

@@ -253,12 +253,31 @@ def test_shares_are_those_of_the_clock(tmp_path: Path) -> None:
     assert 0.6 < times["much"] / sum(times.values()) < 0.9
 
 
-def churn(until: float) -> None:
-    def steps(depth: int) -> Generator[int, None, None]:
-        if depth:
-            yield from steps(depth - 1)
-        yield depth
+def steps(depth: int) -> Generator[int, None, None]:
+    if depth:
+        yield from steps(depth - 1)
+    yield depth
 
+
+def test_no_stack_ends_in_a_generator(tmp_path: Path) -> None:
+    def work() -> None:
+        end = time.perf_counter() + 1
+        while time.perf_counter() < end:
+            sum(steps(5))
+            sum(value for value in range(2))
+
+    thread = threading.Thread(target=work)
+    with sampling(tmp_path, QUICK_NS) as result:
+        thread.start()
+        thread.join()
+        sampled = result()
+    assert thread.native_id is not None
+    stacks = [sampled.stack(sample) for sample in sampled.of_thread(thread.native_id)]
+    assert {stack[-1][1] for stack in stacks if stack} == {"Thread._bootstrap"}
+    assert sampled.figures["failed_looks"] < sampled.figures["looks"] / 10
+
+
+def churn(until: float) -> None:
     while time.perf_counter() < until:
         sum(steps(20))
         sorted(range(50), key=lambda value: -value)
