@@ -125,7 +125,7 @@ void Sampler::look_at(SeenThread& seen, int64_t previous_tick_ns) {
   const auto tick = static_cast<uint64_t>(figures_.ticks);
   const auto number = static_cast<int64_t>(seen.state.native_thread_id);
   const int64_t cpu_ns = number > 0 ? cpu_time_ns(number) : -1;
-  if (cpu_ns < 0) {  // not running yet, or no more
+  if (cpu_ns < 0 || recorder_.is_writer(number)) {  // not running yet, or no more; or our own
     is_list_stale_ = true;
     return;
   }
