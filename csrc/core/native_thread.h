@@ -27,6 +27,8 @@ class NativeThread {
   // For good; false when it was called before.
   bool end();
 
+  // The kernel's number of the thread, or of the last one around a fork.
+  [[nodiscard]] int64_t os_thread() const { return id_; }
   [[nodiscard]] bool leaving() const { return leaving_; }
 
  private:

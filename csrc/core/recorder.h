@@ -79,6 +79,8 @@ class Recorder {
   // Writes what is left, the losses and the end; joins the writer. A second call does nothing.
   void close();
 
+  // The writer has a Python thread state while an alarm of it calls into Python.
+  [[nodiscard]] bool is_writer(int64_t os_thread) const { return writer_.os_thread() == os_thread; }
   [[nodiscard]] int64_t operator_rows() const { return written_rows_; }
   [[nodiscard]] int64_t dropped_rows() const { return dropped_rows_; }
   [[nodiscard]] int64_t writer_cpu_ns() const { return writer_cpu_ns_; }

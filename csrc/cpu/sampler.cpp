@@ -14,7 +14,8 @@
 namespace perfprobe {
 namespace {
 
-constexpr int kTries = 4;
+constexpr int kTries = 8;
+constexpr int kTriesWithoutGaps = 3;
 constexpr int64_t kWriteNs = 500'000'000;
 constexpr int64_t kLongestOpenNs = 5'000'000'000;  // of a thread that stands still
 // A day's recording must still be readable: the interval doubles after as many rows, and again
@@ -124,7 +125,7 @@ void Sampler::look_at(SeenThread& seen, int64_t previous_tick_ns) {
   const auto tick = static_cast<uint64_t>(figures_.ticks);
   const auto number = static_cast<int64_t>(seen.state.native_thread_id);
   const int64_t cpu_ns = number > 0 ? cpu_time_ns(number) : -1;
-  if (cpu_ns < 0) {  // not running yet, or no more
+  if (cpu_ns < 0 || recorder_.is_writer(number)) {  // not running yet, or no more; or our own
     is_list_stale_ = true;
     return;
   }
@@ -135,7 +136,7 @@ void Sampler::look_at(SeenThread& seen, int64_t previous_tick_ns) {
   }
   const int64_t now_ns = monotonic_ns();
   // Else it is new, or had no Python state at times.
-  const bool is_followed = thread.sample.end_ns > 0 && thread.tick + 1 == tick;
+  const bool is_followed = thread.tick + 1 == tick && thread.sample.end_ns > 0;
   const bool stood_still = is_followed && thread.is_open && thread.state == seen.state.id &&
                            thread.cpu_ns == cpu_ns && thread.sample.look != Look::failed;
   ++figures_.looks;
@@ -170,8 +171,8 @@ Look Sampler::read_stack(SeenThread& seen, SampledThread& thread) {
       continue;
     if (frames_.frames().empty())
       return Look::no_python;
-    const bool is_last = i + 1 == kTries;
-    if (!stacks_.name(frames_.frames(), thread.last, thread.sample.stack, is_last))
+    const bool with_gaps = i >= kTriesWithoutGaps;
+    if (!stacks_.name(frames_.frames(), thread.last, thread.sample.stack, with_gaps))
       continue;
     figures_.cut_stacks += frames_.was_cut() ? 1 : 0;
     return Look::read;

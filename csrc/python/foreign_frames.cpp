@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <ranges>
 
 #include "python/frames.h"
 
@@ -92,6 +93,12 @@ struct StackPlace {
   uintptr_t block = 0;  // 0: not on the stack
 };
 
+// A thread's outermost frame lies on the stack. A generator's, which does not, was without an outer
+// one before it was resumed, or is since it went back there.
+bool is_orphan(const Frame& frame, const StackPlace& place) {
+  return frame.previous == nullptr && is_python(frame) && place.block == 0;
+}
+
 // 0 where one of them is not on the stack, or they lie in two pieces of it.
 int32_t room_between(const StackPlace& outer, const StackPlace& inner) {
   if (outer.block == 0 || outer.block != inner.block)
@@ -135,7 +142,8 @@ bool ForeignFrames::read(SeenThread& thread) {
       return true;
     Frame frame;
     StackPlace place{address, 0};
-    if (step == kMostSteps || !is_plausible(address) || !read_frame(address, frame, place.block))
+    if (step == kMostSteps || !is_plausible(address) || !read_frame(address, frame, place.block) ||
+        is_orphan(frame, place))
       return false;
     if (is_python(frame)) {
       const int64_t offset = offset_of(frame);
@@ -155,7 +163,7 @@ bool ForeignFrames::read(SeenThread& thread) {
 template <class Frame>
 bool ForeignFrames::read_frame(uintptr_t address, Frame& frame, uintptr_t& block_start) {
   for (;;) {
-    for (const Block& block : blocks_) {
+    for (const Block& block : blocks_ | std::views::reverse) {  // outwards, as frames are read
       if (address >= block.start && address + sizeof(frame) <= block.start + block.bytes) {
         std::memcpy(static_cast<void*>(&frame), &copies_[block.place + (address - block.start)],
                     sizeof(frame));
@@ -176,8 +184,9 @@ std::byte* ForeignFrames::add_block(uintptr_t start, size_t bytes) {
   return &copies_[used_ - bytes];
 }
 
-constexpr size_t kMostChunkBytes = size_t{1} << 20;  // larger ones belong to no sane stack
-constexpr size_t kRoomBytes = 2048;                  // the thread goes on while it is looked at
+constexpr size_t kMostChunkBytes = size_t{1} << 20;    // larger ones belong to no sane stack
+constexpr size_t kMostCopiedBytes = size_t{32} << 20;  // of one stack; what is beyond is read alone
+constexpr size_t kRoomBytes = 2048;                    // the thread goes on while it is looked at
 
 // The part of the newest chunk that is in use, and some room: the thread goes on meanwhile.
 size_t bytes_in_use(const PyThreadState& state) {
@@ -264,7 +273,7 @@ bool ForeignFrames::read_outer_chunk() {
   outer_chunk_ = 0;
   _PyStackChunk chunk;
   if (!is_plausible(start) || !memory_.read(address, chunk) || chunk.size < sizeof(chunk) ||
-      chunk.size > kMostChunkBytes)
+      chunk.size > kMostChunkBytes || used_ + chunk.size > kMostCopiedBytes)
     return false;
   const MemoryPiece piece{address, add_block(start, chunk.size), chunk.size};
   if (!memory_.read({&piece, 1})) {

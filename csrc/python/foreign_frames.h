@@ -50,7 +50,7 @@ inline const PyThreadState* newest_thread() {
 
 class ForeignFrames {
  public:
-  static constexpr size_t kMost = 2000;  // deeper stacks are cut at their outer end
+  static constexpr size_t kMost = 16'384;  // deeper stacks are cut at their outer end
 
   explicit ForeignFrames(const OwnMemory& memory);
 

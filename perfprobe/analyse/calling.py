@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from perfprobe.analyse.functions import FunctionTimes
-from perfprobe.analyse.sampled import SampledOperators
+from perfprobe.analyse.sampled import SampledOperators, in_program
 from perfprobe.analyse.sites import SitesOfOperators
 from perfprobe.analyse.thread_times import counts_end_ns, thread_times
 from perfprobe.tables.columns import Mask
@@ -36,7 +36,7 @@ class CallingStructure:
         sampled, sites = self._sampled.result(), self._sites.result()
         times = FunctionTimes(trace, python, sampled, sites)
         return Calling(
-            python=python,
+            python=replace(python, samples=in_program(trace.recording)),
             functions=times.functions(),
             calls=times.calls(),
             sampled=sampled,

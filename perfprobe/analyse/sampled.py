@@ -51,7 +51,7 @@ class SampledOperators:
             name: np.full(len(self._samples), -1, SampledStacks.dtypes[name]) for name in _OPERATOR
         }
         self._looks = _by_thread(self._samples, self._thread_of)
-        self._samples = _in_program(recording)  # what they stand for; above it is when they were taken
+        self._samples = in_program(recording)  # what they stand for; above it is when they were taken
 
     def add(self, batch: LinkedOperators) -> None:
         """The next batch, as `Trace.operators` yields it."""
@@ -72,7 +72,7 @@ class SampledOperators:
         keys = {name: getattr(samples, name) for name in _KEYS if name not in found} | found
         order, first = gathered([keys[name] for name in _KEYS])
         self.of_sample = group_of(order, first).astype(np.int32)
-        time_ns = np.maximum(samples.end_ns - samples.start_ns, 0)
+        time_ns = samples.end_ns - samples.start_ns
         known = samples.cpu_ns >= 0
         cpu_ns, measured = (
             np.add.reduceat(column[order], first)
@@ -121,15 +121,23 @@ class SampledOperators:
         return look[left], place[left]
 
 
-def _in_program(recording: Recording) -> Samples:
-    """The samples without what lies before the program's start or after its stop."""
-    start_ns, stop_ns = (recording.number(moment, "monotonic_ns") for moment in ("start", "stop"))
+def in_program(recording: Recording) -> Samples:
+    """The samples without what lies before the program's start or after its stop, and as much less CPU time.
+
+    Those that lie outside altogether last no time.
+    """
     samples = recording.samples
-    if start_ns is not None:
-        samples = replace(samples, start_ns=np.maximum(samples.start_ns, int(start_ns)))
-    if stop_ns is not None:
-        samples = replace(samples, end_ns=np.minimum(samples.end_ns, int(stop_ns)))
-    return samples
+    start_ns, end_ns = samples.start_ns, np.maximum(samples.end_ns, samples.start_ns)
+    whole_ns = end_ns - start_ns
+    start, stop = (recording.number(moment, "monotonic_ns") for moment in ("start", "stop"))
+    if start is not None:
+        start_ns, end_ns = np.maximum(start_ns, int(start)), np.maximum(end_ns, int(start))
+    if stop is not None:
+        start_ns, end_ns = np.minimum(start_ns, int(stop)), np.minimum(end_ns, int(stop))
+    cut = (samples.cpu_ns > 0) & (end_ns - start_ns < whole_ns)
+    cpu_ns = samples.cpu_ns.copy()
+    cpu_ns[cut] = (cpu_ns[cut] * ((end_ns - start_ns)[cut] / whole_ns[cut])).astype(np.int64)
+    return replace(samples, start_ns=start_ns, end_ns=end_ns, cpu_ns=cpu_ns)
 
 
 def _os_threads(recording: Recording) -> Int64:

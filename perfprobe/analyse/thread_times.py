@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from perfprobe.analyse.sampled import in_program
 from perfprobe.tables.columns import Int32, Int64, Mask, Rows
 from perfprobe.tables.python import Look, Origin, PythonCode, SampledStacks, ThreadTimes
 from perfprobe.tables.stacks import nearest
@@ -55,7 +56,7 @@ def _by_samples(trace: Trace, python: PythonCode, sampled: SampledStacks) -> Thr
 
 def _sampled_wall_ns(trace: Trace, threads: Int32) -> Int64:
     """From when each thread was first to when it was last seen; of the main thread from start to stop."""
-    samples = trace.recording.samples
+    samples = in_program(trace.recording)
     first_ns = np.full(len(threads), np.iinfo(np.int64).max)
     last_ns = np.full(len(threads), np.iinfo(np.int64).min)
     row_of = np.searchsorted(threads, samples.thread)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from perfprobe.analyse.hotspots import hotspots
-from perfprobe.analyse.sampled import SampledOperators
+from perfprobe.analyse.sampled import SampledOperators, in_program
 from perfprobe.merge import link
 from perfprobe.tables import storage
 from perfprobe.tables.python import Look, SampledStacks
@@ -201,3 +201,22 @@ def test_damaged_rows_do_no_harm(tmp_path: Path) -> None:
         folder = tmp_path / str(number)
         folder.mkdir()
         assert len(run(program.recording(folder, 7))) > 0
+
+
+def test_a_look_counts_as_far_as_it_lies_in_the_program(tmp_path: Path) -> None:
+    program = Program()
+    program.thread(1)
+    program.meta |= {"start": {"monotonic_ns": 1000}, "stop": {"monotonic_ns": 2000}}
+    for start_ns, end_ns, cpu_ns in [(0, 900, 800), (900, 1100, 160), (1100, 1900, 5), (1900, 2900, -1)]:
+        program.sample(start_ns, end_ns, "a.py:5 f", cpu_ns=cpu_ns)
+    program.sample(0, 5000, "b.py:5 g", cpu_ns=2500)
+    recording = program.recording(tmp_path)
+    found = in_program(recording)
+    assert (found.end_ns - found.start_ns).tolist() == [0, 100, 800, 100, 1000]
+    assert found.cpu_ns.tolist() == [0, 80, 5, -1, 500]
+    assert (found.start_ns >= 1000).all()
+    assert (found.end_ns <= 2000).all()
+    assert sorted(zip(run(recording).time_ns.tolist(), run(recording).cpu_ns.tolist(), strict=True)) == [
+        (1000, 85),
+        (1000, 500),
+    ]

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -171,15 +171,27 @@ def test_a_waiting_thread_is_seen_where_it_waits(tmp_path: Path, run: Callable[[
     assert seen == right
 
 
-def test_a_stack_too_deep_is_cut_at_its_outer_end(tmp_path: Path) -> None:
+@pytest.fixture
+def deep_recursion() -> Iterator[None]:
+    """Room for 18,000 frames: from 3.11 on, plain Python calls take no room on the C stack."""
     limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(10_000)
-    try:
-        seen, right = parked(tmp_path, functools.partial(deep, depth=2500))
-    finally:
-        sys.setrecursionlimit(limit)
-    assert len(seen) == 2000
-    assert seen == right[:2000]
+    sys.setrecursionlimit(20_000)
+    yield
+    sys.setrecursionlimit(limit)
+
+
+@pytest.mark.usefixtures("deep_recursion")
+def test_a_deep_stack_is_whole(tmp_path: Path) -> None:
+    seen, right = parked(tmp_path, functools.partial(deep, depth=5000))
+    assert len(seen) > 5000
+    assert seen == right
+
+
+@pytest.mark.usefixtures("deep_recursion")
+def test_a_stack_too_deep_is_cut_at_its_outer_end(tmp_path: Path) -> None:
+    seen, right = parked(tmp_path, functools.partial(deep, depth=17_000))
+    assert len(seen) == 16_384
+    assert seen == right[:16_384]
 
 
 def test_code_that_has_died_keeps_its_name(tmp_path: Path) -> None:
@@ -258,12 +270,31 @@ def test_shares_are_those_of_the_clock(tmp_path: Path) -> None:
     assert 0.6 < times["much"] / sum(times.values()) < 0.9
 
 
-def churn(until: float) -> None:
-    def steps(depth: int) -> Generator[int, None, None]:
-        if depth:
-            yield from steps(depth - 1)
-        yield depth
+def steps(depth: int) -> Generator[int, None, None]:
+    if depth:
+        yield from steps(depth - 1)
+    yield depth
 
+
+def test_no_stack_ends_in_a_generator(tmp_path: Path) -> None:
+    def work() -> None:
+        end = time.perf_counter() + 1
+        while time.perf_counter() < end:
+            sum(steps(5))
+            sum(value for value in range(2))
+
+    thread = threading.Thread(target=work)
+    with sampling(tmp_path, QUICK_NS) as result:
+        thread.start()
+        thread.join()
+        sampled = result()
+    assert thread.native_id is not None
+    stacks = [sampled.stack(sample) for sample in sampled.of_thread(thread.native_id)]
+    assert {stack[-1][1] for stack in stacks if stack} == {"Thread._bootstrap"}
+    assert sampled.figures["failed_looks"] < sampled.figures["looks"] / 10
+
+
+def churn(until: float) -> None:
     while time.perf_counter() < until:
         sum(steps(20))
         sorted(range(50), key=lambda value: -value)
@@ -298,3 +329,20 @@ def test_result_can_be_asked_for_again(tmp_path: Path) -> None:
     with sampling(tmp_path) as result:
         first: Sampled = result()
         assert result().figures == first.figures
+
+
+def test_every_thread_is_seen_from_the_start_on(tmp_path: Path) -> None:
+    ends = threading.Event()
+    waiting = [threading.Thread(target=ends.wait) for _ in range(3)]
+    for thread in waiting:
+        thread.start()
+    with sampling(tmp_path, QUICK_NS) as result:
+        time.sleep(0.05)
+        sampled = result()
+    ends.set()
+    for thread in waiting:
+        thread.join()
+        assert thread.native_id is not None
+        first = next(sampled.of_thread(thread.native_id))
+        assert sampled.samples.start_ns[first] == sampled.figures["started_ns"]
+        assert sampled.samples.cpu_ns[first] == -1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
@@ -169,3 +170,15 @@ def test_what_cannot_be_sampled_is_a_loss(tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.skipif(sys.version_info >= (3, 11), reason="it is supported here")
 def test_an_old_python_is_said_to_be_unsupported() -> None:
     assert "not supported on Python 3.10" in str(_core.sampler_lack())
+
+
+@supported
+def test_a_program_of_one_thread_has_no_other(tmp_path: Path) -> None:
+    """Not even where the writer asks the main thread, which makes no calls, to look at its calls."""
+    with perfprobe.profile(tmp_path / "r.perfprobe", operators="off", python="both"):
+        until = time.monotonic() + 2
+        while time.monotonic() < until:
+            for number in range(3_000_000):
+                number & 7
+    recording = storage.read(tmp_path / "r.perfprobe")
+    assert set(recording.threads.os_thread[recording.samples.thread].tolist()) == {os.getpid()}
