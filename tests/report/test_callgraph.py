@@ -62,8 +62,8 @@ def draw(program: Program, folder: Path, view: GraphView | None = None, kind: st
 class Picture:
     """What dot reads in a text: the nodes by the first line of their labels, title, legend."""
 
-    def __init__(self, text: str) -> None:
-        done = subprocess.run(["dot", "-Tjson0"], input=text.encode(), capture_output=True, check=True)
+    def __init__(self, text: str, layout: str = "-Tjson0") -> None:
+        done = subprocess.run(["dot", layout], input=text.encode(), capture_output=True, check=True)
         whole = json.loads(done.stdout)
         lines = re.sub(r"(<[^>]*>)+", "\n", whole["label"]).strip().split("\n")
         self.title, *legend = map(html.unescape, lines)
@@ -186,6 +186,23 @@ def test_recursion_is_drawn_as_circles(tmp_path: Path) -> None:
     assert found.edges["even", "even"]["label"] == "  60.0 %"
     assert found.edges["even", "odd"]["label"] == "  40.0 %"
     assert found.edges["odd", "even"]["label"] == "  40.0 %"
+
+
+@needs_dot
+def test_operators_stand_in_rows_by_weight(tmp_path: Path) -> None:
+    program = Program()
+    program.thread(1)
+    start_ns = 0
+    for number in range(7):
+        took_ns = 100 + (number * 3 % 7) * 10  # 100, 130, 160, 120, 150, 110, 140
+        program.run(op(f"aten::op{took_ns}", start_ns, start_ns + took_ns, stack=program.stack(MAIN)))
+        start_ns += took_ns
+    nodes = Picture(draw(program, tmp_path, GraphView(min_node=0)), layout="-Tjson").nodes
+    places = {name: tuple(map(float, node["pos"].split(","))) for name, node in nodes.items()}
+    shown = sorted(
+        (name for name in places if name != "main"), key=lambda name: (-places[name][1], places[name])
+    )
+    assert shown == [f"op{took_ns}" for took_ns in range(160, 90, -10)]
 
 
 @needs_dot

@@ -84,9 +84,8 @@ class _Writer(DotWriter):
         self._lengths: dict[tuple[int, int], int] = {}
 
     def graph(self, profile: Profile, theme: Theme) -> None:
-        drawn = _by_weight(profile)
+        drawn, self._lengths = _in_rows(profile)
         self._nodes = drawn.functions
-        self._lengths = _lengths(drawn)
         super().graph(drawn, theme)
 
     def begin_graph(self) -> None:
@@ -149,25 +148,37 @@ def _theme(kind: Kind) -> Theme:
     return VIOLET if kind is Kind.BACKWARD else HEAT
 
 
-def _by_weight(profile: Profile) -> Profile:
-    """The same nodes numbered by weight: those of a function stand from left to right by their numbers."""
-    order = sorted(profile.functions, key=lambda number: -profile.functions[number].weighs)
+def _in_rows(profile: Profile) -> tuple[Profile, dict[tuple[int, int], int]]:
+    """The same nodes, numbered so that they stand from left to right by weight, and the length of edges.
+
+    Operators of a function stand in rows, the heaviest in the first one: side by side, many make a picture
+    too wide. dot draws them in the order of their numbers, so what leads to a lower row is drawn between.
+    """
+    nodes = profile.functions
+    order = sorted(nodes, key=lambda number: -nodes[number].weighs)
+    rows = {}
+    for node in nodes.values():
+        below = [callee for callee in node.calls if not nodes[callee].is_function]
+        below.sort(key=lambda number: -nodes[number].weighs)
+        rows.update({callee: divmod(at, _SIDE_BY_SIDE) for at, callee in enumerate(below)})
+    order.sort(key=lambda number: (rows[number][1], -rows[number][0]) if number in rows else (-1, 0))
     new = {number: at for at, number in enumerate(order)}
+    lengths = {
+        (new[number], new[callee]): 1 + rows[callee][0]
+        for number in order
+        for callee in nodes[number].calls
+        if callee in rows
+    }
+    return _numbered(profile, new), lengths
+
+
+def _numbered(profile: Profile, new: dict[int, int]) -> Profile:
     found = Profile()
-    for number in order:
+    for number, at in new.items():
         node = profile.functions[number]
-        node.id = new[number]
+        node.id = at
         for call in node.calls.values():
             call.callee_id = new[call.callee_id]
         node.calls = {call.callee_id: call for call in node.calls.values()}
         found.add_function(node)
-    return found
-
-
-def _lengths(profile: Profile) -> dict[tuple[int, int], int]:
-    """In how many steps each operator is below its function: side by side, many make a picture too wide."""
-    found = {}
-    for number, node in profile.functions.items():
-        below = [callee for callee in node.calls if not profile.functions[callee].is_function]
-        found.update({(number, callee): 1 + at // _SIDE_BY_SIDE for at, callee in enumerate(sorted(below))})
     return found
