@@ -1,5 +1,6 @@
 #include "python/bytecode_probe.h"
 
+#include <algorithm>
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -93,7 +94,7 @@ void BytecodeProbe::look(void* probe) {
   if (was_read && end_ns > start_ns) {
     const int64_t time_ns = std::exchange(self->judged_ns_, end_ns);
     if (before != after && before.is_slowed && after.is_slowed &&
-        (self->seen_ns_ += end_ns - time_ns) >= kManyNs)
+        (self->seen_ns_ += std::min(end_ns - time_ns, kLongestNs)) >= kManyNs)
       self->hurry();
   }
   self->set_alarm();

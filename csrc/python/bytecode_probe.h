@@ -32,6 +32,8 @@ class BytecodeProbe {
  private:
   static constexpr int64_t kGapNs = 20'000'000;
   static constexpr int64_t kManyNs = 100'000'000;
+  // What one look may judge: on a busy machine the last one that told anything may be long ago.
+  static constexpr int64_t kLongestNs = 4 * kGapNs;
 
   static void look(void* probe);
   static int settle(void* probe);

@@ -184,8 +184,10 @@ def check_spawn(pair: Pair) -> None:
 
 
 def losses(recording: Recording) -> dict[str, int]:
+    """All but cProfile's: whether it counts to the end depends on how busy the machine is."""
     table = recording.losses
-    return {table.reason[row]: int(table.count[row]) for row in range(len(table))}
+    rows = [row for row in range(len(table)) if table.source[row] != "cprofile"]
+    return {table.reason[row]: int(table.count[row]) for row in rows}
 
 
 def test_killed_program_leaves_what_was_written(tmp_path: Path) -> None:
