@@ -62,7 +62,8 @@ def by_timers(output: str) -> Shares:
 def by_perfprobe(path: Path) -> Shares:
     """The report's table of Python functions."""
     rows = session.report_document(str(path))["tables"]["functions"]
-    return normalised({row["function"].rpartition(".")[2]: row["total_ns"] or 0 for row in rows})
+    own = [row for row in rows if row["file"] == SCRIPT[0]]
+    return normalised({row["function"].rpartition(".")[2]: row["total_ns"] or 0 for row in own})
 
 
 def by_pstats(path: Path) -> Shares:
