@@ -337,7 +337,7 @@ def draw_callgraph(path: str, output: str, view: GraphView) -> None:
     found = _findings(path, View(), work=False)
     if found.calling is None:
         raise InputError("neither operators nor Python functions were recorded", path, "record again")
-    graph = call_graph(found.trace, found.calling, view.by, library=view.library)
+    graph = call_graph(found.trace, found.calling, view.by, unfolded=view.unfolded)
     render(drawing(found, found.calling, graph, view), output)
 
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <pthread.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 #include <utility>
 
@@ -27,29 +26,21 @@ struct Place {
 
 #if PY_VERSION_HEX < 0x030C0000
 
-// The main thread may just be freeing what is read: the kernel says so, where a plain read would
+// The main thread may just be freeing what is read: OwnMemory says so, where a plain read would
 // fault.
-template <class Value>
-bool read(const Value* from, Value& to) {
-  iovec local{&to, sizeof(to)};
-  iovec remote{const_cast<Value*>(from), sizeof(to)};
-  return ::process_vm_readv(::getpid(), &local, 1, &remote, 1, 0) ==
-         static_cast<ssize_t>(sizeof(to));
-}
-
-bool read_place(const PyThreadState* state, Place& place) {
+bool read_place(const OwnMemory& memory, const PyThreadState* state, Place& place) {
 #if PY_VERSION_HEX >= 0x030B0000
   _PyCFrame* evaluation = nullptr;
   _PyCFrame found{};
   _Py_CODEUNIT* instruction = nullptr;
-  if (!read(&state->cframe, evaluation) || !read(evaluation, found) ||
-      !read(&found.current_frame->prev_instr, instruction))
+  if (!memory.read(&state->cframe, evaluation) || !memory.read(evaluation, found) ||
+      !memory.read(&found.current_frame->prev_instr, instruction))
     return false;
   place = {found.current_frame, reinterpret_cast<intptr_t>(instruction), found.use_tracing != 0};
 #else
   PyFrameObject* frame = nullptr;
   int instruction = 0;
-  if (!read(&state->frame, frame) || !read(&frame->f_lasti, instruction))
+  if (!memory.read(&state->frame, frame) || !memory.read(&frame->f_lasti, instruction))
     return false;
   place = {frame, instruction, true};
 #endif
@@ -58,7 +49,7 @@ bool read_place(const PyThreadState* state, Place& place) {
 
 #else
 
-bool read_place(const PyThreadState* /*state*/, Place& /*place*/) {
+bool read_place(const OwnMemory& /*memory*/, const PyThreadState* /*state*/, Place& /*place*/) {
   return false;
 }
 
@@ -89,7 +80,8 @@ void BytecodeProbe::look(void* probe) {
   Place before;
   Place after;
   const int64_t start_ns = read_clock_ns(self->clock_);
-  const bool was_read = read_place(self->state_, before) && read_place(self->state_, after);
+  const bool was_read = read_place(self->memory_, self->state_, before) &&
+                        read_place(self->memory_, self->state_, after);
   const int64_t end_ns = read_clock_ns(self->clock_);
   if (was_read && end_ns > start_ns) {
     const int64_t time_ns = std::exchange(self->judged_ns_, end_ns);

@@ -11,6 +11,7 @@
 
 #include <Python.h>
 
+#include "core/own_memory.h"
 #include "core/recorder.h"
 
 namespace perfprobe {
@@ -43,6 +44,7 @@ class BytecodeProbe {
   Recorder& recorder_;
   CallProfile& profile_;
   PyThreadState* state_ = nullptr;
+  const OwnMemory memory_{OwnMemory::Way::system_call};
   clockid_t clock_ = 0;    // the main thread's CPU time
   int64_t judged_ns_ = 0;  // up to here
   std::atomic<bool> looks_ = false;

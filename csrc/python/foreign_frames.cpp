@@ -5,22 +5,9 @@
 #include <cstring>
 #include <ranges>
 
-#include "python/frames.h"
-
 #ifdef PERFPROBE_FOREIGN_FRAMES
 
-#if PY_VERSION_HEX >= 0x030D0000
-#define Py_BUILD_CORE 1
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wconversion"
-#pragma GCC diagnostic ignored "-Wold-style-cast"
-#pragma GCC diagnostic ignored "-Wpedantic"
-#pragma GCC diagnostic ignored "-Wshadow"
-#pragma GCC diagnostic ignored "-Wunused-parameter"
-#include <internal/pycore_frame.h>
-#pragma GCC diagnostic pop
-#undef Py_BUILD_CORE
-#endif
+#include "python/internal_frame.h"
 
 namespace perfprobe {
 namespace {

@@ -16,17 +16,7 @@
 
 #if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030D0000 && !defined(Py_GIL_DISABLED)
 #define PERFPROBE_FAST_FRAMES 1
-// The internal headers are C: they ask for this define and convert without casts.
-#define Py_BUILD_CORE 1
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wconversion"
-#pragma GCC diagnostic ignored "-Wold-style-cast"
-#pragma GCC diagnostic ignored "-Wpedantic"
-#pragma GCC diagnostic ignored "-Wshadow"
-#pragma GCC diagnostic ignored "-Wunused-parameter"
-#include <internal/pycore_frame.h>
-#pragma GCC diagnostic pop
-#undef Py_BUILD_CORE
+#include "python/internal_frame.h"
 #endif
 
 namespace perfprobe {

@@ -1,7 +1,8 @@
 #include "python/profile_rows.h"
 
 #include <cmath>
-#include <string_view>
+
+#include "python/read_objects.h"
 
 namespace perfprobe {
 namespace {
@@ -16,31 +17,6 @@ enum Item {
   kOwnTime,
   kCallees
 };  // _lsprof.profiler_entry
-
-// The collector runs finalisers, which are user code: it could change what is just being read.
-class NoCollection {
- public:
-  NoCollection() : was_enabled_(PyGC_Disable() != 0) {}
-  ~NoCollection() {
-    if (was_enabled_)
-      PyGC_Enable();
-  }
-  NoCollection(const NoCollection&) = delete;
-  NoCollection& operator=(const NoCollection&) = delete;
-
- private:
-  bool was_enabled_;
-};
-
-std::string_view text_of(PyObject* unicode) {
-  Py_ssize_t length = 0;
-  const char* text = PyUnicode_AsUTF8AndSize(unicode, &length);
-  if (text == nullptr) {
-    PyErr_Clear();
-    return "(unprintable)";
-  }
-  return {text, static_cast<size_t>(length)};
-}
 
 PyObject* item(PyObject* entry, Item which) {
   return PyTuple_GET_ITEM(entry, which);

@@ -1,28 +1,14 @@
 #include "python/python_names.h"
 
 #include <cstring>
-#include <string_view>
 #include <unordered_set>
+
+#include "python/read_objects.h"
 
 namespace perfprobe {
 namespace {
 
 constexpr size_t kModuleLimit = 65'536;  // a tree beyond this is named up to here
-
-// The collector runs finalisers and weak-reference callbacks, which are user code.
-class NoCollection {
- public:
-  NoCollection() : was_enabled_(PyGC_Disable() != 0) {}
-  ~NoCollection() {
-    if (was_enabled_)
-      PyGC_Enable();
-  }
-  NoCollection(const NoCollection&) = delete;
-  NoCollection& operator=(const NoCollection&) = delete;
-
- private:
-  bool was_enabled_;
-};
 
 // The program's own pending exception must survive our calls.
 class KeepException {
@@ -37,16 +23,6 @@ class KeepException {
   PyObject* value_ = nullptr;
   PyObject* traceback_ = nullptr;
 };
-
-std::string_view text_of(PyObject* unicode) {
-  Py_ssize_t length = 0;
-  const char* text = PyUnicode_AsUTF8AndSize(unicode, &length);
-  if (text == nullptr) {  // lone surrogates: a file name that is not UTF-8
-    PyErr_Clear();
-    return "(unprintable)";
-  }
-  return {text, static_cast<size_t>(length)};
-}
 
 PyObject* function_name(const PyCodeObject* code) {
 #if PY_VERSION_HEX >= 0x030B0000

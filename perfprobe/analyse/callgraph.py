@@ -15,6 +15,7 @@ from perfprobe.analyse.folding import shown
 from perfprobe.analyse.grouping import grouped
 from perfprobe.analyse.load import Load, innermost
 from perfprobe.analyse.paths import Paths
+from perfprobe.analyse.sites import hanging_stack
 from perfprobe.support.errors import InputError
 from perfprobe.tables.callgraph import CallGraph, GraphCalls, GraphFunctions, GraphOperators
 from perfprobe.tables.columns import Int32, Int64, Mask
@@ -25,19 +26,19 @@ _BUSY = 0.1  # CPU time in its time from which a thread beside the main one does
 _OPERATOR = ("name", "overload", "signature", "is_backward")
 
 
-def call_graph(trace: Trace, calling: Calling, by: str | None = None, *, library: bool = False) -> CallGraph:
+def call_graph(trace: Trace, calling: Calling, by: str | None = None, *, unfolded: bool = False) -> CallGraph:
     """The call graph of a recording.
 
     Args:
         by: one of `support.graph_view.WEIGHTS`; None for time where it was sampled, else operator time.
-        library: whether functions of libraries that only pass on stay.
+        unfolded: whether functions of libraries that only pass on stay.
 
     Raises:
         InputError: nothing was recorded that this weight could be taken from.
     """
     by = by or ("time" if calling.by_samples or not len(calling.sites) else "operator")
     if by == "time" and not calling.by_samples:
-        graph = counted_graph(trace, calling, library=library)
+        graph = counted_graph(trace, calling, unfolded=unfolded)
         if len(graph.functions) == 0:
             raise _nothing(trace, by)
         return graph
@@ -47,8 +48,8 @@ def call_graph(trace: Trace, calling: Calling, by: str | None = None, *, library
     parent, of_stack = trace.recording.stacks.parent, calling.python.of_stack[:-1]
     codes = len(calling.python.code)
     everything = Paths(parent, of_stack, codes)
-    function = of_stack if library else shown(trace, calling, load, everything)
-    paths = everything if library else Paths(parent, function, codes)
+    function = of_stack if unfolded else shown(trace, calling, load, everything)
+    paths = everything if unfolded else Paths(parent, function, codes)
     of_function, of_pair = paths.total(load.stack, load.weight)
     functions, row_of = _functions(calling, load, paths, of_function)
     return CallGraph(
@@ -88,12 +89,10 @@ def _measured(calling: Calling, by: str) -> Load:
 def _sampled(trace: Trace, calling: Calling) -> tuple[Load, int]:
     """Time by samples, and how much of it was left out in which threads beside the main one only waited."""
     rows = calling.sampled
-    # Python of the user's that ran in backward is a place of its own, as it is for measured operators.
-    has_own = np.append(trace.sites.inside_frame >= 0, False)[rows.stack]
     waits = _beside_main(trace, rows.thread) & (rows.name < 0)
     waits &= (rows.stack < 0) | ((rows.cpu_ns >= 0) & (rows.cpu_ns < _BUSY * rows.time_ns))
     load = Load(
-        stack=np.where((rows.forward_stack >= 0) & ~has_own, rows.forward_stack, rows.stack),
+        stack=hanging_stack(trace, rows.stack, rows.forward_stack),
         name=rows.name,
         overload=rows.overload,
         signature=rows.signature,
@@ -109,11 +108,8 @@ def _sampled(trace: Trace, calling: Calling) -> tuple[Load, int]:
 
 def _beside_main(trace: Trace, thread: Int32) -> Mask:
     """Which rows are of another thread than the main one, where that is known."""
-    process = trace.recording.number("program", "pid")
-    is_main = trace.recording.threads.os_thread == (-1 if process is None else int(process))
-    if not bool(is_main.any()):
-        return np.zeros(len(thread), np.bool_)
-    return ~np.append(is_main, False)[thread]
+    is_main = trace.recording.main_thread()
+    return ~is_main[thread] if bool(is_main.any()) else np.zeros(len(thread), np.bool_)
 
 
 def _functions(calling: Calling, load: Load, paths: Paths, total: Int64) -> tuple[GraphFunctions, Int32]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from perfprobe.analyse.functions import FunctionTimes
-from perfprobe.analyse.sampled import SampledOperators, in_program
+from perfprobe.analyse.sampled import SampledOperators
 from perfprobe.analyse.sites import SitesOfOperators
 from perfprobe.analyse.thread_times import counts_end_ns, thread_times
 from perfprobe.tables.columns import Mask
@@ -30,13 +30,14 @@ class CallingStructure:
 
     def result(self) -> Calling | None:
         """The calling structure; None where nothing of Python was recorded."""
-        trace, python = self._trace, self._trace.python
-        if python is None:
+        trace = self._trace
+        if trace.python is None:
             return None
+        python = replace(trace.python, samples=self._sampled.samples)
         sampled, sites = self._sampled.result(), self._sites.result()
         times = FunctionTimes(trace, python, sampled, sites)
         return Calling(
-            python=replace(python, samples=in_program(trace.recording)),
+            python=python,
             functions=times.functions(),
             calls=times.calls(),
             sampled=sampled,

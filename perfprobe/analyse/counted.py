@@ -14,13 +14,13 @@ _IMPORT = ("<frozen importlib",)
 _STARTERS = ("<built-in method builtins.exec>", "<built-in method builtins.__import__>")
 
 
-def counted_graph(trace: Trace, calling: Calling, *, library: bool) -> CallGraph:
+def counted_graph(trace: Trace, calling: Calling, *, unfolded: bool) -> CallGraph:
     """The graph of all that took time.
 
     Args:
-        library: whether imports, and what libraries do in them, stay.
+        unfolded: whether imports, and what libraries do in them, stay.
     """
-    imports = np.zeros(len(calling.python.code), np.bool_) if library else _imports(trace, calling)
+    imports = np.zeros(len(calling.python.code), np.bool_) if unfolded else _imports(trace, calling)
     rows = calling.functions
     kept = (rows.total_ns > 0) & (_reached(calling, imports)[rows.code] if bool(imports.any()) else True)
     chosen = np.flatnonzero(kept)

@@ -40,18 +40,18 @@ class _Looks:
 class SampledOperators:
     """Takes the operators of a trace batch by batch.
 
-    of_sample: for every sample its row of the result, once there is one.
+    samples: as far as they lie in the program. of_sample: for every sample its row of the result, once there
+    is one.
     """
 
     def __init__(self, recording: Recording) -> None:
         self.of_sample = np.empty(0, np.int32)
-        self._samples = recording.samples
-        self._thread_of = _os_threads(recording)
+        self._thread_of = recording.os_threads()
         self._found = {
-            name: np.full(len(self._samples), -1, SampledStacks.dtypes[name]) for name in _OPERATOR
+            name: np.full(len(recording.samples), -1, SampledStacks.dtypes[name]) for name in _OPERATOR
         }
-        self._looks = _by_thread(self._samples, self._thread_of)
-        self._samples = in_program(recording)  # what they stand for; above it is when they were taken
+        self._looks = _by_thread(recording.samples, self._thread_of)  # by when they were taken
+        self.samples = in_program(recording)
 
     def add(self, batch: LinkedOperators) -> None:
         """The next batch, as `Trace.operators` yields it."""
@@ -66,7 +66,7 @@ class SampledOperators:
 
     def result(self) -> SampledStacks:
         """The time of each thread, stack and operator, in no order."""
-        samples, found = self._samples, self._found
+        samples, found = self.samples, self._found
         if len(samples) == 0:
             return SampledStacks.empty()
         keys = {name: getattr(samples, name) for name in _KEYS if name not in found} | found
@@ -138,13 +138,6 @@ def in_program(recording: Recording) -> Samples:
     cpu_ns = samples.cpu_ns.copy()
     cpu_ns[cut] = (cpu_ns[cut] * ((end_ns - start_ns)[cut] / whole_ns[cut])).astype(np.int64)
     return replace(samples, start_ns=start_ns, end_ns=end_ns, cpu_ns=cpu_ns)
-
-
-def _os_threads(recording: Recording) -> Int64:
-    """What two rows of `threads` that are one thread have in common; with one more entry for none."""
-    threads = recording.threads
-    own = -1 - np.arange(len(threads), dtype=np.int64)
-    return np.append(np.where(threads.os_thread > 0, threads.os_thread, own), np.iinfo(np.int64).min)
 
 
 def _by_thread(samples: Samples, thread_of: Int64) -> dict[int, _Looks]:

@@ -23,15 +23,14 @@ class SitesOfOperators:
     """Takes the operators of a trace batch by batch."""
 
     def __init__(self, trace: Trace) -> None:
-        # Python of the user's that ran in backward is a place of its own.
-        self._has_own = np.append(trace.sites.inside_frame >= 0, False)
+        self._trace = trace
         self._parts: list[OperatorSites] = []
         self._gathered = 0
 
     def add(self, batch: LinkedOperators) -> None:
         """The next batch, as `Trace.operators` yields it; equal signature texts have one id."""
         rows = OperatorSites(
-            stack=self._stacks(batch),
+            stack=hanging_stack(self._trace, batch.stack, batch.forward_stack),
             name=batch.name,
             overload=batch.overload,
             signature=batch.signature,
@@ -51,11 +50,13 @@ class SitesOfOperators:
         """The sites of all operators so far, in no order."""
         return _added_up(OperatorSites.concat(self._parts), grouped)
 
-    def _stacks(self, batch: LinkedOperators) -> Int32:
-        if int(batch.forward_stack.max()) < 0:
-            return batch.stack
-        hangs_there = (batch.forward_stack >= 0) & ~self._has_own[batch.stack]
-        return np.where(hangs_there, batch.forward_stack, batch.stack)
+
+def hanging_stack(trace: Trace, stack: Int32, forward_stack: Int32) -> Int32:
+    """The stacks operators hang under: the forward call's, unless Python of the user's ran in backward."""
+    if len(stack) == 0 or int(forward_stack.max()) < 0:
+        return stack
+    has_own = np.append(trace.sites.inside_frame >= 0, False)
+    return np.where((forward_stack >= 0) & ~has_own[stack], forward_stack, stack)
 
 
 def _added_up(rows: OperatorSites, group: Callable[[list[Any]], tuple[Rows, Rows]]) -> OperatorSites:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfprobe.analyse.sampled import in_program
 from perfprobe.tables.columns import Int32, Int64, Mask, Rows
-from perfprobe.tables.python import Look, Origin, PythonCode, SampledStacks, ThreadTimes
+from perfprobe.tables.python import Look, Origin, PythonCode, SampledStacks, Samples, ThreadTimes
 from perfprobe.tables.stacks import nearest
 from perfprobe.tables.trace import Trace
 
 
 def thread_times(trace: Trace, python: PythonCode, sampled: SampledStacks) -> ThreadTimes:
-    """What the samples of each thread add up to, else what cProfile's own times do; most time first."""
+    """What the samples of each thread add up to, else what cProfile's own times do; most time first.
+
+    Args:
+        python: its samples cut to the program.
+    """
     found = _by_samples(trace, python, sampled) if len(sampled) else _by_cprofile(trace, python)
     return found.take(np.lexsort((-found.own_ns, -found.wall_ns)))
 
@@ -23,9 +26,7 @@ def counts_end_ns(trace: Trace) -> int | None:
     Of a program that was killed: when what it had counted was last written.
     """
     stop_ns = trace.recording.number("stop", "monotonic_ns")
-    ended_ns = trace.recording.number("cprofile", "ended_ns")
-    if ended_ns is None:
-        ended_ns = trace.recording.counts_cut_ns
+    ended_ns = trace.recording.counts_ended_ns
     if ended_ns is None or (stop_ns is not None and ended_ns >= stop_ns):
         return None
     return int(ended_ns)
@@ -45,7 +46,7 @@ def _by_samples(trace: Trace, python: PythonCode, sampled: SampledStacks) -> Thr
     has_cpu = sums(measured, np.ones(len(sampled), np.int64)) > 0
     return ThreadTimes(
         thread=threads,
-        wall_ns=_sampled_wall_ns(trace, threads),
+        wall_ns=_sampled_wall_ns(trace, python.samples, threads),
         own_ns=sums(is_read & in_program, sampled.time_ns),
         perfprobe_ns=sums(is_read & ~in_program, sampled.time_ns),
         no_python_ns=sums(no_python, sampled.time_ns),
@@ -54,9 +55,8 @@ def _by_samples(trace: Trace, python: PythonCode, sampled: SampledStacks) -> Thr
     )
 
 
-def _sampled_wall_ns(trace: Trace, threads: Int32) -> Int64:
+def _sampled_wall_ns(trace: Trace, samples: Samples, threads: Int32) -> Int64:
     """From when each thread was first to when it was last seen; of the main thread from start to stop."""
-    samples = in_program(trace.recording)
     first_ns = np.full(len(threads), np.iinfo(np.int64).max)
     last_ns = np.full(len(threads), np.iinfo(np.int64).min)
     row_of = np.searchsorted(threads, samples.thread)
@@ -64,7 +64,7 @@ def _sampled_wall_ns(trace: Trace, threads: Int32) -> Int64:
     np.maximum.at(last_ns, row_of, samples.end_ns)
     start_ns, end_ns = trace.start_ns, trace.end_ns
     if start_ns is not None and end_ns is not None:
-        main = _is_main(trace, threads)
+        main = trace.recording.main_thread()[threads]
         first_ns[main], last_ns[main] = start_ns, end_ns
     return np.asarray(np.maximum(last_ns - first_ns, 0))
 
@@ -79,7 +79,9 @@ def _by_cprofile(trace: Trace, python: PythonCode) -> ThreadTimes:
     ended_ns = counts_end_ns(trace)
     ended_ns = trace.end_ns if ended_ns is None else ended_ns
     if started_ns is not None and ended_ns is not None:
-        wall_ns[_is_main(trace, threads)] = min(max(ended_ns - int(started_ns), 0), np.iinfo(np.int64).max)
+        wall_ns[trace.recording.main_thread()[threads]] = min(
+            max(ended_ns - int(started_ns), 0), np.iinfo(np.int64).max
+        )
     return ThreadTimes(
         thread=threads,
         wall_ns=wall_ns,
@@ -89,12 +91,6 @@ def _by_cprofile(trace: Trace, python: PythonCode) -> ThreadTimes:
         failed_ns=_none(len(threads)),
         cpu_ns=_none(len(threads)),
     )
-
-
-def _is_main(trace: Trace, threads: Int32) -> Mask:
-    """Which rows of `threads` are the process's first thread: its number is that of the process."""
-    os_thread = np.append(trace.recording.threads.os_thread, np.int64(-1))[threads]
-    return np.asarray((os_thread > 0) & (os_thread == trace.recording.number("program", "pid")))
 
 
 def _numbered(column: Int32) -> tuple[Int32, Rows]:

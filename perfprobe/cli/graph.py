@@ -69,7 +69,10 @@ def parser() -> Parser:
     parser.add_argument("--focus", metavar="REGEX", help="only paths through what matches")
     parser.add_argument("--depth", type=steps, metavar="N", help="follow N calls from the root")
     parser.add_argument(
-        "--library", action="store_true", help="also functions of libraries that only pass on"
+        "--library",
+        dest="unfolded",
+        action="store_true",
+        help="also functions of libraries that only pass on",
     )
     return parser
 
@@ -85,7 +88,7 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
         min_edge=given.min_edge,
         patterns={name: text for name in PATTERNS if (text := getattr(given, name)) is not None},
         depth=given.depth,
-        library=given.library,
+        unfolded=given.unfolded,
     )
     output = None if given.output is None else writable(picture(given.output))
     path = given.file if given.file is not None else newest()

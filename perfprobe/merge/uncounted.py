@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfprobe.tables.columns import Int64, Mask
+from perfprobe.tables.columns import Mask
 from perfprobe.tables.events import Losses
 from perfprobe.tables.python import Look
 from perfprobe.tables.recording import Recording
@@ -22,9 +22,10 @@ def uncounted(recording: Recording) -> list[Losses]:
     version = recording.text("versions", "python") or ""
     if not version.startswith(_UNABLE) or len(recording.functions) == 0 or len(recording.samples) == 0:
         return []
-    of_thread = _os_threads(recording)
-    samples = recording.samples
-    read = (samples.look == Look.READ) & (samples.stack >= 0) & (samples.start_ns < _until_ns(recording))
+    of_thread = recording.os_threads()
+    samples, ended_ns = recording.samples, recording.counts_ended_ns
+    until_ns = np.inf if ended_ns is None else ended_ns
+    read = (samples.look == Look.READ) & (samples.stack >= 0) & (samples.start_ns < until_ns)
     sampled = np.unique(of_thread[samples.thread[read]])
     hooked = np.unique(of_thread[samples.thread[read & _is_started_by_threading(recording)]])
     counted = np.unique(of_thread[recording.functions.thread])
@@ -35,19 +36,6 @@ def uncounted(recording: Recording) -> list[Losses]:
     threads = len(np.union1d(sampled, counted))
     reason = f"calls on {len(missing):,} of {threads:,} threads: `threading` did not start them"
     return [Losses.one("cprofile", reason, -1, "Python 3.12 or later counts them, too")]
-
-
-def _os_threads(recording: Recording) -> Int64:
-    """What two rows of `threads` that are one thread have in common; with one more entry, -1, for none."""
-    threads = recording.threads
-    own = -2 - np.arange(len(threads), dtype=np.int64)
-    return np.append(np.where(threads.os_thread > 0, threads.os_thread, own), np.int64(-1))
-
-
-def _until_ns(recording: Recording) -> float:
-    ended_ns = recording.number("cprofile", "ended_ns")
-    ended_ns = recording.counts_cut_ns if ended_ns is None else ended_ns
-    return np.inf if ended_ns is None else ended_ns
 
 
 def _is_started_by_threading(recording: Recording) -> Mask:

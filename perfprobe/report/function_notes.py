@@ -13,10 +13,8 @@ from perfprobe.report.function_columns import OF_ALL, PART, has_operators, names
 from perfprobe.report.shorten import cut
 from perfprobe.support import units
 from perfprobe.support.text import printable
-from perfprobe.tables.columns import Mask
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.python import Calling, FunctionRows, Look, SampledStacks
-from perfprobe.tables.recording import Recording
 from perfprobe.tables.trace import Trace
 
 _FEW = 5  # samples, of which no share can be told
@@ -155,18 +153,13 @@ def _name(trace: Trace, thread: int) -> str:
     if not 0 <= thread < len(recording.threads):
         return "a thread"
     number, name = int(recording.threads.os_thread[thread]), int(recording.threads.name[thread])
-    if bool(is_main(recording)[thread]):
+    is_main = recording.main_thread()[:-1]
+    if bool(is_main[thread]):
         return "main thread"
     text = recording.text("python_threads", str(number)) or recording.strings[name]
-    if text in (recording.strings[at] for at in recording.threads.name[is_main(recording)].tolist()):
+    if text in (recording.strings[at] for at in recording.threads.name[is_main].tolist()):
         text = ""  # the kernel's name for a thread that was given none is that of the program
     return cut(printable(text), _LONGEST_NAME) or f"thread {number}"
-
-
-def is_main(recording: Recording) -> Mask:
-    """Which of the threads are the process's first one."""
-    pid = recording.number("program", "pid")
-    return np.asarray(recording.threads.os_thread == (-1 if pid is None else pid))
 
 
 def _sum(calling: Calling, at: int) -> str:

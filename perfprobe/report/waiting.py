@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from perfprobe.report.function_columns import names
-from perfprobe.report.function_notes import is_main
 from perfprobe.tables.python import Calling, Look, Origin
 from perfprobe.tables.stacks import nearest
 from perfprobe.tables.trace import Trace
@@ -20,7 +19,7 @@ def longest_wait(trace: Trace, calling: Calling, busy: float) -> tuple[str, int]
     recording, python, rows = trace.recording, calling.python, calling.sampled
     waits = (rows.look == Look.READ) & (rows.stack >= 0) & (rows.name < 0)
     waits &= (rows.cpu_ns >= 0) & (rows.cpu_ns < busy * rows.time_ns)
-    waits &= np.append(is_main(recording), False)[rows.thread]
+    waits &= recording.main_thread()[rows.thread]
     if not bool(waits.any()):
         return "", 0
     of_stack = python.of_stack[:-1]

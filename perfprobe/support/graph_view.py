@@ -26,7 +26,7 @@ class GraphView:
         patterns: regular expressions: "root", only what matching functions call is drawn; "leaf", only what
             leads to matching functions or operators; "focus", only paths through what matches.
         depth: calls from the root that are followed; None for all.
-        library: also draw functions of libraries that only pass on.
+        unfolded: also draw functions of libraries that only pass on.
 
     Raises:
         UsageError: a weight that does not exist, a number out of range, no regular expression.
@@ -40,7 +40,7 @@ class GraphView:
         min_edge: float | None = None,
         patterns: Mapping[str, str] | None = None,
         depth: int | None = None,
-        library: bool = False,
+        unfolded: bool = False,
     ) -> None:
         if by is not None and by not in WEIGHTS:
             raise UsageError(f"there is no weight {by!r}", "", f"choose from {', '.join(WEIGHTS)}")
@@ -54,7 +54,7 @@ class GraphView:
         self.min_edge = min_edge
         self.patterns = {name: compiled(text) for name, text in (patterns or {}).items()}
         self.depth = depth
-        self.library = library
+        self.unfolded = unfolded
 
 
 def picture(path: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from perfprobe.tables.columns import Int32
+from perfprobe.tables.columns import Int32, Int64, Mask
 from perfprobe.tables.events import AutogradWindows, Losses, Operators, Progress, Signatures, Threads
 from perfprobe.tables.python import Calls, Functions, Samples
 from perfprobe.tables.stacks import Frames, Modules, Stacks
@@ -86,6 +86,21 @@ class Recording:
         }
         return {name: len(table) for name, table in tables.items() if name in wanted}
 
+    def main_thread(self) -> Mask:
+        """Which rows of `threads` are the process's first thread, whose number is that of the process.
+
+        None are where it is not known; with one more entry for "no thread".
+        """
+        process = self.number("program", "pid")
+        os_thread = np.append(self.threads.os_thread, np.int64(-1))
+        return np.asarray((os_thread > 0) & (os_thread == (-1 if process is None else process)))
+
+    def os_threads(self) -> Int64:
+        """What rows of `threads` that are one thread have in common; with one more entry, -1, for none."""
+        own = -2 - np.arange(len(self.threads), dtype=np.int64)
+        os_thread = self.threads.os_thread
+        return np.append(np.where(os_thread > 0, os_thread, own), np.int64(-1))
+
     def fact(self, *keys: str) -> Any:
         """The meta value at this path of keys, None where there is none."""
         value: Any = self.meta
@@ -112,6 +127,12 @@ class Recording:
         """The texts at this path: a list's, a single one, or none."""
         value = self.fact(*keys)
         return [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str)]
+
+    @property
+    def counts_ended_ns(self) -> float | None:
+        """When counting calls ended early, or of a program that was killed was last written; else None."""
+        ended_ns = self.number("cprofile", "ended_ns")
+        return self.counts_cut_ns if ended_ns is None else ended_ns
 
     @property
     def counts_cut_ns(self) -> int | None:

@@ -69,13 +69,13 @@ class Importing(Program):
         return super().string(value.replace("<frozen-", "<frozen "))
 
 
-def drawn(recording: Recording, by: str | None = None, *, library: bool = False) -> Graph:
+def drawn(recording: Recording, by: str | None = None, *, unfolded: bool = False) -> Graph:
     trace = link(recording)
     structure = CallingStructure(trace)
     hotspots(trace, structure)
     calling = structure.result()
     assert calling is not None
-    return Graph(trace, calling, call_graph(trace, calling, by, library=library))
+    return Graph(trace, calling, call_graph(trace, calling, by, unfolded=unfolded))
 
 
 def training() -> Program:
@@ -121,7 +121,7 @@ def test_operators_hang_under_the_functions_that_called_them(tmp_path: Path) -> 
 
 
 def test_what_libraries_do_inside_is_shown_when_asked_for(tmp_path: Path) -> None:
-    found = drawn(training().recording(tmp_path), "operator", library=True)
+    found = drawn(training().recording(tmp_path), "operator", unfolded=True)
     assert found.functions["Linear.forward"] == (0, 300, -1)
     assert found.functions["Module._call_impl"] == (0, 320, -1)  # within itself, counted once
     assert found.operators["Linear.forward", "aten::mm", True] == 200
@@ -271,7 +271,7 @@ def test_cprofile_alone_without_what_imports_run(tmp_path: Path) -> None:
     assert set(found.functions) == {"<module>", "main", "step"}
     assert found.graph.imports_ns == 350
     assert found.graph.whole == 700
-    assert len(drawn(program.recording(tmp_path), library=True).graph.functions) == 7
+    assert len(drawn(program.recording(tmp_path), unfolded=True).graph.functions) == 7
 
 
 def test_what_was_not_recorded_is_said(tmp_path: Path) -> None:
