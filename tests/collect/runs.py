@@ -11,6 +11,9 @@ from pathlib import Path
 
 LIMIT_S = 120
 
+# Whose losses depend on how busy the machine is: looks that came to nothing, calls too dear to count.
+BUSY_SOURCES = {"cprofile", "samples"}
+
 
 @dataclass(frozen=True)
 class Outcome:

@@ -12,7 +12,7 @@ import pytest
 
 from perfprobe.tables import storage
 from perfprobe.tables.recording import Recording
-from tests.collect.runs import Pair, both, finish, start
+from tests.collect.runs import BUSY_SOURCES, Pair, both, finish, start
 
 PROGRAMS = {
     "loader": """
@@ -184,9 +184,9 @@ def check_spawn(pair: Pair) -> None:
 
 
 def losses(recording: Recording) -> dict[str, int]:
-    """All but cProfile's: whether it counts to the end depends on how busy the machine is."""
+    """All but those that depend on how busy the machine is."""
     table = recording.losses
-    rows = [row for row in range(len(table)) if table.source[row] != "cprofile"]
+    rows = [row for row in range(len(table)) if table.source[row] not in BUSY_SOURCES]
     return {table.reason[row]: int(table.count[row]) for row in rows}
 
 
