@@ -10,7 +10,7 @@ hide a file of that name in the program's own folder.
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from perfprobe.session import profile
+    from perfprobe.block import profile
     from perfprobe.support.errors import EnvironmentLack, InputError, PerfprobeError, UsageError
 
 __version__ = "0.1.0"
@@ -18,7 +18,7 @@ __version__ = "0.1.0"
 __all__ = ["EnvironmentLack", "InputError", "PerfprobeError", "UsageError", "__version__", "profile"]
 
 _HOMES = {
-    "profile": "perfprobe.session",
+    "profile": "perfprobe.block",
     "PerfprobeError": "perfprobe.support.errors",
     "UsageError": "perfprobe.support.errors",
     "InputError": "perfprobe.support.errors",

@@ -5,26 +5,23 @@ from __future__ import annotations
 import atexit
 import importlib
 import os
-import sys
 
 from perfprobe import __version__, native
 from perfprobe.collect import host
 from perfprobe.collect.base import Facts, Stderr
 from perfprobe.collect.children import Children
 from perfprobe.collect.cprofile import CallCounter
-from perfprobe.collect.destination import create, default_path, inserted
+from perfprobe.collect.destination import create, inserted
 from perfprobe.collect.git import head
 from perfprobe.collect.operators import OperatorCollector
-from perfprobe.collect.options import BUFFER_BYTES, Options
+from perfprobe.collect.options import Options
 from perfprobe.collect.sampling import SamplerCollector
 from perfprobe.support.errors import UsageError
-from perfprobe.support.text import encodable
 from perfprobe.support.view import View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import TracebackType
     from typing import Any
 
     from perfprobe.collect.base import Collector
@@ -176,7 +173,7 @@ class Session:
             "path": self.path,
             "program": self._program,
             "folder": self._folder,
-            **vars(self._options),
+            "options": vars(self._options),
         }
         return _CHILD.format(
             home=os.path.dirname(os.path.dirname(os.path.abspath(__file__))), settings=settings
@@ -185,113 +182,12 @@ class Session:
 
 def record_child(settings: dict[str, Any]) -> None:
     """Record this process, a spawned child of a recorded one, into a file of its own, until it ends."""
-    options = Options(
-        settings["operators"],
-        settings["cpu_time"],
-        settings["buffer_bytes"],
-        settings["memory"],
-        settings["python"],
-    )
+    options = Options(**settings["options"])
     program = {**settings["program"], "parent_pid": os.getppid()}
     session = Session(program, settings["folder"], options, tell=Stderr().tell, follow=True)
     session.start(inserted(settings["path"], str(os.getpid())), named=False)
     atexit.register(session.stop, None)
     session.begin()
-
-
-class Profile:
-    """Records what happens inside a `with` block; made by `perfprobe.profile`."""
-
-    def __init__(self, path: str | os.PathLike[str] | None, options: Options) -> None:
-        main = getattr(sys.modules.get("__main__"), "__file__", None)
-        self._named = path is not None
-        self._ended = False
-        stem = os.path.splitext(os.path.basename(main or "session"))[0]
-        self.path = os.path.abspath(path) if path is not None else default_path(stem, host.rank())
-        program = {
-            "argv": list(sys.argv),
-            "script": main,
-            "module": None,
-            "cwd": os.getcwd(),
-            "is_block": True,
-        }
-        folder = os.path.dirname(os.path.abspath(main)) if main else os.getcwd()
-        self._session = Session(program, folder, options, tell=_tell)
-
-    def __enter__(self) -> Profile:
-        self._session.start(self.path, named=self._named)
-        self.path = self._session.path
-        self._session.begin()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._session.stop("returned" if kind is None else kind.__name__)
-        self._ended = True
-
-    def report(
-        self,
-        *,
-        top: int | None = None,
-        sort: str = "self",
-        group: str = "row",
-        focus: str | None = None,
-        columns: str = "short",
-    ) -> None:
-        """Print the report to standard output; possible once the block has ended.
-
-        Args:
-            top: how many rows of the table; None for the report's own choice, 0 for all.
-            sort: "self", "total", "calls", "mean", "median" or "p95".
-            group: what a row is: "row" (operator, signature, line and phase), "op", "signature", "line" or
-                "module".
-            focus: a regular expression; only rows in which it is found are shown.
-            columns: "short", "autograd" (those of torch's own table) or "all".
-
-        Raises:
-            UsageError: a value that does not exist, or the block has not ended.
-        """
-        view = View(top, sort, group, focus, columns)
-        if not self._ended:
-            raise UsageError(
-                "there is nothing to report yet", self.path, "call report() after the with block"
-            )
-        text = host.apart(lambda: report_text(self.path, view))
-        sys.stdout.write(encodable(text, getattr(sys.stdout, "encoding", None)))
-
-
-def profile(
-    path: str | os.PathLike[str] | None = None,
-    *,
-    operators: str = "observer",
-    cpu_time: bool = False,
-    buffer_bytes: int = BUFFER_BYTES,
-    memory: bool = False,
-    python: str = "both",
-) -> Profile:
-    """Record a block of code: `with perfprobe.profile("run.perfprobe") as p: ...`, then `p.report()`.
-
-    Args:
-        path: the recording to write, which must not exist; without one a name with date and PID is made up.
-        operators: "observer", "autograd" (torch.profiler in its place), "both", or "off" for none.
-        cpu_time: also record the CPU time of outermost operators (about 0.4 us a read).
-        buffer_bytes: memory for events on their way to the disk, 4 MiB at least.
-        memory: also record what operators allocate and free; needs "autograd" or "both".
-        python: who records Python functions: "both" (the sampler for times, cProfile for counts), "cprofile",
-            "sample", or "off".
-
-    Raises:
-        UsageError: a value that does not exist; on entering also: the file exists, or recordings would nest.
-        EnvironmentLack: on entering: the recorder is not built, or the file cannot be written.
-    """
-    return Profile(path, Options(operators, cpu_time, buffer_bytes, memory, python))
-
-
-def _tell(line: str) -> None:
-    # In a notebook sys.stderr is the cell's output, which descriptor 2 is not.
-    if sys.stderr is not None:
-        sys.stderr.write(f"perfprobe: {line}\n")
 
 
 def report_text(path: str, view: View, *, width: int = 200, color: bool = False) -> str:

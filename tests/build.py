@@ -11,10 +11,32 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from perfprobe.tables.columns import Table
+from perfprobe.tables.gpu import (
+    ApiCalls,
+    Copies,
+    ExternalIds,
+    GpuOverheads,
+    GpuWaits,
+    Kernels,
+    Launches,
+)
+from perfprobe.tables.ranges import Ranges
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.storage import read
 
 CONSTANT, PLAIN, DELTA, RUNS, TEXT, RELATIVE = range(6)
+
+GPU_TABLES: dict[str, type[Table]] = {
+    "launches": Launches,
+    "kernels": Kernels,
+    "copies": Copies,
+    "api_calls": ApiCalls,
+    "gpu_waits": GpuWaits,
+    "gpu_overheads": GpuOverheads,
+    "external_ids": ExternalIds,
+    "ranges": Ranges,
+}
 
 Column = Sequence[Any]
 
@@ -223,6 +245,40 @@ class Program:
         row = {"stack": self.stack(*frames), "look": 0, "looks": 1, "cpu_ns": -1}
         self.row("samples", start_ns, end_ns, thread, *{**row, **fields}.values(), anew=True)
 
+    def api_call(self, name: str, start_ns: int, end_ns: int, correlation: int, **fields: int) -> int:
+        """A call of the CUDA API, on thread 0 unless told."""
+        given = {"thread": 0, "name": self.string(name), "correlation": correlation, "result": 0, "stack": -1}
+        return self.row("api_calls", start_ns, end_ns, *{**given, **fields}.values(), anew=True)
+
+    def kernel(self, name: str, start_ns: int, end_ns: int, correlation: int, **fields: int) -> int:
+        """A kernel on stream 7 of device 0; `launch` is a row of `launches`."""
+        given = {"device": 0, "context": 1, "stream": 7, "name": self.string(name)}
+        given |= {"launch": -1, "correlation": correlation, "graph": -1, "graph_node": -1}
+        return self.row("kernels", start_ns, end_ns, *{**given, **fields}.values(), anew=True)
+
+    def copy(self, kind: int, start_ns: int, end_ns: int, correlation: int, **fields: int) -> int:
+        """A copy, of 1024 bytes from pageable memory to the device unless told."""
+        given = {"device": 0, "context": 1, "stream": 7, "kind": kind, "source": 1, "destination": 3}
+        given |= {"is_async": 0, "size_bytes": 1024, "peer_device": -1, "correlation": correlation}
+        given |= {"graph": -1, "graph_node": -1}
+        return self.row("copies", start_ns, end_ns, *{**given, **fields}.values(), anew=True)
+
+    def gpu_wait(self, kind: int, start_ns: int, end_ns: int, correlation: int, **fields: int) -> int:
+        """A wait for stream 7."""
+        given = {"kind": kind, "context": 1, "stream": 7, "correlation": correlation}
+        return self.row("gpu_waits", start_ns, end_ns, *{**given, **fields}.values(), anew=True)
+
+    def named_range(self, name: str, start_ns: int, end_ns: int, domain: str = "", **fields: int) -> int:
+        """A nested NVTX range of thread 0."""
+        given = {"thread": 0, "name": self.string(name), "domain": self.string(domain) if domain else -1}
+        return self.row(
+            "ranges",
+            start_ns,
+            end_ns,
+            *{**given, "source": 0, "kind": 0, **fields}.values(),
+            anew=True,
+        )
+
     def blocks(self, block_rows: int = 3600) -> list[bytes]:
         """The blocks of the recording in order; each operators block holds rows of one thread."""
         out = [table_block(name, self._columns(name)) for name in TABLES if self._tables.get(name)]
@@ -275,4 +331,5 @@ TABLES = {
     ),
     "calls": ("snapshot", "caller", "callee", "calls", "primitive_calls", "own_ns", "total_ns"),
     "samples": ("start_ns", "end_ns", "thread", "stack", "look", "looks", "cpu_ns"),
+    **{name: tuple(kind.dtypes) for name, kind in GPU_TABLES.items()},
 }

@@ -33,7 +33,8 @@ def test_block_is_recorded_with_all_facts(tmp_path: Path) -> None:
     recording = storage.read(path)
     assert recording.complete
     options = {"operators": "observer", "cpu_time": True, "buffer_bytes": 8 << 20, "memory": False}
-    assert recording.fact("recording") == {**options, "python": "both"}
+    gpu = {"gpu": "auto", "gpu_links": "time", "ranges": True, "emit": None}
+    assert recording.fact("recording") == {**options, "python": "both", **gpu}
     assert recording.fact("program", "pid") == os.getpid()
     assert recording.fact("program", "argv") == sys.argv
     assert recording.fact("versions", "perfprobe") == perfprobe.__version__

@@ -11,7 +11,14 @@ from perfprobe.cli.options import Parser, add_table_options, size, view, writabl
 from perfprobe.collect.base import Stderr, fault
 from perfprobe.collect.destination import SUFFIX, default_path, with_rank
 from perfprobe.collect.host import rank
-from perfprobe.collect.options import OPERATOR_SOURCES, PYTHON_SOURCES, Options
+from perfprobe.collect.options import (
+    EMITTERS,
+    GPU_LINKS,
+    GPU_SOURCES,
+    OPERATOR_SOURCES,
+    PYTHON_SOURCES,
+    Options,
+)
 from perfprobe.collect.program import Program
 from perfprobe.collect.runner import Ending, run
 from perfprobe.session import Session
@@ -62,7 +69,17 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     given = options.parse_args(words[:place])
     program = _program(words[place:])
     stderr = Stderr()
-    chosen = Options(given.operators, given.cpu_time, given.buffer, given.memory, given.python)
+    chosen = Options(
+        operators=given.operators,
+        cpu_time=given.cpu_time,
+        buffer_bytes=given.buffer,
+        memory=given.memory,
+        python=given.python,
+        gpu=given.gpu,
+        gpu_links=given.gpu_links,
+        ranges=given.ranges == "on",
+        emit=given.emit,
+    )
     session = Session(_about(program), program.folder, chosen, tell=stderr.tell, follow=True)
     report = _report_child(given, stderr)
     session.start(_path(given, program), named=given.output is not None)
@@ -159,6 +176,33 @@ def _add_recording_options(parser: Parser) -> None:
         "--memory",
         action="store_true",
         help="also record what operators allocate and free (with --operators autograd or both)",
+    )
+    _add_gpu_options(parser)
+
+
+def _add_gpu_options(parser: Parser) -> None:
+    """GPUs, and ranges of other tools."""
+    parser.add_argument(
+        "--gpu",
+        choices=GPU_SOURCES,
+        default="auto",
+        help="who records kernels and copies: CUPTI where there is a driver (auto), CUPTI and a word where "
+        "it is missing, or none (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--gpu-links",
+        choices=GPU_LINKS,
+        default="time",
+        help="how a kernel finds its operator: by time (default), or exact, by a number, at more cost",
+    )
+    parser.add_argument(
+        "--ranges",
+        choices=("on", "off"),
+        default="on",
+        help="record the ranges set through NVTX and ITT (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--emit", choices=EMITTERS, help="set operators, steps and phases as ranges for Nsight or VTune"
     )
 
 

@@ -13,7 +13,18 @@ import numpy.typing as npt
 from perfprobe.tables.blocks import Block
 from perfprobe.tables.columns import TEXT, SomeTable, Table
 from perfprobe.tables.events import AutogradWindows, Losses, Progress, Signatures, Threads
+from perfprobe.tables.gpu import (
+    ApiCalls,
+    Copies,
+    ExternalIds,
+    GpuActivity,
+    GpuOverheads,
+    GpuWaits,
+    Kernels,
+    Launches,
+)
 from perfprobe.tables.python import Calls, Functions, Samples
+from perfprobe.tables.ranges import Ranges
 from perfprobe.tables.recording import OperatorSource, Recording, in_range
 from perfprobe.tables.stacks import Frames, Modules, Stacks
 from perfprobe.tables.strings import Strings
@@ -21,7 +32,6 @@ from perfprobe.tables.varints import DamagedError
 
 # Names, stacks and signatures are interned and capped where they are recorded: real ones stay far below.
 MOST_ROWS = 2_097_152
-MOST_SAMPLES = 4_194_304  # the sampler looks more rarely in a long run, to stay below
 DEEPEST_META = 16
 
 _TABLES: dict[str, type[Table]] = {
@@ -37,6 +47,19 @@ _TABLES: dict[str, type[Table]] = {
     "functions": Functions,
     "calls": Calls,
     "samples": Samples,
+    "launches": Launches,
+    "kernels": Kernels,
+    "copies": Copies,
+    "api_calls": ApiCalls,
+    "gpu_waits": GpuWaits,
+    "gpu_overheads": GpuOverheads,
+    "external_ids": ExternalIds,
+    "ranges": Ranges,
+}
+_EVENTS = ("kernels", "copies", "api_calls", "gpu_waits", "gpu_overheads", "external_ids", "ranges")
+MOST_OF: dict[str, int] = {
+    "samples": 4_194_304,  # the sampler looks more rarely in a long run, to stay below
+    **dict.fromkeys(_EVENTS, 67_108_864),  # hours of a busy device, some gigabytes in memory
 }
 _REFERENCES = {
     "frames": {"file": "strings", "function": "strings"},
@@ -48,6 +71,9 @@ _REFERENCES = {
     "functions": {"thread": "threads", "file": "strings", "function": "strings"},
     "calls": {"caller": "functions", "callee": "functions"},
     "samples": {"thread": "threads", "stack": "stacks"},
+    "kernels": {"name": "strings", "launch": "launches"},
+    "api_calls": {"thread": "threads", "name": "strings", "stack": "stacks"},
+    "ranges": {"thread": "threads", "name": "strings", "domain": "strings"},
 }
 
 
@@ -56,8 +82,8 @@ class Definitions:
 
     def __init__(self) -> None:
         self._tables: dict[str, list[Table]] = {name: [] for name in _TABLES}
-        self._rows = 0  # of all tables but `samples`
-        self._samples = 0
+        self._rows = dict.fromkeys(MOST_OF, 0)  # of each of these tables,
+        self._small_rows = 0  # and of all others together
         self._meta: dict[str, Any] = {}
         self._unreadable: list[str] = []
         self._end_ns: int | None = None
@@ -66,12 +92,7 @@ class Definitions:
     def add(self, block: Block) -> None:
         """Takes in a block; one of an unknown table is skipped. Raises DamagedError."""
         if block.table in self._tables:
-            if block.table == "samples":
-                self._samples += block.rows
-            else:
-                self._rows += block.rows
-            if self._rows > MOST_ROWS or self._samples > MOST_SAMPLES:
-                raise DamagedError(f"there are more {block.table} than any writer makes")
+            self._count(block)
             table = _decode(_TABLES[block.table], block)
             if isinstance(table, (Functions, Calls)) and len(table):
                 self._drop_older(int(table.snapshot[-1]))
@@ -112,7 +133,19 @@ class Definitions:
             functions=Functions(**tables["functions"]),
             calls=Calls(**tables["calls"]),
             samples=Samples(**tables["samples"]),
+            gpu=_activity(tables),
+            ranges=Ranges(**tables["ranges"]),
         )
+
+    def _count(self, block: Block) -> None:
+        if block.table in MOST_OF:
+            self._rows[block.table] += block.rows
+            rows, most = self._rows[block.table], MOST_OF[block.table]
+        else:
+            self._small_rows += block.rows
+            rows, most = self._small_rows, MOST_ROWS
+        if rows > most:
+            raise DamagedError(f"there are more {block.table} than any writer makes")
 
     def _drop_older(self, snapshot: int) -> None:
         """Forgets what cProfile had counted before its last snapshot, which is whole in itself."""
@@ -120,7 +153,7 @@ class Definitions:
             return
         self._snapshot = snapshot
         for name in ("functions", "calls"):
-            self._rows -= sum(map(len, self._tables[name]))
+            self._small_rows -= sum(map(len, self._tables[name]))
             self._tables[name] = []
 
     def _add_meta(self, block: Block) -> None:
@@ -138,6 +171,18 @@ class Definitions:
         rows = [(f"{table}: rows that refer to nothing", count) for table, count in strays.items() if count]
         rows += [(f"meta {key}: not readable", 1) for key in self._unreadable[:8]]
         return Losses.concat([recorded, *(Losses.one("recording", reason, count) for reason, count in rows)])
+
+
+def _activity(tables: Mapping[str, dict[str, npt.NDArray[Any]]]) -> GpuActivity:
+    return GpuActivity(
+        launches=Launches(**tables["launches"]),
+        kernels=Kernels(**tables["kernels"]),
+        copies=Copies(**tables["copies"]),
+        api_calls=ApiCalls(**tables["api_calls"]),
+        waits=GpuWaits(**tables["gpu_waits"]),
+        overheads=GpuOverheads(**tables["gpu_overheads"]),
+        external_ids=ExternalIds(**tables["external_ids"]),
+    )
 
 
 def _decode(kind: type[SomeTable], block: Block) -> SomeTable:

@@ -10,6 +10,7 @@ import numpy as np
 
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Table
 from perfprobe.tables.events import USER_SCOPE, Losses
+from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.python import Calling
 from perfprobe.tables.sources import Sources
 from perfprobe.tables.trace import Trace
@@ -243,6 +244,7 @@ class Findings:
     between: Between | None = None
     calling: Calling | None = None
     focus: str | None = None
+    gpu: GpuFindings | None = None
 
     @property
     def sources(self) -> Sources | None:

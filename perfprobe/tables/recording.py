@@ -12,7 +12,9 @@ import numpy.typing as npt
 
 from perfprobe.tables.columns import Int32, Int64, Mask
 from perfprobe.tables.events import AutogradWindows, Losses, Operators, Progress, Signatures, Threads
+from perfprobe.tables.gpu import GpuActivity
 from perfprobe.tables.python import Calls, Functions, Samples
+from perfprobe.tables.ranges import Ranges
 from perfprobe.tables.stacks import Frames, Modules, Stacks
 from perfprobe.tables.strings import Strings
 
@@ -51,6 +53,8 @@ class Recording:
     functions: Functions = field(default_factory=Functions.empty)
     calls: Calls = field(default_factory=Calls.empty)
     samples: Samples = field(default_factory=Samples.empty)
+    gpu: GpuActivity = field(default_factory=GpuActivity.empty)
+    ranges: Ranges = field(default_factory=Ranges.empty)
 
     def autograd_operators(self, columns: Sequence[str]) -> Iterator[Operators]:
         """What the autograd profiler recorded beside the observer; as `operators`."""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from perfprobe.tables.columns import Int32, Mask, Table
 from perfprobe.tables.events import LinkedOperators, Losses
+from perfprobe.tables.gpu import GpuLinks
 from perfprobe.tables.python import PythonCode
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.sources import Sources
@@ -95,7 +96,7 @@ class Trace:
 
     stream: yields the linked operators and, once through, what could not be linked. sources: how observer
     and autograd profiler agree, None where not both recorded. python: its functions, None where neither
-    they nor any stack were recorded.
+    they nor any stack were recorded. gpu: None where nothing was recorded of GPUs.
     """
 
     recording: Recording
@@ -104,6 +105,7 @@ class Trace:
     stream: Callable[[list[Losses]], Iterator[LinkedOperators]]
     sources: Sources | None = None
     python: PythonCode | None = None
+    gpu: GpuLinks | None = None
 
     def operators(self, losses: list[Losses] | None = None) -> Iterator[LinkedOperators]:
         """All operators in batches; what could not be linked is appended to `losses` after the last one.

@@ -223,7 +223,7 @@ def test_samples_have_a_bound_of_their_own(tmp_path: Path, monkeypatch: pytest.M
     path = write(tmp_path, build.head() + build.table_block("samples", columns) * 2)
     monkeypatch.setattr(definitions, "MOST_ROWS", 2)
     assert len(storage.read(path).samples) == 6
-    monkeypatch.setattr(definitions, "MOST_SAMPLES", 5)
+    monkeypatch.setitem(definitions.MOST_OF, "samples", 5)
     recording = storage.read(path)
     assert len(recording.samples) == 3
     assert recording.stopped_at is not None

@@ -45,8 +45,8 @@ def test_own_allocations_are_those_of_torch_profiler(tmp_path: Path) -> None:
 def test_memory_needs_the_profiler() -> None:
     for operators in ("observer", "off"):
         with pytest.raises(perfprobe.UsageError, match="--operators both"):
-            Options(operators, memory=True)
-    assert Options("both", memory=True).memory
+            Options(operators=operators, memory=True)
+    assert Options(operators="both", memory=True).memory
 
 
 def test_gpu(tmp_path: Path) -> None:

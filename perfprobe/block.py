@@ -1,0 +1,132 @@
+"""Records a block of code of a program: `with perfprobe.profile("run.perfprobe") as p: ...`."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from perfprobe.collect import host
+from perfprobe.collect.destination import default_path
+from perfprobe.collect.options import BUFFER_BYTES, Options
+from perfprobe.session import Session, report_text
+from perfprobe.support.errors import UsageError
+from perfprobe.support.text import encodable
+from perfprobe.support.view import View
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+
+
+class Profile:
+    """Records what happens inside a `with` block; made by `perfprobe.profile`."""
+
+    def __init__(self, path: str | os.PathLike[str] | None, options: Options) -> None:
+        main = getattr(sys.modules.get("__main__"), "__file__", None)
+        self._named = path is not None
+        self._ended = False
+        stem = os.path.splitext(os.path.basename(main or "session"))[0]
+        self.path = os.path.abspath(path) if path is not None else default_path(stem, host.rank())
+        program = {
+            "argv": list(sys.argv),
+            "script": main,
+            "module": None,
+            "cwd": os.getcwd(),
+            "is_block": True,
+        }
+        folder = os.path.dirname(os.path.abspath(main)) if main else os.getcwd()
+        self._session = Session(program, folder, options, tell=_tell)
+
+    def __enter__(self) -> Profile:
+        self._session.start(self.path, named=self._named)
+        self.path = self._session.path
+        self._session.begin()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._session.stop("returned" if kind is None else kind.__name__)
+        self._ended = True
+
+    def report(
+        self,
+        *,
+        top: int | None = None,
+        sort: str = "self",
+        group: str = "row",
+        focus: str | None = None,
+        columns: str = "short",
+    ) -> None:
+        """Print the report to standard output; possible once the block has ended.
+
+        Args:
+            top: how many rows of the table; None for the report's own choice, 0 for all.
+            sort: "self", "total", "calls", "mean", "median" or "p95".
+            group: what a row is: "row" (operator, signature, line and phase), "op", "signature", "line" or
+                "module".
+            focus: a regular expression; only rows in which it is found are shown.
+            columns: "short", "autograd" (those of torch's own table) or "all".
+
+        Raises:
+            UsageError: a value that does not exist, or the block has not ended.
+        """
+        view = View(top, sort, group, focus, columns)
+        if not self._ended:
+            raise UsageError(
+                "there is nothing to report yet", self.path, "call report() after the with block"
+            )
+        text = host.apart(lambda: report_text(self.path, view))
+        sys.stdout.write(encodable(text, getattr(sys.stdout, "encoding", None)))
+
+
+def profile(  # noqa: PLR0913 (each is an option of its own)
+    path: str | os.PathLike[str] | None = None,
+    *,
+    operators: str = "observer",
+    cpu_time: bool = False,
+    buffer_bytes: int = BUFFER_BYTES,
+    memory: bool = False,
+    python: str = "both",
+    gpu: str = "auto",
+    gpu_links: str = "time",
+    ranges: bool = True,
+    emit: str | None = None,
+) -> Profile:
+    """Record a block of code: `with perfprobe.profile("run.perfprobe") as p: ...`, then `p.report()`.
+
+    Args:
+        path: the recording to write, which must not exist; without one a name with date and PID is made up.
+        operators: "observer", "autograd" (torch.profiler in its place), "both", or "off" for none.
+        cpu_time: also record the CPU time of outermost operators (about 0.4 us a read).
+        buffer_bytes: memory for events on their way to the disk, 4 MiB at least.
+        memory: also record what operators allocate and free; needs "autograd" or "both".
+        python: who records Python functions: "both" (the sampler for times, cProfile for counts), "cprofile",
+            "sample", or "off".
+        gpu: who records kernels and copies: "auto" (CUPTI where there is a driver), "cupti", or "off".
+        gpu_links: how a kernel finds its operator: by "time", or "exact" (costs more at each operator).
+        ranges: also record the ranges that the program and its libraries set through NVTX and ITT.
+        emit: "nvtx" or "itt": set every operator, step and phase as a range for another tool.
+
+    Raises:
+        UsageError: a value that does not exist; on entering also: the file exists, or recordings would nest.
+        EnvironmentLack: on entering: the recorder is not built, or the file cannot be written.
+    """
+    options = Options(
+        operators=operators,
+        cpu_time=cpu_time,
+        buffer_bytes=buffer_bytes,
+        memory=memory,
+        python=python,
+        gpu=gpu,
+        gpu_links=gpu_links,
+        ranges=ranges,
+        emit=emit,
+    )
+    return Profile(path, options)
+
+
+def _tell(line: str) -> None:
+    # In a notebook sys.stderr is the cell's output, which descriptor 2 is not.
+    if sys.stderr is not None:
+        sys.stderr.write(f"perfprobe: {line}\n")

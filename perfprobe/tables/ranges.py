@@ -1,0 +1,41 @@
+"""Ranges that the program, or a library of its, gave a name to through NVTX, ITT or perfprobe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from perfprobe.tables.columns import Int8, Int32, Int64, Table
+
+
+class RangeSource(IntEnum):
+    """Through what a range was set."""
+
+    NVTX = 0
+    ITT = 1
+    PERFPROBE = 2
+
+
+class RangeKind(IntEnum):
+    """Whether ranges nest on their thread, or may begin and end anywhere; a mark has no duration."""
+
+    NESTED = 0
+    FREE = 1
+    MARK = 2
+
+
+@dataclass(frozen=True)
+class Ranges(Table):
+    """Ranges that the program, or a library, gave a name to.
+
+    thread: row of `threads`, where it began; name: string id; domain: string id, -1 the default one; source:
+    `RangeSource`; kind: `RangeKind`. end_ns: -1 of one that was still open when the recording ended.
+    """
+
+    start_ns: Int64
+    end_ns: Int64
+    thread: Int32
+    name: Int32
+    domain: Int32
+    source: Int8
+    kind: Int8
