@@ -2,7 +2,7 @@
 //
 // Own constants, so that no CUDA headers are needed to build. From one version to the next a record
 // only ever became longer: a field lies where it always lay, and is there if the record of the
-// loaded library reaches that far. tests/native/cupti_records_test.cpp compares with cupti.h.
+// loaded library reaches that far. tests/native/cupti_records_test.cpp compares with it.
 #pragma once
 
 #include <cstddef>
