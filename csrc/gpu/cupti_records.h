@@ -27,11 +27,18 @@ inline constexpr uint32_t kKinds[] = {
 
 inline constexpr uint32_t kSuccess = 0;           // CUptiResult
 inline constexpr uint32_t kMaxLimitReached = 12;  // the end of a buffer
-inline constexpr uint32_t kDriverDomain = 1;      // CUpti_CallbackDomain
+inline constexpr uint32_t kInvalidKind = 21;
+inline constexpr uint32_t kDriverDomain = 1;  // CUpti_CallbackDomain
 inline constexpr uint32_t kRuntimeDomain = 2;
 inline constexpr uint32_t kExternalKind = 5;  // CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2
 inline constexpr uint32_t kAsync = 1;         // CUPTI_ACTIVITY_FLAG_{MEMCPY,MEMSET}_ASYNC
 inline constexpr uint32_t kNotApplicable = 0xffff'ffff;  // CUPTI_SYNCHRONIZATION_INVALID_VALUE
+
+// Numbers of CUpti_ActivityMemcpyKind, ...MemoryKind and ...SynchronizationType up to here; 0 is
+// unknown.
+inline constexpr uint8_t kCopyKinds = 11;
+inline constexpr uint8_t kMemoryKinds = 8;
+inline constexpr uint8_t kWaitKinds = 5;
 
 template <class T>
 struct Field {

@@ -149,15 +149,17 @@ static_assert(records::kSynchronization == CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
 static_assert(records::kExternalCorrelation == CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION);
 static_assert(records::kSuccess == CUPTI_SUCCESS);
 static_assert(records::kMaxLimitReached == CUPTI_ERROR_MAX_LIMIT_REACHED);
+static_assert(records::kInvalidKind == CUPTI_ERROR_INVALID_KIND);
 static_assert(records::kDriverDomain == CUPTI_CB_DOMAIN_DRIVER_API);
 static_assert(records::kRuntimeDomain == CUPTI_CB_DOMAIN_RUNTIME_API);
 static_assert(records::kExternalKind == CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2);
 static_assert(records::kAsync == CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC);
 static_assert(records::kAsync == CUPTI_ACTIVITY_FLAG_MEMSET_ASYNC);
-static_assert(records::kNotApplicable == uint32_t{CUPTI_SYNCHRONIZATION_INVALID_VALUE});
-static_assert(CUPTI_ACTIVITY_MEMCPY_KIND_PTOP == 10 &&
-              CUPTI_ACTIVITY_MEMORY_KIND_MANAGED_STATIC == 7);
-static_assert(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE == 4);
+static_assert(records::kNotApplicable ==
+              static_cast<uint32_t>(CUPTI_SYNCHRONIZATION_INVALID_VALUE));
+static_assert(records::kCopyKinds == CUPTI_ACTIVITY_MEMCPY_KIND_PTOP + 1);
+static_assert(records::kMemoryKinds == CUPTI_ACTIVITY_MEMORY_KIND_MANAGED_STATIC + 1);
+static_assert(records::kWaitKinds == CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE + 1);
 
 int main() {
   std::printf("checked with CUPTI API version %d\n", CUPTI_API_VERSION);
