@@ -16,7 +16,7 @@ struct RowColumn {
   int64_t Row::* field;
 };
 
-// `Row::kTable` is the table's name and `Row::kColumns` an array of RowColumn<Row>.
+// `Row::kTable` is the table's name and `Row::columns()` an array of RowColumn<Row>.
 template <class Row>
 class RowTable {
  public:
@@ -26,11 +26,11 @@ class RowTable {
   void write(Recorder& recorder) {
     if (rows_.empty())
       return;
-    constexpr size_t kColumns = Row::columns().size();
-    MappedVector<int64_t> values(kColumns * rows_.size());
-    std::array<ColumnView, kColumns> views;
-    for (size_t i = 0; i < kColumns; ++i) {
-      const auto& [name, field] = Row::columns()[i];
+    constexpr auto kColumns = Row::columns();
+    MappedVector<int64_t> values(kColumns.size() * rows_.size());
+    std::array<ColumnView, kColumns.size()> views;
+    for (size_t i = 0; i < kColumns.size(); ++i) {
+      const auto& [name, field] = kColumns[i];
       int64_t* to = values.data() + i * rows_.size();
       views[i] = {name, {to, rows_.size()}};
       for (const Row& row : rows_)
