@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Callable
+from typing import Any
 
 FORMAT_VERSION: int
 FAST_FRAMES: bool
@@ -73,3 +74,6 @@ class CallProfile:
     def ended_ns(self) -> int: ...
     @property
     def omitted_rows(self) -> int: ...
+def decode_cupti(
+    recorder: object, next_record: int, callback_name: int, buffers: list[bytearray]
+) -> dict[str, Any]: ...
