@@ -1,4 +1,4 @@
-// Where CUPTI's records hold what is read of them: numbers of cupti_activity.h, 12.1 to 13.4.
+// Where CUPTI's records hold what is read of them: numbers of cupti_activity.h, 12.1 to 13.5.
 //
 // Own constants, so that no CUDA headers are needed to build. From one version to the next a record
 // only ever became longer: a field lies where it always lay, and is there if the record of the

@@ -19,6 +19,7 @@ NEEDED = "no libcupti is installed here; name some in PERFPROBE_CUPTI_LIBRARIES"
 
 # By version of CUPTI's interface: bytes of the records that have grown since 12.1.
 GROWN = {
+    18: {"10": 208, "1": 88, "17": 40, "38": 40},
     22: {"10": 208, "1": 88, "17": 56, "38": 40},
     28: {"10": 208, "1": 96, "17": 56, "38": 56},
     130001: {"10": 216, "1": 96, "17": 56, "38": 56},
