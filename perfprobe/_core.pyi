@@ -74,6 +74,11 @@ class CallProfile:
     def ended_ns(self) -> int: ...
     @property
     def omitted_rows(self) -> int: ...
+
 def decode_cupti(
-    recorder: object, next_record: int, callback_name: int, buffers: list[bytearray]
+    recorder: object,
+    next_record: int,
+    callback_name: int,
+    buffers: list[bytearray],
+    fixture: str | None = ...,
 ) -> dict[str, Any]: ...

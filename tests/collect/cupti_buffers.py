@@ -161,11 +161,21 @@ def address_of(function: Any) -> int:
 
 
 def decode(
-    path: Path, buffers: list[bytearray], next_record: Any = None, callback_name: Any = api_name
+    path: Path,
+    buffers: list[bytearray],
+    next_record: Any = None,
+    callback_name: Any = api_name,
+    fixture: Path | None = None,
 ) -> tuple[Recording, dict[str, Any]]:
-    """The recording made of these buffers, and the decoder's own figures."""
+    """The recording made of these buffers, and the decoder's own figures. fixture: also keeps them there."""
     recorder = _core.Recorder(str(path))
-    step = iterator(STRIDES_13_0) if next_record is None else next_record
-    figures = _core.decode_cupti(recorder.capsule(), address_of(step), address_of(callback_name), buffers)
+    step = iterator(STRIDES_13_0) if next_record is None else next_record  # must outlive its address
+    figures = _core.decode_cupti(
+        recorder.capsule(),
+        address_of(step),
+        address_of(callback_name),
+        buffers,
+        None if fixture is None else str(fixture),
+    )
     recorder.close()
     return read(path), figures
