@@ -25,11 +25,11 @@ py::dict decode_cupti(const py::capsule& recorder, uintptr_t next_record, uintpt
     throw py::error_already_set();
   GpuTotals totals;
   const auto next = reinterpret_cast<NextRecord>(next_record);
-  GpuRows rows(static_cast<RecorderDoor*>(port)->recorder(), next,
-               reinterpret_cast<CallbackName>(callback_name), totals);
+  const auto name = reinterpret_cast<CallbackName>(callback_name);
+  GpuRows rows(static_cast<RecorderDoor*>(port)->recorder(), next, name, totals);
   std::optional<CuptiFixtureWriter> writer;
   if (fixture)
-    writer.emplace(*fixture, "synthetic", 0, next);
+    writer.emplace(*fixture, "synthetic", 0, next, name);
   for (const py::buffer& buffer : buffers) {
     const py::buffer_info info = buffer.request(true);
     auto* bytes = static_cast<uint8_t*>(info.ptr);
