@@ -9,7 +9,6 @@ import numpy as np
 
 from perfprobe.tables.columns import Int64, Rows
 
-
 _NEVER = np.iinfo(np.int64).min
 
 
@@ -24,9 +23,8 @@ class Innermost:
         self._order = np.lexsort((time_ns, thread))
         self._time_ns = time_ns[self._order]
         self._found = np.zeros(len(thread), np.bool_)
-        keys, first = np.unique(thread[self._order], return_index=True)
-        bounds = zip(keys.tolist(), first.tolist(), [*first[1:].tolist(), len(thread)], strict=True)
-        self._bounds = {key: (start, end) for key, start, end in bounds if key != -1}
+        groups = by_thread(thread[self._order])
+        self._bounds = {key: (int(own[0]), int(own[-1]) + 1) for key, own in groups if key != -1}
 
     def find(self, thread: Int64, start_ns: Int64, end_ns: Int64) -> tuple[Rows, Rows]:
         """The points that lie in an interval of this batch and in none before, and the interval of each.
