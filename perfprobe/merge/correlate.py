@@ -39,9 +39,9 @@ class CallsWithin:
         self._thread = self._os_threads[calls.thread]
         self._time_ns = calls.start_ns + np.maximum(calls.end_ns - calls.start_ns, 0) // 2
         self._named_call, self._named_ns = _named(recording)
-        self._operators = _Around(self._thread, self._time_ns)
-        self._ranges = _Around(self._thread, self._time_ns)
-        self._named = _Around(self._thread[self._named_call], self._named_ns)
+        self._operators = _Around(self._thread, self._time_ns, _KEPT)
+        self._ranges = _Around(self._thread, self._time_ns, ())
+        self._named = _Around(self._thread[self._named_call], self._named_ns, _KEPT)
         self._first = 0
 
     def add(self, rows: Operators) -> None:
@@ -122,13 +122,13 @@ class _Around:
     whether that may be a wrong one.
     """
 
-    def __init__(self, thread: Int64, time_ns: Int64) -> None:
+    def __init__(self, thread: Int64, time_ns: Int64, kept: tuple[str, ...]) -> None:
         self._innermost = Innermost(thread, time_ns)
         self.place = np.full(len(thread), -1, np.int64)
         self.root = np.full(len(thread), -1, np.int64)
         self.is_cut = np.zeros(len(thread), np.bool_)
         self.columns: dict[str, npt.NDArray[Any]] = {
-            name: np.full(len(thread), -1, Operators.dtypes[name]) for name in _KEPT
+            name: np.full(len(thread), -1, Operators.dtypes[name]) for name in kept
         }
 
     def add(self, rows: Operators, thread: Int64, chosen: Rows, first: int) -> None:
