@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perfprobe.merge.backward import ForwardCalls
+from perfprobe.merge.backward import ForwardCalls, first_known
 from perfprobe.merge.gpu_times import GpuTimes, Launched, times_by_call
 from perfprobe.merge.innermost import Innermost
 from perfprobe.merge.origins import Origins
 from perfprobe.merge.roots import keys, roots
+from perfprobe.merge.seen_calls import seen_stacks
 from perfprobe.tables.columns import Int32, Int64, Mask, Rows
 from perfprobe.tables.events import USER_SCOPE, Operators
 from perfprobe.tables.gpu import CallSites, GpuLinks
@@ -82,8 +83,9 @@ class CallsWithin:
         return disagreements
 
     def _sites(self, origins: Origins, forward: ForwardCalls) -> CallSites:
-        found, own_stack = self._operators, self._recording.gpu.api_calls.stack
+        found, calls = self._operators, self._recording.gpu.api_calls
         outside = found.place < 0
+        own_stack = first_known(calls.stack, seen_stacks(self._recording, calls, self._thread))
         columns = {**found.columns, "stack": np.where(outside, own_stack, found.columns["stack"])}
         absent = {
             name: np.broadcast_to(np.array(-1, dtype), len(outside))

@@ -165,6 +165,30 @@ def test_an_external_id_goes_before_times(tmp_path: Path) -> None:
     assert gpu_times(trace) == {"a": (2 + 4 + 16, 16), "b": (6, 6), "c": (8 + 32, 40)}
 
 
+def test_calls_outside_of_operators_have_the_line_that_the_sampler_saw(tmp_path: Path) -> None:
+    program = Program()
+    program.thread(1)
+    again = program.row("threads", 1001, -1, program.string(""))
+    program.thread(2)
+    program.run(op("mm", 600, 700))
+    own = program.stack("a.py:9 main")
+    program.api_call("cudaDeviceSynchronize", 100, 200, 1)
+    program.api_call("cudaDeviceSynchronize", 300, 310, 2)  # too short for a look
+    program.api_call("cudaDeviceSynchronize", 400, 500, 3, stack=own)
+    program.api_call("cudaDeviceSynchronize", 620, 680, 4)  # an operator's
+    program.api_call("cudaDeviceSynchronize", 800, 900, 5)  # seen, but not read
+    program.sample(90, 150, "a.py:3 main", thread=again)
+    program.sample(150, 190, "a.py:4 main", thread=again)
+    program.sample(190, 305, "a.py:5 main", thread=2)
+    program.sample(190, 450, "a.py:6 main", thread=again)
+    program.sample(450, 650, "a.py:7 main", thread=again)
+    program.sample(650, 850, look=2, thread=again)
+    trace = link(program.recording(tmp_path))
+    assert launchers(trace) == ["", "", "", "mm", ""]
+    assert lines(trace) == [3, None, 9, None, None]
+    assert links_of(trace).sites.gap.tolist() == [0, 8, 0, Gap.NO_PYTHON, 8]
+
+
 def test_rows_of_threads_that_are_one_thread_are_one(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
