@@ -215,7 +215,8 @@ def test_what_has_no_times_counts_for_nothing(tmp_path: Path) -> None:
 def random_fields(chance: random.Random, stacks: list[int]) -> dict[str, int]:
     fields = {"stack": chance.choice(stacks), "scope": 7 * (chance.random() < 0.2)}
     if chance.random() < 0.3:
-        return {**fields, "node_sequence": chance.randint(-1, 30), "node_thread": chance.randint(0, 2)}
+        node = {"node_sequence": chance.randint(-1, 30), "node_thread": chance.randint(0, 2)}
+        return {**fields, **node, "scope": chance.choice([0, 1])}
     return {**fields, "sequence": chance.randint(-1, 20)}
 
 
@@ -223,7 +224,7 @@ def random_ops(
     chance: random.Random, stacks: list[int], start_ns: int, end_ns: int, depth: int
 ) -> Iterator[Op]:
     at = start_ns
-    while at < end_ns and chance.random() < 0.9:
+    while at < end_ns and chance.random() < 0.97:
         begin = min(at + chance.randint(1, 30), end_ns)
         at = chance.randint(begin, min(begin + (end_ns - start_ns) // 2, end_ns))
         inside = random_ops(chance, stacks, begin, at, depth + 1) if depth < 4 else ()
