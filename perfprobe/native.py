@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-    from perfprobe._core import Recorder as Recorder  # the names other modules take them by
+    from perfprobe._core import GpuSession as GpuSession  # the names other modules take them by
+    from perfprobe._core import Recorder as Recorder
     from perfprobe._core import Sampler as Sampler
 
 _STAMP = "_observer_stamp.json"  # beside the observer: the torch it was built against
