@@ -1,12 +1,15 @@
 // CUPTI's buffers as they were, in a `.cupti` file: for tests, so that what a GPU once delivered
-// can be decoded again without one.
+// can be decoded again without one. tests/native/cupti_fixture_reader.h reads it.
 //
-//   file    := "PPCUPTI1"  section*                                                 (little endian)
-//   section := u32 tag  u32 bytes  bytes
-//   ORGN  text: "synthetic", or where and how it was recorded       VERS  u32 cuptiGetVersion
-//   STRD  u32[128]: bytes of a record by kind, 0 not known          CLCK  u64 cupti, realtime,
-//   monotonic NAME  u64 address, then the text that lay there (from here on)  BUFR  a buffer,
-//   verbatim DROP  u64 records CUPTI dropped: last, missing when the recording was cut off
+//   file    := "PPCUPTI1"  section*                                              (little endian)
+//   section := text[4] tag  u32 bytes  bytes
+//   ORGN  text: how it was made; begins with "synthetic" unless a GPU's library filled the buffers
+//   VERS  u32 cuptiGetVersion
+//   STRD  u32[128]: bytes of a record by kind, 0 not known
+//   CLCK  u64 cupti, realtime, monotonic: one moment by three clocks, ns
+//   NAME  u64 address, then the text that lies there in the buffers that follow
+//   BUFR  a buffer, verbatim
+//   LOST  u64 records that CUPTI dropped, u64 buffers left out: last, or the file was cut off
 #pragma once
 
 #include <cstddef>
@@ -16,21 +19,20 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "core/own_memory.h"
 #include "gpu/cupti_strides.h"
 
 namespace perfprobe {
 
-// One moment by three clocks, ns.
+inline constexpr std::string_view kFixtureMagic = "PPCUPTI1";
+
 struct ClockTriple {
   uint64_t cupti_ns, realtime_ns, monotonic_ns;
-  bool operator==(const ClockTriple&) const = default;
 };
 
-// Not thread-safe. A disk that refuses, or `kMostBytes` reached, ends the taking without a word:
-// `skipped_buffers` says so.
+// Not thread-safe. What the disk refuses, and what would make the file larger than kMostBytes, is
+// left out and counted.
 class CuptiFixtureWriter {
  public:
   static constexpr size_t kMostBytes = size_t{15} << 20;
@@ -38,30 +40,28 @@ class CuptiFixtureWriter {
   // Throws std::system_error when the file cannot be made.
   CuptiFixtureWriter(const std::string& path, std::string_view origin, uint32_t cupti_version,
                      NextRecord next);
-  CuptiFixtureWriter(const CuptiFixtureWriter&) = delete;
-  CuptiFixtureWriter& operator=(const CuptiFixtureWriter&) = delete;
 
   void add_clocks(const ClockTriple& clocks);
-  // Before the buffer is decoded or given back: the names its records point to are read now.
+  // Before the buffer goes back: what its records point to is read now.
   void take(uint8_t* buffer, size_t valid_bytes);
   void close(uint64_t dropped_records);
-  [[nodiscard]] int64_t skipped_buffers() const { return skipped_buffers_; }
+  [[nodiscard]] uint64_t left_out() const { return left_out_; }
 
  private:
-  struct CloseFile {
+  struct Close {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
 
-  bool put(uint32_t tag, std::string_view bytes);
+  bool put(std::string_view tag, std::string_view bytes);
   void put_names(uint8_t* buffer, size_t valid_bytes);
 
-  std::unique_ptr<std::FILE, CloseFile> file_;
+  std::unique_ptr<std::FILE, Close> file_;
   NextRecord next_;
-  Strides strides_;
+  const Strides strides_;
   OwnMemory memory_;
-  std::map<uint64_t, std::string> names_;
+  std::map<const char*, std::string> names_;
   size_t written_bytes_ = 0;
-  int64_t skipped_buffers_ = 0;
+  uint64_t left_out_ = 0;
 };
 
 }  // namespace perfprobe

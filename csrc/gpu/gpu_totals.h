@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "gpu/cupti_records.h"
+
 namespace perfprobe {
 
 struct GpuTotal {
@@ -18,9 +20,9 @@ struct GpuTotal {
 // Copies by `CopyKind` and waits by `WaitKind` of perfprobe/tables/gpu.py, fills apart.
 struct GpuTotalsSnapshot {
   GpuTotal kernels;
-  std::array<GpuTotal, 11> copies;
+  std::array<GpuTotal, cupti::kCopyKinds> copies;
   GpuTotal fills;
-  std::array<GpuTotal, 5> waits;
+  std::array<GpuTotal, cupti::kWaitKinds> waits;
 };
 
 class GpuTotals {
@@ -59,9 +61,9 @@ class GpuTotals {
   };
 
   Total kernels_;
-  std::array<Total, 11> copies_;
+  std::array<Total, cupti::kCopyKinds> copies_;
   Total fills_;
-  std::array<Total, 5> waits_;
+  std::array<Total, cupti::kWaitKinds> waits_;
 };
 
 }  // namespace perfprobe
