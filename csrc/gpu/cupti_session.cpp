@@ -2,27 +2,18 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <string_view>
 
 #include "core/clock.h"
+#include "gpu/cupti_records.h"
+#include "gpu/cupti_walk.h"
 
 namespace perfprobe {
 namespace {
 
 using Code = CuptiApi::Code;
 
-// cupti_activity.h and cupti_callbacks.h.
-constexpr uint32_t kMemcpy = 1;
-constexpr uint32_t kMemset = 2;
-constexpr uint32_t kRuntime = 5;
-constexpr uint32_t kConcurrentKernel = 10;
-constexpr uint32_t kOverhead = 17;
-constexpr uint32_t kPeerMemcpy = 22;
-constexpr uint32_t kSynchronization = 38;
-constexpr uint32_t kExternalCorrelation = 39;
-constexpr uint32_t kDriverDomain = 1;
-constexpr uint32_t kRuntimeDomain = 2;
+// cupti_activity.h.
 constexpr uint32_t kSystemThreadIds = 1;
 constexpr uint32_t kDefaultThreadIds = 0;
 constexpr uint32_t kZeroedBuffers = 5;
@@ -45,13 +36,13 @@ struct Kind {
 
 // The cheap ones. Not KERNEL (it runs kernels one at a time) and not DRIVER as a whole.
 constexpr std::array<Kind, 7> kKinds{{
-    {kConcurrentKernel, "kernels", true},
-    {kRuntime, "calls of the CUDA runtime", true},
-    {kMemcpy, "copies", false},
-    {kMemset, "fills", false},
-    {kPeerMemcpy, "copies between GPUs", false},
-    {kSynchronization, "waits", false},
-    {kOverhead, "overheads", false},
+    {cupti::kConcurrentKernel, "kernels", true},
+    {cupti::kRuntime, "calls of the CUDA runtime", true},
+    {cupti::kMemcpy, "copies", false},
+    {cupti::kMemset, "fills", false},
+    {cupti::kMemcpy2, "copies between GPUs", false},
+    {cupti::kSynchronization, "waits", false},
+    {cupti::kOverhead, "overheads", false},
 }};
 
 // Frequent calls of the runtime that start nothing on a GPU and wait for nothing.
@@ -116,13 +107,6 @@ void for_calls(const CuptiApi& api, uint32_t domain,
   }
 }
 
-template <class Number>
-Number read_at(const uint8_t* record, size_t offset) {
-  Number number;
-  std::memcpy(&number, record + offset, sizeof number);
-  return number;
-}
-
 }  // namespace
 
 CuptiBuffers& cupti_buffers() {
@@ -135,6 +119,7 @@ std::optional<CuptiFault> CuptiSession::open(bool with_ids) {
     return explain(code, "cuptiGetVersion");
   cupti_buffers().limit(version_ >= kFirstWithRefusals ? kMostBuffers : CuptiBuffers::kMost);
   cupti_buffers().keep_spares();
+  strides_ = probe_strides(api_.next_record);
   std::optional<CuptiFault> fault = subscribe();
   if (fault)
     return fault;
@@ -190,23 +175,23 @@ std::optional<CuptiFault> CuptiSession::enable_kinds(bool with_ids) {
   }
   if (!with_ids)
     return std::nullopt;
-  if (const Code code = api_.enable(kExternalCorrelation); code != 0)
+  if (const Code code = api_.enable(cupti::kExternalCorrelation); code != 0)
     lacks_.push_back("exact links: " + explain(code, "cuptiActivityEnable").reason);
   else
-    enabled_.push_back(kExternalCorrelation);
+    enabled_.push_back(cupti::kExternalCorrelation);
   return std::nullopt;
 }
 
 // After the kinds: enabling one sets all of its calls.
 void CuptiSession::choose_calls() {
   if (api_.enable_runtime_call != nullptr)
-    for_calls(api_, kRuntimeDomain, kLeftOut,
+    for_calls(api_, cupti::kRuntimeDomain, kLeftOut,
               [&](uint32_t call) { static_cast<void>(api_.enable_runtime_call(call, 0)); });
   if (api_.enable_driver_call == nullptr) {
     lacks_.emplace_back("calls of the CUDA driver, as Triton makes them: this CUPTI is too old");
     return;
   }
-  for_calls(api_, kDriverDomain, kDriverCalls,
+  for_calls(api_, cupti::kDriverDomain, kDriverCalls,
             [&](uint32_t call) { static_cast<void>(api_.enable_driver_call(call, 1)); });
 }
 
@@ -215,9 +200,9 @@ void CuptiSession::flush() {
 }
 
 void CuptiSession::push_canary() {
-  if (std::ranges::find(enabled_, kExternalCorrelation) == enabled_.end() &&
-      api_.enable(kExternalCorrelation) == 0)
-    enabled_.push_back(kExternalCorrelation);
+  if (std::ranges::find(enabled_, cupti::kExternalCorrelation) == enabled_.end() &&
+      api_.enable(cupti::kExternalCorrelation) == 0)
+    enabled_.push_back(cupti::kExternalCorrelation);
   static_cast<void>(api_.push_external_id(kCanaryKind, kCanary));
 }
 
@@ -232,19 +217,18 @@ void CuptiSession::flush_and_disable() {
   for (const uint32_t kind : enabled_)
     static_cast<void>(api_.disable(kind));
   if (api_.enable_driver_call != nullptr)
-    for_calls(api_, kDriverDomain, kDriverCalls,
+    for_calls(api_, cupti::kDriverDomain, kDriverCalls,
               [&](uint32_t call) { static_cast<void>(api_.enable_driver_call(call, 0)); });
   enabled_.clear();
   static_cast<void>(api_.flush_all(kForced));
 }
 
-// CUpti_ActivityExternalCorrelation: kind, external kind, external id.
 bool CuptiSession::has_canary(uint8_t* buffer, size_t valid_bytes) const {
-  void* record = nullptr;
-  while (api_.next_record(buffer, valid_bytes, &record) == 0) {
-    const auto* bytes = static_cast<const uint8_t*>(record);
-    if (read_at<uint32_t>(bytes, 0) == kExternalCorrelation &&
-        read_at<uint32_t>(bytes, 4) == kCanaryKind && read_at<uint64_t>(bytes, 8) == kCanary)
+  CuptiWalk walk(api_.next_record, strides_, buffer, valid_bytes);
+  while (walk.step() == CuptiWalk::State::at_record) {
+    if (walk.kind() == cupti::kExternalCorrelation &&
+        walk.record().get(cupti::external::external_kind) == kCanaryKind &&
+        walk.record().get(cupti::external::id) == kCanary)
       return true;
   }
   return false;

@@ -56,6 +56,7 @@ class CuptiSession {
   const CuptiApi& api_;
   CuptiApi::Subscriber subscriber_ = nullptr;
   uint32_t version_ = 0;
+  Strides strides_;
   std::vector<uint32_t> enabled_;
   std::vector<std::string> lacks_;
   int64_t dropped_records_ = 0;

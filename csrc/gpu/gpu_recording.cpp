@@ -52,6 +52,8 @@ void GpuRecording::stop() {
   if (!thread_.end())
     return;
   figures_.had_context = driver_.has_context();
+  session_.flush();
+  drain();  // so that there is room for the last ones
   is_ending_ = true;
   session_.flush_last([this] { driver_.make_traced_call(); });
   await_canary();
