@@ -11,14 +11,24 @@ hide a file of that name in the program's own folder.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from perfprobe.block import profile
+    from perfprobe.session import gpu_counters
     from perfprobe.support.errors import EnvironmentLack, InputError, PerfprobeError, UsageError
 
 __version__ = "0.1.0"
 
-__all__ = ["EnvironmentLack", "InputError", "PerfprobeError", "UsageError", "__version__", "profile"]
+__all__ = [
+    "EnvironmentLack",
+    "InputError",
+    "PerfprobeError",
+    "UsageError",
+    "__version__",
+    "gpu_counters",
+    "profile",
+]
 
 _HOMES = {
     "profile": "perfprobe.block",
+    "gpu_counters": "perfprobe.session",
     "PerfprobeError": "perfprobe.support.errors",
     "UsageError": "perfprobe.support.errors",
     "InputError": "perfprobe.support.errors",
