@@ -1,4 +1,4 @@
-// Where CUPTI's records hold what is read of them: numbers of cupti_activity.h, 12.1 to 13.4.
+// Where CUPTI's records hold what is read of them: numbers of cupti_activity.h, 12.1 to 13.5.
 //
 // Own constants, so that no CUDA headers are needed to build. From one version to the next a record
 // only ever became longer: a field lies where it always lay, and is there if the record of the
@@ -30,6 +30,7 @@ inline constexpr uint32_t kMaxLimitReached = 12;  // the end of a buffer
 inline constexpr uint32_t kInvalidKind = 21;
 inline constexpr uint32_t kDriverDomain = 1;  // CUpti_CallbackDomain
 inline constexpr uint32_t kRuntimeDomain = 2;
+inline constexpr uint32_t kGetVersion = 2;    // cuDriverGetVersion, and cudaRuntimeGetVersion
 inline constexpr uint32_t kExternalKind = 5;  // CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2
 inline constexpr uint32_t kAsync = 1;         // CUPTI_ACTIVITY_FLAG_{MEMCPY,MEMSET}_ASYNC
 inline constexpr uint32_t kNotApplicable = 0xffff'ffff;  // CUPTI_SYNCHRONIZATION_INVALID_VALUE

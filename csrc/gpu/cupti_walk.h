@@ -54,6 +54,8 @@ class CuptiWalk {
   [[nodiscard]] size_t offset() const { return at_; }
 
  private:
+  [[nodiscard]] bool is_all_seen() const;
+
   NextRecord next_;
   const Strides& strides_;
   uint8_t* buffer_;

@@ -37,7 +37,7 @@ class GpuRows::Decoder {
   [[nodiscard]] GpuRowFigures figures() const { return figures_; }
 
  private:
-  static constexpr size_t kMostLaunches = 262'144;
+  static constexpr int32_t kMostLaunches = 262'144;
 
   void add(uint32_t kind, const CuptiRecord& record);
   void add_kernel(const CuptiRecord& record);
@@ -72,6 +72,7 @@ class GpuRows::Decoder {
   ApiNames api_names_;
   ApiThreads api_threads_;
   InternTable launch_ids_;
+  int32_t launch_rows_ = 0;
   GpuRowFigures figures_;
 
   RowTable<LaunchRow> launches_;
@@ -137,11 +138,11 @@ int32_t GpuRows::Decoder::find_launch(const LaunchRow& launch) {
   const int32_t known = launch_ids_.find(hash);
   if (known != InternTable::kAbsent)
     return known;
-  if (launch_ids_.size() >= kMostLaunches)
+  if (launch_rows_ >= kMostLaunches)
     return kNone;
-  const auto id = static_cast<int32_t>(launch_ids_.size());
-  launch_ids_.insert(hash, id);
   put(launches_, launch);
+  const int32_t id = launch_rows_++;  // the row is there, should the table have no memory for it
+  launch_ids_.insert(hash, id);
   return id;
 }
 
@@ -154,7 +155,10 @@ void GpuRows::Decoder::add_fill(const CopyRow& row) {
   totals_.add_fill(row.size_bytes, put_timed(copies_, row));
 }
 
+// The end of a recording is marked by asking for a version, which is nothing the program did.
 void GpuRows::Decoder::add_api_call(const CuptiRecord& record, uint32_t domain) {
+  if (record.get(cupti::api::callback) == cupti::kGetVersion)
+    return;
   const int32_t name = api_names_.find(domain, record.get(cupti::api::callback));
   const int32_t thread = api_threads_.find(record.get(cupti::api::thread));
   const ApiCallRow row = decode_api_call(record, name, thread);
@@ -181,7 +185,7 @@ void GpuRows::Decoder::add_external_id(const CuptiRecord& record) {
 }
 
 void GpuRows::Decoder::write() {
-  launches_.write(recorder_);
+  launches_.write(recorder_, true);
   kernels_.write(recorder_);
   copies_.write(recorder_);
   api_calls_.write(recorder_);

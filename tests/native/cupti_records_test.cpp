@@ -115,6 +115,14 @@ SAME_KERNEL(CUpti_ActivityKernel10);
 #if CUPTI_API_VERSION >= 130100
 SAME_KERNEL(CUpti_ActivityKernel11);
 #endif
+#if CUPTI_API_VERSION >= 130300
+SAME_KERNEL(CUpti_ActivityKernel12);
+#endif
+#if CUPTI_API_VERSION >= 130400
+SAME_KERNEL(CUpti_ActivityKernel13);
+SAME_MEMCPY(CUpti_ActivityMemcpy7);
+SAME_MEMSET(CUpti_ActivityMemset5);
+#endif
 
 SAME_PLACE(CUpti_ActivityMemcpyPtoP4);
 SAME_SORT(CUpti_ActivityMemcpyPtoP4);
