@@ -262,8 +262,10 @@ def draw_callgraph(path: str, output: str, view: GraphView) -> None:
 def _findings(path: str, view: View, *, work: bool) -> Findings:
     from perfprobe.analyse.between import BetweenOperators
     from perfprobe.analyse.calling import CallingStructure
+    from perfprobe.analyse.gpu import gpu_findings
     from perfprobe.analyse.hotspots import hotspots
     from perfprobe.analyse.lines import lines
+    from perfprobe.analyse.steps import StepBoundaries
     from perfprobe.merge import link
     from perfprobe.tables.findings import Findings
 
@@ -271,9 +273,11 @@ def _findings(path: str, view: View, *, work: bool) -> Findings:
     between, calling = BetweenOperators(trace), CallingStructure(trace)
     if trace.recording.fact("pstats") is not None:
         return Findings(trace, calling=calling.result(), focus=view.focus)
-    found = hotspots(trace, between, calling, group=view.group, focus=view.focus, work=work)
+    steps = [] if trace.gpu is None else [StepBoundaries(trace)]
+    found = hotspots(trace, between, calling, *steps, group=view.group, focus=view.focus, work=work)
     hot_lines = lines(trace, found.ungrouped)
-    return Findings(trace, found, hot_lines, between.result(), calling.result(), view.focus)
+    gpu = gpu_findings(trace, steps[0].result()) if steps else None
+    return Findings(trace, found, hot_lines, between.result(), calling.result(), view.focus, gpu)
 
 
 def _read(path: str) -> Recording:
