@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 from rich.cells import cell_len
@@ -12,7 +13,7 @@ from perfprobe.report import shorten
 from perfprobe.report.columns import Column
 from perfprobe.support import units
 from perfprobe.support.text import printable
-from perfprobe.tables.columns import Int64, Mask
+from perfprobe.tables.columns import Int32, Int64, Mask
 from perfprobe.tables.findings import HotspotRows, Hotspots, ModulePart
 from perfprobe.tables.trace import GAP_TEXTS, Gap, Line, Trace
 
@@ -22,6 +23,18 @@ _STANDS_OUT_OF_TWO = 0.75  # where twice the fair share would be all of it
 
 
 MARK = "~"  # beside sums that a few calls make mislead
+
+
+class HasLines(Protocol):
+    """Rows with lines of the user's code: frame ids, -1 none."""
+
+    @property
+    def frame(self) -> Int32:
+        """Of its own Python."""
+
+    @property
+    def forward_frame(self) -> Int32:
+        """Of the forward call."""
 
 
 def durations(times_ns: Int64, least_ns: Int64 | int = 0) -> list[str]:
@@ -83,7 +96,13 @@ def line_column(trace: Trace, shown: HotspotRows, function: int = 6) -> Column:
 
     function: cells that the function should have while there are columns that may give way.
     """
-    lines = _Lines(trace, shown)
+    reasons = [GAP_TEXTS[Gap(gap)] for gap in shown.gap.tolist()]
+    return place_column(trace, shown, reasons, function)
+
+
+def place_column(trace: Trace, shown: HasLines, reasons: Sequence[str], function: int = 6) -> Column:
+    """The same of any rows with frames. reasons: why there is no line, of each row."""
+    lines = _Lines(trace, shown, reasons)
     return Column(
         "line",
         lines.cells,
@@ -94,9 +113,9 @@ def line_column(trace: Trace, shown: HotspotRows, function: int = 6) -> Column:
     )
 
 
-def places(trace: Trace, shown: HotspotRows) -> list[str]:
+def places(trace: Trace, shown: HasLines) -> list[str]:
     """`file.py:88` of each row as the line column has it; empty where there is none."""
-    return _Lines(trace, shown).own
+    return _Lines(trace, shown, [""] * len(shown.frame)).own
 
 
 class _Lines:
@@ -106,7 +125,7 @@ class _Lines:
     the reason.
     """
 
-    def __init__(self, trace: Trace, shown: HotspotRows) -> None:
+    def __init__(self, trace: Trace, shown: HasLines, reasons: Sequence[str]) -> None:
         own = [trace.line(frame) for frame in shown.frame.tolist()]
         forward = [trace.line(frame) for frame in shown.forward_frame.tolist()]
         self._names = shorten.file_names(
@@ -114,15 +133,14 @@ class _Lines:
         )
         self._places: list[str] = []  # `file.py:88`, never cut
         self.cells = [
-            self._cell(line, other, Gap(gap))
-            for line, other, gap in zip(own, forward, shown.gap.tolist(), strict=True)
+            self._cell(line, other, reason) for line, other, reason in zip(own, forward, reasons, strict=True)
         ]
         self.own = ["" if line is None else self._place(line) for line in own]
         self.least = max((cell_len(place) for place in self._places), default=8)
 
-    def _cell(self, own: Line | None, forward: Line | None, gap: Gap) -> str:
+    def _cell(self, own: Line | None, forward: Line | None, reason: str) -> str:
         if own is None:
-            return f"({GAP_TEXTS[gap]})"
+            return f"({reason})"
         if forward is None or forward == own:
             return self._text("", own)
         return f"{self._text('', own)}\n{self._text('forward ', forward)}"
