@@ -126,6 +126,8 @@ class Linker:
             freed_bytes=rows.freed_bytes,
             autograd_ns=_not_recorded(len(rows)),
             autograd_self_ns=_not_recorded(len(rows)),
+            gpu_ns=_not_recorded(len(rows)),
+            gpu_self_ns=_not_recorded(len(rows)),
         )
 
     def _with_figures(self, linked: LinkedOperators, places: Rows) -> LinkedOperators:
