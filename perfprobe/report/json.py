@@ -8,7 +8,7 @@ from typing import Any
 
 from perfprobe.report.json_functions import function_tables
 from perfprobe.report.made_from import made_from_fields
-from perfprobe.report.ranking import range_sort, ranked
+from perfprobe.report.ranking import range_sort, ranked, sort_of
 from perfprobe.report.source_text import SourceText
 from perfprobe.support.text import printable
 from perfprobe.tables.columns import Table
@@ -18,7 +18,10 @@ from perfprobe.tables.trace import GAP_TEXTS, Gap, Line, Phase, Trace
 
 SCHEMA = 1
 PHASES = ("forward_ns", "backward_ns", "recompute_ns", "other_ns")
-MEASURED = ("cpu_ns", "allocated_bytes", "freed_bytes", "autograd_ns", "autograd_self_ns")
+MEASURED = (
+    *("cpu_ns", "allocated_bytes", "freed_bytes"),
+    *("autograd_ns", "autograd_self_ns", "gpu_ns", "gpu_self_ns"),
+)
 
 
 def document(findings: Findings, *, top: int | None = None, sort: str = "self") -> dict[str, Any]:
@@ -31,6 +34,7 @@ def document(findings: Findings, *, top: int | None = None, sort: str = "self") 
     Raises:
         UsageError: a `sort` that does not exist, a negative `top`.
     """
+    sort = sort_of(findings, sort)
     tables: dict[str, list[dict[str, Any]]] = {}
     losses: list[dict[str, Any]] = []
     view: dict[str, Any] = {}
@@ -155,6 +159,7 @@ def _line_table(trace: Trace, lines: HotLines, total_ns: int, most: int) -> list
                 **_place("", line),
                 "text": None if text is None else printable(text.expandtabs()),
                 **{name: value[name] for name in ("calls", "self_ns", *PHASES)},
+                "gpu_self_ns": _measured(value["gpu_self_ns"]),
                 "share": value["self_ns"] / max(total_ns, 1),
                 "operator": _named(strings[value["name"]]),
                 "overload": _named(strings[value["overload"]]),

@@ -10,7 +10,7 @@ from perfprobe.support import units
 from perfprobe.support.errors import UsageError
 from perfprobe.support.text import printable
 from perfprobe.tables.columns import Int64
-from perfprobe.tables.findings import HotspotRows, Hotspots
+from perfprobe.tables.findings import Findings, HotspotRows, Hotspots
 
 SORTS: dict[str, Callable[[HotspotRows], Int64]] = {
     "self": lambda rows: rows.self_ns,
@@ -19,11 +19,12 @@ SORTS: dict[str, Callable[[HotspotRows], Int64]] = {
     "mean": lambda rows: rows.mean_ns,
     "median": lambda rows: rows.median_ns,
     "p95": lambda rows: rows.p95_ns,
+    "gpu": lambda rows: np.where(rows.is_range, rows.gpu_ns, rows.gpu_self_ns),
 }
 
 
 _SORT_NAMES = {"self": "self time", "total": "total time", "calls": "calls", "mean": "mean time"}
-_SORT_NAMES |= {"median": "median time", "p95": "95th percentile"}
+_SORT_NAMES |= {"median": "median time", "p95": "95th percentile", "gpu": "time on GPUs"}
 
 
 def ranked(rows: HotspotRows, top: int, sort: str) -> HotspotRows:
@@ -43,6 +44,18 @@ def ranked(rows: HotspotRows, top: int, sort: str) -> HotspotRows:
 def range_sort(sort: str) -> str:
     """The order of ranges: their self time is no operator time, so it is their total time that counts."""
     return "total" if sort == "self" else sort
+
+
+def sort_of(findings: Findings, sort: str) -> str:
+    """The order; self time in place of time on GPUs where none was recorded."""
+    hotspots = findings.hotspots
+    recorded = hotspots is not None and gpu_recorded(hotspots)
+    return "self" if sort == "gpu" and not recorded else sort
+
+
+def gpu_recorded(hotspots: Hotspots) -> bool:
+    """Whether any operator or range is known to have used a GPU."""
+    return any(bool((rows.gpu_ns >= 0).any()) for rows in (hotspots.rows, hotspots.ranges))
 
 
 def rows_shown(rows: HotspotRows, shown: HotspotRows, sort: str) -> str:

@@ -19,6 +19,7 @@ from perfprobe.report.hot_lines import hot_lines
 from perfprobe.report.hot_operators import hot_operators
 from perfprobe.report.losses import losses
 from perfprobe.report.ranges import ranges
+from perfprobe.report.ranking import sort_of
 from perfprobe.report.summary import summary
 from perfprobe.tables.findings import Findings
 
@@ -63,7 +64,7 @@ def render(
     Raises:
         UsageError: a `sort` that does not exist, a negative `top`.
     """
-    layout = Layout(max(width, NARROWEST), top, sort, columns)
+    layout = Layout(max(width, NARROWEST), top, sort_of(findings, sort), columns)
     parts = []
     for section in SECTIONS:
         if all(getattr(findings, name) is not None for name in section.requires):

@@ -186,7 +186,8 @@ class HotLines(Table):
     """Operator time of each line of the program; of what has no line, one row for each reason.
 
     frame: one of those on the line, -1 none; gap: a `Gap`. forward_ns and so on: the part of self_ns in that
-    phase. name, overload, signature: of the row of `Hotspots` with most self time there.
+    phase. gpu_self_ns: time on GPUs, -1 not recorded. name, overload, signature: of the row of `Hotspots`
+    with most self time there.
     """
 
     frame: Int32
@@ -197,6 +198,7 @@ class HotLines(Table):
     backward_ns: Int64
     recompute_ns: Int64
     other_ns: Int64
+    gpu_self_ns: Int64
     name: Int32
     overload: Int32
     signature: Int32
