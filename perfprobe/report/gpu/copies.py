@@ -30,6 +30,7 @@ from perfprobe.tables.gpu_findings import CopyRows
 from perfprobe.tables.trace import Trace
 
 TOP = 8
+_LEAST_RATE = 0.01  # GB/s
 _TO_DEVICE = (CopyKind.HOST_TO_DEVICE, CopyKind.HOST_TO_ARRAY)
 _TO_HOST = (CopyKind.DEVICE_TO_HOST, CopyKind.ARRAY_TO_HOST)
 _DIRECTIONS: dict[int, str] = {kind: kind.name.lower().replace("_to_", " to ") for kind in CopyKind}
@@ -98,6 +99,10 @@ def rates(rows: CopyRows) -> list[float | None]:
     return [value if is_known else None for value, is_known in zip(rate.tolist(), known, strict=True)]
 
 
+def _rate(rate: float | None) -> str:
+    return f"<{_LEAST_RATE}" if rate is not None and 0 <= rate < _LEAST_RATE else units.amount(rate)
+
+
 def _columns(trace: Trace, shown: CopyRows, layout: Layout) -> list[Column]:
     sides = zip(shown.kind.tolist(), shown.source.tolist(), shown.destination.tolist(), strict=True)
     mean = durations(mean_ns(shown.total_ns, shown.copies - shown.untimed))
@@ -107,7 +112,7 @@ def _columns(trace: Trace, shown: CopyRows, layout: Layout) -> list[Column]:
         Column("copies", counts(shown.copies), 2, align="right"),
         Column("mean", mean, 7, align="right"),
         Column("bytes", [units.size(value) for value in shown.size_bytes.tolist()], 1, align="right"),
-        Column("GB/s", [units.amount(rate) for rate in rates(shown)], 3, align="right"),
+        Column("GB/s", [_rate(rate) for rate in rates(shown)], 3, align="right"),
         Column("direction", [direction(kind) for kind in shown.kind.tolist()], style="bold"),
         Column("host memory", [memory(*side) for side in sides], 2),
         Column("how", ways, 5),

@@ -29,10 +29,10 @@ def headline(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     if busy_ns < 0:
         return
     span_ns = max(int(gpu.devices.last_ns[at] - gpu.devices.first_ns[at]), 1)
-    several = f", the busiest of {len(gpu.devices)}" if len(gpu.devices) > 1 else ""
+    several = f", the busiest of {len(gpu.devices)}," if len(gpu.devices) > 1 else ""
     least = "at least " if gpu.untimed > 0 else ""
     share, used = (units.percent(min(busy_ns / whole_ns, 1)) for whole_ns in (wall_ns, span_ns))
-    name = f"GPU {int(gpu.devices.device[at])}{several},"
+    name = f"GPU {int(gpu.devices.device[at])}{several}"
     said = f"{name} was busy for {least}{share} of wall, {used} of the time from its first to its last work"
     yield paragraph(f"{said}: {_verdict(gpu, busy_ns / span_ns, wall_ns)}.", layout.width, "bold")
 
@@ -43,10 +43,12 @@ def _verdict(gpu: GpuFindings, used: float, wall_ns: int) -> str:
         return "some of its work has no times, so what limits the program is open"
     if used >= _HARDLY_IDLE:
         return "there the GPU is the bottleneck"
-    waited = program_waited_ns(gpu.waits) / wall_ns
-    waiting = (
-        f", though it waited for the GPU for {units.percent(waited)} of wall" if waited >= _NOTEWORTHY else ""
-    )
     if used >= _HALF:
-        return f"mostly the GPU is the bottleneck, in the gaps the program{waiting}"
-    return f"mostly the program is the bottleneck, not the GPU{waiting}"
+        return "mostly the GPU is the bottleneck; in the gaps it waited for the program"
+    waited = program_waited_ns(gpu.waits) / wall_ns
+    if waited < _NOTEWORTHY:
+        return "mostly it waited for the program, which is the bottleneck"
+    return (
+        "mostly it waited for the program, which is the bottleneck, though that stood still for the GPU for "
+        f"{units.percent(waited)} of wall"
+    )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
 
@@ -31,7 +32,8 @@ from perfprobe.tables.gpu_findings import GpuFindings, KernelRows
 from perfprobe.tables.trace import Trace
 
 TOP = 15
-GRAPH = "(CUDA graph)"
+_DEVICE = re.compile(r"@cuda:\d+")
+GRAPH = "(graph)"
 
 
 def kernels(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
@@ -72,15 +74,12 @@ def _time(rows: KernelRows) -> int:
 
 def _columns(trace: Trace, shown: KernelRows, whole_ns: int, layout: Layout) -> list[Column]:
     strings = trace.recording.strings
-    names = kernel_names([strings[name] if name >= 0 else "(unknown)" for name in shown.name.tolist()])
-    texts = [trace.signature(signature) for signature in shown.signature.tolist()]
+    names = [strings[name] if name >= 0 else "(unknown)" for name in shown.name.tolist()]
+    texts = without_device([trace.signature(signature) for signature in shown.signature.tolist()])
     signatures = [units.ABSENT if text is None else shorten.signature(printable(text)) for text in texts]
-    operators = [
-        GRAPH if is_graph == 1 else text
-        for text, is_graph in zip(
-            operator_texts(trace, shown, shown.overload, layout), shown.is_graph.tolist(), strict=True
-        )
-    ]
+    operators = operator_texts(trace, shown, shown.overload, layout)
+    marked = zip(kernel_names(names), shown.is_graph.tolist(), strict=True)
+    kernel = [f"{GRAPH} {name}" if is_graph == 1 else name for name, is_graph in marked]
     least, most = durations(shown.least_ns), durations(shown.most_ns)
     mean = durations(mean_ns(shown.total_ns, shown.kernels - shown.untimed))
     return [
@@ -91,9 +90,17 @@ def _columns(trace: Trace, shown: KernelRows, whole_ns: int, layout: Layout) -> 
         Column("least", least, 8, align="right"),
         Column("most", most, 7, align="right"),
         *([_launches(trace, shown)] if layout.columns == "all" else []),
-        Column("kernel", names, least=12, wish=22, style="bold", shorten=cut_middle),
+        Column("kernel", kernel, least=12, wish=22, style="bold", shorten=cut_middle),
         *site_columns(trace, shown, operators, layout, Column("signature", signatures, 5, least=12, wish=20)),
     ]
+
+
+def without_device(signatures: Sequence[str | None]) -> list[str | None]:
+    """The signatures without `@cuda:0` where they know no other device: on one GPU that says nothing."""
+    devices = {device for text in signatures if text is not None for device in _DEVICE.findall(text)}
+    if len(devices) != 1:
+        return list(signatures)
+    return [None if text is None else _DEVICE.sub("", text) for text in signatures]
 
 
 def _launches(trace: Trace, shown: KernelRows) -> Column:
