@@ -13,7 +13,7 @@ from perfprobe.report import shorten
 from perfprobe.report.columns import Column
 from perfprobe.support import units
 from perfprobe.support.text import printable
-from perfprobe.tables.columns import Int32, Int64, Mask
+from perfprobe.tables.columns import Int8, Int32, Int64, Mask
 from perfprobe.tables.findings import HotspotRows, Hotspots, ModulePart
 from perfprobe.tables.trace import GAP_TEXTS, Gap, Line, Trace
 
@@ -26,7 +26,7 @@ MARK = "~"  # beside sums that a few calls make mislead
 
 
 class HasLines(Protocol):
-    """Rows with lines of the user's code: frame ids, -1 none."""
+    """Rows with lines of the user's code: frame ids, -1 none, and a `Gap` that says why."""
 
     @property
     def frame(self) -> Int32:
@@ -35,6 +35,10 @@ class HasLines(Protocol):
     @property
     def forward_frame(self) -> Int32:
         """Of the forward call."""
+
+    @property
+    def gap(self) -> Int8:
+        """Why there is no frame."""
 
 
 def durations(times_ns: Int64, least_ns: Int64 | int = 0) -> list[str]:
@@ -91,18 +95,12 @@ def cpu_column(shown: HotspotRows) -> Column:
     return Column("cpu", durations(shown.cpu_ns), 4 if bool((shown.cpu_ns >= 0).any()) else 8, align="right")
 
 
-def line_column(trace: Trace, shown: HotspotRows, function: int = 6) -> Column:
+def line_column(trace: Trace, shown: HasLines, function: int = 6) -> Column:
     """Where the rows are in the user's code: `file.py:88 in attention`, the place itself never cut.
 
     function: cells that the function should have while there are columns that may give way.
     """
-    reasons = [GAP_TEXTS[Gap(gap)] for gap in shown.gap.tolist()]
-    return place_column(trace, shown, reasons, function)
-
-
-def place_column(trace: Trace, shown: HasLines, reasons: Sequence[str], function: int = 6) -> Column:
-    """The same of any rows with frames. reasons: why there is no line, of each row."""
-    lines = _Lines(trace, shown, reasons)
+    lines = _Lines(trace, shown)
     return Column(
         "line",
         lines.cells,
@@ -115,7 +113,7 @@ def place_column(trace: Trace, shown: HasLines, reasons: Sequence[str], function
 
 def places(trace: Trace, shown: HasLines) -> list[str]:
     """`file.py:88` of each row as the line column has it; empty where there is none."""
-    return _Lines(trace, shown, [""] * len(shown.frame)).own
+    return _Lines(trace, shown).own
 
 
 class _Lines:
@@ -125,7 +123,7 @@ class _Lines:
     the reason.
     """
 
-    def __init__(self, trace: Trace, shown: HasLines, reasons: Sequence[str]) -> None:
+    def __init__(self, trace: Trace, shown: HasLines) -> None:
         own = [trace.line(frame) for frame in shown.frame.tolist()]
         forward = [trace.line(frame) for frame in shown.forward_frame.tolist()]
         self._names = shorten.file_names(
@@ -133,14 +131,15 @@ class _Lines:
         )
         self._places: list[str] = []  # `file.py:88`, never cut
         self.cells = [
-            self._cell(line, other, reason) for line, other, reason in zip(own, forward, reasons, strict=True)
+            self._cell(line, other, Gap(gap))
+            for line, other, gap in zip(own, forward, shown.gap.tolist(), strict=True)
         ]
         self.own = ["" if line is None else self._place(line) for line in own]
         self.least = max((cell_len(place) for place in self._places), default=8)
 
-    def _cell(self, own: Line | None, forward: Line | None, reason: str) -> str:
+    def _cell(self, own: Line | None, forward: Line | None, gap: Gap) -> str:
         if own is None:
-            return f"({reason})"
+            return f"({GAP_TEXTS[gap]})"
         if forward is None or forward == own:
             return self._text("", own)
         return f"{self._text('', own)}\n{self._text('forward ', forward)}"

@@ -26,8 +26,7 @@ from perfprobe.tables.gpu_findings import (
     Steps,
     WaitRows,
 )
-from perfprobe.tables.trace import Phase
-
+from perfprobe.tables.trace import Gap, Phase
 from tests.build import Program, op
 from tests.report.calling import table
 from tests.report.test_text import META
@@ -35,7 +34,8 @@ from tests.report.test_text import META
 MS = 1_000_000
 WALL_NS = 100 * MS
 ADD = (
-    "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >"
+    "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
+    "std::array<char*, 3ul> >"
     "(int, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul>)"
 )
 GEMM = "ampere_fp16_s16816gemm_fp16_128x128_ldg8_f2f_stages_32x5_tn"
@@ -58,7 +58,8 @@ class OnGpu:
         self.devices: list[Mapping[str, int]] = []
         self.steps: list[Mapping[str, int]] = []
         self.step_counts: list[Mapping[str, int]] = []
-        self.figures = {"graph_launches": 0, "unlinked": 0, "untimed": 0}
+        figures = ("graph_launches", "unlinked", "untimed", "outside", "exact", "disagreements")
+        self.figures = dict.fromkeys(figures, 0)
 
     def string(self, text: str) -> int:
         return self.program.string(text)
@@ -74,6 +75,7 @@ class OnGpu:
             "forward_frame": -1,
             "phase": phase,
             "linked": 1,
+            "gap": int(Gap.NONE if place else Gap.NO_PYTHON),
             **more,
         }
 
@@ -135,7 +137,7 @@ def transformer() -> OnGpu:
     on.kernel(GEMM, 20 * MS, {**product, "phase": BACKWARD, "forward_frame": product["frame"]})
     on.kernel(ADD, 6 * MS, on.site("aten::add", "/p/model.py:90 Attention.forward", signature=add))
     on.kernel("triton_poi_fused_add_3", 3 * MS, on.site(None, "/p/train.py:31 step"), is_graph=1)
-    on.kernel("lost_kernel", MS, on.site(None, None, OTHER, linked=0))
+    on.kernel("lost_kernel", MS, on.site(None, None, OTHER, linked=0, gap=int(Gap.CALL_NOT_RECORDED)))
     host, device = int(MemoryKind.PAGEABLE), int(MemoryKind.DEVICE)
     load = on.site("aten::copy_", "/p/train.py:18 main", OTHER)
     on.copy(CopyKind.HOST_TO_DEVICE, host, device, load, is_async=0)
@@ -155,13 +157,13 @@ def transformer() -> OnGpu:
             copies=2,
             copied_bytes=1 << 20,
         )
-    on.figures = {"graph_launches": 4, "unlinked": 10, "untimed": 0}
+    on.figures |= {"graph_launches": 4, "unlinked": 10}
     return on
 
 
 def with_gpu_times(findings: Findings, self_ns: Sequence[int], total_ns: Sequence[int]) -> Findings:
     """The same with times on GPUs of each row of operators."""
     assert findings.hotspots is not None
-    columns = {"gpu_self_ns": np.array(self_ns, np.int64), "gpu_ns": np.array(total_ns, np.int64)}
-    found = replace(findings.hotspots, rows=replace(findings.hotspots.rows, **columns))
+    own, total = np.array(self_ns, np.int64), np.array(total_ns, np.int64)
+    found = replace(findings.hotspots, rows=replace(findings.hotspots.rows, gpu_self_ns=own, gpu_ns=total))
     return replace(findings, hotspots=found)

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from perfprobe.report.base import Layout
-from perfprobe.report.cells import HasLines, durations, place_column
+from perfprobe.report.cells import HasLines, durations, line_column
 from perfprobe.report.columns import Column
 from perfprobe.report.operator_columns import NARROW, PHASES
 from perfprobe.report.ranking import focus_text
@@ -32,10 +32,6 @@ class HasSite(HasLines, Protocol):
     @property
     def phase(self) -> Int8:
         """A `Phase`."""
-
-    @property
-    def linked(self) -> Int8:
-        """Whether the call was recorded."""
 
     @property
     def total_ns(self) -> Int64:
@@ -122,12 +118,11 @@ def site_columns(
     trace: Trace, rows: HasSite, operators: Sequence[str], layout: Layout, *middle: Column
 ) -> list[Column]:
     """Operator, what is known besides, line and phase."""
-    reasons = ["no line known" if linked else "its call was not recorded" for linked in rows.linked.tolist()]
     words = SHORT_PHASES if layout.width < NARROW else PHASES
     phases = [words[Phase(phase)] for phase in rows.phase.tolist()]
     return [
         Column("operator", operators, 4, least=8, wish=14),
         *middle,
-        place_column(trace, rows, reasons),
+        line_column(trace, rows),
         Column("phase", phases, 3, style="dim"),
     ]

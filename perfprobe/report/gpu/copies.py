@@ -33,8 +33,18 @@ TOP = 8
 _LEAST_RATE = 0.01  # GB/s
 _TO_DEVICE = (CopyKind.HOST_TO_DEVICE, CopyKind.HOST_TO_ARRAY)
 _TO_HOST = (CopyKind.DEVICE_TO_HOST, CopyKind.ARRAY_TO_HOST)
-_DIRECTIONS: dict[int, str] = {kind: kind.name.lower().replace("_to_", " to ") for kind in CopyKind}
-_DIRECTIONS |= {CopyKind.PEER_TO_PEER: "GPU to GPU", CopyKind.FILL: "fill (memset)"}
+_ON_GPU = (
+    *(CopyKind.DEVICE_TO_DEVICE, CopyKind.ARRAY_TO_ARRAY),
+    *(CopyKind.ARRAY_TO_DEVICE, CopyKind.DEVICE_TO_ARRAY),
+)
+_DIRECTIONS: dict[int, str] = {
+    **dict.fromkeys(_TO_DEVICE, "to GPU"),
+    **dict.fromkeys(_TO_HOST, "from GPU"),
+    **dict.fromkeys(_ON_GPU, "on GPU"),
+    CopyKind.PEER_TO_PEER: "GPU to GPU",
+    CopyKind.HOST_TO_HOST: "on host",
+    CopyKind.FILL: "fill",
+}
 _WAYS = {1: "async", 0: "sync"}
 
 
@@ -68,14 +78,14 @@ def copies_in_focus(findings: Findings, rows: CopyRows) -> Mask:
 
 def direction(kind: int) -> str:
     """From where to where, in words."""
-    return _DIRECTIONS.get(kind, _DIRECTIONS[CopyKind.UNKNOWN])
+    return _DIRECTIONS.get(kind, "unknown")
 
 
 def memory(kind: int, source: int, destination: int) -> str:
-    """Which memory of the host took part, in words; of copies between devices none."""
+    """Which memory of the host took part, in words; "" where none did, or it is not known."""
     host = source if kind in _TO_DEVICE else destination if kind in _TO_HOST else MemoryKind.DEVICE
     known = host in set(MemoryKind) and host not in (MemoryKind.UNKNOWN, MemoryKind.DEVICE)
-    return MemoryKind(host).name.lower().replace("_", " ") if known else units.ABSENT
+    return MemoryKind(host).name.lower().replace("_", " ") if known else ""
 
 
 def _is_pageable(rows: CopyRows) -> Mask:
@@ -106,15 +116,17 @@ def _rate(rate: float | None) -> str:
 def _columns(trace: Trace, shown: CopyRows, layout: Layout) -> list[Column]:
     sides = zip(shown.kind.tolist(), shown.source.tolist(), shown.destination.tolist(), strict=True)
     mean = durations(mean_ns(shown.total_ns, shown.copies - shown.untimed))
-    ways = [_WAYS.get(way, units.ABSENT) for way in shown.is_async.tolist()]
+    ways = [
+        " ".join(filter(None, (memory(*side), _WAYS.get(way, "")))) or units.ABSENT
+        for side, way in zip(sides, shown.is_async.tolist(), strict=True)
+    ]
     return [
         Column("total", timed(shown.total_ns, shown.untimed), align="right"),
         Column("copies", counts(shown.copies), 2, align="right"),
         Column("mean", mean, 7, align="right"),
         Column("bytes", [units.size(value) for value in shown.size_bytes.tolist()], 1, align="right"),
-        Column("GB/s", [_rate(rate) for rate in rates(shown)], 3, align="right"),
+        Column("GB/s", [_rate(rate) for rate in rates(shown)], 1, align="right"),
         Column("direction", [direction(kind) for kind in shown.kind.tolist()], style="bold"),
-        Column("host memory", [memory(*side) for side in sides], 2),
-        Column("how", ways, 5),
+        Column("how", ways, 1),
         *site_columns(trace, shown, operator_texts(trace, shown, None, layout), layout),
     ]
