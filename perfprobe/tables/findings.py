@@ -12,6 +12,7 @@ from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Table
 from perfprobe.tables.events import USER_SCOPE, Losses
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.python import Calling
+from perfprobe.tables.ranges import RangeRows
 from perfprobe.tables.sources import Sources
 from perfprobe.tables.trace import Trace
 
@@ -241,7 +242,10 @@ class Between:
 
 @dataclass(frozen=True)
 class Findings:
-    """All that a report may show; None is what was not looked at. focus: see `Hotspots`."""
+    """All that a report may show; None is what was not looked at. focus: see `Hotspots`.
+
+    named_ranges: most time first, None where none were recorded; the focus left nothing out of them.
+    """
 
     trace: Trace
     hotspots: Hotspots | None = None
@@ -250,6 +254,7 @@ class Findings:
     calling: Calling | None = None
     focus: str | None = None
     gpu: GpuFindings | None = None
+    named_ranges: RangeRows | None = None
 
     @property
     def sources(self) -> Sources | None:
