@@ -242,6 +242,7 @@ def _findings(path: str, view: View, *, work: bool) -> Findings:
     from perfprobe.analyse.calling import CallingStructure
     from perfprobe.analyse.hotspots import hotspots
     from perfprobe.analyse.lines import lines
+    from perfprobe.analyse.named_ranges import named_ranges
     from perfprobe.merge import link
     from perfprobe.tables.findings import Findings
 
@@ -251,7 +252,15 @@ def _findings(path: str, view: View, *, work: bool) -> Findings:
         return Findings(trace, calling=calling.result(), focus=view.focus)
     found = hotspots(trace, between, calling, group=view.group, focus=view.focus, work=work)
     hot_lines = lines(trace, found.ungrouped)
-    return Findings(trace, found, hot_lines, between.result(), calling.result(), view.focus)
+    return Findings(
+        trace,
+        found,
+        hot_lines,
+        between.result(),
+        calling.result(),
+        view.focus,
+        named_ranges=named_ranges(trace),
+    )
 
 
 def _read(path: str) -> Recording:

@@ -23,7 +23,10 @@ def named_ranges(trace: Trace) -> RangeRows | None:
     thread = ranges.thread[order]
     least, most = (ufunc.reduceat(thread, first) for ufunc in (np.minimum, np.maximum))
     found = RangeRows(
-        **{name: getattr(ranges, name)[order[first]] for name in ("name", "domain", "source", "kind")},
+        name=ranges.name[order[first]],
+        domain=ranges.domain[order[first]],
+        source=ranges.source[order[first]],
+        kind=ranges.kind[order[first]],
         thread=np.where(least == most, least, -1).astype(np.int32),
         ranges=np.diff(np.append(first, len(order))),
         open=_sums((ranges.end_ns < 0) & (ranges.kind != RangeKind.MARK), order, first),

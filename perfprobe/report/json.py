@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from perfprobe.report.json_functions import function_tables
+from perfprobe.report.json_gpu import gpu_tables, range_table
 from perfprobe.report.made_from import made_from_fields
 from perfprobe.report.ranking import range_sort, ranked, sort_of
 from perfprobe.report.source_text import SourceText
@@ -53,6 +54,10 @@ def document(findings: Findings, *, top: int | None = None, sort: str = "self") 
         tables["differences"] = _differences(findings.trace, findings.sources.differences)
     if findings.calling is not None:
         tables |= function_tables(findings, findings.calling, top or 0, sort)
+    if findings.gpu is not None:
+        tables |= gpu_tables(findings, findings.gpu, top or 0)
+    if findings.named_ranges is not None:
+        tables["named_ranges"] = range_table(findings, findings.named_ranges, top or 0)
     meta = dict(findings.trace.recording.meta)
     return {"schema": SCHEMA, "meta": meta, "view": view, "losses": losses, "tables": tables}
 

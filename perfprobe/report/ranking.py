@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from perfprobe.support import units
 from perfprobe.support.errors import UsageError
 from perfprobe.support.text import printable
 from perfprobe.tables.columns import Int64
@@ -58,12 +57,12 @@ def gpu_recorded(hotspots: Hotspots) -> bool:
     return any(bool((rows.gpu_ns >= 0).any()) for rows in (hotspots.rows, hotspots.ranges))
 
 
-def rows_shown(rows: HotspotRows, shown: HotspotRows, sort: str) -> str:
+def rows_shown(rows: int, shown: int, sort: str) -> str:
     """Which of the rows a table shows: `20 of 799 rows by self time`."""
-    number = "1 row" if len(rows) == 1 else f"{len(rows):,} rows"
-    if len(shown) < len(rows):
-        number = f"{len(shown):,} of {number}"
-    elif len(rows) > 1:
+    number = "1 row" if rows == 1 else f"{rows:,} rows"
+    if shown < rows:
+        number = f"{shown:,} of {number}"
+    elif rows > 1:
         number = f"all {number}"
     return f"{number} by {_SORT_NAMES[sort]}"
 
@@ -72,10 +71,3 @@ def focus_text(focus: str | None) -> str:
     """The regular expression in quotes, otherwise as it was given: it can be copied."""
     text = printable(focus or "")
     return f'"{text}"' if "'" in text else f"'{text}'"
-
-
-def focus_note(hotspots: Hotspots) -> str:
-    """What ranges a focus chose them from."""
-    if hotspots.focus is None:
-        return ""
-    return f", focus {focus_text(hotspots.focus)} of {units.count(hotspots.whole_ranges)}"
