@@ -1,4 +1,4 @@
-"""The tables about GPUs and named ranges in the JSON document. Null is what was not measured, or not known."""
+"""The tables about GPUs and named ranges in the JSON document. Null is what was not measured or not known."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from perfprobe.report.gpu.waits import waits_in_focus
 from perfprobe.report.named_ranges import named_in_focus
 from perfprobe.tables.columns import Table
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.gpu import CopyKind, MemoryKind, WaitKind
+from perfprobe.tables.gpu import CopyKind, Launches, MemoryKind, WaitKind
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.ranges import RangeKind, RangeRows, RangeSource
 from perfprobe.tables.recording import Recording
@@ -21,8 +21,7 @@ from perfprobe.tables.trace import GAP_TEXTS, Gap, Phase, Trace
 Row = dict[str, Any]
 SomeTable = TypeVar("SomeTable", bound=Table)
 
-_LAUNCH = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "registers")
-_LAUNCH += ("static_shared_bytes", "dynamic_shared_bytes", "local_bytes")
+_LAUNCH = tuple(Launches.dtypes)
 
 
 def gpu_tables(findings: Findings, gpu: GpuFindings, most: int) -> dict[str, list[Row]]:
@@ -40,7 +39,7 @@ def gpu_tables(findings: Findings, gpu: GpuFindings, most: int) -> dict[str, lis
         "devices": [_device(trace.recording, row) for row in _rows(gpu.devices)],
         "kernels": [_kernel(trace, row) for row in _rows(_first(kernels, most))],
         "copies": [
-            {**_copy(trace, row), "bytes_per_ns": of_row}
+            {**_copy(trace, row), "bytes_per_s": None if of_row is None else of_row * 1e9}
             for row, of_row in zip(_rows(_first(copies, most)), rate, strict=True)
         ],
         "gpu_waits": [_wait(trace, row) for row in _rows(_first(waits, most))],

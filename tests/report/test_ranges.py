@@ -53,7 +53,7 @@ def test_all_ranges_are_one_table_and_libraries_have_one_of_their_own(tmp_path: 
     assert "step" in rows[0]
     assert "perfprobe.range in mine" in rows[1]
     assert "NVTX start/end" in rows[2]
-    assert "record_function  train.py:20 in main" in rows[3]
+    assert rows[3].split()[-4:] == ["record_function", "train.py:20", "in", "main"]
     assert "(thread pin_memory)" in rows[4]
     heading, _, *rows = section(text, "Ranges of libraries")
     assert heading == "Ranges of libraries  (ITT), 4 of 40 rows by total time"
