@@ -134,17 +134,18 @@ def test_devices_calls_and_the_median_step(tmp_path: Path) -> None:
         (
             69,
             20,
-            "69.0 % of wall, 98.6 % of the time from its first to its last work: there the GPU is the bottleneck.",
+            "69.0 % of wall, 98.6 % of the time from its first to its last work: there the GPU is the",
         ),
         (
             42,
             20,
-            "60.0 % of the time from its first to its last work: mostly the GPU is the bottleneck; in the gaps",
+            "60.0 % of the time from its first to its last work: mostly the GPU is the bottleneck; in",
         ),
         (
             7,
             0,
-            "10.0 % of the time from its first to its last work: mostly it waited for the program, which is the bottleneck.",
+            " 10.0 % of the time from its first to its last work: mostly it waited for the program, which is "
+            "the bottleneck.",
         ),
         (7, 20, "which is the bottleneck, though that stood still for the GPU for 20.0 % of wall."),
     ],
