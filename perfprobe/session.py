@@ -240,9 +240,11 @@ def draw_callgraph(path: str, output: str, view: GraphView) -> None:
 def _findings(path: str, view: View, *, work: bool) -> Findings:
     from perfprobe.analyse.between import BetweenOperators
     from perfprobe.analyse.calling import CallingStructure
+    from perfprobe.analyse.gpu import gpu_findings
     from perfprobe.analyse.hotspots import hotspots
     from perfprobe.analyse.lines import lines
     from perfprobe.analyse.named_ranges import named_ranges
+    from perfprobe.analyse.steps import StepBoundaries
     from perfprobe.merge import link
     from perfprobe.tables.findings import Findings
 
@@ -250,8 +252,10 @@ def _findings(path: str, view: View, *, work: bool) -> Findings:
     between, calling = BetweenOperators(trace), CallingStructure(trace)
     if trace.recording.fact("pstats") is not None:
         return Findings(trace, calling=calling.result(), focus=view.focus)
-    found = hotspots(trace, between, calling, group=view.group, focus=view.focus, work=work)
+    steps = [] if trace.gpu is None else [StepBoundaries(trace)]
+    found = hotspots(trace, between, calling, *steps, group=view.group, focus=view.focus, work=work)
     hot_lines = lines(trace, found.ungrouped)
+    gpu = gpu_findings(trace, steps[0].result()) if steps else None
     return Findings(
         trace,
         found,
@@ -259,7 +263,8 @@ def _findings(path: str, view: View, *, work: bool) -> Findings:
         between.result(),
         calling.result(),
         view.focus,
-        named_ranges=named_ranges(trace),
+        gpu,
+        named_ranges(trace),
     )
 
 

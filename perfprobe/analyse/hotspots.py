@@ -51,7 +51,7 @@ def hotspots(
     """
     counter, gathering = _Counter(), Gathering()
     losses: list[Losses] = []
-    same_text = _same_signatures(trace)
+    same_text = same_signatures(trace)
     chosen = None if focus is None else Focus(trace, focus)
     for batch in trace.operators(losses):
         batch = replace(batch, signature=same_text[batch.signature])  # noqa: PLW2901 (one row, one text)
@@ -140,7 +140,7 @@ class _Counter:
         )
 
 
-def _same_signatures(trace: Trace) -> Int32:
+def same_signatures(trace: Trace) -> Int32:
     """For every signature the first one of the same text, with one more entry for -1."""
     text = trace.recording.signatures.text
     _, first, group = np.unique(text, return_index=True, return_inverse=True)

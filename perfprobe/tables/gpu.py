@@ -234,7 +234,7 @@ class GpuLinks:
     kernel_call, copy_call, wait_call: row of `api_calls` for each row of `kernels`, `copies` and `waits`.
     Where several calls have the correlation of a record, the runtime's is it, not the driver's within it.
     sites: one row for each call. graph_launch: which calls launched a CUDA graph. exact: how many calls had
-    their operator named by an external id; disagreements: how many of these lie in another one by time.
+    their operator named by an external id; disagreements: how many of these lie elsewhere by time.
     """
 
     kernel_call: Int32

@@ -34,7 +34,8 @@ NATIVE = "at::native::"
         ),
         (
             f"void {NATIVE}elementwise_kernel<128, 2, {NATIVE}gpu_kernel_impl_nocast<{NATIVE}"
-            f"BinaryFunctor<float, float, float, {NATIVE}binary_internal::MulFunctor<float> > >(at::TensorIteratorBase&, "
+            f"BinaryFunctor<float, float, float, {NATIVE}binary_internal::MulFunctor<float> > >(at::"
+            "TensorIteratorBase&, "
             f"{NATIVE}BinaryFunctor<float> const&)::{{lambda(int)#1}}>(int, {NATIVE}Loop)",
             "elementwise_kernel<MulFunctor>",
         ),
