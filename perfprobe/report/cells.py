@@ -50,6 +50,11 @@ def durations(times_ns: Int64, least_ns: Int64 | int = 0) -> list[str]:
     ]
 
 
+def unless_zero(cells: Sequence[str]) -> list[str]:
+    """The durations without those of none at all: an empty cell is read faster."""
+    return ["" if cell == "0 ns" else cell for cell in cells]
+
+
 def least_ns(trace: Trace) -> int:
     """What the record of a call shows in which nothing happens: below it nothing is told. 0: not known."""
     value = trace.recording.number("cost", "empty_ns")

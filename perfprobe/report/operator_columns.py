@@ -19,6 +19,7 @@ from perfprobe.report.cells import (
     marked,
     module_column,
     percents,
+    unless_zero,
 )
 from perfprobe.report.columns import Column
 from perfprobe.report.made_from import made_from
@@ -120,8 +121,8 @@ def _sums(trace: Trace, hotspots: Hotspots, shown: HotspotRows, *, whole: bool) 
 def _gpu(shown: HotspotRows) -> list[Column]:
     """Time on GPUs of what a row's calls launched themselves, and with what they called."""
     return [
-        Column("gpu self", durations(shown.gpu_self_ns), 1, align="right", role="gpu"),
-        Column("gpu total", durations(shown.gpu_ns), 7, align="right"),
+        Column("gpu self", unless_zero(durations(shown.gpu_self_ns)), 1, align="right", role="gpu"),
+        Column("gpu total", unless_zero(durations(shown.gpu_ns)), 7, align="right"),
     ]
 
 

@@ -139,7 +139,7 @@ def test_devices_calls_and_the_median_step(tmp_path: Path) -> None:
         (
             42,
             20,
-            "60.0 % of the time from its first to its last work: mostly the GPU is the bottleneck; in",
+            "60.0 % of the time from its first to its last work: for the other 40.0 % it waited for the",
         ),
         (
             7,
@@ -159,6 +159,13 @@ def test_the_headline_says_who_waits_for_whom(
     text = render(on.findings(tmp_path))
     assert said in text
     assert text.splitlines()[1].startswith("GPU 0 was busy for ")
+
+
+def test_the_hottest_kernel_is_named_at_the_top(tmp_path: Path) -> None:
+    text = render(transformer().findings(tmp_path))
+    assert (
+        f"Hottest kernel: {GEMM} by aten::mm, model.py:88 in Attention.forward, forward: 50.0 % of kernel time.\n"
+    ) in text
 
 
 def test_of_several_gpus_the_busiest_is_in_the_headline(tmp_path: Path) -> None:

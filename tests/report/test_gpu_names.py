@@ -56,27 +56,22 @@ def test_shortened(name: str, short: str) -> None:
 
 
 ODD = (
-    "<<<<",
-    ">>>>",
-    "a<b<c",
-    "a>b",
-    "((((",
-    "operator()",
-    "{lambda()#1}",
-    "::",
-    "::::x",
-    "void ",
-    " ",
-    "\n\n",
-)
-ODD += (
-    "x" * 9_999,
-    "<" * 5_000,
-    "f(" * 500,
-    "f<" * 3_000 + ">" * 3_000,
-    "a::b::<c>::d",
-    "a\x1b[2Jb<c>",
-    "\u202egnp",
+    *(
+        "<<<<",
+        ">>>>",
+        "a<b<c",
+        "a>b",
+        "((((",
+        "operator()",
+        "{lambda()#1}",
+        "::",
+        "::::x",
+        "void ",
+        " ",
+        "\n\n",
+    ),
+    *("x" * 9_999, "<" * 5_000, "f(" * 500, "f<" * 3_000 + ">" * 3_000),
+    *("a::b::<c>::d", "a\x1b[2Jb<c>", "\u202egnp"),
 )
 
 
@@ -89,12 +84,16 @@ def test_any_text_has_a_name_that_can_be_printed(name: str) -> None:
 
 def test_names_that_would_look_the_same_keep_what_tells_them_apart() -> None:
     other = ADD.replace("float", "c10::Half")
-    assert kernel_names([ADD, other, ADD]) == [
+    assert kernel_names([ADD, other, ADD], [1, 1, 1]) == [
         "vectorized_elementwise_kernel<4, CUDAFunctor_add<float>, array<char*, 3ul>>",
         "vectorized_elementwise_kernel<4, CUDAFunctor_add<Half>, array<char*, 3ul>>",
         "vectorized_elementwise_kernel<4, CUDAFunctor_add<float>, array<char*, 3ul>>",
     ]
-    assert kernel_names([ADD, ADD]) == ["vectorized_elementwise_kernel<CUDAFunctor_add>"] * 2
+    assert (
+        kernel_names([ADD, ADD], [1, 1])
+        == kernel_names([ADD, other], [1, 2])
+        == ["vectorized_elementwise_kernel<CUDAFunctor_add>"] * 2
+    )
 
 
 @pytest.mark.parametrize("width", [0, 1, 5, 12, 20, 40])

@@ -79,10 +79,10 @@ def median_step(gpu: GpuFindings) -> str:
     def said(number: str, what: str, time: str) -> str:
         return f"{units.count(median[number])} {what} taking {units.duration(median[time])}"
 
-    count = units.count(len(gpu.steps))
+    steps = "A step" if len(gpu.steps) == 1 else f"Median of {len(gpu.steps):,} steps"
     waits = "" if not median["waits"] else f", {said('waits', 'waits', 'wait_ns')}"
     return (
-        f"Median of {count} steps: {duration}; {said('kernels', 'kernels', 'kernel_ns')}, "
+        f"{steps}: {duration}; {said('kernels', 'kernels', 'kernel_ns')}, "
         f"{said('copies', 'copies', 'copy_ns')} ({units.size(median['copied_bytes'])}){waits}."
     )
 

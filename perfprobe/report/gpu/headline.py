@@ -8,6 +8,7 @@ import numpy as np
 from rich.console import RenderableType
 
 from perfprobe.report.base import Layout
+from perfprobe.report.gpu.kernels import hottest_kernel
 from perfprobe.report.gpu.waits import program_waited_ns
 from perfprobe.report.paragraph import paragraph
 from perfprobe.support import units
@@ -35,6 +36,7 @@ def headline(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     name = f"GPU {int(gpu.devices.device[at])}{several}"
     said = f"{name} was busy for {least}{share} of wall, {used} of the time from its first to its last work"
     yield paragraph(f"{said}: {_verdict(gpu, busy_ns / span_ns, wall_ns)}.", layout.width, "bold")
+    yield from hottest_kernel(findings, layout)
 
 
 def _verdict(gpu: GpuFindings, used: float, wall_ns: int) -> str:
@@ -44,7 +46,7 @@ def _verdict(gpu: GpuFindings, used: float, wall_ns: int) -> str:
     if used >= _HARDLY_IDLE:
         return "there the GPU is the bottleneck"
     if used >= _HALF:
-        return "mostly the GPU is the bottleneck; in the gaps it waited for the program"
+        return f"for the other {units.percent(1 - used)} it waited for the program, so both are a bottleneck"
     waited = program_waited_ns(gpu.waits) / wall_ns
     if waited < _NOTEWORTHY:
         return "mostly it waited for the program, which is the bottleneck"

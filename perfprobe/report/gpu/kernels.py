@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from rich.console import RenderableType
 
 from perfprobe.report import columns, shorten
 from perfprobe.report.base import Layout
-from perfprobe.report.cells import counts, durations, percents
+from perfprobe.report.cells import counts, durations, line_column, percents
 from perfprobe.report.columns import Column
 from perfprobe.report.gpu.cells import (
     PART,
@@ -22,16 +23,18 @@ from perfprobe.report.gpu.cells import (
     sorted_by,
     timed,
 )
-from perfprobe.report.gpu.names import cut_middle, kernel_names
+from perfprobe.report.gpu.names import cut_middle, kernel_names, shortened
+from perfprobe.report.operator_columns import PHASES
 from perfprobe.report.paragraph import heading, paragraph
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.columns import Mask
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.gpu_findings import GpuFindings, KernelRows
-from perfprobe.tables.trace import Trace
+from perfprobe.tables.trace import Phase, Trace
 
 TOP = 15
+_LONGEST_NAME = 60  # cells, in a sentence
 _DEVICE = re.compile(r"@cuda:\d+")
 GRAPH = "(graph)"
 
@@ -56,6 +59,23 @@ def kernels(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
         yield paragraph(" ".join(notes), layout.width, "dim")
 
 
+def hottest_kernel(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
+    """Name, operator, line, phase and share of the one with most time."""
+    gpu, trace = findings.gpu, findings.trace
+    if gpu is None or len(gpu.kernels) == 0 or gpu.kernels.total_ns[0] <= 0:
+        return
+    row = gpu.kernels.take(slice(1))
+    ((name, is_graph),) = zip(row.name.tolist(), row.is_graph.tolist(), strict=True)
+    kernel = cut_middle(shortened(trace.recording.strings[name] if name >= 0 else "(unknown)"), _LONGEST_NAME)
+    (operator,) = operator_texts(trace, row, row.overload, layout)
+    by = " by a CUDA graph" if is_graph == 1 else "" if operator == units.ABSENT else f" by {operator}"
+    (place,) = line_column(trace, replace(row, forward_frame=row.frame)).cells
+    share = units.percent(_time(row) / _time(gpu.kernels))
+    phase = PHASES[Phase(int(row.phase[0]))]
+    text = f"Hottest kernel: {kernel}{by}, {place}, {phase}: {share} of kernel time."
+    yield paragraph(text, layout.width, "bold")
+
+
 def kernels_in_focus(findings: Findings, rows: KernelRows) -> Mask:
     """Which rows match the focus, by the kernel's whole name, signature and module too."""
     trace, strings = findings.trace, findings.trace.recording.strings
@@ -78,7 +98,9 @@ def _columns(trace: Trace, shown: KernelRows, whole_ns: int, layout: Layout) -> 
     texts = without_device([trace.signature(signature) for signature in shown.signature.tolist()])
     signatures = [units.ABSENT if text is None else shorten.signature(printable(text)) for text in texts]
     operators = operator_texts(trace, shown, shown.overload, layout)
-    marked = zip(kernel_names(names), shown.is_graph.tolist(), strict=True)
+    beside = [shown.operator, shown.overload, shown.signature, shown.frame, shown.forward_frame, shown.phase]
+    sites = list(zip(*(column.tolist() for column in beside), strict=True))
+    marked = zip(kernel_names(names, sites), shown.is_graph.tolist(), strict=True)
     kernel = [f"{GRAPH} {name}" if is_graph == 1 else name for name, is_graph in marked]
     least, most = durations(shown.least_ns), durations(shown.most_ns)
     mean = durations(mean_ns(shown.total_ns, shown.kernels - shown.untimed))

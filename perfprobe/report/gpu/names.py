@@ -6,7 +6,7 @@ For display only; the JSON document has them whole.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 from rich.cells import cell_len, set_cell_size
 
@@ -31,15 +31,18 @@ _PASSES_ON = re.compile(r"[kK]ernel\d?|gpu_kernel\w*|(?:Binary|BUnary|AUnary)Fun
 _NO_NAME = re.compile(r"\{.*|operator\(\).*|(?:result_)?type.*", re.DOTALL)
 
 
-def kernel_names(names: Sequence[str]) -> list[str]:
-    """Each name in short; with all template arguments where names would look the same that are not."""
-    short = [shortened(name) for name in names]
-    full: dict[str, set[str]] = {}
-    for name, text in zip(names, short, strict=True):
-        full.setdefault(text, set()).add(name)
+def kernel_names(names: Sequence[str], beside: Sequence[Hashable]) -> list[str]:
+    """Each name in short; with all template arguments where rows would look the same that are not.
+
+    beside: what else each row shows.
+    """
+    rows = list(zip([shortened(name) for name in names], beside, strict=True))
+    full: dict[Hashable, set[str]] = {}
+    for row, name in zip(rows, names, strict=True):
+        full.setdefault(row, set()).add(name)
     return [
-        shortened(name, whole=True) if len(full[text]) > 1 else text
-        for name, text in zip(names, short, strict=True)
+        shortened(name, whole=True) if len(full[row]) > 1 else row[0]
+        for row, name in zip(rows, names, strict=True)
     ]
 
 
