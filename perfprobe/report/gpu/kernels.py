@@ -98,8 +98,8 @@ def _columns(trace: Trace, shown: KernelRows, whole_ns: int, layout: Layout) -> 
     texts = without_device([trace.signature(signature) for signature in shown.signature.tolist()])
     signatures = [units.ABSENT if text is None else shorten.signature(printable(text)) for text in texts]
     operators = operator_texts(trace, shown, shown.overload, layout)
-    beside = [shown.operator, shown.overload, shown.signature, shown.frame, shown.forward_frame, shown.phase]
-    sites = list(zip(*(column.tolist() for column in beside), strict=True))
+    named = ("operator", "overload", "signature", "frame", "forward_frame", "phase")
+    sites = list(zip(*(getattr(shown, name).tolist() for name in named), strict=True))
     marked = zip(kernel_names(names, sites), shown.is_graph.tolist(), strict=True)
     kernel = [f"{GRAPH} {name}" if is_graph == 1 else name for name, is_graph in marked]
     least, most = durations(shown.least_ns), durations(shown.most_ns)
