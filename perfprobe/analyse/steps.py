@@ -98,10 +98,14 @@ class _Times:
         self._new += len(time_ns)
         if self._new > MOST_NODES:
             self.sorted()
-        while len(self._kept) > MOST_NODES:
-            self._stretch_ns *= 2
-            _, first = np.unique(self._kept // self._stretch_ns, return_index=True)
-            self._kept = self._kept[first]
+            self._thin()
+            while len(self._kept) > MOST_NODES // 2:
+                self._stretch_ns *= 2
+                self._thin()
+
+    def _thin(self) -> None:
+        _, first = np.unique(self._kept // self._stretch_ns, return_index=True)
+        self._kept = self._kept[first]
 
     def sorted(self) -> Int64:
         """All of them, each time once."""
