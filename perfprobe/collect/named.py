@@ -28,7 +28,7 @@ except EnvironmentLack:  # nothing can be recorded here; the program runs all th
     _begin = _end = _nothing
 
 
-class range:  # its public name
+class range:  # noqa: N801 (its public name)
     """A part of the program with a name: `with perfprobe.range("load"): ...`, or `@perfprobe.range("load")`.
 
     It lands in the table `ranges` of the recording that runs (and in none where none does), and in
@@ -36,8 +36,9 @@ class range:  # its public name
     leaves them, and may be set on any thread; one object may be entered again and by several threads at once.
     A range belongs to the thread that it began on: one that ends on another is recorded as still open.
 
-    As a decorator: of a function, each call is a range. Of an `async def` function or a generator function, the
-    range lasts from the first step of what the call returned to its end, with whatever ran between its steps.
+    As a decorator: of a function, each call is a range. Of an `async def` function or a generator function,
+    the range lasts from the first step of what the call returned to its end, with whatever ran between its
+    steps.
 
     Args:
         name: at most 1024 bytes are kept, and 65,536 different names; a name that changes with every step

@@ -27,6 +27,11 @@ _REMEDIES = {
     "open": "end each range on the thread it began on",
     "beyond": "record a shorter part of the program",
 }
+_TORCH_CAME_BEFORE = "ITT ranges of torch and oneDNN: torch looks for a listener once, when it is imported"
+_NVTX_CAME_BEFORE = (
+    "NVTX ranges of the package nvtx, if any: it looks for a listener once, when first used"
+)
+_FROM_THE_START = "record with `python -m perfprobe`, or from before that"
 
 
 class RangeCollector:
@@ -42,6 +47,7 @@ class RangeCollector:
         self._facts = facts
         self._log: RangeLog | None = None
         self._ours: list[str] = []
+        self._had_nvtx = False
 
     def available(self) -> EnvironmentLack | None:
         """Why there are no ranges: the library for NVTX and ITT is not there."""
@@ -57,13 +63,9 @@ class RangeCollector:
         self._log.start()
         for interface, variable in _VARIABLES.items():
             self._be_found(interface, variable, path)
-        if _VARIABLES["ITT"] in self._ours and "torch" in sys.modules and not self._has_torch():
-            reason = (
-                "ITT ranges of torch and oneDNN: torch was imported before, and looks for a listener once"
-            )
-            self._facts.loss(
-                self.name, reason, 1, "record with `python -m perfprobe`, or from before the import"
-            )
+        self._had_nvtx = "nvtx" in sys.modules
+        if _VARIABLES["ITT"] in self._ours and "torch" in sys.modules and not self._was_found_by("libtorch"):
+            self._facts.loss(self.name, _TORCH_CAME_BEFORE, 1, _FROM_THE_START)
 
     def stop(self) -> None:
         """Write the last rows, who was heard, and what was missed."""
@@ -72,6 +74,8 @@ class RangeCollector:
         for variable in self._ours:
             if variable not in os.environ:  # else the program has set one of its own
                 os.unsetenv(variable)
+        if _VARIABLES["NVTX"] in self._ours and self._had_nvtx and not self._was_found_by("/nvtx/"):
+            self._facts.loss(self.name, _NVTX_CAME_BEFORE, 1, _FROM_THE_START)
         figures = self._log.stop()
         self._facts.meta("ranges", {**figures, "clients": self._log.clients})
         for what, reason in _MISSING.items():
@@ -89,7 +93,6 @@ class RangeCollector:
         os.putenv(variable, path)
         self._ours.append(variable)
 
-    def _has_torch(self) -> bool:
-        """Whether torch found us in an earlier recording of this process."""
-        assert self._log is not None
-        return any(interface == "itt" and "libtorch" in library for interface, library in self._log.clients)
+    def _was_found_by(self, part: str) -> bool:
+        """Whether a library with this in its path calls us, now or since an earlier recording."""
+        return self._log is not None and any(part in library for _, library in self._log.clients)
