@@ -19,7 +19,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 BUILD_TOOLS := "scikit-build-core>=0.11" "pybind11>=3.0" "cmake>=3.20" ninja
 TRANSFORMER := $(CURDIR)/benchmarks/workloads/transformer.py
 NATIVE_SOURCES := $(shell find csrc -type f)
-CPP_FILES = $(shell find csrc tests/native benchmarks -name '*.cpp' -o -name '*.h')
+CPP_FILES = $(shell find csrc tests/native benchmarks -name '*.cpp' -o -name '*.h' -o -name '*.cu')
 
 # This venv has a torch, so an observer that cannot be built is an error here and not a lesser install.
 export PERFPROBE_OBSERVER ?= ON
