@@ -28,9 +28,8 @@ _RESERVE_S = 10.0  # for writing the summary, and for processes that are slow to
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the checks; the process's exit status."""
     args = parse(arguments)
-    signal.signal(
-        signal.SIGTERM, lambda *_: sys.exit(143)
-    )  # so that what runs is killed and the summary written
+    # So that what runs is killed, and the summary written.
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     end_s = time.monotonic() + args.deadline - _RESERVE_S
     checks = [check for check in CHECKS if not args.only or check.name in args.only]
     report = Report(args.out)
@@ -39,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             run_all(checks, report, Path(folder), end_s, args)
         finally:
             status = report.close()
+            signal.signal(signal.SIGTERM, before)
     return status
 
 
