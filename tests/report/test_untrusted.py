@@ -99,8 +99,14 @@ def gpu_payloads() -> list[bytes]:
     return [block[12:] for block in program.blocks(3)]
 
 
-@pytest.mark.parametrize("of_gpus", [False, True])
-@pytest.mark.parametrize("seed", range(4))
+def test_gpus_and_ranges_are_reported(tmp_path: Path) -> None:
+    data = build.head() + b"".join(build.block(item) for item in gpu_payloads())
+    text = outcome(tmp_path / "whole.perfprobe", data)
+    for title in ("GPUs  ", "GPU kernels  ", "GPU copies  ", "GPU waits  ", "CUDA calls  ", "Ranges  "):
+        assert f"\n{title}" in text
+
+
+@pytest.mark.parametrize(("seed", "of_gpus"), [*((at, False) for at in range(4)), (4, True), (5, True)])
 def test_damage_with_a_right_checksum(tmp_path: Path, seed: int, of_gpus: bool) -> None:
     rng = random.Random(seed)
     good = gpu_payloads() if of_gpus else payloads()
