@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from perfprobe import session
 from perfprobe.analyse import steps as steps_module
 from perfprobe.analyse.devices import union_ns
 from perfprobe.analyse.gpu import gpu_findings
 from perfprobe.analyse.hotspots import hotspots
 from perfprobe.analyse.steps import StepBoundaries
 from perfprobe.merge import link
+from perfprobe.support.view import GROUPS, View
 from perfprobe.tables.gpu import CopyKind, WaitKind
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.recording import Recording
@@ -152,6 +154,28 @@ def test_time_of_nested_calls_of_a_row_counts_once_in_every_group(tmp_path: Path
     by_line = hotspots(trace, group="line", focus=r"a\.py").rows
     assert (by_line.gpu_ns.tolist(), by_line.gpu_self_ns.tolist()) == ([111], [111])
     assert hotspots(trace, focus="^g$").rows.gpu_self_ns.tolist() == [100]
+
+
+@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("focus", [None, "mm"])
+def test_a_report_has_them_by_every_view(tmp_path: Path, group: str, focus: str | None) -> None:
+    path = training().recording(tmp_path).path
+    found = session._findings(path, View(group=group, focus=focus), work=True)
+    assert found.gpu is not None
+    assert found.gpu.kernels.kernels.sum() == 5
+    assert found.hotspots is not None
+    # "linear" launched k3 itself, and is not in focus: its own text has no "mm".
+    assert found.hotspots.rows.gpu_self_ns.sum() == 67 - (0 if focus is None else 11)
+
+
+def test_a_report_without_gpus_has_nothing_of_them(tmp_path: Path) -> None:
+    program = Program()
+    program.thread(1)
+    program.run(op("mm", 0, 10))
+    found = session._findings(program.recording(tmp_path).path, View(), work=False)
+    assert found.gpu is None
+    assert found.hotspots is not None
+    assert found.hotspots.rows.gpu_ns.tolist() == found.hotspots.rows.gpu_self_ns.tolist() == [-1]
 
 
 @pytest.mark.parametrize("seed", range(4))
