@@ -102,8 +102,8 @@ def gpu_payloads() -> list[bytes]:
 def test_gpus_and_ranges_are_reported(tmp_path: Path) -> None:
     data = build.head() + b"".join(build.block(item) for item in gpu_payloads())
     text = outcome(tmp_path / "whole.perfprobe", data)
-    for title in ("GPUs  ", "GPU kernels  ", "GPU copies  ", "GPU waits  ", "CUDA calls  ", "Ranges  "):
-        assert f"\n{title}" in text
+    for title in ("GPUs", "GPU kernels", "GPU copies", "GPU waits", "CUDA calls", "Ranges"):
+        assert any(line.split("  ")[0] == title for line in text.splitlines())
 
 
 @pytest.mark.parametrize(("seed", "of_gpus"), [*((at, False) for at in range(4)), (4, True), (5, True)])
