@@ -84,13 +84,12 @@ def _cupti(found: Any) -> None:
     cuda = getattr(getattr(found, "version", None), "cuda", None)
     if cuda is None or not os.path.exists("/proc/driver/nvidia/version"):
         return
-    import sysconfig
     import tempfile
 
     from perfprobe import native
     from perfprobe.collect.options import SMALLEST_BUFFER_BYTES
 
-    core, folders = native.core(), [sysconfig.get_path("purelib")]
+    core, folders = native.core(), [os.path.dirname(os.path.dirname(found.__file__))]
     with tempfile.TemporaryDirectory() as folder:
         recorder = core.Recorder(os.path.join(folder, "trial.perfprobe"), SMALLEST_BUFFER_BYTES)
         session = core.GpuSession(recorder.capsule(), int(cuda.partition(".")[0]), folders, False)

@@ -150,8 +150,8 @@ def _notes(gpu: GpuFindings, shown: KernelRows) -> Iterator[str]:
         )
     if gpu.exact > 0:
         yield (
-            f"{units.count(gpu.exact)} calls were linked by the operator's number (--gpu-links exact); by time "
-            f"{units.count(gpu.disagreements)} of them would be another operator's."
+            f"{units.count(gpu.exact)} calls were linked by the operator's number (--gpu-links exact); by "
+            f"time {units.count(gpu.disagreements)} of them would be another operator's."
         )
     if gpu.unlinked > 0:
         yield f"Of {units.count(gpu.unlinked)} kernels and copies the starting call was not recorded."
