@@ -196,21 +196,25 @@ def test_top_sort_and_focus(tmp_path: Path) -> None:
         ("nothing", 0),
     ):
         text = render(transformer().findings(tmp_path, focus))
-        assert f"{number} of 5 rows in focus '{focus}' by time" in text
+        rows = "1 row" if number == 1 else f"{number} rows"
+        assert f"GPU kernels  {rows} by time, focus '{focus}' of 5, " in text or number == 0
+        assert ("GPU kernels" in text) is (number > 0)
         assert "GPU 0 was busy" not in text
-    assert "1 of 2 rows in focus 'to GPU'" in render(transformer().findings(tmp_path, "to GPU"))
+    assert "1 row by time, focus 'to GPU' of 2; in all" in render(transformer().findings(tmp_path, "to GPU"))
 
 
 def test_operators_and_lines_have_their_time_on_gpus(tmp_path: Path) -> None:
     on = transformer()
     found = with_gpu_times(on.findings(tmp_path), [50 * MS], [60 * MS])
     first = section(render(found), "Hot operators")
+    assert "of operator time" in first[0]
     assert first[1].split()[:6] == ["share", "self", "gpu", "self", "gpu", "total"]
     assert cells(first)[0][1:4] == ["30.0 ms", "50.0 ms", "60.0 ms"]
     torch = section(render(found, columns="autograd"), "Hot operators")[1]
     assert re.search(r"Self CUDA +Self CUDA % +CUDA total +CUDA time avg +# of Calls", torch)
     by_gpu = section(render(found, sort="gpu", width=80), "Hot operators")
-    assert by_gpu[0].startswith("Hot operators  1 row by time on GPUs")
+    assert by_gpu[0] == "Hot operators  1 row by time on GPUs, 100 % of operators' time on GPUs"
+    assert by_gpu[1].startswith("of gpu ")
     assert "50.0 ms" in by_gpu[2]
     assert "1 row by self time" in render(on.findings(tmp_path), sort="gpu")
 
