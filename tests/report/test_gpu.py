@@ -47,7 +47,7 @@ def test_kernels_by_time_with_what_launched_them(tmp_path: Path) -> None:
     assert graph[6:9] == ["(graph) triton_poi_fused_add_3", "-", "-"]
     assert graph[9] == "train.py:31 in step"
     assert lost[9] == "(the call that started it was not recorded)"
-    assert "4 graph launches" in lines[-1]
+    assert "(graph): by launches of CUDA graphs (4), at the line shown" in lines[-1]
     assert "--gpu-links exact" not in lines[-1]
     on = transformer()
     on.figures |= {"exact": 40, "disagreements": 2}
@@ -164,6 +164,14 @@ def test_the_headline_says_who_waits_for_whom(
     text = render(on.findings(tmp_path))
     assert said in text
     assert text.splitlines()[1].startswith("GPU 0 was busy for ")
+
+
+def test_a_gpu_used_for_a_short_time_is_no_bottleneck(tmp_path: Path) -> None:
+    on = OnGpu()
+    on.device(9 * MS, first_ns=20 * MS, last_ns=30 * MS)
+    text = render(on.findings(tmp_path))
+    assert "busy for 9.0 % of wall, 90.0 % of the time from its first to its last work: that is only" in text
+    assert "only 10.0 % of wall, in the rest it was not used." in text
 
 
 def test_the_hottest_kernel_is_named_at_the_top(tmp_path: Path) -> None:

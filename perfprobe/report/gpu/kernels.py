@@ -143,7 +143,7 @@ def _notes(gpu: GpuFindings, shown: KernelRows) -> Iterator[str]:
         )
     if bool((shown.is_graph == 1).any()):
         yield (
-            f"{GRAPH}: launched with {units.count(gpu.graph_launches)} graph launches, at the line shown; "
+            f"{GRAPH}: by launches of CUDA graphs ({units.count(gpu.graph_launches)}), at the line shown; "
             "which operator captured each kernel is not known."
         )
     if gpu.exact > 0:
