@@ -16,6 +16,7 @@ from perfprobe.collect.git import head
 from perfprobe.collect.gpu import GpuCollector
 from perfprobe.collect.operators import OperatorCollector
 from perfprobe.collect.options import Options
+from perfprobe.collect.ranges import RangeCollector
 from perfprobe.collect.sampling import SamplerCollector
 from perfprobe.support.errors import UsageError
 from perfprobe.support.view import View
@@ -125,6 +126,10 @@ class Session:
 
     def _chosen(self) -> list[Collector]:
         chosen: list[Collector] = []
+        if self._options.ranges:
+            chosen.append(RangeCollector(self._facts))
+        else:
+            self._facts.loss("ranges", "switched off with --ranges off", 1, "leave that option out")
         if self._options.operators == "off":
             self._facts.loss("operators", "switched off with --operators off", 1, "leave that option out")
         else:
@@ -265,6 +270,7 @@ def _findings(path: str, view: View, *, work: bool) -> Findings:
     from perfprobe.analyse.gpu import gpu_findings
     from perfprobe.analyse.hotspots import hotspots
     from perfprobe.analyse.lines import lines
+    from perfprobe.analyse.named_ranges import named_ranges
     from perfprobe.analyse.steps import StepBoundaries
     from perfprobe.merge import link
     from perfprobe.tables.findings import Findings
@@ -277,7 +283,16 @@ def _findings(path: str, view: View, *, work: bool) -> Findings:
     found = hotspots(trace, between, calling, *steps, group=view.group, focus=view.focus, work=work)
     hot_lines = lines(trace, found.ungrouped)
     gpu = gpu_findings(trace, steps[0].result()) if steps else None
-    return Findings(trace, found, hot_lines, between.result(), calling.result(), view.focus, gpu)
+    return Findings(
+        trace,
+        found,
+        hot_lines,
+        between.result(),
+        calling.result(),
+        view.focus,
+        gpu,
+        named_ranges(trace),
+    )
 
 
 def _read(path: str) -> Recording:

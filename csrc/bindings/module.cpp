@@ -6,6 +6,7 @@ void bind_recorder(pybind11::module_& module);
 void bind_frames(pybind11::module_& module);
 void bind_sampler(pybind11::module_& module);
 void bind_profile(pybind11::module_& module);
+void bind_ranges(pybind11::module_& module);
 void bind_gpu(pybind11::module_& module);
 void bind_cupti(pybind11::module_& module);
 }  // namespace perfprobe
@@ -16,6 +17,7 @@ PYBIND11_MODULE(_core, module) {
   perfprobe::bind_frames(module);
   perfprobe::bind_sampler(module);
   perfprobe::bind_profile(module);
+  perfprobe::bind_ranges(module);
   perfprobe::bind_gpu(module);
   perfprobe::bind_cupti(module);
 }
