@@ -1,0 +1,41 @@
+// Operators as ranges for another tool, while they run.
+//
+// Cost on the hit path, beyond the sink's own: one hash, one look-up, one word written for forward
+// calls; no lock, no allocation, no GIL. A message is put together on its first sight.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/range_sink.h"
+#include "torch/forward_lines.h"
+#include "torch/range_messages.h"
+#include "torch/training_ranges.h"
+#include "torch/user_lines.h"
+
+namespace perfprobe {
+
+// All that is known of one sink, whatever the thread.
+struct Emitter {
+  explicit Emitter(const RangeSink& to) : sink(to) {}
+
+  const RangeSink& sink;
+  RangeMessages messages{sink};
+  ForwardLines forward;
+  TrainingRanges training{sink, messages};
+  UserLines lines;
+};
+
+// Who is told about every operator that begins and ends.
+struct Followers {
+  Emitter* emitter = nullptr;
+  const IdSink* ids = nullptr;  // gets each operator's start time
+};
+
+// The emitter of a sink, never destroyed: threads may still end ranges. Under the GIL.
+Emitter& emitter_of(const RangeSink& sink);
+// In a forked child: another thread may have held their locks.
+void forget_emitters();
+
+}  // namespace perfprobe
