@@ -24,9 +24,11 @@ struct RangeSink {
 };
 
 // Numbers that CUPTI hands on with what the calling thread asks of a GPU: the innermost one counts.
+// Its own functions (cuptiActivityPushExternalCorrelationId and Pop), whose codes nobody reads.
 struct IdSink {
-  void (*push)(uint64_t id);
-  void (*pop)();
+  uint32_t kind;  // CUpti_ExternalCorrelationKind
+  uint32_t (*push)(uint32_t kind, uint64_t id);
+  uint32_t (*pop)(uint32_t kind, uint64_t* last);
 };
 
 }  // namespace perfprobe

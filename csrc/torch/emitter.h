@@ -30,7 +30,7 @@ struct Emitter {
 // Who is told about every operator that begins and ends.
 struct Followers {
   Emitter* emitter = nullptr;
-  const IdSink* ids = nullptr;  // gets each operator's start time
+  const IdSink* ids = nullptr;  // gets each operator's start, in ticks
 };
 
 // The emitter of a sink, never destroyed: threads may still end ranges. Under the GIL.

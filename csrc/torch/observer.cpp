@@ -147,7 +147,7 @@ std::unique_ptr<at::ObserverContext> open_operator(const at::RecordFunction& fun
   open.start_cpu_ns = with_cpu_time && parent == nullptr ? thread_cpu_ns() : kNone;
   open.start_ticks = read_ticks();
   if (state.followers.ids != nullptr && !function.isAsync()) [[unlikely]] {
-    state.followers.ids->push(static_cast<uint64_t>(open.start_ticks));
+    state.followers.ids->push(state.followers.ids->kind, static_cast<uint64_t>(open.start_ticks));
     open.follows |= kId;
   }
   state.open.push();

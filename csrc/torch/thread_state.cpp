@@ -104,8 +104,10 @@ void ThreadState::begin(RecorderPort* new_port, Followers new_followers, uint32_
 }
 
 void ThreadState::unfollow(const OpenOperator& ended) {
-  if ((ended.follows & kId) != 0)
-    followers.ids->pop();
+  if ((ended.follows & kId) != 0) {
+    uint64_t last = 0;
+    followers.ids->pop(followers.ids->kind, &last);
+  }
   if ((ended.follows & kRange) != 0)
     followers.emitter->sink.pop();
   if ((ended.follows & kPhase) != 0)
