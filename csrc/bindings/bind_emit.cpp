@@ -3,7 +3,7 @@
 
 #include <pybind11/pybind11.h>
 
-#include "core/range_sink.h"
+#include "core/emission_port.h"
 #include "gpu/itt_ranges.h"
 #include "gpu/nvtx_ranges.h"
 
@@ -12,24 +12,24 @@ namespace py = pybind11;
 namespace perfprobe {
 namespace {
 
-constexpr RangeSink kNvtxSink{nvtx::message, [](const void* message) { nvtx::push(message); },
-                              nvtx::pop, nvtx::start, nvtx::end};
-constexpr RangeSink kIttSink{itt::message, [](const void* message) { itt::push(message); },
-                             itt::pop, itt::start, itt::end};
+constexpr EmissionPort kNvtxPort{nvtx::message, [](const void* message) { nvtx::push(message); },
+                                 nvtx::pop, nvtx::start, nvtx::end};
+constexpr EmissionPort kIttPort{itt::message, [](const void* message) { itt::push(message); },
+                                itt::pop, itt::start, itt::end};
 
-py::capsule range_sink(const std::string& kind) {
-  return py::capsule(kind == "itt" ? &kIttSink : &kNvtxSink, kRangeSinkCapsule);
+py::capsule emission_port(const std::string& kind) {
+  return py::capsule(kind == "itt" ? &kIttPort : &kNvtxPort, kEmissionCapsule);
 }
 
-const char* range_sink_lack(const std::string& kind) {
+const char* emission_lack(const std::string& kind) {
   return kind == "itt" ? itt::lack() : nvtx::lack();
 }
 
 }  // namespace
 
 void bind_emit(py::module_& module) {
-  module.def("range_sink", &range_sink, py::arg("kind"));
-  module.def("range_sink_lack", &range_sink_lack, py::arg("kind"));
+  module.def("emission_port", &emission_port, py::arg("kind"));
+  module.def("emission_lack", &emission_lack, py::arg("kind"));
 }
 
 }  // namespace perfprobe

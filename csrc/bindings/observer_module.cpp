@@ -8,7 +8,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include "core/range_sink.h"
+#include "core/emission_port.h"
 #include "core/recorder_port.h"
 #include "torch/calibration.h"
 #include "torch/compiled_kernel.h"
@@ -38,11 +38,11 @@ using Folders = std::vector<std::pair<std::string, bool>>;
 Followers followers_of(const py::object& ranges, const py::object& ids, const Folders& folders) {
   Followers followers;
   if (!ranges.is_none()) {
-    followers.emitter = &emitter_of(*pointer_in<const RangeSink>(ranges, kRangeSinkCapsule));
+    followers.emitter = &emitter_of(*pointer_in<const EmissionPort>(ranges, kEmissionCapsule));
     followers.emitter->lines.set_folders(folders);
   }
   if (!ids.is_none())
-    followers.ids = pointer_in<const IdSink>(ids, kIdSinkCapsule);
+    followers.ids = pointer_in<const ExternalIdPort>(ids, kExternalIdsCapsule);
   return followers;
 }
 

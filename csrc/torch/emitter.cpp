@@ -9,10 +9,10 @@ std::vector<Emitter*> emitters;
 
 }  // namespace
 
-Emitter& emitter_of(const RangeSink& sink) {
-  const auto has_sink = [&](const Emitter* emitter) { return &emitter->sink == &sink; };
+Emitter& emitter_of(const EmissionPort& port) {
+  const auto has_sink = [&](const Emitter* emitter) { return &emitter->port == &port; };
   const auto known = std::ranges::find_if(emitters, has_sink);
-  return known != emitters.end() ? **known : *emitters.emplace_back(new Emitter(sink));
+  return known != emitters.end() ? **known : *emitters.emplace_back(new Emitter(port));
 }
 
 void forget_emitters() {

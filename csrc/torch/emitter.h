@@ -1,6 +1,6 @@
 // Operators as ranges for another tool, while they run.
 //
-// Cost on the hit path, beyond the sink's own: one hash, one look-up, one word written for forward
+// Cost on the hit path, beyond the port's own: one hash, one look-up, one word written for forward
 // calls; no lock, no allocation, no GIL. A message is put together on its first sight.
 #pragma once
 
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/range_sink.h"
+#include "core/emission_port.h"
 #include "torch/forward_lines.h"
 #include "torch/range_messages.h"
 #include "torch/training_ranges.h"
@@ -16,25 +16,25 @@
 
 namespace perfprobe {
 
-// All that is known of one sink, whatever the thread.
+// All that is known of one port, whatever the thread.
 struct Emitter {
-  explicit Emitter(const RangeSink& to) : sink(to) {}
+  explicit Emitter(const EmissionPort& to) : port(to) {}
 
-  const RangeSink& sink;
-  RangeMessages messages{sink};
+  const EmissionPort& port;
+  RangeMessages messages{port};
   ForwardLines forward;
-  TrainingRanges training{sink, messages};
+  TrainingRanges training{port, messages};
   UserLines lines;
 };
 
 // Who is told about every operator that begins and ends.
 struct Followers {
   Emitter* emitter = nullptr;
-  const IdSink* ids = nullptr;  // gets each operator's start, in ticks
+  const ExternalIdPort* ids = nullptr;  // gets each operator's start, in ticks
 };
 
-// The emitter of a sink, never destroyed: threads may still end ranges. Under the GIL.
-Emitter& emitter_of(const RangeSink& sink);
+// The emitter of a port, never destroyed: threads may still end ranges. Under the GIL.
+Emitter& emitter_of(const EmissionPort& port);
 // In a forked child: another thread may have held their locks.
 void forget_emitters();
 

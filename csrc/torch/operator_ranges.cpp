@@ -15,8 +15,8 @@ constexpr size_t kCachedMessages = 4 * RangeMessages::kMost;
 constexpr size_t kCachedNames = 2 * RangeMessages::kMostNames;
 
 struct AsyncRange final : at::ObserverContext {
-  AsyncRange(const RangeSink& to, uint64_t begun) : sink(to), range(begun) {}
-  const RangeSink& sink;
+  AsyncRange(const EmissionPort& to, uint64_t begun) : port(to), range(begun) {}
+  const EmissionPort& port;
   uint64_t range;
 };
 
@@ -119,15 +119,15 @@ std::unique_ptr<at::ObserverContext> begin_range(ThreadState& state,
   if (open.sequence >= 0 && static_cast<at::RecordScope>(open.scope) == at::RecordScope::FUNCTION)
     emitter.forward.note(state.forward_id, open.sequence, message.line);
   if (function.isAsync()) [[unlikely]]
-    return std::make_unique<AsyncRange>(emitter.sink, emitter.sink.begin(message.handle));
-  emitter.sink.push(message.handle);
+    return std::make_unique<AsyncRange>(emitter.port, emitter.port.begin(message.handle));
+  emitter.port.push(message.handle);
   open.follows |= kRange;
   return nullptr;
 }
 
 void end_async_range(at::ObserverContext& context) {
   auto& range = static_cast<AsyncRange&>(context);
-  range.sink.end(range.range);
+  range.port.end(range.range);
 }
 
 }  // namespace perfprobe

@@ -44,7 +44,7 @@ int32_t RangeMessages::add_name(std::string_view text) {
 
 int32_t RangeMessages::insert(std::string_view text, int32_t line) {
   const auto id = static_cast<int32_t>(ids_.size());
-  messages_[id] = {sink_.add_message(shortened(text).c_str()), line};
+  messages_[id] = {port_.add_message(shortened(text).c_str()), line};
   ids_.emplace(keep(text), id);
   return id;
 }

@@ -10,18 +10,18 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "core/emission_port.h"
 #include "core/mapped_memory.h"
-#include "core/range_sink.h"
 #include "core/records.h"
 
 namespace perfprobe {
 
 struct RangeMessage {
-  const void* handle;  // the sink's
+  const void* handle;  // the port's
   int32_t line;        // of the user's code, as a row of RangeMessages; kNone when there is none
 };
 
-// Of one sink, for the life of the process: tools keep every message they are given. Any thread.
+// Of one port, for the life of the process: tools keep every message they are given. Any thread.
 class RangeMessages {
  public:
   // Of operators with signature and line, and of all others beside them.
@@ -30,7 +30,7 @@ class RangeMessages {
   static constexpr size_t kMostBytes = size_t{4} << 20;
   static constexpr size_t kLongest = 500;  // bytes; the rest of a message is cut
 
-  explicit RangeMessages(const RangeSink& sink) : sink_(sink) {}
+  explicit RangeMessages(const EmissionPort& port) : port_(port) {}
   RangeMessages(const RangeMessages&) = delete;
   RangeMessages& operator=(const RangeMessages&) = delete;
 
@@ -53,7 +53,7 @@ class RangeMessages {
   int32_t insert(std::string_view text, int32_t line);
   std::string_view keep(std::string_view text) { return texts_.emplace_back(text); }
 
-  const RangeSink& sink_;
+  const EmissionPort& port_;
   std::mutex mutex_;
   std::atomic<bool> full_{false};
   MappedPool pool_;

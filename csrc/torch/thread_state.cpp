@@ -109,7 +109,7 @@ void ThreadState::unfollow(const OpenOperator& ended) {
     followers.ids->pop(followers.ids->kind, &last);
   }
   if ((ended.follows & kRange) != 0)
-    followers.emitter->sink.pop();
+    followers.emitter->port.pop();
   if ((ended.follows & kPhase) != 0)
     followers.emitter->training.end_operator(phase, ended.kind);
 }

@@ -21,7 +21,7 @@ void TrainingRanges::stop() {
   running_ = false;
   while (!open_.empty())
     end_phase(*open_.back());
-  sink_.end(step_);
+  port_.end(step_);
 }
 
 void TrainingRanges::begin_phase(ThreadPhase& phase, Kind kind) {
@@ -46,7 +46,7 @@ void TrainingRanges::end_optimizer(ThreadPhase& phase, bool is_step) {
   end_phase(phase);
   if (!is_step)
     return;
-  sink_.end(step_);
+  port_.end(step_);
   begin_step();
 }
 
@@ -58,7 +58,7 @@ void TrainingRanges::end_thread(ThreadPhase& phase) {
 void TrainingRanges::end_phase(ThreadPhase& phase) {
   if (std::erase(open_, &phase) == 0)
     return;
-  sink_.end(phase.range);
+  port_.end(phase.range);
   phase.kind = Kind::any;
 }
 
@@ -68,7 +68,7 @@ void TrainingRanges::begin_step() {
 }
 
 uint64_t TrainingRanges::begin(const std::string& text) {
-  return sink_.begin(messages_[messages_.add_name(text)].handle);
+  return port_.begin(messages_[messages_.add_name(text)].handle);
 }
 
 }  // namespace perfprobe

@@ -32,8 +32,8 @@ class TrainingRanges {
  public:
   static constexpr int kMostSteps = 10'000;  // further ones are called "step": messages stay few
 
-  TrainingRanges(const RangeSink& sink, RangeMessages& messages)
-      : sink_(sink), messages_(messages) {}
+  TrainingRanges(const EmissionPort& port, RangeMessages& messages)
+      : port_(port), messages_(messages) {}
   TrainingRanges(const TrainingRanges&) = delete;
   TrainingRanges& operator=(const TrainingRanges&) = delete;
 
@@ -64,7 +64,7 @@ class TrainingRanges {
   void begin_step();
   uint64_t begin(const std::string& text);
 
-  const RangeSink& sink_;
+  const EmissionPort& port_;
   RangeMessages& messages_;
   std::mutex mutex_;
   bool running_ = false;

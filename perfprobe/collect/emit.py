@@ -22,10 +22,10 @@ def listener(facts: Facts, kind: str | None) -> object | None:
     if kind is None:
         return None
     core = native.core()
-    lack = core.range_sink_lack(kind)
+    lack = core.emission_lack(kind)
     if lack is None:
         facts.extend("emit", kind=kind, domain="perfprobe")
-        return core.range_sink(kind)
+        return core.emission_port(kind)
     remedy = f"run under a tool that does, as in `{_LISTENERS[kind]}`"
     facts.tell(f"no ranges are emitted: {lack}; {remedy}")
     facts.loss("emit", f"no ranges were emitted: {lack}", 1, remedy)

@@ -28,17 +28,17 @@ class OperatorCollector:
     """Starts the sources when the program's own `import torch` completes; never imports torch itself.
 
     Args:
-        id_sink: in exact linking, gives what takes each operator's start once the GPU is recorded.
+        external_ids: in exact linking, gives what takes each operator's start once the GPU is recorded.
     """
 
     name = "operators"
 
     def __init__(
-        self, facts: Facts, options: Options, id_sink: Callable[[], object | None] = lambda: None
+        self, facts: Facts, options: Options, external_ids: Callable[[], object | None] = lambda: None
     ) -> None:
         self._facts = facts
         self._options = options
-        self._id_sink = id_sink
+        self._external_ids = external_ids
         self._process = os.getpid()
         self._watch = ImportWatch("torch", self._torch_ready)
         self._torch: Any = None
@@ -104,7 +104,7 @@ class OperatorCollector:
                 module_call,
                 self._options.cpu_time,
                 ranges=emit.listener(self._facts, self._options.emit),
-                ids=self._id_sink(),
+                ids=self._external_ids(),
                 folders=emit.folders(self._facts.known("roots")),
             )
         except EnvironmentLack as lack:

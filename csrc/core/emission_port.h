@@ -7,11 +7,11 @@
 namespace perfprobe {
 
 // Names of the capsules that carry them; raise the number with any change.
-inline constexpr const char* kRangeSinkCapsule = "perfprobe.range_sink.1";
-inline constexpr const char* kIdSinkCapsule = "perfprobe.id_sink.1";
+inline constexpr const char* kEmissionCapsule = "perfprobe.emission.1";
+inline constexpr const char* kExternalIdsCapsule = "perfprobe.external_ids.1";
 
 // Sets ranges for another tool, all in one domain.
-struct RangeSink {
+struct EmissionPort {
   // Keeps a copy of the text as long as the process lives; any thread.
   const void* (*add_message)(const char* text);
   // Ranges that nest on their thread: each is ended by the thread that began it, the last one
@@ -25,7 +25,7 @@ struct RangeSink {
 
 // Numbers that CUPTI hands on with what the calling thread asks of a GPU: the innermost one counts.
 // Its own functions (cuptiActivityPushExternalCorrelationId and Pop), whose codes nobody reads.
-struct IdSink {
+struct ExternalIdPort {
   uint32_t kind;  // CUpti_ExternalCorrelationKind
   uint32_t (*push)(uint32_t kind, uint64_t id);
   uint32_t (*pop)(uint32_t kind, uint64_t* last);
