@@ -29,10 +29,9 @@ void TrainingRanges::begin_phase(ThreadPhase& phase, Kind kind) {
   if (!running_)
     return;
   end_phase(phase);
-  const std::vector<ThreadPhase*> others = open_;
-  for (ThreadPhase* other : others) {
-    if (other->kind != kind && !other->is_busy)
-      end_phase(*other);
+  for (size_t i = open_.size(); i-- > 0;) {
+    if (open_[i]->kind != kind && !open_[i]->is_busy)
+      end_phase(*open_[i]);
   }
   open_.push_back(&phase);  // first: what it throws leaves no range open
   phase.range = begin(kTexts.at(static_cast<size_t>(kind)));

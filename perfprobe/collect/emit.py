@@ -41,7 +41,9 @@ def folders(roots: dict[str, object]) -> list[tuple[str, bool]]:
     for path in _paths(roots.get("script")):
         folder = os.path.dirname(path) if path.endswith(".py") else path
         inside = folder + "/"
-        deepest = max((library for library, _ in found if inside.startswith(library + "/")), key=len, default="")
+        deepest = max(
+            (library for library, _ in found if inside.startswith(library + "/")), key=len, default=""
+        )
         if deepest not in _paths(roots.get("torch")) + _paths(roots.get("perfprobe")):
             found.append((folder, True))
     return found

@@ -50,8 +50,9 @@ class Listener:
         self._open: dict[int, list[str]] = {}
         self._free: dict[int, str] = {}
         self._begun = 0
-        functions = (self._message, self._push, self._pop, self._begin, self._end)
-        made = _EmissionPort(*(kind(each) for (_, kind), each in zip(_EmissionPort._fields_, functions, strict=True)))
+        made = _EmissionPort(
+            _MESSAGE(self._message), _PUSH(self._push), _POP(self._pop), _BEGIN(self._begin), _END(self._end)
+        )
         self.capsule = _capsule(made, b"perfprobe.emission.1")
 
     @property
