@@ -49,13 +49,7 @@ def main() -> None:
         "torch": str(torch.__version__),
         "cores": len(os.sched_getaffinity(0)),
     }
-    pairs = {
-        "region": args.pairs,
-        "emission": args.pairs,
-        "disk": 1,
-        "process": args.rounds,
-        "truth": args.rounds,
-    }
+    pairs = dict.fromkeys(PARTS, args.rounds) | {"region": args.pairs, "emission": args.pairs, "disk": 1}
     with tempfile.TemporaryDirectory() as folder:
         for part in args.part or PARTS:
             measured[part] = PARTS[part](pairs[part], args.scale, Path(folder))

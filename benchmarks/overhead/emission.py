@@ -11,17 +11,18 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
+from typing import Any
 
 import torch
 
-from benchmarks.overhead.observers import recording
+from benchmarks.overhead.observers import Observer, recording
 from benchmarks.overhead.region import Case, beyond, count_events, make_cases, measure, table
 from tests.native.listener import VARIABLES, build
 
 ALONE = "perfprobe, operators only"
 EMITTING = "perfprobe, operators only, --emit nvtx"
 DEAF = "perfprobe, operators only, --emit itt, nothing listens"
-OPTIONS = {"python": "off", "ranges": False}
+OPTIONS: dict[str, Any] = {"python": "off", "ranges": False}
 
 
 @contextmanager
@@ -51,7 +52,7 @@ def report(pairs: int, scale: float, folder: Path) -> list[dict[str, object]]:
     os.environ[VARIABLES["nvtx"]] = str(tool)  # NVTX looks at its first call, which is still to come
     os.environ.pop(VARIABLES["itt"], None)
     torch.set_num_threads(1)
-    observers = {
+    observers: dict[str, Observer] = {
         ALONE: lambda folder: recording(folder, **OPTIONS),
         EMITTING: lambda folder: recording(folder, emit="nvtx", **OPTIONS),
         DEAF: recording_unheard,

@@ -11,7 +11,7 @@ itself.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -105,7 +105,7 @@ def run_watched(case: Case, observer: Observer, folder: Path) -> tuple[int, int]
     return watched_ns, time.process_time_ns() - begin
 
 
-def measure(case: Case, pairs: int, folder: Path, observers: dict[str, Observer]) -> dict[str, Cost]:
+def measure(case: Case, pairs: int, folder: Path, observers: Mapping[str, Observer]) -> dict[str, Cost]:
     """The cost of every observer on one case."""
     costs = {name: Cost() for name in observers}
     for observer in observers.values():
@@ -151,11 +151,11 @@ def report(pairs: int, scale: float, folder: Path) -> list[dict[str, object]]:
     for case in make_cases(scale):
         with torch.set_grad_enabled(case.needs_grad):
             costs = measure(case, pairs, folder, OBSERVERS)
-        above_floor = beyond(case, costs["null callback with inputs"], costs["perfprobe"])
+        added = beyond(case, costs["null callback with inputs"], costs["perfprobe"]).text(0)
         print(f"\n### {case.name}: {case.steps} steps, {case.events} events a block, {pairs} pairs\n")
         print(table(case, costs))
         print(
-            f"\nperfprobe beyond the empty callback with inputs: {above_floor.text(0)} ns an event",
+            f"\nperfprobe beyond the empty callback with inputs: {added} ns an event",
             flush=True,
         )
         measured.append(

@@ -38,17 +38,16 @@ def folders(roots: dict[str, object]) -> list[tuple[str, bool]]:
     As `merge.source` has it, which decides it for the report.
     """
     found = [(path, False) for key in _LIBRARIES for path in _paths(roots.get(key))]
+    # A program that is part of torch (torch.distributed.run) makes nothing there the user's.
+    never = _paths(roots.get("torch")) + _paths(roots.get("perfprobe"))
     for path in _paths(roots.get("script")):
         folder = os.path.dirname(path) if path.endswith(".py") else path
-        inside = folder + "/"
-        deepest = max(
-            (library for library, _ in found if inside.startswith(library + "/")), key=len, default=""
-        )
-        if deepest not in _paths(roots.get("torch")) + _paths(roots.get("perfprobe")):
+        around = [library for library, _ in found if f"{folder}/".startswith(f"{library}/")]
+        if max(around, key=len, default="") not in never:
             found.append((folder, True))
     return found
 
 
 def _paths(given: object) -> list[str]:
-    paths = given if isinstance(given, list) else [given] if given else []
-    return [os.path.abspath(path) for path in paths]
+    paths = given if isinstance(given, list) else [given]
+    return [os.path.abspath(path) for path in paths if isinstance(path, str) and path]
