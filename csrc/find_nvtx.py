@@ -1,4 +1,4 @@
-"""Find the NVTX headers that perfprobe's own ranges are compiled against: the wheel nvidia-nvtx, or a CUDA toolkit.
+"""Find the NVTX headers that perfprobe emits ranges by: those of the wheel nvidia-nvtx, or of CUDA.
 
 Prints the folder that holds nvtx3/; where there is none, one line on stderr saying so and exit code 1.
 """

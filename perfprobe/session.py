@@ -15,6 +15,7 @@ from perfprobe.collect.destination import create, inserted
 from perfprobe.collect.git import head
 from perfprobe.collect.operators import OperatorCollector
 from perfprobe.collect.options import Options
+from perfprobe.collect.ranges import RangeCollector
 from perfprobe.collect.sampling import SamplerCollector
 from perfprobe.support.errors import UsageError
 from perfprobe.support.view import View
@@ -130,6 +131,10 @@ class Session:
 
     def _chosen(self) -> list[Collector]:
         chosen: list[Collector] = []
+        if self._options.ranges:
+            chosen.append(RangeCollector(self._facts))
+        else:
+            self._facts.loss("ranges", "switched off with --ranges off", 1, "leave that option out")
         if self._options.operators == "off":
             self._facts.loss("operators", "switched off with --operators off", 1, "leave that option out")
         else:

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <type_traits>
 
 #include "gpu/itt_abi.h"
 
@@ -81,10 +82,11 @@ class Collector {
                  .histograms = nullptr};
 };
 
-// Never destroyed: threads may be inside it when the process ends.
+// In this library's own data, by whose address a collector tells who calls; never destroyed.
+static_assert(std::is_trivially_destructible_v<Collector>);
 Collector& collector() {
-  static auto* made = new Collector;
-  return *made;
+  static Collector made;
+  return made;
 }
 
 // The domain while somebody listens to it: a collector may switch it off and on.
