@@ -52,6 +52,9 @@ class Session:
     def facts(self) -> dict[str, Any]:
         return {"library": "libcupti.so.13", "devices": [{"name": "GPU"}], "lacks": []}
 
+    def external_ids(self) -> str:
+        return "ids"
+
     def totals(self) -> dict[str, Any]:
         return {"kernels": (0, 0, 0), "copies": [(0, 0, 0)] * 11, "fills": (0, 0, 0)}
 
@@ -106,8 +109,9 @@ class Trial:
         monkeypatch.setitem(sys.modules, "torch", torch.module)
         self.recorder = Recorder()
         self.said: list[str] = []
+        self.ids: list[object] = []
         self.facts = Facts(self.recorder, self.said.append)  # type: ignore[arg-type]
-        self.collector = GpuCollector(self.facts, Options(**options))
+        self.collector = GpuCollector(self.facts, Options(**options), self.ids.append)
 
 
 def test_it_begins_just_before_cuda_does(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,8 +132,10 @@ def test_it_begins_just_before_cuda_does(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_it_begins_at_once_where_cuda_is_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    Trial(monkeypatch, Torch(initialised=True), gpu_links="exact").collector.start()
+    trial = Trial(monkeypatch, Torch(initialised=True), gpu_links="exact")
+    trial.collector.start()
     assert Session.made[0].with_ids
+    assert trial.ids == ["ids"]
 
 
 def test_a_program_without_cuda_never_meets_it(monkeypatch: pytest.MonkeyPatch) -> None:
