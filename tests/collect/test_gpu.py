@@ -126,6 +126,30 @@ def by_start(rows: list[int], table: Any) -> list[int]:
     return sorted(rows, key=lambda row: int(table.start_ns[row]))
 
 
+def test_report_names_operator_and_line_of_each_kernel(tmp_path: Path, library: Path) -> None:
+    run(PROGRAM, tmp_path, library, "--json", "run.json")
+    tables = json.loads((tmp_path / "run.json").read_text())["tables"]
+    source = (tmp_path / "main.py").read_text().splitlines()
+
+    def place(row: dict[str, Any]) -> tuple[str | None, str | None]:
+        return row["operator"], None if row["line"] is None else source[row["line"] - 1].strip()
+
+    gemm = ("standin::work", 'x = work(x, "gemm", ns)')
+    other = (
+        "standin::work",
+        'thread = threading.Thread(target=lambda: work(torch.ones(2), "other", 500_000))',
+    )
+    found = Counter({(row["name"], *place(row)): 0 for row in tables["kernels"]})
+    for row in tables["kernels"]:
+        found[(row["name"], *place(row))] += row["kernels"]
+    inside = {name: count for name, count in found.items() if name[1] is not None}
+    assert inside == {("gemm", *gemm): 3, ("other", *other): 1}
+    assert {name[0]: count for name, count in found.items() if name[1] is None} == {"triton": 1, "node": 4}
+    assert [place(row) for row in tables["copies"] if row["kind"] == "host_to_device"] == [
+        ("standin::send", "x = send(x)")
+    ]
+
+
 def test_program_behaves_as_under_plain_python(tmp_path: Path, library: Path) -> None:
     program = "x = work(torch.ones(3), 'k', 10)\nprint(x)\nwait()\nsys.stderr.write('bad\\n')\nsys.exit(3)\n"
     (tmp_path / "main.py").write_text(OPERATORS + program)

@@ -126,6 +126,7 @@ Record fill_record(uint64_t bytes, Times times, Place place) {
       .put(36, kContext)
       .put(40, place.stream)
       .put(44, place.correlation)
+      .put(48, uint16_t{1})  // async
       .put(50, uint16_t{3})
       .done();
 }
