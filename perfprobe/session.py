@@ -200,9 +200,9 @@ class Session:
 def gpu_counters() -> dict[str, Any] | None:
     """What GPUs have done so far in the recording that is being made in this process.
 
-    `{"kernels": {"calls", "ns"}, "copies": {"host_to_device": {"calls", "bytes", "ns"}, ...}, "fills":
-    {"calls", "bytes", "ns"}}`: what has run is counted about 0.25 s after it ended, and at the end each number is the
-    sum over the recording's rows; ns leaves out what was not timed. None where no GPU is recorded.
+    `{"kernels": {"calls", "ns"}, "copies": {"host_to_device": {"calls", "bytes", "ns"}, ...}, "fills": ...}`:
+    what has run is counted about 0.25 s after it ended, and at the end each number is the sum over the
+    recording's rows; ns leaves out what was not timed. None where no GPU is recorded.
 
     Raises:
         UsageError: nothing is being recorded.
