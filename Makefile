@@ -2,6 +2,8 @@
 # make demo    profile the transformer workload and print the report
 # make lint    ruff, mypy, import layers, clang-format
 # make bench   what recording costs, beside torch.profiler
+# make sanitize   the native tests under address,undefined and under thread
+# make gpu-check OUT=folder   on a machine with a GPU: builds with PYTHON, checks all that needs one, in 9 minutes
 # make clean   remove what was built; make distclean removes .venv too
 #
 # PYTHON       the interpreter .venv is made with
@@ -12,14 +14,17 @@ PYTHON ?= python3
 TORCH ?= torch==2.13.0
 PYTEST_ARGS ?= -q
 SANITIZE ?=
+OUT ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
-BUILD_TOOLS := "scikit-build-core>=0.11" "pybind11>=3.0" "cmake>=3.20" ninja
+BUILD_TOOLS := "scikit-build-core>=0.11" "pybind11>=3.0" "cmake>=3.20" ninja "nvidia-nvtx>=13"
 TRANSFORMER := $(CURDIR)/benchmarks/workloads/transformer.py
 NATIVE_SOURCES := $(shell find csrc -type f)
-CPP_FILES = $(shell find csrc tests/native benchmarks -name '*.cpp' -o -name '*.h')
+comma := ,
+NATIVE_BUILD = build/native$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))
+CPP_FILES = $(shell find csrc tests/native benchmarks -name '*.cpp' -o -name '*.h' -o -name '*.cu')
 
 # This venv has a torch, so an observer that cannot be built is an error here and not a lesser install.
 export PERFPROBE_OBSERVER ?= ON
@@ -27,7 +32,7 @@ PERFPROBE_WERROR ?= OFF
 export PERFPROBE_WERROR
 
 .DELETE_ON_ERROR:
-.PHONY: setup test test-python test-native lint demo bench clean distclean
+.PHONY: setup test test-python test-native sanitize gpu-check lint demo bench clean distclean
 
 setup: $(VENV)/installed.stamp $(VENV)/dot.stamp
 
@@ -67,11 +72,22 @@ test-python: setup
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 test-native: setup
-	@$(BIN)/cmake -S . -B build/native -G Ninja -DCMAKE_MAKE_PROGRAM="$(CURDIR)/$(BIN)/ninja" \
+	@$(BIN)/cmake -S . -B $(NATIVE_BUILD) -G Ninja -DCMAKE_MAKE_PROGRAM="$(CURDIR)/$(BIN)/ninja" \
+		-DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python" \
 		-DPERFPROBE_BUILD_MODULES=OFF -DPERFPROBE_BUILD_TESTS=ON -DPERFPROBE_WERROR=$(PERFPROBE_WERROR) \
 		-DPERFPROBE_SANITIZE=$(SANITIZE) --log-level=WARNING >/dev/null
-	@$(BIN)/cmake --build build/native -- --quiet
-	@$(BIN)/ctest --test-dir build/native --output-on-failure --progress -j2
+	@$(BIN)/cmake --build $(NATIVE_BUILD) -- --quiet
+	@$(BIN)/ctest --test-dir $(NATIVE_BUILD) --output-on-failure --progress -j2
+
+# Each in a build folder of its own. Both stop at the first thing they find.
+sanitize:
+	@UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 $(MAKE) --no-print-directory test-native SANITIZE=address,undefined
+	@TSAN_OPTIONS=halt_on_error=1 $(MAKE) --no-print-directory test-native SANITIZE=thread
+
+# With the Python that has the GPU's torch, and without .venv: there is no network where this runs.
+gpu-check:
+	@[ -n "$(OUT)" ] || { echo "name a folder for what it finds: make gpu-check OUT=folder" >&2; exit 2; }
+	@$(PYTHON) -u -m tests.gpu.check --out "$(OUT)"
 
 lint: setup
 	@$(BIN)/ruff check --quiet

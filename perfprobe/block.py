@@ -62,7 +62,7 @@ class Profile:
 
         Args:
             top: how many rows of the table; None for the report's own choice, 0 for all.
-            sort: "self", "total", "calls", "mean", "median" or "p95".
+            sort: "self", "total", "calls", "mean", "median", "p95" or "gpu" (time on GPUs).
             group: what a row is: "row" (operator, signature, line and phase), "op", "signature", "line" or
                 "module".
             focus: a regular expression; only rows in which it is found are shown.
@@ -103,7 +103,8 @@ def profile(  # noqa: PLR0913 (each is an option of its own)
         memory: also record what operators allocate and free; needs "autograd" or "both".
         python: who records Python functions: "both" (the sampler for times, cProfile for counts), "cprofile",
             "sample", or "off".
-        gpu: who records kernels and copies: "auto" (CUPTI where there is a driver), "cupti", or "off".
+        gpu: who records kernels and copies: "auto" (CUPTI where there is a driver), "cupti", or "off". CUPTI
+            leaves something in the process that slows launches: times taken after the block are not clean.
         gpu_links: how a kernel finds its operator: by "time", or "exact" (costs more at each operator).
         ranges: also record the ranges that the program and its libraries set through NVTX and ITT.
         emit: "nvtx" or "itt": set every operator, step and phase as a range for another tool.

@@ -12,14 +12,18 @@ from perfprobe.support.errors import EnvironmentLack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import ModuleType
     from typing import Any
 
-    from perfprobe._core import Recorder as Recorder  # the names other modules take them by
+    from perfprobe._core import GpuSession as GpuSession  # the names other modules take them by
+    from perfprobe._core import RangeLog as RangeLog
+    from perfprobe._core import Recorder as Recorder
     from perfprobe._core import Sampler as Sampler
 
 _STAMP = "_observer_stamp.json"  # beside the observer: the torch it was built against
 _BUILD = "_build.json"  # in the package: why a module was not built
+_CUDA = "libperfprobe_cuda"
 
 
 def core() -> ModuleType:
@@ -34,6 +38,15 @@ def core() -> ModuleType:
         raise EnvironmentLack(
             "nothing can be recorded", _reason("perfprobe._core", error), rebuild()
         ) from error
+
+
+def injection() -> str:
+    """Path of the library that NVTX and ITT load into a program whose ranges are recorded.
+
+    Raises:
+        EnvironmentLack: `_core` cannot be used; the library is built with it.
+    """
+    return os.path.join(os.path.dirname(str(core().__file__)), "libperfprobe_inject.so")
 
 
 def observer(torch: Any) -> ModuleType:
@@ -55,6 +68,115 @@ def observer(torch: Any) -> ModuleType:
         return importlib.import_module(name)
     except ImportError as error:
         raise EnvironmentLack(what, _reason(name, error), rebuild()) from error
+
+
+class CudaKernels:
+    """Kernels whose number, duration and work are known: libperfprobe_cuda.so, csrc/cuda/cuda_abi.h.
+
+    They run on the calling thread's current device; `stream` is a cudaStream_t as a number, 0 the default
+    stream. Times are those of CUDA events.
+
+    Raises (every method):
+        EnvironmentLack: there is no GPU, or it refused; says CUDA's name of the error and its text.
+    """
+
+    def __init__(self, library: Any) -> None:
+        for name in ("error_name", "error_text"):
+            getattr(library, f"perfprobe_cuda_{name}").restype = _ctypes().c_char_p
+        self._library = library
+
+    def device_count(self) -> int:
+        """How many GPUs there are, one at least."""
+        count = _ctypes().c_int()
+        self._call("device_count", _ctypes().byref(count))
+        return int(count.value)
+
+    def empty(self, launches: int, stream: int = 0) -> None:
+        """Launch an empty kernel so many times, without waiting for them."""
+        self._call("empty", self._stream(stream), launches, None)
+
+    def timed_empty(self, launches: int, stream: int = 0) -> float:
+        """Launch an empty kernel so many times: ns until the last had ended."""
+        elapsed_ns = _ctypes().c_double()
+        self._call("empty", self._stream(stream), launches, _ctypes().byref(elapsed_ns))
+        return float(elapsed_ns.value)
+
+    def spin(
+        self, duration_ns: int, launches: int, stream: int = 0
+    ) -> tuple[float, list[tuple[int, int, int]]]:
+        """Launch a kernel that is busy for duration_ns so many times: ns of all, and what each one measured.
+
+        That is when it began and ended by the device's own clock, and its cycles between the two. The stamps
+        come by one copy of 24 bytes a launch, from the device to pageable memory, after the kernels.
+        """
+        ctypes = _ctypes()
+        elapsed_ns, stamps = ctypes.c_double(), (ctypes.c_int64 * (3 * launches))()
+        arguments = (ctypes.c_int64(duration_ns), launches, stamps, ctypes.byref(elapsed_ns))
+        self._call("spin", self._stream(stream), *arguments)
+        return elapsed_ns.value, [tuple(stamps[at : at + 3]) for at in range(0, 3 * launches, 3)]
+
+    def triad(self, elements: int, repeats: int, stream: int = 0) -> float:
+        """a = b + s * c on arrays of so many floats (a multiple of four): ns of the fastest.
+
+        12 bytes are moved for each.
+        """
+        best_ns = _ctypes().c_double()
+        arguments = (_ctypes().c_int64(elements), repeats, _ctypes().byref(best_ns))
+        self._call("triad", self._stream(stream), *arguments)
+        return float(best_ns.value)
+
+    def multiply_add(self, repeats: int, stream: int = 0) -> tuple[float, float]:
+        """Multiply-adds of 32-bit floats: operations of a run (each is two), and ns of the fastest."""
+        operations, best_ns = _ctypes().c_double(), _ctypes().c_double()
+        arguments = (repeats, _ctypes().byref(operations), _ctypes().byref(best_ns))
+        self._call("multiply_add", self._stream(stream), *arguments)
+        return operations.value, best_ns.value
+
+    @staticmethod
+    def _stream(stream: int) -> Any:
+        return _ctypes().c_void_p(stream or None)
+
+    def _call(self, name: str, *arguments: Any) -> None:
+        code = getattr(self._library, f"perfprobe_cuda_{name}")(*arguments)
+        if code != 0:
+            texts = (
+                self._library.perfprobe_cuda_error_name(code),
+                self._library.perfprobe_cuda_error_text(code),
+            )
+            raise EnvironmentLack("the GPU cannot be used", ": ".join(text.decode() for text in texts))
+
+
+def cuda_kernels() -> CudaKernels:
+    """The kernels of csrc/cuda; the library loads without a driver, its functions then raise.
+
+    Raises:
+        EnvironmentLack: it was not built, or cannot be loaded.
+    """
+    what = "the GPU cannot be measured"
+    for folder in _package_folders():
+        path = os.path.join(folder, f"{_CUDA}.so")
+        if os.path.exists(path):
+            try:
+                return CudaKernels(_ctypes().CDLL(path))
+            except OSError as error:
+                raise EnvironmentLack(what, f"{_CUDA} cannot be loaded ({error})", rebuild()) from error
+    because = why_not_built(_CUDA)
+    raise EnvironmentLack(what, f"{_CUDA} was not built" + (f": {because}" if because else ""), rebuild())
+
+
+def _ctypes() -> Any:
+    import ctypes
+
+    return ctypes
+
+
+def why_not_built(name: str) -> str | None:
+    """What the build wrote down about a part it left out ("nvtx", a module); None when it did not."""
+    for folder in _package_folders():
+        reason = _loaded(os.path.join(folder, _BUILD)).get(name)
+        if reason is not None:
+            return " ".join(str(reason).split())
+    return None
 
 
 def rebuild() -> str:
@@ -93,19 +215,14 @@ def _stamped_torch(folder: str) -> str | None:
 
 def _reason(module: str, error: ImportError) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name == module:
-        because = _why_not_built(module.rpartition(".")[2])
+        because = why_not_built(module.rpartition(".")[2])
         return f"{module} was not built" + (f": {because}" if because else "")
     return f"{module} cannot be loaded ({' '.join(str(error).split())})"
 
 
-def _why_not_built(name: str) -> str | None:
-    """What the build wrote down about a module it left out; None when it did not."""
+def _package_folders() -> Iterator[str]:
     found = importlib.util.find_spec("perfprobe")
-    for folder in (found.submodule_search_locations or []) if found is not None else []:
-        reason = _loaded(os.path.join(folder, _BUILD)).get(name)
-        if reason is not None:
-            return " ".join(str(reason).split())
-    return None
+    yield from (found.submodule_search_locations or []) if found is not None else []
 
 
 def _loaded(path: str) -> dict[str, Any]:

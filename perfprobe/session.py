@@ -13,8 +13,10 @@ from perfprobe.collect.children import Children
 from perfprobe.collect.cprofile import CallCounter
 from perfprobe.collect.destination import create, inserted
 from perfprobe.collect.git import head
+from perfprobe.collect.gpu import GpuCollector
 from perfprobe.collect.operators import OperatorCollector
 from perfprobe.collect.options import Options
+from perfprobe.collect.ranges import RangeCollector
 from perfprobe.collect.sampling import SamplerCollector
 from perfprobe.support.errors import UsageError
 from perfprobe.support.view import View
@@ -92,7 +94,13 @@ class Session:
                 "this process is being recorded already", active.path, "end that recording first"
             )
         self._process = os.getpid()
-        recorder, self.path = create(native.core().Recorder, path, self._options.buffer_bytes, named=named)
+        recorder, self.path = create(
+            native.core().Recorder,
+            path,
+            self._options.buffer_bytes,
+            named=named,
+            in_ns=self._options.gpu_links == "exact",
+        )
         self._facts = Facts(recorder, self._tell)
         Session._active = self
         self._write_meta()
@@ -124,10 +132,19 @@ class Session:
 
     def _chosen(self) -> list[Collector]:
         chosen: list[Collector] = []
+        if self._options.ranges:
+            chosen.append(RangeCollector(self._facts))
+        else:
+            self._facts.loss("ranges", "switched off with --ranges off", 1, "leave that option out")
+        operators = OperatorCollector(self._facts, self._options)
         if self._options.operators == "off":
             self._facts.loss("operators", "switched off with --operators off", 1, "leave that option out")
         else:
-            chosen.append(OperatorCollector(self._facts, self._options))
+            chosen.append(operators)
+        if self._options.gpu == "off":
+            self._facts.meta("gpu", {"lack": "switched off with --gpu off"})
+        else:
+            chosen.append(GpuCollector(self._facts, self._options, operators.hand_on_ids))
         if self._options.python in ("both", "sample"):
             chosen.append(SamplerCollector(self._facts))
         if self._options.python in ("both", "cprofile"):
@@ -178,6 +195,23 @@ class Session:
         return _CHILD.format(
             home=os.path.dirname(os.path.dirname(os.path.abspath(__file__))), settings=settings
         )
+
+
+def gpu_counters() -> dict[str, Any] | None:
+    """What GPUs have done so far in the recording that is being made in this process.
+
+    `{"kernels": {"calls", "ns"}, "copies": {"host_to_device": {"calls", "bytes", "ns"}, ...}, "fills": ...}`:
+    what has run is counted about 0.25 s after it ended, and at the end each number is the sum over the
+    recording's rows; ns leaves out what was not timed. None where no GPU is recorded.
+
+    Raises:
+        UsageError: nothing is being recorded.
+    """
+    active = Session._active
+    if active is None or active._process != os.getpid():
+        raise UsageError("nothing is being recorded", "", "call gpu_counters() while a recording is made")
+    found = [collector for collector in active._collectors if isinstance(collector, GpuCollector)]
+    return found[0].counters() if found else None
 
 
 def record_child(settings: dict[str, Any]) -> None:
@@ -243,6 +277,7 @@ def _findings(path: str, view: View, *, work: bool) -> Findings:
     from perfprobe.analyse.gpu import gpu_findings
     from perfprobe.analyse.hotspots import hotspots
     from perfprobe.analyse.lines import lines
+    from perfprobe.analyse.named_ranges import named_ranges
     from perfprobe.analyse.steps import StepBoundaries
     from perfprobe.merge import link
     from perfprobe.tables.findings import Findings
@@ -255,7 +290,16 @@ def _findings(path: str, view: View, *, work: bool) -> Findings:
     found = hotspots(trace, between, calling, *steps, group=view.group, focus=view.focus, work=work)
     hot_lines = lines(trace, found.ungrouped)
     gpu = gpu_findings(trace, steps[0].result()) if steps else None
-    return Findings(trace, found, hot_lines, between.result(), calling.result(), view.focus, gpu)
+    return Findings(
+        trace,
+        found,
+        hot_lines,
+        between.result(),
+        calling.result(),
+        view.focus,
+        gpu,
+        named_ranges(trace),
+    )
 
 
 def _read(path: str) -> Recording:

@@ -37,7 +37,7 @@ def python_files() -> Iterator[Path]:
 
 def cpp_files() -> Iterator[Path]:
     for folder in CPP_FOLDERS:
-        for suffix in ("*.h", "*.cpp"):
+        for suffix in ("*.h", "*.cpp", "*.cu"):
             yield from sorted((ROOT / folder).rglob(suffix))
 
 

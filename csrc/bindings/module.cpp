@@ -3,17 +3,23 @@
 
 namespace perfprobe {
 void bind_recorder(pybind11::module_& module);
+void bind_emit(pybind11::module_& module);
 void bind_frames(pybind11::module_& module);
 void bind_sampler(pybind11::module_& module);
 void bind_profile(pybind11::module_& module);
+void bind_ranges(pybind11::module_& module);
+void bind_gpu(pybind11::module_& module);
 void bind_cupti(pybind11::module_& module);
 }  // namespace perfprobe
 
 PYBIND11_MODULE(_core, module) {
   module.doc() = "The native recorder of perfprobe: buffers, recording file, Python frames.";
   perfprobe::bind_recorder(module);
+  perfprobe::bind_emit(module);
   perfprobe::bind_frames(module);
   perfprobe::bind_sampler(module);
   perfprobe::bind_profile(module);
+  perfprobe::bind_ranges(module);
+  perfprobe::bind_gpu(module);
   perfprobe::bind_cupti(module);
 }

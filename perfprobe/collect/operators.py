@@ -6,6 +6,7 @@ import os
 import sys
 
 from perfprobe import native
+from perfprobe.collect import emit
 from perfprobe.collect.compiled import CompiledKernels
 from perfprobe.collect.host import environment
 from perfprobe.collect.imports import ImportWatch
@@ -34,6 +35,7 @@ class OperatorCollector:
         self._watch = ImportWatch("torch", self._torch_ready)
         self._torch: Any = None
         self._observer: Any = None
+        self._ids: object | None = None
         self._compiled: CompiledKernels | None = None
         self._profiler: AutogradProfiler | None = None
 
@@ -45,6 +47,12 @@ class OperatorCollector:
         """Wait for torch, or begin at once when it is imported already."""
         self._watch.start()
 
+    def hand_on_ids(self, ids: object) -> None:
+        """From now on this port (see `GpuSession`) is told each operator, by its start."""
+        self._ids = ids
+        if self._observer is not None:
+            self._observer.hand_on_ids(ids)
+
     def stop(self) -> None:
         """Stop the sources and write down what is only known now."""
         self._watch.stop()
@@ -54,6 +62,7 @@ class OperatorCollector:
             self._facts.guarded(self.name, self._compiled.stop)
         if self._observer is not None:
             self._observer.stop()
+            emit.say_if_full(self._facts, self._observer)
             self._facts.extend("cost", writer_cpu_ns=self._facts.recorder.writer_cpu_ns)
         if self._torch is not None:
             # Only now: the first question fixes torch's thread count, which is the program's to set.
@@ -90,11 +99,18 @@ class OperatorCollector:
         try:
             observer: Any = native.observer(self._torch)
             module_call = self._torch.nn.Module._wrapped_call_impl.__code__
-            observer.start(self._facts.recorder.capsule(), module_call, self._options.cpu_time)
+            observer.start(
+                self._facts.recorder.capsule(),
+                module_call,
+                self._options.cpu_time,
+                ranges=emit.listener(self._facts, self._options.emit),
+                folders=emit.folders(self._facts.known("roots")),
+            )
         except EnvironmentLack as lack:
             self._lack(lack)
             return
         self._observer = observer
+        observer.hand_on_ids(self._ids)
         self._facts.extend("cost", event_ns=observer.event_cost_ns(), empty_ns=observer.empty_ns())
         self._compiled = CompiledKernels(self._facts, self._torch, observer.compiled_kernel)
         self._compiled.start()
@@ -107,6 +123,10 @@ class OperatorCollector:
         instead = "; the autograd profiler records them instead" if self._falls_back() else ""
         self._facts.tell(f"{lack}{instead}")
         self._facts.loss(self.name, f"{lack.what} by the observer: {lack.where}{instead}", 1, lack.remedy)
+        if self._options.emit is not None:
+            self._facts.loss(
+                "emit", f"no ranges were emitted, the observer does it: {lack.where}", 1, lack.remedy
+            )
 
     def _start_profiler(self) -> None:
         # Only now: it needs more of the standard library than may be loaded before the program's own.

@@ -12,6 +12,7 @@ from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Table
 from perfprobe.tables.events import USER_SCOPE, Losses
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.python import Calling
+from perfprobe.tables.ranges import RangeRows
 from perfprobe.tables.sources import Sources
 from perfprobe.tables.trace import Trace
 
@@ -151,8 +152,8 @@ class Hotspots:
     modules: module paths; those of a row whose calls came from several modules as what they have in common.
     ungrouped: the operators in focus by all keys, modules too, in no order.
     group: what a row of `rows` is, one of `support.view.GROUPS`. focus: the regular expression that chose
-    rows and ranges; whole_rows, whole_ranges: how many there are without it. autograd_self_ns: of all
-    operators, -1 not recorded.
+    rows and ranges; whole_rows, whole_ranges: how many there are without it. autograd_self_ns,
+    gpu_self_ns: of all operators, -1 not recorded.
     """
 
     rows: HotspotRows
@@ -167,6 +168,7 @@ class Hotspots:
     whole_rows: int
     whole_ranges: int
     autograd_self_ns: int
+    gpu_self_ns: int
 
     def module(self, module: int) -> str | None:
         """The path of a row's module or modules, None for -1."""
@@ -186,7 +188,8 @@ class HotLines(Table):
     """Operator time of each line of the program; of what has no line, one row for each reason.
 
     frame: one of those on the line, -1 none; gap: a `Gap`. forward_ns and so on: the part of self_ns in that
-    phase. name, overload, signature: of the row of `Hotspots` with most self time there.
+    phase. gpu_self_ns: time on GPUs, -1 not recorded. name, overload, signature: of the row of `Hotspots`
+    with most self time there.
     """
 
     frame: Int32
@@ -197,6 +200,7 @@ class HotLines(Table):
     backward_ns: Int64
     recompute_ns: Int64
     other_ns: Int64
+    gpu_self_ns: Int64
     name: Int32
     overload: Int32
     signature: Int32
@@ -239,7 +243,10 @@ class Between:
 
 @dataclass(frozen=True)
 class Findings:
-    """All that a report may show; None is what was not looked at. focus: see `Hotspots`."""
+    """All that a report may show; None is what was not looked at. focus: see `Hotspots`.
+
+    named_ranges: most time first, None where none were recorded; the focus left nothing out of them.
+    """
 
     trace: Trace
     hotspots: Hotspots | None = None
@@ -248,6 +255,7 @@ class Findings:
     calling: Calling | None = None
     focus: str | None = None
     gpu: GpuFindings | None = None
+    named_ranges: RangeRows | None = None
 
     @property
     def sources(self) -> Sources | None:

@@ -40,6 +40,8 @@ BACKWARD_ROW: dict[str, Any] = {
     "freed_bytes": None,
     "autograd_ns": None,
     "autograd_self_ns": None,
+    "gpu_ns": None,
+    "gpu_self_ns": None,
     "flops": None,
     "operators": 1,
     "signatures": 1,
@@ -77,6 +79,8 @@ RANGE_ROW: dict[str, Any] = {
     "freed_bytes": None,
     "autograd_ns": None,
     "autograd_self_ns": None,
+    "gpu_ns": None,
+    "gpu_self_ns": None,
     "flops": None,
     "reason": None,
 }
@@ -116,6 +120,7 @@ def test_a_document(tmp_path: Path) -> None:
             "last_end_ns": 1_100_000,
             "outermost_ns": None,
             "outermost_cpu_ns": None,
+            "gpu_self_ns": None,
         }
     ]
 

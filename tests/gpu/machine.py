@@ -1,0 +1,24 @@
+"""What is there to be checked: a driver with a GPU, or the stand-in for CUPTI."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+
+
+def driver_lack() -> str | None:
+    """Why no GPU can be used, such as 'no driver: ...'; None where one can."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError as error:
+        return f"no driver: {error}"
+    count = ctypes.c_int()
+    code = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count))
+    if code:
+        return f"no driver: the one here answers with error {code}"
+    return None if count.value else "no GPU: the driver sees none"
+
+
+def has_standin() -> bool:
+    """Whether perfprobe is told to take the stand-in for libcupti, and that a driver is there."""
+    return bool(os.environ.get("PERFPROBE_CUPTI") and os.environ.get("PERFPROBE_ASSUME_DRIVER"))

@@ -1,0 +1,108 @@
+"""Runs a program of known work, recorded or alone, and brings back what was recorded and what is known."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from perfprobe.merge import link
+from perfprobe.tables import storage
+from perfprobe.tables.columns import Table
+from perfprobe.tables.recording import Recording
+from perfprobe.tables.trace import Trace
+from tests.gpu import process
+from tests.gpu.child import Room, expect
+
+PROGRAMS = Path(__file__).with_name("programs.py")
+LIMIT_S = 55.0
+
+Rows = dict[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A recording, what is known of the program, and what both printed."""
+
+    recording: Recording
+    truth: dict[str, Any]
+    output: str = ""
+
+    def kernels(self, name: str) -> Rows:
+        """The kernels whose name begins so, in the order they started."""
+        return self.named("kernels", name)
+
+    def calls(self, name: str) -> Rows:
+        """The calls of the CUDA API whose name begins so."""
+        return self.named("api_calls", name)
+
+    def named(self, table: str, name: str) -> Rows:
+        """Rows of a table of `GpuActivity` by name, in the order they started; `row` is where they lie."""
+        rows = columns(getattr(self.recording.gpu, table))
+        fits = [self.recording.strings[at].startswith(name) if at >= 0 else False for at in rows["name"]]
+        chosen = np.flatnonzero(np.array(fits, dtype=bool))
+        chosen = chosen[np.argsort(rows["start_ns"][chosen], kind="stable")]
+        return {**{column: values[chosen] for column, values in rows.items()}, "row": chosen}
+
+    def trace(self) -> Trace:
+        """The recording, linked."""
+        return link(self.recording)
+
+    def losses(self) -> list[str]:
+        """What the recording says it lost of GPUs."""
+        losses, strings = self.recording.losses, self.recording.strings
+        return [
+            f"{strings[losses.reason[at]]} x{losses.count[at]}"
+            for at in range(len(losses))
+            if strings[losses.source[at]] == "gpu"
+        ]
+
+
+def columns(table: Table) -> Rows:
+    """A table's columns by name."""
+    return {name: np.asarray(getattr(table, name)) for name in type(table).dtypes}
+
+
+def alone(room: Room, name: str, *arguments: str, environment: Mapping[str, str] | None = None) -> Any:
+    """Run the program without perfprobe: what is known of it."""
+    truth = room.folder / f"{name}.json"
+    words = [sys.executable, "-u", PROGRAMS, name, truth, *arguments]
+    ended = process.run(words, LIMIT_S, room.folder, environment)
+    print(ended.output, flush=True)
+    expect(ended.status == 0, f"{name} {ended.how()}: {ended.last_line()}")
+    return json.loads(truth.read_text(encoding="utf-8"))
+
+
+def record(room: Room, name: str, *options: str, environment: Mapping[str, str] | None = None) -> Seen:
+    """Run the program under `python -m perfprobe --gpu cupti`; options: more of perfprobe's."""
+    path, truth = room.folder / f"{name}.perfprobe", room.folder / f"{name}.json"
+    words = [sys.executable, "-u", "-m", "perfprobe", "--gpu", "cupti", "-o", path, *options]
+    ended = process.run([*words, PROGRAMS, name, truth], LIMIT_S, room.folder, environment)
+    print(ended.output, flush=True)
+    expect(ended.status == 0, f"{name} {ended.how()}: {ended.last_line()}")
+    expect(path.exists(), f"{name}: nothing was recorded: {ended.last_line()}")
+    return read(room, path, json.loads(truth.read_text(encoding="utf-8")), ended.output)
+
+
+def read(room: Room, path: Path, truth: dict[str, Any], output: str = "") -> Seen:
+    """A recording; what it says of the GPU and of losses becomes evidence."""
+    seen = Seen(storage.read(path), truth, output)
+    gpu = seen.recording.gpu
+    counts = {
+        name: len(getattr(gpu, name)) for name in ("kernels", "copies", "api_calls", "waits", "overheads")
+    }
+    room.note(recorded=counts, losses=seen.losses(), session=seen.recording.fact("gpu"))
+    return seen
+
+
+def spread_ns(values: npt.NDArray[Any]) -> str:
+    """Least, median and most."""
+    if not len(values):
+        return "none"
+    return f"{values.min():.0f} / {np.median(values):.0f} / {values.max():.0f} ns"

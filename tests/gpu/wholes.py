@@ -1,0 +1,181 @@
+"""The machine, its ceilings, what recording costs, and the tools as a whole."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.gpu import process, recorded
+from tests.gpu.child import Room, expect
+from tests.gpu.result import Skip
+
+ROOT = Path(__file__).resolve().parents[2]
+_PACKAGES = ("numpy", "rich", "gprof2dot", "graphviz", "nvtx", "ittapi", "pytest", "triton")
+
+
+def environment(room: Room) -> None:
+    """What this machine is, and which packages it lacks."""
+    import torch
+
+    from perfprobe import native
+
+    query = "name,driver_version,memory.total,clocks.max.sm,clocks.max.mem,mig.mode.current,persistence_mode"
+    smi = shutil.which("nvidia-smi")
+    said = subprocess.run(
+        [smi or "true", f"--query-gpu={query}", "--format=csv"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    room.note(
+        gpus=said.stdout.strip() if smi else "no nvidia-smi here",
+        system=f"{platform.platform()}, {os.cpu_count()} processors",
+        python=sys.version.split()[0],
+        torch=f"{torch.__version__}, CUDA {torch.version.cuda}",
+        not_installed=[name for name in _PACKAGES if importlib.util.find_spec(name) is None],
+        tools={
+            tool: shutil.which(tool) for tool in ("nvcc", "ncu", "nsys", "dot", "cmake", "compute-sanitizer")
+        },
+        devices=native.cuda_kernels().device_count(),
+    )
+    expect(torch.cuda.is_available(), "torch sees no GPU")
+
+
+def ceilings(room: Room) -> None:
+    """The triad and the multiply-adds give numbers that a GPU can have."""
+    from perfprobe import native
+
+    kernels = native.cuda_kernels()
+    elements = 1 << 26
+    moved = 12 * elements / kernels.triad(elements, 20)
+    operations, best_ns = kernels.multiply_add(10)
+    room.note(triad=f"{moved:.0f} GB/s", multiply_add=f"{operations / best_ns / 1000:.1f} TFLOP/s (32 bit)")
+    expect(100 < moved < 20_000, f"a triad of {moved:.0f} GB/s")
+    expect(
+        1 < operations / best_ns / 1000 < 500, f"multiply-adds at {operations / best_ns / 1000:.1f} TFLOP/s"
+    )
+
+
+def doctor(room: Room) -> None:
+    """`perfprobe doctor` ends by itself and says what it found of the GPU."""
+    ended = process.run([sys.executable, "-m", "perfprobe", "doctor", "--json"], 50, room.folder)
+    print(ended.output, flush=True)
+    expect(ended.status in (0, 4), f"doctor {ended.how()}: {ended.last_line()}")
+    start = ended.output.find("{")
+    parts = json.loads(ended.output[start : ended.output.rfind("}") + 1])["parts"]
+    room.note(
+        **{part["part"]: f"{part['state']}: {part.get('what', '')} {part.get('why', '')}" for part in parts}
+    )
+
+
+def report(room: Room) -> None:
+    """A report of a recording with kernels names them, their operators and their lines."""
+    seen = recorded.record(room, "lines")
+    line = f"programs.py:{seen.truth['marks']['MATMUL']}"
+    again = [sys.executable, "-m", "perfprobe", "report", room.folder / "lines.perfprobe"]
+    ended = process.run(again, 50, room.folder, {"COLUMNS": "200"})
+    print(ended.output, flush=True)
+    room.note(status=ended.how(), lines=len(ended.output.splitlines()))
+    expect(ended.status == 0, f"report {ended.how()}: {ended.last_line()}")
+    for text in ("aten::mm", line, "GPU"):
+        expect(text in ended.output, f"the report does not say {text!r}")
+
+
+def overhead(room: Room) -> None:
+    """What recording costs on a launch-bound loop, beside torch.profiler."""
+    path = room.out / "overhead.json"
+    words = [
+        sys.executable,
+        "-u",
+        "-m",
+        "benchmarks.overhead",
+        "--part",
+        "gpu",
+        "--rounds",
+        "3",
+        "--json",
+        path,
+    ]
+    ended = process.run(words, 110, room.folder)
+    print(ended.output, flush=True)
+    expect(ended.status == 0, f"the benchmark {ended.how()}: {ended.last_line()}")
+    room.note(table=[line for line in ended.output.splitlines() if line.startswith("|")])
+
+
+def pytest_gpu(room: Room) -> None:
+    """Tests elsewhere in the suite that are marked `gpu`."""
+    if importlib.util.find_spec("pytest") is None:
+        raise Skip("no pytest here")
+    paths = os.environ["PYTHONPATH"].split(os.pathsep)
+    words = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-m",
+        "gpu",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-c",
+        ROOT / "pyproject.toml",
+    ]
+    words += ["-o", f"pythonpath={' '.join(paths)}", f"--ignore={ROOT / 'tests' / 'gpu'}", ROOT / "tests"]
+    ended = process.run(words, 110, room.folder)
+    print(ended.output, flush=True)
+    room.note(last=ended.last_line())
+    if ended.status == 5:
+        raise Skip("no other test is marked gpu")
+    expect(ended.status == 0, f"pytest {ended.how()}: {ended.last_line()}")
+
+
+_EVENTS = {  # perf_event_open: (type, config) in linux/perf_event.h
+    "cycles": (0, 0),
+    "instructions": (0, 1),
+    "cache-misses": (0, 3),
+    "task-clock": (1, 1),
+    "context-switches": (1, 3),
+}
+
+
+class _EventAttributes(ctypes.Structure):
+    _fields_ = (
+        ("type", ctypes.c_uint32),
+        ("size", ctypes.c_uint32),
+        ("config", ctypes.c_uint64),
+        ("sample", ctypes.c_uint64 * 3),
+        ("flags", ctypes.c_uint64),
+        ("rest", ctypes.c_uint64 * 8),
+    )
+
+
+def perf_events(room: Room) -> None:
+    """Which hardware and software counters of the processor may be read here; nothing fails."""
+    opened = {name: open_event(*event) for name, event in _EVENTS.items()}
+    room.note(paranoid=_text("/proc/sys/kernel/perf_event_paranoid"), **opened)
+
+
+def open_event(kind: int, config: int) -> str:
+    """'ok', or the error's name."""
+    attributes = _EventAttributes(type=kind, size=112, config=config, flags=1 | 1 << 5 | 1 << 6)
+    libc: Any = ctypes.CDLL(None, use_errno=True)
+    descriptor = libc.syscall(298, ctypes.byref(attributes), 0, -1, -1, 0)  # perf_event_open on x86-64
+    if descriptor < 0:
+        return os.strerror(ctypes.get_errno())
+    os.close(descriptor)
+    return "ok"
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except OSError as error:
+        return str(error)
