@@ -30,7 +30,7 @@ class _Unrecorded:
 
 
 if TYPE_CHECKING:
-    from perfprobe.native import range as range
+    from perfprobe.native import range as range  # noqa: PLC0414 (exported)
     from perfprobe.native import range_begin as _begin
     from perfprobe.native import range_end as _end
 else:

@@ -59,7 +59,9 @@ def test_all_kinds_of_ranges_in_one_recording(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(ALL_AT_ONCE)
     outcome = perfprobe([*RECORD, "main.py", str(library)], tmp_path)
     assert outcome.status == 0, outcome.err
-    rows = {row.name: row for row in ranged.rows(tmp_path / "run.perfprobe") if "dnnl" not in row.domain}
+    named = [row for row in ranged.rows(tmp_path / "run.perfprobe") if "dnnl" not in row.domain]
+    rows = {row.name: row for row in named}
+    assert len(named) == len(rows)  # none comes by two ways
     assert {name: (row.domain, row.source, row.kind) for name, row in rows.items()} == {
         "c++": ("", "NVTX", "NESTED"),
         "package": ("a domain", "NVTX", "NESTED"),

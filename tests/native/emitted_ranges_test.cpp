@@ -6,6 +6,7 @@
 #include "check.h"
 #include "gpu/itt_ranges.h"
 #include "gpu/nvtx_ranges.h"
+#include "gpu/own_ranges.h"
 
 namespace itt = perfprobe::itt;
 namespace nvtx = perfprobe::nvtx;
@@ -51,10 +52,22 @@ void an_nvtx_tool_hears_all() {
 #endif
 }
 
+// perfprobe.range, with no recording.
+void both_hear_own_ranges() {
+  CHECK(perfprobe::own_ranges::is_wanted());
+  for (int i = 0; i < 2; ++i)
+    perfprobe::own_ranges::end(perfprobe::own_ranges::begin("mine"));
+  CHECK_EQUAL(take_heard(ITT_LISTENER), "push mine\npop\npush mine\npop\n");
+#ifdef NVTX_LISTENER
+  CHECK_EQUAL(take_heard(NVTX_LISTENER), "push mine 0\npop\npush mine 0\npop\n");
+#endif
+}
+
 }  // namespace
 
 int main() {
   an_itt_collector_hears_all();
   an_nvtx_tool_hears_all();
+  both_hear_own_ranges();
   return perfprobe::test::report();
 }

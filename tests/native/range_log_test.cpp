@@ -13,12 +13,13 @@
 #include <vector>
 
 #include "check.h"
-#include "gpu/own_ranges.h"
+#include "gpu/itt_ranges.h"
 
 #ifdef NVTX_LISTENER
 #include <nvtx3/nvToolsExt.h>
 #endif
 
+namespace itt = perfprobe::itt;
 using perfprobe::RangeFigures;
 using perfprobe::RangeLog;
 using perfprobe::RangeNames;
@@ -244,13 +245,37 @@ void a_forked_child_is_whole() {
 
 #endif
 
-#ifdef NVTX_LISTENER
-
-void an_nvtx_client_is_heard() {
+void connect_injection() {
   void* library = ::dlopen(INJECTION, RTLD_NOW);
   CHECK(library != nullptr);
   reinterpret_cast<perfprobe::ConnectSink>(::dlsym(library, perfprobe::kConnect))(&sink());
   ::setenv("NVTX_INJECTION64_PATH", INJECTION, 1);
+  ::setenv("INTEL_LIBITTNOTIFY64", INJECTION, 1);
+}
+
+// The client is what perfprobe emits by: it is only known as our own in perfprobe's modules.
+void an_itt_client_is_heard() {
+  const RangeFigures figures = record([] {
+    const itt::Message name = itt::message("task");
+    itt::push(name);
+    itt::push(nullptr);
+    itt::pop();
+    itt::pop();
+    itt::pop();
+    itt::end(itt::start(name));
+    itt::mark(name);
+    itt::push(name);
+  });
+  CHECK_EQUAL(rows(figures, RangeSource::itt), 5);
+  CHECK_EQUAL(figures.open, 1);
+  CHECK_EQUAL(figures.unmatched, 1);
+  itt::push(itt::message("after"));
+  itt::pop();
+}
+
+#ifdef NVTX_LISTENER
+
+void an_nvtx_client_is_heard() {
   nvtxEventAttributes_t unnamed{};
   unnamed.version = NVTX_VERSION;
   unnamed.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
@@ -282,7 +307,7 @@ void an_nvtx_client_is_heard() {
   });
   CHECK_EQUAL(rows(figures, kNvtx), 11);
   CHECK_EQUAL(figures.unmatched + figures.open + figures.lost, 0);
-  CHECK_EQUAL(RangeLog::instance().clients().size(), size_t{1});
+  CHECK_EQUAL(RangeLog::instance().clients().size(), size_t{2});
   nvtxRangePushA("after");
   nvtxRangePop();
   CHECK_EQUAL(nvtxRangeStartA("after"), nvtxRangeId_t{0});
@@ -308,6 +333,8 @@ int main() {
   threads_that_come_and_go();
   recordings_begin_and_end_under_running_threads();
   own_ranges_end_in_any_order();
+  connect_injection();
+  an_itt_client_is_heard();
 #ifdef NVTX_LISTENER
   an_nvtx_client_is_heard();
 #endif
