@@ -89,6 +89,30 @@ def check_onednn(recording: Path, around: ranged.Row) -> None:
     assert all((row.end_ns or 0) <= (around.end_ns or 0) for row in primitives)
 
 
+def test_tasks_of_the_package_ittapi(tmp_path: Path) -> None:
+    pytest.importorskip("ittapi")
+    (tmp_path / "main.py").write_text(
+        "import ittapi\n"
+        "first = ittapi.task('first', domain='d', overlapped=True)\n"
+        "second = ittapi.task('second', domain='d', overlapped=True)\n"
+        "first.begin(), second.begin(), first.end(), second.end()\n"
+        "with ittapi.task('outer', domain='d'):\n"
+        "    with ittapi.task('inner', domain='other'): pass\n"
+    )
+    assert perfprobe([*RECORD, "main.py"], tmp_path).status == 0
+    rows = ranged.rows(tmp_path / "run.perfprobe")
+    assert {row.source for row in rows} == {"ITT"}
+    first, second, outer, inner = [(row.start_ns, row.end_ns or 0) for row in rows]
+    assert [(row.name, row.domain, row.kind) for row in rows] == [
+        ("first", "d", "FREE"),
+        ("second", "d", "FREE"),
+        ("outer", "d", "NESTED"),
+        ("inner", "other", "NESTED"),
+    ]
+    assert first < second < (first[1], second[1]) < outer < inner
+    assert inner[1] < outer[1]
+
+
 THREADS = """\
 import ctypes, sys, threading, time
 import perfprobe

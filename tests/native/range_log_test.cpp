@@ -3,6 +3,7 @@
 #include "gpu/range_log.h"
 
 #include <atomic>
+#include <cstddef>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <filesystem>
@@ -17,6 +18,25 @@
 
 #ifdef NVTX_LISTENER
 #include <nvtx3/nvToolsExt.h>
+
+#include "gpu/injections/nvtx_abi.h"
+
+// Our own declarations against the real ones.
+namespace abi = perfprobe::nvtx;
+static_assert(sizeof(abi::Attributes) == sizeof(nvtxEventAttributes_t));
+static_assert(offsetof(abi::Attributes, message_type) ==
+              offsetof(nvtxEventAttributes_t, messageType));
+static_assert(offsetof(abi::Attributes, message) == offsetof(nvtxEventAttributes_t, message));
+static_assert(int{abi::kRegistered} == int{NVTX_MESSAGE_TYPE_REGISTERED});
+static_assert(abi::kNoTracking == NVTX_NO_PUSH_POP_TRACKING);
+static_assert(sizeof(abi::Callbacks) == sizeof(NvtxExportTableCallbacks));
+static_assert(abi::kCallbacksId == uint32_t{NVTX_ETID_CALLBACKS});
+static_assert(int{abi::kCore} == int{NVTX_CB_MODULE_CORE});
+static_assert(int{abi::kCore2} == int{NVTX_CB_MODULE_CORE2});
+static_assert(unsigned{abi::kRangePop} == unsigned{NVTX_CBID_CORE_RangePop});
+static_assert(unsigned{abi::kNameOsThreadW} == unsigned{NVTX_CBID_CORE_NameOsThreadW});
+static_assert(unsigned{abi::kDomainRangePop} == unsigned{NVTX_CBID_CORE2_DomainRangePop});
+static_assert(unsigned{abi::kDomainCreateW} == unsigned{NVTX_CBID_CORE2_DomainCreateW});
 #endif
 
 namespace itt = perfprobe::itt;
