@@ -2,7 +2,10 @@
 
 from array import array
 from collections.abc import Callable
-from typing import Any
+from types import TracebackType
+from typing import Any, TypeVar
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 FORMAT_VERSION: int
 FAST_FRAMES: bool
@@ -86,6 +89,16 @@ class RangeLog:
     def stop(self) -> dict[str, int]: ...
     @property
     def clients(self) -> list[tuple[str, str]]: ...
+
+class range:  # noqa: N801 (its public name)
+    """Known as `perfprobe.range`, where its documentation is."""
+
+    def __new__(cls, name: str) -> range: ...
+    def __enter__(self) -> range: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None: ...
+    def __call__(self, function: _Function) -> _Function: ...
 
 def range_begin(name: str) -> int: ...
 def range_end(token: int) -> None: ...

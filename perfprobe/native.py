@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from perfprobe._core import RangeLog as RangeLog
     from perfprobe._core import Recorder as Recorder
     from perfprobe._core import Sampler as Sampler
+    from perfprobe._core import range as range
+    from perfprobe._core import range_begin as range_begin
+    from perfprobe._core import range_end as range_end
 
 _STAMP = "_observer_stamp.json"  # beside the observer: the torch it was built against
 _BUILD = "_build.json"  # in the package: why a module was not built

@@ -67,7 +67,12 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_holds_the_package_and_nothing_of_the_source_tree(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.split("/")[0] for name in names} == {"perfprobe", "perfprobe-0.1.0.dist-info"}
-    assert {"perfprobe/py.typed", "perfprobe/_core.pyi", "perfprobe/_build.json"} <= set(names)
+    assert {
+        "perfprobe/py.typed",
+        "perfprobe/_core.pyi",
+        "perfprobe/_build.json",
+        "perfprobe/libperfprobe_inject.so",
+    } <= set(names)
 
 
 def test_both_spellings_of_the_command_answer_elsewhere(installed: Path, tmp_path: Path) -> None:

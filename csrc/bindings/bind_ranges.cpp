@@ -9,6 +9,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include "bindings/range_type.h"
 #include "bindings/recorder_door.h"
 #include "gpu/itt_ranges.h"
 #include "gpu/nvtx_ranges.h"
@@ -76,18 +77,6 @@ class PyRangeLog {
   pid_t process_;
 };
 
-int64_t range_begin(const py::str& name) {
-  if (!own_ranges::is_wanted())
-    return 0;
-  const char* text = PyUnicode_AsUTF8(name.ptr());  // kept by the string itself
-  if (text != nullptr)
-    return own_ranges::begin(text);
-  PyErr_Clear();  // lone surrogates
-  const auto bytes =
-      py::reinterpret_steal<py::bytes>(PyUnicode_AsEncodedString(name.ptr(), "utf-8", "replace"));
-  return own_ranges::begin(PyBytes_AsString(bytes.ptr()));
-}
-
 py::object text_or_none(const char* text) {
   return text == nullptr ? py::object(py::none()) : py::str(text);
 }
@@ -101,7 +90,12 @@ void bind_ranges(py::module_& module) {
       .def("stop", &PyRangeLog::stop)
       .def_property_readonly("clients",
                              [](const PyRangeLog& /*self*/) { return PyRangeLog::clients(); });
-  module.def("range_begin", &range_begin, py::arg("name"));
+  PyObject* type = make_range_type();
+  if (type == nullptr)
+    throw py::error_already_set();
+  module.attr("range") = py::reinterpret_steal<py::object>(type);
+  module.def(
+      "range_begin", [](const py::str& name) { return begin_range(name.ptr()); }, py::arg("name"));
   module.def("range_end", &own_ranges::end, py::arg("token"));
   module.def("nvtx_lack", [] { return text_or_none(nvtx::lack()); });
   module.def("itt_lack", [] { return text_or_none(itt::lack()); });

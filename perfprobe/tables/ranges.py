@@ -17,7 +17,10 @@ class RangeSource(IntEnum):
 
 
 class RangeKind(IntEnum):
-    """Whether ranges nest on their thread, or may begin and end anywhere; a mark has no duration."""
+    """Whether ranges nest on their thread, or may begin and end anywhere; a mark has no duration.
+
+    Those of one source and domain nest among each other; what others set may end in between.
+    """
 
     NESTED = 0
     FREE = 1
