@@ -95,6 +95,8 @@ void ThreadState::begin(RecorderPort* new_port, Emitter* new_emitter, uint32_t n
   signatures.clear();
   stacks.clear();
   range_messages.clear();
+  phase.kind = Kind::any;
+  phase.is_busy = false;
   std::fill(modules.begin(), modules.end(), ModuleSlot{});
   char name[32] = "";
   pthread_getname_np(pthread_self(), name, sizeof(name));

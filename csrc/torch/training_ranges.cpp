@@ -1,6 +1,7 @@
 #include "torch/training_ranges.h"
 
 #include <array>
+#include <new>
 
 namespace perfprobe {
 namespace {
@@ -33,7 +34,8 @@ void TrainingRanges::begin_phase(ThreadPhase& phase, Kind kind) {
     if (open_[i]->kind != kind && !open_[i]->is_busy)
       end_phase(*open_[i]);
   }
-  open_.push_back(&phase);  // first: what it throws leaves no range open
+  phase.range = 0;  // if what follows throws
+  open_.push_back(&phase);
   phase.range = begin(kTexts.at(static_cast<size_t>(kind)));
   phase.kind = kind;
 }
@@ -61,9 +63,12 @@ void TrainingRanges::end_phase(ThreadPhase& phase) {
   phase.kind = Kind::any;
 }
 
-void TrainingRanges::begin_step() {
+// Also at the end of an operator, where nothing may be thrown.
+void TrainingRanges::begin_step() try {
   ++steps_;
+  step_ = 0;
   step_ = begin(steps_ <= kMostSteps ? "step " + std::to_string(steps_) : "step");
+} catch (const std::bad_alloc&) {  // a step without a range
 }
 
 uint64_t TrainingRanges::begin(const std::string& text) {

@@ -53,7 +53,8 @@ def say_if_full(facts: Facts, observer: Any) -> None:
 def _say_what_could_be_emitted(facts: Facts) -> None:
     # A run without --emit, under a tool that would show the ranges.
     for variable, (tool, kind) in _TOOLS.items():
-        if os.environ.get(variable):
+        # The parent of a recorded child leaves us there.
+        if os.environ.get(variable) not in (None, "", native.injection()):
             facts.tell(f"{tool} watches: --emit {kind} would show it operators, with their lines, as ranges")
             return
 

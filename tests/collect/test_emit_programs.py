@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from perfprobe.tables import storage
 from tests.collect.emitted import Heard, heard_by_process
 from tests.collect.runs import Outcome, perfprobe
 from tests.native.listener import LOG, VARIABLES, build
@@ -123,11 +124,13 @@ def _first(texts: list[str], start: str) -> str:
 
 
 @pytest.mark.parametrize("kind", ["nvtx", "itt"])
-def test_where_nothing_listens_it_is_said(tmp_path: Path, kind: str) -> None:
+def test_perfprobe_itself_does_not_listen_and_that_nothing_does_is_said(tmp_path: Path, kind: str) -> None:
     (tmp_path / "program.py").write_text(TRAINING, encoding="utf-8")
     words = ["--emit", kind, "-o", "run.perfprobe", "program.py"]
-    outcome = perfprobe(words, tmp_path, {VARIABLES[kind]: ""})
+    outcome = perfprobe(words, tmp_path)
     assert outcome.status == 0
+    recorded = storage.read(tmp_path / "run.perfprobe")
+    assert "perfprobe" not in {recorded.strings[domain] for domain in recorded.ranges.domain}
     (said,) = [line for line in outcome.said if "no ranges are emitted" in line]
     assert f"--emit {kind} script.py" in said
     assert b"no ranges were emitted" in outcome.err

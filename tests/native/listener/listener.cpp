@@ -207,12 +207,14 @@ EXPORTED const perfprobe::EmissionPort listener_port{
 EXPORTED const perfprobe::ExternalIdPort listener_ids{
     5,
     [](uint32_t kind, uint64_t id) -> uint32_t {
-      log("id", std::to_string(kind) + " " + std::to_string(id));
+      if (log_file() >= 0)
+        log("id", std::to_string(kind) + " " + std::to_string(id));
       return 0;
     },
     [](uint32_t kind, uint64_t* last) -> uint32_t {
       *last = 0;
-      log("unid", std::to_string(kind));
+      if (log_file() >= 0)
+        log("unid", std::to_string(kind));
       return 0;
     }};
 
