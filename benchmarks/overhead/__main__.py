@@ -15,11 +15,17 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.overhead import disk, process, region, truth
+from benchmarks.overhead import disk, gpu, process, region, truth
 
 os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # two lines on standard error for every session of torch's
 
-PARTS = {"region": region.report, "disk": disk.report, "process": process.report, "truth": truth.report}
+PARTS = {
+    "region": region.report,
+    "disk": disk.report,
+    "process": process.report,
+    "truth": truth.report,
+    "gpu": gpu.report,
+}
 
 
 def parse() -> argparse.Namespace:
@@ -43,7 +49,13 @@ def main() -> None:
         "torch": str(torch.__version__),
         "cores": len(os.sched_getaffinity(0)),
     }
-    pairs = {"region": args.pairs, "disk": 1, "process": args.rounds, "truth": args.rounds}
+    pairs = {
+        "region": args.pairs,
+        "disk": 1,
+        "process": args.rounds,
+        "truth": args.rounds,
+        "gpu": args.rounds,
+    }
     with tempfile.TemporaryDirectory() as folder:
         for part in args.part or PARTS:
             measured[part] = PARTS[part](pairs[part], args.scale, Path(folder))
