@@ -19,7 +19,7 @@ OUT ?=
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
-BUILD_TOOLS := "scikit-build-core>=0.11" "pybind11>=3.0" "cmake>=3.20" ninja
+BUILD_TOOLS := "scikit-build-core>=0.11" "pybind11>=3.0" "cmake>=3.20" ninja "nvidia-nvtx>=13"
 TRANSFORMER := $(CURDIR)/benchmarks/workloads/transformer.py
 NATIVE_SOURCES := $(shell find csrc -type f)
 comma := ,
@@ -73,6 +73,7 @@ test-python: setup
 
 test-native: setup
 	@$(BIN)/cmake -S . -B $(NATIVE_BUILD) -G Ninja -DCMAKE_MAKE_PROGRAM="$(CURDIR)/$(BIN)/ninja" \
+		-DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python" \
 		-DPERFPROBE_BUILD_MODULES=OFF -DPERFPROBE_BUILD_TESTS=ON -DPERFPROBE_WERROR=$(PERFPROBE_WERROR) \
 		-DPERFPROBE_SANITIZE=$(SANITIZE) --log-level=WARNING >/dev/null
 	@$(BIN)/cmake --build $(NATIVE_BUILD) -- --quiet

@@ -2,6 +2,7 @@
 
 From a program or a notebook: `with perfprobe.profile("run.perfprobe") as p: ...`, then `p.report()`.
 From a shell: `python -m perfprobe script.py`.
+Parts of the program get a name with `with perfprobe.range("name"): ...` or `@perfprobe.range("name")`.
 
 Everything is imported on first use. Until the program under test has ended, perfprobe imports nothing but its
 own recorder and the standard library, and of that as little as it can: a module that is loaded already would
@@ -11,14 +12,16 @@ hide a file of that name in the program's own folder.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from perfprobe.block import profile
+    from perfprobe.collect.named import range
     from perfprobe.support.errors import EnvironmentLack, InputError, PerfprobeError, UsageError
 
 __version__ = "0.1.0"
 
-__all__ = ["EnvironmentLack", "InputError", "PerfprobeError", "UsageError", "__version__", "profile"]
+__all__ = ["EnvironmentLack", "InputError", "PerfprobeError", "UsageError", "__version__", "profile", "range"]
 
 _HOMES = {
     "profile": "perfprobe.block",
+    "range": "perfprobe.collect.named",
     "PerfprobeError": "perfprobe.support.errors",
     "UsageError": "perfprobe.support.errors",
     "InputError": "perfprobe.support.errors",

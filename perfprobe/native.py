@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-    from perfprobe._core import Recorder as Recorder  # the names other modules take them by
+    from perfprobe._core import RangeLog as RangeLog  # the names other modules take them by
+    from perfprobe._core import Recorder as Recorder
     from perfprobe._core import Sampler as Sampler
 
 _STAMP = "_observer_stamp.json"  # beside the observer: the torch it was built against
@@ -36,6 +37,15 @@ def core() -> ModuleType:
         raise EnvironmentLack(
             "nothing can be recorded", _reason("perfprobe._core", error), rebuild()
         ) from error
+
+
+def injection() -> str:
+    """Path of the library that NVTX and ITT load into a program whose ranges are recorded.
+
+    Raises:
+        EnvironmentLack: `_core` cannot be used; the library is built with it.
+    """
+    return os.path.join(os.path.dirname(str(core().__file__)), "libperfprobe_inject.so")
 
 
 def observer(torch: Any) -> ModuleType:

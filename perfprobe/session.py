@@ -15,6 +15,7 @@ from perfprobe.collect.destination import create, inserted
 from perfprobe.collect.git import head
 from perfprobe.collect.operators import OperatorCollector
 from perfprobe.collect.options import Options
+from perfprobe.collect.ranges import RangeCollector
 from perfprobe.collect.sampling import SamplerCollector
 from perfprobe.support.errors import UsageError
 from perfprobe.support.view import View
@@ -124,6 +125,10 @@ class Session:
 
     def _chosen(self) -> list[Collector]:
         chosen: list[Collector] = []
+        if self._options.ranges:
+            chosen.append(RangeCollector(self._facts))
+        else:
+            self._facts.loss("ranges", "switched off with --ranges off", 1, "leave that option out")
         if self._options.operators == "off":
             self._facts.loss("operators", "switched off with --operators off", 1, "leave that option out")
         else:
@@ -240,8 +245,11 @@ def draw_callgraph(path: str, output: str, view: GraphView) -> None:
 def _findings(path: str, view: View, *, work: bool) -> Findings:
     from perfprobe.analyse.between import BetweenOperators
     from perfprobe.analyse.calling import CallingStructure
+    from perfprobe.analyse.gpu import gpu_findings
     from perfprobe.analyse.hotspots import hotspots
     from perfprobe.analyse.lines import lines
+    from perfprobe.analyse.named_ranges import named_ranges
+    from perfprobe.analyse.steps import StepBoundaries
     from perfprobe.merge import link
     from perfprobe.tables.findings import Findings
 
@@ -249,9 +257,20 @@ def _findings(path: str, view: View, *, work: bool) -> Findings:
     between, calling = BetweenOperators(trace), CallingStructure(trace)
     if trace.recording.fact("pstats") is not None:
         return Findings(trace, calling=calling.result(), focus=view.focus)
-    found = hotspots(trace, between, calling, group=view.group, focus=view.focus, work=work)
+    steps = [] if trace.gpu is None else [StepBoundaries(trace)]
+    found = hotspots(trace, between, calling, *steps, group=view.group, focus=view.focus, work=work)
     hot_lines = lines(trace, found.ungrouped)
-    return Findings(trace, found, hot_lines, between.result(), calling.result(), view.focus)
+    gpu = gpu_findings(trace, steps[0].result()) if steps else None
+    return Findings(
+        trace,
+        found,
+        hot_lines,
+        between.result(),
+        calling.result(),
+        view.focus,
+        gpu,
+        named_ranges(trace),
+    )
 
 
 def _read(path: str) -> Recording:

@@ -70,20 +70,25 @@ def _nothing(trace: Trace, by: str) -> InputError:
         return InputError(
             "no Python functions were recorded", trace.recording.path, "record with --python both"
         )
+    if by == "gpu":
+        path, remedy = trace.recording.path, "draw what there is: --by operator"
+        return InputError("no operator is known to have used a GPU", path, remedy)
     return InputError("no operators were recorded", trace.recording.path, "draw what there is: --by time")
 
 
 def _measured(calling: Calling, by: str) -> Load:
     """Operators as they were measured."""
     sites = calling.sites
-    return Load(
+    weights = {"calls": sites.calls, "operator": sites.self_ns, "gpu": np.maximum(sites.gpu_self_ns, 0)}
+    load = Load(
         stack=sites.stack,
         name=sites.name,
         overload=sites.overload,
         signature=sites.signature,
         is_backward=sites.phase == Phase.BACKWARD,
-        weight=sites.calls if by == "calls" else sites.self_ns,
+        weight=weights[by],
     )
+    return load.take(load.weight > 0) if by == "gpu" else load
 
 
 def _sampled(trace: Trace, calling: Calling) -> tuple[Load, int]:

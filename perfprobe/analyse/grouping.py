@@ -22,7 +22,10 @@ GROUPS = {
 }
 KEYS = GROUPS["row"]
 
-MEASURED = ("cpu_ns", "allocated_bytes", "freed_bytes", "autograd_ns", "autograd_self_ns")
+MEASURED = (
+    *("cpu_ns", "allocated_bytes", "freed_bytes"),
+    *("autograd_ns", "autograd_self_ns", "gpu_ns", "gpu_self_ns"),
+)
 
 _NONE = {**{name: Sums.dtypes[name].type(-1) for name in KEYS}, "gap": np.int8(Gap.NONE)}
 _ADDED = ("calls", "self_ns", "total_ns")

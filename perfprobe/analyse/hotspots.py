@@ -51,7 +51,7 @@ def hotspots(
     """
     counter, gathering = _Counter(), Gathering()
     losses: list[Losses] = []
-    same_text = _same_signatures(trace)
+    same_text = same_signatures(trace)
     chosen = None if focus is None else Focus(trace, focus)
     for batch in trace.operators(losses):
         batch = replace(batch, signature=same_text[batch.signature])  # noqa: PLW2901 (one row, one text)
@@ -140,7 +140,7 @@ class _Counter:
         )
 
 
-def _same_signatures(trace: Trace) -> Int32:
+def same_signatures(trace: Trace) -> Int32:
     """For every signature the first one of the same text, with one more entry for -1."""
     text = trace.recording.signatures.text
     _, first, group = np.unique(text, return_index=True, return_inverse=True)
@@ -154,15 +154,25 @@ def _batch_rows(batch: LinkedOperators, group: str, focus: Focus | None) -> tupl
     # Of calls of the same row of the report the outermost counts, whichever row it is of here.
     same = (order, first) if group == "row" else _report_rows(batch, group, focus)
     outermost_ns = duration_ns.copy()
-    outermost_ns[same[0][_nested(batch, *same)]] = 0
+    nested = same[0][_nested(batch, *same)]
+    outermost_ns[nested] = 0
     rows = Sums(
         **{name: column[order[first]] for name, column in keys.items()},
         calls=np.diff(np.append(first, len(order))),
         self_ns=np.add.reduceat(batch.self_ns[order], first),
         total_ns=np.add.reduceat(outermost_ns[order], first),
-        **measured(batch, order, first),
+        **measured(_without_nested_gpu(batch, nested), order, first),
     )
     return rows, durations.binned(duration_ns, order, first)
+
+
+def _without_nested_gpu(batch: LinkedOperators, nested: Rows) -> LinkedOperators:
+    """The batch with what nested calls had of GPUs left to the calls around them."""
+    if len(nested) == 0 or int(batch.gpu_ns.max()) < 0:
+        return batch
+    gpu_ns = batch.gpu_ns.copy()
+    gpu_ns[nested] = 0
+    return replace(batch, gpu_ns=gpu_ns)
 
 
 def _report_rows(batch: LinkedOperators, group: str, focus: Focus | None) -> tuple[Rows, Rows]:

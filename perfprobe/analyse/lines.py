@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfprobe.analyse.grouping import grouped
+from perfprobe.analyse.grouping import grouped, measured_sums
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.findings import HotLines, Sums
 from perfprobe.tables.trace import Phase, Trace
@@ -42,6 +42,7 @@ def lines(trace: Trace, rows: Sums) -> HotLines:
         calls=sums(rows.calls),
         self_ns=sums(rows.self_ns),
         **{name: in_phases(phases) for name, phases in _PHASES.items()},
+        gpu_self_ns=measured_sums(rows.gpu_self_ns, order, first),
         name=hottest.name,
         overload=hottest.overload,
         signature=hottest.signature,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from perfprobe.analyse.grouping import grouped, in_runs
+from perfprobe.analyse.grouping import grouped, in_runs, measured_sums
 from perfprobe.tables.columns import Int32, Rows
 from perfprobe.tables.events import USER_SCOPE, LinkedOperators
 from perfprobe.tables.python import OperatorSites
@@ -37,6 +37,7 @@ class SitesOfOperators:
             phase=batch.phase,
             calls=np.ones(len(batch), np.int64),
             self_ns=batch.self_ns,
+            gpu_self_ns=batch.gpu_self_ns,
         )
         is_range = batch.scope == USER_SCOPE
         rows = rows.take(~is_range) if bool(is_range.any()) else rows
@@ -64,4 +65,5 @@ def _added_up(rows: OperatorSites, group: Callable[[list[Any]], tuple[Rows, Rows
         return rows
     order, first = group([getattr(rows, name) for name in _KEYS])
     keys = {name: getattr(rows, name)[order[first]] for name in _KEYS}
-    return OperatorSites(**keys, **{n: np.add.reduceat(getattr(rows, n)[order], first) for n in _SUMS})
+    sums = {name: np.add.reduceat(getattr(rows, name)[order], first) for name in _SUMS}
+    return OperatorSites(**keys, **sums, gpu_self_ns=measured_sums(rows.gpu_self_ns, order, first))

@@ -22,6 +22,7 @@ examples:
   perfprobe graph                            the newest recording in this folder
   perfprobe graph run.perfprobe -o run.svg   also .pdf, .png, and .dot
   perfprobe graph --by operator              by operator time, not wall time
+  perfprobe graph --by gpu                   by what operators took of GPUs
   perfprobe graph --root Attention.forward   only what this calls
   perfprobe graph --leaf 'aten::bmm'         only what leads there
   perfprobe graph --focus dropout --min-node 0.2
@@ -50,7 +51,8 @@ def parser() -> Parser:
     parser.add_argument(
         "--by",
         choices=WEIGHTS,
-        help="what shares are of: wall time (default where it was sampled), operator time, operator calls",
+        help="what shares are of: wall time (default where it was sampled), operator time, operator calls, "
+        "or time on GPUs",
     )
     parser.add_argument(
         "--min-node",

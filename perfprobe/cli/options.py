@@ -63,7 +63,8 @@ def add_table_options(parser: Parser) -> None:
         "--sort",
         choices=SORTS,
         default="self",
-        help="what to order rows by (default: %(default)s); of a line or module only self, total and calls",
+        help="what to order rows by (default: %(default)s); of a line or module only self, total, calls "
+        "and gpu (self time on GPUs, where they were recorded)",
     )
     parser.add_argument(
         "--group",

@@ -14,7 +14,7 @@ line is that of its own node's forward call, and so on; the same for its module.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -180,20 +180,33 @@ class Found(NamedTuple):
     stack: Int32
 
 
+class Watcher(Protocol):
+    """Another one that sees the operators as they are read: reading them once costs enough."""
+
+    @property
+    def more_columns(self) -> tuple[str, ...]:
+        """The columns it needs beside those of this module."""
+
+    def add(self, rows: Operators) -> None:
+        """The next batch, in the order of the file."""
+
+
 class ForwardCalls:
     """All forward calls of a recording."""
 
-    def __init__(self, recording: Recording, sites: Sites) -> None:
-        """Reads the recording once. Raises InputError when it cannot be read."""
+    def __init__(self, recording: Recording, sites: Sites, watcher: Watcher | None = None) -> None:
+        """Reads the recording once, and shows it to the watcher. Raises InputError when it cannot be read."""
         self._calls: dict[int, Calls] = {}
         self._limit = recording.operator_rows * NUMBERS_A_ROW + SPARE_NUMBERS
         self.places = Places(sites)
         self._node_kinds = np.array([*map(_node_kind, recording.strings.text), _MADE_BY_ONE], np.int8)
         forward_id = np.append(recording.threads.forward_id, np.int32(-1))
         entries = Entries(recording.stacks.parent)
-        for rows in recording.operators(COLUMNS):
+        for rows in recording.operators(COLUMNS if watcher is None else (*COLUMNS, *watcher.more_columns)):
             self._add(rows, forward_id)
             entries.add(rows)
+            if watcher is not None:
+                watcher.add(rows)
         for calls in self._calls.values():
             calls.settle()
         self._is_forward_stack = np.append(entries.spread(self._referred_stacks()), False)
@@ -231,10 +244,19 @@ class ForwardCalls:
         found: Mask = self._is_forward_stack[rows.stack]
         if bool(found.any()):
             root, is_cut = roots(rows)
-            key = keys(rows, root)[found]
-            place = np.minimum(np.searchsorted(self._forward_roots, key), len(self._forward_roots) - 1)
-            found[found] = (self._forward_roots[place] == key) | is_cut[found]
+            found[found] = self.is_forward_root(keys(rows, root)[found]) | is_cut[found]
         return found
+
+    def is_forward_root(self, key: Int64) -> Mask:
+        """Which of these keys are those of a call that a backward node refers to."""
+        if len(self._forward_roots) == 0:
+            return np.zeros(len(key), np.bool_)
+        place = np.minimum(np.searchsorted(self._forward_roots, key), len(self._forward_roots) - 1)
+        return np.asarray(self._forward_roots[place] == key)
+
+    def is_forward_stack(self, stack: Int32) -> Mask:
+        """Which stacks are those of operators in a forward call."""
+        return self._is_forward_stack[stack]
 
     def _add(self, rows: Operators, forward_id: Int32) -> None:
         calls = np.flatnonzero((rows.scope == FUNCTION) & (rows.sequence >= 0))

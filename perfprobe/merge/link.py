@@ -1,7 +1,8 @@
 """From a Recording to a Trace: names for modules, lines for stacks, forward calls for backward nodes.
 
 Two passes over the operators: the first finds the forward calls, the second, run whenever the operators of
-the Trace are read, links them batch by batch.
+the Trace are read, links them batch by batch. Both see to GPUs where any were recorded: the first finds the
+operators around the calls, the second gives operators the time of what they launched.
 """
 
 from __future__ import annotations
@@ -11,18 +12,20 @@ from dataclasses import replace
 
 import numpy as np
 
-from perfprobe.merge.backward import ForwardCalls, first_known
-from perfprobe.merge.compiled import compiling
+from perfprobe.merge.backward import ForwardCalls
+from perfprobe.merge.correlate import CallsWithin
+from perfprobe.merge.gpu_times import GpuTimes
 from perfprobe.merge.nest import Nesting
+from perfprobe.merge.origins import Origins
 from perfprobe.merge.python import python_code
 from perfprobe.merge.source import module_texts, sites
 from perfprobe.merge.sources import Matching
 from perfprobe.merge.uncounted import uncounted
 from perfprobe.support.units import duration
-from perfprobe.tables.columns import Int8, Int32, Int64, Rows
+from perfprobe.tables.columns import Int64, Rows
 from perfprobe.tables.events import LinkedOperators, Losses, Operators
 from perfprobe.tables.recording import Recording
-from perfprobe.tables.trace import Gap, Phase, Trace
+from perfprobe.tables.trace import Trace
 
 COLUMNS = (
     "start_ns",
@@ -47,19 +50,31 @@ def link(recording: Recording) -> Trace:
     texts, same_module = module_texts(recording)
     site = sites(recording, same_module)
     matching = Matching(recording) if len(recording.autograd_windows) else None
-    linker = Linker(recording, ForwardCalls(recording, site), matching)
+    calls_within = CallsWithin(recording) if len(recording.gpu) else None
+    forward = ForwardCalls(recording, site, calls_within)
+    origins = Origins(recording, forward)
+    links, times = (None, None) if calls_within is None else calls_within.result(origins, forward)
+    linker = Linker(recording, forward, origins, matching, times)
     sources = None if matching is None else matching.sources()
-    return Trace(recording, site, texts, linker.stream, sources, python_code(recording))
+    return Trace(recording, site, texts, linker.stream, sources, python_code(recording), links)
 
 
 class Linker:
     """What a batch of operators is linked with."""
 
-    def __init__(self, recording: Recording, calls: ForwardCalls, matching: Matching | None) -> None:
+    def __init__(
+        self,
+        recording: Recording,
+        calls: ForwardCalls,
+        origins: Origins,
+        matching: Matching | None,
+        gpu_times: GpuTimes | None,
+    ) -> None:
         self._recording = recording
         self._calls = calls
-        self._compiling = compiling(recording)
+        self._origins = origins
         self._matching = matching
+        self._gpu_times = gpu_times
 
     def stream(self, losses: list[Losses]) -> Iterator[LinkedOperators]:
         """All operators, linked; at the end what could not be linked is appended to `losses`."""
@@ -84,25 +99,6 @@ class Linker:
         losses += uncounted(self._recording)
 
     def _linked(self, rows: Operators, self_ns: Int64) -> LinkedOperators:
-        in_backward = rows.node_thread >= 0
-        backward = np.flatnonzero(in_backward)
-        frame = self._calls.places.frame(rows.stack, in_backward)
-        module = self._calls.places.module(rows.stack, in_backward)
-        forward_frame = np.full(len(rows), -1, np.int32)
-        forward_stack = np.full(len(rows), -1, np.int32)
-        phase = np.where((module >= 0) | self._calls.is_forward(rows), Phase.FORWARD, Phase.OTHER)
-        gap = np.where(rows.stack < 0, Gap.NO_PYTHON, Gap.OTHER_STACKS)
-        if len(backward):
-            node_thread, node_sequence = rows.node_thread[backward], rows.node_sequence[backward]
-            forward = self._calls.lines_of(node_thread, node_sequence)
-            forward_frame[backward], forward_stack[backward] = forward.frame, forward.stack
-            frame[backward] = first_known(frame[backward], forward.frame)
-            module[backward] = first_known(module[backward], forward.module)
-            recompute = self._calls.places.is_recompute(rows.stack[backward])
-            phase[backward] = np.where(recompute, Phase.RECOMPUTE, Phase.BACKWARD)
-            gap[backward] = _backward_gaps(node_thread, node_sequence, forward.gap)
-        compiling = self._compiling[rows.stack]
-        phase[compiling] = Phase.COMPILE
         return LinkedOperators(
             start_ns=rows.start_ns,
             end_ns=rows.end_ns,
@@ -112,31 +108,22 @@ class Linker:
             depth=rows.depth,
             name=rows.name,
             overload=rows.overload,
-            # What is traced has no data: one row for each name and line.
-            signature=np.where(compiling, np.int32(-1), rows.signature),
             stack=rows.stack,
             scope=rows.scope,
-            frame=frame,
-            forward_frame=forward_frame,
-            forward_stack=forward_stack,
-            module=module,
-            phase=phase.astype(np.int8),
-            gap=np.where(frame >= 0, Gap.NONE, gap).astype(np.int8),
+            **self._origins.columns(rows, self._calls.is_forward(rows)),
             allocated_bytes=rows.allocated_bytes,
             freed_bytes=rows.freed_bytes,
             autograd_ns=_not_recorded(len(rows)),
             autograd_self_ns=_not_recorded(len(rows)),
+            gpu_ns=_not_recorded(len(rows)),
+            gpu_self_ns=_not_recorded(len(rows)),
         )
 
     def _with_figures(self, linked: LinkedOperators, places: Rows) -> LinkedOperators:
-        return linked if self._matching is None else replace(linked, **self._matching.figures(places))
-
-
-def _backward_gaps(node_thread: Int32, node_sequence: Int64, forward_gap: Int8) -> Int8:
-    gap = forward_gap.copy()
-    gap[node_sequence < 0] = Gap.NODE_WITHOUT_FORWARD
-    gap[node_thread == 0] = Gap.NODE_UNKNOWN
-    return gap
+        figures = {} if self._matching is None else self._matching.figures(places)
+        if self._gpu_times is not None:
+            figures |= self._gpu_times.figures(linked, places)
+        return replace(linked, **figures) if figures else linked
 
 
 def _not_recorded(rows: int) -> Int64:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 from rich.cells import cell_len
@@ -12,7 +13,7 @@ from perfprobe.report import shorten
 from perfprobe.report.columns import Column
 from perfprobe.support import units
 from perfprobe.support.text import printable
-from perfprobe.tables.columns import Int64, Mask
+from perfprobe.tables.columns import Int8, Int32, Int64, Mask
 from perfprobe.tables.findings import HotspotRows, Hotspots, ModulePart
 from perfprobe.tables.trace import GAP_TEXTS, Gap, Line, Trace
 
@@ -24,6 +25,22 @@ _STANDS_OUT_OF_TWO = 0.75  # where twice the fair share would be all of it
 MARK = "~"  # beside sums that a few calls make mislead
 
 
+class HasLines(Protocol):
+    """Rows with lines of the user's code: frame ids, -1 none, and a `Gap` that says why."""
+
+    @property
+    def frame(self) -> Int32:
+        """Of its own Python."""
+
+    @property
+    def forward_frame(self) -> Int32:
+        """Of the forward call."""
+
+    @property
+    def gap(self) -> Int8:
+        """Why there is no frame."""
+
+
 def durations(times_ns: Int64, least_ns: Int64 | int = 0) -> list[str]:
     """A cell for each time; -1 is not measured, less than `least_ns` cannot be told."""
     least = np.broadcast_to(least_ns, len(times_ns)).tolist()
@@ -31,6 +48,11 @@ def durations(times_ns: Int64, least_ns: Int64 | int = 0) -> list[str]:
         units.duration(None if time_ns < 0 else time_ns, at_least)
         for time_ns, at_least in zip(times_ns.tolist(), least, strict=True)
     ]
+
+
+def unless_zero(cells: Sequence[str]) -> list[str]:
+    """The durations without those of none at all: an empty cell is read faster."""
+    return ["" if cell == "0 ns" else cell for cell in cells]
 
 
 def least_ns(trace: Trace) -> int:
@@ -78,7 +100,7 @@ def cpu_column(shown: HotspotRows) -> Column:
     return Column("cpu", durations(shown.cpu_ns), 4 if bool((shown.cpu_ns >= 0).any()) else 8, align="right")
 
 
-def line_column(trace: Trace, shown: HotspotRows, function: int = 6) -> Column:
+def line_column(trace: Trace, shown: HasLines, function: int = 6) -> Column:
     """Where the rows are in the user's code: `file.py:88 in attention`, the place itself never cut.
 
     function: cells that the function should have while there are columns that may give way.
@@ -94,7 +116,7 @@ def line_column(trace: Trace, shown: HotspotRows, function: int = 6) -> Column:
     )
 
 
-def places(trace: Trace, shown: HotspotRows) -> list[str]:
+def places(trace: Trace, shown: HasLines) -> list[str]:
     """`file.py:88` of each row as the line column has it; empty where there is none."""
     return _Lines(trace, shown).own
 
@@ -106,7 +128,7 @@ class _Lines:
     the reason.
     """
 
-    def __init__(self, trace: Trace, shown: HotspotRows) -> None:
+    def __init__(self, trace: Trace, shown: HasLines) -> None:
         own = [trace.line(frame) for frame in shown.frame.tolist()]
         forward = [trace.line(frame) for frame in shown.forward_frame.tolist()]
         self._names = shorten.file_names(

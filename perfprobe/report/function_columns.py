@@ -9,7 +9,7 @@ import numpy as np
 from rich.cells import cell_len
 
 from perfprobe.report import shorten
-from perfprobe.report.cells import durations, percents
+from perfprobe.report.cells import durations, percents, unless_zero
 from perfprobe.report.columns import Column
 from perfprobe.support import units
 from perfprobe.support.text import printable
@@ -108,13 +108,9 @@ def _operator_columns(shown: FunctionRows, least_ns: int) -> list[Column]:
     own, total = durations(shown.operator_own_ns), durations(shown.operator_total_ns)
     return [
         *([neither] if bool((shown.neither_ns >= 0).any()) else []),
-        Column("own ops", [_unless_zero(cell) for cell in own], 7, align="right"),
-        Column("all ops", [_unless_zero(cell) for cell in total], 4, align="right"),
+        Column("own ops", unless_zero(own), 7, align="right"),
+        Column("all ops", unless_zero(total), 4, align="right"),
     ]
-
-
-def _unless_zero(cell: str) -> str:
-    return "" if cell == "0 ns" else cell  # no operators: an empty cell is read faster
 
 
 def enclosed(calling: Calling, shown: FunctionRows, cells: Sequence[str]) -> list[str]:

@@ -52,14 +52,21 @@ def hot_lines(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     placed = lines.take(lines.frame >= 0)
     if len(placed) == 0:
         return
-    shown = placed.take(slice(layout.most(_usual(placed, whole_ns)) or None))
+    by_gpu = layout.sort == "gpu"
+    if by_gpu:
+        placed = placed.take(np.argsort(-placed.gpu_self_ns, kind="stable"))
+    shown = placed.take(slice(layout.most(TOP if by_gpu else _usual(placed, whole_ns)) or None))
     share = units.percent(int(shown.self_ns.sum()) / whole_ns)
     number = "1 line" if len(placed) == 1 else f"{len(placed):,} lines"
     if len(shown) < len(placed):
         number = f"{len(shown):,} of {number}"
     elif len(placed) > 1:
         number = f"all {number}"
-    yield heading("Hot lines", f"{number} by self time, {share} of operator time", layout.width)
+    yield heading(
+        "Hot lines",
+        f"{number} by {'time on GPUs' if by_gpu else 'self time'}, {share} of operator time",
+        layout.width,
+    )
     yield from _files(trace, shown, whole_ns, layout.width)
     if len(placed) < len(lines):
         yield paragraph(
@@ -161,6 +168,7 @@ def _columns(trace: Trace, shown: HotLines, rows: Sequence[_Row], whole_ns: int,
             styles=heat,
         ),
         times("self", shown.self_ns, 1),
+        *([times("gpu", shown.gpu_self_ns, 1)] if bool((shown.gpu_self_ns >= 0).any()) else []),
         *(times(*phase) for phase in phases if bool(phase[1].any())),
         Column("", [_bar(share / hottest) if share > 0 else "" for share in shares], 2, styles=heat),
         Column("line", [row.number.rjust(digits) for row in rows], style=_DIM),
@@ -177,7 +185,7 @@ def _style(share: float) -> str:
 
 
 def _time(time_ns: int) -> str:
-    return units.duration(time_ns) if time_ns else ""
+    return units.duration(time_ns) if time_ns > 0 else ""
 
 
 def _bar(fraction: float) -> str:

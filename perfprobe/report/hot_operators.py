@@ -60,7 +60,8 @@ def hot_operators(findings: Findings, layout: Layout) -> Iterator[RenderableType
 
 
 def _rows_shown(hotspots: Hotspots, shown: HotspotRows, layout: Layout) -> str:
-    text = f"{rows_shown(hotspots.rows, shown, layout.sort)}, {_share(hotspots, shown)} of operator time"
+    number = rows_shown(len(hotspots.rows), len(shown), layout.sort)
+    text = f"{number}, {_share(hotspots, shown)} of operator time"
     if hotspots.focus is None:
         return text
     of = f"{len(hotspots.rows):,} of {hotspots.whole_rows:,} rows"

@@ -7,8 +7,9 @@ from dataclasses import asdict
 from typing import Any
 
 from perfprobe.report.json_functions import function_tables
+from perfprobe.report.json_gpu import gpu_tables, range_table
 from perfprobe.report.made_from import made_from_fields
-from perfprobe.report.ranking import range_sort, ranked
+from perfprobe.report.ranking import range_sort, ranked, sort_of
 from perfprobe.report.source_text import SourceText
 from perfprobe.support.text import printable
 from perfprobe.tables.columns import Table
@@ -18,7 +19,10 @@ from perfprobe.tables.trace import GAP_TEXTS, Gap, Line, Phase, Trace
 
 SCHEMA = 1
 PHASES = ("forward_ns", "backward_ns", "recompute_ns", "other_ns")
-MEASURED = ("cpu_ns", "allocated_bytes", "freed_bytes", "autograd_ns", "autograd_self_ns")
+MEASURED = (
+    *("cpu_ns", "allocated_bytes", "freed_bytes"),
+    *("autograd_ns", "autograd_self_ns", "gpu_ns", "gpu_self_ns"),
+)
 
 
 def document(findings: Findings, *, top: int | None = None, sort: str = "self") -> dict[str, Any]:
@@ -31,6 +35,7 @@ def document(findings: Findings, *, top: int | None = None, sort: str = "self") 
     Raises:
         UsageError: a `sort` that does not exist, a negative `top`.
     """
+    sort = sort_of(findings, sort)
     tables: dict[str, list[dict[str, Any]]] = {}
     losses: list[dict[str, Any]] = []
     view: dict[str, Any] = {}
@@ -49,6 +54,10 @@ def document(findings: Findings, *, top: int | None = None, sort: str = "self") 
         tables["differences"] = _differences(findings.trace, findings.sources.differences)
     if findings.calling is not None:
         tables |= function_tables(findings, findings.calling, top or 0, sort)
+    if findings.gpu is not None:
+        tables |= gpu_tables(findings, findings.gpu, top or 0)
+    if findings.named_ranges is not None:
+        tables["named_ranges"] = range_table(findings, findings.named_ranges, top or 0)
     meta = dict(findings.trace.recording.meta)
     return {"schema": SCHEMA, "meta": meta, "view": view, "losses": losses, "tables": tables}
 
@@ -155,6 +164,7 @@ def _line_table(trace: Trace, lines: HotLines, total_ns: int, most: int) -> list
                 **_place("", line),
                 "text": None if text is None else printable(text.expandtabs()),
                 **{name: value[name] for name in ("calls", "self_ns", *PHASES)},
+                "gpu_self_ns": _measured(value["gpu_self_ns"]),
                 "share": value["self_ns"] / max(total_ns, 1),
                 "operator": _named(strings[value["name"]]),
                 "overload": _named(strings[value["overload"]]),

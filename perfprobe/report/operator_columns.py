@@ -19,9 +19,11 @@ from perfprobe.report.cells import (
     marked,
     module_column,
     percents,
+    unless_zero,
 )
 from perfprobe.report.columns import Column
 from perfprobe.report.made_from import made_from
+from perfprobe.report.ranking import gpu_recorded
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.columns import Int64
@@ -41,7 +43,7 @@ _SHOWN = {
     "module": ("module", "phases", "operators", "lines"),
 }
 _OF_ALL = ("FLOPs", "GFLOP/s", "allocated", "freed")
-_TORCH_SORTS = {"total": "CPU total", "mean": "CPU time avg", "calls": "# of Calls"}
+_TORCH_SORTS = {"total": "CPU total", "mean": "CPU time avg", "calls": "# of Calls", "gpu": "Self CUDA"}
 _TORCH_TITLES = {  # as torch.profiler's key_averages().table() has them, in its order
     "operator": "Name",
     "signature": "Input Shapes",
@@ -68,7 +70,7 @@ def operator_columns(trace: Trace, hotspots: Hotspots, shown: HotspotRows, layou
 
 def _ranked(column: Column, layout: Layout) -> Column:
     """What was asked for by name stays, what was asked for with its set gives way last."""
-    if column.title == layout.sort:
+    if layout.sort in (column.title, column.role):
         return replace(column, rank=0)
     if layout.columns == "all" and column.title in _OF_ALL:
         return replace(column, rank=1)
@@ -110,8 +112,17 @@ def _sums(trace: Trace, hotspots: Hotspots, shown: HotspotRows, *, whole: bool) 
         Column("share", percents(shown.self_ns, hotspots.totals.self_ns), align="right", style="bold"),
         Column("self", marked(durations(shown.self_ns, least), hotspots, shown), align="right"),
         *(autograd if autograd_recorded(hotspots) else []),
+        *(_gpu(shown) if gpu_recorded(hotspots) else []),
         Column("total", durations(shown.total_ns, least), 8, align="right"),
         Column("calls", counts(shown.calls), 2, align="right"),
+    ]
+
+
+def _gpu(shown: HotspotRows) -> list[Column]:
+    """Time on GPUs of what a row's calls launched themselves, and with what they called."""
+    return [
+        Column("gpu self", unless_zero(durations(shown.gpu_self_ns)), 1, align="right", role="gpu"),
+        Column("gpu total", unless_zero(durations(shown.gpu_ns)), 7, align="right"),
     ]
 
 
@@ -207,6 +218,7 @@ def _as_torch(
             for column in duration_columns(trace, shown)[1:]
             if column.title == sort
         },
+        **(_torch_gpu(hotspots, shown) if gpu_recorded(hotspots) else {}),
         **{title: (cells, 1) for title, cells in _self_memory(shown).items()},
         "# of Calls": (counts(shown.calls), 1),
         **({"Total FLOPs": (_amounts(shown.flops), 1)} if _flops_known(shown) else {}),
@@ -224,6 +236,19 @@ def _as_torch(
 
 def _renamed(column: Column) -> Column:
     return replace(column, title=_TORCH_TITLES.get(column.title, column.title), role=column.title)
+
+
+def _torch_gpu(hotspots: Hotspots, shown: HotspotRows) -> dict[str, tuple[list[str], int]]:
+    self_ns, total_ns = shown.gpu_self_ns, shown.gpu_ns
+    every = hotspots.rows.gpu_self_ns
+    whole_ns = int(every[every >= 0].sum())
+    mean_ns = np.where(total_ns >= 0, total_ns // np.maximum(shown.calls, 1), -1)
+    return {
+        "Self CUDA": (durations(self_ns), 1),
+        "Self CUDA %": (percents(self_ns, whole_ns), 1),
+        "CUDA total": (durations(total_ns), 2),
+        "CUDA time avg": (durations(mean_ns), 3),
+    }
 
 
 def _self_memory(shown: HotspotRows) -> dict[str, list[str]]:

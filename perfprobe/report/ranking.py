@@ -6,11 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from perfprobe.support import units
 from perfprobe.support.errors import UsageError
 from perfprobe.support.text import printable
 from perfprobe.tables.columns import Int64
-from perfprobe.tables.findings import HotspotRows, Hotspots
+from perfprobe.tables.findings import Findings, HotspotRows, Hotspots
 
 SORTS: dict[str, Callable[[HotspotRows], Int64]] = {
     "self": lambda rows: rows.self_ns,
@@ -19,11 +18,12 @@ SORTS: dict[str, Callable[[HotspotRows], Int64]] = {
     "mean": lambda rows: rows.mean_ns,
     "median": lambda rows: rows.median_ns,
     "p95": lambda rows: rows.p95_ns,
+    "gpu": lambda rows: np.where(rows.is_range, rows.gpu_ns, rows.gpu_self_ns),
 }
 
 
 _SORT_NAMES = {"self": "self time", "total": "total time", "calls": "calls", "mean": "mean time"}
-_SORT_NAMES |= {"median": "median time", "p95": "95th percentile"}
+_SORT_NAMES |= {"median": "median time", "p95": "95th percentile", "gpu": "time on GPUs"}
 
 
 def ranked(rows: HotspotRows, top: int, sort: str) -> HotspotRows:
@@ -45,12 +45,24 @@ def range_sort(sort: str) -> str:
     return "total" if sort == "self" else sort
 
 
-def rows_shown(rows: HotspotRows, shown: HotspotRows, sort: str) -> str:
+def sort_of(findings: Findings, sort: str) -> str:
+    """The order; self time in place of time on GPUs where none was recorded."""
+    hotspots = findings.hotspots
+    recorded = hotspots is not None and gpu_recorded(hotspots)
+    return "self" if sort == "gpu" and not recorded else sort
+
+
+def gpu_recorded(hotspots: Hotspots) -> bool:
+    """Whether any operator or range is known to have used a GPU."""
+    return any(bool((rows.gpu_ns >= 0).any()) for rows in (hotspots.rows, hotspots.ranges))
+
+
+def rows_shown(rows: int, shown: int, sort: str) -> str:
     """Which of the rows a table shows: `20 of 799 rows by self time`."""
-    number = "1 row" if len(rows) == 1 else f"{len(rows):,} rows"
-    if len(shown) < len(rows):
-        number = f"{len(shown):,} of {number}"
-    elif len(rows) > 1:
+    number = "1 row" if rows == 1 else f"{rows:,} rows"
+    if shown < rows:
+        number = f"{shown:,} of {number}"
+    elif rows > 1:
         number = f"all {number}"
     return f"{number} by {_SORT_NAMES[sort]}"
 
@@ -59,10 +71,3 @@ def focus_text(focus: str | None) -> str:
     """The regular expression in quotes, otherwise as it was given: it can be copied."""
     text = printable(focus or "")
     return f'"{text}"' if "'" in text else f"'{text}'"
-
-
-def focus_note(hotspots: Hotspots) -> str:
-    """What ranges a focus chose them from."""
-    if hotspots.focus is None:
-        return ""
-    return f", focus {focus_text(hotspots.focus)} of {units.count(hotspots.whole_ranges)}"

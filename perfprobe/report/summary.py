@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from perfprobe.report.base import Layout
+from perfprobe.report.gpu.headline import headline
 from perfprobe.report.hottest import hottest, hottest_python
 from perfprobe.report.paragraph import joined, paragraph
 from perfprobe.report.program import LONGEST_PROGRAM, program
@@ -41,6 +42,7 @@ def summary(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
             if source == "recording":
                 number = f" (count {units.count(count)})" if count > 0 else ""
                 yield paragraph(f"Incomplete: {printable(reason)}{number}.", layout.width, "yellow")
+    yield from headline(findings, layout)
     yield from hottest(findings, layout)
     yield from hottest_python(findings, layout)
 

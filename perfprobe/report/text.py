@@ -11,10 +11,15 @@ from perfprobe.report.base import Layout, Section
 from perfprobe.report.between import between
 from perfprobe.report.environment import environment
 from perfprobe.report.functions import functions
+from perfprobe.report.gpu.copies import copies
+from perfprobe.report.gpu.devices import calls, devices
+from perfprobe.report.gpu.kernels import kernels
+from perfprobe.report.gpu.waits import waits
 from perfprobe.report.hot_lines import hot_lines
 from perfprobe.report.hot_operators import hot_operators
 from perfprobe.report.losses import losses
 from perfprobe.report.ranges import ranges
+from perfprobe.report.ranking import sort_of
 from perfprobe.report.summary import summary
 from perfprobe.tables.findings import Findings
 
@@ -24,6 +29,11 @@ SECTIONS = (
     Section("summary", (), summary),
     Section("hot operators", ("hotspots",), hot_operators),
     Section("hot lines", ("hotspots", "lines"), hot_lines),
+    Section("GPUs", ("gpu",), devices),
+    Section("GPU kernels", ("gpu",), kernels),
+    Section("GPU copies", ("gpu",), copies),
+    Section("GPU waits", ("gpu",), waits),
+    Section("CUDA calls", ("gpu",), calls),
     Section("Python functions", ("calling",), functions),
     Section("between operators", ("between",), between),
     Section("ranges", ("hotspots",), ranges),
@@ -54,7 +64,7 @@ def render(
     Raises:
         UsageError: a `sort` that does not exist, a negative `top`.
     """
-    layout = Layout(max(width, NARROWEST), top, sort, columns)
+    layout = Layout(max(width, NARROWEST), top, sort_of(findings, sort), columns)
     parts = []
     for section in SECTIONS:
         if all(getattr(findings, name) is not None for name in section.requires):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PATTERNS = ("root", "leaf", "focus")
-WEIGHTS = ("time", "operator", "calls")
+WEIGHTS = ("time", "operator", "calls", "gpu")
 PICTURES = (".png", ".svg", ".pdf", ".dot")  # what a drawing's name may end with
 
 

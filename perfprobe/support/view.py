@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-SORTS = ("self", "total", "calls", "mean", "median", "p95")
+SORTS = ("self", "total", "calls", "mean", "median", "p95", "gpu")
 GROUPS = ("row", "op", "signature", "line", "module")
 COLUMNS = ("short", "autograd", "all")
 
@@ -42,7 +42,7 @@ class View:
         _check("grouping", group, GROUPS)
         _check("set of columns", columns, COLUMNS)
         if group in ("line", "module") and sort in ("mean", "median", "p95"):
-            remedy = "sort by self, total or calls"
+            remedy = "sort by self, total, calls or gpu"
             raise UsageError(f"the calls of a {group} are of different operators: no {sort}", "", remedy)
         if top is not None and (not isinstance(top, int) or isinstance(top, bool)):
             raise UsageError(f"top is {top!r}", "", "give a whole number, 0 for all rows")

@@ -114,7 +114,9 @@ class LinkedOperators(Table):
     line of the forward call; forward_stack: in backward, the stack of the forward call, -1 where it is not
     known. module: the nn.Module. phase: a `Phase`. gap: a `Gap`, why there is no frame.
     autograd_ns, autograd_self_ns: duration and self time of the same call as the autograd profiler saw it,
-    where it recorded beside the observer.
+    where it recorded beside the observer. gpu_ns: time on GPUs of all that was launched while it ran, by it
+    or by what it called; gpu_self_ns: of what it launched itself, without CUDA graphs, which stand for many
+    operators; both -1 where nothing was recorded of GPUs.
     """
 
     start_ns: Int64
@@ -138,3 +140,5 @@ class LinkedOperators(Table):
     freed_bytes: Int64
     autograd_ns: Int64
     autograd_self_ns: Int64
+    gpu_ns: Int64
+    gpu_self_ns: Int64

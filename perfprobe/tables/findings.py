@@ -12,6 +12,7 @@ from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Table
 from perfprobe.tables.events import USER_SCOPE, Losses
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.python import Calling
+from perfprobe.tables.ranges import RangeRows
 from perfprobe.tables.sources import Sources
 from perfprobe.tables.trace import Trace
 
@@ -22,8 +23,9 @@ class Sums(Table):
 
     name, overload: string ids; signature: the first signature of that text; frame, forward_frame, phase,
     gap: as in LinkedOperators. total_ns: time in which at least one call of the row was open on its thread,
-    so that a call nested in another of the same row counts once. cpu_ns, allocated_bytes, freed_bytes,
-    autograd_ns, autograd_self_ns: -1 where they were not recorded; the latter two count nested calls too.
+    so that a call nested in another of the same row counts once; gpu_ns likewise. cpu_ns, allocated_bytes,
+    freed_bytes, autograd_ns, autograd_self_ns, gpu_ns, gpu_self_ns: -1 where they were not recorded;
+    autograd_ns and autograd_self_ns count nested calls too.
     """
 
     name: Int32
@@ -43,6 +45,8 @@ class Sums(Table):
     freed_bytes: Int64
     autograd_ns: Int64
     autograd_self_ns: Int64
+    gpu_ns: Int64
+    gpu_self_ns: Int64
 
     @property
     def mean_ns(self) -> Int64:
@@ -183,7 +187,8 @@ class HotLines(Table):
     """Operator time of each line of the program; of what has no line, one row for each reason.
 
     frame: one of those on the line, -1 none; gap: a `Gap`. forward_ns and so on: the part of self_ns in that
-    phase. name, overload, signature: of the row of `Hotspots` with most self time there.
+    phase. gpu_self_ns: time on GPUs, -1 not recorded. name, overload, signature: of the row of `Hotspots`
+    with most self time there.
     """
 
     frame: Int32
@@ -194,6 +199,7 @@ class HotLines(Table):
     backward_ns: Int64
     recompute_ns: Int64
     other_ns: Int64
+    gpu_self_ns: Int64
     name: Int32
     overload: Int32
     signature: Int32
@@ -236,7 +242,10 @@ class Between:
 
 @dataclass(frozen=True)
 class Findings:
-    """All that a report may show; None is what was not looked at. focus: see `Hotspots`."""
+    """All that a report may show; None is what was not looked at. focus: see `Hotspots`.
+
+    named_ranges: most time first, None where none were recorded; the focus left nothing out of them.
+    """
 
     trace: Trace
     hotspots: Hotspots | None = None
@@ -245,6 +254,7 @@ class Findings:
     calling: Calling | None = None
     focus: str | None = None
     gpu: GpuFindings | None = None
+    named_ranges: RangeRows | None = None
 
     @property
     def sources(self) -> Sources | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-from perfprobe.tables.columns import Int8, Int32, Int64, Table
+from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Table
 
 
 class CopyKind(IntEnum):
@@ -177,9 +177,9 @@ class CallSites(Table):
     """Where each call of the CUDA API came from; row = row of `ApiCalls`.
 
     name, overload, signature, scope, frame, forward_frame, forward_stack, module, phase, gap, stack: as in
-    LinkedOperators, of the innermost operator it was made in. name is -1 outside of all operators: then
-    frame and stack come from the call's own stack where that was read. start_ns: when that operator
-    started, -1 none.
+    LinkedOperators, of the innermost operator it was made in, ranges left out. name is -1 outside of all
+    operators: then frame and stack come from the call's own stack where that was read. start_ns: when that
+    operator started, -1 none.
     """
 
     start_ns: Int64
@@ -232,10 +232,15 @@ class GpuLinks:
     """Which call started what; -1 where its record is missing.
 
     kernel_call, copy_call, wait_call: row of `api_calls` for each row of `kernels`, `copies` and `waits`.
-    sites: one row for each call.
+    Where several calls have the correlation of a record, the runtime's is it, not the driver's within it.
+    sites: one row for each call. graph_launch: which calls launched a CUDA graph. exact: how many calls had
+    their operator named by an external id; disagreements: how many of these lie elsewhere by time.
     """
 
     kernel_call: Int32
     copy_call: Int32
     wait_call: Int32
     sites: CallSites
+    graph_launch: Mask
+    exact: int
+    disagreements: int

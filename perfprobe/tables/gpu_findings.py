@@ -19,8 +19,9 @@ class Steps(Table):
 class KernelRows(Table):
     """Kernels of one name under one operator, signature, line and phase, and their sums.
 
-    name: of the kernel; operator, overload, signature, frame, forward_frame, phase, module: as in
-    `CallSites`, operator -1 outside of all. is_graph: launched by a CUDA graph; linked: whether the call
+    name: of the kernel; operator, overload, signature, frame, forward_frame, phase, gap, module: as in
+    `CallSites`, operator -1 outside of all, module -1 where they differ. is_graph: launched by a CUDA graph,
+    which stands for many operators: operator is -1, the line that of the launch. linked: whether the call
     that launched them was recorded. launch: that of the longest one. untimed: how many had no times; total,
     least and most are of the others, -1 where there are none.
     """
@@ -32,6 +33,7 @@ class KernelRows(Table):
     frame: Int32
     forward_frame: Int32
     phase: Int8
+    gap: Int8
     module: Int32
     is_graph: Int8
     linked: Int8
@@ -55,6 +57,7 @@ class CopyRows(Table):
     frame: Int32
     forward_frame: Int32
     phase: Int8
+    gap: Int8
     linked: Int8
     copies: Int64
     size_bytes: Int64
@@ -72,6 +75,7 @@ class WaitRows(Table):
     frame: Int32
     forward_frame: Int32
     phase: Int8
+    gap: Int8
     linked: Int8
     waits: Int64
     total_ns: Int64
@@ -80,7 +84,11 @@ class WaitRows(Table):
 
 @dataclass(frozen=True)
 class LaunchRows(Table):
-    """Calls of the CUDA API by name: how many, and how long the program was in them."""
+    """Calls of the CUDA API by name: how many, and how long the program was in them.
+
+    failed: how many returned an error; "not ready yet" is none. A driver's call within one of the runtime
+    is a call of its own.
+    """
 
     name: Int32
     calls: Int64
@@ -91,7 +99,10 @@ class LaunchRows(Table):
 
 @dataclass(frozen=True)
 class StepCounts(Table):
-    """What ran on GPUs for each step: what was launched in it. step: row of `Steps`, -1 outside of all."""
+    """What ran on GPUs for each step: what was launched in it.
+
+    step: row of `Steps`; -1 outside of all, and for what was launched by a call that was not recorded.
+    """
 
     step: Int32
     kernels: Int64
@@ -123,7 +134,9 @@ class DeviceRows(Table):
 class GpuFindings:
     """What the report shows of GPUs; rows of each table most time first. graph_launches: of CUDA graphs.
 
-    unlinked: kernels and copies whose call was not recorded. untimed: those that the driver gave no times.
+    unlinked: kernels and copies whose call was not recorded. outside: those whose call was made outside of
+    all operators, CUDA graphs left out. untimed: those that the driver gave no times. exact, disagreements:
+    as in `GpuLinks`.
     """
 
     kernels: KernelRows
@@ -135,4 +148,7 @@ class GpuFindings:
     step_counts: StepCounts
     graph_launches: int
     unlinked: int
+    outside: int
     untimed: int
+    exact: int
+    disagreements: int

@@ -168,7 +168,8 @@ class OperatorSites(Table):
 
     stack: the operator's own, in backward that of the forward call its node belongs to, where it is known and
     no Python of the user's ran in backward (a hook, a recomputation); -1 none. name, overload: string ids;
-    signature: the first one of that text; phase: a `Phase`. Ranges are left out.
+    signature: the first one of that text; phase: a `Phase`. Ranges are left out. gpu_self_ns: time on GPUs of
+    what the operators launched themselves, without CUDA graphs; -1 not recorded.
     """
 
     stack: Int32
@@ -178,6 +179,7 @@ class OperatorSites(Table):
     phase: Int8
     calls: Int64
     self_ns: Int64
+    gpu_self_ns: Int64
 
 
 @dataclass(frozen=True)

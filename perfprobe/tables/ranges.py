@@ -39,3 +39,27 @@ class Ranges(Table):
     domain: Int32
     source: Int8
     kind: Int8
+
+
+@dataclass(frozen=True)
+class RangeRows(Table):
+    """Ranges of one name, domain, source and kind, and their sums.
+
+    thread: row of `threads`, -1 where they are of several. ranges: how many there were, marks too; open: how
+    many of them had not ended with the recording, and count up to its end. total_ns: time in which at least
+    one of them was open, of nested ones on each thread, so that one within another counts once. The other
+    times are of whole durations; all are -1 of marks, and where no end is known.
+    """
+
+    name: Int32
+    domain: Int32
+    source: Int8
+    kind: Int8
+    thread: Int32
+    ranges: Int64
+    open: Int64
+    total_ns: Int64
+    mean_ns: Int64
+    median_ns: Int64
+    p95_ns: Int64
+    longest_ns: Int64

@@ -51,6 +51,8 @@ class Gap(IntEnum):
     FORWARD_NOT_RECORDED = 5
     FORWARD_WITHOUT_LINE = 6
     NODE_WITHOUT_OPERATOR = 7
+    OUTSIDE_OPERATORS = 8
+    CALL_NOT_RECORDED = 9
 
 
 GAP_TEXTS = {
@@ -62,6 +64,8 @@ GAP_TEXTS = {
     Gap.FORWARD_NOT_RECORDED: "its forward call was not recorded",
     Gap.FORWARD_WITHOUT_LINE: "its forward call has no Python line",
     Gap.NODE_WITHOUT_OPERATOR: "TorchScript: a node for several operators",
+    Gap.OUTSIDE_OPERATORS: "called outside of operators, where no Python was seen",
+    Gap.CALL_NOT_RECORDED: "the call that started it was not recorded",
 }
 
 

@@ -308,3 +308,24 @@ def test_against_sums_over_written_out_stacks(tmp_path: Path, seed: int) -> None
     assert {pair: figures[0] for pair, figures in found.calls.items()} == calls
     assert found.operators == operators
     assert found.graph.whole == sum(operators.values())
+
+
+def test_by_time_on_gpus_kernels_weigh_where_they_were_launched(tmp_path: Path) -> None:
+    program = Program()
+    program.thread(1)
+    launching, idle = (
+        program.stack(MAIN, f"p.py:{line}/{line} {name}") for line, name in ((30, "a"), (40, "b"))
+    )
+    program.run(
+        op("aten::linear", 0, 100, op("aten::mm", 10, 60, stack=launching), stack=launching),
+        op("aten::add", 100, 300, stack=idle),
+    )
+    for at, (start_ns, correlation) in enumerate(((20, 1), (70, 2), (2_000, 3))):
+        program.api_call("cudaLaunchKernel", start_ns, start_ns + 5, correlation)
+        program.kernel("k", 1_000 * at, 1_000 * at + 500, correlation)
+    found = drawn(program.recording(tmp_path), "gpu")
+    assert found.graph.whole == 1_000
+    assert found.functions == {"main": (0, 1_000, -1), "a": (0, 1_000, -1)}
+    assert dict(found.operators) == {("a", "aten::mm", False): 500, ("a", "aten::linear", False): 500}
+    with pytest.raises(InputError, match="no operator is known to have used a GPU"):
+        drawn(training().recording(tmp_path), "gpu")

@@ -40,6 +40,8 @@ BACKWARD_ROW: dict[str, Any] = {
     "freed_bytes": None,
     "autograd_ns": None,
     "autograd_self_ns": None,
+    "gpu_ns": None,
+    "gpu_self_ns": None,
     "flops": None,
     "operators": 1,
     "signatures": 1,
@@ -77,6 +79,8 @@ RANGE_ROW: dict[str, Any] = {
     "freed_bytes": None,
     "autograd_ns": None,
     "autograd_self_ns": None,
+    "gpu_ns": None,
+    "gpu_self_ns": None,
     "flops": None,
     "reason": None,
 }

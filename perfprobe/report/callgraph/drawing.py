@@ -21,6 +21,7 @@ _WHOLE = {
     "time": "of wall time",
     "operator": "of operator time, forward and backward",
     "calls": "operator calls, forward and backward",
+    "gpu": "on GPUs, of what operators launched; CUDA graphs left out",
 }
 
 
@@ -43,7 +44,9 @@ def drawing(findings: Findings, calling: Calling, graph: CallGraph, view: GraphV
 
 
 def _by(graph: CallGraph) -> str:
-    return {"time": "time", "operator": "operator time", "calls": "operator calls"}[graph.by]
+    return {"time": "time", "operator": "operator time", "calls": "operator calls", "gpu": "time on GPUs"}[
+        graph.by
+    ]
 
 
 def _counted(trace: Trace, calling: Calling) -> list[str]:

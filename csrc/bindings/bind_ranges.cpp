@@ -1,0 +1,110 @@
+// Named ranges: those of the program's libraries, and perfprobe's own.
+#include <dlfcn.h>
+#include <memory>
+#include <string>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "bindings/recorder_door.h"
+#include "gpu/itt_ranges.h"
+#include "gpu/nvtx_ranges.h"
+#include "gpu/own_ranges.h"
+#include "gpu/range_log.h"
+
+namespace py = pybind11;
+
+namespace perfprobe {
+namespace {
+
+class PyRangeLog {
+ public:
+  PyRangeLog(const py::capsule& recorder, const std::string& injection) : process_(::getpid()) {
+    auto* port = static_cast<RecorderPort*>(PyCapsule_GetPointer(recorder.ptr(), kRecorderCapsule));
+    if (port == nullptr)
+      throw py::error_already_set();
+    recorder_ = &static_cast<RecorderDoor*>(port)->recorder();  // no other port is made
+    connect(injection);
+  }
+
+  void start() { RangeLog::instance().begin(*recorder_); }
+
+  // The writer that it waits for needs no GIL, but other threads may need it to let that end.
+  py::dict stop() {
+    py::dict named;
+    if (process_ != ::getpid())
+      return named;
+    RangeFigures figures;
+    {
+      const py::gil_scoped_release release;
+      figures = RangeLog::instance().end();
+    }
+    named["nvtx_rows"] = figures.rows[0];
+    named["itt_rows"] = figures.rows[1];
+    named["perfprobe_rows"] = figures.rows[2];
+    named["open"] = figures.open;
+    named["unmatched"] = figures.unmatched;
+    named["too_many"] = figures.too_many;
+    named["beyond"] = figures.beyond;
+    named["lost"] = figures.lost;
+    return named;
+  }
+
+  static std::vector<std::pair<std::string, std::string>> clients() {
+    std::vector<std::pair<std::string, std::string>> named;
+    for (const RangeClient& client : RangeLog::instance().clients())
+      named.emplace_back(client.source == RangeSource::nvtx ? "nvtx" : "itt", client.library);
+    return named;
+  }
+
+ private:
+  // The library stays loaded: NVTX and ITT find this copy of it, connected to us.
+  static void connect(const std::string& injection) {
+    void* library = ::dlopen(injection.c_str(), RTLD_NOW | RTLD_LOCAL);
+    void* entry = library == nullptr ? nullptr : ::dlsym(library, kConnect);
+    if (entry == nullptr) {
+      PyErr_SetString(PyExc_OSError, ::dlerror());
+      throw py::error_already_set();
+    }
+    reinterpret_cast<ConnectSink>(entry)(&RangeLog::sink());
+  }
+
+  Recorder* recorder_;
+  pid_t process_;
+};
+
+int64_t range_begin(const py::str& name) {
+  if (!own_ranges::is_wanted())
+    return 0;
+  const char* text = PyUnicode_AsUTF8(name.ptr());  // kept by the string itself
+  if (text != nullptr)
+    return own_ranges::begin(text);
+  PyErr_Clear();  // lone surrogates
+  const auto bytes =
+      py::reinterpret_steal<py::bytes>(PyUnicode_AsEncodedString(name.ptr(), "utf-8", "replace"));
+  return own_ranges::begin(PyBytes_AsString(bytes.ptr()));
+}
+
+py::object text_or_none(const char* text) {
+  return text == nullptr ? py::object(py::none()) : py::str(text);
+}
+
+}  // namespace
+
+void bind_ranges(py::module_& module) {
+  py::class_<PyRangeLog>(module, "RangeLog")
+      .def(py::init<py::capsule, std::string>(), py::arg("recorder"), py::arg("injection"))
+      .def("start", &PyRangeLog::start)
+      .def("stop", &PyRangeLog::stop)
+      .def_property_readonly("clients",
+                             [](const PyRangeLog& /*self*/) { return PyRangeLog::clients(); });
+  module.def("range_begin", &range_begin, py::arg("name"));
+  module.def("range_end", &own_ranges::end, py::arg("token"));
+  module.def("nvtx_lack", [] { return text_or_none(nvtx::lack()); });
+  module.def("itt_lack", [] { return text_or_none(itt::lack()); });
+}
+
+}  // namespace perfprobe

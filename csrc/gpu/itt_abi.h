@@ -1,0 +1,75 @@
+// What a program and a collector of ITT pass each other: own declarations of the public structures
+// in ittnotify.h and ittnotify_config.h of github.com/intel/ittapi (version 3.x, 64-bit Linux).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <pthread.h>
+
+namespace perfprobe::itt {
+
+struct Domain {
+  volatile int flags;  // 0: disabled; clients look before each call
+  const char* name;
+  const void* wide_name;
+  int number;  // this and `owner`: the collector's own
+  const void* owner;
+  Domain* next;
+};
+static_assert(sizeof(Domain) == 48);
+
+struct StringHandle {
+  const char* text;
+  const void* wide_text;
+  int number;
+  const void* owner;
+  StringHandle* next;
+};
+static_assert(sizeof(StringHandle) == 40);
+
+struct Id {
+  uint64_t d1, d2, d3;
+};
+
+// One function of the interface: the collector fills `*function`.
+struct ApiEntry {
+  const char* name;  // nullptr ends the list
+  void** function;
+  void* init_function;
+  void* null_function;
+  int32_t group;
+};
+static_assert(sizeof(ApiEntry) == 40);
+
+// The state of one client, that is of one library with ITT in it.
+struct Client {
+  uint8_t magic[8];
+  unsigned long version_major;
+  unsigned long version_minor;
+  unsigned long version_build;
+  volatile long api_initialized;
+  volatile long mutex_initialized;
+  volatile long atomic_counter;
+  pthread_mutex_t mutex;
+  void* library;
+  void* error_handler;
+  const char** library_path;
+  ApiEntry* entries;
+  Client* next;
+  void* threads;
+  Domain* domains;
+  StringHandle* strings;
+  int32_t collection_state;
+  void* counters;
+  uint32_t collect_events;
+  void* histograms;
+};
+static_assert(offsetof(Client, entries) == 120);
+static_assert(offsetof(Client, domains) == 144);
+
+constexpr int32_t kAllGroups = -1;
+
+// Exported by every collector under the name __itt_api_init.
+using ApiInit = void (*)(Client*, int32_t groups);
+
+}  // namespace perfprobe::itt

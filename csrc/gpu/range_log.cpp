@@ -1,0 +1,291 @@
+#include "gpu/range_log.h"
+
+#include <algorithm>
+#include <new>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <utility>
+
+#include "core/clock.h"
+#include "core/mapped_memory.h"
+
+namespace perfprobe {
+
+struct RangeThread {
+  RangeRing ring;
+  InternTable names;  // this and `last_id`: only touched by the thread itself
+  int64_t last_id;
+  // The rest under the log's lock.
+  bool has_ended = false;
+  MatchedThread matched;
+};
+
+namespace {
+
+constexpr int64_t kWriteNs = 400'000'000;
+
+thread_local RangeThread* own_thread = nullptr;
+thread_local bool own_thread_gone = false;
+
+void free_thread(RangeThread* thread) {
+  thread->~RangeThread();
+  munmap(thread, sizeof(RangeThread));
+}
+
+}  // namespace
+
+struct RangeThreadEnd {
+  ~RangeThreadEnd() {
+    own_thread_gone = true;
+    if (own_thread != nullptr)
+      RangeLog::instance().remove_thread(*std::exchange(own_thread, nullptr));
+  }
+};
+
+RangeLog& RangeLog::instance() {
+  static auto* log = [] {
+    auto* made = new RangeLog;
+    ::pthread_atfork([] { instance().before_fork(); }, [] { instance().after_fork(); },
+                     [] { instance().in_child(); });
+    return made;
+  }();
+  return *log;
+}
+
+void RangeLog::begin(Recorder& recorder) {
+  const std::lock_guard lock(mutex_);
+  recorder_ = &recorder;
+  matcher_ = std::make_unique<RangeMatcher>(recorder, names_);
+  started_ns_ = monotonic_ns();
+  lost_ = 0;
+  recording_ = true;
+  recorder.set_alarm(started_ns_ + kWriteNs, &RangeLog::ring, this);
+}
+
+RangeFigures RangeLog::end() {
+  recording_ = false;
+  const std::lock_guard lock(mutex_);
+  if (matcher_ == nullptr)
+    return {};
+  make_rows();
+  for (RangeThread* thread : threads_) {
+    matcher_->write_open(thread->matched);
+    thread->matched.row = kNone;
+    thread->matched.excess = 0;
+  }
+  matcher_->write_free();
+  matcher_->write();
+  RangeFigures figures = matcher_->figures();
+  figures.lost = lost_;
+  matcher_.reset();
+  recorder_ = nullptr;
+  return figures;
+}
+
+std::vector<RangeClient> RangeLog::clients() {
+  const std::lock_guard lock(mutex_);
+  return clients_;
+}
+
+int64_t RangeLog::push_own(const char* text) {
+  const int64_t id = new_id();
+  if (id != 0)
+    put(RangeAct::push, RangeSource::perfprobe, kNone, name(text), id);
+  return id;
+}
+
+void RangeLog::pop_own(int64_t id) {
+  put(RangeAct::pop, RangeSource::perfprobe, kNone, RangeNames::kUnnamed, id);
+}
+
+int32_t RangeLog::name(const char* text) try {
+  InternTable none;
+  RangeThread* own = thread();
+  return names_.find(text, own == nullptr ? none : own->names);
+} catch (const std::bad_alloc&) {
+  return RangeNames::kOther;
+}
+
+int32_t RangeLog::name(const wchar_t* text) try {
+  InternTable none;
+  RangeThread* own = thread();
+  return names_.find(text, own == nullptr ? none : own->names);
+} catch (const std::bad_alloc&) {
+  return RangeNames::kOther;
+}
+
+// Unique in the process, and no thread waits for another.
+int64_t RangeLog::new_id() {
+  RangeThread* own = is_recording() ? thread() : nullptr;
+  return own == nullptr ? 0 : ++own->last_id;
+}
+
+void RangeLog::put(RangeAct act, RangeSource source, int32_t domain, int32_t name, int64_t id) {
+  if (!is_recording())
+    return;
+  const bool ends = act == RangeAct::pop || act == RangeAct::end;
+  const int64_t end_ns = ends ? monotonic_ns() : 0;  // an end comes first, a start last: what is
+  RangeThread* own = thread();                       // done here is in no range
+  if (own != nullptr && own->ring.is_full())
+    make_room(*own);
+  if (own == nullptr || own->ring.is_full()) {
+    ++lost_;
+    return;
+  }
+  own->ring.put({ends ? end_ns : monotonic_ns(), id, name, domain, source, act});
+}
+
+RangeThread* RangeLog::thread() {
+  return own_thread != nullptr ? own_thread : add_thread();
+}
+
+RangeThread* RangeLog::add_thread() try {
+  if (own_thread_gone)
+    return nullptr;  // another library's last words on a thread that ends
+  constexpr int64_t kIdsOfAThread = int64_t{1} << 40;
+  static std::atomic<int64_t> threads{0};
+  thread_local RangeThreadEnd end;
+  static_cast<void>(&end);
+  auto* made = new (map_bytes(sizeof(RangeThread))) RangeThread;
+  made->last_id = ++threads * kIdsOfAThread;
+  made->matched.os_thread = ::syscall(SYS_gettid);
+  ::pthread_getname_np(::pthread_self(), made->matched.kernel_name,
+                       sizeof(made->matched.kernel_name));
+  const std::lock_guard lock(mutex_);
+  threads_.push_back(made);
+  return own_thread = made;
+} catch (const std::bad_alloc&) {
+  return nullptr;
+}
+
+// Its last events are still to be taken where ranges are recorded.
+void RangeLog::remove_thread(RangeThread& thread) {
+  const std::lock_guard lock(mutex_);
+  thread.has_ended = true;
+  if (matcher_ == nullptr)
+    free_ended();
+}
+
+void RangeLog::free_ended() {
+  std::erase_if(threads_, [](RangeThread* thread) {
+    const bool has_ended = thread->has_ended;
+    if (has_ended)
+      free_thread(thread);
+    return has_ended;
+  });
+}
+
+void RangeLog::attached(RangeSource source, const char* library) try {
+  constexpr size_t kMost = 256;
+  const std::lock_guard lock(mutex_);
+  if (clients_.size() < kMost)
+    clients_.push_back({source, library});
+} catch (const std::bad_alloc&) {
+}
+
+// Under the lock.
+void RangeLog::make_rows() try {
+  for (RangeThread* thread : threads_) {
+    take_from(*thread);
+    if (thread->has_ended)
+      matcher_->write_open(thread->matched);
+  }
+  free_ended();
+  matcher_->end_round();
+  matcher_->write();
+} catch (const std::bad_alloc&) {
+  ++lost_;
+}
+
+void RangeLog::take_from(RangeThread& thread) {
+  thread.ring.take_all([&](const RangeEvent& event) {
+    if (event.time_ns >= started_ns_)  // else a thread was late with one of the last recording
+      matcher_->take(thread.matched, event);
+  });
+}
+
+// On the thread itself: the writer does not keep up.
+void RangeLog::make_room(RangeThread& thread) try {
+  constexpr size_t kManyRows = 8192;
+  const std::lock_guard lock(mutex_);
+  if (matcher_ == nullptr)
+    return;
+  take_from(thread);
+  if (matcher_->pending_rows() >= kManyRows)
+    matcher_->write();
+} catch (const std::bad_alloc&) {
+  ++lost_;
+}
+
+void RangeLog::ring(void* log) {
+  auto& self = *static_cast<RangeLog*>(log);
+  const std::lock_guard lock(self.mutex_);
+  if (self.matcher_ == nullptr)
+    return;
+  self.make_rows();
+  self.recorder_->set_alarm(monotonic_ns() + kWriteNs, &RangeLog::ring, log);
+}
+
+void RangeLog::before_fork() {
+  mutex_.lock();
+  names_.mutex().lock();
+}
+
+void RangeLog::after_fork() {
+  names_.mutex().unlock();
+  mutex_.unlock();
+}
+
+// A forked child does not record; it may begin to. The other threads' memory stays behind.
+void RangeLog::in_child() {
+  recording_ = false;
+  recorder_ = nullptr;
+  static_cast<void>(matcher_.release());  // it may have been forked in the middle of something
+  threads_.clear();
+  if (own_thread != nullptr) {
+    own_thread->ring.take_all([](const RangeEvent& /*event*/) {});
+    own_thread->matched.os_thread = ::syscall(SYS_gettid);
+    own_thread->matched.row = kNone;
+    own_thread->matched.open.clear();
+    threads_.push_back(own_thread);
+  }
+  after_fork();
+}
+
+const RangeSink& RangeLog::sink() {
+  static const RangeSink made{
+      [] { return instance().is_recording(); },
+      [](const char* text) { return instance().name(text); },
+      [](const wchar_t* text) { return instance().name(text); },
+      [](int32_t name) { return instance().names_.text(name); },
+      [](RangeSource source, int32_t domain, int32_t name) {
+        instance().put(RangeAct::push, source, domain, name, 0);
+      },
+      [](RangeSource source, int32_t domain) {
+        instance().put(RangeAct::pop, source, domain, RangeNames::kUnnamed, 0);
+      },
+      [](RangeSource source, int32_t domain, int32_t name) {
+        const int64_t id = instance().new_id();
+        if (id != 0)
+          instance().put(RangeAct::start, source, domain, name, id);
+        return id;
+      },
+      [](RangeSource source, int32_t domain, int32_t name, int64_t id) {
+        instance().put(RangeAct::start, source, domain, name, id);
+      },
+      [](RangeSource source, int64_t id) {
+        instance().put(RangeAct::end, source, kNone, RangeNames::kUnnamed, id);
+      },
+      [](RangeSource source, int32_t domain, int32_t name) {
+        instance().put(RangeAct::mark, source, domain, name, 0);
+      },
+      [](int64_t os_thread, int32_t name) {
+        const int64_t number = os_thread != 0 ? os_thread : ::syscall(SYS_gettid);
+        instance().put(RangeAct::name_thread, {}, kNone, name, number);
+      },
+      [](RangeSource source, const char* library) { instance().attached(source, library); }};
+  return made;
+}
+
+}  // namespace perfprobe

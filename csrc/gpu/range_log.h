@@ -1,0 +1,86 @@
+// The ranges that the program and its libraries name, on their way to the recording: each thread
+// writes events into a ring of its own, the recorder's writer makes rows of them. A thread whose
+// ring is full makes them itself.
+//
+// One for the process, never destroyed: libraries call it from any thread until the very end.
+// Locks, always taken in this order: `mutex_` (the list of threads, and making rows), then that of
+// the names or the recorder's.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/recorder.h"
+#include "gpu/range_event.h"
+#include "gpu/range_matcher.h"
+#include "gpu/range_names.h"
+#include "gpu/range_sink.h"
+
+namespace perfprobe {
+
+struct RangeThread;
+
+// A library of the program that calls us.
+struct RangeClient {
+  RangeSource source;
+  std::string library;
+};
+
+class RangeLog {
+ public:
+  static RangeLog& instance();
+
+  // Ranges go into this recording from now on. One at a time.
+  void begin(Recorder& recorder);
+  // Writes what is left, and what is still open with no end. Harmless without `begin`.
+  RangeFigures end();
+
+  [[nodiscard]] bool is_recording() const { return recording_.load(std::memory_order_relaxed); }
+  // Since the process began.
+  [[nodiscard]] std::vector<RangeClient> clients();
+
+  // What the injection library calls; perfprobe's own ranges come this way too.
+  static const RangeSink& sink();
+  // A nested range of perfprobe's own: its number, for `pop_own` on the same thread.
+  int64_t push_own(const char* name);
+  void pop_own(int64_t id);
+
+ private:
+  friend struct RangeThreadEnd;
+
+  RangeLog() = default;
+
+  int32_t name(const char* text);
+  int32_t name(const wchar_t* text);
+  int64_t new_id();
+  void put(RangeAct act, RangeSource source, int32_t domain, int32_t name, int64_t id);
+  RangeThread* thread();
+  RangeThread* add_thread();
+  void remove_thread(RangeThread& thread);
+  void free_ended();
+  void attached(RangeSource source, const char* library);
+  void make_rows();
+  void make_room(RangeThread& thread);
+  void take_from(RangeThread& thread);
+  static void ring(void* log);
+  void before_fork();
+  void after_fork();
+  void in_child();
+
+  std::atomic<bool> recording_{false};
+  std::atomic<int64_t> lost_{0};  // no memory, or the thread's own data were gone
+  RangeNames names_;
+
+  std::mutex mutex_;
+  Recorder* recorder_ = nullptr;
+  std::unique_ptr<RangeMatcher> matcher_;
+  int64_t started_ns_ = 0;
+  std::vector<RangeThread*> threads_;
+  std::vector<RangeClient> clients_;
+};
+
+}  // namespace perfprobe

@@ -1,0 +1,200 @@
+#include "gpu/range_matcher.h"
+
+#include <algorithm>
+#include <array>
+
+namespace perfprobe {
+namespace {
+
+constexpr int32_t kUnknown = -2;  // no string of the recording yet
+
+// Nested ranges of one domain nest among each other, whatever others do between.
+bool are_alike(const OpenRange& range, RangeSource source, int32_t domain) {
+  return range.source == source && range.domain == domain;
+}
+
+template <class Value>
+void fill(MappedVector<int64_t>& column, const MappedVector<RangeRow>& rows,
+          Value RangeRow::* field) {
+  column.reserve(rows.size());
+  for (const RangeRow& row : rows)
+    column.push_back(static_cast<int64_t>(row.*field));
+}
+
+}  // namespace
+
+void RangeMatcher::take(MatchedThread& thread, const RangeEvent& event) {
+  switch (event.act) {
+    case RangeAct::push:
+      return push(thread, event);
+    case RangeAct::pop:
+      return pop(thread, event);
+    case RangeAct::start:
+      return start(thread, event);
+    case RangeAct::end:
+      if (!end(event.id, event.time_ns) && late_.size() < kMostFree)
+        late_.push_back({event.time_ns, event.id, 0});
+      return;
+    case RangeAct::mark:
+      return add({event.time_ns, 0, thread_row(thread), event.name, event.domain, event.source},
+                 event.time_ns, RangeKind::mark);
+    case RangeAct::name_thread:
+      return name_thread(event.id, event.name);
+  }
+}
+
+void RangeMatcher::push(MatchedThread& thread, const RangeEvent& event) {
+  if (thread.open.size() >= kDeepest) {
+    ++thread.excess;
+    ++figures_.too_many;
+    return;
+  }
+  thread.open.push_back(
+      {event.time_ns, event.id, thread_row(thread), event.name, event.domain, event.source});
+}
+
+void RangeMatcher::pop(MatchedThread& thread, const RangeEvent& event) {
+  if (thread.excess > 0 && event.id == 0) {
+    --thread.excess;
+    return;
+  }
+  RangeKind kind = RangeKind::nested;
+  for (size_t place = thread.open.size(); place-- > 0;) {
+    const OpenRange range = thread.open[place];
+    if (!are_alike(range, event.source, event.domain))
+      continue;
+    if (range.id == event.id) {
+      add(range, event.time_ns, kind);
+      thread.open.erase(thread.open.begin() + static_cast<std::ptrdiff_t>(place));
+      return;
+    }
+    kind = RangeKind::free;  // it ends while one that began later goes on
+  }
+  if (thread.excess > 0)
+    --thread.excess;
+  else
+    ++figures_.unmatched;
+}
+
+void RangeMatcher::start(MatchedThread& thread, const RangeEvent& event) {
+  if (free_.size() >= kMostFree) {
+    ++figures_.too_many;
+    return;
+  }
+  free_[event.id] = {event.time_ns, event.id,     thread_row(thread),
+                     event.name,    event.domain, event.source};
+}
+
+bool RangeMatcher::end(int64_t id, int64_t time_ns) {
+  const auto range = free_.find(id);
+  if (range == free_.end())
+    return false;
+  add(range->second, time_ns, RangeKind::free);
+  free_.erase(range);
+  return true;
+}
+
+void RangeMatcher::end_round() {
+  constexpr int kRounds = 2;
+  std::erase_if(late_, [this](LateEnd& late) {
+    const bool is_known = end(late.id, late.time_ns);
+    const bool is_lost = !is_known && ++late.rounds >= kRounds;
+    figures_.unmatched += is_lost ? 1 : 0;
+    return is_known || is_lost;
+  });
+}
+
+void RangeMatcher::write_open(MatchedThread& thread) {
+  for (const OpenRange& range : thread.open) {
+    add(range, -1, RangeKind::nested);
+    ++figures_.open;
+  }
+  thread.open.clear();
+}
+
+void RangeMatcher::write_free() {
+  figures_.unmatched += static_cast<int64_t>(late_.size());
+  for (const auto& [id, range] : free_) {
+    add(range, -1, RangeKind::free);
+    ++figures_.open;
+  }
+  free_.clear();
+}
+
+void RangeMatcher::name_thread(int64_t os_thread, int32_t name) {
+  constexpr size_t kMostNames = 16'384;
+  if (thread_names_.size() < kMostNames)
+    thread_names_[os_thread] = name;
+}
+
+void RangeMatcher::add(const OpenRange& range, int64_t end_ns, RangeKind kind) {
+  constexpr size_t kManyRows = 65'536;
+  if (++counts_[{range.source, range.domain}] > kMostRows) {
+    ++figures_.beyond;
+    return;
+  }
+  const int32_t domain = range.domain == kNone ? kNone : string(range.domain);
+  rows_.push_back(
+      {range.start_ns, end_ns, range.thread, string(range.name), domain, range.source, kind});
+  ++figures_.rows[static_cast<size_t>(range.source)];
+  if (rows_.size() >= kManyRows)
+    write();
+}
+
+int32_t RangeMatcher::thread_row(MatchedThread& thread) {
+  constexpr int32_t kMostThreads = 16'384;  // further ones share a row
+  if (thread.row != kNone)
+    return thread.row;
+  const bool is_other = threads_ >= kMostThreads;
+  if (!is_other || other_thread_ == kNone) {
+    const auto named = thread_names_.find(thread.os_thread);
+    const char* name = is_other                       ? "(other threads)"
+                       : named != thread_names_.end() ? names_.text(named->second)
+                                                      : thread.kernel_name;
+    const int64_t number = is_other ? kNone : thread.os_thread;
+    thread.row = recorder_.define(
+        [&](Definitions& to) { return to.add_thread({number, kNone, to.intern(name).id}); });
+    ++threads_;
+    if (is_other)
+      other_thread_ = thread.row;
+  } else {
+    thread.row = other_thread_;
+  }
+  return thread.row;
+}
+
+int32_t RangeMatcher::string(int32_t name) {
+  const auto place = static_cast<size_t>(name);
+  if (place >= strings_.size())
+    strings_.resize(std::max(place + 1, 2 * strings_.size()), kUnknown);
+  if (strings_[place] == kUnknown) {
+    const char* text = names_.text(name);
+    strings_[place] =
+        recorder_.define([&](Definitions& to) { return to.intern_name(text, false).id; });
+  }
+  return strings_[place];
+}
+
+void RangeMatcher::write() {
+  if (rows_.empty())
+    return;
+  std::array<MappedVector<int64_t>, 7> columns;
+  fill(columns[0], rows_, &RangeRow::start_ns);
+  fill(columns[1], rows_, &RangeRow::end_ns);
+  fill(columns[2], rows_, &RangeRow::thread);
+  fill(columns[3], rows_, &RangeRow::name);
+  fill(columns[4], rows_, &RangeRow::domain);
+  fill(columns[5], rows_, &RangeRow::source);
+  fill(columns[6], rows_, &RangeRow::kind);
+  const std::array<ColumnView, 7> views{{{"start_ns", columns[0]},
+                                         {"end_ns", columns[1]},
+                                         {"thread", columns[2]},
+                                         {"name", columns[3]},
+                                         {"domain", columns[4]},
+                                         {"source", columns[5]},
+                                         {"kind", columns[6]}}};
+  recorder_.add_rows("ranges", views);
+  rows_.clear();
+}
+
+}  // namespace perfprobe

@@ -1,0 +1,104 @@
+// From begins and ends, thread by thread, to rows of the table `ranges`. Not thread-safe: its owner
+// locks.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory_resource>
+#include <unordered_map>
+#include <utility>
+
+#include "core/recorder.h"
+#include "gpu/range_event.h"
+#include "gpu/range_names.h"
+
+namespace perfprobe {
+
+struct OpenRange {
+  int64_t start_ns;
+  int64_t id;
+  int32_t thread;  // row of the table `threads`
+  int32_t name;
+  int32_t domain;
+  RangeSource source;
+};
+
+// What the matcher keeps for each thread.
+struct MatchedThread {
+  int64_t os_thread = 0;
+  char kernel_name[16] = "";
+  int32_t row = kNone;
+  int64_t excess = 0;  // pushed, beyond those that are kept
+  MappedVector<OpenRange> open;
+};
+
+struct RangeRow {
+  int64_t start_ns;
+  int64_t end_ns;  // -1: still open
+  int32_t thread;
+  int32_t name;  // from here on: ids of the recording's strings
+  int32_t domain;
+  RangeSource source;
+  RangeKind kind;
+};
+
+struct RangeFigures {
+  int64_t rows[kRangeSources] = {};
+  int64_t open = 0;       // written with no end
+  int64_t unmatched = 0;  // ends of what had begun before, or of nothing
+  int64_t too_many = 0;   // open at once, beyond what is kept
+  int64_t beyond = 0;     // rows beyond `kMostRows`
+  int64_t lost = 0;       // for which there was no memory
+};
+
+class RangeMatcher {
+ public:
+  static constexpr size_t kDeepest = 4096;
+  static constexpr size_t kMostFree = 65'536;
+  // Of one source and domain: oneDNN alone sets thousands a second.
+  static constexpr int64_t kMostRows = 1'000'000;
+
+  RangeMatcher(Recorder& recorder, RangeNames& names) : recorder_(recorder), names_(names) {}
+
+  void take(MatchedThread& thread, const RangeEvent& event);
+  // All threads' events have been taken: an end whose start is not known by the second time has
+  // none.
+  void end_round();
+  // What is open on a thread that has ended, or of a recording that ends.
+  void write_open(MatchedThread& thread);
+  void write_free();
+  void name_thread(int64_t os_thread, int32_t name);
+  void write();
+  [[nodiscard]] size_t pending_rows() const { return rows_.size(); }
+  [[nodiscard]] const RangeFigures& figures() const { return figures_; }
+
+ private:
+  struct LateEnd {
+    int64_t time_ns;
+    int64_t id;
+    int rounds;
+  };
+
+  void push(MatchedThread& thread, const RangeEvent& event);
+  void pop(MatchedThread& thread, const RangeEvent& event);
+  void start(MatchedThread& thread, const RangeEvent& event);
+  bool end(int64_t id, int64_t time_ns);
+  void add(const OpenRange& range, int64_t end_ns, RangeKind kind);
+  int32_t thread_row(MatchedThread& thread);
+  int32_t string(int32_t name);
+
+  Recorder& recorder_;
+  RangeNames& names_;
+  RangeFigures figures_;
+  MappedPool pool_;
+  MappedVector<RangeRow> rows_;
+  MappedVector<int32_t> strings_;  // by number of RangeNames
+  MappedVector<LateEnd> late_;
+  std::pmr::unordered_map<int64_t, OpenRange> free_{pool_.resource()};
+  std::pmr::map<std::pair<RangeSource, int32_t>, int64_t> counts_{pool_.resource()};
+  std::pmr::unordered_map<int64_t, int32_t> thread_names_{pool_.resource()};
+  int32_t threads_ = 0;
+  int32_t other_thread_ = kNone;
+};
+
+}  // namespace perfprobe

@@ -1,0 +1,118 @@
+"""How busy each GPU was, and what was launched in each training step."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perfprobe.tables.columns import Int64, Mask
+from perfprobe.tables.gpu import Copies, GpuActivity, GpuLinks, GpuWaits, Kernels
+from perfprobe.tables.gpu_findings import DeviceRows, StepCounts, Steps
+
+
+def device_rows(gpu: GpuActivity) -> DeviceRows:
+    """A row for each device, the busiest first; what has no times is counted, but takes none."""
+    device = np.concatenate([gpu.kernels.device, gpu.copies.device])
+    order = np.argsort(device, kind="stable")
+    devices, first = np.unique(device[order], return_index=True)
+    parts = np.split(order, first[1:]) if len(devices) else []
+    kernels = len(gpu.kernels)
+    found = DeviceRows.concat(
+        [
+            _device(
+                number,
+                gpu.kernels.take(rows[rows < kernels]),
+                gpu.copies.take(rows[rows >= kernels] - kernels),
+            )
+            for number, rows in zip(devices.tolist(), parts, strict=True)
+        ]
+    )
+    return found.take(np.argsort(-found.busy_ns, kind="stable"))
+
+
+def step_counts(gpu: GpuActivity, links: GpuLinks, steps: Steps) -> StepCounts:
+    """A row for each step, in their order, and one for all that is in none, if there is any."""
+    begun_ns = np.append(gpu.api_calls.start_ns, np.int64(-1))
+    kernel_step = _step(steps, begun_ns[links.kernel_call])
+    copy_step = _step(steps, begun_ns[links.copy_call])
+    wait_step = _step(steps, np.where(links.wait_call >= 0, begun_ns[links.wait_call], gpu.waits.start_ns))
+    rows = len(steps) + 1  # the last one: in none
+    kernels, kernel_ns = _counts(gpu.kernels, kernel_step, rows)
+    copies, copy_ns = _counts(gpu.copies, copy_step, rows)
+    waits, wait_ns = _counts(gpu.waits, wait_step, rows)
+    found = StepCounts(
+        step=np.append(np.arange(len(steps), dtype=np.int32), np.int32(-1)),
+        kernels=kernels,
+        kernel_ns=kernel_ns,
+        copies=copies,
+        copy_ns=copy_ns,
+        copied_bytes=_added(np.maximum(gpu.copies.size_bytes, 0), copy_step, rows),
+        waits=waits,
+        wait_ns=wait_ns,
+    )
+    is_any = kernels[-1] + copies[-1] + waits[-1] > 0
+    return found if is_any else found.take(slice(0, -1))
+
+
+def _device(device: int, kernels: Kernels, copies: Copies) -> DeviceRows:
+    start_ns, end_ns = (
+        np.concatenate([getattr(rows, name)[_timed(rows)] for rows in (kernels, copies)])
+        for name in ("start_ns", "end_ns")
+    )
+    streams = np.concatenate([kernels.stream, copies.stream])
+    values = {
+        "kernels": len(kernels),
+        "kernel_ns": _total(kernels),
+        "copies": len(copies),
+        "copy_ns": _total(copies),
+        "copied_bytes": int(np.maximum(copies.size_bytes, 0).sum()),
+        "streams": len(np.unique(streams)),
+        "busy_ns": union_ns(start_ns, end_ns) if len(start_ns) else -1,
+        "first_ns": int(start_ns.min()) if len(start_ns) else -1,
+        "last_ns": int(end_ns.max()) if len(start_ns) else -1,
+    }
+    columns = {name: np.array([value], np.int64) for name, value in values.items()}
+    return DeviceRows(device=np.array([device], np.int32), **columns)
+
+
+def union_ns(start_ns: Int64, end_ns: Int64) -> int:
+    """How long at least one of these intervals was open."""
+    order = np.argsort(start_ns, kind="stable")
+    start_ns, end_ns = start_ns[order], end_ns[order]
+    # What had been covered before each one begins.
+    covered_ns = np.append(start_ns[:1], np.maximum.accumulate(end_ns)[:-1])[: len(end_ns)]
+    return int(np.maximum(end_ns - np.maximum(start_ns, covered_ns), 0).sum())
+
+
+def _timed(rows: Kernels | Copies | GpuWaits) -> Mask:
+    return np.asarray((rows.start_ns >= 0) & (rows.end_ns >= rows.start_ns))
+
+
+def _total(rows: Kernels | Copies) -> int:
+    """The time of all, -1 where none of them was timed."""
+    timed = _timed(rows)
+    none = len(rows) > 0 and not bool(timed.any())
+    return -1 if none else int((rows.end_ns - rows.start_ns)[timed].sum())
+
+
+def _step(steps: Steps, time_ns: Int64) -> Int64:
+    """The step in which each time is; their number for those in none."""
+    if len(steps) == 0:
+        return np.zeros(len(time_ns), np.int64)
+    place = np.searchsorted(steps.start_ns, time_ns, "right") - 1
+    inside = (place >= 0) & (time_ns < steps.end_ns[place])
+    return np.where(inside, place, len(steps))
+
+
+def _counts(rows: Kernels | Copies | GpuWaits, step: Int64, steps: int) -> tuple[Int64, Int64]:
+    """How many rows each step has, and their time: -1 where none of them was timed."""
+    timed = _timed(rows)
+    count = np.bincount(step, minlength=steps).astype(np.int64)
+    known = np.bincount(step[timed], minlength=steps)
+    total_ns = _added((rows.end_ns - rows.start_ns)[timed], step[timed], steps)
+    return count, np.where((count > 0) & (known == 0), -1, total_ns)
+
+
+def _added(values: Int64, step: Int64, steps: int) -> Int64:
+    found = np.zeros(steps, np.int64)
+    np.add.at(found, step, values)
+    return found

@@ -1,0 +1,205 @@
+"""What ran on GPUs, by what it was and where it came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from perfprobe.analyse.devices import device_rows, step_counts
+from perfprobe.analyse.grouping import grouped, measured_sums
+from perfprobe.analyse.hotspots import same_signatures
+from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows
+from perfprobe.tables.gpu import ApiCalls, Copies, GpuLinks, GpuWaits, Kernels
+from perfprobe.tables.gpu_findings import CopyRows, GpuFindings, KernelRows, LaunchRows, Steps, WaitRows
+from perfprobe.tables.trace import Gap, Trace
+
+_ORIGIN = ("operator", "frame", "forward_frame", "phase", "gap", "linked")
+_KERNEL_KEYS = ("name", "overload", "signature", "is_graph", *_ORIGIN)
+_COPY_KEYS = ("kind", "source", "destination", "is_async", *_ORIGIN)
+_WAIT_KEYS = ("kind", "call", *_ORIGIN)
+_NO_ERRORS = (-1, 0, 600)  # not known; success; not ready: the answer to a question (driver_types.h)
+
+_Columns = dict[str, npt.NDArray[Any]]
+
+
+def gpu_findings(trace: Trace, steps: Steps) -> GpuFindings | None:
+    """All that is found out about GPUs; None where nothing was recorded of them."""
+    links, gpu = trace.gpu, trace.recording.gpu
+    if links is None:
+        return None
+    kernel_graph = _is_graph(gpu.kernels, links, links.kernel_call)
+    copy_graph = _is_graph(gpu.copies, links, links.copy_call)
+    calls = np.concatenate([links.kernel_call, links.copy_call])
+    is_graph = np.concatenate([kernel_graph, copy_graph])
+    in_operator = np.append(links.sites.name >= 0, False)[calls]
+    untimed = np.concatenate([_duration_ns(gpu.kernels), _duration_ns(gpu.copies)]) < 0
+    launches = np.unique(gpu.api_calls.correlation[links.graph_launch])
+    return GpuFindings(
+        kernels=_kernel_rows(trace, links, kernel_graph),
+        copies=_copy_rows(trace, links, copy_graph),
+        waits=_wait_rows(trace, links),
+        calls=_launch_rows(gpu.api_calls),
+        devices=device_rows(gpu),
+        steps=steps,
+        step_counts=step_counts(gpu, links, steps),
+        graph_launches=len(launches),
+        unlinked=int(np.count_nonzero(calls < 0)),
+        outside=int(np.count_nonzero((calls >= 0) & ~in_operator & ~is_graph)),
+        untimed=int(np.count_nonzero(untimed)),
+        exact=links.exact,
+        disagreements=links.disagreements,
+    )
+
+
+def _duration_ns(rows: Kernels | Copies | GpuWaits | ApiCalls) -> Int64:
+    """How long each took, -1 where it was not timed."""
+    timed = (rows.start_ns >= 0) & (rows.end_ns >= rows.start_ns)
+    return np.where(timed, rows.end_ns - rows.start_ns, -1)
+
+
+def _is_graph(rows: Kernels | Copies, links: GpuLinks, call: Int32) -> Mask:
+    """Which of them a CUDA graph launched."""
+    return np.asarray((rows.graph >= 0) | np.append(links.graph_launch, False)[call])
+
+
+def _origin(trace: Trace, links: GpuLinks, call: Int32, is_graph: Mask | None = None) -> _Columns:
+    """Where the call of each record was made; of a graph's the line, but no operator."""
+    sites = links.sites
+
+    def at_call(column: npt.NDArray[Any], absent: int) -> npt.NDArray[Any]:
+        return np.append(column, column.dtype.type(absent))[call]
+
+    columns = {
+        "operator": at_call(sites.name, -1),
+        "overload": at_call(sites.overload, -1),
+        "signature": at_call(same_signatures(trace)[sites.signature], -1),
+    }
+    if is_graph is not None:
+        columns = {name: np.where(is_graph, np.int32(-1), column) for name, column in columns.items()}
+    return {
+        **columns,
+        "frame": at_call(sites.frame, -1),
+        "forward_frame": at_call(sites.forward_frame, -1),
+        "module": at_call(sites.module, -1),
+        "phase": at_call(sites.phase, 0),
+        "gap": at_call(sites.gap, Gap.CALL_NOT_RECORDED),
+        "linked": (call >= 0).astype(np.int8),
+    }
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """Rows of equal keys, the longest first in each group; as `grouping.grouped` gives them."""
+
+    order: Rows
+    first: Rows
+    duration_ns: Int64
+    columns: _Columns
+
+    @classmethod
+    def of(cls, columns: _Columns, keys: tuple[str, ...], duration_ns: Int64) -> _Groups:
+        longest = np.argsort(-duration_ns, kind="stable")
+        order, first = grouped([columns[name][longest] for name in keys])
+        return cls(longest[order], first, duration_ns, {name: columns[name] for name in keys})
+
+    @property
+    def leaders(self) -> Rows:
+        return self.order[self.first]
+
+    def keys(self) -> _Columns:
+        return {name: column[self.leaders] for name, column in self.columns.items()}
+
+    def rows(self) -> Int64:
+        return np.diff(np.append(self.first, len(self.order))).astype(np.int64)
+
+    def sum(self, column: npt.NDArray[Any]) -> Int64:
+        return np.add.reduceat(column[self.order].astype(np.int64), self.first)
+
+    def total_ns(self) -> Int64:
+        return measured_sums(self.duration_ns, self.order, self.first)
+
+    def least_ns(self) -> Int64:
+        far_ns = np.iinfo(np.int64).max
+        timed_ns = np.where(self.duration_ns < 0, far_ns, self.duration_ns)[self.order]
+        least_ns = np.minimum.reduceat(timed_ns, self.first)
+        return np.where(least_ns == far_ns, -1, least_ns)
+
+    def common(self, column: Int32) -> Int32:
+        """What all rows of a group have, -1 where they differ."""
+        values = column[self.order]
+        least, most = np.minimum.reduceat(values, self.first), np.maximum.reduceat(values, self.first)
+        return np.where(least == most, least, np.int32(-1))
+
+
+def _kernel_rows(trace: Trace, links: GpuLinks, is_graph: Mask) -> KernelRows:
+    kernels = trace.recording.gpu.kernels
+    if len(kernels) == 0:
+        return KernelRows.empty()
+    origin = _origin(trace, links, links.kernel_call, is_graph)
+    columns = {**origin, "name": kernels.name, "is_graph": is_graph.astype(np.int8)}
+    groups = _Groups.of(columns, _KERNEL_KEYS, _duration_ns(kernels))
+    found = KernelRows(
+        **groups.keys(),
+        module=groups.common(origin["module"]),
+        launch=kernels.launch[groups.leaders],
+        kernels=groups.rows(),
+        untimed=groups.sum(groups.duration_ns < 0),
+        total_ns=groups.total_ns(),
+        least_ns=groups.least_ns(),
+        most_ns=groups.duration_ns[groups.leaders],
+    )
+    return found.take(_most_first(found.total_ns))
+
+
+def _copy_rows(trace: Trace, links: GpuLinks, is_graph: Mask) -> CopyRows:
+    copies = trace.recording.gpu.copies
+    if len(copies) == 0:
+        return CopyRows.empty()
+    own: dict[str, Int8] = {name: getattr(copies, name) for name in _COPY_KEYS[:4]}
+    columns = {**_origin(trace, links, links.copy_call, is_graph), **own}
+    groups = _Groups.of(columns, _COPY_KEYS, _duration_ns(copies))
+    found = CopyRows(
+        **groups.keys(),
+        copies=groups.rows(),
+        size_bytes=groups.sum(np.maximum(copies.size_bytes, 0)),
+        untimed=groups.sum(groups.duration_ns < 0),
+        total_ns=groups.total_ns(),
+    )
+    return found.take(_most_first(found.total_ns))
+
+
+def _wait_rows(trace: Trace, links: GpuLinks) -> WaitRows:
+    waits = trace.recording.gpu.waits
+    if len(waits) == 0:
+        return WaitRows.empty()
+    call = np.append(trace.recording.gpu.api_calls.name, np.int32(-1))[links.wait_call]
+    columns = {**_origin(trace, links, links.wait_call), "kind": waits.kind, "call": call}
+    groups = _Groups.of(columns, _WAIT_KEYS, _duration_ns(waits))
+    found = WaitRows(
+        **groups.keys(),
+        waits=groups.rows(),
+        total_ns=groups.total_ns(),
+        longest_ns=groups.duration_ns[groups.leaders],
+    )
+    return found.take(_most_first(found.total_ns))
+
+
+def _launch_rows(calls: ApiCalls) -> LaunchRows:
+    if len(calls) == 0:
+        return LaunchRows.empty()
+    groups = _Groups.of({"name": calls.name}, ("name",), _duration_ns(calls))
+    found = LaunchRows(
+        **groups.keys(),
+        calls=groups.rows(),
+        failed=groups.sum(~np.isin(calls.result, _NO_ERRORS)),
+        total_ns=groups.total_ns(),
+        longest_ns=groups.duration_ns[groups.leaders],
+    )
+    return found.take(_most_first(found.total_ns))
+
+
+def _most_first(total_ns: Int64) -> Rows:
+    return np.argsort(-total_ns, kind="stable")

@@ -1,0 +1,95 @@
+"""Sums of the ranges that the program, or a library, gave a name to through NVTX, ITT or perfprobe.range."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from perfprobe.analyse.grouping import group_of, grouped
+from perfprobe.tables.columns import Int64, Mask, Rows
+from perfprobe.tables.ranges import RangeKind, RangeRows, Ranges
+from perfprobe.tables.trace import Trace
+
+
+def named_ranges(trace: Trace) -> RangeRows | None:
+    """A row for each name, domain, source and kind, most time first; None where there are no ranges."""
+    ranges = trace.recording.ranges
+    if len(ranges) == 0:
+        return None
+    end_ns = _ends(ranges, trace.end_ns)
+    order, first = grouped([ranges.source, ranges.domain, ranges.name, ranges.kind])
+    thread = ranges.thread[order]
+    least, most = (ufunc.reduceat(thread, first) for ufunc in (np.minimum, np.maximum))
+    found = RangeRows(
+        name=ranges.name[order[first]],
+        domain=ranges.domain[order[first]],
+        source=ranges.source[order[first]],
+        kind=ranges.kind[order[first]],
+        thread=np.where(least == most, least, -1).astype(np.int32),
+        ranges=np.diff(np.append(first, len(order))),
+        open=_sums((ranges.end_ns < 0) & (ranges.kind != RangeKind.MARK), order, first),
+        **_times(ranges, end_ns, order, first),
+    )
+    return found.take(np.argsort(-found.total_ns, kind="stable"))
+
+
+def _ends(ranges: Ranges, last_ns: int | None) -> Int64:
+    """When each ended, -1 not known and of marks: the open ones end with the recording."""
+    end_ns = np.where(ranges.end_ns >= 0, ranges.end_ns, -1 if last_ns is None else last_ns)
+    known = (end_ns >= ranges.start_ns) & (ranges.kind != RangeKind.MARK)
+    return np.where(known, end_ns, -1)
+
+
+def _sums(values: npt.NDArray[Any], order: Rows, first: Rows) -> Int64:
+    return np.add.reduceat(values.astype(np.int64)[order], first)
+
+
+def _times(ranges: Ranges, end_ns: Int64, order: Rows, first: Rows) -> dict[str, Int64]:
+    """The sums and ranks of durations of each group, -1 where no end is known."""
+    known = end_ns >= 0
+    duration_ns = np.where(known, end_ns - ranges.start_ns, -1)
+    group = group_of(order, first)
+    counted = _sums(known, order, first)
+    # Those without an end, of -1, are the first of each group.
+    by_duration = np.lexsort((duration_ns, group))
+    last = np.append(first[1:], len(order)) - 1
+
+    def rank(percent: int) -> Int64:
+        place = last - counted + np.maximum(-(-counted * percent // 100), 1)
+        return np.where(counted > 0, duration_ns[by_duration][np.minimum(place, last)], -1)
+
+    def where_known(sums: Int64) -> Int64:
+        return np.where(counted > 0, sums, -1)
+
+    return {
+        "total_ns": where_known(_sums(_added_ns(ranges, end_ns, group), order, first)),
+        "mean_ns": where_known(
+            _sums(np.where(known, duration_ns, 0), order, first) // np.maximum(counted, 1)
+        ),
+        "median_ns": rank(50),
+        "p95_ns": rank(95),
+        "longest_ns": rank(100),
+    }
+
+
+def _added_ns(ranges: Ranges, end_ns: Int64, group: Rows) -> Int64:
+    """What each range adds to the time of its group, of nested ones on its thread, up to where it begins."""
+    thread = np.where(ranges.kind == RangeKind.NESTED, ranges.thread, -1)
+    part = group_of(*grouped([group, thread]))
+    order = np.lexsort((ranges.start_ns, part))
+    # Ranks of times, shifted by part: a running maximum of these never looks past its part.
+    times, rank = np.unique(end_ns, return_inverse=True)
+    shifted = part[order] * (len(times) + 1) + rank.reshape(-1)[order]
+    latest = np.maximum.accumulate(shifted)
+    before_ns = np.append(np.int64(-1), times[latest[:-1] % (len(times) + 1)])
+    before_ns[_begins(part[order])] = -1
+    start_ns, own_end_ns = ranges.start_ns[order], end_ns[order]
+    added_ns = np.zeros(len(order), np.int64)
+    added_ns[order] = np.maximum(own_end_ns - np.maximum(start_ns, before_ns), 0)
+    return np.where(end_ns >= 0, added_ns, 0)
+
+
+def _begins(part: Rows) -> Mask:
+    return np.append(True, part[1:] != part[:-1])

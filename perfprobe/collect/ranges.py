@@ -1,0 +1,98 @@
+"""Records the ranges that the program and its libraries name through NVTX, ITT and `perfprobe.range`."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from perfprobe import native
+from perfprobe.support.errors import EnvironmentLack
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from perfprobe.collect.base import Facts
+    from perfprobe.native import RangeLog
+
+# Where NVTX and ITT look for a listener, once in each library: at its first call.
+_VARIABLES = {"NVTX": "NVTX_INJECTION64_PATH", "ITT": "INTEL_LIBITTNOTIFY64"}
+
+_MISSING = {
+    "open": "ranges that were still open at the end, or on a thread that ended",
+    "unmatched": "ends of ranges that had begun before recording, on another thread, or never",
+    "too_many": "ranges beyond 4,096 open on one thread, or 65,536 that may end anywhere",
+    "beyond": "ranges beyond 1,000,000 of one domain",
+    "lost": "ranges for which there was no memory",
+}
+_REMEDIES = {
+    "open": "end each range on the thread it began on",
+    "beyond": "record a shorter part of the program",
+}
+_TORCH_CAME_BEFORE = "ITT ranges of torch and oneDNN: torch looks for a listener once, when it is imported"
+_NVTX_CAME_BEFORE = (
+    "NVTX ranges of the package nvtx, if any: it looks for a listener once, when first used"
+)
+_FROM_THE_START = "record with `python -m perfprobe`, or from before that"
+
+
+class RangeCollector:
+    """Is the tool that NVTX and ITT find when the program's libraries make their first call.
+
+    They find it by the C environment. The program's `os.environ` stays what it is under plain python; the
+    environment of processes it starts has the two variables, and what these load there does nothing.
+    """
+
+    name = "ranges"
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._log: RangeLog | None = None
+        self._ours: list[str] = []
+        self._had_nvtx = False
+
+    def available(self) -> EnvironmentLack | None:
+        """Why there are no ranges: the library for NVTX and ITT is not there."""
+        path = native.injection()
+        if os.path.isfile(path):
+            return None
+        return EnvironmentLack("ranges cannot be recorded", f"{path} is missing", native.rebuild())
+
+    def start(self) -> None:
+        """Begin to record, and be found from now on."""
+        path = native.injection()
+        self._log = native.core().RangeLog(self._facts.recorder.capsule(), path)
+        self._log.start()
+        for interface, variable in _VARIABLES.items():
+            self._be_found(interface, variable, path)
+        self._had_nvtx = "nvtx" in sys.modules
+        if _VARIABLES["ITT"] in self._ours and "torch" in sys.modules and not self._was_found_by("libtorch"):
+            self._facts.loss(self.name, _TORCH_CAME_BEFORE, 1, _FROM_THE_START)
+
+    def stop(self) -> None:
+        """Write the last rows, who was heard, and what was missed."""
+        if self._log is None:
+            return
+        for variable in self._ours:
+            if variable not in os.environ:  # else the program has set one of its own
+                os.unsetenv(variable)
+        if _VARIABLES["NVTX"] in self._ours and self._had_nvtx and not self._was_found_by("/nvtx/"):
+            self._facts.loss(self.name, _NVTX_CAME_BEFORE, 1, _FROM_THE_START)
+        figures = self._log.stop()
+        self._facts.meta("ranges", {**figures, "clients": self._log.clients})
+        for what, reason in _MISSING.items():
+            if figures[what]:
+                self._facts.loss(self.name, reason, figures[what], _REMEDIES.get(what, ""))
+
+    def _be_found(self, interface: str, variable: str, path: str) -> None:
+        given = os.environ.get(variable)
+        if given == path:  # a recorded process has started this one: not the program's own
+            del os.environ[variable]
+        elif given is not None:
+            reason = f"{interface} ranges: they go to another tool, {variable} is {given}"
+            self._facts.loss(self.name, reason, 1, f"record without that tool, or unset {variable}")
+            return
+        os.putenv(variable, path)
+        self._ours.append(variable)
+
+    def _was_found_by(self, part: str) -> bool:
+        """Whether a library with this in its path calls us, now or since an earlier recording."""
+        return self._log is not None and any(part in library for _, library in self._log.clients)

@@ -1,0 +1,193 @@
+"""What ran on GPUs, the call of the API that started it, and the operator that made the call.
+
+A record has its call's correlation id. A call belongs to the innermost operator around it on its thread: the
+one that is around the middle of the call, so that clocks may differ a little. In exact linking an external id
+names the operator by when it started, which goes before times.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from perfprobe.merge.backward import ForwardCalls
+from perfprobe.merge.gpu_times import GpuTimes, Launched, times_by_call
+from perfprobe.merge.innermost import Innermost
+from perfprobe.merge.origins import Origins
+from perfprobe.merge.roots import keys, roots
+from perfprobe.tables.columns import Int32, Int64, Mask, Rows
+from perfprobe.tables.events import USER_SCOPE, Operators
+from perfprobe.tables.gpu import CallSites, GpuLinks
+from perfprobe.tables.recording import Recording
+from perfprobe.tables.trace import Gap
+
+_GRAPH_LAUNCHES = ("cudaGraphLaunch", "cuGraphLaunch")
+_KEPT = ("start_ns", "name", "overload", "signature", "stack", "scope", "node_sequence", "node_thread")
+
+
+class CallsWithin:
+    """Finds the operator around each call while the recording is read for the forward calls."""
+
+    more_columns: tuple[str, ...] = ("end_ns", "overload", "signature")
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self._os_threads = recording.os_threads()
+        calls = recording.gpu.api_calls
+        self._thread = self._os_threads[calls.thread]
+        self._time_ns = calls.start_ns + np.maximum(calls.end_ns - calls.start_ns, 0) // 2
+        self._named_call, self._named_ns = _named(recording)
+        self._operators = _Around(self._thread, self._time_ns)
+        self._ranges = _Around(self._thread, self._time_ns)
+        self._named = _Around(self._thread[self._named_call], self._named_ns)
+        self._first = 0
+
+    def add(self, rows: Operators) -> None:
+        """The next batch of operators, in the order of the file."""
+        thread = self._os_threads[rows.thread]
+        is_range = rows.scope == USER_SCOPE
+        operators, ranges = np.flatnonzero(~is_range), np.flatnonzero(is_range)
+        self._operators.add(rows, thread, operators, self._first)
+        self._named.add(rows, thread, operators, self._first)
+        self._ranges.add(rows, thread, ranges, self._first)
+        self._first += len(rows)
+
+    def result(self, origins: Origins, forward: ForwardCalls) -> tuple[GpuLinks, GpuTimes]:
+        """All links, once all operators are in, and the time on GPUs of operators."""
+        disagreements = self._take_named()
+        gpu = self._recording.gpu
+        call_of = _Correlations(self._recording)
+        links = GpuLinks(
+            kernel_call=call_of(gpu.kernels.correlation),
+            copy_call=call_of(gpu.copies.correlation),
+            wait_call=call_of(gpu.waits.correlation),
+            sites=self._sites(origins, forward),
+            graph_launch=_starts(self._recording, _GRAPH_LAUNCHES)[gpu.api_calls.name],
+            exact=int(np.count_nonzero(self._named.place >= 0)),
+            disagreements=disagreements,
+        )
+        return links, GpuTimes(self._os_threads, self._launched(links))
+
+    def _take_named(self) -> int:
+        """Lets external ids decide; returns how often time says something else."""
+        named = self._named
+        named.place[named.columns["start_ns"] != self._named_ns] = -1
+        known = np.flatnonzero(named.place >= 0)
+        call = self._named_call[known]
+        disagreements = int(np.count_nonzero(self._operators.place[call] != named.place[known]))
+        self._operators.replace(call, named, known)
+        self._time_ns[call] = named.columns["start_ns"][known]
+        return disagreements
+
+    def _sites(self, origins: Origins, forward: ForwardCalls) -> CallSites:
+        found, own_stack = self._operators, self._recording.gpu.api_calls.stack
+        outside = found.place < 0
+        columns = {**found.columns, "stack": np.where(outside, own_stack, found.columns["stack"])}
+        absent = {
+            name: np.broadcast_to(np.array(-1, dtype), len(outside))
+            for name, dtype in Operators.dtypes.items()
+            if name not in columns
+        }
+        rows = Operators(**columns, **absent)
+        is_forward = forward.is_forward_stack(rows.stack) & ~outside
+        is_forward &= forward.is_forward_root(found.root) | found.is_cut
+        origin = origins.columns(rows, is_forward)
+        unseen = outside & (origin["frame"] < 0)
+        origin["gap"] = np.where(unseen, np.int8(Gap.OUTSIDE_OPERATORS), origin["gap"])
+        same = {name: getattr(rows, name) for name in ("start_ns", "name", "overload", "scope", "stack")}
+        return CallSites(**same, **origin)
+
+    def _launched(self, links: GpuLinks) -> Launched:
+        gpu, calls = self._recording.gpu, len(self._thread)
+        kernels, copies = (gpu.kernels, links.kernel_call), (gpu.copies, links.copy_call)
+        total_ns, graph_ns = np.zeros(calls, np.int64), np.zeros(calls, np.int64)
+        for rows, call in (kernels, copies):
+            total_ns += times_by_call(rows, call, calls)
+            graph_ns += times_by_call(rows, np.where(rows.graph >= 0, call, -1), calls)
+        return Launched(
+            thread=self._thread,
+            time_ns=self._time_ns,
+            place=np.where(self._operators.place >= 0, self._operators.place, self._ranges.place),
+            total_ns=total_ns,
+            own_ns=np.where(links.graph_launch, 0, total_ns - graph_ns),
+        )
+
+
+class _Around:
+    """The innermost row around each point in time, and what is kept of it; row by point.
+
+    place: where in the recording it is, -1 none; root: the key of the outermost operator around it, is_cut:
+    whether that may be a wrong one.
+    """
+
+    def __init__(self, thread: Int64, time_ns: Int64) -> None:
+        self._innermost = Innermost(thread, time_ns)
+        self.place = np.full(len(thread), -1, np.int64)
+        self.root = np.full(len(thread), -1, np.int64)
+        self.is_cut = np.zeros(len(thread), np.bool_)
+        self.columns: dict[str, npt.NDArray[Any]] = {
+            name: np.full(len(thread), -1, Operators.dtypes[name]) for name in _KEPT
+        }
+
+    def add(self, rows: Operators, thread: Int64, chosen: Rows, first: int) -> None:
+        """Looks at the chosen ones of a batch. thread: of its rows; first: the place of its first row."""
+        own = (thread[chosen], rows.start_ns[chosen], rows.end_ns[chosen])
+        points, around = self._innermost.find(*own)
+        if len(points) == 0:
+            return
+        around = chosen[around]
+        self.place[points] = first + around
+        for name, column in self.columns.items():
+            column[points] = getattr(rows, name)[around]
+        root, is_cut = roots(rows)
+        self.root[points] = keys(rows, root)[around]
+        self.is_cut[points] = is_cut[around]
+
+    def replace(self, points: Rows, other: _Around, others: Rows) -> None:
+        """Takes what another one found over."""
+        self.place[points] = other.place[others]
+        self.root[points] = other.root[others]
+        self.is_cut[points] = other.is_cut[others]
+        for name, column in self.columns.items():
+            column[points] = other.columns[name][others]
+
+
+class _Correlations:
+    """Finds calls by their correlation id."""
+
+    def __init__(self, recording: Recording) -> None:
+        calls = recording.gpu.api_calls
+        is_driver = np.array([_is_of_driver(text) for text in recording.strings.text] + [False], np.bool_)
+        # Of a call of the runtime and the driver's within it the runtime's comes first.
+        self._order = np.lexsort((is_driver[calls.name], calls.correlation))
+        self._sorted = calls.correlation[self._order]
+
+    def __call__(self, correlation: Int64) -> Int32:
+        """The call that has each of these ids, -1 for none."""
+        if len(self._sorted) == 0:
+            return np.full(len(correlation), -1, np.int32)
+        place = np.minimum(np.searchsorted(self._sorted, correlation), len(self._sorted) - 1)
+        known = (correlation >= 0) & (self._sorted[place] == correlation)
+        return np.where(known, self._order[place], -1).astype(np.int32)
+
+
+def _named(recording: Recording) -> tuple[Rows, Int64]:
+    """The calls whose operator has an external id, and when that operator started."""
+    named, calls = recording.gpu.external_ids, recording.gpu.api_calls
+    correlation, row = np.unique(named.correlation, return_index=True)
+    if len(correlation) == 0:
+        return np.empty(0, np.intp), np.empty(0, np.int64)
+    place = np.minimum(np.searchsorted(correlation, calls.correlation), len(correlation) - 1)
+    found = np.flatnonzero((calls.correlation >= 0) & (correlation[place] == calls.correlation))
+    return found, named.start_ns[row[place[found]]]
+
+
+def _starts(recording: Recording, prefixes: tuple[str, ...]) -> Mask:
+    """Which strings start so, with one more entry, False, for none."""
+    return np.array([*(text.startswith(prefixes) for text in recording.strings.text), False], np.bool_)
+
+
+def _is_of_driver(name: str) -> bool:
+    return name.startswith("cu") and name[2:3].isupper()

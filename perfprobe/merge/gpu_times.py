@@ -1,0 +1,72 @@
+"""The time on GPUs of what each operator launched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfprobe.merge.innermost import by_thread
+from perfprobe.tables.columns import Int32, Int64, Rows, Table
+from perfprobe.tables.events import LinkedOperators
+from perfprobe.tables.gpu import Copies, Kernels
+
+
+def times_by_call(rows: Kernels | Copies, call: Int32, calls: int) -> Int64:
+    """How long those of these rows ran that each of so many calls started; call: -1 for rows left out."""
+    chosen = (call >= 0) & (rows.start_ns >= 0) & (rows.end_ns > rows.start_ns)
+    found_ns = np.zeros(calls, np.int64)
+    np.add.at(found_ns, call[chosen], (rows.end_ns - rows.start_ns)[chosen])
+    return found_ns
+
+
+@dataclass(frozen=True)
+class Launched(Table):
+    """What each call of the API started.
+
+    thread: the OS thread of the call, -1 none; time_ns: when it was; place: where in the recording the
+    operator or range is that made it, -1 none. total_ns: how long that ran on GPUs; own_ns: without graphs.
+    """
+
+    thread: Int64
+    time_ns: Int64
+    place: Int64
+    total_ns: Int64
+    own_ns: Int64
+
+
+class GpuTimes:
+    """Finds gpu_ns and gpu_self_ns of operators.
+
+    What ran inside an operator are the calls between its start and its end on its thread: the difference of
+    two sums over all calls up to a time.
+    """
+
+    def __init__(self, os_threads: Int64, launched: Launched) -> None:
+        """os_threads: as `Recording.os_threads` gives them."""
+        self._os_threads = os_threads
+        rows = launched.take((launched.total_ns > 0) & (launched.thread != -1))
+        rows = rows.take(np.lexsort((rows.time_ns, rows.thread)))
+        self._of_thread = {
+            key: (rows.time_ns[own], np.append(0, np.cumsum(rows.total_ns[own])))
+            for key, own in by_thread(rows.thread)
+        }
+        known = launched.take((launched.place >= 0) & (launched.own_ns > 0))
+        self._places, row = np.unique(known.place, return_inverse=True)
+        self._own_ns = np.zeros(len(self._places), np.int64)
+        np.add.at(self._own_ns, row.reshape(-1), known.own_ns)
+
+    def figures(self, rows: LinkedOperators, places: Rows) -> dict[str, Int64]:
+        """gpu_ns and gpu_self_ns of a batch; places: where in the recording its rows are."""
+        gpu_ns = np.zeros(len(rows), np.int64)
+        for key, own in by_thread(self._os_threads[rows.thread]):
+            if key in self._of_thread:
+                time_ns, sums_ns = self._of_thread[key]
+                first = np.searchsorted(time_ns, rows.start_ns[own])
+                last = np.searchsorted(time_ns, rows.end_ns[own], "right")
+                gpu_ns[own] = np.maximum(sums_ns[last] - sums_ns[first], 0)
+        low, high = int(places.min()), int(places.max()) + 1
+        known = slice(*np.searchsorted(self._places, (low, high)).tolist())
+        at_place = np.zeros(high - low, np.int64)
+        at_place[self._places[known] - low] = self._own_ns[known]
+        return {"gpu_ns": gpu_ns, "gpu_self_ns": at_place[places - low]}

@@ -1,0 +1,85 @@
+"""Which interval of a thread is the innermost one around a point in time.
+
+Of nested intervals in the order in which they end, the first one that contains a point is the innermost.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perfprobe.tables.columns import Int64, Rows
+
+_NEVER = np.iinfo(np.int64).min
+
+
+class Innermost:
+    """Finds the innermost interval around each point, of intervals that come in batches.
+
+    Time grows with points and intervals times the logarithm of the size of a batch, whatever is in them.
+    """
+
+    def __init__(self, thread: Int64, time_ns: Int64) -> None:
+        """thread: of each point, -1 for one that is nowhere."""
+        self._order = np.lexsort((time_ns, thread))
+        self._time_ns = time_ns[self._order]
+        self._found = np.zeros(len(thread), np.bool_)
+        groups = by_thread(thread[self._order])
+        self._bounds = {key: (int(own[0]), int(own[-1]) + 1) for key, own in groups if key != -1}
+
+    def find(self, thread: Int64, start_ns: Int64, end_ns: Int64) -> tuple[Rows, Rows]:
+        """The points that lie in an interval of this batch and in none before, and the interval of each.
+
+        Args:
+            thread: of each interval; those of one thread come in the order in which they ended.
+        """
+        points, rows = [np.empty(0, np.intp)], [np.empty(0, np.intp)]
+        for key, own in by_thread(thread):
+            if key in self._bounds:
+                places, around = self._find(key, start_ns[own], end_ns[own])
+                points.append(self._order[places])
+                rows.append(own[around])
+        return np.concatenate(points), np.concatenate(rows)
+
+    def _find(self, thread: int, start_ns: Int64, end_ns: Int64) -> tuple[Rows, Rows]:
+        latest_ns = np.maximum.accumulate(end_ns)  # its order also where a row is damaged
+        first, last = self._bounds[thread]
+        time_ns = self._time_ns[first:last]
+        inside = slice(*np.searchsorted(time_ns, (start_ns.min(), latest_ns[-1] + 1)).tolist())
+        places = first + inside.start + np.flatnonzero(~self._found[first:last][inside])
+        time_ns = self._time_ns[places]
+        around = _first_started(start_ns, np.searchsorted(latest_ns, time_ns), time_ns)
+        is_inside = np.append(end_ns, _NEVER)[around] >= time_ns
+        places, around = places[is_inside], around[is_inside]
+        self._found[places] = True
+        return places, around
+
+
+def by_thread(thread: Int64) -> list[tuple[int, Rows]]:
+    """The rows of each thread, in their order."""
+    if len(thread) == 0:
+        return []
+    if bool((thread == thread[0]).all()):
+        return [(int(thread[0]), np.arange(len(thread)))]
+    order = np.argsort(thread, kind="stable")
+    keys, first = np.unique(thread[order], return_index=True)
+    return list(zip(keys.tolist(), np.split(order, first[1:]), strict=True))
+
+
+def _first_started(start_ns: Int64, at: Rows, time_ns: Int64) -> Rows:
+    """From each place on, the first interval that had started by this time; their number where none had."""
+    at = at.copy()
+    waiting = np.flatnonzero(start_ns[at] > time_ns)
+    if len(waiting) == 0:
+        return at
+    # The earliest start of as many intervals as a power of two, from each on: binary search by halves.
+    earliest = [start_ns]
+    while 2 ** len(earliest) <= len(start_ns):
+        half = 2 ** (len(earliest) - 1)
+        earliest.append(np.minimum(earliest[-1][:-half], earliest[-1][half:]))
+    for level in range(len(earliest) - 1, -1, -1):
+        block = earliest[level]
+        place = at[waiting]
+        skips = place < len(block)
+        skips[skips] = block[place[skips]] > time_ns[waiting[skips]]
+        at[waiting[skips]] += 2**level
+    return at

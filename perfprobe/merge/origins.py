@@ -1,0 +1,66 @@
+"""Line, module and phase of operators: by their stacks, and in backward by the forward call of their node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from perfprobe.merge.backward import ForwardCalls, first_known
+from perfprobe.merge.compiled import compiling
+from perfprobe.tables.columns import Int8, Int32, Int64, Mask
+from perfprobe.tables.events import Operators
+from perfprobe.tables.recording import Recording
+from perfprobe.tables.trace import Gap, Phase
+
+
+class Origins:
+    """Looks them up for any rows of operators."""
+
+    def __init__(self, recording: Recording, calls: ForwardCalls) -> None:
+        self._calls = calls
+        self._compiling = compiling(recording)
+
+    def columns(self, rows: Operators, is_forward: Mask) -> dict[str, npt.NDArray[Any]]:
+        """signature, frame, forward_frame, forward_stack, module, phase and gap, as in `LinkedOperators`.
+
+        Args:
+            is_forward: which rows run in a forward call, as `ForwardCalls` tells.
+        """
+        in_backward = rows.node_thread >= 0
+        backward = np.flatnonzero(in_backward)
+        frame = self._calls.places.frame(rows.stack, in_backward)
+        module = self._calls.places.module(rows.stack, in_backward)
+        forward_frame = np.full(len(rows), -1, np.int32)
+        forward_stack = np.full(len(rows), -1, np.int32)
+        phase = np.where((module >= 0) | is_forward, Phase.FORWARD, Phase.OTHER)
+        gap = np.where(rows.stack < 0, Gap.NO_PYTHON, Gap.OTHER_STACKS)
+        if len(backward):
+            node_thread, node_sequence = rows.node_thread[backward], rows.node_sequence[backward]
+            forward = self._calls.lines_of(node_thread, node_sequence)
+            forward_frame[backward], forward_stack[backward] = forward.frame, forward.stack
+            frame[backward] = first_known(frame[backward], forward.frame)
+            module[backward] = first_known(module[backward], forward.module)
+            recompute = self._calls.places.is_recompute(rows.stack[backward])
+            phase[backward] = np.where(recompute, Phase.RECOMPUTE, Phase.BACKWARD)
+            gap[backward] = _backward_gaps(node_thread, node_sequence, forward.gap)
+        compiling = self._compiling[rows.stack]
+        phase[compiling] = Phase.COMPILE
+        return {
+            # What is traced has no data: one row for each name and line.
+            "signature": np.where(compiling, np.int32(-1), rows.signature),
+            "frame": frame,
+            "forward_frame": forward_frame,
+            "forward_stack": forward_stack,
+            "module": module,
+            "phase": phase.astype(np.int8),
+            "gap": np.where(frame >= 0, Gap.NONE, gap).astype(np.int8),
+        }
+
+
+def _backward_gaps(node_thread: Int32, node_sequence: Int64, forward_gap: Int8) -> Int8:
+    gap = forward_gap.copy()
+    gap[node_sequence < 0] = Gap.NODE_WITHOUT_FORWARD
+    gap[node_thread == 0] = Gap.NODE_UNKNOWN
+    return gap

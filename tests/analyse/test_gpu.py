@@ -1,0 +1,290 @@
+"""What ran on GPUs by operator and line, devices and steps: by hand and against slow twins."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from perfprobe.analyse import steps as steps_module
+from perfprobe.analyse.devices import union_ns
+from perfprobe.analyse.gpu import gpu_findings
+from perfprobe.analyse.hotspots import hotspots
+from perfprobe.analyse.steps import StepBoundaries
+from perfprobe.merge import link
+from perfprobe.tables.gpu import CopyKind, WaitKind
+from perfprobe.tables.gpu_findings import GpuFindings
+from perfprobe.tables.recording import Recording
+from perfprobe.tables.trace import Gap, Trace
+from tests.build import Op, Program, op
+from tests.merge.test_correlate import random_program, training
+
+
+def analysed(recording: Recording) -> tuple[Trace, GpuFindings]:
+    trace = link(recording)
+    steps = StepBoundaries(trace)
+    for batch in trace.operators():
+        steps.add(batch)
+    found = gpu_findings(trace, steps.result())
+    assert found is not None
+    return trace, found
+
+
+def row_values(trace: Trace, rows: Any, at: int, *columns: str) -> list[Any]:
+    strings = trace.recording.strings
+    values = []
+    for column in columns:
+        value = getattr(rows, column)[at].item()
+        if column in ("name", "operator", "call"):
+            value = strings[value] if value >= 0 else None
+        if column == "frame":
+            line = trace.line(value)
+            value = line and line.line
+        values.append(value)
+    return values
+
+
+def test_nothing_of_gpus(tmp_path: Path) -> None:
+    trace = link(Program().recording(tmp_path))
+    assert gpu_findings(trace, StepBoundaries(trace).result()) is None
+
+
+def test_a_step_by_hand(tmp_path: Path) -> None:
+    trace, found = analysed(training().recording(tmp_path))
+    kernels = [
+        row_values(trace, found.kernels, at, "name", "operator", "frame", "kernels", "total_ns")
+        for at in range(len(found.kernels))
+    ]
+    assert kernels == [
+        ["k5 again", "mm_", 9, 1, 19],
+        ["k5", "mm_", 9, 1, 17],
+        ["k4", "mm_", 9, 1, 13],
+        ["k3", "linear", 9, 1, 11],
+        ["k2", "mm", 9, 1, 7],
+    ]
+    copied = ("kind", "source", "destination", "operator", "frame", "linked", "size_bytes", "total_ns")
+    assert row_values(trace, found.copies, 0, *copied) == [1, 1, 3, None, 6, 1, 1024, 5]
+    waited = ("kind", "call", "operator", "frame", "gap", "waits", "total_ns", "longest_ns")
+    gap = Gap.OUTSIDE_OPERATORS
+    assert row_values(trace, found.waits, 0, *waited) == [
+        3, "cudaStreamSynchronize", None, None, gap, 1, 90, 90,
+    ]  # fmt: skip
+    calls = [row_values(trace, found.calls, at, "name", "calls", "failed", "total_ns") for at in range(3)]
+    assert calls == [
+        ["cudaStreamSynchronize", 1, 0, 100],
+        ["cudaLaunchKernel", 4, 0, 40],
+        ["cudaMemcpyAsync", 1, 0, 10],
+    ]
+    assert [column[0].item() for column in found.devices.columns().values()] == [
+        0, 5, 67, 1, 5, 1024, 1, 72, 30, 479,
+    ]  # fmt: skip
+    assert (len(found.steps), found.step_counts.step.tolist()) == (0, [-1])
+    assert (found.unlinked, found.outside, found.untimed, found.graph_launches) == (0, 1, 0, 0)
+
+
+def test_what_a_row_is(tmp_path: Path) -> None:
+    """Equal kernels from two operators of one line and text, of two modules; one longer, one untimed."""
+    program = Program()
+    program.thread(1)
+    net = program.module("", "Net")
+    modules = [program.module(name, "Linear", net) for name in "ab"]
+    stacks = [program.stack("a.py:5 main", ("b.py:6 call", module)) for module in modules]
+    texts = [program.row("signatures", program.string("f32[2]"), -1, mask, anew=True) for mask in (0, 1)]
+    launches = [program.row("launches", size, *[1] * 9) for size in (8, 9)]
+    for at in range(4):
+        fields = {"stack": stacks[at % 2], "signature": texts[at % 2]}
+        program.run(op("mm", 100 * at, 100 * at + 50, **fields))
+        program.api_call("cudaLaunchKernel", 100 * at + 10, 100 * at + 20, at)
+    for at, time_ns in enumerate((10, 30, 20)):
+        program.kernel("gemm", 1000, 1000 + time_ns, at, launch=launches[at % 2])
+    program.kernel("gemm", -1, -1, 3)
+    trace, found = analysed(program.recording(tmp_path))
+    assert len(found.kernels) == 1
+    counted = ("kernels", "untimed", "total_ns", "least_ns", "most_ns", "launch", "module", "frame")
+    assert row_values(trace, found.kernels, 0, *counted) == [4, 1, 60, 10, 30, launches[1], -1, 6]
+    assert found.untimed == 1
+    rows = hotspots(trace).rows
+    assert (rows.gpu_ns.tolist(), rows.gpu_self_ns.tolist()) == ([60], [60])
+
+
+def test_what_cannot_be_told_stays_visible(tmp_path: Path) -> None:
+    program = Program()
+    program.thread(1)
+    program.run(op("replay", 0, 100, stack=program.stack("a.py:7 main")))
+    program.api_call("cuGraphLaunch", 12, 18, 1)
+    program.api_call("cudaGraphLaunch", 10, 20, 1, result=-1)
+    program.api_call("cudaEventQuery", 30, 35, 2, result=600)
+    program.api_call("cudaLaunchKernel", 40, 45, 3, result=719)
+    program.kernel("node", 50, 60, 1, graph=3, graph_node=1)
+    program.kernel("before", 5, 9, 77)
+    program.kernel("before", -1, -1, 78)
+    program.copy(CopyKind.FILL, -1, -1, 79, size_bytes=-1)
+    trace, found = analysed(program.recording(tmp_path))
+    brief = ("name", "operator", "frame", "gap", "is_graph", "linked", "kernels", "untimed", "total_ns")
+    assert [row_values(trace, found.kernels, at, *brief) for at in range(2)] == [
+        ["node", None, 7, Gap.NONE, 1, 1, 1, 0, 10],
+        ["before", None, None, Gap.CALL_NOT_RECORDED, 0, 0, 2, 1, 4],
+    ]
+    assert row_values(trace, found.copies, 0, "linked", "size_bytes", "untimed", "total_ns") == [0, 0, 1, -1]
+    assert (found.graph_launches, found.unlinked, found.untimed, found.outside) == (1, 3, 2, 0)
+    failed = dict(zip(found.calls.name.tolist(), found.calls.failed.tolist(), strict=True))
+    assert {trace.recording.strings[name]: count for name, count in failed.items() if count} == {
+        "cudaLaunchKernel": 1
+    }
+    assert (found.devices.busy_ns.tolist(), found.devices.copy_ns.tolist()) == ([14], [-1])
+
+
+def test_time_of_nested_calls_of_a_row_counts_once_in_every_group(tmp_path: Path) -> None:
+    program = Program()
+    program.thread(1)
+    line = program.stack("a.py:5 main")
+    program.run(op("f", 0, 100, op("f", 10, 50, op("g", 20, 40, stack=line), stack=line), stack=line))
+    for correlation, begun_ns in enumerate((5, 15, 25)):
+        program.api_call("cudaLaunchKernel", begun_ns, begun_ns, correlation)
+        program.kernel("k", 200, 200 + 10**correlation, correlation)
+    trace = link(program.recording(tmp_path))
+    by_operator = hotspots(trace, group="op").rows
+    assert (by_operator.gpu_ns.tolist(), by_operator.gpu_self_ns.tolist()) == ([111, 100], [11, 100])
+    by_line = hotspots(trace, group="line", focus=r"a\.py").rows
+    assert (by_line.gpu_ns.tolist(), by_line.gpu_self_ns.tolist()) == ([111], [111])
+    assert hotspots(trace, focus="^g$").rows.gpu_self_ns.tolist() == [100]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_sums_are_those_of_the_records(tmp_path: Path, seed: int) -> None:
+    program, _, launcher = random_program(random.Random(seed))
+    chance = random.Random(seed)
+    for number in range(100):
+        start_ns = chance.choice([-1, chance.randint(0, 9000)])
+        fields = {"device": chance.randint(0, 1), "stream": chance.randint(1, 3), "size_bytes": number}
+        program.copy(chance.choice([1, 2, 8]), start_ns, start_ns + 5, chance.randint(0, 700), **fields)
+        program.gpu_wait(WaitKind.EVENT, number, number + chance.randint(0, 9), chance.randint(0, 700))
+    recording = program.recording(tmp_path)
+    trace, found = analysed(recording)
+    kernels, copies, waits = recording.gpu.kernels, recording.gpu.copies, recording.gpu.waits
+    kernel_ns = int((kernels.end_ns - kernels.start_ns).sum())
+    copy_ns = 5 * int(np.count_nonzero(copies.start_ns >= 0))
+    assert found.kernels.total_ns.sum() == found.devices.kernel_ns.sum() == kernel_ns
+    assert found.kernels.kernels.sum() == found.devices.kernels.sum() == len(kernels)
+    assert np.maximum(found.copies.total_ns, 0).sum() == found.devices.copy_ns.sum() == copy_ns
+    assert found.copies.copies.sum() == found.devices.copies.sum() == len(copies)
+    assert found.copies.size_bytes.sum() == found.devices.copied_bytes.sum() == copies.size_bytes.sum()
+    assert found.waits.total_ns.sum() == (waits.end_ns - waits.start_ns).sum()
+    assert found.calls.calls.sum() == len(recording.gpu.api_calls)
+    counts = found.step_counts
+    assert (counts.kernels.sum(), counts.kernel_ns.sum()) == (len(kernels), kernel_ns)
+    strings = recording.strings
+    slow: Counter[str] = Counter()
+    for call in kernels.correlation.tolist():
+        slow[launcher[call]] += 1
+    rows = zip(found.kernels.operator.tolist(), found.kernels.kernels.tolist(), strict=True)
+    fast: Counter[str] = Counter()
+    for name, count in rows:
+        fast[strings[name] if name >= 0 else ""] += count
+    assert fast == slow
+    assert found.outside + found.unlinked == sum(found.kernels.kernels[found.kernels.operator < 0]) + sum(
+        found.copies.copies[found.copies.operator < 0]
+    )
+    in_operators = [(rows.operator >= 0, rows.total_ns) for rows in (found.kernels, found.copies)]
+    operators_ns = sum(int(np.maximum(total_ns, 0)[inside].sum()) for inside, total_ns in in_operators)
+    assert hotspots(trace).rows.gpu_self_ns.sum() == operators_ns
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_busy_is_when_anything_runs(seed: int) -> None:
+    chance = random.Random(seed)
+    spans = [(start, start + chance.randint(0, 40)) for start in (chance.randint(0, 900) for _ in range(40))]
+    busy = {moment for start, end in spans for moment in range(start, end)}
+    start_ns, end_ns = (np.array(column, np.int64) for column in zip(*spans, strict=True))
+    assert union_ns(start_ns, end_ns) == len(busy)
+
+
+def test_devices_are_apart(tmp_path: Path) -> None:
+    program = Program()
+    program.thread(1)
+    program.kernel("a", 0, 10, 1, device=1, stream=7)
+    program.kernel("b", 5, 20, 2, device=1, stream=8)
+    program.copy(CopyKind.PEER_TO_PEER, 30, 31, 3, device=0)
+    _, found = analysed(program.recording(tmp_path))
+    columns = ("device", "busy_ns", "streams", "first_ns", "last_ns")
+    assert [getattr(found.devices, name).tolist() for name in columns] == [
+        [1, 0], [20, 1], [2, 1], [0, 30], [20, 31],
+    ]  # fmt: skip
+
+
+def steps_of(program: Program, folder: Path) -> list[tuple[int, int]]:
+    program.kernel("k", 0, 1, 1)
+    _, found = analysed(program.recording(folder))
+    return list(zip(found.steps.start_ns.tolist(), found.steps.end_ns.tolist(), strict=True))
+
+
+def two_steps() -> list[Op]:
+    ops = []
+    for at in (1000, 2000):
+        ops += [
+            op("mm", at, at + 10),
+            op("Optimizer.step#SGD.step", at + 600, at + 700, scope=7),
+            op("Optimizer.step#Adam.step", at + 710, at + 800, op("mul", at + 720, at + 730), scope=7),
+        ]
+    return ops
+
+
+@pytest.mark.parametrize("start_ns", [None, 50])
+def test_steps_end_with_the_last_of_their_optimizers(tmp_path: Path, start_ns: int | None) -> None:
+    program = Program(**({} if start_ns is None else {"start": {"monotonic_ns": start_ns}}))
+    program.thread(1)
+    program.thread(2)
+    program.run(*two_steps())
+    program.run(*(op("MmBackward", at + 100, at + 400, scope=1) for at in (1000, 2000)), thread=1)
+    first_ns = 1000 if start_ns is None else start_ns
+    assert steps_of(program, tmp_path) == [(first_ns, 1800), (1800, 2800)]
+
+
+def test_without_backward_between_them_optimizers_are_one_step(tmp_path: Path) -> None:
+    program = Program()
+    program.thread(1)
+    program.run(*two_steps())
+    assert steps_of(program, tmp_path) == [(1000, 2800)]
+
+
+def test_steps_are_those_of_the_main_thread(tmp_path: Path) -> None:
+    program = Program(program={"pid": 1001})
+    program.thread(1)
+    program.thread(2)
+    program.run(op("Optimizer.step#SGD.step", 100, 200, scope=7))
+    for at in range(5):
+        program.run(op("Optimizer.step#Own.step", 10 * at, 10 * at + 5, scope=7), thread=1)
+    assert steps_of(program, tmp_path) == [(0, 200)]
+
+
+def test_a_program_may_say_what_its_steps_are(tmp_path: Path) -> None:
+    program = Program()
+    program.thread(1)
+    program.run(
+        op("ProfilerStep#3", 900, 1900, *two_steps()[:3], scope=7), op("ProfilerStep#4", 1950, 2000, scope=7)
+    )
+    program.api_call("cudaLaunchKernel", 1899, 1950, 1)
+    program.api_call("cudaMemcpyAsync", 1960, 1970, 2)
+    program.api_call("cudaMemcpyAsync", 2000, 2010, 3)
+    program.copy(1, 1990, 2010, 2)
+    program.copy(1, 2020, 2021, 3)
+    assert steps_of(program, tmp_path) == [(900, 1900), (1950, 2000)]
+    _, found = analysed(program.recording(tmp_path))
+    counts = [getattr(found.step_counts, name).tolist() for name in ("step", "kernels", "copies", "copy_ns")]
+    assert counts == [[0, 1, -1], [1, 0, 0], [0, 1, 1], [0, 20, 1]]
+
+
+def test_times_of_backward_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps_module, "MOST_NODES", 100)
+    times = steps_module._Times()
+    wanted: dict[int, int] = defaultdict(int)
+    for at in range(0, 100_000, 7):
+        times.add(np.array([at], np.int64))
+        wanted[at // 2048] += 1
+    kept = times.sorted()
+    assert 25 <= len(kept) <= 200
+    assert {at // 2048 for at in kept.tolist()} == set(wanted)

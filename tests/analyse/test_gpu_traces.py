@@ -1,0 +1,144 @@
+"""Links and figures against traces that torch.profiler wrote on GPUs, where PERFPROBE_TRACES has them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from perfprobe.tables.gpu import GpuLinks
+from perfprobe.tables.gpu_findings import GpuFindings
+from perfprobe.tables.trace import Trace
+from tests.analyse.test_gpu import analysed
+from tests.build import Program
+from tests.kineto import Told, converted
+
+# Kernels and copies whose operator the trace names as we do, and those whose launch is not in the trace. All
+# others, and there are none, would be disagreements. Traces of 2023 name no operators: nothing to compare.
+LINKED = {
+    "a100_nccl": (3774, 0),
+    "h100_bert_small": (61, 0),
+    "h100_qwen_0.5b": (1198, 509),  # launched before the trace began
+    "mi300_triton_compile": (12, 0),
+    "v100_resnet50_num_workers_0": (9096, 0),
+    "v100_resnet50_num_workers_4": (9258, 0),
+}
+WITHOUT_NAMES = {"a100_event_sync": 5, "a100_simple_add": 98}
+# Where all that runs in a step was launched in it, and nothing runs at the same time as something else.
+STEPS = ("a100_event_sync", "h100_bert_small", "v100_resnet50_num_workers_0", "v100_resnet50_num_workers_4")
+
+
+def folder() -> Path:
+    named = os.environ.get("PERFPROBE_TRACES")
+    if not named or not Path(named).is_dir():
+        pytest.skip("PERFPROBE_TRACES names no folder of traces")
+    return Path(named)
+
+
+def program_of(name: str) -> tuple[Program, Told]:
+    path = folder() / f"{name}.json.gz"
+    if not path.is_file():
+        pytest.skip(f"no {path.name} in PERFPROBE_TRACES")
+    return converted(path)
+
+
+def traced(name: str, tmp_path: Path) -> tuple[Trace, GpuFindings, Told]:
+    program, told = program_of(name)
+    return (*analysed(program.recording(tmp_path)), told)
+
+
+def links_of(trace: Trace) -> GpuLinks:
+    assert trace.gpu is not None
+    return trace.gpu
+
+
+def compared(trace: Trace, told: Told) -> Counter[str]:
+    """How many kernels and copies are linked as the trace has it."""
+    links = links_of(trace)
+    found: Counter[str] = Counter()
+    for calls, named in ((links.kernel_call, told.kernels), (links.copy_call, told.copies)):
+        for call, (operator, _) in zip(calls.tolist(), named, strict=True):
+            ours = None if call < 0 else trace.signature(int(links.sites.signature[call]))
+            agree = ours == (None if operator is None else str(operator))
+            found["no call" if call < 0 else "agree" if agree else f"{operator}, not {ours}"] += 1
+    return found
+
+
+@pytest.mark.parametrize("name", LINKED)
+def test_every_kernel_and_copy_has_the_operator_that_the_trace_names(name: str, tmp_path: Path) -> None:
+    trace, found, told = traced(name, tmp_path)
+    assert told.names_operators
+    agree, no_call = LINKED[name]
+    assert compared(trace, told) == Counter(
+        {"agree": agree, "no call": no_call} if no_call else {"agree": agree}
+    )
+    assert (found.unlinked, found.outside) == (no_call, 0)
+
+
+@pytest.mark.parametrize("name", WITHOUT_NAMES)
+def test_traces_that_name_no_operators_have_all_linked_to_calls(name: str, tmp_path: Path) -> None:
+    _, found, told = traced(name, tmp_path)
+    assert not told.names_operators
+    assert len(told.kernels) + len(told.copies) == WITHOUT_NAMES[name]
+    assert found.unlinked == 0
+
+
+@pytest.mark.parametrize("name", ["a100_nccl", "h100_bert_small", "h100_qwen_0.5b"])
+def test_external_ids_and_times_name_the_same_operators(name: str, tmp_path: Path) -> None:
+    """Exact linking by the ids of the trace. Not with whole microseconds."""
+    program, told = program_of(name)
+    strings = program._tables["strings"]
+    started = {
+        strings[program._tables["signatures"][row["signature"]][0]][0]: row["start_ns"]
+        for row in program.operators
+    }
+    named = {correlation: str(operator) for operator, correlation in told.kernels + told.copies if operator}
+    for correlation, operator in named.items():
+        program.row("external_ids", correlation, started[operator], anew=True)
+    trace, found = analysed(program.recording(tmp_path))
+    assert (found.exact, found.disagreements) == (LINKED[name][0], 0)
+    assert compared(trace, told)["agree"] == LINKED[name][0]
+
+
+def published(name: str) -> dict[str, Any]:
+    figures: dict[str, Any] = json.loads((folder() / "tensorboard_plugin_figures.json").read_text())[name]
+    return figures
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_time_in_steps_is_as_published(name: str, tmp_path: Path) -> None:
+    _, found, _ = traced(name, tmp_path)
+    figures = published(name)["breakdown_us"]
+    counts = found.step_counts
+    assert (counts.step >= 0).all()
+    assert round(counts.kernel_ns.mean() / 1000) == figures["Kernel"]
+    assert abs(counts.copy_ns.mean() / 1000 - figures["Memcpy"] - figures["Memset"]) <= 1
+
+
+def test_a_busy_device_is_as_published(tmp_path: Path) -> None:
+    """Of two streams: their plugin gives each moment to one kind, the sum of all kinds is our busy time."""
+    _, found, _ = traced("a100_simple_add", tmp_path)
+    figures = published("a100_simple_add")["breakdown_us"]
+    busy_us = sum(figures[kind] for kind in ("Kernel", "Memcpy", "Memset"))
+    assert found.devices.busy_ns.tolist() == [busy_us * 1000]
+
+
+@pytest.mark.parametrize("name", [*LINKED, *WITHOUT_NAMES])
+def test_sums_are_those_of_the_trace(name: str, tmp_path: Path) -> None:
+    trace, found, told = traced(name, tmp_path)
+    gpu = trace.recording.gpu
+    assert found.kernels.kernels.sum() == len(told.kernels)
+    assert found.kernels.total_ns.sum() == (gpu.kernels.end_ns - gpu.kernels.start_ns).sum()
+    assert found.copies.copies.sum() == len(told.copies)
+    assert found.copies.total_ns.sum() == (gpu.copies.end_ns - gpu.copies.start_ns).sum()
+    rows = [batch.take(batch.scope != 7) for batch in trace.operators()]
+    own_ns = sum(int(batch.gpu_self_ns.sum()) for batch in rows)
+    calls = np.concatenate([links_of(trace).kernel_call, links_of(trace).copy_call])
+    inside = np.append(links_of(trace).sites.name >= 0, False)[calls]
+    times_ns = np.concatenate([rows.end_ns - rows.start_ns for rows in (gpu.kernels, gpu.copies)])
+    assert own_ns == times_ns[inside].sum()

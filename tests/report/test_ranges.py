@@ -1,0 +1,94 @@
+"""The tables of ranges: the program's own first, those of libraries apart and few."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+
+from perfprobe.analyse.named_ranges import named_ranges
+from perfprobe.report.text import render
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.ranges import RangeKind, RangeSource
+from tests.build import Program
+from tests.report.test_text import findings, training
+
+ITT, PERFPROBE = int(RangeSource.ITT), int(RangeSource.PERFPROBE)
+FREE, MARK = int(RangeKind.FREE), int(RangeKind.MARK)
+
+
+def ranged(folder: Path, program: Program, focus: str | None = None) -> Findings:
+    found = findings(program.recording(folder))
+    return replace(found, named_ranges=named_ranges(found.trace), focus=focus)
+
+
+def with_ranges() -> Program:
+    program = training(program={"argv": ["train.py"], "script": "train.py", "pid": 1001})
+    program.named_range("step", 0, 1_500_000)
+    program.named_range("load", 0, 300_000, domain="mine", source=PERFPROBE)
+    program.named_range("h2d", 0, 200_000, kind=FREE)
+    program.named_range("epoch", 0, 0, kind=MARK)
+    other = program.thread(2, "pin_memory")
+    program.named_range("pinning", 10, 90_010, thread=other)
+    for at in range(20):
+        name = f"primitive{at}"
+        program.named_range(name, at, 1_000_000 + at, domain="dnnl::primitive::execute", source=ITT)
+        program.named_range(f"aten::op{at}", at, 900_000 + at, domain="PyTorch", source=ITT)
+    return program
+
+
+def section(text: str, title: str) -> list[str]:
+    """The lines of a section."""
+    lines = text.splitlines()
+    first = next(at for at, line in enumerate(lines) if line.startswith(f"{title}  "))
+    return lines[first : lines.index("", first)]
+
+
+def test_all_ranges_are_one_table_and_libraries_have_one_of_their_own(tmp_path: Path) -> None:
+    text = render(ranged(tmp_path, with_ranges()))
+    heading, columns, *rows = section(text, "Ranges")
+    assert heading == ("Ranges  (record_function, NVTX, perfprobe.range), 5 of 6 rows by total time")
+    assert columns.split() == ["total", "calls", "mean", "median", "p95", "name", "set", "by", "line"]
+    assert [row.split()[0] for row in rows] == ["1.50", "300", "200", "100", "90.0"]
+    assert "step" in rows[0]
+    assert "perfprobe.range in mine" in rows[1]
+    assert "NVTX start/end" in rows[2]
+    assert rows[3].split()[-4:] == ["record_function", "train.py:20", "in", "main"]
+    assert "(thread pin_memory)" in rows[4]
+    heading, _, *rows = section(text, "Ranges of libraries")
+    assert heading == "Ranges of libraries  (ITT), 4 of 40 rows by total time"
+    assert all("ITT in dnnl::primitive::execute" in row for row in rows)
+
+
+def test_top_and_sort(tmp_path: Path) -> None:
+    found = ranged(tmp_path, with_ranges())
+    assert len(section(render(found, top=0), "Ranges")) == 2 + 6
+    assert len(section(render(found, top=0), "Ranges of libraries")) == 2 + 40
+    assert len(section(render(found, top=2), "Ranges")) == 2 + 2
+    assert "epoch" in section(render(found, top=0), "Ranges")[-1]
+
+
+def test_a_focus_chooses_by_name_and_domain(tmp_path: Path) -> None:
+    text = render(ranged(tmp_path, with_ranges(), focus="step|mine"))
+    assert "step" in text
+    assert "load" in text
+    assert "Ranges of libraries" not in text
+
+
+def test_what_had_not_ended_is_said(tmp_path: Path) -> None:
+    program = training()
+    program.named_range("endless", 500_000, -1)
+    text = render(ranged(tmp_path, program))
+    assert "Not ended when the recording did, and counted up to there: endless." in text
+    assert "1.50 ms" in section(text, "Ranges")[2]
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_names_are_shown_and_never_obeyed(tmp_path: Path, width: int) -> None:
+    program = training()
+    program.named_range("evil\x1b[2J\u202e\nname" * 20, 0, 900_000, domain="d\x1b]0;x\x07")
+    text = render(ranged(tmp_path, program), width=width)
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert "evil\\x1b" in text
+    assert max(cell_len(line) for line in text.splitlines()) <= width
