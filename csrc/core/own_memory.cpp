@@ -68,4 +68,26 @@ bool OwnMemory::read(std::span<const MemoryPiece> pieces) const {
   return true;
 }
 
+// No piece reaches into another page, which may not be there, before the text is known to.
+bool OwnMemory::read_text(const char* from, size_t most_bytes, std::string& into) const {
+  constexpr uintptr_t kPage = 4096;  // or a multiple of it
+  constexpr size_t kPiece = 512;     // more than most texts have
+  into.clear();
+  while (into.size() < most_bytes) {
+    const auto place = reinterpret_cast<uintptr_t>(from) + into.size();
+    const size_t before = into.size();
+    const size_t bytes = std::min({kPage - place % kPage, kPiece, most_bytes - before});
+    into.resize(before + bytes);
+    const MemoryPiece piece{reinterpret_cast<const void*>(place), into.data() + before, bytes};
+    if (!read({&piece, 1}))
+      return false;
+    const size_t end = into.find('\0', before);
+    if (end != std::string::npos) {
+      into.resize(end);
+      return true;
+    }
+  }
+  return true;
+}
+
 }  // namespace perfprobe

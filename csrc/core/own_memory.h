@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <sys/types.h>
 
 namespace perfprobe {
@@ -30,6 +31,9 @@ class OwnMemory {
     const MemoryPiece piece{from, &into, sizeof(T)};
     return read({&piece, 1});
   }
+
+  // A text that ends with NUL, cut off after `most_bytes`; false when it was not readable.
+  [[nodiscard]] bool read_text(const char* from, size_t most_bytes, std::string& into) const;
 
  private:
   pid_t process_;

@@ -1,21 +1,11 @@
 #include "cpu/sampled_threads.h"
 
-#include <fstream>
 #include <string>
 #include <time.h>
 
+#include "core/thread_name.h"
+
 namespace perfprobe {
-namespace {
-
-// What the kernel calls it, as in the rows of threads that ran operators.
-std::string name_of(int64_t os_thread) {
-  std::ifstream file("/proc/self/task/" + std::to_string(os_thread) + "/comm");
-  std::string name;
-  std::getline(file, name);
-  return name;
-}
-
-}  // namespace
 
 // The clock's number is made as pthread_getcpuclockid makes it, which only takes a pthread_t.
 int64_t cpu_time_ns(int64_t os_thread) {
@@ -43,7 +33,7 @@ int32_t SampledThreads::add_row(int64_t os_thread) {
   const bool is_full = made_ >= kMost;
   if (is_full && other_ != kNone)
     return other_;
-  const std::string name = is_full ? "(other threads)" : name_of(os_thread);
+  const std::string name = is_full ? "(other threads)" : thread_name(os_thread);
   const int64_t number = is_full ? kNone : os_thread;
   const int32_t row = recorder_.define([&](Definitions& definitions) {
     return definitions.add_thread({number, kNone, definitions.intern(name).id});

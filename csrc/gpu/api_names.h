@@ -1,0 +1,54 @@
+// What the records of API calls mean by their numbers: string ids of functions, rows of `threads`.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <unordered_map>
+
+#include "core/mapped_memory.h"
+#include "core/own_memory.h"
+#include "core/recorder.h"
+#include "gpu/cupti_strides.h"
+
+namespace perfprobe {
+
+// Names as the library tells them, `cudaLaunchKernel`: without the version that it appends.
+class ApiNames {
+ public:
+  ApiNames(Recorder& recorder, CallbackName name) : recorder_(recorder), name_(name) {}
+
+  int32_t find(uint32_t domain, uint32_t callback);
+  [[nodiscard]] int32_t other() const { return other_; }
+
+ private:
+  static constexpr size_t kMost = 4096;  // CUPTI 13 knows about 1,200
+
+  std::string read(uint32_t domain, uint32_t callback);
+
+  Recorder& recorder_;
+  CallbackName name_;
+  OwnMemory memory_;
+  MappedPool pool_;
+  std::pmr::unordered_map<uint64_t, int32_t> ids_{pool_.resource()};
+  int32_t other_ = kNone - 1;
+};
+
+// One row for each thread of the system; beyond kMost they share one.
+class ApiThreads {
+ public:
+  explicit ApiThreads(Recorder& recorder) : recorder_(recorder) {}
+
+  int32_t find(int64_t os_thread);
+  [[nodiscard]] int32_t other() const { return other_; }
+
+ private:
+  static constexpr size_t kMost = 16'384;
+
+  Recorder& recorder_;
+  MappedPool pool_;
+  std::pmr::unordered_map<int64_t, int32_t> rows_{pool_.resource()};
+  int32_t other_ = kNone - 1;
+};
+
+}  // namespace perfprobe

@@ -1,0 +1,72 @@
+#include "gpu/cupti_fixture.h"
+
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+#include "gpu/cupti_walk.h"
+
+namespace perfprobe {
+namespace {
+
+template <class T>
+std::string_view bytes_of(const T& value) {
+  return {reinterpret_cast<const char*>(&value), sizeof(T)};
+}
+
+}  // namespace
+
+CuptiFixtureWriter::CuptiFixtureWriter(const std::string& path, std::string_view origin,
+                                       uint32_t cupti_version, NextRecord next)
+    : file_(std::fopen(path.c_str(), "wbe")), next_(next), strides_(probe_strides(next)) {
+  if (file_ == nullptr)
+    throw std::system_error(errno, std::generic_category(), path);
+  std::fwrite(kFixtureMagic.data(), 1, kFixtureMagic.size(), file_.get());
+  put("ORGN", origin);
+  put("VERS", bytes_of(cupti_version));
+  put("STRD", bytes_of(strides_.bytes));
+}
+
+bool CuptiFixtureWriter::put(std::string_view tag, std::string_view bytes) {
+  const auto size = static_cast<uint32_t>(bytes.size());
+  if (file_ == nullptr || bytes.size() > kMostBytes - std::min(kMostBytes, written_bytes_))
+    return false;
+  written_bytes_ += tag.size() + sizeof(size) + bytes.size();
+  return std::fwrite(tag.data(), 1, tag.size(), file_.get()) == tag.size() &&
+         std::fwrite(&size, sizeof(size), 1, file_.get()) == 1 &&
+         std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) == bytes.size();
+}
+
+void CuptiFixtureWriter::add_clocks(const ClockTriple& clocks) {
+  put("CLCK", bytes_of(clocks));
+}
+
+void CuptiFixtureWriter::take(uint8_t* buffer, size_t valid_bytes) {
+  put_names(buffer, valid_bytes);
+  if (!put("BUFR", {reinterpret_cast<const char*>(buffer), valid_bytes}))
+    ++left_out_;
+}
+
+void CuptiFixtureWriter::put_names(uint8_t* buffer, size_t valid_bytes) {
+  constexpr size_t kMostNameBytes = 16'384;
+  CuptiWalk walk(next_, strides_, buffer, valid_bytes);
+  std::string text;
+  while (walk.step() == CuptiWalk::State::at_record) {
+    if (walk.kind() != cupti::kKernel && walk.kind() != cupti::kConcurrentKernel)
+      continue;
+    const char* address = walk.record().get(cupti::kernel::name);
+    const auto known = names_.find(address);
+    if (!memory_.read_text(address, kMostNameBytes, text) ||
+        (known != names_.end() && known->second == text))
+      continue;
+    put("NAME", std::string(bytes_of(address)) + text);
+    names_[address] = text;
+  }
+}
+
+void CuptiFixtureWriter::close(uint64_t dropped_records) {
+  put("LOST", bytes_of(std::array{dropped_records, left_out_}));
+  file_.reset();
+}
+
+}  // namespace perfprobe

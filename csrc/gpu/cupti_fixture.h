@@ -1,0 +1,67 @@
+// CUPTI's buffers as they were, in a `.cupti` file: for tests, so that what a GPU once delivered
+// can be decoded again without one. tests/native/cupti_fixture_reader.h reads it.
+//
+//   file    := "PPCUPTI1"  section*                                              (little endian)
+//   section := text[4] tag  u32 bytes  bytes
+//   ORGN  text: how it was made; begins with "synthetic" unless a GPU's library filled the buffers
+//   VERS  u32 cuptiGetVersion
+//   STRD  u32[128]: bytes of a record by kind, 0 not known
+//   CLCK  u64 cupti, realtime, monotonic: one moment by three clocks, ns
+//   NAME  u64 address, then the text that lies there in the buffers that follow
+//   BUFR  a buffer, verbatim
+//   LOST  u64 records that CUPTI dropped, u64 buffers left out: last, or the file was cut off
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/own_memory.h"
+#include "gpu/cupti_strides.h"
+
+namespace perfprobe {
+
+inline constexpr std::string_view kFixtureMagic = "PPCUPTI1";
+
+struct ClockTriple {
+  uint64_t cupti_ns, realtime_ns, monotonic_ns;
+};
+
+// Not thread-safe. What the disk refuses, and what would make the file larger than kMostBytes, is
+// left out and counted.
+class CuptiFixtureWriter {
+ public:
+  static constexpr size_t kMostBytes = size_t{15} << 20;
+
+  // Throws std::system_error when the file cannot be made.
+  CuptiFixtureWriter(const std::string& path, std::string_view origin, uint32_t cupti_version,
+                     NextRecord next);
+
+  void add_clocks(const ClockTriple& clocks);
+  // Before the buffer goes back: what its records point to is read now.
+  void take(uint8_t* buffer, size_t valid_bytes);
+  void close(uint64_t dropped_records);
+  [[nodiscard]] uint64_t left_out() const { return left_out_; }
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+
+  bool put(std::string_view tag, std::string_view bytes);
+  void put_names(uint8_t* buffer, size_t valid_bytes);
+
+  std::unique_ptr<std::FILE, Close> file_;
+  NextRecord next_;
+  const Strides strides_;
+  OwnMemory memory_;
+  std::map<const char*, std::string> names_;
+  size_t written_bytes_ = 0;
+  uint64_t left_out_ = 0;
+};
+
+}  // namespace perfprobe

@@ -1,0 +1,35 @@
+#include "gpu/cupti_strides.h"
+
+#include "gpu/cupti_records.h"
+
+namespace perfprobe {
+namespace {
+
+// Room for two of the longest records and the kind of a third: the longest is 248 bytes in 13.4.
+using Probe = std::array<uint32_t, 1024>;
+
+// In a buffer with the kind wherever a record might begin, the second record is one stride on.
+uint32_t stride_of(uint32_t kind, NextRecord next, Probe& probe) {
+  probe.fill(kind);
+  auto* bytes = reinterpret_cast<uint8_t*>(probe.data());
+  void* record = nullptr;
+  if (next(bytes, sizeof(Probe), &record) != cupti::kSuccess || record != bytes)
+    return 0;
+  if (next(bytes, sizeof(Probe), &record) != cupti::kSuccess)
+    return 0;
+  const auto stride = reinterpret_cast<uintptr_t>(record) - reinterpret_cast<uintptr_t>(bytes);
+  const bool is_sensible = stride > sizeof(kind) && stride <= sizeof(Probe) / 2;
+  return is_sensible ? static_cast<uint32_t>(stride) : 0;
+}
+
+}  // namespace
+
+Strides probe_strides(NextRecord next) {
+  alignas(8) Probe probe;
+  Strides strides;
+  for (const uint32_t kind : cupti::kKinds)
+    strides.bytes[kind] = stride_of(kind, next, probe);
+  return strides;
+}
+
+}  // namespace perfprobe

@@ -1,0 +1,53 @@
+// From the address of a kernel's name to its string id, the name demangled.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <string>
+#include <unordered_map>
+
+#include "core/hash.h"
+#include "core/intern_table.h"
+#include "core/mapped_memory.h"
+#include "core/own_memory.h"
+#include "core/recorder.h"
+
+namespace perfprobe {
+
+class KernelNames {
+ public:
+  explicit KernelNames(Recorder& recorder) : recorder_(recorder) {}
+
+  // What lies at known addresses is looked at again: a module unloaded meanwhile leaves its own to
+  // another's names.
+  void begin_buffer() { ++buffer_; }
+
+  // kNone when there is no text to be read; "(other)" beyond kMost names.
+  int32_t find(const char* address);
+  [[nodiscard]] int32_t other() const { return other_; }
+
+ private:
+  static constexpr size_t kMost = 65'536;
+  static constexpr size_t kMostBytes = 16'384;  // of a name; templates do reach a few thousand
+
+  struct Known {
+    uint64_t buffer = 0;  // in which it was read last
+    Hash128 text;
+    int32_t id = kNone;
+  };
+
+  void read(const char* address, Known& known);
+  int32_t intern();
+
+  Recorder& recorder_;
+  OwnMemory memory_;
+  MappedPool pool_;
+  std::pmr::unordered_map<const char*, Known> known_{pool_.resource()};
+  InternTable ids_;  // by the text as it lies there
+  std::string text_;
+  uint64_t buffer_ = 0;
+  int32_t other_ = kNone - 1;
+};
+
+}  // namespace perfprobe

@@ -1,0 +1,162 @@
+"""Buffers of CUPTI's records as rows of a recording, beside what was put into them by hand."""
+
+from __future__ import annotations
+
+import ctypes
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from perfprobe.tables.columns import Table
+from perfprobe.tables.gpu import CopyKind, GpuActivity
+from tests.collect.cupti_buffers import (
+    CONCURRENT_KERNEL,
+    DRIVER,
+    KERNEL,
+    RUNTIME,
+    STRIDES_13_0,
+    Buffer,
+    NextRecord,
+    decode,
+    iterator,
+)
+
+NAME = ctypes.create_string_buffer(b"_Z4axpyIfEvPKT_PS0_i")
+DEMANGLED = "void axpy<float>(float const*, float*, int)"
+
+
+def rows(table: Table) -> list[tuple[int, ...]]:
+    columns = [getattr(table, name).tolist() for name in table.dtypes]
+    return list(zip(*columns, strict=True))
+
+
+def one_of_each() -> Buffer:
+    buffer = Buffer()
+    buffer.kernel(ctypes.addressof(NAME))
+    buffer.kernel(ctypes.addressof(NAME), (6000, 6001), kind=KERNEL, correlation=0, graph=(9, 77_000_000_001))
+    buffer.copy(1, (100, 400), 5_000_000_000)
+    buffer.peer_copy()
+    buffer.fill()
+    buffer.call(RUNTIME, 211, 99)
+    buffer.call(DRIVER, 307, 99, 700)
+    buffer.call(DRIVER, 277, 100)
+    buffer.call(DRIVER, 999, 100)
+    buffer.wait(4)
+    buffer.overhead()
+    buffer.external_id(5)
+    buffer.external_id(3)  # another tool's
+    return buffer
+
+
+def test_every_field_arrives(tmp_path: Path) -> None:
+    recording, figures = decode(tmp_path / "a.perfprobe", [one_of_each().data])
+    gpu, text = recording.gpu, recording.strings
+    name = gpu.kernels.name[0]
+    assert text[name] == DEMANGLED
+    assert rows(gpu.launches) == [(4096, 2, 3, 128, 4, 5, 96, 49_152, 16_384, 64)]
+    assert rows(gpu.kernels) == [
+        (5000, 5250, 2, 3, 17, name, 0, 46, -1, -1),
+        (6000, 6001, 2, 3, 17, name, 0, -1, 9, 77_000_000_001),
+    ]
+    assert rows(gpu.copies) == [
+        (100, 400, 1, 2, 21, 1, 2, 3, 1, 5_000_000_000, -1, 43, -1, -1),
+        (100, 130, 1, 2, 21, 10, 3, 3, 0, 640, 7, 44, 12, 88),
+        (200, 207, 1, 2, 21, 100, 0, 3, 0, 4096, -1, 45, -1, -1),
+    ]
+    called = ["cudaLaunchKernel", "cuLaunchKernel", "cuMemcpyHtoD_v2", "(driver call 999)"]
+    assert [text[name] for name in gpu.api_calls.name] == called
+    assert gpu.api_calls.result.tolist() == [0, 700, 0, 0]
+    assert set(gpu.api_calls.stack.tolist()) == {-1}
+    assert recording.threads.os_thread.tolist() == [99, 100]
+    assert gpu.api_calls.thread.tolist() == [0, 0, 1, 1]
+    assert rows(gpu.waits) == [(1100, 1180, 4, 2, -1, 47)]
+    assert rows(gpu.overheads) == [(1200, 1260, 6 << 16)]
+    assert rows(gpu.external_ids) == [(46, 987)]
+    assert figures["records"] == 13
+    assert [figures[key] for key in ("untimed", "unknown_kinds", "malformed", "unread_names")] == [0] * 4
+
+
+def sums(gpu: GpuActivity) -> dict[str, Any]:
+    """The counters as the rows have them."""
+
+    def total(table: Any, mask: Any, size: Any = 0) -> tuple[int, int, int]:
+        return int(mask.sum()), int(np.sum(size * mask)), int((table.end_ns - table.start_ns)[mask].sum())
+
+    copies = gpu.copies
+    each = [total(copies, copies.kind == kind, copies.size_bytes) for kind in range(11)]
+    return {
+        "kernels": total(gpu.kernels, gpu.kernels.name >= -1),
+        "copies": each,
+        "fills": total(copies, copies.kind == CopyKind.FILL, copies.size_bytes),
+        "waits": [total(gpu.waits, gpu.waits.kind == kind) for kind in range(5)],
+    }
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_counters_are_the_sums_of_the_rows(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    buffers = [Buffer() for _ in range(20)]
+    for buffer in buffers:
+        for _ in range(chance.randrange(60)):
+            start = chance.choice((0, 1 << 40))
+            times = (start, start and start + chance.randrange(1 << 30))
+            add = chance.randrange(4)
+            if add == 0:
+                buffer.kernel(ctypes.addressof(NAME), times, grid=(chance.randrange(9), 1, 1))
+            elif add == 1:
+                buffer.copy(chance.randrange(14), times, chance.randrange(1 << 40))
+            elif add == 2:
+                buffer.wait(chance.randrange(7), times)
+            else:
+                buffer.fill()
+    recording, figures = decode(tmp_path / "a.perfprobe", [buffer.data for buffer in buffers])
+    expected = sums(recording.gpu)
+    assert {key: figures[key] for key in expected} == expected
+    gpu = recording.gpu
+    untimed = sum(int((table.start_ns == -1).sum()) for table in (gpu.kernels, gpu.copies, gpu.waits))
+    assert figures["untimed"] == untimed > 0
+    assert len(np.unique(np.array(rows(gpu.launches)), axis=0)) == len(gpu.launches) <= 9
+
+
+def test_a_name_is_what_lies_at_its_address_now(tmp_path: Path) -> None:
+    """A module was unloaded, and another one's names came to lie in its place."""
+    lies = ctypes.create_string_buffer(16)
+    buffer = Buffer()
+    buffer.kernel(ctypes.addressof(lies))
+    texts = [b"first", b"first", b"second", b"\xff\xfe", b""]
+    left = list(texts)
+    step = iterator(STRIDES_13_0)
+
+    @NextRecord
+    def change(at: int, valid: int, record: Any) -> int:
+        if valid == len(buffer.data) and not record[0]:  # a new buffer
+            lies.value = left.pop(0)
+        return int(step(at, valid, record))
+
+    buffers = [bytearray(buffer.data) for _ in texts]
+    recording, _ = decode(tmp_path / "a.perfprobe", buffers, change)
+    names = [recording.strings[name] for name in recording.gpu.kernels.name]
+    assert names[:3] == ["first", "first", "second"]
+    assert names[4] == ""
+    assert recording.gpu.kernels.name[0] == recording.gpu.kernels.name[1]
+
+
+def test_many_rows_come_in_several_blocks(tmp_path: Path) -> None:
+    buffer = Buffer()
+    buffer.kernel(ctypes.addressof(NAME), kind=CONCURRENT_KERNEL)
+    many = 70_000
+    recording, figures = decode(tmp_path / "a.perfprobe", [bytearray(buffer.data * many)])
+    assert len(recording.gpu.kernels) == figures["records"] == many
+    assert len(recording.gpu.launches) == 1
+    assert recording.complete
+    assert recording.stopped_at is None
+
+
+def test_nothing_makes_no_rows(tmp_path: Path) -> None:
+    recording, figures = decode(tmp_path / "a.perfprobe", [bytearray(), bytearray(b"\0" * 64)])
+    assert len(recording.gpu) == 0
+    assert figures["records"] == 0
+    assert figures["unknown_kinds"] == 1
