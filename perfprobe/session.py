@@ -93,7 +93,13 @@ class Session:
                 "this process is being recorded already", active.path, "end that recording first"
             )
         self._process = os.getpid()
-        recorder, self.path = create(native.core().Recorder, path, self._options.buffer_bytes, named=named)
+        recorder, self.path = create(
+            native.core().Recorder,
+            path,
+            self._options.buffer_bytes,
+            named=named,
+            in_ns=self._options.gpu_links == "exact",
+        )
         self._facts = Facts(recorder, self._tell)
         Session._active = self
         self._write_meta()

@@ -15,12 +15,13 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.overhead import disk, gpu, process, region, truth
+from benchmarks.overhead import disk, emission, gpu, process, region, truth
 
 os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # two lines on standard error for every session of torch's
 
 PARTS = {
     "region": region.report,
+    "emission": emission.report,
     "disk": disk.report,
     "process": process.report,
     "truth": truth.report,
@@ -49,13 +50,7 @@ def main() -> None:
         "torch": str(torch.__version__),
         "cores": len(os.sched_getaffinity(0)),
     }
-    pairs = {
-        "region": args.pairs,
-        "disk": 1,
-        "process": args.rounds,
-        "truth": args.rounds,
-        "gpu": args.rounds,
-    }
+    pairs = dict.fromkeys(PARTS, args.rounds) | {"region": args.pairs, "emission": args.pairs, "disk": 1}
     with tempfile.TemporaryDirectory() as folder:
         for part in args.part or PARTS:
             measured[part] = PARTS[part](pairs[part], args.scale, Path(folder))

@@ -7,6 +7,7 @@ import importlib.util
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -29,10 +30,10 @@ def null_callback(needs_inputs: bool) -> Iterator[None]:
 
 
 @contextmanager
-def recording(folder: Path, operators: str = "observer") -> Iterator[None]:
+def recording(folder: Path, **options: Any) -> Iterator[None]:
     """perfprobe, into a file that is removed afterwards."""
     path = folder / "region.perfprobe"
-    with perfprobe.profile(path, operators=operators):
+    with perfprobe.profile(path, **options):
         yield
     path.unlink()
 
@@ -74,7 +75,7 @@ OBSERVERS: dict[str, Observer] = {
     "null callback": lambda folder: null_callback(needs_inputs=False),
     "null callback with inputs": lambda folder: null_callback(needs_inputs=True),
     "perfprobe": recording,
-    "perfprobe, both sources": lambda folder: recording(folder, "both"),
+    "perfprobe, both sources": lambda folder: recording(folder, operators="both"),
     "torch.profiler": lambda folder: torch_profiler(),
     "torch.profiler shapes": lambda folder: torch_profiler(record_shapes=True),
     "torch.profiler shapes+stack": lambda folder: torch_profiler(record_shapes=True, with_stack=True),

@@ -11,7 +11,7 @@ itself.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -105,13 +105,13 @@ def run_watched(case: Case, observer: Observer, folder: Path) -> tuple[int, int]
     return watched_ns, time.process_time_ns() - begin
 
 
-def measure(case: Case, pairs: int, folder: Path) -> dict[str, Cost]:
+def measure(case: Case, pairs: int, folder: Path, observers: Mapping[str, Observer]) -> dict[str, Cost]:
     """The cost of every observer on one case."""
-    costs = {name: Cost() for name in OBSERVERS}
-    for observer in OBSERVERS.values():
+    costs = {name: Cost() for name in observers}
+    for observer in observers.values():
         run_watched(case, observer, folder)  # the first use of an observer pays for its set-up
     for turn in range(pairs):
-        for name, observer in OBSERVERS.items():
+        for name, observer in observers.items():
             plain_first = run_plain(case) if turn % 2 == 0 else None
             watched_ns, stop_ns = run_watched(case, observer, folder)
             costs[name].plain_ns.append(run_plain(case) if plain_first is None else plain_first)
@@ -135,9 +135,8 @@ def table(case: Case, costs: dict[str, Cost]) -> str:
     return markdown(head, rows)
 
 
-def above_floor(case: Case, costs: dict[str, Cost]) -> Spread:
-    """ns an event that perfprobe takes beyond the empty callback with inputs of the same round."""
-    floor, ours = costs["null callback with inputs"], costs["perfprobe"]
+def beyond(case: Case, floor: Cost, ours: Cost) -> Spread:
+    """ns an event that one observer takes beyond another of the same round."""
     added = [
         [watched - plain for plain, watched in zip(cost.plain_ns, cost.watched_ns, strict=True)]
         for cost in (ours, floor)
@@ -151,11 +150,14 @@ def report(pairs: int, scale: float, folder: Path) -> list[dict[str, object]]:
     measured: list[dict[str, object]] = []
     for case in make_cases(scale):
         with torch.set_grad_enabled(case.needs_grad):
-            costs = measure(case, pairs, folder)
-        beyond = above_floor(case, costs)
+            costs = measure(case, pairs, folder, OBSERVERS)
+        added = beyond(case, costs["null callback with inputs"], costs["perfprobe"]).text(0)
         print(f"\n### {case.name}: {case.steps} steps, {case.events} events a block, {pairs} pairs\n")
         print(table(case, costs))
-        print(f"\nperfprobe beyond the empty callback with inputs: {beyond.text(0)} ns an event", flush=True)
+        print(
+            f"\nperfprobe beyond the empty callback with inputs: {added} ns an event",
+            flush=True,
+        )
         measured.append(
             {
                 "workload": case.name,

@@ -153,7 +153,9 @@ class PyRecorder {
   pid_t process_;
 };
 
-PyRecorder* make_recorder(const std::string& path, size_t buffer_bytes, int64_t flush_ns) {
+PyRecorder* make_recorder(const std::string& path, size_t buffer_bytes, int64_t flush_ns,
+                          bool in_ns) {
+  ticks_are_tsc = !in_ns && kernel_trusts_tsc();  // there is one recording at a time
   try {
     return new PyRecorder(path, buffer_bytes, flush_ns);
   } catch (const std::system_error& error) {
@@ -230,7 +232,7 @@ void bind_recorder(py::module_& module) {
   py::class_<PyRecorder, std::unique_ptr<PyRecorder, py::nodelete>> recorder(module, "Recorder");
   recorder
       .def(py::init(&make_recorder), py::arg("path"), py::arg("buffer_bytes") = size_t{32} << 20,
-           py::arg("flush_ns") = int64_t{500'000'000})
+           py::arg("flush_ns") = int64_t{500'000'000}, py::arg("in_ns") = false)
       .def_property_readonly("path", &PyRecorder::path)
       .def_property_readonly("operator_rows",
                              [](const PyRecorder& self) { return self.recorder().operator_rows(); })

@@ -3,6 +3,7 @@
 
 namespace perfprobe {
 void bind_recorder(pybind11::module_& module);
+void bind_emit(pybind11::module_& module);
 void bind_frames(pybind11::module_& module);
 void bind_sampler(pybind11::module_& module);
 void bind_profile(pybind11::module_& module);
@@ -13,6 +14,7 @@ void bind_cupti(pybind11::module_& module);
 PYBIND11_MODULE(_core, module) {
   module.doc() = "The native recorder of perfprobe: buffers, recording file, Python frames.";
   perfprobe::bind_recorder(module);
+  perfprobe::bind_emit(module);
   perfprobe::bind_frames(module);
   perfprobe::bind_sampler(module);
   perfprobe::bind_profile(module);

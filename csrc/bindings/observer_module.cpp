@@ -1,13 +1,18 @@
 // The extension module perfprobe._observer: built against, and loaded after, the installed torch.
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <ATen/record_function.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include "core/emission_port.h"
 #include "core/recorder_port.h"
 #include "torch/calibration.h"
 #include "torch/compiled_kernel.h"
+#include "torch/emitter.h"
 #include "torch/observer.h"
 #include "torch/stacks.h"
 
@@ -20,10 +25,31 @@ namespace {
 std::optional<double> event_cost_ns;
 std::optional<double> empty_ns;
 
-void start(const py::capsule& recorder, const py::object& module_call, bool cpu_time) {
-  auto* port = static_cast<RecorderPort*>(PyCapsule_GetPointer(recorder.ptr(), kRecorderCapsule));
-  if (port == nullptr)
+template <class Pointed>
+Pointed* pointer_in(const py::object& capsule, const char* name) {
+  auto* pointer = static_cast<Pointed*>(PyCapsule_GetPointer(capsule.ptr(), name));
+  if (pointer == nullptr)
     throw py::error_already_set();
+  return pointer;
+}
+
+using Folders = std::vector<std::pair<std::string, bool>>;
+
+Followers followers_of(const py::object& ranges, const py::object& ids, const Folders& folders) {
+  Followers followers;
+  if (!ranges.is_none()) {
+    followers.emitter = &emitter_of(*pointer_in<const EmissionPort>(ranges, kEmissionCapsule));
+    followers.emitter->lines.set_folders(folders);
+  }
+  if (!ids.is_none())
+    followers.ids = pointer_in<const ExternalIdPort>(ids, kExternalIdsCapsule);
+  return followers;
+}
+
+void start(const py::capsule& recorder, const py::object& module_call, bool cpu_time,
+           const py::object& ranges, const py::object& ids, const Folders& folders) {
+  auto* port = pointer_in<RecorderPort>(recorder, kRecorderCapsule);
+  const Followers followers = followers_of(ranges, ids, folders);
   // Kept for ever: its address marks the frames that call an nn.Module.
   set_module_call(module_call.inc_ref().ptr());
   static const bool tested = (run_self_test(), true);
@@ -33,7 +59,7 @@ void start(const py::capsule& recorder, const py::object& module_call, bool cpu_
     event_cost_ns = measure_event_cost_ns();
     empty_ns = measure_empty_ns();
   }
-  start_observer(*port, cpu_time, Threads::all);
+  start_observer(*port, cpu_time, Threads::all, followers);
 }
 
 py::object compiled_kernel(const py::str& name, const py::object& kernel) {
@@ -50,7 +76,9 @@ PYBIND11_MODULE(_observer, module) {
   using namespace perfprobe;
   module.doc() = "The operator observer of perfprobe, built for one version of torch.";
   module.attr("TORCH_VERSION") = PERFPROBE_TORCH_VERSION;
-  module.def("start", &start, py::arg("recorder"), py::arg("module_call"), py::arg("cpu_time"));
+  module.def("start", &start, py::arg("recorder"), py::arg("module_call"), py::arg("cpu_time"),
+             py::arg("ranges") = py::none(), py::arg("ids") = py::none(),
+             py::arg("folders") = Folders());
   module.def("stop", &stop_observer);
   module.def("compiled_kernel", &compiled_kernel, py::arg("name"), py::arg("kernel"));
   module.def("event_cost_ns", [] { return event_cost_ns; });

@@ -8,6 +8,7 @@
 #include <ATen/record_function.h>
 
 #include "core/clock.h"
+#include "torch/operator_ranges.h"
 #include "torch/stacks.h"
 #include "torch/thread_state.h"
 
@@ -18,6 +19,7 @@ namespace {
 std::atomic<uint32_t> current_generation{0};
 uint32_t last_generation = 0;
 RecorderPort* current_port = nullptr;
+Followers current_followers;
 bool with_cpu_time = false;
 Threads recorded_threads = Threads::all;
 at::CallbackHandle callback = at::INVALID_CALLBACK_HANDLE;
@@ -43,7 +45,7 @@ thread_local ThreadEnd thread_end;
     thread_state = new ThreadState();
     thread_end.armed = true;  // the first use registers its destructor
   }
-  thread_state->begin(current_port, generation);
+  thread_state->begin(current_port, current_followers, generation);
   return *thread_state;
 }
 
@@ -53,13 +55,6 @@ ThreadState& state_of_thread(uint32_t generation) {
 }
 
 using Inputs = c10::ArrayRef<const c10::IValue>;
-
-// TorchScript hands over its whole stack, whose last values are the operator's.
-Inputs inputs_of(const at::RecordFunction& function, const NameSlot& slot) {
-  const Inputs inputs = function.inputs();
-  const auto arguments = static_cast<size_t>(slot.arguments);  // none: more than any
-  return inputs.size() > arguments ? inputs.slice(inputs.size() - arguments) : inputs;
-}
 
 [[gnu::noinline]] int32_t add_signature(ThreadState& state, const at::RecordFunction& function,
                                         const NameSlot& slot, Inputs inputs, Hash128 hash,
@@ -83,7 +78,8 @@ Inputs inputs_of(const at::RecordFunction& function, const NameSlot& slot) {
 
 int32_t find_signature(ThreadState& state, const at::RecordFunction& function,
                        const NameSlot& slot) {
-  const Inputs inputs = inputs_of(function, slot);
+  const Inputs inputs =
+      inputs_of(function, static_cast<size_t>(slot.arguments));  // none: more than any
   if (inputs.empty())
     return kNone;
   const uint64_t seed = static_cast<uint64_t>(static_cast<uint32_t>(slot.name)) << 33 |
@@ -116,14 +112,16 @@ void set_node(OpenOperator* parent, OpenOperator& open, bool is_node) {
 
 // What is open above `depth` ended on other threads, or never will.
 [[gnu::noinline]] void drop_above(ThreadState& state, size_t depth) {
-  for (; state.open.size() > depth; state.open.pop())
+  for (size_t dropped = state.open.size(); dropped > depth; --dropped)
     state.port->count_dropped(Dropped::open_end);
+  state.unwind(depth);
 }
 
-void open_operator(const at::RecordFunction& function) {
+std::unique_ptr<at::ObserverContext> open_operator(const at::RecordFunction& function) {
+  std::unique_ptr<at::ObserverContext> context;
   const uint32_t generation = current_generation.load(std::memory_order_acquire);
   if (generation == 0)
-    return;
+    return context;
   ThreadState& state = state_of_thread(generation);
   if (state.open.full())  // so deep only where thousands of ranges ended on other threads
     drop_above(state, 0);
@@ -143,16 +141,24 @@ void open_operator(const at::RecordFunction& function) {
   set_node(parent, open, is_node);
   open.signature = find_signature(state, function, slot);
   open.stack = find_stack(state, parent, open);
+  open.follows = 0;
+  if (state.followers.emitter != nullptr) [[unlikely]]
+    context = begin_range(state, function, slot, parent, open);
   open.start_cpu_ns = with_cpu_time && parent == nullptr ? thread_cpu_ns() : kNone;
   open.start_ticks = read_ticks();
+  if (state.followers.ids != nullptr && !function.isAsync()) [[unlikely]] {
+    state.followers.ids->push(state.followers.ids->kind, static_cast<uint64_t>(open.start_ticks));
+    open.follows |= kId;
+  }
   state.open.push();
+  return context;
 }
 
 // torch would print a line for every operator if it got the exception. Only this one is caught: the
 // unwinding by which an ending interpreter stops a daemon thread must go on.
 std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
   try {
-    open_operator(function);
+    return open_operator(function);
   } catch (const std::bad_alloc&) {
     current_port->count_dropped(Dropped::no_memory);
   }
@@ -181,12 +187,24 @@ OperatorRecord* room_for_row(ThreadState& state) {
   }
 }
 
-void on_end(const at::RecordFunction& function, at::ObserverContext* /*context*/) {
+// The recording it began in has ended; what was set for it has not.
+[[gnu::noinline]] void end_late(ThreadState& state, const at::RecordFunction& function) {
+  if (state.open.empty() || state.open.top().function != &function)
+    return;
+  state.open.top().follows &= kRange | kId;
+  state.unwind(state.open.size() - 1);
+}
+
+void on_end(const at::RecordFunction& function, at::ObserverContext* context) {
   const int64_t end_ticks = read_ticks();
+  if (context != nullptr) [[unlikely]]
+    end_async_range(*context);
   const uint32_t generation = current_generation.load(std::memory_order_acquire);
   ThreadState* state = thread_state;
-  if (generation == 0 || state == nullptr || state->generation != generation)
+  if (state == nullptr)
     return;
+  if (generation == 0 || state->generation != generation)
+    return end_late(*state, function);
   const bool in_order = !state->open.empty() && state->open.top().function == &function;
   if (!in_order && !drop_unfinished(*state, function))
     return;
@@ -202,6 +220,8 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* /*context*/
             open.node_thread, depth,         open.scope};
     state->publish_row();
   }
+  if (open.follows != 0) [[unlikely]]
+    state->unfollow(open);
   state->open.pop();
 }
 
@@ -225,13 +245,17 @@ void remove_callback(at::CallbackHandle& handle) {
 // A forked child keeps the callback (removing it takes torch's locks) but records nothing.
 void forget_in_child() {
   current_generation = 0;
-  if (thread_state != nullptr)
-    thread_state->chunk = nullptr;  // the parent's; its recorder's locks may be held for ever
+  forget_emitters();
+  if (thread_state == nullptr)
+    return;
+  thread_state->chunk = nullptr;  // the parent's; its recorder's locks may be held for ever
+  thread_state->open.clear();     // so are its ranges
+  thread_state->followers = {};
 }
 
 }  // namespace
 
-void start_observer(RecorderPort& port, bool cpu_time, Threads threads) {
+void start_observer(RecorderPort& port, bool cpu_time, Threads threads, Followers followers) {
   static const int fork_handler = pthread_atfork(nullptr, nullptr, forget_in_child);
   static_cast<void>(fork_handler);
   if (current_generation != 0)
@@ -240,7 +264,10 @@ void start_observer(RecorderPort& port, bool cpu_time, Threads threads) {
   current_port = &port;
   with_cpu_time = cpu_time;
   recorded_threads = threads;
+  current_followers = followers;
   ticks_are_tsc = port.takes_tsc();
+  if (followers.emitter != nullptr)
+    followers.emitter->training.start();
   current_generation.store(++last_generation, std::memory_order_release);
   callback = add_callback(at::RecordFunctionCallback(on_start, on_end).needsInputs(true), threads);
 }
@@ -250,6 +277,10 @@ void stop_observer() {
     return;
   current_generation = 0;
   remove_callback(callback);
+  if (thread_state != nullptr)
+    thread_state->unwind(0);
+  if (current_followers.emitter != nullptr)
+    current_followers.emitter->training.stop();
 }
 
 bool is_recording() {

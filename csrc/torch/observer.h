@@ -5,6 +5,7 @@
 #pragma once
 
 #include "core/recorder_port.h"
+#include "torch/emitter.h"
 
 namespace at {
 struct StepCallbacks;
@@ -16,7 +17,7 @@ namespace perfprobe {
 enum class Threads { all, this_one };
 
 // Registers the callbacks. One recording at a time; throws std::runtime_error on a second.
-void start_observer(RecorderPort& port, bool cpu_time, Threads threads);
+void start_observer(RecorderPort& port, bool cpu_time, Threads threads, Followers followers = {});
 // Removes them; rows that end later are not recorded.
 void stop_observer();
 

@@ -23,6 +23,14 @@ enum class Integers : uint8_t { by_value, by_type };
 // The identity of the inputs. `seed` tells operators apart: the text names the arguments.
 Hash128 hash_inputs(c10::ArrayRef<const c10::IValue> inputs, Integers integers, uint64_t seed);
 
+// TorchScript hands over its whole stack, whose last values are the operator's. `arguments`: of its
+// schema.
+inline c10::ArrayRef<const c10::IValue> inputs_of(const at::RecordFunction& function,
+                                                  size_t arguments) {
+  const auto inputs = function.inputs();
+  return inputs.size() > arguments ? inputs.slice(inputs.size() - arguments) : inputs;
+}
+
 struct SignatureDescription {
   std::string text;
   std::string example;  // with float values; equal to `text` where there is no float

@@ -97,16 +97,20 @@ class Gil {
   PyGILState_STATE state_ = PyGILState_Ensure();
 };
 
-// Cold on the fast path, every event on the public one. Never called with a lock of ours held:
-// waiting for the GIL under a lock that a GIL holder wants would be a deadlock.
-int32_t find_stack_with_gil(ThreadState& state, PyThreadState* python) {
-  const Gil gil;
+void read_frames(ThreadState& state, PyThreadState* python) {
   state.frames.clear();
 #ifdef PERFPROBE_FAST_FRAMES
   read_frames_fast(python, module_call_code, state.frames);
 #else
   read_frames_public(python, module_call_code, state.frames);
 #endif
+}
+
+// Cold on the fast path, every event on the public one. Never called with a lock of ours held:
+// waiting for the GIL under a lock that a GIL holder wants would be a deadlock.
+int32_t find_stack_with_gil(ThreadState& state, PyThreadState* python) {
+  const Gil gil;
+  read_frames(state, python);
   return state.frames.empty() ? kNone : intern_frames(state);
 }
 
@@ -151,5 +155,14 @@ int32_t find_stack(ThreadState& state, const OpenOperator* /*parent*/, OpenOpera
 }
 
 #endif
+
+std::string users_line(ThreadState& state, const UserLines& lines, bool in_backward) {
+  PyThreadState* python = PyGILState_GetThisThreadState();
+  if (python == nullptr)
+    return {};
+  const Gil gil;
+  read_frames(state, python);
+  return lines.find(state.frames, in_backward);
+}
 
 }  // namespace perfprobe

@@ -1,7 +1,10 @@
 // The Python stack of the calling thread as an id, without the GIL on a hit.
 #pragma once
 
+#include <string>
+
 #include "torch/thread_state.h"
+#include "torch/user_lines.h"
 
 namespace perfprobe {
 
@@ -12,5 +15,8 @@ void set_module_call(const void* code);
 // The id of the stack under `open`, whose frame and instruction are filled in; kNone without
 // Python.
 int32_t find_stack(ThreadState& state, const OpenOperator* parent, OpenOperator& open);
+
+// The line of the user's code that the calling thread is on; see UserLines. Takes the GIL.
+std::string users_line(ThreadState& state, const UserLines& lines, bool in_backward);
 
 }  // namespace perfprobe

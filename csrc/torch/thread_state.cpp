@@ -20,6 +20,18 @@ size_t slot_of(const char* address) {
                              48);
 }
 
+// By the names that torch's optimizers give their ranges. What opens a range of the program's is an
+// operator as well, of no kind.
+Kind kind_of(std::string_view name, bool is_operator) {
+  if (name.starts_with(kEnginePrefix))
+    return Kind::backward;
+  if (name.starts_with("Optimizer.step#"))
+    return Kind::optimizer_step;
+  if (name.starts_with("Optimizer."))
+    return Kind::optimizer;
+  return is_operator && !name.starts_with("profiler::") ? Kind::forward : Kind::any;
+}
+
 }  // namespace
 
 const NameSlot& NameCache::find(const at::RecordFunction& function, RecorderPort& port) {
@@ -47,7 +59,9 @@ const NameSlot& NameCache::fill(NameSlot& slot, const at::RecordFunction& functi
   const Integers integers = remembered == integers_.end() ? Integers::by_value : remembered->second;
   const bool is_engine = std::string_view(known.text).starts_with(kEnginePrefix);
   const int32_t arguments = is_operator ? static_cast<int32_t>(function.num_inputs()) : kNone;
-  slot = {name, known.text, known.id, overload_id, arguments, integers, is_engine, is_operator};
+  slot = {name,        known.text,  known.id,
+          overload_id, arguments,   integers,
+          is_engine,   is_operator, kind_of(known.text, is_operator)};
   return slot;
 }
 
@@ -72,19 +86,37 @@ void NameCache::clear() {
   variants_.clear();
 }
 
-void ThreadState::begin(RecorderPort* new_port, uint32_t new_generation) {
+void ThreadState::begin(RecorderPort* new_port, Followers new_followers, uint32_t new_generation) {
   finish();
   port = new_port;
   generation = new_generation;
-  open.clear();
+  followers = new_followers;
   names.clear();
   signatures.clear();
   stacks.clear();
+  range_messages.clear();
   std::fill(modules.begin(), modules.end(), ModuleSlot{});
   char name[32] = "";
   pthread_getname_np(pthread_self(), name, sizeof(name));
-  const auto forward_id = static_cast<int64_t>(at::RecordFunction::currentThreadId());
-  thread = port->add_thread(::syscall(SYS_gettid), forward_id, name);
+  const auto number = static_cast<int64_t>(at::RecordFunction::currentThreadId());
+  forward_id = static_cast<int32_t>(number);
+  thread = port->add_thread(::syscall(SYS_gettid), number, name);
+}
+
+void ThreadState::unfollow(const OpenOperator& ended) {
+  if ((ended.follows & kId) != 0) {
+    uint64_t last = 0;
+    followers.ids->pop(followers.ids->kind, &last);
+  }
+  if ((ended.follows & kRange) != 0)
+    followers.emitter->port.pop();
+  if ((ended.follows & kPhase) != 0)
+    followers.emitter->training.end_operator(phase, ended.kind);
+}
+
+void ThreadState::unwind(size_t depth) {
+  for (; open.size() > depth; open.pop())
+    unfollow(open.top());
 }
 
 OperatorRecord* ThreadState::next_row() {
@@ -100,6 +132,9 @@ OperatorRecord* ThreadState::next_row() {
 
 // Also after the recording has ended: its recorder lives on and takes the chunk back.
 void ThreadState::finish() {
+  unwind(0);
+  if (followers.emitter != nullptr)
+    followers.emitter->training.end_thread(phase);
   if (chunk != nullptr)
     port->return_chunk(chunk);
   chunk = nullptr;

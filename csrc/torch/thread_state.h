@@ -12,6 +12,7 @@
 #include "core/intern_table.h"
 #include "core/recorder_port.h"
 #include "python/frames.h"
+#include "torch/emitter.h"
 #include "torch/signature.h"
 
 namespace perfprobe {
@@ -28,7 +29,11 @@ struct NameSlot {
   Integers integers = Integers::by_value;
   bool is_engine = false;    // autograd::engine::evaluate_function
   bool is_operator = false;  // in torch's registry
+  Kind kind = Kind::any;
 };
+
+// What must be undone when an operator ends.
+enum Follows : uint8_t { kRange = 1, kId = 2, kPhase = 4 };
 
 struct OpenOperator {
   const at::RecordFunction* function;
@@ -45,6 +50,10 @@ struct OpenOperator {
   int32_t forward_thread;
   int32_t node_thread;
   int32_t scope;
+  int32_t forward_line;  // of the node it runs in; only while ranges are set
+  Kind kind;
+  uint8_t follows;
+  bool is_inside;  // an operator that has a kind, or inside of one
   bool is_engine;
   bool stands_still;  // C++ until it ends: the Python frames under it cannot change
 };
@@ -137,11 +146,19 @@ struct ThreadState {
   MappedVector<ModuleSlot> modules = MappedVector<ModuleSlot>(kModuleSlots);
   FrameList frames;
   MappedVector<int32_t> frame_modules;
+  Followers followers;
+  InternTable range_messages;
+  ThreadPhase phase;
+  int32_t forward_id = 0;  // torch's number of this thread
 
   // Starts over for another recording.
-  void begin(RecorderPort* new_port, uint32_t new_generation);
+  void begin(RecorderPort* new_port, Followers new_followers, uint32_t new_generation);
   // The thread ends: its rows go to the writer.
   void finish();
+  // Ends what follows an operator.
+  void unfollow(const OpenOperator& ended);
+  // What is open above `depth` is given up: it ended on other threads, or never will.
+  void unwind(size_t depth);
   // Where the next row goes, nullptr when there is no memory.
   OperatorRecord* next_row();
   void publish_row() { chunk->count.store(++rows, std::memory_order_release); }

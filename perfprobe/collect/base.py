@@ -50,6 +50,10 @@ class Facts:
         if known:
             self.meta(key, {**self._known.get(key, {}), **known})
 
+    def known(self, key: str) -> dict[str, object]:
+        """The fields of a meta object as written so far."""
+        return self._known.get(key, {})
+
     def loss(self, source: str, reason: str, count: int = 1, remedy: str = "") -> None:
         """Write down something that is missing from the recording."""
         self.recorder.add_loss(source, _writable(reason), count, _writable(remedy))

@@ -37,11 +37,14 @@ def inserted(path: str, word: str) -> str:
     return f"{stem}-{word}{suffix}"
 
 
-def create(recorder: type[Recorder], path: str, buffer_bytes: int, *, named: bool) -> tuple[Recorder, str]:
+def create(
+    recorder: type[Recorder], path: str, buffer_bytes: int, *, named: bool, in_ns: bool = False
+) -> tuple[Recorder, str]:
     """Create the recording at `path`, which must not exist; also returns the path it has got.
 
     Args:
         named: whether the user chose the name; a name of our own gets a number when it is taken.
+        in_ns: operators' times are read from the clock itself, so that others may be told them at once.
 
     Raises:
         UsageError: the named file exists.
@@ -50,7 +53,7 @@ def create(recorder: type[Recorder], path: str, buffer_bytes: int, *, named: boo
     for candidate in [path] if named else _numbered(path):
         try:
             # As bytes: a file name need not be text. pybind11 takes them for a std::string.
-            return recorder(os.fsencode(candidate), buffer_bytes), candidate  # type: ignore[arg-type]
+            return recorder(os.fsencode(candidate), buffer_bytes, in_ns=in_ns), candidate  # type: ignore[arg-type]
         except FileExistsError:
             continue
         except OSError as error:

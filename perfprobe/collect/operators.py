@@ -6,6 +6,7 @@ import os
 import sys
 
 from perfprobe import native
+from perfprobe.collect import emit
 from perfprobe.collect.compiled import CompiledKernels
 from perfprobe.collect.host import environment
 from perfprobe.collect.imports import ImportWatch
@@ -14,6 +15,7 @@ from perfprobe.support.errors import EnvironmentLack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
     from typing import Any
 
@@ -23,13 +25,20 @@ if TYPE_CHECKING:
 
 
 class OperatorCollector:
-    """Starts the sources when the program's own `import torch` completes; never imports torch itself."""
+    """Starts the sources when the program's own `import torch` completes; never imports torch itself.
+
+    Args:
+        external_ids: in exact linking, gives what takes each operator's start once the GPU is recorded.
+    """
 
     name = "operators"
 
-    def __init__(self, facts: Facts, options: Options) -> None:
+    def __init__(
+        self, facts: Facts, options: Options, external_ids: Callable[[], object | None] = lambda: None
+    ) -> None:
         self._facts = facts
         self._options = options
+        self._external_ids = external_ids
         self._process = os.getpid()
         self._watch = ImportWatch("torch", self._torch_ready)
         self._torch: Any = None
@@ -90,7 +99,14 @@ class OperatorCollector:
         try:
             observer: Any = native.observer(self._torch)
             module_call = self._torch.nn.Module._wrapped_call_impl.__code__
-            observer.start(self._facts.recorder.capsule(), module_call, self._options.cpu_time)
+            observer.start(
+                self._facts.recorder.capsule(),
+                module_call,
+                self._options.cpu_time,
+                ranges=emit.listener(self._facts, self._options.emit),
+                ids=self._external_ids(),
+                folders=emit.folders(self._facts.known("roots")),
+            )
         except EnvironmentLack as lack:
             self._lack(lack)
             return

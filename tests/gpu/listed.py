@@ -37,7 +37,7 @@ CHECKS: tuple[Check, ...] = (
     _check("clients", "ids_by_call_kind"),
     _check("links", "triton"),
     _check("exact", "streams"),
-    _check("wholes", "overhead", 120),
+    _check("wholes", "overhead", 150),
     _check("wholes", "ceilings"),
     _check("wholes", "report", 90),
     _check("wholes", "doctor"),

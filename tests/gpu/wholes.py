@@ -93,19 +93,8 @@ def report(room: Room) -> None:
 def overhead(room: Room) -> None:
     """What recording costs on a launch-bound loop, beside torch.profiler."""
     path = room.out / "overhead.json"
-    words = [
-        sys.executable,
-        "-u",
-        "-m",
-        "benchmarks.overhead",
-        "--part",
-        "gpu",
-        "--rounds",
-        "3",
-        "--json",
-        path,
-    ]
-    ended = process.run(words, 110, room.folder)
+    words = [sys.executable, "-u", "-m", "benchmarks.overhead", "--part", "gpu", "--rounds", "2"]
+    ended = process.run([*words, "--scale", "0.25", "--json", path], 140, room.folder)
     print(ended.output, flush=True)
     expect(ended.status == 0, f"the benchmark {ended.how()}: {ended.last_line()}")
     room.note(table=[line for line in ended.output.splitlines() if line.startswith("|")])

@@ -1,0 +1,133 @@
+#include "torch/operator_ranges.h"
+
+#include <string>
+#include <string_view>
+
+#include "torch/signature.h"
+#include "torch/stacks.h"
+
+namespace perfprobe {
+namespace {
+
+constexpr int64_t kLaterNodes = 4;  // of one operator, that are looked for
+// What a thread remembers; beyond it operators are told apart by their names alone.
+constexpr size_t kCachedMessages = 4 * RangeMessages::kMost;
+constexpr size_t kCachedNames = 2 * RangeMessages::kMostNames;
+
+struct AsyncRange final : at::ObserverContext {
+  AsyncRange(const EmissionPort& to, uint64_t begun) : port(to), range(begun) {}
+  const EmissionPort& port;
+  uint64_t range;
+};
+
+Hash128 key_of(const OpenOperator& open) {
+  const auto pair = [](int32_t low, int32_t high) {
+    return static_cast<uint64_t>(static_cast<uint32_t>(high)) << 32 | static_cast<uint32_t>(low);
+  };
+  Hasher hasher;
+  hasher.add(pair(open.name, open.signature), pair(open.stack, open.forward_line));
+  return hasher.result();
+}
+
+// The line of the forward call that made the node. Nodes of TorchScript stand for many calls, and
+// those of the program's own ("::" of C++) are the only one of their call.
+int32_t line_of_node(const ForwardLines& forward, const NameSlot& slot, const OpenOperator& open) {
+  const std::string_view name = slot.text;
+  if (name.starts_with("torch::jit::"))
+    return kNone;
+  const bool only_one = name.find("::") != std::string_view::npos;
+  return forward.find(open.node_thread, open.node_sequence, only_one ? 0 : kLaterNodes);
+}
+
+int32_t forward_line(const Emitter& emitter, const NameSlot& slot, const OpenOperator* parent,
+                     const OpenOperator& open) {
+  if (open.node_thread == kNone)
+    return kNone;
+  if (static_cast<at::RecordScope>(open.scope) == at::RecordScope::BACKWARD_FUNCTION)
+    return line_of_node(emitter.forward, slot, open);
+  return parent == nullptr ? kNone : parent->forward_line;
+}
+
+// Of an operator by its name alone; `messages` of the thread remember it by a key of its own.
+int32_t add_name(ThreadState& state, const NameSlot& slot) {
+  OpenOperator named{};
+  named.name = slot.name;
+  named.signature = named.stack = named.forward_line = kNone - 1;  // of no operator
+  const Hash128 key = key_of(named);
+  const int32_t known = state.range_messages.find(key);
+  if (known != InternTable::kAbsent)
+    return known;
+  const int32_t id = state.followers.emitter->messages.add_name(slot.text);
+  if (state.range_messages.size() < kCachedMessages + kCachedNames)
+    state.range_messages.insert(key, id);
+  return id;
+}
+
+[[gnu::noinline]] int32_t add_message(ThreadState& state, const at::RecordFunction& function,
+                                      const NameSlot& slot, const OpenOperator& open, Hash128 key) {
+  Emitter& emitter = *state.followers.emitter;
+  if (emitter.messages.full() || state.range_messages.size() >= kCachedMessages)
+    return add_name(state, slot);
+  std::string text = slot.text;
+  if (open.signature != kNone) {
+    const auto inputs = inputs_of(function, static_cast<size_t>(slot.arguments));
+    text += " " + describe_inputs(function, inputs, slot.integers).text;
+  }
+  const bool in_backward = open.node_thread != kNone;
+  const std::string own = open.stack == kNone ? "" : users_line(state, emitter.lines, in_backward);
+  int32_t line = open.forward_line;
+  if (!own.empty()) {
+    line = emitter.messages.add_line(own);
+    text += " @ " + own;
+  } else if (line != kNone) {
+    text += " @ " + emitter.messages.line(line) + " (backward)";
+  }
+  const int32_t id = emitter.messages.add(text, line);
+  if (id == kNone)
+    return add_name(state, slot);
+  state.range_messages.insert(key, id);
+  return id;
+}
+
+void begin_kind(ThreadState& state, const NameSlot& slot, const OpenOperator* parent,
+                OpenOperator& open) {
+  const bool is_node =
+      static_cast<at::RecordScope>(open.scope) == at::RecordScope::BACKWARD_FUNCTION;
+  const bool around = parent != nullptr && parent->is_inside;
+  open.kind = is_node ? Kind::backward : slot.kind;
+  open.is_inside = around || open.kind != Kind::any;
+  if (around || open.kind == Kind::any)
+    return;
+  state.followers.emitter->training.begin_operator(state.phase, open.kind);
+  open.follows |= kPhase;
+}
+
+}  // namespace
+
+std::unique_ptr<at::ObserverContext> begin_range(ThreadState& state,
+                                                 const at::RecordFunction& function,
+                                                 const NameSlot& slot, const OpenOperator* parent,
+                                                 OpenOperator& open) {
+  Emitter& emitter = *state.followers.emitter;
+  open.forward_line = forward_line(emitter, slot, parent, open);
+  begin_kind(state, slot, parent, open);
+  const Hash128 key = key_of(open);
+  const int32_t known = state.range_messages.find(key);
+  const int32_t id =
+      known != InternTable::kAbsent ? known : add_message(state, function, slot, open, key);
+  const RangeMessage& message = emitter.messages[id];
+  if (open.sequence >= 0 && static_cast<at::RecordScope>(open.scope) == at::RecordScope::FUNCTION)
+    emitter.forward.note(state.forward_id, open.sequence, message.line);
+  if (function.isAsync()) [[unlikely]]
+    return std::make_unique<AsyncRange>(emitter.port, emitter.port.begin(message.handle));
+  emitter.port.push(message.handle);
+  open.follows |= kRange;
+  return nullptr;
+}
+
+void end_async_range(at::ObserverContext& context) {
+  auto& range = static_cast<AsyncRange&>(context);
+  range.port.end(range.range);
+}
+
+}  // namespace perfprobe

@@ -1,0 +1,20 @@
+// Sets an operator that begins as a range.
+#pragma once
+
+#include <memory>
+
+#include <ATen/record_function.h>
+
+#include "torch/thread_state.h"
+
+namespace perfprobe {
+
+// `open` is filled in but for its times. An operator that may end on another thread becomes a free
+// range, ended by `end_async_range` with what is returned; all others nest.
+std::unique_ptr<at::ObserverContext> begin_range(ThreadState& state,
+                                                 const at::RecordFunction& function,
+                                                 const NameSlot& slot, const OpenOperator* parent,
+                                                 OpenOperator& open);
+void end_async_range(at::ObserverContext& context);
+
+}  // namespace perfprobe

@@ -1,0 +1,73 @@
+#include "torch/training_ranges.h"
+
+#include <array>
+
+namespace perfprobe {
+namespace {
+
+constexpr std::array<const char*, 4> kTexts = {"", "forward", "backward", "optimizer"};  // by Kind
+
+}  // namespace
+
+void TrainingRanges::start() {
+  const std::lock_guard lock(mutex_);
+  running_ = true;
+  steps_ = 0;
+  begin_step();
+}
+
+void TrainingRanges::stop() {
+  const std::lock_guard lock(mutex_);
+  running_ = false;
+  while (!open_.empty())
+    end_phase(*open_.back());
+  port_.end(step_);
+}
+
+void TrainingRanges::begin_phase(ThreadPhase& phase, Kind kind) {
+  const std::lock_guard lock(mutex_);
+  if (!running_)
+    return;
+  end_phase(phase);
+  for (size_t i = open_.size(); i-- > 0;) {
+    if (open_[i]->kind != kind && !open_[i]->is_busy)
+      end_phase(*open_[i]);
+  }
+  open_.push_back(&phase);  // first: what it throws leaves no range open
+  phase.range = begin(kTexts.at(static_cast<size_t>(kind)));
+  phase.kind = kind;
+}
+
+void TrainingRanges::end_optimizer(ThreadPhase& phase, bool is_step) {
+  const std::lock_guard lock(mutex_);
+  if (!running_)
+    return;
+  end_phase(phase);
+  if (!is_step)
+    return;
+  port_.end(step_);
+  begin_step();
+}
+
+void TrainingRanges::end_thread(ThreadPhase& phase) {
+  const std::lock_guard lock(mutex_);
+  end_phase(phase);
+}
+
+void TrainingRanges::end_phase(ThreadPhase& phase) {
+  if (std::erase(open_, &phase) == 0)
+    return;
+  port_.end(phase.range);
+  phase.kind = Kind::any;
+}
+
+void TrainingRanges::begin_step() {
+  ++steps_;
+  step_ = begin(steps_ <= kMostSteps ? "step " + std::to_string(steps_) : "step");
+}
+
+uint64_t TrainingRanges::begin(const std::string& text) {
+  return port_.begin(messages_[messages_.add_name(text)].handle);
+}
+
+}  // namespace perfprobe
