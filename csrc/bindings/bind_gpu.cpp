@@ -1,0 +1,149 @@
+// The recording of GPUs.
+#include <array>
+#include <cstdint>
+#include <string>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "bindings/recorder_door.h"
+#include "gpu/gpu_recording.h"
+
+namespace py = pybind11;
+
+namespace perfprobe {
+namespace {
+
+py::object number(int64_t value) {
+  return value < 0 ? py::object(py::none()) : py::int_(value);
+}
+
+py::dict describe(const GpuDevice& device) {
+  py::dict named;
+  named["name"] = device.name;
+  named["memory_bytes"] = number(device.memory_bytes);
+  named["compute_major"] = number(device.compute_major);
+  named["compute_minor"] = number(device.compute_minor);
+  named["multiprocessors"] = number(device.multiprocessors);
+  named["multiprocessor_threads"] = number(device.multiprocessor_threads);
+  named["clock_khz"] = number(device.clock_khz);
+  named["memory_clock_khz"] = number(device.memory_clock_khz);
+  named["memory_bus_bits"] = number(device.memory_bus_bits);
+  named["l2_bytes"] = number(device.l2_bytes);
+  return named;
+}
+
+py::dict describe(const GpuFigures& figures) {
+  py::dict named;
+  named["records"] = figures.rows.records;
+  named["untimed"] = figures.rows.untimed;
+  named["unknown_kinds"] = figures.rows.unknown_kinds;
+  named["malformed"] = figures.rows.malformed;
+  named["beyond_limits"] = figures.rows.dropped;
+  named["unread_names"] = figures.rows.unread_names;
+  named["dropped_records"] = figures.dropped_records;
+  named["requested_buffers"] = figures.buffers.requested;
+  named["completed_buffers"] = figures.buffers.completed;
+  named["refused_buffers"] = figures.buffers.refused;
+  named["foreign_buffers"] = figures.buffers.foreign;
+  named["most_buffers"] = figures.buffers.most_used;
+  named["flushes"] = figures.flushes;
+  named["cpu_ns"] = figures.cpu_ns;
+  named["started_ns"] = figures.started_ns;
+  named["stopped_ns"] = figures.stopped_ns;
+  named["canary"] = figures.is_canary_seen;
+  named["context"] = figures.had_context;
+  named["broken"] = figures.is_broken;
+  return named;
+}
+
+// What Python holds. The recording itself is never destroyed.
+class PyGpuSession {
+ public:
+  PyGpuSession(const py::capsule& recorder, int cuda_major, std::vector<std::string> site_packages,
+               bool with_ids)
+      : process_(::getpid()) {
+    auto* port = static_cast<RecorderPort*>(PyCapsule_GetPointer(recorder.ptr(), kRecorderCapsule));
+    if (port == nullptr)
+      throw py::error_already_set();
+    auto& door = *static_cast<RecorderDoor*>(port);  // no other port is made
+    recording_ =
+        new GpuRecording(door.recorder(), {cuda_major, std::move(site_packages)}, with_ids);
+  }
+
+  py::object start() {
+    std::optional<CuptiFault> fault;
+    {
+      const py::gil_scoped_release release;
+      fault = recording_->start();
+    }
+    if (!fault)
+      return py::none();
+    return py::make_tuple(fault->reason, fault->remedy);
+  }
+
+  // Its thread needs no GIL, but other threads may need it to let a writer end that it waits for.
+  py::dict stop() {
+    if (process_ == ::getpid()) {
+      const py::gil_scoped_release release;
+      recording_->stop();
+    }
+    return describe(recording_->figures());
+  }
+
+  py::dict facts() {
+    py::list devices;
+    for (const GpuDevice& device : recording_->driver().devices())
+      devices.append(describe(device));
+    py::dict named;
+    named["library"] = recording_->library().path;
+    named["library_found"] = recording_->library().how;
+    named["cupti_version"] = recording_->session().version();
+    named["driver"] = number(recording_->driver().version());
+    named["devices"] = devices;
+    named["lacks"] = recording_->session().lacks();
+    return named;
+  }
+
+  // Each total as (calls, bytes, ns).
+  py::dict totals() {
+    const GpuTotalsSnapshot totals = recording_->totals();
+    const auto triple = [](const GpuTotal& total) {
+      return py::make_tuple(total.calls, total.bytes, total.ns);
+    };
+    const auto triples = [&](const auto& each) {
+      py::list list;
+      for (const GpuTotal& total : each)
+        list.append(triple(total));
+      return list;
+    };
+    py::dict named;
+    named["kernels"] = triple(totals.kernels);
+    named["copies"] = triples(totals.copies);
+    named["fills"] = triple(totals.fills);
+    named["waits"] = triples(totals.waits);
+    return named;
+  }
+
+ private:
+  GpuRecording* recording_;
+  pid_t process_;
+};
+
+}  // namespace
+
+void bind_gpu(py::module_& module) {
+  module.def("is_gpu_driver_assumed", &is_driver_assumed);
+  py::class_<PyGpuSession>(module, "GpuSession")
+      .def(py::init<py::capsule, int, std::vector<std::string>, bool>(), py::arg("recorder"),
+           py::arg("cuda_major"), py::arg("site_packages"), py::arg("with_ids"))
+      .def("start", &PyGpuSession::start)
+      .def("stop", &PyGpuSession::stop)
+      .def("facts", &PyGpuSession::facts)
+      .def("totals", &PyGpuSession::totals);
+}
+
+}  // namespace perfprobe

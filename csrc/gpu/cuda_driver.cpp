@@ -1,0 +1,108 @@
+#include "gpu/cuda_driver.h"
+
+#include <array>
+#include <cstddef>
+#include <dlfcn.h>
+#include <utility>
+
+#include "gpu/vendor_library.h"
+
+namespace perfprobe {
+namespace {
+
+using GetNumber = int (*)(int*);
+
+// CUdevice_attribute in cuda.h.
+constexpr std::array<std::pair<int64_t GpuDevice::*, int>, 8> kAttributes{{
+    {&GpuDevice::compute_major, 75},
+    {&GpuDevice::compute_minor, 76},
+    {&GpuDevice::multiprocessors, 16},
+    {&GpuDevice::clock_khz, 13},
+    {&GpuDevice::memory_clock_khz, 36},
+    {&GpuDevice::memory_bus_bits, 37},
+    {&GpuDevice::l2_bytes, 38},
+    {&GpuDevice::multiprocessor_threads, 39},
+}};
+
+}  // namespace
+
+template <class Function>
+Function CudaDriver::find(const char* name) const {
+  return reinterpret_cast<Function>(dlsym(library_, name));
+}
+
+std::optional<CuptiFault> CudaDriver::open(void* library) {
+  library_ = library != nullptr ? library : dlopen("libcuda.so.1", RTLD_NOW);
+  if (library_ == nullptr)
+    return CuptiFault{"there is no NVIDIA driver here (libcuda.so.1 cannot be loaded)",
+                      "run where `nvidia-smi` lists a GPU"};
+  const auto initialise = find<int (*)(unsigned)>("cuInit");
+  const auto count_devices = find<GetNumber>("cuDeviceGetCount");
+  if (initialise == nullptr || count_devices == nullptr)
+    return CuptiFault{"the NVIDIA driver has no cuInit", "install the driver again"};
+  if (const int code = initialise(0); code != 0)
+    return CuptiFault{"the NVIDIA driver does not start (cuInit: " + std::to_string(code) + ")",
+                      "see what `nvidia-smi` says"};
+  int count = 0;
+  if (count_devices(&count) != 0 || count <= 0)
+    return CuptiFault{"the NVIDIA driver shows no device",
+                      "see `nvidia-smi` and the variable CUDA_VISIBLE_DEVICES"};
+  const auto get_version = find<GetNumber>("cuDriverGetVersion");
+  if (get_version != nullptr && get_version(&version_) != 0)
+    version_ = -1;
+  for (int i = 0; i < count; ++i)
+    devices_.push_back(describe(i));
+  return std::nullopt;
+}
+
+GpuDevice CudaDriver::describe(int ordinal) const {
+  GpuDevice device;
+  const auto get_device = find<int (*)(int*, int)>("cuDeviceGet");
+  int handle = 0;
+  if (get_device == nullptr || get_device(&handle, ordinal) != 0)
+    return device;
+  std::array<char, 256> name{};
+  const auto get_name = find<int (*)(char*, int, int)>("cuDeviceGetName");
+  if (get_name != nullptr && get_name(name.data(), static_cast<int>(name.size()) - 1, handle) == 0)
+    device.name = name.data();
+  size_t bytes = 0;
+  const auto get_bytes = find<int (*)(size_t*, int)>("cuDeviceTotalMem_v2");
+  if (get_bytes != nullptr && get_bytes(&bytes, handle) == 0)
+    device.memory_bytes = static_cast<int64_t>(bytes);
+  const auto get_attribute = find<int (*)(int*, int, int)>("cuDeviceGetAttribute");
+  for (const auto& [field, attribute] : kAttributes) {
+    int value = 0;
+    if (get_attribute != nullptr && get_attribute(&value, attribute, handle) == 0)
+      device.*field = value;
+  }
+  return device;
+}
+
+bool CudaDriver::has_context() const {
+  const auto get_device = find<int (*)(int*, int)>("cuDeviceGet");
+  const auto get_state = find<int (*)(int, unsigned*, int*)>("cuDevicePrimaryCtxGetState");
+  if (get_device == nullptr || get_state == nullptr)
+    return true;
+  for (int i = 0; i < static_cast<int>(devices_.size()); ++i) {
+    int handle = 0;
+    unsigned flags = 0;
+    int active = 0;
+    if (get_device(&handle, i) == 0 && get_state(handle, &flags, &active) == 0 && active != 0)
+      return true;
+  }
+  return false;
+}
+
+void CudaDriver::make_traced_call() const {
+  int version = 0;
+  if (void* runtime = find_mapped("libcudart.so"); runtime != nullptr) {
+    const auto of_runtime = reinterpret_cast<GetNumber>(dlsym(runtime, "cudaRuntimeGetVersion"));
+    if (of_runtime != nullptr)
+      of_runtime(&version);
+  }
+  const auto of_driver = find<GetNumber>("cuDriverGetVersion");
+  if (of_driver != nullptr)
+    of_driver(&version);
+}
+
+}  // namespace perfprobe

@@ -1,0 +1,81 @@
+#include "gpu/cupti_api.h"
+
+#include <array>
+#include <dlfcn.h>
+
+namespace perfprobe {
+namespace {
+
+constexpr uint32_t kOtherClient = 39;
+
+struct Meaning {
+  uint32_t code;
+  const char* reason;
+  const char* remedy;
+};
+
+// CUptiResult in cupti_result.h.
+constexpr std::array<Meaning, 11> kMeanings{{
+    {15, "the NVIDIA driver is older than this CUPTI, or did not start",
+     "install a driver that is as new as the CUDA of this torch"},
+    {33, "this virtual GPU does not allow tracing", "have tracing allowed in the vGPU's settings"},
+    {35, "the driver keeps tracing to administrators",
+     "run as root, or set NVreg_RestrictProfilingToAdminUsers=0 for the NVIDIA driver"},
+    {36, "an older CUDA profiler has been started in this process", "run without that profiler"},
+    {38, "this GPU or driver does not support this way of tracing",
+     "use a newer driver, or a torch built for its CUDA"},
+    {kOtherClient, "another tool uses CUPTI already",
+     "run without that tool, or leave the GPU to it with --gpu off"},
+    {40, "this virtual GPU keeps tracing to administrators",
+     "have tracing allowed in the vGPU's settings"},
+    {41, "confidential computing does not allow tracing", "trace on a GPU without it"},
+    {43, "a part of a GPU (MIG) does not allow tracing here", "use a whole GPU"},
+    {45, "the Windows Subsystem for Linux does not allow tracing here",
+     "allow developers the performance counters in NVIDIA's control panel"},
+    {999, "CUPTI cannot work with this driver", "see what `nvidia-smi` says"},
+}};
+
+}  // namespace
+
+std::string load_cupti(void* library, CuptiApi& api) {
+  std::string missing;
+  const auto find = [&]<class Function>(Function& function, const char* name, bool is_needed) {
+    function = reinterpret_cast<Function>(dlsym(library, name));
+    if (function == nullptr && is_needed && missing.empty())
+      missing = name;
+  };
+  find(api.get_version, "cuptiGetVersion", true);
+  find(api.subscribe, "cuptiSubscribe", true);
+  find(api.subscribe_v2, "cuptiSubscribe_v2", false);
+  find(api.unsubscribe, "cuptiUnsubscribe", true);
+  find(api.set_thread_id_type, "cuptiSetThreadIdType", false);
+  find(api.register_timestamp, "cuptiActivityRegisterTimestampCallback", true);
+  find(api.register_callbacks, "cuptiActivityRegisterCallbacks", true);
+  find(api.set_attribute, "cuptiActivitySetAttribute", true);
+  find(api.enable, "cuptiActivityEnable", true);
+  find(api.disable, "cuptiActivityDisable", true);
+  find(api.enable_runtime_call, "cuptiActivityEnableRuntimeApi", false);
+  find(api.enable_driver_call, "cuptiActivityEnableDriverApi", false);
+  find(api.push_external_id, "cuptiActivityPushExternalCorrelationId", true);
+  find(api.pop_external_id, "cuptiActivityPopExternalCorrelationId", true);
+  find(api.flush_all, "cuptiActivityFlushAll", true);
+  find(api.get_dropped, "cuptiActivityGetNumDroppedRecords", true);
+  find(api.next_record, "cuptiActivityGetNextRecord", true);
+  find(api.callback_name, "cuptiGetCallbackName", true);
+  return missing;
+}
+
+CuptiFault explain(uint32_t code, std::string_view call, std::string_view other_client) {
+  const std::string number = " (" + std::string(call) + ": " + std::to_string(code) + ")";
+  for (const Meaning& meaning : kMeanings) {
+    if (meaning.code != code)
+      continue;
+    std::string reason = meaning.reason;
+    if (code == kOtherClient && !other_client.empty())
+      reason += ": " + std::string(other_client);
+    return {reason + number, meaning.remedy};
+  }
+  return {"CUPTI refuses" + number, ""};
+}
+
+}  // namespace perfprobe

@@ -1,0 +1,248 @@
+#include "gpu/cupti_session.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "core/clock.h"
+#include "gpu/cupti_records.h"
+#include "gpu/cupti_walk.h"
+
+namespace perfprobe {
+namespace {
+
+using Code = CuptiApi::Code;
+
+// cupti_activity.h.
+constexpr uint32_t kSystemThreadIds = 1;
+constexpr uint32_t kDefaultThreadIds = 0;
+constexpr uint32_t kZeroedBuffers = 5;
+constexpr uint32_t kForced = 1;
+constexpr uint32_t kCanaryKind = 4;  // CUSTOM1: operators have CUSTOM2
+constexpr uint64_t kCanary = 0x7065726670726f62;
+constexpr size_t kOtherNameBytes = 256;
+
+// Before CUPTI 12.9 a request that gets no memory ends the process.
+constexpr uint32_t kFirstWithRefusals = 27;
+constexpr size_t kMostBuffers = 32;
+// Far beyond the last call of any version; unknown numbers are errors.
+constexpr uint32_t kCalls = 1200;
+
+struct Kind {
+  uint32_t number;
+  const char* what;
+  bool is_needed;
+};
+
+// The cheap ones. Not KERNEL (it runs kernels one at a time) and not DRIVER as a whole.
+constexpr std::array<Kind, 7> kKinds{{
+    {cupti::kConcurrentKernel, "kernels", true},
+    {cupti::kRuntime, "calls of the CUDA runtime", true},
+    {cupti::kMemcpy, "copies", false},
+    {cupti::kMemset, "fills", false},
+    {cupti::kMemcpy2, "copies between GPUs", false},
+    {cupti::kSynchronization, "waits", false},
+    {cupti::kOverhead, "overheads", false},
+}};
+
+// Frequent calls of the runtime that start nothing on a GPU and wait for nothing.
+constexpr std::array<std::string_view, 15> kLeftOut{"cudaGetDevice",
+                                                    "cudaSetDevice",
+                                                    "cudaGetLastError",
+                                                    "cudaPeekAtLastError",
+                                                    "cudaEventCreate",
+                                                    "cudaEventDestroy",
+                                                    "cudaEventQuery",
+                                                    "cudaEventRecord",
+                                                    "cudaEventElapsedTime",
+                                                    "cudaStreamIsCapturing",
+                                                    "cudaStreamGetCaptureInfo",
+                                                    "cudaDeviceGet",
+                                                    "cudaFunc",
+                                                    "cudaOccupancy",
+                                                    "__cuda"};
+
+// Calls of the driver that do, made by others than the runtime: Triton, NCCL; the last one is for
+// the canary.
+constexpr std::array<std::string_view, 8> kDriverCalls{
+    "cuLaunch",         "cuGraphLaunch",       "cuMemcpy",           "cuMemset",
+    "cuCtxSynchronize", "cuStreamSynchronize", "cuEventSynchronize", "cuDriverGetVersion"};
+
+uint64_t our_clock() {
+  return static_cast<uint64_t>(monotonic_ns());
+}
+
+uint64_t default_clock() {
+  return static_cast<uint64_t>(read_clock_ns(CLOCK_REALTIME));
+}
+
+// No callback is enabled: being subscribed keeps other clients away.
+void on_callback(void* /*data*/, uint32_t /*domain*/, uint32_t /*call*/, const void* /*what*/) {}
+
+void on_request(uint8_t** buffer, size_t* bytes, size_t* most_records) {
+  *buffer = cupti_buffers().request();
+  *bytes = *buffer == nullptr ? 0 : CuptiBuffers::kBytes;
+  *most_records = 0;  // as many as fit
+}
+
+void on_complete(void* /*context*/, uint32_t /*stream*/, uint8_t* buffer, size_t /*bytes*/,
+                 size_t valid_bytes) {
+  cupti_buffers().complete(buffer, valid_bytes);
+}
+
+template <size_t Count>
+bool begins_with_one(std::string_view name, const std::array<std::string_view, Count>& beginnings) {
+  return std::ranges::any_of(beginnings, [&](auto begin) { return name.starts_with(begin); });
+}
+
+// Calls `set(number)` for each call of the domain whose name begins with one of these.
+template <size_t Count, class Set>
+void for_calls(const CuptiApi& api, uint32_t domain,
+               const std::array<std::string_view, Count>& beginnings, Set set) {
+  for (uint32_t call = 1; call < kCalls; ++call) {
+    const char* name = nullptr;
+    if (api.callback_name(domain, call, &name) == 0 && name != nullptr &&
+        begins_with_one(name, beginnings))
+      set(call);
+  }
+}
+
+}  // namespace
+
+CuptiBuffers& cupti_buffers() {
+  static auto& buffers = *new CuptiBuffers;
+  return buffers;
+}
+
+std::optional<CuptiFault> CuptiSession::open(bool with_ids) {
+  if (const Code code = api_.get_version(&version_); code != 0)
+    return explain(code, "cuptiGetVersion");
+  cupti_buffers().limit(version_ >= kFirstWithRefusals ? kMostBuffers : CuptiBuffers::kMost);
+  cupti_buffers().keep_spares();
+  strides_ = probe_strides(api_.next_record);
+  std::optional<CuptiFault> fault = subscribe();
+  if (fault)
+    return fault;
+  fault = prepare();
+  if (!fault)
+    fault = enable_kinds(with_ids);
+  if (fault) {
+    flush_and_disable();
+    close();
+    return fault;
+  }
+  choose_calls();
+  return std::nullopt;
+}
+
+std::optional<CuptiFault> CuptiSession::subscribe() {
+  if (api_.subscribe_v2 == nullptr) {
+    const Code code = api_.subscribe(&subscriber_, on_callback, nullptr);
+    return code == 0 ? std::nullopt : std::optional(explain(code, "cuptiSubscribe"));
+  }
+  std::array<char, kOtherNameBytes> other{};
+  CuptiSubscriberParams params{sizeof params, "perfprobe", other.data(), other.size() - 1};
+  const Code code = api_.subscribe_v2(&subscriber_, on_callback, nullptr, &params);
+  return code == 0 ? std::nullopt : std::optional(explain(code, "cuptiSubscribe_v2", other.data()));
+}
+
+// The clock always: an earlier client's may still be there. It must come before any kind.
+std::optional<CuptiFault> CuptiSession::prepare() {
+  const bool has_threads =
+      api_.set_thread_id_type != nullptr && api_.set_thread_id_type(kSystemThreadIds) == 0;
+  if (!has_threads)
+    lacks_.emplace_back("the threads of calls (cuptiSetThreadIdType)");
+  if (const Code code = api_.register_timestamp(our_clock); code != 0)
+    return explain(code, "cuptiActivityRegisterTimestampCallback");
+  uint8_t zeroed = 1;  // CUPTI need not clear them inside a launch
+  size_t bytes = sizeof zeroed;
+  static_cast<void>(api_.set_attribute(kZeroedBuffers, &bytes, &zeroed));
+  const Code code = api_.register_callbacks(on_request, on_complete);
+  return code == 0 ? std::nullopt : std::optional(explain(code, "cuptiActivityRegisterCallbacks"));
+}
+
+std::optional<CuptiFault> CuptiSession::enable_kinds(bool with_ids) {
+  for (const Kind& kind : kKinds) {
+    const Code code = api_.enable(kind.number);
+    if (code == 0) {
+      enabled_.push_back(kind.number);
+      continue;
+    }
+    const CuptiFault fault = explain(code, "cuptiActivityEnable " + std::to_string(kind.number));
+    if (kind.is_needed)
+      return fault;
+    lacks_.push_back(std::string(kind.what) + ": " + fault.reason);
+  }
+  if (!with_ids)
+    return std::nullopt;
+  if (const Code code = api_.enable(cupti::kExternalCorrelation); code != 0)
+    lacks_.push_back("exact links: " + explain(code, "cuptiActivityEnable").reason);
+  else
+    enabled_.push_back(cupti::kExternalCorrelation);
+  return std::nullopt;
+}
+
+// After the kinds: enabling one sets all of its calls.
+void CuptiSession::choose_calls() {
+  if (api_.enable_runtime_call != nullptr)
+    for_calls(api_, cupti::kRuntimeDomain, kLeftOut,
+              [&](uint32_t call) { static_cast<void>(api_.enable_runtime_call(call, 0)); });
+  if (api_.enable_driver_call == nullptr) {
+    lacks_.emplace_back("calls of the CUDA driver, as Triton makes them: this CUPTI is too old");
+    return;
+  }
+  for_calls(api_, cupti::kDriverDomain, kDriverCalls,
+            [&](uint32_t call) { static_cast<void>(api_.enable_driver_call(call, 1)); });
+}
+
+void CuptiSession::flush() {
+  static_cast<void>(api_.flush_all(0));
+}
+
+void CuptiSession::push_canary() {
+  if (std::ranges::find(enabled_, cupti::kExternalCorrelation) == enabled_.end() &&
+      api_.enable(cupti::kExternalCorrelation) == 0)
+    enabled_.push_back(cupti::kExternalCorrelation);
+  static_cast<void>(api_.push_external_id(kCanaryKind, kCanary));
+}
+
+void CuptiSession::pop_canary() {
+  uint64_t last = 0;
+  static_cast<void>(api_.pop_external_id(kCanaryKind, &last));
+}
+
+// A forced flush hands out, and so ends, records of what still runs: it comes last.
+void CuptiSession::flush_and_disable() {
+  flush();
+  for (const uint32_t kind : enabled_)
+    static_cast<void>(api_.disable(kind));
+  if (api_.enable_driver_call != nullptr)
+    for_calls(api_, cupti::kDriverDomain, kDriverCalls,
+              [&](uint32_t call) { static_cast<void>(api_.enable_driver_call(call, 0)); });
+  enabled_.clear();
+  static_cast<void>(api_.flush_all(kForced));
+}
+
+bool CuptiSession::has_canary(uint8_t* buffer, size_t valid_bytes) const {
+  CuptiWalk walk(api_.next_record, strides_, buffer, valid_bytes);
+  while (walk.step() == CuptiWalk::State::at_record) {
+    if (walk.kind() == cupti::kExternalCorrelation &&
+        walk.record().get(cupti::external::external_kind) == kCanaryKind &&
+        walk.record().get(cupti::external::id) == kCanary)
+      return true;
+  }
+  return false;
+}
+
+void CuptiSession::close() {
+  size_t dropped = 0;
+  if (api_.get_dropped(nullptr, 0, &dropped) == 0)
+    dropped_records_ += static_cast<int64_t>(dropped);
+  static_cast<void>(api_.register_timestamp(default_clock));
+  if (api_.set_thread_id_type != nullptr)
+    static_cast<void>(api_.set_thread_id_type(kDefaultThreadIds));
+  static_cast<void>(api_.unsubscribe(subscriber_));
+  subscriber_ = nullptr;
+}
+
+}  // namespace perfprobe

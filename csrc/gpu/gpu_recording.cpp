@@ -1,0 +1,121 @@
+#include "gpu/gpu_recording.h"
+
+#include <cstring>
+#include <new>
+#include <string>
+
+#include "core/clock.h"
+
+namespace perfprobe {
+namespace {
+
+constexpr int64_t kFlushNs = 250'000'000;
+constexpr int64_t kCanaryNs = 2'000'000'000;
+constexpr int64_t kLookNs = 5'000'000;
+
+// What came after an earlier recording had ended.
+void discard_buffers() {
+  for (auto full = cupti_buffers().take(); full.memory != nullptr; full = cupti_buffers().take())
+    cupti_buffers().give_back(full);
+}
+
+}  // namespace
+
+std::optional<CuptiFault> GpuRecording::start() {
+  if (is_driver_assumed())
+    library_ = find_cupti(hints_);
+  if (auto fault = driver_.open(library_.handle); fault)
+    return fault;
+  if (library_.handle == nullptr)
+    library_ = find_cupti(hints_);
+  if (library_.handle == nullptr)
+    return CuptiFault{"there is no libcupti (looked for " + library_.tried + ")",
+                      "name it in the variable PERFPROBE_CUPTI"};
+  if (const std::string missing = load_cupti(library_.handle, api_); !missing.empty())
+    return CuptiFault{library_.path + " has no " + missing, "name another in PERFPROBE_CUPTI"};
+  discard_buffers();
+  rows_ = std::make_unique<GpuRows>(recorder_, api_.next_record, api_.callback_name, totals_);
+  figures_.started_ns = monotonic_ns();
+  if (auto fault = session_.open(with_ids_); fault)
+    return fault;
+  if (const int error = thread_.start(); error != 0) {
+    session_.flush_last([] {});
+    session_.close();
+    return CuptiFault{std::string("no thread is to be had: ") + std::strerror(error), ""};
+  }
+  recorder_.join_forks(thread_);
+  return std::nullopt;
+}
+
+void GpuRecording::stop() {
+  recorder_.leave_forks(thread_);
+  if (!thread_.end())
+    return;
+  figures_.had_context = driver_.has_context();
+  session_.flush();
+  drain();  // so that there is room for the last ones
+  is_ending_ = true;
+  session_.flush_last([this] { driver_.make_traced_call(); });
+  await_canary();
+  session_.close();
+  figures_.dropped_records = session_.dropped_records();
+  figures_.stopped_ns = monotonic_ns();
+}
+
+// Records may come a moment after the call that asked for them has returned.
+void GpuRecording::await_canary() {
+  const int64_t until_ns = monotonic_ns() + kCanaryNs;
+  drain();
+  while (!figures_.is_canary_seen && !figures_.is_broken && monotonic_ns() < until_ns) {
+    cupti_buffers().wait(monotonic_ns() + kLookNs);
+    drain();
+  }
+}
+
+GpuFigures GpuRecording::figures() const {
+  GpuFigures figures = figures_;
+  if (rows_ != nullptr)
+    figures.rows = rows_->figures();
+  figures.buffers = cupti_buffers().figures();
+  return figures;
+}
+
+void GpuRecording::run() {
+  const int64_t before_ns = figures_.cpu_ns;
+  int64_t due_ns = monotonic_ns() + kFlushNs;
+  while (!thread_.leaving()) {
+    cupti_buffers().wait(due_ns);
+    if (monotonic_ns() >= due_ns) {
+      session_.flush();
+      ++figures_.flushes;
+      due_ns = monotonic_ns() + kFlushNs;
+    }
+    drain();
+    figures_.cpu_ns = before_ns + thread_cpu_ns();
+  }
+}
+
+// An error here must not end the program: the recording ends, and `figures` says so. Buffers are
+// emptied all the same, for CUPTI asks for more.
+void GpuRecording::drain() {
+  for (auto full = cupti_buffers().take(); full.memory != nullptr; full = cupti_buffers().take()) {
+    try {
+      if (is_ending_ && session_.has_canary(full.memory, full.valid_bytes))
+        figures_.is_canary_seen = true;
+      if (!figures_.is_broken)
+        rows_->take(full.memory, full.valid_bytes);
+    } catch (const std::bad_alloc&) {
+      figures_.is_broken = true;
+    }
+    cupti_buffers().give_back(full);
+  }
+  try {
+    if (!figures_.is_broken)
+      rows_->write();
+    cupti_buffers().keep_spares();
+  } catch (const std::bad_alloc&) {
+    figures_.is_broken = true;
+  }
+}
+
+}  // namespace perfprobe

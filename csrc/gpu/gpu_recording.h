@@ -1,0 +1,76 @@
+// Records GPUs by CUPTI: a session with it, and a thread of our own that fetches and decodes what
+// comes, so that a run that is killed loses its last second at most.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "core/native_thread.h"
+#include "core/recorder.h"
+#include "gpu/cuda_driver.h"
+#include "gpu/cupti_api.h"
+#include "gpu/cupti_session.h"
+#include "gpu/gpu_rows.h"
+#include "gpu/gpu_totals.h"
+#include "gpu/vendor_library.h"
+
+namespace perfprobe {
+
+struct GpuFigures {
+  GpuRowFigures rows;
+  BufferFigures buffers;        // of all recordings of the process
+  int64_t dropped_records = 0;  // by CUPTI, for want of memory
+  int64_t flushes = 0;
+  int64_t cpu_ns = 0;  // of our thread
+  int64_t started_ns = 0;
+  int64_t stopped_ns = 0;
+  bool is_canary_seen = false;
+  bool had_context = false;  // a GPU was in use when it ended
+  bool is_broken = false;    // no memory was left
+};
+
+// Never destroyed: its thread may be waiting for a lock when Python ends.
+class GpuRecording {
+ public:
+  GpuRecording(Recorder& recorder, LibraryHints hints, bool with_ids)
+      : recorder_(recorder), hints_(std::move(hints)), with_ids_(with_ids) {}
+  GpuRecording(const GpuRecording&) = delete;
+  GpuRecording& operator=(const GpuRecording&) = delete;
+
+  // Why not, else records from now on. Initialises CUDA: see CudaDriver.
+  std::optional<CuptiFault> start();
+  // After the program has waited for its GPUs. Takes 2 s at most when no records come any more.
+  void stop();
+
+  [[nodiscard]] const VendorLibrary& library() const { return library_; }
+  [[nodiscard]] const CudaDriver& driver() const { return driver_; }
+  [[nodiscard]] const CuptiSession& session() const { return session_; }
+  [[nodiscard]] const CuptiApi& api() const { return api_; }
+  // From any thread, at any time.
+  [[nodiscard]] GpuTotalsSnapshot totals() const { return totals_.read(); }
+  // To be asked after `stop`.
+  [[nodiscard]] GpuFigures figures() const;
+
+ private:
+  void run();
+  void drain();
+  void await_canary();
+
+  Recorder& recorder_;
+  const LibraryHints hints_;
+  const bool with_ids_;
+  VendorLibrary library_;
+  CudaDriver driver_;
+  CuptiApi api_{};
+  CuptiSession session_{api_};
+  GpuTotals totals_;
+  std::unique_ptr<GpuRows> rows_;
+  GpuFigures figures_;
+  bool is_ending_ = false;
+  NativeThread thread_{[this] { run(); }, [] { cupti_buffers().wake(); }};
+};
+
+}  // namespace perfprobe

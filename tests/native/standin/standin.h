@@ -1,0 +1,38 @@
+// A libcupti without a GPU, for tests: it has the functions that perfprobe uses, with its ABI, and
+// makes records of what `standin_*` is asked to pretend. All of it is synthetic.
+//
+// What it shall do wrong is told by the environment:
+//   STANDIN_LAYOUT=12.4     the version whose records it makes (12.4, 12.9, 13.0, 13.1)
+//   STANDIN_FAIL=f=c,...    the function f returns the code c; `cuptiActivityEnable10` is of a kind
+//   STANDIN_CLIENT=name     another client has subscribed: 39, and this name
+//   STANDIN_BUFFER=n        uses no more than n bytes of a buffer
+//   STANDIN_DROP=n          loses every n-th record of a device, and counts it as dropped
+//   STANDIN_UNTIMED=n       every n-th kernel has no times
+//   STANDIN_SLOW_FLUSH=ms   a flush takes as long
+//   STANDIN_DEVICES=n       how many the driver shows (1)
+#pragma once
+
+#include <cstdint>
+
+// C, so that a test program can call it from any language.
+extern "C" {
+// A kernel that starts when its stream is free and runs for as long; `cudaLaunchKernel`.
+void standin_launch(const char* name, uint64_t duration_ns, uint32_t stream);
+// The same by `cuLaunchKernel`, as Triton does.
+void standin_launch_by_driver(const char* name, uint64_t duration_ns, uint32_t stream);
+// Kernels of a CUDA graph, all by one `cudaGraphLaunch`.
+void standin_launch_graph(const char* name, uint32_t count, uint64_t duration_ns, uint32_t stream);
+// copy_kind, source, destination: as in CUPTI. A copy that is not async waits for its end.
+void standin_copy(uint32_t copy_kind, uint32_t source, uint32_t destination, uint32_t is_async,
+                  uint64_t bytes, uint64_t duration_ns, uint32_t stream);
+void standin_fill(uint64_t bytes, uint64_t duration_ns, uint32_t stream);
+// Waits until the stream has nothing left to do; `cudaStreamSynchronize`.
+void standin_synchronize(uint32_t stream);
+// `cudaGetDevice`: a call that is of no interest.
+void standin_ask();
+// Another client registers itself over ours, and switches our kinds off at its end.
+void standin_take_over();
+// Kinds that are switched on, as bits, and whether a client is subscribed.
+uint64_t standin_kinds();
+uint32_t standin_is_subscribed();
+}

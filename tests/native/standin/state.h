@@ -1,0 +1,83 @@
+// What the stand-in knows of its client. One lock over all of it, also held while the client's
+// callbacks run: a client that held a lock of its own around a call to CUPTI would block.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "records.h"
+
+namespace standin {
+
+using OnRequest = void (*)(uint8_t** buffer, size_t* bytes, size_t* most_records);
+using OnComplete = void (*)(void* context, uint32_t stream, uint8_t* buffer, size_t bytes,
+                            size_t valid_bytes);
+
+// A number of the environment, or `otherwise`.
+uint64_t setting(const char* name, uint64_t otherwise);
+// The code that STANDIN_FAIL sets for this function, 0 none.
+uint32_t failure(const char* function);
+
+struct Filter {
+  std::set<uint32_t> on, off;  // calls that differ from their kind
+};
+
+class State {
+ public:
+  std::mutex mutex;
+  OnRequest on_request = nullptr;
+  OnComplete on_complete = nullptr;
+  uint64_t (*clock)() = nullptr;
+  bool is_subscribed = false;
+  bool are_threads_known = false;  // by the kernel's number
+  std::set<uint32_t> kinds;
+  std::array<Filter, 3> filters;  // by domain
+  uint32_t correlation = 0;
+  size_t dropped = 0;
+
+  // All of them under the lock.
+  [[nodiscard]] uint64_t now() const;
+  [[nodiscard]] bool is_traced(uint32_t domain, uint32_t callback) const;
+  // A record, if its kind is switched on.
+  void add(Record record);
+  // A time span of the device, behind all that this stream has to do.
+  Times span(uint32_t stream, uint64_t duration_ns);
+  [[nodiscard]] uint64_t stream_end(uint32_t stream) const;
+  // Times of another clock mean nothing any more.
+  void set_clock(uint64_t (*other)()) {
+    clock = other;
+    stream_ends_.clear();
+  }
+  // As in CUPTI a kernel's name stays where it is.
+  const char* keep(const char* name) { return names_.insert(name).first->c_str(); }
+  // Hands out the records that are complete by now; all of them when forced.
+  void flush(bool is_forced);
+
+ private:
+  void put(const Record& record);
+  void hand_out();
+
+  std::deque<Record> pending_;
+  std::set<std::string> names_;
+  std::map<uint32_t, uint64_t> stream_ends_;
+  uint8_t* buffer_ = nullptr;
+  OnComplete buffer_owner_ = nullptr;
+  size_t bytes_ = 0;
+  size_t used_ = 0;
+  uint64_t device_records_ = 0;
+  uint64_t kernels_ = 0;
+};
+
+State& state();
+
+// The ids pushed by the calling thread, by kind.
+std::map<uint32_t, std::vector<uint64_t>>& external_ids();
+
+}  // namespace standin
