@@ -1,5 +1,7 @@
 // The decoding of CUPTI's buffers, for tests: with buffers of their own and any library's iterator.
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include <pybind11/pybind11.h>
@@ -7,26 +9,37 @@
 
 #include "bindings/gpu_dicts.h"
 #include "bindings/recorder_door.h"
+#include "gpu/cupti_fixture.h"
 
 namespace py = pybind11;
 
 namespace perfprobe {
 namespace {
 
-// The functions of libcupti by their addresses.
+// The functions of libcupti by their addresses. `fixture`: a file to keep the buffers in.
 py::dict decode_cupti(const py::capsule& recorder, uintptr_t next_record, uintptr_t callback_name,
-                      const std::vector<py::buffer>& buffers) {
+                      const std::vector<py::buffer>& buffers,
+                      const std::optional<std::string>& fixture) {
   auto* port = static_cast<RecorderPort*>(PyCapsule_GetPointer(recorder.ptr(), kRecorderCapsule));
   if (port == nullptr)
     throw py::error_already_set();
   GpuTotals totals;
-  GpuRows rows(static_cast<RecorderDoor*>(port)->recorder(),
-               reinterpret_cast<NextRecord>(next_record),
-               reinterpret_cast<CallbackName>(callback_name), totals);
+  const auto next = reinterpret_cast<NextRecord>(next_record);
+  const auto name = reinterpret_cast<CallbackName>(callback_name);
+  GpuRows rows(static_cast<RecorderDoor*>(port)->recorder(), next, name, totals);
+  std::optional<CuptiFixtureWriter> writer;
+  if (fixture)
+    writer.emplace(*fixture, "synthetic", 0, next, name);
   for (const py::buffer& buffer : buffers) {
-    const py::buffer_info bytes = buffer.request(true);
-    rows.take(static_cast<uint8_t*>(bytes.ptr), static_cast<size_t>(bytes.size * bytes.itemsize));
+    const py::buffer_info info = buffer.request(true);
+    auto* bytes = static_cast<uint8_t*>(info.ptr);
+    const auto count = static_cast<size_t>(info.size * info.itemsize);
+    if (writer)
+      writer->take(bytes, count);
+    rows.take(bytes, count);
   }
+  if (writer)
+    writer->close(0);
   rows.write();
   py::dict named;
   describe(rows.figures(), named);
@@ -38,7 +51,7 @@ py::dict decode_cupti(const py::capsule& recorder, uintptr_t next_record, uintpt
 
 void bind_cupti(py::module_& module) {
   module.def("decode_cupti", &decode_cupti, py::arg("recorder"), py::arg("next_record"),
-             py::arg("callback_name"), py::arg("buffers"));
+             py::arg("callback_name"), py::arg("buffers"), py::arg("fixture") = py::none());
 }
 
 }  // namespace perfprobe

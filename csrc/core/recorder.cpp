@@ -262,7 +262,7 @@ void Recorder::add_loss(const Loss& loss) {
   losses_.push_back(loss);
 }
 
-void Recorder::add_rows(std::string_view table, std::span<const ColumnView> columns) {
+bool Recorder::add_rows(std::string_view table, std::span<const ColumnView> columns) {
   const std::lock_guard lock(file_mutex_);
   const size_t rows = columns.front().values.size();
   const bool defined = write_new_definitions();
@@ -285,6 +285,7 @@ void Recorder::add_rows(std::string_view table, std::span<const ColumnView> colu
     dropped_rows_ += count;
   else if (table == "operators")
     written_rows_ += count;
+  return written;
 }
 
 void Recorder::close() {

@@ -62,9 +62,9 @@ class Recorder {
 
   void add_meta(const std::string& key, const std::string& value);
   void add_loss(const Loss& loss);
-  // A block of rows, written at once with the definitions they refer to. The columns are of one
-  // length, at least one row.
-  void add_rows(std::string_view table, std::span<const ColumnView> columns);
+  // A block of rows, written at once with the definitions they refer to; false when the disk
+  // refused. The columns are of one length, at least one row.
+  bool add_rows(std::string_view table, std::span<const ColumnView> columns);
   // Has the writer call `ring(argument)` once, when `due_ns` of the monotonic clock has come; a
   // later call with the same `ring` replaces an earlier one. The writer holds no lock of ours
   // meanwhile.

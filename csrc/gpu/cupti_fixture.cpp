@@ -9,6 +9,8 @@
 namespace perfprobe {
 namespace {
 
+constexpr size_t kMostNameBytes = 16'384;
+
 template <class T>
 std::string_view bytes_of(const T& value) {
   return {reinterpret_cast<const char*>(&value), sizeof(T)};
@@ -17,8 +19,11 @@ std::string_view bytes_of(const T& value) {
 }  // namespace
 
 CuptiFixtureWriter::CuptiFixtureWriter(const std::string& path, std::string_view origin,
-                                       uint32_t cupti_version, NextRecord next)
-    : file_(std::fopen(path.c_str(), "wbe")), next_(next), strides_(probe_strides(next)) {
+                                       uint32_t cupti_version, NextRecord next, CallbackName name)
+    : file_(std::fopen(path.c_str(), "wbe")),
+      next_(next),
+      name_(name),
+      strides_(probe_strides(next)) {
   if (file_ == nullptr)
     throw std::system_error(errno, std::generic_category(), path);
   std::fwrite(kFixtureMagic.data(), 1, kFixtureMagic.size(), file_.get());
@@ -48,20 +53,37 @@ void CuptiFixtureWriter::take(uint8_t* buffer, size_t valid_bytes) {
 }
 
 void CuptiFixtureWriter::put_names(uint8_t* buffer, size_t valid_bytes) {
-  constexpr size_t kMostNameBytes = 16'384;
   CuptiWalk walk(next_, strides_, buffer, valid_bytes);
-  std::string text;
   while (walk.step() == CuptiWalk::State::at_record) {
-    if (walk.kind() != cupti::kKernel && walk.kind() != cupti::kConcurrentKernel)
-      continue;
-    const char* address = walk.record().get(cupti::kernel::name);
-    const auto known = names_.find(address);
-    if (!memory_.read_text(address, kMostNameBytes, text) ||
-        (known != names_.end() && known->second == text))
-      continue;
-    put("NAME", std::string(bytes_of(address)) + text);
-    names_[address] = text;
+    const uint32_t kind = walk.kind();
+    const CuptiRecord record = walk.record();
+    if (kind == cupti::kKernel || kind == cupti::kConcurrentKernel)
+      put_name(record.get(cupti::kernel::name));
+    else if (kind == cupti::kRuntime)
+      put_call(cupti::kRuntimeDomain, record.get(cupti::api::callback));
+    else if (kind == cupti::kDriver)
+      put_call(cupti::kDriverDomain, record.get(cupti::api::callback));
   }
+}
+
+void CuptiFixtureWriter::put_name(const char* address) {
+  const auto known = names_.find(address);
+  std::string text;
+  if (!memory_.read_text(address, kMostNameBytes, text) ||
+      (known != names_.end() && known->second == text))
+    return;
+  put("NAME", std::string(bytes_of(address)) + text);
+  names_[address] = text;
+}
+
+void CuptiFixtureWriter::put_call(uint32_t domain, uint32_t callback) {
+  const char* address = nullptr;
+  std::string text;
+  if (!calls_.insert({domain, callback}).second ||
+      name_(domain, callback, &address) != cupti::kSuccess ||
+      !memory_.read_text(address, kMostNameBytes, text))
+    return;
+  put("CALL", std::string(bytes_of(domain)) + std::string(bytes_of(callback)) + text);
 }
 
 void CuptiFixtureWriter::close(uint64_t dropped_records) {

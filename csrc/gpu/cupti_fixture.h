@@ -8,6 +8,7 @@
 //   STRD  u32[128]: bytes of a record by kind, 0 not known
 //   CLCK  u64 cupti, realtime, monotonic: one moment by three clocks, ns
 //   NAME  u64 address, then the text that lies there in the buffers that follow
+//   CALL  u32 domain, u32 callback, then the name of this function of the API
 //   BUFR  a buffer, verbatim
 //   LOST  u64 records that CUPTI dropped, u64 buffers left out: last, or the file was cut off
 #pragma once
@@ -17,8 +18,10 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/own_memory.h"
 #include "gpu/cupti_strides.h"
@@ -39,7 +42,7 @@ class CuptiFixtureWriter {
 
   // Throws std::system_error when the file cannot be made.
   CuptiFixtureWriter(const std::string& path, std::string_view origin, uint32_t cupti_version,
-                     NextRecord next);
+                     NextRecord next, CallbackName name);
 
   void add_clocks(const ClockTriple& clocks);
   // Before the buffer goes back: what its records point to is read now.
@@ -54,12 +57,16 @@ class CuptiFixtureWriter {
 
   bool put(std::string_view tag, std::string_view bytes);
   void put_names(uint8_t* buffer, size_t valid_bytes);
+  void put_name(const char* address);
+  void put_call(uint32_t domain, uint32_t callback);
 
   std::unique_ptr<std::FILE, Close> file_;
   NextRecord next_;
+  CallbackName name_;
   const Strides strides_;
   OwnMemory memory_;
   std::map<const char*, std::string> names_;
+  std::set<std::pair<uint32_t, uint32_t>> calls_;
   size_t written_bytes_ = 0;
   uint64_t left_out_ = 0;
 };

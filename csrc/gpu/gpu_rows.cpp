@@ -37,7 +37,7 @@ class GpuRows::Decoder {
   [[nodiscard]] GpuRowFigures figures() const { return figures_; }
 
  private:
-  static constexpr size_t kMostLaunches = 262'144;
+  static constexpr int32_t kMostLaunches = 262'144;
 
   void add(uint32_t kind, const CuptiRecord& record);
   void add_kernel(const CuptiRecord& record);
@@ -72,6 +72,7 @@ class GpuRows::Decoder {
   ApiNames api_names_;
   ApiThreads api_threads_;
   InternTable launch_ids_;
+  int32_t launch_rows_ = 0;
   GpuRowFigures figures_;
 
   RowTable<LaunchRow> launches_;
@@ -137,11 +138,11 @@ int32_t GpuRows::Decoder::find_launch(const LaunchRow& launch) {
   const int32_t known = launch_ids_.find(hash);
   if (known != InternTable::kAbsent)
     return known;
-  if (launch_ids_.size() >= kMostLaunches)
+  if (launch_rows_ >= kMostLaunches)
     return kNone;
-  const auto id = static_cast<int32_t>(launch_ids_.size());
-  launch_ids_.insert(hash, id);
   put(launches_, launch);
+  const int32_t id = launch_rows_++;  // the row is there, should the table have no memory for it
+  launch_ids_.insert(hash, id);
   return id;
 }
 
@@ -181,7 +182,7 @@ void GpuRows::Decoder::add_external_id(const CuptiRecord& record) {
 }
 
 void GpuRows::Decoder::write() {
-  launches_.write(recorder_);
+  launches_.write(recorder_, true);
   kernels_.write(recorder_);
   copies_.write(recorder_);
   api_calls_.write(recorder_);

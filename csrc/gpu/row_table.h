@@ -23,7 +23,9 @@ class RowTable {
   void add(const Row& row) { rows_.push_back(row); }
   [[nodiscard]] bool is_full() const { return rows_.size() >= kBlockRows; }
 
-  void write(Recorder& recorder) {
+  // Rows that the disk refused are gone, but for those that others refer to by number: they come
+  // again, before any newer one.
+  void write(Recorder& recorder, bool are_referred_to = false) {
     if (rows_.empty())
       return;
     constexpr auto kColumns = Row::columns();
@@ -36,8 +38,8 @@ class RowTable {
       for (const Row& row : rows_)
         *to++ = row.*field;
     }
-    recorder.add_rows(Row::kTable, views);
-    rows_.clear();
+    if (recorder.add_rows(Row::kTable, views) || !are_referred_to)
+      rows_.clear();
   }
 
  private:

@@ -65,11 +65,14 @@ def iterator(strides: Mapping[int, int]) -> Any:
     return NextRecord(step)
 
 
-@CallbackName
-def api_name(domain: int, callback: int, name: Any) -> int:
-    """As cuptiGetCallbackName, for three functions."""
-    name[0] = API_NAMES.get((domain, callback))
-    return int(name[0] is None)
+def namer(names: Mapping[tuple[int, int], bytes]) -> Any:
+    """A function like cuptiGetCallbackName of a library with these names, by domain and callback."""
+
+    def name_of(domain: int, callback: int, name: Any) -> int:
+        name[0] = names.get((domain, callback))
+        return int(name[0] is None)
+
+    return CallbackName(name_of)
 
 
 @dataclass
@@ -161,11 +164,24 @@ def address_of(function: Any) -> int:
 
 
 def decode(
-    path: Path, buffers: list[bytearray], next_record: Any = None, callback_name: Any = api_name
+    path: Path,
+    buffers: list[bytearray],
+    next_record: Any = None,
+    callback_name: Any = None,
+    fixture: Path | None = None,
 ) -> tuple[Recording, dict[str, Any]]:
-    """The recording made of these buffers, and the decoder's own figures."""
+    """The recording made of these buffers, and the decoder's own figures. fixture: also keeps them there."""
     recorder = _core.Recorder(str(path))
-    step = iterator(STRIDES_13_0) if next_record is None else next_record
-    figures = _core.decode_cupti(recorder.capsule(), address_of(step), address_of(callback_name), buffers)
+    step = (
+        iterator(STRIDES_13_0) if next_record is None else next_record
+    )  # a function must outlive its address
+    name = namer(API_NAMES) if callback_name is None else callback_name
+    figures = _core.decode_cupti(
+        recorder.capsule(),
+        address_of(step),
+        address_of(name),
+        buffers,
+        None if fixture is None else str(fixture),
+    )
     recorder.close()
     return read(path), figures

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import random
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from tests.collect.cupti_buffers import (
     iterator,
 )
 
+BLOCK_ROWS = 65_536  # of row_table.h
 NAME = ctypes.create_string_buffer(b"_Z4axpyIfEvPKT_PS0_i")
 DEMANGLED = "void axpy<float>(float const*, float*, int)"
 
@@ -147,12 +149,34 @@ def test_a_name_is_what_lies_at_its_address_now(tmp_path: Path) -> None:
 def test_many_rows_come_in_several_blocks(tmp_path: Path) -> None:
     buffer = Buffer()
     buffer.kernel(ctypes.addressof(NAME), kind=CONCURRENT_KERNEL)
-    many = 70_000
+    many = BLOCK_ROWS + 1
     recording, figures = decode(tmp_path / "a.perfprobe", [bytearray(buffer.data * many)])
     assert len(recording.gpu.kernels) == figures["records"] == many
     assert len(recording.gpu.launches) == 1
     assert recording.complete
     assert recording.stopped_at is None
+
+
+def test_a_full_disk_does_not_mix_up_launches(tmp_path: Path) -> None:
+    """What it refused of other tables is lost; kernels refer to launches by their number."""
+    first, second, third = Buffer(), Buffer(), Buffer()
+    first.kernel(ctypes.addressof(NAME), grid=(1, 1, 1))
+    first.data *= BLOCK_ROWS
+    second.kernel(ctypes.addressof(NAME), grid=(1, 1, 1))  # one more than a block: they are written
+    third.kernel(ctypes.addressof(NAME), grid=(2, 1, 1))
+    third.kernel(ctypes.addressof(NAME), grid=(1, 1, 1))
+    step = iterator(STRIDES_13_0)
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    @NextRecord
+    def between(at: int, valid: int, record: Any) -> int:
+        is_full = valid == len(second.data) and not record[0]
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1, limit[1]) if is_full else limit)
+        return int(step(at, valid, record))
+
+    recording, _ = decode(tmp_path / "a.perfprobe", [first.data, second.data, third.data], between)
+    assert recording.gpu.launches.grid_x.tolist() == [1, 2]
+    assert recording.gpu.kernels.launch.tolist() == [0, 1, 0]
 
 
 def test_nothing_makes_no_rows(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "gpu/cupti_fixture.h"
@@ -57,6 +58,7 @@ struct CuptiFixture {
   Strides strides;
   std::vector<ClockTriple> clocks;
   std::deque<std::string> texts;
+  std::map<std::pair<uint32_t, uint32_t>, std::string> calls;  // names by domain and callback
   std::vector<std::vector<uint8_t>> buffers;
   uint64_t dropped_records = 0;
   uint64_t left_out = 0;
@@ -105,6 +107,9 @@ class CuptiFixtureReader {
     } else if (tag == "NAME" && bytes.size() >= sizeof(uint64_t)) {
       fixture.texts.emplace_back(bytes.substr(sizeof(uint64_t)));
       names_[value<uint64_t>(bytes)] = fixture.texts.back().c_str();
+    } else if (tag == "CALL" && bytes.size() >= sizeof(uint64_t)) {
+      const auto [domain, callback] = value<std::array<uint32_t, 2>>(bytes);
+      fixture.calls[{domain, callback}] = bytes.substr(sizeof(uint64_t));
     } else if (tag == "BUFR") {
       add_buffer(bytes);
     } else if (tag == "LOST") {

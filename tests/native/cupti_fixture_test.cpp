@@ -28,18 +28,24 @@ std::string temporary_path(const std::string& name) {
   return folder + "/" + name;
 }
 
+uint32_t callback_name(uint32_t domain, uint32_t callback, const char** name) {
+  *name = domain == 1 && callback == 307 ? "cuLaunchKernel" : nullptr;
+  return *name == nullptr ? 1 : 0;
+}
+
 std::string write_fixture() {
   const std::string path = temporary_path("synthetic.cupti");
   test::current_strides() = kLayout.strides();
   CuptiFixtureWriter writer(path, "synthetic, by cupti_fixture_test", 130'001,
-                            test::next_by_strides);
+                            test::next_by_strides, callback_name);
   writer.add_clocks({1, 2, 3});
   char name[] = "first";
   auto buffer = test::buffer_of({test::kernel(kLayout, name, 10, 20), test::fill(kLayout)});
   writer.take(buffer.data(), buffer.size());
   std::memcpy(name, "other", 5);
   buffer = test::buffer_of({test::kernel(kLayout, name, 30, 40),
-                            test::kernel(kLayout, reinterpret_cast<const char*>(8), 50, 60)});
+                            test::kernel(kLayout, reinterpret_cast<const char*>(8), 50, 60),
+                            test::api_call(4, 307, 99), test::api_call(5, 307, 99)});
   writer.take(buffer.data(), buffer.size());
   writer.add_clocks({4, 5, 6});
   writer.close(7);
@@ -67,6 +73,8 @@ void what_was_taken_is_read_again() {
   CHECK_EQUAL(std::string(name_at(fixture.buffers[0], 0)), "first");
   CHECK_EQUAL(std::string(name_at(fixture.buffers[1], 0)), "other");
   CHECK(name_at(fixture.buffers[1], 216) == nullptr);
+  CHECK_EQUAL(fixture.calls.size(), 1U);
+  CHECK_EQUAL(fixture.calls.at({1, 307}), "cuLaunchKernel");
 }
 
 void a_fixture_cut_off_has_what_was_before() {
@@ -87,7 +95,7 @@ void a_fixture_cut_off_has_what_was_before() {
 
 void a_fixture_stays_small() {
   const std::string path = temporary_path("synthetic-large.cupti");
-  CuptiFixtureWriter writer(path, "synthetic", 1, test::next_by_strides);
+  CuptiFixtureWriter writer(path, "synthetic", 1, test::next_by_strides, callback_name);
   std::vector<uint8_t> buffer(size_t{4} << 20);
   for (int i = 0; i < 5; ++i)
     writer.take(buffer.data(), buffer.size());
@@ -100,7 +108,7 @@ void a_fixture_stays_small() {
 void no_place_is_an_error() {
   bool refused = false;
   try {
-    CuptiFixtureWriter("/nowhere/a.cupti", "synthetic", 1, test::next_by_strides);
+    CuptiFixtureWriter("/nowhere/a.cupti", "synthetic", 1, test::next_by_strides, callback_name);
   } catch (const std::system_error&) {
     refused = true;
   }

@@ -1,0 +1,52 @@
+"""Buffers kept in `.cupti` files: written by the recorder, read and decoded again here."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+
+import pytest
+
+from tests.collect.cupti_buffers import STRIDES_13_0, Buffer, decode
+from tests.collect.cupti_fixture import read_fixture, replay
+from tests.collect.test_cupti_decoding import one_of_each, rows, sums
+
+GOLDEN = sorted((Path(__file__).parent.parent / "golden" / "gpu").glob("*.cupti"))
+
+
+def test_a_fixture_decodes_as_the_buffers_did(tmp_path: Path) -> None:
+    lies = ctypes.create_string_buffer(b"_Z3fooi")
+    unreadable = Buffer()
+    unreadable.kernel(8)
+    foo = Buffer()
+    foo.kernel(ctypes.addressof(lies))
+    buffers = [one_of_each().data, foo.data, unreadable.data]
+    path = tmp_path / "synthetic.cupti"
+    recording, figures = decode(tmp_path / "a.perfprobe", buffers, fixture=path)
+    lies.value = b"gone"
+    fixture = read_fixture(path)
+    assert fixture.is_synthetic
+    assert fixture.lost == (0, 0)
+    assert fixture.strides == STRIDES_13_0
+    again, figures_again = replay(fixture, tmp_path / "b.perfprobe")
+    assert figures_again == figures
+    assert figures["unread_names"] == 1
+    assert "foo(int)" in [again.strings[name] for name in again.gpu.kernels.name]
+    assert again.strings.text.tolist() == recording.strings.text.tolist()
+    for name in ("launches", "kernels", "copies", "api_calls", "waits", "overheads", "external_ids"):
+        assert rows(getattr(again.gpu, name)) == rows(getattr(recording.gpu, name))
+
+
+@pytest.mark.parametrize(
+    "path", GOLDEN or [pytest.param(None, marks=pytest.mark.skip("no fixture was recorded yet"))], ids=str
+)
+def test_a_recorded_fixture_is_decoded_whole(tmp_path: Path, path: Path) -> None:
+    """What it means beside the truth recorded with it is checked elsewhere: this is about every record."""
+    fixture = read_fixture(path)
+    assert fixture.is_synthetic == ("synthetic" in path.name)
+    recording, figures = replay(fixture, tmp_path / "a.perfprobe")
+    assert fixture.lost is not None
+    assert figures["records"] > 0
+    assert figures["malformed"] == figures["unknown_kinds"] == figures["unread_names"] == 0
+    expected = sums(recording.gpu)
+    assert {key: figures[key] for key in expected} == expected
