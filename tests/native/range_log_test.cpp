@@ -1,0 +1,316 @@
+// Ranges as the program's libraries set them, through the injection library that NVTX loads: what
+// is rough about them, threads, forks, and what comes before and after a recording.
+#include "gpu/range_log.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <filesystem>
+#include <string>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+#include "check.h"
+#include "gpu/own_ranges.h"
+
+#ifdef NVTX_LISTENER
+#include <nvtx3/nvToolsExt.h>
+#endif
+
+using perfprobe::RangeFigures;
+using perfprobe::RangeLog;
+using perfprobe::RangeNames;
+using perfprobe::RangeSink;
+using perfprobe::RangeSource;
+using perfprobe::Recorder;
+
+namespace {
+
+constexpr int64_t kFlushNs = 5'000'000;
+constexpr auto kNvtx = RangeSource::nvtx;
+
+std::string folder() {
+  static const std::string made = [] {
+    char pattern[] = "/tmp/perfprobe-ranges-XXXXXX";
+    return std::string(mkdtemp(pattern));
+  }();
+  return made;
+}
+
+std::string next_path() {
+  static int number = 0;
+  return folder() + "/" + std::to_string(::getpid()) + "." + std::to_string(number++);
+}
+
+std::vector<Recorder*> recorders;
+
+// Ranges of what `run` does; the recorder is closed, and never destroyed.
+template <class Run>
+RangeFigures record(Run run) {
+  auto* recorder = new Recorder(next_path(), size_t{4} << 20, kFlushNs);
+  recorders.push_back(recorder);
+  RangeLog::instance().begin(*recorder);
+  run();
+  const RangeFigures figures = RangeLog::instance().end();
+  recorder->close();
+  return figures;
+}
+
+int64_t rows(const RangeFigures& figures, RangeSource source) {
+  return figures.rows[static_cast<size_t>(source)];
+}
+
+const RangeSink& sink() {
+  return RangeLog::sink();
+}
+
+void ends_find_their_begins() {
+  const int32_t name = sink().name("a");
+  const int32_t domain = sink().name("domain");
+  const RangeFigures figures = record([&] {
+    sink().push(kNvtx, -1, name);
+    sink().push(kNvtx, domain, name);
+    sink().pop(kNvtx, -1);  // not the innermost: that is another domain's
+    sink().pop(kNvtx, domain);
+    sink().pop(kNvtx, domain);  // of nothing
+    sink().end(kNvtx, sink().start(kNvtx, -1, name));
+    sink().end(kNvtx, 12345);
+    sink().mark(kNvtx, -1, name);
+    sink().push(kNvtx, -1, name);  // never ended
+    static_cast<void>(sink().start(kNvtx, -1, name));
+  });
+  CHECK_EQUAL(rows(figures, kNvtx), 6);
+  CHECK_EQUAL(figures.open, 2);
+  CHECK_EQUAL(figures.unmatched, 2);
+  CHECK_EQUAL(figures.lost + figures.too_many + figures.beyond, 0);
+}
+
+void nothing_is_kept_between_recordings() {
+  const int32_t name = sink().name("between");
+  sink().push(kNvtx, -1, name);
+  CHECK_EQUAL(sink().start(kNvtx, -1, name), 0);
+  const RangeFigures figures = record([&] { sink().pop(kNvtx, -1); });
+  CHECK_EQUAL(rows(figures, kNvtx), 0);
+  CHECK_EQUAL(figures.unmatched, 1);
+  sink().pop(kNvtx, -1);
+  CHECK_EQUAL(RangeLog::instance().end().rows[0], 0);  // ended already
+  CHECK_EQUAL(sink().name("between"), name);           // for the life of the process
+}
+
+void many_more_than_a_ring_holds() {
+  constexpr int kMany = 100'000;
+  const int32_t name = sink().name("many");
+  const RangeFigures figures = record([&] {
+    for (int i = 0; i < kMany; ++i) {
+      sink().push(kNvtx, -1, name);
+      sink().pop(kNvtx, -1);
+    }
+  });
+  CHECK_EQUAL(rows(figures, kNvtx), kMany);
+}
+
+void deeper_than_is_kept() {
+  constexpr int kDeep = 5000;
+  const int32_t name = sink().name("deep");
+  const RangeFigures figures = record([&] {
+    for (int i = 0; i < kDeep; ++i)
+      sink().push(kNvtx, -1, name);
+    for (int i = 0; i < kDeep; ++i)
+      sink().pop(kNvtx, -1);
+  });
+  CHECK_EQUAL(rows(figures, kNvtx), 4096);
+  CHECK_EQUAL(figures.too_many, kDeep - 4096);
+  CHECK_EQUAL(figures.unmatched + figures.open, 0);
+}
+
+void rough_names() {
+  const std::string text(5000, 'x');
+  const std::string cut(sink().text(sink().name(text.c_str())));
+  CHECK_EQUAL(cut.size(), RangeNames::kMostBytes);
+  const std::string accents = std::string(1023, 'x') + "\xC3\xA9";
+  CHECK_EQUAL(std::string(sink().text(sink().name(accents.c_str()))).size(), size_t{1023});
+  CHECK_EQUAL(std::string(sink().text(sink().name(nullptr))), "(unnamed)");
+  CHECK_EQUAL(std::string(sink().text(sink().wide_name(nullptr))), "(unnamed)");
+  CHECK_EQUAL(std::string(sink().text(sink().wide_name(L"gr\u00fc\u00df \U0001F600"))),
+              "gr\xC3\xBC\xC3\x9F \xF0\x9F\x98\x80");
+  const wchar_t broken[] = {static_cast<wchar_t>(0xD800), static_cast<wchar_t>(0x7FFFFFFF), 0};
+  CHECK_EQUAL(std::string(sink().text(sink().wide_name(broken))), "\xEF\xBF\xBD\xEF\xBF\xBD");
+  const std::wstring wide(5000, L'\U0001F600');
+  CHECK_EQUAL(std::string(sink().text(sink().wide_name(wide.c_str()))).size(), size_t{1024});
+}
+
+// What a thread leaves open ends with it; a free range may end on another thread, whichever of the
+// two is looked at first.
+void threads_that_come_and_go() {
+  constexpr int kThreads = 8;
+  constexpr int kEach = 5000;
+  std::atomic<int64_t> handed{0};
+  const RangeFigures figures = record([&] {
+    std::vector<std::thread> threads;
+    for (int number = 0; number < kThreads; ++number) {
+      threads.emplace_back([&] {
+        const int32_t name = sink().name("threads");
+        for (int i = 0; i < kEach; ++i) {
+          sink().push(kNvtx, -1, name);
+          const int64_t other = handed.exchange(sink().start(kNvtx, -1, name));
+          if (other != 0)
+            sink().end(kNvtx, other);
+          sink().pop(kNvtx, -1);
+        }
+        sink().push(kNvtx, -1, name);
+      });
+    }
+    for (std::thread& thread : threads)
+      thread.join();
+    sink().end(kNvtx, handed);
+  });
+  CHECK_EQUAL(rows(figures, kNvtx), kThreads * (2 * kEach + 1));
+  CHECK_EQUAL(figures.open, kThreads);
+  CHECK_EQUAL(figures.unmatched + figures.lost, 0);
+}
+
+void recordings_begin_and_end_under_running_threads() {
+  std::atomic<bool> is_done{false};
+  std::vector<std::thread> threads;
+  for (int number = 0; number < 3; ++number) {
+    threads.emplace_back([&] {
+      const int32_t name = sink().name("running");
+      while (!is_done) {
+        sink().push(kNvtx, -1, name);
+        sink().end(kNvtx, sink().start(kNvtx, -1, name));
+        sink().pop(kNvtx, -1);
+        RangeLog::instance().pop_own(RangeLog::instance().push_own("own"));
+      }
+    });
+  }
+  int64_t seen = 0;
+  for (int i = 0; i < 20; ++i)
+    seen += rows(record([] { ::usleep(2000); }), kNvtx);
+  is_done = true;
+  for (std::thread& thread : threads)
+    thread.join();
+  CHECK(seen > 0);
+}
+
+// perfprobe's own know which begin they end: in any order.
+void own_ranges_end_in_any_order() {
+  const RangeFigures figures = record([] {
+    const int64_t first = RangeLog::instance().push_own("first");
+    const int64_t second = RangeLog::instance().push_own("second");
+    RangeLog::instance().pop_own(first);
+    RangeLog::instance().pop_own(second);
+    RangeLog::instance().pop_own(second);
+  });
+  CHECK_EQUAL(rows(figures, RangeSource::perfprobe), 2);
+  CHECK_EQUAL(figures.unmatched, 1);
+}
+
+// The child does not record, and may begin to; another thread was in the middle of ranges.
+void a_forked_child_is_whole() {
+  std::atomic<bool> is_done{false};
+  std::thread busy([&] {
+    while (!is_done) {
+      sink().push(kNvtx, -1, sink().name(std::to_string(::rand() % 1000).c_str()));
+      sink().pop(kNvtx, -1);
+    }
+  });
+  int failures = 0;
+  record([&] {
+    for (int i = 0; i < 10; ++i) {
+      const pid_t child = ::fork();
+      if (child == 0) {
+        const int32_t name = sink().name("child");
+        sink().push(kNvtx, -1, name);
+        sink().pop(kNvtx, -1);
+        const RangeFigures figures = record([&] {
+          sink().push(kNvtx, -1, name);
+          sink().pop(kNvtx, -1);
+        });
+        ::_exit(rows(figures, kNvtx) == 1 ? 0 : 1);
+      }
+      int status = 0;
+      ::waitpid(child, &status, 0);
+      failures += status != 0 ? 1 : 0;
+    }
+  });
+  is_done = true;
+  busy.join();
+  CHECK_EQUAL(failures, 0);
+}
+
+#ifdef NVTX_LISTENER
+
+void an_nvtx_client_is_heard() {
+  void* library = ::dlopen(INJECTION, RTLD_NOW);
+  CHECK(library != nullptr);
+  reinterpret_cast<perfprobe::ConnectSink>(::dlsym(library, perfprobe::kConnect))(&sink());
+  ::setenv("NVTX_INJECTION64_PATH", INJECTION, 1);
+  nvtxEventAttributes_t unnamed{};
+  unnamed.version = NVTX_VERSION;
+  unnamed.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  unnamed.payloadType = NVTX_PAYLOAD_TYPE_INT32;
+  nvtxEventAttributes_t cut = unnamed;
+  cut.size = 8;
+  const RangeFigures figures = record([&] {
+    CHECK_EQUAL(nvtxRangePushA("ascii"), -2);  // as without any tool
+    nvtxRangePushW(L"wide");
+    nvtxRangePushA(nullptr);
+    nvtxRangePushEx(&unnamed);
+    nvtxRangePushEx(&cut);
+    nvtxRangePushEx(nullptr);
+    for (int i = 0; i < 6; ++i)
+      CHECK_EQUAL(nvtxRangePop(), -2);
+    const nvtxDomainHandle_t domain = nvtxDomainCreateA("client");
+    nvtxEventAttributes_t named = unnamed;
+    named.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+    named.message.registered = nvtxDomainRegisterStringA(domain, "registered");
+    nvtxDomainRangePushEx(domain, &named);
+    nvtxDomainRangePop(domain);
+    named.message.registered = nullptr;
+    nvtxDomainRangeEnd(domain, nvtxDomainRangeStartEx(domain, &named));
+    nvtxDomainMarkEx(domain, &named);
+    nvtxDomainDestroy(domain);
+    nvtxRangeEnd(nvtxRangeStartW(L"free"));
+    nvtxMarkA("mark");
+    nvtxNameOsThreadA(static_cast<uint32_t>(::gettid()), "a name");
+  });
+  CHECK_EQUAL(rows(figures, kNvtx), 11);
+  CHECK_EQUAL(figures.unmatched + figures.open + figures.lost, 0);
+  CHECK_EQUAL(RangeLog::instance().clients().size(), size_t{1});
+  nvtxRangePushA("after");
+  nvtxRangePop();
+  CHECK_EQUAL(nvtxRangeStartA("after"), nvtxRangeId_t{0});
+}
+
+#endif
+
+void names_beyond_the_limit_are_one() {
+  for (size_t i = 0; i < RangeNames::kMost; ++i)
+    sink().name(("name " + std::to_string(i)).c_str());
+  CHECK_EQUAL(std::string(sink().text(sink().name("one more"))), "(other)");
+  CHECK_EQUAL(std::string(sink().text(sink().name("name 5"))), "name 5");
+}
+
+}  // namespace
+
+int main() {
+  ends_find_their_begins();
+  nothing_is_kept_between_recordings();
+  many_more_than_a_ring_holds();
+  deeper_than_is_kept();
+  rough_names();
+  threads_that_come_and_go();
+  recordings_begin_and_end_under_running_threads();
+  own_ranges_end_in_any_order();
+#ifdef NVTX_LISTENER
+  an_nvtx_client_is_heard();
+#endif
+  names_beyond_the_limit_are_one();
+#ifndef __SANITIZE_THREAD__  // which refuses threads in a forked child
+  a_forked_child_is_whole();
+#endif
+  std::filesystem::remove_all(folder());
+  return perfprobe::test::report();
+}
