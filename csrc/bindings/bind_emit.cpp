@@ -21,15 +21,10 @@ py::capsule emission_port(const std::string& kind) {
   return py::capsule(kind == "itt" ? &kIttPort : &kNvtxPort, kEmissionCapsule);
 }
 
-const char* emission_lack(const std::string& kind) {
-  return kind == "itt" ? itt::lack() : nvtx::lack();
-}
-
 }  // namespace
 
 void bind_emit(py::module_& module) {
   module.def("emission_port", &emission_port, py::arg("kind"));
-  module.def("emission_lack", &emission_lack, py::arg("kind"));
 }
 
 }  // namespace perfprobe

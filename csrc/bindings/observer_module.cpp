@@ -80,6 +80,7 @@ PYBIND11_MODULE(_observer, module) {
              py::arg("ranges") = py::none(), py::arg("ids") = py::none(),
              py::arg("folders") = Folders());
   module.def("stop", &stop_observer);
+  module.def("messages_full", &messages_full);
   module.def("compiled_kernel", &compiled_kernel, py::arg("name"), py::arg("kernel"));
   module.def("event_cost_ns", [] { return event_cost_ns; });
   module.def("empty_ns", [] { return empty_ns; });

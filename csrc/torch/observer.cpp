@@ -283,6 +283,10 @@ void stop_observer() {
     current_followers.emitter->training.stop();
 }
 
+bool messages_full() {
+  return current_followers.emitter != nullptr && current_followers.emitter->messages.full();
+}
+
 bool is_recording() {
   return current_generation.load(std::memory_order_acquire) != 0 &&
          recorded_threads == Threads::all;

@@ -20,6 +20,8 @@ enum class Threads { all, this_one };
 void start_observer(RecorderPort& port, bool cpu_time, Threads threads, Followers followers = {});
 // Removes them; rows that end later are not recorded.
 void stop_observer();
+// Whether the latest recording set operators as ranges, and more of them than can be told apart.
+[[nodiscard]] bool messages_full();
 
 // Whether the operators of all threads are recorded just now.
 [[nodiscard]] bool is_recording();

@@ -10,6 +10,7 @@ namespace perfprobe {
 namespace {
 
 constexpr int64_t kLaterNodes = 4;  // of one operator, that are looked for
+constexpr std::string_view kViewWrittenTo = "torch::autograd::CopySlices";
 // What a thread remembers; beyond it operators are told apart by their names alone.
 constexpr size_t kCachedMessages = 4 * RangeMessages::kMost;
 constexpr size_t kCachedNames = 2 * RangeMessages::kMostNames;
@@ -29,23 +30,27 @@ Hash128 key_of(const OpenOperator& open) {
   return hasher.result();
 }
 
-// The line of the forward call that made the node. Nodes of TorchScript stand for many calls, and
-// those of the program's own ("::" of C++) are the only one of their call.
-int32_t line_of_node(const ForwardLines& forward, const NameSlot& slot, const OpenOperator& open) {
-  const std::string_view name = slot.text;
+// The line of the forward call that made the node. Nodes of TorchScript stand for many calls;
+// others with "::" of C++ in their names are the program's own, the only ones of their call.
+int32_t line_of_node(const ForwardLines& forward, std::string_view name, const OpenOperator& open) {
   if (name.starts_with("torch::jit::"))
     return kNone;
-  const bool only_one = name.find("::") != std::string_view::npos;
-  return forward.find(open.node_thread, open.node_sequence, only_one ? 0 : kLaterNodes);
+  const bool may_be_later = name.find("::") == std::string_view::npos || name == kViewWrittenTo;
+  return forward.find(open.node_thread, open.node_sequence, may_be_later ? kLaterNodes : 0);
 }
 
-int32_t forward_line(const Emitter& emitter, const NameSlot& slot, const OpenOperator* parent,
-                     const OpenOperator& open) {
+void set_forward_line(const Emitter& emitter, const NameSlot& slot, OpenOperator* parent,
+                      OpenOperator& open) {
+  open.forward_line = kNone;
   if (open.node_thread == kNone)
-    return kNone;
-  if (static_cast<at::RecordScope>(open.scope) == at::RecordScope::BACKWARD_FUNCTION)
-    return line_of_node(emitter.forward, slot, open);
-  return parent == nullptr ? kNone : parent->forward_line;
+    return;
+  if (static_cast<at::RecordScope>(open.scope) != at::RecordScope::BACKWARD_FUNCTION) {
+    open.forward_line = parent == nullptr ? kNone : parent->forward_line;
+    return;
+  }
+  open.forward_line = line_of_node(emitter.forward, slot.text, open);
+  if (parent != nullptr && parent->is_engine)  // what it does when the node has ended
+    parent->forward_line = open.forward_line;
 }
 
 // Of an operator by its name alone; `messages` of the thread remember it by a key of its own.
@@ -106,10 +111,10 @@ void begin_kind(ThreadState& state, const NameSlot& slot, const OpenOperator* pa
 
 std::unique_ptr<at::ObserverContext> begin_range(ThreadState& state,
                                                  const at::RecordFunction& function,
-                                                 const NameSlot& slot, const OpenOperator* parent,
+                                                 const NameSlot& slot, OpenOperator* parent,
                                                  OpenOperator& open) {
   Emitter& emitter = *state.followers.emitter;
-  open.forward_line = forward_line(emitter, slot, parent, open);
+  set_forward_line(emitter, slot, parent, open);
   begin_kind(state, slot, parent, open);
   const Hash128 key = key_of(open);
   const int32_t known = state.range_messages.find(key);

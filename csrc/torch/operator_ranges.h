@@ -13,7 +13,7 @@ namespace perfprobe {
 // range, ended by `end_async_range` with what is returned; all others nest.
 std::unique_ptr<at::ObserverContext> begin_range(ThreadState& state,
                                                  const at::RecordFunction& function,
-                                                 const NameSlot& slot, const OpenOperator* parent,
+                                                 const NameSlot& slot, OpenOperator* parent,
                                                  OpenOperator& open);
 void end_async_range(at::ObserverContext& context);
 

@@ -8,11 +8,20 @@ from perfprobe import native
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from perfprobe.collect.base import Facts
 
-_LISTENERS = {
+# A command under which something listens.
+_COMMANDS = {
     "nvtx": "nsys profile -t cuda,nvtx python -m perfprobe --emit nvtx script.py",
     "itt": "vtune -collect hotspots -knob enable-user-tasks=true -- python -m perfprobe --emit itt script.py",
+}
+# What a tool sets in the environment of what it runs.
+_TOOLS = {
+    "NSYS_PROFILING_SESSION_ID": ("Nsight Systems", "nvtx"),
+    "NV_COMPUTE_PROFILER_PERFWORKS_DIR": ("Nsight Compute", "nvtx"),
+    "INTEL_LIBITTNOTIFY64": ("an ITT collector (VTune)", "itt"),
 }
 _LIBRARIES = ("torch", "inductor", "perfprobe", "site", "stdlib")
 
@@ -20,16 +29,33 @@ _LIBRARIES = ("torch", "inductor", "perfprobe", "site", "stdlib")
 def listener(facts: Facts, kind: str | None) -> object | None:
     """Where ranges of this kind ("nvtx", "itt") go; None, said in one line, where nothing listens."""
     if kind is None:
+        _say_what_could_be_emitted(facts)
         return None
-    core = native.core()
-    lack = core.emission_lack(kind)
+    core: Any = native.core()
+    lack = core.nvtx_lack() if kind == "nvtx" else core.itt_lack()
     if lack is None:
         facts.extend("emit", kind=kind, domain="perfprobe")
-        return core.emission_port(kind)
-    remedy = f"run under a tool that does, as in `{_LISTENERS[kind]}`"
+        port: object = core.emission_port(kind)
+        return port
+    remedy = f"run under a tool that does, as in `{_COMMANDS[kind]}`"
     facts.tell(f"no ranges are emitted: {lack}; {remedy}")
     facts.loss("emit", f"no ranges were emitted: {lack}", 1, remedy)
     return None
+
+
+def say_if_full(facts: Facts, observer: Any) -> None:
+    """Write down that messages were cut short: tools keep every one, so they are few."""
+    if observer.messages_full():
+        reason = "messages of emitted ranges beyond 16,384: operators are named without signature and line"
+        facts.loss("emit", reason, 1, "emit from a shorter part of the program")
+
+
+def _say_what_could_be_emitted(facts: Facts) -> None:
+    # A run without --emit, under a tool that would show the ranges.
+    for variable, (tool, kind) in _TOOLS.items():
+        if os.environ.get(variable):
+            facts.tell(f"{tool} watches: --emit {kind} would show it operators, with their lines, as ranges")
+            return
 
 
 def folders(roots: dict[str, object]) -> list[tuple[str, bool]]:

@@ -63,6 +63,7 @@ class OperatorCollector:
             self._facts.guarded(self.name, self._compiled.stop)
         if self._observer is not None:
             self._observer.stop()
+            emit.say_if_full(self._facts, self._observer)
             self._facts.extend("cost", writer_cpu_ns=self._facts.recorder.writer_cpu_ns)
         if self._torch is not None:
             # Only now: the first question fixes torch's thread count, which is the program's to set.
@@ -123,6 +124,10 @@ class OperatorCollector:
         instead = "; the autograd profiler records them instead" if self._falls_back() else ""
         self._facts.tell(f"{lack}{instead}")
         self._facts.loss(self.name, f"{lack.what} by the observer: {lack.where}{instead}", 1, lack.remedy)
+        if self._options.emit is not None:
+            self._facts.loss(
+                "emit", f"no ranges were emitted, the observer does it: {lack.where}", 1, lack.remedy
+            )
 
     def _start_profiler(self) -> None:
         # Only now: it needs more of the standard library than may be loaded before the program's own.

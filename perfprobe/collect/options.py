@@ -76,6 +76,12 @@ class Options:
                 "",
                 "add --operators both, or --operators autograd",
             )
+        if self.emit is not None and self.operators in ("autograd", "off"):
+            raise UsageError(
+                f"ranges cannot be emitted with operators from {self.operators!r}: the observer emits them",
+                "",
+                "add --operators observer, or leave --emit out",
+            )
         if self.python == "cprofile" and with_autograd:
             raise UsageError(
                 f"cProfile cannot count beside operators from {self.operators!r}: both need one hook",

@@ -28,9 +28,7 @@ _REMEDIES = {
     "beyond": "record a shorter part of the program",
 }
 _TORCH_CAME_BEFORE = "ITT ranges of torch and oneDNN: torch looks for a listener once, when it is imported"
-_NVTX_CAME_BEFORE = (
-    "NVTX ranges of the package nvtx, if any: it looks for a listener once, when first used"
-)
+_NVTX_CAME_BEFORE = "NVTX ranges of the package nvtx, if any: it looks for a listener once, when first used"
 _FROM_THE_START = "record with `python -m perfprobe`, or from before that"
 
 

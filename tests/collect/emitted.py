@@ -1,137 +1,124 @@
-"""A listener for ranges and one for ids, in Python: writes down what the observer tells them, in order."""
+"""What a listener heard of perfprobe's own ranges, from the log that tests/native/listener writes."""
 
 from __future__ import annotations
 
 import ctypes
-import threading
-from collections.abc import Callable
-from typing import Any
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
 
-# As csrc/core/emission_port.h has them.
-_MESSAGE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_char_p)
-_PUSH = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-_POP = ctypes.CFUNCTYPE(None)
-_BEGIN = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p)
-_END = ctypes.CFUNCTYPE(None, ctypes.c_uint64)
-_PUSH_ID = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint64)
-_POP_ID = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_uint32, ctypes.c_void_p)
-
-_kept: list[object] = []  # the observer refers to a listener as long as the process lives
+from tests.native.listener import build
 
 
-class _EmissionPort(ctypes.Structure):
-    _fields_ = [("message", _MESSAGE), ("push", _PUSH), ("pop", _POP), ("begin", _BEGIN), ("end", _END)]
+@dataclass
+class Heard:
+    """One process's events, in order.
+
+    nested: by thread, ("+", text) and ("-", text) of ranges that nest; free: the same of all others; ids: by
+    thread, what was pushed; texts: messages that were made; open: what never ended; faults: ends of nothing.
+    """
+
+    nested: dict[int, list[tuple[str, str]]] = field(default_factory=dict)
+    free: list[tuple[str, str]] = field(default_factory=list)
+    ids: dict[int, list[int]] = field(default_factory=dict)
+    texts: list[str] = field(default_factory=list)
+    open: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+    def begun(self, thread: int | None = None) -> list[str]:
+        """The texts of a thread's nested ranges (the main one's) in the order they began."""
+        return [text for sign, text in self.nested.get(thread or os.getpid(), []) if sign == "+"]
 
 
-class _ExternalIdPort(ctypes.Structure):
-    _fields_ = [("kind", ctypes.c_uint32), ("push", _PUSH_ID), ("pop", _POP_ID)]
+class _Reader:
+    """Plays the log of one process."""
+
+    def __init__(self) -> None:
+        self.heard = Heard()
+        self._stacks: dict[int, list[str]] = {}
+        self._ids: dict[int, int] = {}
+        self._free: dict[str, str] = {}
+
+    def take(self, thread: int, event: str, text: str) -> None:
+        if event in ("push", "pop"):
+            self._nest(thread, event == "push", text)
+        elif event == "begin":
+            number, _, text = text.partition(" ")
+            self._free[number] = text
+            self.heard.free.append(("+", text))
+        elif event == "end":
+            self._end(text)
+        elif event == "text":
+            self.heard.texts.append(text)
+        elif event == "id":
+            self.heard.ids.setdefault(thread, []).append(int(text.split()[1]))
+            self._ids[thread] = self._ids.get(thread, 0) + 1
+        elif event == "unid":
+            self._ids[thread] = self._ids.get(thread, 0) - 1
+            if self._ids[thread] < 0:
+                self.heard.faults.append("an id that was not there is taken back")
+
+    def finish(self) -> Heard:
+        self.heard.open = [text for texts in self._stacks.values() for text in texts]
+        self.heard.open += [*self._free.values(), *(f"{left} ids" for left in self._ids.values() if left)]
+        return self.heard
+
+    def _nest(self, thread: int, begins: bool, text: str) -> None:
+        stack = self._stacks.setdefault(thread, [])
+        if begins:
+            stack.append(text)
+        elif not stack:
+            self.heard.faults.append("a pop of nothing")
+            return
+        else:
+            text = stack.pop()
+        self.heard.nested.setdefault(thread, []).append(("+" if begins else "-", text))
+
+    def _end(self, number: str) -> None:
+        if number in self._free:
+            self.heard.free.append(("-", self._free.pop(number)))
+        else:
+            self.heard.faults.append("an end of nothing")
 
 
-def _capsule(structure: ctypes.Structure, name: bytes) -> object:
-    make = ctypes.pythonapi.PyCapsule_New
-    make.restype = ctypes.py_object
-    make.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-    _kept.extend([structure, name])
-    made: object = make(ctypes.addressof(structure), name, None)
-    return made
+def heard_by_process(log: Path) -> dict[int, Heard]:
+    """What each process let be heard."""
+    readers: dict[int, _Reader] = {}
+    for line in log.read_text(encoding="utf-8").splitlines() if log.exists() else []:
+        process, thread, event, text = line.split(" ", 3)
+        readers.setdefault(int(process), _Reader()).take(int(thread), event, text)
+    return {process: reader.finish() for process, reader in readers.items()}
 
 
 class Listener:
-    """nested: of each thread its ranges that nest, ("+", text) and ("-", text); free: the same of all others.
+    """A listener in this process, in place of the ports that go to NVTX, ITT and CUPTI."""
 
-    faults: what no tool could make sense of.
-    """
+    def __init__(self, folder: Path) -> None:
+        self._library = ctypes.CDLL(str(build("itt", folder)))
+        self._name = ctypes.c_char_p(b"perfprobe.emission.1"), ctypes.c_char_p(b"perfprobe.external_ids.1")
 
-    def __init__(self) -> None:
-        self.messages: list[str] = []
-        self.nested: dict[int, list[tuple[str, str]]] = {}
-        self.free: list[tuple[str, str]] = []
-        self.faults: list[str] = []
-        self._open: dict[int, list[str]] = {}
-        self._free: dict[int, str] = {}
-        self._begun = 0
-        made = _EmissionPort(
-            _MESSAGE(self._message), _PUSH(self._push), _POP(self._pop), _BEGIN(self._begin), _END(self._end)
-        )
-        self.capsule = _capsule(made, b"perfprobe.emission.1")
+    def port(self) -> object:
+        """For ranges."""
+        return self._capsule("listener_port", self._name[0])
 
-    @property
-    def open(self) -> list[str]:
-        """Ranges that have not ended."""
-        return [text for texts in self._open.values() for text in texts] + list(self._free.values())
+    def ids(self) -> object:
+        """For ids."""
+        return self._capsule("listener_ids", self._name[1])
 
-    def of_this_thread(self) -> list[tuple[str, str]]:
-        """Its ranges that nest."""
-        return self.nested.get(threading.get_ident(), [])
+    def into(self, log: Path) -> None:
+        """From now on it writes to this file."""
+        self._library.listen_into(os.fsencode(log))
 
-    def _message(self, text: bytes) -> int:
-        self.messages.append(text.decode())
-        return len(self.messages)
-
-    def _push(self, message: int) -> None:
-        text = self.messages[message - 1]
-        self._open.setdefault(threading.get_ident(), []).append(text)
-        self.nested.setdefault(threading.get_ident(), []).append(("+", text))
-
-    def _pop(self) -> None:
-        texts = self._open.get(threading.get_ident())
-        if not texts:
-            self.faults.append("a pop of nothing")
-            return
-        self.nested[threading.get_ident()].append(("-", texts.pop()))
-
-    def _begin(self, message: int) -> int:
-        self._begun += 1
-        self._free[self._begun] = self.messages[message - 1]
-        self.free.append(("+", self.messages[message - 1]))
-        return self._begun
-
-    def _end(self, number: int) -> None:
-        if number not in self._free:
-            self.faults.append("an end of nothing")
-            return
-        self.free.append(("-", self._free.pop(number)))
+    def _capsule(self, table: str, name: ctypes.c_char_p) -> object:
+        make = ctypes.pythonapi.PyCapsule_New
+        make.restype = ctypes.py_object
+        make.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        made: object = make(ctypes.addressof(ctypes.c_char.in_dll(self._library, table)), name, None)
+        return made
 
 
-class Ids:
-    """Takes the ids that CUPTI would get; seen: all of them in order, open: how many were not taken back."""
-
-    KIND = 5
-
-    def __init__(self) -> None:
-        self.seen: list[int] = []
-        self.open: dict[int, list[int]] = {}
-        self.faults: list[str] = []
-        made = _ExternalIdPort(self.KIND, _PUSH_ID(self._push), _POP_ID(self._pop))
-        self.capsule = _capsule(made, b"perfprobe.external_ids.1")
-
-    def _push(self, kind: int, number: int) -> int:
-        if kind != self.KIND:
-            self.faults.append(f"an id of kind {kind}")
-        self.seen.append(number)
-        self.open.setdefault(threading.get_ident(), []).append(number)
-        return 0
-
-    def _pop(self, _kind: int, _last: int) -> int:
-        if not self.open.get(threading.get_ident()):
-            self.faults.append("a pop of nothing")
-            return 1
-        self.open[threading.get_ident()].pop()
-        return 0
-
-
-def listening(monkeypatch: Any) -> Listener:
-    """From now on ranges go to this listener."""
-    made = Listener()
-    monkeypatch.setattr("perfprobe.collect.emit.listener", lambda facts, kind: made.capsule if kind else None)
-    return made
-
-
-def run_on_thread(run: Callable[[], object]) -> int:
-    """Run it on a thread of its own and wait; its identity."""
-    thread = threading.Thread(target=run)
-    thread.start()
-    identity = thread.ident
-    thread.join()
-    assert identity is not None
-    return identity
+def pairs(texts: list[str]) -> Iterator[tuple[str, str]]:
+    """Each range with how it begins and ends at once: what ran without anything inside."""
+    for text in texts:
+        yield from (("+", text), ("-", text))

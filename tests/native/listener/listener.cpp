@@ -1,6 +1,7 @@
 // A tool that listens to perfprobe's own ranges, for tests and benchmarks: NVTX's, by NVTX's own
-// header, and ITT's. It writes one line for each event of the domain "perfprobe" to the file that
-// PERFPROBE_LISTENER_LOG names, "pid thread event text"; without that it does nothing.
+// header, and ITT's; also as the observer's ports themselves. It writes one line for each event of
+// the domain "perfprobe" to the file that PERFPROBE_LISTENER_LOG names, "pid thread event text";
+// without that it does nothing.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "core/emission_port.h"
 #include "gpu/itt_abi.h"
 
 #ifdef LISTEN_TO_NVTX
@@ -20,11 +22,13 @@
 
 namespace {
 
+int open_log(const char* path) {
+  return path == nullptr ? -1 : ::open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+}
+
+int file = open_log(std::getenv("PERFPROBE_LISTENER_LOG"));
+
 int log_file() {
-  static const int file = [] {
-    const char* path = std::getenv("PERFPROBE_LISTENER_LOG");
-    return path == nullptr ? -1 : ::open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
-  }();
   return file;
 }
 
@@ -39,6 +43,13 @@ void log(const char* event, const std::string& text) {
 
 const char* kept(const char* text) {
   return ::strdup(text);  // for ever, as real tools do
+}
+
+uint64_t begin_range(const char* text) {
+  static uint64_t ranges = 0;
+  const uint64_t range = __atomic_add_fetch(&ranges, 1, __ATOMIC_RELAXED);
+  log("begin", std::to_string(range) + " " + text);
+  return range;
 }
 
 }  // namespace
@@ -81,10 +92,7 @@ int pop(nvtxDomainHandle_t domain) {
 }
 
 nvtxRangeId_t begin(nvtxDomainHandle_t /*domain*/, const nvtxEventAttributes_t* event) {
-  static nvtxRangeId_t ranges = 0;
-  const nvtxRangeId_t range = __atomic_add_fetch(&ranges, 1, __ATOMIC_RELAXED);
-  log("begin", std::to_string(range) + " " + text_of(event));
-  return range;
+  return begin_range(text_of(event));
 }
 
 void end(nvtxDomainHandle_t /*domain*/, nvtxRangeId_t range) {
@@ -183,4 +191,31 @@ EXPORTED void __itt_api_init(Client* client, int32_t /*groups*/) {
       continue;
     *entry->function = entry->null_function;
   }
+}
+
+// The observer's own ports: for recordings in a process that has looked for tools already.
+EXPORTED const perfprobe::EmissionPort listener_port{
+    [](const char* text) -> const void* {
+      log("text", text);
+      return kept(text);
+    },
+    [](const void* message) { log("push", static_cast<const char*>(message)); },
+    [] { log("pop", ""); },
+    [](const void* message) { return begin_range(static_cast<const char*>(message)); },
+    [](uint64_t range) { log("end", std::to_string(range)); }};
+
+EXPORTED const perfprobe::ExternalIdPort listener_ids{
+    5,
+    [](uint32_t kind, uint64_t id) -> uint32_t {
+      log("id", std::to_string(kind) + " " + std::to_string(id));
+      return 0;
+    },
+    [](uint32_t kind, uint64_t* last) -> uint32_t {
+      *last = 0;
+      log("unid", std::to_string(kind));
+      return 0;
+    }};
+
+EXPORTED void listen_into(const char* path) {
+  file = open_log(path);
 }
