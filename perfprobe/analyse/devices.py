@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfprobe.tables.columns import Int64, Mask
-from perfprobe.tables.gpu import Copies, GpuActivity, GpuLinks, GpuWaits, Kernels
+from perfprobe.tables.columns import Int64
+from perfprobe.tables.gpu import ApiCalls, Copies, GpuActivity, GpuLinks, GpuWaits, Kernels
 from perfprobe.tables.gpu_findings import DeviceRows, StepCounts, Steps
 
 
@@ -55,7 +55,7 @@ def step_counts(gpu: GpuActivity, links: GpuLinks, steps: Steps) -> StepCounts:
 
 def _device(device: int, kernels: Kernels, copies: Copies) -> DeviceRows:
     start_ns, end_ns = (
-        np.concatenate([getattr(rows, name)[_timed(rows)] for rows in (kernels, copies)])
+        np.concatenate([getattr(rows, name)[duration_ns(rows) >= 0] for rows in (kernels, copies)])
         for name in ("start_ns", "end_ns")
     )
     streams = np.concatenate([kernels.stream, copies.stream])
@@ -83,15 +83,16 @@ def union_ns(start_ns: Int64, end_ns: Int64) -> int:
     return int(np.maximum(end_ns - np.maximum(start_ns, covered_ns), 0).sum())
 
 
-def _timed(rows: Kernels | Copies | GpuWaits) -> Mask:
-    return np.asarray((rows.start_ns >= 0) & (rows.end_ns >= rows.start_ns))
+def duration_ns(rows: Kernels | Copies | GpuWaits | ApiCalls) -> Int64:
+    """How long each took, -1 where it was not timed."""
+    timed = (rows.start_ns >= 0) & (rows.end_ns >= rows.start_ns)
+    return np.where(timed, rows.end_ns - rows.start_ns, -1)
 
 
 def _total(rows: Kernels | Copies) -> int:
     """The time of all, -1 where none of them was timed."""
-    timed = _timed(rows)
-    none = len(rows) > 0 and not bool(timed.any())
-    return -1 if none else int((rows.end_ns - rows.start_ns)[timed].sum())
+    _, total_ns = _counts(rows, np.zeros(len(rows), np.int64), 1)
+    return int(total_ns[0])
 
 
 def _step(steps: Steps, time_ns: Int64) -> Int64:
@@ -105,10 +106,10 @@ def _step(steps: Steps, time_ns: Int64) -> Int64:
 
 def _counts(rows: Kernels | Copies | GpuWaits, step: Int64, steps: int) -> tuple[Int64, Int64]:
     """How many rows each step has, and their time: -1 where none of them was timed."""
-    timed = _timed(rows)
+    took_ns = duration_ns(rows)
     count = np.bincount(step, minlength=steps).astype(np.int64)
-    known = np.bincount(step[timed], minlength=steps)
-    total_ns = _added((rows.end_ns - rows.start_ns)[timed], step[timed], steps)
+    known = np.bincount(step[took_ns >= 0], minlength=steps)
+    total_ns = _added(np.maximum(took_ns, 0), step, steps)
     return count, np.where((count > 0) & (known == 0), -1, total_ns)
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perfprobe.analyse.devices import device_rows, step_counts
+from perfprobe.analyse.devices import device_rows, duration_ns, step_counts
 from perfprobe.analyse.grouping import grouped, measured_sums
 from perfprobe.analyse.hotspots import same_signatures
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows
-from perfprobe.tables.gpu import ApiCalls, Copies, GpuLinks, GpuWaits, Kernels
+from perfprobe.tables.gpu import ApiCalls, Copies, GpuLinks, Kernels
 from perfprobe.tables.gpu_findings import CopyRows, GpuFindings, KernelRows, LaunchRows, Steps, WaitRows
 from perfprobe.tables.trace import Gap, Trace
 
@@ -35,7 +35,7 @@ def gpu_findings(trace: Trace, steps: Steps) -> GpuFindings | None:
     calls = np.concatenate([links.kernel_call, links.copy_call])
     is_graph = np.concatenate([kernel_graph, copy_graph])
     in_operator = np.append(links.sites.name >= 0, False)[calls]
-    untimed = np.concatenate([_duration_ns(gpu.kernels), _duration_ns(gpu.copies)]) < 0
+    untimed = np.concatenate([duration_ns(gpu.kernels), duration_ns(gpu.copies)]) < 0
     launches = np.unique(gpu.api_calls.correlation[links.graph_launch])
     return GpuFindings(
         kernels=_kernel_rows(trace, links, kernel_graph),
@@ -52,12 +52,6 @@ def gpu_findings(trace: Trace, steps: Steps) -> GpuFindings | None:
         exact=links.exact,
         disagreements=links.disagreements,
     )
-
-
-def _duration_ns(rows: Kernels | Copies | GpuWaits | ApiCalls) -> Int64:
-    """How long each took, -1 where it was not timed."""
-    timed = (rows.start_ns >= 0) & (rows.end_ns >= rows.start_ns)
-    return np.where(timed, rows.end_ns - rows.start_ns, -1)
 
 
 def _is_graph(rows: Kernels | Copies, links: GpuLinks, call: Int32) -> Mask:
@@ -96,14 +90,14 @@ class _Groups:
 
     order: Rows
     first: Rows
-    duration_ns: Int64
+    took_ns: Int64
     columns: _Columns
 
     @classmethod
-    def of(cls, columns: _Columns, keys: tuple[str, ...], duration_ns: Int64) -> _Groups:
-        longest = np.argsort(-duration_ns, kind="stable")
+    def of(cls, columns: _Columns, keys: tuple[str, ...], took_ns: Int64) -> _Groups:
+        longest = np.argsort(-took_ns, kind="stable")
         order, first = grouped([columns[name][longest] for name in keys])
-        return cls(longest[order], first, duration_ns, {name: columns[name] for name in keys})
+        return cls(longest[order], first, took_ns, {name: columns[name] for name in keys})
 
     @property
     def leaders(self) -> Rows:
@@ -119,11 +113,11 @@ class _Groups:
         return np.add.reduceat(column[self.order].astype(np.int64), self.first)
 
     def total_ns(self) -> Int64:
-        return measured_sums(self.duration_ns, self.order, self.first)
+        return measured_sums(self.took_ns, self.order, self.first)
 
     def least_ns(self) -> Int64:
         far_ns = np.iinfo(np.int64).max
-        timed_ns = np.where(self.duration_ns < 0, far_ns, self.duration_ns)[self.order]
+        timed_ns = np.where(self.took_ns < 0, far_ns, self.took_ns)[self.order]
         least_ns = np.minimum.reduceat(timed_ns, self.first)
         return np.where(least_ns == far_ns, -1, least_ns)
 
@@ -140,16 +134,16 @@ def _kernel_rows(trace: Trace, links: GpuLinks, is_graph: Mask) -> KernelRows:
         return KernelRows.empty()
     origin = _origin(trace, links, links.kernel_call, is_graph)
     columns = {**origin, "name": kernels.name, "is_graph": is_graph.astype(np.int8)}
-    groups = _Groups.of(columns, _KERNEL_KEYS, _duration_ns(kernels))
+    groups = _Groups.of(columns, _KERNEL_KEYS, duration_ns(kernels))
     found = KernelRows(
         **groups.keys(),
         module=groups.common(origin["module"]),
         launch=kernels.launch[groups.leaders],
         kernels=groups.rows(),
-        untimed=groups.sum(groups.duration_ns < 0),
+        untimed=groups.sum(groups.took_ns < 0),
         total_ns=groups.total_ns(),
         least_ns=groups.least_ns(),
-        most_ns=groups.duration_ns[groups.leaders],
+        most_ns=groups.took_ns[groups.leaders],
     )
     return found.take(_most_first(found.total_ns))
 
@@ -160,12 +154,12 @@ def _copy_rows(trace: Trace, links: GpuLinks, is_graph: Mask) -> CopyRows:
         return CopyRows.empty()
     own: dict[str, Int8] = {name: getattr(copies, name) for name in _COPY_KEYS[:4]}
     columns = {**_origin(trace, links, links.copy_call, is_graph), **own}
-    groups = _Groups.of(columns, _COPY_KEYS, _duration_ns(copies))
+    groups = _Groups.of(columns, _COPY_KEYS, duration_ns(copies))
     found = CopyRows(
         **groups.keys(),
         copies=groups.rows(),
         size_bytes=groups.sum(np.maximum(copies.size_bytes, 0)),
-        untimed=groups.sum(groups.duration_ns < 0),
+        untimed=groups.sum(groups.took_ns < 0),
         total_ns=groups.total_ns(),
     )
     return found.take(_most_first(found.total_ns))
@@ -177,12 +171,12 @@ def _wait_rows(trace: Trace, links: GpuLinks) -> WaitRows:
         return WaitRows.empty()
     call = np.append(trace.recording.gpu.api_calls.name, np.int32(-1))[links.wait_call]
     columns = {**_origin(trace, links, links.wait_call), "kind": waits.kind, "call": call}
-    groups = _Groups.of(columns, _WAIT_KEYS, _duration_ns(waits))
+    groups = _Groups.of(columns, _WAIT_KEYS, duration_ns(waits))
     found = WaitRows(
         **groups.keys(),
         waits=groups.rows(),
         total_ns=groups.total_ns(),
-        longest_ns=groups.duration_ns[groups.leaders],
+        longest_ns=groups.took_ns[groups.leaders],
     )
     return found.take(_most_first(found.total_ns))
 
@@ -190,13 +184,13 @@ def _wait_rows(trace: Trace, links: GpuLinks) -> WaitRows:
 def _launch_rows(calls: ApiCalls) -> LaunchRows:
     if len(calls) == 0:
         return LaunchRows.empty()
-    groups = _Groups.of({"name": calls.name}, ("name",), _duration_ns(calls))
+    groups = _Groups.of({"name": calls.name}, ("name",), duration_ns(calls))
     found = LaunchRows(
         **groups.keys(),
         calls=groups.rows(),
         failed=groups.sum(~np.isin(calls.result, _NO_ERRORS)),
         total_ns=groups.total_ns(),
-        longest_ns=groups.duration_ns[groups.leaders],
+        longest_ns=groups.took_ns[groups.leaders],
     )
     return found.take(_most_first(found.total_ns))
 

@@ -2,7 +2,7 @@
 
 A step ends with the range `Optimizer.step#...` on the main thread, or where that one steps no optimizer on
 the thread that steps most. Optimizers that follow each other without backward in between end one step
-together. The first step begins with the recording: it has what sets the program up. A program that sets
+together. The first step begins with the first operator: it has what sets the program up. A program that sets
 `ProfilerStep#...` (torch.profiler does) has said itself what its steps are.
 """
 
@@ -24,17 +24,15 @@ class StepBoundaries:
     """Takes the operators of a trace batch by batch."""
 
     def __init__(self, trace: Trace) -> None:
-        self._trace = trace
         self._optimizers = _Named(trace, _OPTIMIZER)
         self._profiled = _Named(trace, _PROFILER)
         self._backward = _Times()
-        self._first_ns: int | None = trace.start_ns
+        self._first_ns: int | None = None
 
     def add(self, batch: LinkedOperators) -> None:
         """The next batch, as `Trace.operators` yields it."""
-        if self._trace.start_ns is None:
-            first_ns = int(batch.start_ns.min())
-            self._first_ns = first_ns if self._first_ns is None else min(first_ns, self._first_ns)
+        first_ns = int(batch.start_ns.min())
+        self._first_ns = first_ns if self._first_ns is None else min(first_ns, self._first_ns)
         is_range = batch.scope == USER_SCOPE
         if bool(is_range.any()):
             ranges = batch.take(is_range)

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perfprobe.merge.backward import ForwardCalls
+from perfprobe.merge.backward import ForwardCalls, first_known
 from perfprobe.merge.gpu_times import GpuTimes, Launched, times_by_call
 from perfprobe.merge.innermost import Innermost
 from perfprobe.merge.origins import Origins
 from perfprobe.merge.roots import keys, roots
+from perfprobe.merge.seen_calls import seen_stacks
 from perfprobe.tables.columns import Int32, Int64, Mask, Rows
 from perfprobe.tables.events import USER_SCOPE, Operators
 from perfprobe.tables.gpu import CallSites, GpuLinks
@@ -39,9 +40,9 @@ class CallsWithin:
         self._thread = self._os_threads[calls.thread]
         self._time_ns = calls.start_ns + np.maximum(calls.end_ns - calls.start_ns, 0) // 2
         self._named_call, self._named_ns = _named(recording)
-        self._operators = _Around(self._thread, self._time_ns)
-        self._ranges = _Around(self._thread, self._time_ns)
-        self._named = _Around(self._thread[self._named_call], self._named_ns)
+        self._operators = _Around(self._thread, self._time_ns, _KEPT)
+        self._ranges = _Around(self._thread, self._time_ns, ())
+        self._named = _Around(self._thread[self._named_call], self._named_ns, _KEPT)
         self._first = 0
 
     def add(self, rows: Operators) -> None:
@@ -82,8 +83,9 @@ class CallsWithin:
         return disagreements
 
     def _sites(self, origins: Origins, forward: ForwardCalls) -> CallSites:
-        found, own_stack = self._operators, self._recording.gpu.api_calls.stack
+        found, calls = self._operators, self._recording.gpu.api_calls
         outside = found.place < 0
+        own_stack = first_known(calls.stack, seen_stacks(self._recording, calls, self._thread))
         columns = {**found.columns, "stack": np.where(outside, own_stack, found.columns["stack"])}
         absent = {
             name: np.broadcast_to(np.array(-1, dtype), len(outside))
@@ -122,13 +124,13 @@ class _Around:
     whether that may be a wrong one.
     """
 
-    def __init__(self, thread: Int64, time_ns: Int64) -> None:
+    def __init__(self, thread: Int64, time_ns: Int64, kept: tuple[str, ...]) -> None:
         self._innermost = Innermost(thread, time_ns)
         self.place = np.full(len(thread), -1, np.int64)
         self.root = np.full(len(thread), -1, np.int64)
         self.is_cut = np.zeros(len(thread), np.bool_)
         self.columns: dict[str, npt.NDArray[Any]] = {
-            name: np.full(len(thread), -1, Operators.dtypes[name]) for name in _KEPT
+            name: np.full(len(thread), -1, Operators.dtypes[name]) for name in kept
         }
 
     def add(self, rows: Operators, thread: Int64, chosen: Rows, first: int) -> None:

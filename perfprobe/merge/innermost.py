@@ -44,8 +44,8 @@ class Innermost:
         latest_ns = np.maximum.accumulate(end_ns)  # its order also where a row is damaged
         first, last = self._bounds[thread]
         time_ns = self._time_ns[first:last]
-        inside = slice(*np.searchsorted(time_ns, (start_ns.min(), latest_ns[-1] + 1)).tolist())
-        places = first + inside.start + np.flatnonzero(~self._found[first:last][inside])
+        low, high = np.searchsorted(time_ns, start_ns.min()), np.searchsorted(time_ns, latest_ns[-1], "right")
+        places = first + low + np.flatnonzero(~self._found[first + low : first + high])
         time_ns = self._time_ns[places]
         around = _first_started(start_ns, np.searchsorted(latest_ns, time_ns), time_ns)
         is_inside = np.append(end_ns, _NEVER)[around] >= time_ns

@@ -115,8 +115,8 @@ class LinkedOperators(Table):
     known. module: the nn.Module. phase: a `Phase`. gap: a `Gap`, why there is no frame.
     autograd_ns, autograd_self_ns: duration and self time of the same call as the autograd profiler saw it,
     where it recorded beside the observer. gpu_ns: time on GPUs of all that was launched while it ran, by it
-    or by what it called; gpu_self_ns: of what it launched itself, without CUDA graphs, which stand for many
-    operators; both -1 where nothing was recorded of GPUs.
+    or by what it called, added up where several ran at once; gpu_self_ns: of what it launched itself,
+    without CUDA graphs, which stand for many operators; both -1 where nothing was recorded of GPUs.
     """
 
     start_ns: Int64

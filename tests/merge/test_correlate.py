@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from perfprobe.merge import link
@@ -164,6 +165,30 @@ def test_an_external_id_goes_before_times(tmp_path: Path) -> None:
     assert gpu_times(trace) == {"a": (2 + 4 + 16, 16), "b": (6, 6), "c": (8 + 32, 40)}
 
 
+def test_calls_outside_of_operators_have_the_line_that_the_sampler_saw(tmp_path: Path) -> None:
+    program = Program()
+    program.thread(1)
+    again = program.row("threads", 1001, -1, program.string(""))
+    program.thread(2)
+    program.run(op("mm", 600, 700))
+    own = program.stack("a.py:9 main")
+    program.api_call("cudaDeviceSynchronize", 100, 200, 1)
+    program.api_call("cudaDeviceSynchronize", 300, 310, 2)  # too short for a look
+    program.api_call("cudaDeviceSynchronize", 400, 500, 3, stack=own)
+    program.api_call("cudaDeviceSynchronize", 620, 680, 4)  # an operator's
+    program.api_call("cudaDeviceSynchronize", 800, 900, 5)  # seen, but not read
+    program.sample(90, 150, "a.py:3 main", thread=again)
+    program.sample(150, 190, "a.py:4 main", thread=again)
+    program.sample(190, 305, "a.py:5 main", thread=2)
+    program.sample(190, 450, "a.py:6 main", thread=again)
+    program.sample(450, 650, "a.py:7 main", thread=again)
+    program.sample(650, 850, look=2, thread=again)
+    trace = link(program.recording(tmp_path))
+    assert launchers(trace) == ["", "", "", "mm", ""]
+    assert lines(trace) == [3, None, 9, None, None]
+    assert links_of(trace).sites.gap.tolist() == [0, 8, 0, Gap.NO_PYTHON, 8]
+
+
 def test_rows_of_threads_that_are_one_thread_are_one(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
@@ -187,14 +212,24 @@ def test_what_has_no_times_counts_for_nothing(tmp_path: Path) -> None:
     assert gpu_times(link(program.recording(tmp_path))) == {"mm": (10, 10)}
 
 
-def random_ops(chance: random.Random, start_ns: int, end_ns: int, depth: int) -> Iterator[Op]:
+def random_fields(chance: random.Random, stacks: list[int]) -> dict[str, int]:
+    fields = {"stack": chance.choice(stacks), "scope": 7 * (chance.random() < 0.2)}
+    if chance.random() < 0.3:
+        node = {"node_sequence": chance.randint(-1, 30), "node_thread": chance.randint(0, 2)}
+        return {**fields, **node, "scope": chance.choice([0, 1])}
+    return {**fields, "sequence": chance.randint(-1, 20)}
+
+
+def random_ops(
+    chance: random.Random, stacks: list[int], start_ns: int, end_ns: int, depth: int
+) -> Iterator[Op]:
     at = start_ns
-    while at < end_ns and chance.random() < 0.9:
+    while at < end_ns and chance.random() < 0.97:
         begin = min(at + chance.randint(1, 30), end_ns)
         at = chance.randint(begin, min(begin + (end_ns - start_ns) // 2, end_ns))
-        inside = random_ops(chance, begin, at, depth + 1) if depth < 4 else ()
+        inside = random_ops(chance, stacks, begin, at, depth + 1) if depth < 4 else ()
         # One name for each operator: the twin tells them apart by it.
-        yield op(f"op{chance.random()}", begin, at, *inside, scope=7 * (chance.random() < 0.2))
+        yield op(f"op{chance.random()}", begin, at, *inside, **random_fields(chance, stacks))
 
 
 def all_ops(ops: list[Op]) -> Iterator[Op]:
@@ -206,11 +241,15 @@ def all_ops(ops: list[Op]) -> Iterator[Op]:
 def random_program(chance: random.Random) -> tuple[Program, dict[str, tuple[int, int]], list[str]]:
     """A program, the times that its operators must have on GPUs, and the operator around each call."""
     program = Program()
+    inside = ("b.py:6 call", program.module("layer", "Layer", program.module("", "Net")))
+    engine = ("a.py:9 main", ENGINE)
+    frames = (("a.py:5 main",), ("a.py:5 main", inside), engine, (*engine, "b.py:8 backward"))
+    stacks = [-1, *(program.stack(*entry) for entry in frames)]
     times: dict[str, tuple[int, int]] = {}
     launcher: list[str] = []
     for thread in (0, 1):
         program.thread(thread + 1)
-        ops = list(random_ops(chance, 0, 3000, 0))
+        ops = list(random_ops(chance, stacks, 0, 3000, 0))
         total_ns: dict[str, int] = defaultdict(int)
         self_ns: dict[str, int] = defaultdict(int)
         for _ in range(200):
@@ -243,3 +282,17 @@ def test_as_by_looking_at_all(
     assert launchers(trace) == launcher
     assert gpu_times(trace) == times
     assert sum(self_ns for _, self_ns in times.values()) > 1000
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_sites_are_the_rows_of_their_operators(tmp_path: Path, seed: int) -> None:
+    program, _, launcher = random_program(random.Random(seed))
+    trace = link(program.recording(tmp_path))
+    sites = links_of(trace).sites
+    rows = LinkedOperators.concat(list(trace.operators()))
+    row_of = {name: row for row, name in enumerate(rows.name.tolist())}
+    inside = np.array([call for call, name in enumerate(launcher) if name])
+    own = rows.take(np.array([row_of[name] for name in sites.name[inside].tolist()]))
+    for column in sites.dtypes:
+        assert getattr(sites, column)[inside].tolist() == getattr(own, column).tolist(), column
+    assert set(own.phase.tolist()) == {Phase.OTHER, Phase.FORWARD, Phase.BACKWARD, Phase.RECOMPUTE}

@@ -1,0 +1,32 @@
+"""Where calls of the CUDA API were made that no operator made: from the sampler's looks.
+
+A look at a thread while it is within a call shows the stack that made the call. Long calls, which are those
+that wait for a GPU, have one; of a short one nobody can tell.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perfprobe.merge.innermost import by_thread
+from perfprobe.tables.columns import Int32, Int64
+from perfprobe.tables.gpu import ApiCalls
+from perfprobe.tables.python import Look
+from perfprobe.tables.recording import Recording
+
+
+def seen_stacks(recording: Recording, calls: ApiCalls, thread: Int64) -> Int32:
+    """The stack of the first look within each call, -1 for none; thread: the OS thread of each call."""
+    samples = recording.samples
+    looks = samples.take((samples.look == Look.READ) & (samples.stack >= 0))
+    looks = looks.take(np.argsort(looks.end_ns, kind="stable"))  # that is when the sampler looked
+    of_thread = dict(by_thread(recording.os_threads()[looks.thread]))
+    found = np.full(len(calls), -1, np.int32)
+    for key, rows in by_thread(thread):
+        own = of_thread.get(key) if key != -1 else None
+        if own is not None:
+            time_ns = np.append(looks.end_ns[own], np.iinfo(np.int64).max)
+            place = np.searchsorted(time_ns, calls.start_ns[rows])
+            within = time_ns[place] <= calls.end_ns[rows]
+            found[rows[within]] = looks.stack[own[place[within]]]
+    return found
