@@ -62,7 +62,7 @@ class Profile:
 
         Args:
             top: how many rows of the table; None for the report's own choice, 0 for all.
-            sort: "self", "total", "calls", "mean", "median" or "p95".
+            sort: "self", "total", "calls", "mean", "median", "p95" or "gpu" (time on GPUs).
             group: what a row is: "row" (operator, signature, line and phase), "op", "signature", "line" or
                 "module".
             focus: a regular expression; only rows in which it is found are shown.

@@ -160,7 +160,7 @@ def cuda_kernels() -> CudaKernels:
                 return CudaKernels(_ctypes().CDLL(path))
             except OSError as error:
                 raise EnvironmentLack(what, f"{_CUDA} cannot be loaded ({error})", rebuild()) from error
-    because = _why_not_built(_CUDA)
+    because = why_not_built(_CUDA)
     raise EnvironmentLack(what, f"{_CUDA} was not built" + (f": {because}" if because else ""), rebuild())
 
 
@@ -168,6 +168,15 @@ def _ctypes() -> Any:
     import ctypes
 
     return ctypes
+
+
+def why_not_built(name: str) -> str | None:
+    """What the build wrote down about a part it left out ("nvtx", a module); None when it did not."""
+    for folder in _package_folders():
+        reason = _loaded(os.path.join(folder, _BUILD)).get(name)
+        if reason is not None:
+            return " ".join(str(reason).split())
+    return None
 
 
 def rebuild() -> str:
@@ -206,18 +215,9 @@ def _stamped_torch(folder: str) -> str | None:
 
 def _reason(module: str, error: ImportError) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name == module:
-        because = _why_not_built(module.rpartition(".")[2])
+        because = why_not_built(module.rpartition(".")[2])
         return f"{module} was not built" + (f": {because}" if because else "")
     return f"{module} cannot be loaded ({' '.join(str(error).split())})"
-
-
-def _why_not_built(name: str) -> str | None:
-    """What the build wrote down about a module it left out; None when it did not."""
-    for folder in _package_folders():
-        reason = _loaded(os.path.join(folder, _BUILD)).get(name)
-        if reason is not None:
-            return " ".join(str(reason).split())
-    return None
 
 
 def _package_folders() -> Iterator[str]:

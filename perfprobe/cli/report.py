@@ -20,6 +20,7 @@ examples:
   perfprobe report                           the newest recording in this folder
   perfprobe report train-20260102-101500-4711.perfprobe --top 40
   perfprobe report --sort calls              the most frequent first
+  perfprobe report --sort gpu                the most time on GPUs first
   perfprobe report --group op --columns autograd      the table torch prints
   perfprobe report --group line --focus attention     the lines of one part
   perfprobe report --json | jq '.losses'     everything, for programs

@@ -41,9 +41,9 @@ perfprobe [run] [OPTIONS] script.py [ARGS]
 _DESCRIPTION = """\
 Run a PyTorch program unchanged, record its operators, and print where its
 operator time went: one row for each operator, input signature and source line,
-backward operators at the line of their forward call. The report goes to
-standard error; the program's output, exit code and behaviour are those under
-plain python."""
+backward operators at the line of their forward call. Where there is a GPU, its
+kernels, copies and waits too. The report goes to standard error; the program's
+output, exit code and behaviour are those under plain python."""
 
 _EXAMPLES = """\
 examples:

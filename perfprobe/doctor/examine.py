@@ -10,6 +10,7 @@ from typing import Any
 
 from perfprobe import __version__
 from perfprobe.collect.base import fault
+from perfprobe.doctor import gpu as of_gpu
 from perfprobe.doctor import installation, machine
 from perfprobe.doctor.child import answers, probe
 from perfprobe.doctor.part import LACK, NOTE, OK, Part
@@ -35,6 +36,10 @@ _ORDER = (
     "folder",
     "newest recording",
     "gpu",
+    "cupti",
+    "nvtx",
+    "itt",
+    "cuda kernels",
     "terminal",
     "trial",
 )
@@ -58,6 +63,9 @@ def examine(width: int, *, color: bool) -> list[Part]:
         "frames": installation.frames,
         "clock": machine.clock,
         "folder": lambda: machine.folder(here),
+        "nvtx": lambda: of_gpu.ranges("nvtx"),
+        "itt": lambda: of_gpu.ranges("itt"),
+        "cuda kernels": of_gpu.cuda_kernels,
         "terminal": lambda: machine.terminal(width, color=color),
     }
     parts = {name: _examined(name, check) for name, check in alone.items()}
@@ -68,7 +76,8 @@ def examine(width: int, *, color: bool) -> list[Part]:
         "torch.profiler": lambda: installation.profiler(torch),
         "reading": lambda: installation.reading(reading),
         "newest recording": lambda: installation.newest(reading),
-        "gpu": lambda: machine.gpu(gpu),
+        "gpu": lambda: of_gpu.gpu(gpu),
+        "cupti": lambda: of_gpu.cupti(torch, gpu),
         "trial": trial.part,
     }
     parts.update({name: _examined(name, check) for name, check in asked.items()})

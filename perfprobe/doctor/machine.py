@@ -1,4 +1,4 @@
-"""The machine: clock, compiler, GPU, folder, terminal."""
+"""The machine: clock, compiler, folder, terminal."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections import Counter
-from collections.abc import Mapping
-from typing import Any
 
 from perfprobe.doctor.part import LACK, NOTE, OK, Part
 from perfprobe.support import units
@@ -78,19 +75,6 @@ def _package() -> str:
             by_root = tool == "conda" or os.geteuid() == 0
             return f"install one with `{'' if by_root else 'sudo '}{command}`"
     return "install gcc 11 or newer, and the headers of this Python"
-
-
-def gpu(said: Mapping[str, Any]) -> Part:
-    """NVIDIA's driver and devices."""
-    if "missing" in said:
-        return Part("gpu", OK, "no NVIDIA driver here, and none is needed")
-    why = "this version does not record GPU kernels: an operator on a GPU shows the time of its launch"
-    if "devices" in said:
-        counted = Counter(said["devices"])
-        names = ", ".join(f"{number} {name}" for name, number in counted.items()) or "no device"
-        return Part("gpu", NOTE, f"{names}; the driver supports CUDA {said['cuda']}", why)
-    status = f"error {said['status']} of cuInit" if "status" in said else said.get("ended", "it said nothing")
-    return Part("gpu", NOTE, f"the driver does not work ({status})", why, "see what `nvidia-smi` says")
 
 
 def folder(path: str) -> Part:

@@ -46,6 +46,7 @@ def torch() -> None:
     _say(cuda=getattr(getattr(found, "version", None), "cuda", None))
     _observer(found)
     _profiler(found)
+    _cupti(found)
 
 
 def _observer(found: Any) -> None:
@@ -76,6 +77,30 @@ def _profiler(found: Any) -> None:
         _say(profiler="" if "aten::add" in names else "it saw no operator")
     except Exception as error:
         _say(profiler=_error(error))
+
+
+def _cupti(found: Any) -> None:
+    """Begins to record GPUs as a run would, where there is a driver and a torch that uses it."""
+    cuda = getattr(getattr(found, "version", None), "cuda", None)
+    if cuda is None or not os.path.exists("/proc/driver/nvidia/version"):
+        return
+    import tempfile
+
+    from perfprobe import native
+    from perfprobe.collect.options import SMALLEST_BUFFER_BYTES
+
+    core, folders = native.core(), [os.path.dirname(os.path.dirname(found.__file__))]
+    with tempfile.TemporaryDirectory() as folder:
+        recorder = core.Recorder(os.path.join(folder, "trial.perfprobe"), SMALLEST_BUFFER_BYTES)
+        session = core.GpuSession(recorder.capsule(), int(cuda.partition(".")[0]), folders, False)
+        fault = session.start()
+        if fault is not None:
+            _say(cupti=fault[0], cupti_remedy=fault[1])
+        else:
+            facts = session.facts()
+            _say(cupti="", library=facts["library"], library_found=facts["library_found"])
+        session.stop()
+        recorder.close()
 
 
 def reading(folder: str) -> None:

@@ -43,7 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ([""], "run report export graph doctor completion train.py two.py tree"),
         (["tr"], "train.py tree"),
         (["report", "--so"], "--sort"),
-        (["report", "--sort", ""], "self total calls mean median p95"),
+        (["report", "--sort", ""], "self total calls mean median p95 gpu"),
         (["report", "t"], "tall.perfprobe tree"),
         (["--to"], "--top"),
         (["--sort", "c"], "calls"),

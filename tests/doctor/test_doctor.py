@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from perfprobe.doctor import installation, machine, text
+from perfprobe.doctor import gpu, installation, text
 from perfprobe.doctor.child import answers, probe
 from perfprobe.doctor.part import Part
 from tests.collect.runs import perfprobe
@@ -50,7 +50,7 @@ def test_everything_works_here(tmp_path: Path) -> None:
         drawn = text.render([Part(**part) for part in parts.values()], width=width, color=False).splitlines()
         assert max(len(line) for line in drawn if "`" not in line and "/" not in line) <= width
         assert drawn[-1] == "Operators can be recorded here."
-        assert sum(line.startswith(("ok ", "note ")) for line in drawn) == len(parts) == 17
+        assert sum(line.startswith(("ok ", "note ")) for line in drawn) == len(parts) == 21
 
 
 def test_torch_is_missing(tmp_path: Path) -> None:
@@ -156,9 +156,12 @@ int cuDeviceGetName(char *name, int length, int device) { strcpy(name, "Card"); 
 )
 def test_gpu(status: str, found: str, tmp_path: Path) -> None:
     driver(tmp_path, WORKING % status)
-    part = machine.gpu(asked("gpu", limit_s=5, LD_LIBRARY_PATH=str(tmp_path)))
-    assert (part.state, part.found) == ("note", found)
-    assert "does not record GPU kernels" in part.why
+    said = asked("gpu", limit_s=5, LD_LIBRARY_PATH=str(tmp_path))
+    part = gpu.gpu(said)
+    assert (part.state, part.found) == ("ok" if status == "0" else "note", found)
+    assert gpu.cupti({"cuda": "12.8", "cupti": "error 39"}, said).state == (
+        "lack" if status == "0" else "note"
+    )
 
 
 def test_the_newest_recording(tmp_path: Path) -> None:

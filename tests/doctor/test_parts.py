@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from perfprobe import native
-from perfprobe.doctor import examine, installation, machine, text, trial
+from perfprobe.doctor import examine, gpu, installation, machine, text, trial
 from perfprobe.doctor.part import LACK, NOTE, OK, Part
 from perfprobe.support.errors import EnvironmentLack
 
@@ -156,3 +156,54 @@ def test_text_obeys_nothing_and_breaks_no_remedy() -> None:
     assert "\x1b" not in drawn
     assert f" {remedy}\n" in drawn
     assert "\x1b[1;31mlack" in text.render(parts, width=80, color=True)
+
+
+@pytest.mark.parametrize(
+    ("said", "driver", "state", "found"),
+    [
+        ({"cuda": "13.0"}, {"missing": "no libcuda"}, OK, "not needed: no NVIDIA driver here"),
+        ({"cuda": "13.0"}, {"status": 100}, NOTE, "not tried"),
+        ({"cuda": None}, {"devices": []}, OK, "not needed: torch is built for CPU, or is not there"),
+        ({"cuda": "13.0"}, {"devices": []}, LACK, "GPUs cannot be recorded"),
+        (
+            {"cuda": "13.0", "cupti": "error 39", "cupti_remedy": "x"},
+            {"devices": []},
+            LACK,
+            "GPUs cannot be recorded",
+        ),
+        (
+            {"cuda": "13.0", "cupti": "", "library": "/l/libcupti.so.13", "library_found": "mapped by torch"},
+            *({"devices": ["A"]}, OK, "/l/libcupti.so.13, found mapped by torch"),
+        ),
+    ],
+)
+def test_cupti(said: dict[str, object], driver: dict[str, object], state: str, found: str) -> None:
+    part = gpu.cupti(said, driver)
+    assert (part.state, part.found) == (state, found)
+    assert part.state != LACK or (part.why in ("error 39", "the trial said nothing"))
+
+
+def test_ranges_reach_the_recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("NVTX_INJECTION64_PATH", "INTEL_LIBITTNOTIFY64"):
+        monkeypatch.delenv(variable, raising=False)
+    assert [gpu.ranges(interface).state for interface in ("nvtx", "itt")] == [OK, OK]
+    monkeypatch.setenv("NVTX_INJECTION64_PATH", "/nsys/libToolsInjection64.so")
+    part = gpu.ranges("nvtx")
+    assert (part.state, part.found) == (NOTE, "another tool listens: /nsys/libToolsInjection64.so")
+    assert part.remedy == "unset it with `unset NVTX_INJECTION64_PATH`"
+    assert gpu.ranges("itt").state == OK
+    monkeypatch.delenv("NVTX_INJECTION64_PATH")
+    monkeypatch.setattr(native, "why_not_built", lambda name: "no headers" if name == "nvtx" else None)
+    part = gpu.ranges("nvtx")
+    assert (part.state, part.why.endswith("no headers"), part.remedy) == (NOTE, True, native.rebuild())
+    monkeypatch.setattr(native, "injection", lambda: str(tmp_path / "missing.so"))
+    assert gpu.ranges("itt").why == f"{tmp_path / 'missing.so'} is missing"
+
+
+def test_cuda_kernels_were_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent() -> None:
+        raise EnvironmentLack("the GPU cannot be measured", "not built: no nvcc was found", "rebuild")
+
+    monkeypatch.setattr(native, "cuda_kernels", absent)
+    part = gpu.cuda_kernels()
+    assert (part.state, part.found, part.remedy) == (NOTE, "not built: no nvcc was found", "rebuild")

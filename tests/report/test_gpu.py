@@ -48,6 +48,11 @@ def test_kernels_by_time_with_what_launched_them(tmp_path: Path) -> None:
     assert graph[9] == "train.py:31 in step"
     assert lost[9] == "(the call that started it was not recorded)"
     assert "4 graph launches" in lines[-1]
+    assert "--gpu-links exact" not in lines[-1]
+    on = transformer()
+    on.figures |= {"exact": 40, "disagreements": 2}
+    text = render(on.findings(tmp_path))
+    assert "40 calls were linked by the operator's number (--gpu-links exact); by time 2 of them" in text
     assert "Of 10 kernels and copies the starting call was not recorded." in lines[-1]
 
 

@@ -3,14 +3,19 @@
 import json
 import random
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from perfprobe.analyse.gpu import gpu_findings
+from perfprobe.analyse.named_ranges import named_ranges
+from perfprobe.analyse.steps import StepBoundaries
 from perfprobe.report.json import document
 from perfprobe.report.text import render
 from perfprobe.support.errors import InputError
 from perfprobe.tables import storage
+from perfprobe.tables.findings import Findings
 from tests import build
 from tests.report.test_text import findings, training
 
@@ -20,11 +25,23 @@ MOST_BYTES = 64 << 20
 def outcome(path: Path, data: bytes) -> str:
     path.write_bytes(data)
     try:
-        found = findings(storage.read(path))
+        found = with_gpus(findings(storage.read(path)))
         json.dumps(document(found), allow_nan=False)
         return render(found, width=80)
     except InputError as error:
         return f"error: {error}"
+
+
+def with_gpus(found: Findings) -> Findings:
+    """The same with what only recordings of GPUs and ranges have."""
+    trace = found.trace
+    gpu = None
+    if trace.gpu is not None:
+        steps = StepBoundaries(trace)
+        for batch in trace.operators():
+            steps.add(batch)
+        gpu = gpu_findings(trace, steps.result())
+    return replace(found, gpu=gpu, named_ranges=named_ranges(trace))
 
 
 def payloads() -> list[bytes]:
@@ -62,10 +79,37 @@ def test_every_byte_flipped_is_noticed(tmp_path: Path) -> None:
         assert outcome(tmp_path / "flipped.perfprobe", harmed) != whole, at
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_damage_with_a_right_checksum(tmp_path: Path, seed: int) -> None:
+def gpu_payloads() -> list[bytes]:
+    """Kernels, copies, calls, waits and ranges beside the operators."""
+    program = training(gpu={"devices": [{"name": "A"}, 7, None]})
+    launch = program.row("launches", 16, 1, 1, 128, 1, 1, 32, 0, 0, 0)
+    for at in range(6):
+        start_ns = at * 100_000
+        program.api_call("cudaLaunchKernel", start_ns, start_ns + 5_000, at)
+        program.kernel(
+            "void at::k<int>(int)", start_ns + 9_000, start_ns + 50_000, at, launch=launch, graph=at % 2
+        )
+        program.copy(at % 11, start_ns + 60_000, start_ns + 70_000, at, is_async=at % 3 - 1)
+        program.gpu_wait(at % 5, start_ns, start_ns + 30_000, at)
+        program.named_range(
+            "step", start_ns, -1 if at == 5 else start_ns + 99_000, domain="mine", kind=at % 3
+        )
+    program.row("gpu_overheads", 5, 10, 1)
+    program.row("external_ids", 3, 0)
+    return [block[12:] for block in program.blocks(3)]
+
+
+def test_gpus_and_ranges_are_reported(tmp_path: Path) -> None:
+    data = build.head() + b"".join(build.block(item) for item in gpu_payloads())
+    text = outcome(tmp_path / "whole.perfprobe", data)
+    for title in ("GPUs", "GPU kernels", "GPU copies", "GPU waits", "CUDA calls", "Ranges"):
+        assert any(line.split("  ")[0] == title for line in text.splitlines())
+
+
+@pytest.mark.parametrize(("seed", "of_gpus"), [*((at, False) for at in range(4)), (4, True), (5, True)])
+def test_damage_with_a_right_checksum(tmp_path: Path, seed: int, of_gpus: bool) -> None:
     rng = random.Random(seed)
-    good = payloads()
+    good = gpu_payloads() if of_gpus else payloads()
     tracemalloc.start()
     try:
         for _ in range(40):

@@ -76,14 +76,15 @@ def median_step(gpu: GpuFindings) -> str:
     figures = {name: _of_each_step(gpu, name) for name in gpu.step_counts.dtypes if name != "step"}
     median = {name: _median(values) for name, values in figures.items()}
 
-    def said(number: str, what: str, time: str) -> str:
-        return f"{units.count(median[number])} {what} taking {units.duration(median[time])}"
+    def said(one: str, many: str, time: str) -> str:
+        number = median[many]
+        return f"{units.count(number)} {one if number == 1 else many} taking {units.duration(median[time])}"
 
     steps = "A step" if len(gpu.steps) == 1 else f"Median of {len(gpu.steps):,} steps"
-    waits = "" if not median["waits"] else f", {said('waits', 'waits', 'wait_ns')}"
+    waits = f", {said('wait', 'waits', 'wait_ns')}" if median["waits"] else ""
     return (
-        f"{steps}: {duration}; {said('kernels', 'kernels', 'kernel_ns')}, "
-        f"{said('copies', 'copies', 'copy_ns')} ({units.size(median['copied_bytes'])}){waits}."
+        f"{steps}: {duration}; {said('kernel', 'kernels', 'kernel_ns')}, "
+        f"{said('copy', 'copies', 'copy_ns')} ({units.size(median['copied_bytes'])}){waits}."
     )
 
 

@@ -148,5 +148,10 @@ def _notes(gpu: GpuFindings, shown: KernelRows) -> Iterator[str]:
             f"{GRAPH}: launched with {units.count(gpu.graph_launches)} graph launches, at the line shown; "
             "which operator captured each kernel is not known."
         )
+    if gpu.exact > 0:
+        yield (
+            f"{units.count(gpu.exact)} calls were linked by the operator's number (--gpu-links exact); by "
+            f"time {units.count(gpu.disagreements)} of them would be another operator's."
+        )
     if gpu.unlinked > 0:
         yield f"Of {units.count(gpu.unlinked)} kernels and copies the starting call was not recorded."

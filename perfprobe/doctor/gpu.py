@@ -1,0 +1,78 @@
+"""What it takes to record GPUs and named ranges: NVIDIA's driver, CUPTI, NVTX, ITT, kernels of our own."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from perfprobe import native
+from perfprobe.doctor.part import LACK, NOTE, OK, Part
+from perfprobe.support.errors import EnvironmentLack
+
+# Where each interface looks for a listener, and who sets ranges through it.
+_LISTENERS = {
+    "nvtx": ("NVTX_INJECTION64_PATH", "torch.cuda.nvtx, the nvtx package and C++"),
+    "itt": ("INTEL_LIBITTNOTIFY64", "torch, oneDNN, the ittapi package and C++"),
+}
+
+
+def gpu(said: Mapping[str, Any]) -> Part:
+    """NVIDIA's driver and devices."""
+    if "missing" in said:
+        return Part("gpu", OK, "no NVIDIA driver here, and none is needed")
+    if "devices" in said:
+        counted = Counter(said["devices"])
+        names = ", ".join(f"{number} {name}" for name, number in counted.items()) or "no device"
+        return Part("gpu", OK, f"{names}; the driver supports CUDA {said['cuda']}")
+    status = f"error {said['status']} of cuInit" if "status" in said else said.get("ended", "it said nothing")
+    why = "GPUs can neither be used nor recorded"
+    return Part("gpu", NOTE, f"the driver does not work ({status})", why, "see what `nvidia-smi` says")
+
+
+def cupti(said: Mapping[str, Any], driver: Mapping[str, Any]) -> Part:
+    """The library that reports kernels and copies, as a recording in a child process found it."""
+    if "missing" in driver:
+        return Part("cupti", OK, "not needed: no NVIDIA driver here")
+    if "devices" not in driver:
+        return Part("cupti", NOTE, "not tried", "the driver does not work", "mend the driver")
+    if said.get("cuda") is None:
+        why = "nothing of its work runs on a GPU"
+        return Part("cupti", OK, "not needed: torch is built for CPU, or is not there", why)
+    reason = said.get("cupti", said.get("ended") or "the trial said nothing")
+    if reason:
+        return Part("cupti", LACK, "GPUs cannot be recorded", reason, said.get("cupti_remedy", ""))
+    return Part("cupti", OK, f"{said['library']}, found {said['library_found']}")
+
+
+def ranges(interface: str) -> Part:
+    """Whether named ranges reach the recording through this interface, "nvtx" or "itt"."""
+    variable, setters = _LISTENERS[interface]
+    try:
+        path = native.injection()
+    except EnvironmentLack:
+        return Part(interface, LACK, "not tried", "the recorder is missing", "mend the recorder")
+    given = os.environ.get(variable)
+    if given not in (None, path):
+        why = f"{variable} names it: ranges of {setters} go there, not into the recording"
+        return Part(
+            interface, NOTE, f"another tool listens: {given}", why, f"unset it with `unset {variable}`"
+        )
+    if not os.path.isfile(path):
+        why = f"{path} is missing"
+        return Part(interface, LACK, "ranges cannot be recorded", why, native.rebuild())
+    reason = native.why_not_built(interface)
+    if reason is not None:
+        why = f"--emit {interface}, and perfprobe.range in other tools, are left out: {reason}"
+        return Part(interface, NOTE, f"ranges of {setters} are recorded", why, native.rebuild())
+    return Part(interface, OK, f"ranges of {setters} are recorded")
+
+
+def cuda_kernels() -> Part:
+    """The kernels of our own, which measure a GPU's ceilings and check what is recorded."""
+    try:
+        native.cuda_kernels()
+    except EnvironmentLack as lack:
+        return Part("cuda kernels", NOTE, lack.where, "only `make gpu-check` needs them", lack.remedy)
+    return Part("cuda kernels", OK, "built, the library loads")
