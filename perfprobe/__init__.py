@@ -13,14 +13,25 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from perfprobe.block import profile
     from perfprobe.collect.named import range
+    from perfprobe.session import gpu_counters
     from perfprobe.support.errors import EnvironmentLack, InputError, PerfprobeError, UsageError
 
 __version__ = "0.1.0"
 
-__all__ = ["EnvironmentLack", "InputError", "PerfprobeError", "UsageError", "__version__", "profile", "range"]
+__all__ = [
+    "EnvironmentLack",
+    "InputError",
+    "PerfprobeError",
+    "UsageError",
+    "__version__",
+    "gpu_counters",
+    "profile",
+    "range",
+]
 
 _HOMES = {
     "profile": "perfprobe.block",
+    "gpu_counters": "perfprobe.session",
     "range": "perfprobe.collect.named",
     "PerfprobeError": "perfprobe.support.errors",
     "UsageError": "perfprobe.support.errors",

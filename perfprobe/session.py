@@ -13,6 +13,7 @@ from perfprobe.collect.children import Children
 from perfprobe.collect.cprofile import CallCounter
 from perfprobe.collect.destination import create, inserted
 from perfprobe.collect.git import head
+from perfprobe.collect.gpu import GpuCollector
 from perfprobe.collect.operators import OperatorCollector
 from perfprobe.collect.options import Options
 from perfprobe.collect.ranges import RangeCollector
@@ -139,6 +140,10 @@ class Session:
             self._facts.loss("operators", "switched off with --operators off", 1, "leave that option out")
         else:
             chosen.append(OperatorCollector(self._facts, self._options))
+        if self._options.gpu == "off":
+            self._facts.meta("gpu", {"lack": "switched off with --gpu off"})
+        else:
+            chosen.append(GpuCollector(self._facts, self._options))
         if self._options.python in ("both", "sample"):
             chosen.append(SamplerCollector(self._facts))
         if self._options.python in ("both", "cprofile"):
@@ -189,6 +194,23 @@ class Session:
         return _CHILD.format(
             home=os.path.dirname(os.path.dirname(os.path.abspath(__file__))), settings=settings
         )
+
+
+def gpu_counters() -> dict[str, Any] | None:
+    """What GPUs have done so far in the recording that is being made in this process.
+
+    `{"kernels": {"calls", "ns"}, "copies": {"host_to_device": {"calls", "bytes", "ns"}, ...}, "fills":
+    {"calls", "bytes", "ns"}}`: what has run is counted about 0.25 s after it ended, and at the end each number is the
+    sum over the recording's rows; ns leaves out what was not timed. None where no GPU is recorded.
+
+    Raises:
+        UsageError: nothing is being recorded.
+    """
+    active = Session._active
+    if active is None or active._process != os.getpid():
+        raise UsageError("nothing is being recorded", "", "call gpu_counters() while a recording is made")
+    found = [collector for collector in active._collectors if isinstance(collector, GpuCollector)]
+    return found[0].counters() if found else None
 
 
 def record_child(settings: dict[str, Any]) -> None:

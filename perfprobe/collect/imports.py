@@ -57,7 +57,9 @@ class ImportWatch:
 
     def _mark(self, loader: object) -> None:
         run = getattr(loader, "exec_module", None)
-        if run is None or isinstance(loader, type) or "exec_module" in getattr(loader, "__dict__", {}):
+        marks = getattr(run, "marks", ())  # of others that wait for the same module
+        is_marked = "exec_module" in getattr(loader, "__dict__", {})
+        if run is None or isinstance(loader, type) or self in marks or (is_marked and not marks):
             return
 
         def exec_module(module: ModuleType) -> None:
@@ -72,6 +74,7 @@ class ImportWatch:
                 vars(loader).pop("exec_module", None)
                 self._fire(module)
 
+        exec_module.marks = (*marks, self)  # type: ignore[attr-defined]
         try:
             loader.exec_module = exec_module  # type: ignore[attr-defined]
         except AttributeError:

@@ -1,0 +1,213 @@
+"""Records what runs on NVIDIA GPUs, by CUPTI, from the moment the program initialises CUDA."""
+
+from __future__ import annotations
+
+import os
+
+from perfprobe import native
+from perfprobe.collect.imports import ImportWatch
+from perfprobe.collect.profiler_watch import ProfilerWatch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any
+
+    from perfprobe.collect.base import Facts
+    from perfprobe.collect.options import Options
+    from perfprobe.native import GpuSession
+    from perfprobe.support.errors import EnvironmentLack
+
+# What a tool that has CUPTI for itself sets in the environment of what it runs.
+_TOOLS = {
+    "NSYS_PROFILING_SESSION_ID": "Nsight Systems",
+    "NV_COMPUTE_PROFILER_PERFWORKS_DIR": "Nsight Compute",
+    "NV_SANITIZER_INJECTION_PORT_RANGE_BEGIN": "compute-sanitizer",
+    "NV_NSIGHT_INJECTION_TRANSPORT_TYPE": "an Nsight tool",
+}
+# Names of the values of `tables.gpu.CopyKind`, from 0 on.
+COPIES = (
+    "unknown",
+    "host_to_device",
+    "device_to_host",
+    "host_to_array",
+    "array_to_host",
+    "array_to_array",
+    "array_to_device",
+    "device_to_array",
+    "device_to_device",
+    "host_to_host",
+    "peer_to_peer",
+)
+# Figures of the session that are losses when they are not 0: why, and what mends it.
+_LOSSES = {
+    "dropped_records": ("records of the GPU that CUPTI had no memory for", ""),
+    "untimed": ("kernels, copies and calls without a time: CUPTI gave none, or they still ran", ""),
+    "malformed": ("records of the GPU that could not be read", "report this with the version of CUPTI"),
+    "beyond_limits": ("records of the GPU beyond what names, launches and threads are kept of", ""),
+    "unread_names": ("kernels whose name could not be read", ""),
+}
+
+
+class GpuCollector:
+    """Starts a session with CUPTI when the program's torch initialises CUDA, before there is any context.
+
+    Not earlier: CUPTI needs a driver that is initialised, which fixes the visible devices, and a child forked
+    afterwards could not use the GPU any more. What CUPTI leaves behind in the process slows launches down:
+    times that the program itself takes after the recording has ended are not clean.
+    """
+
+    name = "gpu"
+
+    def __init__(self, facts: Facts, options: Options) -> None:
+        self._facts = facts
+        self._options = options
+        self._process = os.getpid()
+        self._watch = ImportWatch("torch", self._torch_ready)
+        self._torch: Any = None
+        self._initialise: Any = None  # torch's own, while ours is in its place
+        self._hook: Any = None
+        self._session: GpuSession | None = None
+        self._profilers: ProfilerWatch | None = None
+        self._said = False
+
+    def available(self) -> EnvironmentLack | None:
+        """Always None: only the program's torch says whether there is anything to record."""
+        return None
+
+    def start(self) -> None:
+        """Wait for torch, or begin at once when it has initialised CUDA already."""
+        self._watch.start()
+
+    def stop(self) -> None:
+        """Wait for the GPUs, fetch the last records, and write down what was lost."""
+        self._watch.stop()
+        if self._profilers is not None:
+            self._profilers.stop()
+        self._unhook()
+        if self._session is not None:
+            self._facts.guarded(self.name, self._synchronize)
+            figures = self._session.stop()
+            self._facts.extend(self.name, **figures, counters=self.counters())
+            self._say_what_is_missing(figures)
+        elif not self._said:
+            missing = "initialised CUDA through torch" if self._torch is not None else "imported torch"
+            self._lack(f"the program never {missing}", "", is_expected=True)
+
+    def counters(self) -> dict[str, Any] | None:
+        """As `perfprobe.gpu_counters`; None where no GPU is recorded."""
+        if self._session is None or os.getpid() != self._process:
+            return None
+        totals = self._session.totals()
+        copies = dict(zip(COPIES, map(_moved, totals["copies"]), strict=True))
+        calls, _, ns = totals["kernels"]
+        return {"kernels": {"calls": calls, "ns": ns}, "copies": copies, "fills": _moved(totals["fills"])}
+
+    def _torch_ready(self, torch: ModuleType) -> None:
+        if os.getpid() == self._process:
+            self._torch = torch
+            self._facts.guarded(self.name, self._prepare)
+
+    def _prepare(self) -> None:
+        torch, tool = self._torch, _outside_tool()
+        if tool is not None:
+            self._lack(f"{tool} has CUPTI for itself", "run without it, or read its own report")
+        elif native.core().is_gpu_driver_assumed():
+            self._begin()
+        elif getattr(torch.version, "hip", None) is not None:
+            reason = "this torch is a build for AMD's GPUs, which are not recorded"
+            self._lack(reason, "", is_expected=True)
+        elif torch.version.cuda is None or not hasattr(torch._C, "_cuda_init"):
+            remedy = "install a build of torch with CUDA"
+            self._lack("this torch is a build without CUDA", remedy, is_expected=True)
+        elif torch.cuda.is_initialized():
+            self._begin()
+        else:
+            self._hook_initialisation()
+
+    def _hook_initialisation(self) -> None:
+        place, original = self._torch._C, self._torch._C._cuda_init
+
+        def _cuda_init() -> object:
+            self._unhook()
+            if os.getpid() == self._process:
+                self._facts.guarded(self.name, self._begin)
+            try:
+                return original()
+            except BaseException as error:
+                # This frame is none of the program's; see ImportWatch.
+                error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
+                raise
+
+        self._initialise, self._hook = original, _cuda_init
+        place._cuda_init = _cuda_init
+
+    def _unhook(self) -> None:
+        if self._hook is not None and self._torch._C._cuda_init is self._hook:
+            self._torch._C._cuda_init = self._initialise
+        self._hook = None
+
+    def _begin(self) -> None:
+        if self._options.gpu == "auto" and self._options.operators in ("autograd", "both"):
+            # One of the two would be left without records, without a word.
+            remedy = "record with --operators observer"
+            self._lack("the autograd profiler has CUPTI for itself", remedy)
+            return
+        major = str(self._torch.version.cuda or "0").split(".")[0]
+        packages = os.path.dirname(os.path.dirname(os.path.abspath(self._torch.__file__)))
+        recorder = self._facts.recorder.capsule()
+        exact = self._options.gpu_links == "exact"
+        session = native.core().GpuSession(recorder, int(major), [packages], exact)
+        refusal = session.start()
+        facts = {name: value for name, value in session.facts().items() if value not in ("", 0, [])}
+        self._facts.extend(self.name, **facts)
+        if refusal is not None:
+            self._lack(*refusal, is_expected=not facts.get("devices"))
+            return
+        self._session = session
+        for lack in facts.get("lacks", []):
+            self._facts.loss(self.name, f"not recorded: {lack}")
+        self._profilers = ProfilerWatch(self._facts, self._torch)
+        self._profilers.start()
+        if os.environ.get("TEARDOWN_CUPTI") == "1":
+            reason = "TEARDOWN_CUPTI=1 lets torch.profiler end CUPTI for the whole process"
+            self._facts.tell(f"{reason}: records of the GPU may stop")
+            self._facts.loss(self.name, reason, 1, "unset TEARDOWN_CUPTI")
+
+    def _lack(self, reason: str, remedy: str, *, is_expected: bool = False) -> None:
+        """Nothing is recorded. is_expected: only worth a word where the GPU was asked for."""
+        self._said = True
+        self._facts.extend(self.name, lack=reason)
+        if is_expected and self._options.gpu == "auto":
+            return
+        self._facts.tell(f"no GPU is recorded: {reason}" + (f"; {remedy}" if remedy else ""))
+        self._facts.loss(self.name, f"no GPU was recorded: {reason}", 1, remedy)
+
+    def _synchronize(self) -> None:
+        cuda = self._torch.cuda
+        if not cuda.is_initialized():
+            return
+        # Not a device that the program has not used: that would make a context there.
+        is_used = getattr(self._torch._C, "_cuda_hasPrimaryContext", None)
+        for device in range(cuda.device_count()):
+            if is_used is None or is_used(device):
+                cuda.synchronize(device)
+
+    def _say_what_is_missing(self, figures: dict[str, Any]) -> None:
+        for name, (reason, remedy) in _LOSSES.items():
+            if figures[name]:
+                self._facts.loss(self.name, reason, figures[name], remedy)
+        if figures["broken"]:
+            self._facts.loss(self.name, "the recording of the GPU ended early: there was no memory for it")
+        elif figures["context"] and not figures["canary"]:
+            reason = "incomplete: another client of CUPTI took over, or records stayed away for 2 s"
+            self._facts.tell(f"the recording of the GPU is {reason}")
+            self._facts.loss(self.name, reason, 1, "run without the other profiler")
+
+
+def _moved(total: tuple[int, int, int]) -> dict[str, int]:
+    return dict(zip(("calls", "bytes", "ns"), total, strict=True))
+
+
+def _outside_tool() -> str | None:
+    return next((tool for variable, tool in _TOOLS.items() if os.environ.get(variable)), None)

@@ -1,0 +1,46 @@
+"""Notices that the program starts torch's profiler with the GPU, which then gets no records of it."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from perfprobe.collect.base import Facts
+
+
+class ProfilerWatch:
+    """Stands before the function by which `torch.profiler` prepares a session; changes nothing about it."""
+
+    def __init__(self, facts: Facts, torch: Any) -> None:
+        self._facts = facts
+        self._module = torch.autograd.profiler
+        self._gpu = getattr(torch.autograd.ProfilerActivity, "CUDA", None)
+        self._original = getattr(self._module, "_prepare_profiler", None)
+        self._hook: Any = None
+        self._said = False
+
+    def start(self) -> None:
+        """Begin to watch; nothing where this torch works in another way."""
+        original = self._original
+        if original is None:
+            return
+
+        def _prepare_profiler(config: Any, activities: Any, *rest: Any, **named: Any) -> Any:
+            self._notice(activities)
+            return original(config, activities, *rest, **named)
+
+        self._hook = self._module._prepare_profiler = _prepare_profiler
+
+    def stop(self) -> None:
+        """Take the watch off, unless someone else has put theirs over it."""
+        if self._hook is not None and self._module._prepare_profiler is self._hook:
+            self._module._prepare_profiler = self._original
+
+    def _notice(self, activities: Any) -> None:
+        if self._said or self._gpu not in activities:
+            return
+        self._said = True
+        reason = "the program's own torch.profiler gets no records of the GPU while perfprobe has CUPTI"
+        self._facts.tell(f"{reason}; --gpu off leaves them to it")
+        self._facts.loss("gpu", reason, 1, "--gpu off leaves them to it")

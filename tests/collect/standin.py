@@ -1,0 +1,56 @@
+"""Builds the libcupti that needs no GPU, and what programs need to use it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+SOURCES = Path(__file__).parent.parent / "native" / "standin"
+
+# Operators whose bodies ask the stand-in for something, as CUDA's would the runtime.
+OPERATORS = """
+import ctypes, os, sys, threading, time
+import torch
+gpu = ctypes.CDLL(os.environ["STANDIN"])
+for name, kinds in {"launch": "su4", "launch_by_driver": "su4", "launch_graph": "s4u4", "copy": "4444uu4",
+                    "fill": "uu4", "synchronize": "4"}.items():
+    types = {"s": ctypes.c_char_p, "u": ctypes.c_uint64, "4": ctypes.c_uint32}
+    getattr(gpu, "standin_" + name).argtypes = [types[kind] for kind in kinds]
+
+@torch.library.custom_op("standin::work", mutates_args=())
+def work(x: torch.Tensor, kernel: str, ns: int) -> torch.Tensor:
+    gpu.standin_launch(kernel.encode(), ns, 7)
+    return x.clone()
+
+@torch.library.custom_op("standin::send", mutates_args=())
+def send(x: torch.Tensor) -> torch.Tensor:
+    gpu.standin_copy(1, 1, 3, 0, x.numel() * x.element_size(), 2_000_000, 7)
+    return x.clone()
+
+def wait():
+    gpu.standin_synchronize(7)
+"""
+
+
+def build(folder: Path) -> Path:
+    """The stand-in as `libcupti.so.13` in this folder; skips the test where there is no compiler."""
+    compiler = shutil.which(os.environ.get("CXX", "c++"))
+    if compiler is None:
+        pytest.skip("no C++ compiler here: the stand-in for libcupti cannot be built")
+    library = folder / "libcupti.so.13"
+    flags = ["-std=c++20", "-O1", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread"]
+    link = ["-Wl,-soname,libcupti.so.13", f"-Wl,--version-script={SOURCES / 'libcupti.map'}"]
+    sources = [str(source) for source in sorted(SOURCES.glob("*.cpp"))]
+    subprocess.run([compiler, *flags, *link, "-o", str(library), *sources], check=True)
+    return library
+
+
+def environment(library: Path, **settings: str) -> dict[str, str]:
+    """What makes perfprobe and the program use it; settings: STANDIN_... variables, in lower case."""
+    named = {f"STANDIN_{name.upper()}": value for name, value in settings.items()}
+    own = {"PERFPROBE_CUPTI": str(library), "PERFPROBE_ASSUME_DRIVER": "1", "STANDIN": str(library)}
+    return {**own, **named}
