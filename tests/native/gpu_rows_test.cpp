@@ -128,6 +128,25 @@ void unknown_kinds_are_counted() {
   CHECK_EQUAL(taken.rows.figures().malformed, 0);
 }
 
+// Wild pointers, kinds, times and sizes: whatever a byte is made, nothing is read that is not
+// there.
+void any_byte_may_be_wrong() {
+  const Layout& layout = test::kLayouts[6];
+  const auto whole = one_of_each(layout);
+  Taken taken(layout);
+  for (size_t at = 0; at < whole.size(); ++at) {
+    for (const int wrong : {0x00, 0x01, 0x0a, 0x7f, 0x80, 0xff}) {
+      auto buffer = whole;
+      buffer[at] = static_cast<uint8_t>(wrong);
+      taken.take(buffer);
+    }
+  }
+  const auto figures = taken.rows.figures();
+  CHECK(figures.untimed > 0 && figures.unknown_kinds > 0 && figures.malformed > 0);
+  CHECK(figures.unread_names > 0);
+  taken.rows.write();
+}
+
 // A library that does not tell its strides: nothing is read from its records.
 void without_strides_nothing_is_decoded() {
   Layout layout = test::kLayouts[6];
@@ -250,6 +269,7 @@ int main() {
     all_is_counted(layout);
   a_buffer_is_cut_at_every_byte();
   unknown_kinds_are_counted();
+  any_byte_may_be_wrong();
   without_strides_nothing_is_decoded();
   a_library_gone_astray_is_not_followed();
   names_are_read_with_care();

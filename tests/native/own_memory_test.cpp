@@ -2,6 +2,7 @@
 #include "core/own_memory.h"
 
 #include <cstring>
+#include <string>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <vector>
@@ -46,6 +47,27 @@ void what_is_not_mapped_is_refused(const OwnMemory& memory) {
   CHECK(!memory.read(reinterpret_cast<const void*>(~uintptr_t{0}), copy));
 }
 
+// A text across a page's end, one that ends with the last readable byte, and one that does not end.
+void texts_are_read_to_their_end(const OwnMemory& memory) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  auto* pages = static_cast<char*>(
+      mmap(nullptr, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  std::memset(pages, 'a', 2 * page);
+  munmap(pages + 2 * page, page);
+  std::string text;
+  CHECK(!memory.read_text(pages, 10 * page, text));
+  CHECK(memory.read_text(pages, 1000, text));
+  CHECK_EQUAL(text, std::string(1000, 'a'));
+  pages[2 * page - 1] = '\0';
+  CHECK(memory.read_text(pages + 1, 10 * page, text));
+  CHECK_EQUAL(text, std::string(2 * page - 2, 'a'));
+  CHECK(memory.read_text(pages + 2 * page - 1, 10, text));
+  CHECK_EQUAL(text, "");
+  CHECK(!memory.read_text(nullptr, 10, text));
+  CHECK(!memory.read_text(reinterpret_cast<const char*>(~uintptr_t{0}), 10, text));
+  munmap(pages, 2 * page);
+}
+
 }  // namespace
 
 int main() {
@@ -53,6 +75,7 @@ int main() {
     const OwnMemory memory(way);
     many_pieces_are_copied_in_order(memory);
     what_is_not_mapped_is_refused(memory);
+    texts_are_read_to_their_end(memory);
   }
   const OwnMemory memory;
   many_pieces_are_copied_in_order(memory);
