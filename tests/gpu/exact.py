@@ -176,6 +176,38 @@ def judge_kineto(seen: Seen, theirs: Mapping[str, Any], room: Room) -> None:
     )
 
 
+def counters(room: Room) -> None:
+    """The running totals: readable while the program runs, and in the end the sums of the records."""
+    judge_counters(recorded.record(room, "counting"), room)
+
+
+def judge_counters(seen: Seen, room: Room) -> None:
+    """The recording's counters against its rows, by kind of copy; and what the program read of them."""
+    counted, kernels = seen.recording.fact("gpu", "counters"), seen.recording.gpu.kernels
+    room.note(live=seen.truth["live"], looks=seen.truth["looks"], counters=counted)
+    expect(isinstance(counted, dict), "the recording has no counters")
+    took_ns = kernels.end_ns - kernels.start_ns
+    sums = {"calls": len(kernels), "ns": int(took_ns[kernels.start_ns > 0].sum())}
+    expect(counted["kernels"] == sums, f"counters of kernels {counted['kernels']}, rows {sums}")
+    expect(
+        len(kernels) == seen.truth["kernels"], f"{len(kernels)} kernels recorded, {seen.truth['kernels']} ran"
+    )
+    rows = recorded.columns(seen.recording.gpu.copies)
+    for name, total in [*counted["copies"].items(), ("fills", counted["fills"])]:
+        kind = CopyKind.FILL if name == "fills" else CopyKind[name.upper()]
+        of_kind = rows["kind"] == kind
+        took_ns = np.where(rows["start_ns"] > 0, rows["end_ns"] - rows["start_ns"], 0)
+        sizes = {
+            "calls": of_kind.sum(),
+            "bytes": rows["size_bytes"][of_kind].sum(),
+            "ns": took_ns[of_kind].sum(),
+        }
+        expect(total == sizes, f"counters of {name} {total}, rows {sizes}")
+    live = seen.truth["live"]
+    expect(live is not None, "gpu_counters() says that no GPU is recorded")
+    expect(live["kernels"]["calls"] == seen.truth["kernels"], f"after 3 s the program read {live['kernels']}")
+
+
 def plain(name: str) -> str:
     """A kernel's name without blanks: demanglers differ in them."""
     return "".join(name.split())
