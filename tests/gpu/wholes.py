@@ -128,7 +128,7 @@ def pytest_gpu(room: Room) -> None:
 
 
 def fixtures(room: Room) -> None:
-    """CUPTI's buffers as they come, and what is known of the programs beside them: for tests without a GPU."""
+    """CUPTI's buffers as they come, and what is known of the programs: for tests without a GPU."""
     known: dict[str, Any] = {}
     for name in ["spins"] if machine.has_standin() else ["spins", "lines", "moves"]:
         path = room.out / f"{name}.cupti"
