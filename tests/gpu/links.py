@@ -85,7 +85,7 @@ def judge_threads(seen: Seen, room: Room) -> None:
     os_thread = np.append(seen.recording.threads.os_thread, -1)
     counted = Counter(os_thread[rows["thread"]].tolist())
     expected = {int(thread): count for thread, count in seen.truth["launches"].items()}
-    room.note(recorded=dict(counted), expected=expected, main=seen.truth["main"])
+    room.note(by_thread=dict(counted), expected=expected, main=seen.truth["main"])
     for thread, count in expected.items():
         expect(
             counted[thread] == count, f"thread {thread}: {counted[thread]} launches recorded, {count} made"
