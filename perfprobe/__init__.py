@@ -31,8 +31,8 @@ __all__ = [
 
 _HOMES = {
     "profile": "perfprobe.block",
-    "gpu_counters": "perfprobe.session",
     "range": "perfprobe.collect.named",
+    "gpu_counters": "perfprobe.session",
     "PerfprobeError": "perfprobe.support.errors",
     "UsageError": "perfprobe.support.errors",
     "InputError": "perfprobe.support.errors",

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-    from perfprobe._core import GpuSession as GpuSession
-    from perfprobe._core import RangeLog as RangeLog  # the names other modules take them by
+    from perfprobe._core import GpuSession as GpuSession  # the names other modules take them by
+    from perfprobe._core import RangeLog as RangeLog
     from perfprobe._core import Recorder as Recorder
     from perfprobe._core import Sampler as Sampler
 

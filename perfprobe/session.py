@@ -136,14 +136,15 @@ class Session:
             chosen.append(RangeCollector(self._facts))
         else:
             self._facts.loss("ranges", "switched off with --ranges off", 1, "leave that option out")
+        operators = OperatorCollector(self._facts, self._options)
         if self._options.operators == "off":
             self._facts.loss("operators", "switched off with --operators off", 1, "leave that option out")
         else:
-            chosen.append(OperatorCollector(self._facts, self._options))
+            chosen.append(operators)
         if self._options.gpu == "off":
             self._facts.meta("gpu", {"lack": "switched off with --gpu off"})
         else:
-            chosen.append(GpuCollector(self._facts, self._options))
+            chosen.append(GpuCollector(self._facts, self._options, operators.hand_on_ids))
         if self._options.python in ("both", "sample"):
             chosen.append(SamplerCollector(self._facts))
         if self._options.python in ("both", "cprofile"):

@@ -85,6 +85,11 @@ class PyGpuSession {
     return py::make_tuple(fault->reason, fault->remedy);
   }
 
+  // Where the ids of operators go; the recording is never destroyed.
+  py::capsule external_ids() {
+    return py::capsule(&recording_->external_ids(), kExternalIdsCapsule);
+  }
+
   // Its thread needs no GIL, but other threads may need it to let a writer end that it waits for.
   py::dict stop() {
     if (process_ == ::getpid()) {
@@ -141,6 +146,7 @@ void bind_gpu(py::module_& module) {
       .def(py::init<py::capsule, int, std::vector<std::string>, bool>(), py::arg("recorder"),
            py::arg("cuda_major"), py::arg("site_packages"), py::arg("with_ids"))
       .def("start", &PyGpuSession::start)
+      .def("external_ids", &PyGpuSession::external_ids)
       .def("stop", &PyGpuSession::stop)
       .def("facts", &PyGpuSession::facts)
       .def("totals", &PyGpuSession::totals);

@@ -35,21 +35,22 @@ Pointed* pointer_in(const py::object& capsule, const char* name) {
 
 using Folders = std::vector<std::pair<std::string, bool>>;
 
-Followers followers_of(const py::object& ranges, const py::object& ids, const Folders& folders) {
-  Followers followers;
-  if (!ranges.is_none()) {
-    followers.emitter = &emitter_of(*pointer_in<const EmissionPort>(ranges, kEmissionCapsule));
-    followers.emitter->lines.set_folders(folders);
-  }
-  if (!ids.is_none())
-    followers.ids = pointer_in<const ExternalIdPort>(ids, kExternalIdsCapsule);
-  return followers;
+Emitter* emitter_for(const py::object& ranges, const Folders& folders) {
+  if (ranges.is_none())
+    return nullptr;
+  Emitter& emitter = emitter_of(*pointer_in<const EmissionPort>(ranges, kEmissionCapsule));
+  emitter.lines.set_folders(folders);
+  return &emitter;
+}
+
+void hand_on(const py::object& ids) {
+  hand_on_ids(ids.is_none() ? nullptr : pointer_in<const ExternalIdPort>(ids, kExternalIdsCapsule));
 }
 
 void start(const py::capsule& recorder, const py::object& module_call, bool cpu_time,
-           const py::object& ranges, const py::object& ids, const Folders& folders) {
+           const py::object& ranges, const Folders& folders) {
   auto* port = pointer_in<RecorderPort>(recorder, kRecorderCapsule);
-  const Followers followers = followers_of(ranges, ids, folders);
+  Emitter* emitter = emitter_for(ranges, folders);
   // Kept for ever: its address marks the frames that call an nn.Module.
   set_module_call(module_call.inc_ref().ptr());
   static const bool tested = (run_self_test(), true);
@@ -59,7 +60,7 @@ void start(const py::capsule& recorder, const py::object& module_call, bool cpu_
     event_cost_ns = measure_event_cost_ns();
     empty_ns = measure_empty_ns();
   }
-  start_observer(*port, cpu_time, Threads::all, followers);
+  start_observer(*port, cpu_time, Threads::all, emitter);
 }
 
 py::object compiled_kernel(const py::str& name, const py::object& kernel) {
@@ -77,8 +78,8 @@ PYBIND11_MODULE(_observer, module) {
   module.doc() = "The operator observer of perfprobe, built for one version of torch.";
   module.attr("TORCH_VERSION") = PERFPROBE_TORCH_VERSION;
   module.def("start", &start, py::arg("recorder"), py::arg("module_call"), py::arg("cpu_time"),
-             py::arg("ranges") = py::none(), py::arg("ids") = py::none(),
-             py::arg("folders") = Folders());
+             py::arg("ranges") = py::none(), py::arg("folders") = Folders());
+  module.def("hand_on_ids", &hand_on, py::arg("ids"));
   module.def("stop", &stop_observer);
   module.def("messages_full", &messages_full);
   module.def("compiled_kernel", &compiled_kernel, py::arg("name"), py::arg("kernel"));

@@ -30,6 +30,7 @@ inline constexpr uint32_t kMaxLimitReached = 12;  // the end of a buffer
 inline constexpr uint32_t kInvalidKind = 21;
 inline constexpr uint32_t kDriverDomain = 1;  // CUpti_CallbackDomain
 inline constexpr uint32_t kRuntimeDomain = 2;
+inline constexpr uint32_t kGetVersion = 2;    // cuDriverGetVersion, and cudaRuntimeGetVersion
 inline constexpr uint32_t kExternalKind = 5;  // CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2
 inline constexpr uint32_t kAsync = 1;         // CUPTI_ACTIVITY_FLAG_{MEMCPY,MEMSET}_ASYNC
 inline constexpr uint32_t kNotApplicable = 0xffff'ffff;  // CUPTI_SYNCHRONIZATION_INVALID_VALUE

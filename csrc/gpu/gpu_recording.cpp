@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "core/clock.h"
+#include "gpu/cupti_records.h"
 
 namespace perfprobe {
 namespace {
@@ -35,6 +36,7 @@ std::optional<CuptiFault> GpuRecording::start() {
                       "name it in the variable PERFPROBE_CUPTI"};
   if (const std::string missing = load_cupti(library_.handle, api_); !missing.empty())
     return CuptiFault{library_.path + " has no " + missing, "name another in PERFPROBE_CUPTI"};
+  external_ids_ = {cupti::kExternalKind, api_.push_external_id, api_.pop_external_id};
   discard_buffers();
   rows_ = std::make_unique<GpuRows>(recorder_, api_.next_record, api_.callback_name, totals_);
   figures_.started_ns = monotonic_ns();

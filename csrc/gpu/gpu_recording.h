@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 
+#include "core/emission_port.h"
 #include "core/native_thread.h"
 #include "core/recorder.h"
 #include "gpu/cuda_driver.h"
@@ -50,6 +51,8 @@ class GpuRecording {
   [[nodiscard]] const CudaDriver& driver() const { return driver_; }
   [[nodiscard]] const CuptiSession& session() const { return session_; }
   [[nodiscard]] const CuptiApi& api() const { return api_; }
+  // Takes the ids of operators, once it has started.
+  [[nodiscard]] const ExternalIdPort& external_ids() const { return external_ids_; }
   // From any thread, at any time.
   [[nodiscard]] GpuTotalsSnapshot totals() const { return totals_.read(); }
   // To be asked after `stop`.
@@ -68,6 +71,7 @@ class GpuRecording {
   VendorLibrary library_;
   CudaDriver driver_;
   CuptiApi api_{};
+  ExternalIdPort external_ids_{};
   CuptiSession session_{api_};
   GpuTotals totals_;
   std::unique_ptr<GpuRows> rows_;

@@ -155,7 +155,10 @@ void GpuRows::Decoder::add_fill(const CopyRow& row) {
   totals_.add_fill(row.size_bytes, put_timed(copies_, row));
 }
 
+// The end of a recording is marked by asking for a version, which is nothing the program did.
 void GpuRows::Decoder::add_api_call(const CuptiRecord& record, uint32_t domain) {
+  if (record.get(cupti::api::callback) == cupti::kGetVersion)
+    return;
   const int32_t name = api_names_.find(domain, record.get(cupti::api::callback));
   const int32_t thread = api_threads_.find(record.get(cupti::api::thread));
   const ApiCallRow row = decode_api_call(record, name, thread);

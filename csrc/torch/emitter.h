@@ -27,12 +27,6 @@ struct Emitter {
   UserLines lines;
 };
 
-// Who is told about every operator that begins and ends.
-struct Followers {
-  Emitter* emitter = nullptr;
-  const ExternalIdPort* ids = nullptr;  // gets each operator's start, in ticks
-};
-
 // The emitter of a port, never destroyed: threads may still end ranges. Under the GIL.
 Emitter& emitter_of(const EmissionPort& port);
 // In a forked child: another thread may have held their locks.

@@ -19,7 +19,8 @@ namespace {
 std::atomic<uint32_t> current_generation{0};
 uint32_t last_generation = 0;
 RecorderPort* current_port = nullptr;
-Followers current_followers;
+Emitter* current_emitter = nullptr;
+std::atomic<const ExternalIdPort*> current_ids{nullptr};
 bool with_cpu_time = false;
 Threads recorded_threads = Threads::all;
 at::CallbackHandle callback = at::INVALID_CALLBACK_HANDLE;
@@ -45,7 +46,7 @@ thread_local ThreadEnd thread_end;
     thread_state = new ThreadState();
     thread_end.armed = true;  // the first use registers its destructor
   }
-  thread_state->begin(current_port, current_followers, generation);
+  thread_state->begin(current_port, current_emitter, generation);
   return *thread_state;
 }
 
@@ -142,12 +143,14 @@ std::unique_ptr<at::ObserverContext> open_operator(const at::RecordFunction& fun
   open.signature = find_signature(state, function, slot);
   open.stack = find_stack(state, parent, open);
   open.follows = 0;
-  if (state.followers.emitter != nullptr) [[unlikely]]
+  if (state.emitter != nullptr) [[unlikely]]
     context = begin_range(state, function, slot, parent, open);
   open.start_cpu_ns = with_cpu_time && parent == nullptr ? thread_cpu_ns() : kNone;
   open.start_ticks = read_ticks();
-  if (state.followers.ids != nullptr && !function.isAsync()) [[unlikely]] {
-    state.followers.ids->push(state.followers.ids->kind, static_cast<uint64_t>(open.start_ticks));
+  const ExternalIdPort* ids = current_ids.load(std::memory_order_acquire);
+  if (ids != nullptr && !function.isAsync()) [[unlikely]] {
+    ids->push(ids->kind, static_cast<uint64_t>(open.start_ticks));
+    state.ids = ids;
     open.follows |= kId;
   }
   state.open.push();
@@ -250,12 +253,12 @@ void forget_in_child() {
     return;
   thread_state->chunk = nullptr;  // the parent's; its recorder's locks may be held for ever
   thread_state->open.clear();     // so are its ranges
-  thread_state->followers = {};
+  thread_state->emitter = nullptr;
 }
 
 }  // namespace
 
-void start_observer(RecorderPort& port, bool cpu_time, Threads threads, Followers followers) {
+void start_observer(RecorderPort& port, bool cpu_time, Threads threads, Emitter* emitter) {
   static const int fork_handler = pthread_atfork(nullptr, nullptr, forget_in_child);
   static_cast<void>(fork_handler);
   if (current_generation != 0)
@@ -264,27 +267,32 @@ void start_observer(RecorderPort& port, bool cpu_time, Threads threads, Follower
   current_port = &port;
   with_cpu_time = cpu_time;
   recorded_threads = threads;
-  current_followers = followers;
+  current_emitter = emitter;
   ticks_are_tsc = port.takes_tsc();
-  if (followers.emitter != nullptr)
-    followers.emitter->training.start();
+  if (emitter != nullptr)
+    emitter->training.start();
   current_generation.store(++last_generation, std::memory_order_release);
   callback = add_callback(at::RecordFunctionCallback(on_start, on_end).needsInputs(true), threads);
+}
+
+void hand_on_ids(const ExternalIdPort* ids) {
+  current_ids.store(ids, std::memory_order_release);
 }
 
 void stop_observer() {
   if (current_generation == 0)
     return;
   current_generation = 0;
+  current_ids = nullptr;
   remove_callback(callback);
   if (thread_state != nullptr)
     thread_state->unwind(0);
-  if (current_followers.emitter != nullptr)
-    current_followers.emitter->training.stop();
+  if (current_emitter != nullptr)
+    current_emitter->training.stop();
 }
 
 bool messages_full() {
-  return current_followers.emitter != nullptr && current_followers.emitter->messages.full();
+  return current_emitter != nullptr && current_emitter->messages.full();
 }
 
 bool is_recording() {

@@ -17,7 +17,11 @@ namespace perfprobe {
 enum class Threads { all, this_one };
 
 // Registers the callbacks. One recording at a time; throws std::runtime_error on a second.
-void start_observer(RecorderPort& port, bool cpu_time, Threads threads, Followers followers = {});
+// emitter: what sets operators as ranges, nullptr for none.
+void start_observer(RecorderPort& port, bool cpu_time, Threads threads, Emitter* emitter = nullptr);
+// From now on each operator's start, in ticks, is an id of this port; nullptr: no more. Until the
+// observer stops.
+void hand_on_ids(const ExternalIdPort* ids);
 // Removes them; rows that end later are not recorded.
 void stop_observer();
 // Whether the latest recording set operators as ranges, and more of them than can be told apart.

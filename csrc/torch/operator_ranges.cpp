@@ -62,7 +62,7 @@ int32_t add_name(ThreadState& state, const NameSlot& slot) {
   const int32_t known = state.range_messages.find(key);
   if (known != InternTable::kAbsent)
     return known;
-  const int32_t id = state.followers.emitter->messages.add_name(slot.text);
+  const int32_t id = state.emitter->messages.add_name(slot.text);
   if (state.range_messages.size() < kCachedMessages + kCachedNames)
     state.range_messages.insert(key, id);
   return id;
@@ -70,7 +70,7 @@ int32_t add_name(ThreadState& state, const NameSlot& slot) {
 
 [[gnu::noinline]] int32_t add_message(ThreadState& state, const at::RecordFunction& function,
                                       const NameSlot& slot, const OpenOperator& open, Hash128 key) {
-  Emitter& emitter = *state.followers.emitter;
+  Emitter& emitter = *state.emitter;
   if (emitter.messages.full() || state.range_messages.size() >= kCachedMessages)
     return add_name(state, slot);
   std::string text = slot.text;
@@ -103,7 +103,7 @@ void begin_kind(ThreadState& state, const NameSlot& slot, const OpenOperator* pa
   open.is_inside = around || open.kind != Kind::any;
   if (around || open.kind == Kind::any)
     return;
-  state.followers.emitter->training.begin_operator(state.phase, open.kind);
+  state.emitter->training.begin_operator(state.phase, open.kind);
   open.follows |= kPhase;
 }
 
@@ -113,7 +113,7 @@ std::unique_ptr<at::ObserverContext> begin_range(ThreadState& state,
                                                  const at::RecordFunction& function,
                                                  const NameSlot& slot, OpenOperator* parent,
                                                  OpenOperator& open) {
-  Emitter& emitter = *state.followers.emitter;
+  Emitter& emitter = *state.emitter;
   set_forward_line(emitter, slot, parent, open);
   begin_kind(state, slot, parent, open);
   const Hash128 key = key_of(open);

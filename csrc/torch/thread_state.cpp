@@ -86,11 +86,11 @@ void NameCache::clear() {
   variants_.clear();
 }
 
-void ThreadState::begin(RecorderPort* new_port, Followers new_followers, uint32_t new_generation) {
+void ThreadState::begin(RecorderPort* new_port, Emitter* new_emitter, uint32_t new_generation) {
   finish();
   port = new_port;
   generation = new_generation;
-  followers = new_followers;
+  emitter = new_emitter;
   names.clear();
   signatures.clear();
   stacks.clear();
@@ -106,12 +106,12 @@ void ThreadState::begin(RecorderPort* new_port, Followers new_followers, uint32_
 void ThreadState::unfollow(const OpenOperator& ended) {
   if ((ended.follows & kId) != 0) {
     uint64_t last = 0;
-    followers.ids->pop(followers.ids->kind, &last);
+    ids->pop(ids->kind, &last);
   }
   if ((ended.follows & kRange) != 0)
-    followers.emitter->port.pop();
+    emitter->port.pop();
   if ((ended.follows & kPhase) != 0)
-    followers.emitter->training.end_operator(phase, ended.kind);
+    emitter->training.end_operator(phase, ended.kind);
 }
 
 void ThreadState::unwind(size_t depth) {
@@ -133,8 +133,8 @@ OperatorRecord* ThreadState::next_row() {
 // Also after the recording has ended: its recorder lives on and takes the chunk back.
 void ThreadState::finish() {
   unwind(0);
-  if (followers.emitter != nullptr)
-    followers.emitter->training.end_thread(phase);
+  if (emitter != nullptr)
+    emitter->training.end_thread(phase);
   if (chunk != nullptr)
     port->return_chunk(chunk);
   chunk = nullptr;

@@ -146,13 +146,14 @@ struct ThreadState {
   MappedVector<ModuleSlot> modules = MappedVector<ModuleSlot>(kModuleSlots);
   FrameList frames;
   MappedVector<int32_t> frame_modules;
-  Followers followers;
+  Emitter* emitter = nullptr;           // where operators are set as ranges
+  const ExternalIdPort* ids = nullptr;  // what got the latest operator's id
   InternTable range_messages;
   ThreadPhase phase;
   int32_t forward_id = 0;  // torch's number of this thread
 
   // Starts over for another recording.
-  void begin(RecorderPort* new_port, Followers new_followers, uint32_t new_generation);
+  void begin(RecorderPort* new_port, Emitter* new_emitter, uint32_t new_generation);
   // The thread ends: its rows go to the writer.
   void finish();
   // Ends what follows an operator.

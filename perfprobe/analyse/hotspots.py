@@ -22,7 +22,7 @@ from perfprobe.analyse.gather import Gathering
 from perfprobe.analyse.grouping import KEYS, collapsed, first_of_each, gathered, measured
 from perfprobe.analyse.regroup import regrouped, row_count
 from perfprobe.analyse.work import flops_of
-from perfprobe.tables.columns import Int32, Mask, Rows
+from perfprobe.tables.columns import Int32, Int64, Mask, Rows
 from perfprobe.tables.events import USER_SCOPE, LinkedOperators, Losses
 from perfprobe.tables.findings import DurationBins, Hotspots, Sums, Totals
 from perfprobe.tables.trace import Gap, Phase, Trace
@@ -60,7 +60,7 @@ def hotspots(
         gathering.add(*_batch_rows(batch, group, chosen))
     rows, bins = gathering.reduced()
     whole_rows, whole_ranges = row_count(rows, group)
-    autograd_self_ns = _autograd_self_ns(rows)
+    autograd_self_ns, gpu_self_ns = _whole(rows, rows.autograd_self_ns), _whole(rows, rows.gpu_self_ns)
     if chosen is not None:
         rows, bins = _chosen_rows(rows, bins, chosen.matching(rows))
     flops = flops_of(trace, rows) if work else np.broadcast_to(np.int64(-1), len(rows))
@@ -79,12 +79,14 @@ def hotspots(
         whole_rows=whole_rows,
         whole_ranges=whole_ranges,
         autograd_self_ns=autograd_self_ns,
+        gpu_self_ns=gpu_self_ns,
     )
 
 
-def _autograd_self_ns(rows: Sums) -> int:
-    measured = ~rows.is_range & (rows.autograd_self_ns >= 0)
-    return int(rows.autograd_self_ns[measured].sum()) if bool(measured.any()) else -1
+def _whole(rows: Sums, self_ns: Int64) -> int:
+    """The sum over all operators, -1 not recorded."""
+    measured = ~rows.is_range & (self_ns >= 0)
+    return int(self_ns[measured].sum()) if bool(measured.any()) else -1
 
 
 def _chosen_rows(rows: Sums, bins: DurationBins, chosen: Mask) -> tuple[Sums, DurationBins]:

@@ -10,6 +10,7 @@ from perfprobe.collect.profiler_watch import ProfilerWatch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
     from typing import Any
 
@@ -55,13 +56,17 @@ class GpuCollector:
     Not earlier: CUPTI needs a driver that is initialised, which fixes the visible devices, and a child forked
     afterwards could not use the GPU any more. What CUPTI leaves behind in the process slows launches down:
     times that the program itself takes after the recording has ended are not clean.
+
+    Args:
+        hand_on_ids: in exact linking, is given what takes the ids of operators.
     """
 
     name = "gpu"
 
-    def __init__(self, facts: Facts, options: Options) -> None:
+    def __init__(self, facts: Facts, options: Options, hand_on_ids: Callable[[object], None]) -> None:
         self._facts = facts
         self._options = options
+        self._hand_on_ids = hand_on_ids
         self._process = os.getpid()
         self._watch = ImportWatch("torch", self._torch_ready)
         self._torch: Any = None
@@ -165,6 +170,8 @@ class GpuCollector:
             self._lack(*refusal, is_expected=not facts.get("devices"))
             return
         self._session = session
+        if exact:
+            self._hand_on_ids(session.external_ids())
         for lack in facts.get("lacks", []):
             self._facts.loss(self.name, f"not recorded: {lack}")
         self._profilers = ProfilerWatch(self._facts, self._torch)

@@ -15,7 +15,6 @@ from perfprobe.support.errors import EnvironmentLack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from types import ModuleType
     from typing import Any
 
@@ -25,24 +24,18 @@ if TYPE_CHECKING:
 
 
 class OperatorCollector:
-    """Starts the sources when the program's own `import torch` completes; never imports torch itself.
-
-    Args:
-        external_ids: in exact linking, gives what takes each operator's start once the GPU is recorded.
-    """
+    """Starts the sources when the program's own `import torch` completes; never imports torch itself."""
 
     name = "operators"
 
-    def __init__(
-        self, facts: Facts, options: Options, external_ids: Callable[[], object | None] = lambda: None
-    ) -> None:
+    def __init__(self, facts: Facts, options: Options) -> None:
         self._facts = facts
         self._options = options
-        self._external_ids = external_ids
         self._process = os.getpid()
         self._watch = ImportWatch("torch", self._torch_ready)
         self._torch: Any = None
         self._observer: Any = None
+        self._ids: object | None = None
         self._compiled: CompiledKernels | None = None
         self._profiler: AutogradProfiler | None = None
 
@@ -53,6 +46,12 @@ class OperatorCollector:
     def start(self) -> None:
         """Wait for torch, or begin at once when it is imported already."""
         self._watch.start()
+
+    def hand_on_ids(self, ids: object) -> None:
+        """From now on this port (see `GpuSession`) is told each operator, by its start."""
+        self._ids = ids
+        if self._observer is not None:
+            self._observer.hand_on_ids(ids)
 
     def stop(self) -> None:
         """Stop the sources and write down what is only known now."""
@@ -105,13 +104,13 @@ class OperatorCollector:
                 module_call,
                 self._options.cpu_time,
                 ranges=emit.listener(self._facts, self._options.emit),
-                ids=self._external_ids(),
                 folders=emit.folders(self._facts.known("roots")),
             )
         except EnvironmentLack as lack:
             self._lack(lack)
             return
         self._observer = observer
+        observer.hand_on_ids(self._ids)
         self._facts.extend("cost", event_ns=observer.event_cost_ns(), empty_ns=observer.empty_ns())
         self._compiled = CompiledKernels(self._facts, self._torch, observer.compiled_kernel)
         self._compiled.start()

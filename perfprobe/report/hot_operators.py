@@ -61,16 +61,19 @@ def hot_operators(findings: Findings, layout: Layout) -> Iterator[RenderableType
 
 def _rows_shown(hotspots: Hotspots, shown: HotspotRows, layout: Layout) -> str:
     number = rows_shown(len(hotspots.rows), len(shown), layout.sort)
-    text = f"{number}, {_share(hotspots, shown)} of operator time"
+    text = f"{number}, {_share(hotspots, shown, layout)}"
     if hotspots.focus is None:
         return text
     of = f"{len(hotspots.rows):,} of {hotspots.whole_rows:,} rows"
-    whole = f"focus {focus_text(hotspots.focus)}: {of}, {_share(hotspots, hotspots.rows)} of operator time"
+    whole = f"focus {focus_text(hotspots.focus)}: {of}, {_share(hotspots, hotspots.rows, layout)}"
     return whole if len(shown) == len(hotspots.rows) else f"{whole}; {text}"
 
 
-def _share(hotspots: Hotspots, rows: HotspotRows) -> str:
-    return units.percent(int(rows.self_ns.sum()) / max(hotspots.totals.self_ns, 1))
+def _share(hotspots: Hotspots, rows: HotspotRows, layout: Layout) -> str:
+    if layout.sort == "gpu":
+        part_ns = int(np.maximum(rows.gpu_self_ns, 0).sum())
+        return f"{units.percent(part_ns / max(hotspots.gpu_self_ns, 1))} of operators' time on GPUs"
+    return f"{units.percent(int(rows.self_ns.sum()) / max(hotspots.totals.self_ns, 1))} of operator time"
 
 
 def _notes_on_rows(

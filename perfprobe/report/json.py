@@ -150,6 +150,7 @@ def _totals(findings: Findings, hotspots: Hotspots) -> dict[str, Any]:
         "cpu_ns": findings.trace.cpu_ns,
         "complete": findings.trace.recording.complete,
         **asdict(hotspots.totals),
+        "gpu_self_ns": _measured(hotspots.gpu_self_ns),
     }
 
 

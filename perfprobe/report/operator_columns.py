@@ -23,7 +23,6 @@ from perfprobe.report.cells import (
 )
 from perfprobe.report.columns import Column
 from perfprobe.report.made_from import made_from
-from perfprobe.report.ranking import gpu_recorded
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.columns import Int64
@@ -58,7 +57,7 @@ def operator_columns(trace: Trace, hotspots: Hotspots, shown: HotspotRows, layou
     if layout.columns == "autograd":
         return _as_torch(trace, hotspots, shown, names, layout.sort)
     found = [
-        *_sums(trace, hotspots, shown, whole=layout.columns == "all"),
+        *_sums(trace, hotspots, shown, layout),
         *(duration_columns(trace, shown) if "operator" in _SHOWN[hotspots.group] else []),
         cpu_column(shown),
         *(_work(shown) + _memory(shown) if layout.columns == "all" else []),
@@ -104,15 +103,22 @@ def autograd_recorded(hotspots: Hotspots) -> bool:
     return hotspots.autograd_self_ns >= 0
 
 
-def _sums(trace: Trace, hotspots: Hotspots, shown: HotspotRows, *, whole: bool) -> list[Column]:
+def _sums(trace: Trace, hotspots: Hotspots, shown: HotspotRows, layout: Layout) -> list[Column]:
+    title, part, whole_ns = "share", shown.self_ns, hotspots.totals.self_ns
+    if layout.sort == "gpu":
+        title, part, whole_ns = "of gpu", shown.gpu_self_ns, hotspots.gpu_self_ns
     least = least_ns(trace) * shown.calls
     autograd = [Column("autograd self", durations(shown.autograd_self_ns), 5, align="right")]
-    autograd += [Column("autograd total", durations(shown.autograd_ns), 9, align="right")] if whole else []
+    autograd += (
+        [Column("autograd total", durations(shown.autograd_ns), 9, align="right")]
+        if layout.columns == "all"
+        else []
+    )
     return [
-        Column("share", percents(shown.self_ns, hotspots.totals.self_ns), align="right", style="bold"),
+        Column(title, percents(part, whole_ns), align="right", style="bold"),
         Column("self", marked(durations(shown.self_ns, least), hotspots, shown), align="right"),
         *(autograd if autograd_recorded(hotspots) else []),
-        *(_gpu(shown) if gpu_recorded(hotspots) else []),
+        *(_gpu(shown) if hotspots.gpu_self_ns >= 0 else []),
         Column("total", durations(shown.total_ns, least), 8, align="right"),
         Column("calls", counts(shown.calls), 2, align="right"),
     ]
@@ -218,7 +224,7 @@ def _as_torch(
             for column in duration_columns(trace, shown)[1:]
             if column.title == sort
         },
-        **(_torch_gpu(hotspots, shown) if gpu_recorded(hotspots) else {}),
+        **(_torch_gpu(hotspots, shown) if hotspots.gpu_self_ns >= 0 else {}),
         **{title: (cells, 1) for title, cells in _self_memory(shown).items()},
         "# of Calls": (counts(shown.calls), 1),
         **({"Total FLOPs": (_amounts(shown.flops), 1)} if _flops_known(shown) else {}),
@@ -240,12 +246,10 @@ def _renamed(column: Column) -> Column:
 
 def _torch_gpu(hotspots: Hotspots, shown: HotspotRows) -> dict[str, tuple[list[str], int]]:
     self_ns, total_ns = shown.gpu_self_ns, shown.gpu_ns
-    every = hotspots.rows.gpu_self_ns
-    whole_ns = int(every[every >= 0].sum())
     mean_ns = np.where(total_ns >= 0, total_ns // np.maximum(shown.calls, 1), -1)
     return {
         "Self CUDA": (durations(self_ns), 1),
-        "Self CUDA %": (percents(self_ns, whole_ns), 1),
+        "Self CUDA %": (percents(self_ns, hotspots.gpu_self_ns), 1),
         "CUDA total": (durations(total_ns), 2),
         "CUDA time avg": (durations(mean_ns), 3),
     }

@@ -22,7 +22,7 @@ from perfprobe.report.named_ranges import (
     ranked_named,
 )
 from perfprobe.report.paragraph import heading, paragraph
-from perfprobe.report.ranking import focus_text, gpu_recorded, range_sort, ranked, rows_shown
+from perfprobe.report.ranking import focus_text, range_sort, ranked, rows_shown
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings, HotspotRows
@@ -107,7 +107,11 @@ def _columns(findings: Findings, shown: _Shown) -> list[Column]:
         (Column("calls", counts(own.calls), 2, align="right"), counts(named.ranges)),
         *zip(duration_columns(trace, own), times, strict=True),
         *([(cpu_column(own), none)] if bool((own.cpu_ns >= 0).any()) else []),
-        *([(Column("gpu", durations(own.gpu_ns), 3, align="right"), none)] if gpu_recorded(hotspots) else []),
+        *(
+            [(Column("gpu", durations(own.gpu_ns), 3, align="right"), none)]
+            if hotspots.gpu_self_ns >= 0
+            else []
+        ),
         (Column("name", names, least=12, wish=32, style="bold"), range_names(trace, named)),
         *([(Column("set by", [_OWN] * len(own), 3), range_sources(trace, named))] if len(named) else []),
         (lines, range_threads(trace, named)),

@@ -9,7 +9,7 @@ import numpy as np
 from perfprobe.support.errors import UsageError
 from perfprobe.support.text import printable
 from perfprobe.tables.columns import Int64
-from perfprobe.tables.findings import Findings, HotspotRows, Hotspots
+from perfprobe.tables.findings import Findings, HotspotRows
 
 SORTS: dict[str, Callable[[HotspotRows], Int64]] = {
     "self": lambda rows: rows.self_ns,
@@ -48,13 +48,8 @@ def range_sort(sort: str) -> str:
 def sort_of(findings: Findings, sort: str) -> str:
     """The order; self time in place of time on GPUs where none was recorded."""
     hotspots = findings.hotspots
-    recorded = hotspots is not None and gpu_recorded(hotspots)
+    recorded = hotspots is not None and hotspots.gpu_self_ns >= 0
     return "self" if sort == "gpu" and not recorded else sort
-
-
-def gpu_recorded(hotspots: Hotspots) -> bool:
-    """Whether any operator or range is known to have used a GPU."""
-    return any(bool((rows.gpu_ns >= 0).any()) for rows in (hotspots.rows, hotspots.ranges))
 
 
 def rows_shown(rows: int, shown: int, sort: str) -> str:

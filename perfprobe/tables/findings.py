@@ -152,8 +152,8 @@ class Hotspots:
     modules: module paths; those of a row whose calls came from several modules as what they have in common.
     ungrouped: the operators in focus by all keys, modules too, in no order.
     group: what a row of `rows` is, one of `support.view.GROUPS`. focus: the regular expression that chose
-    rows and ranges; whole_rows, whole_ranges: how many there are without it. autograd_self_ns: of all
-    operators, -1 not recorded.
+    rows and ranges; whole_rows, whole_ranges: how many there are without it. autograd_self_ns,
+    gpu_self_ns: of all operators, -1 not recorded.
     """
 
     rows: HotspotRows
@@ -168,6 +168,7 @@ class Hotspots:
     whole_rows: int
     whole_ranges: int
     autograd_self_ns: int
+    gpu_self_ns: int
 
     def module(self, module: int) -> str | None:
         """The path of a row's module or modules, None for -1."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -286,8 +285,10 @@ def test_ids_are_the_starts_of_operators(
     listener: Listener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     weight = torch.ones(4, requires_grad=True)
-    collector = partial(OperatorCollector, external_ids=listener.ids)
-    monkeypatch.setattr("perfprobe.session.OperatorCollector", collector)
+    begin = OperatorCollector.start
+    monkeypatch.setattr(
+        OperatorCollector, "start", lambda self: (begin(self), self.hand_on_ids(listener.ids()))
+    )
     listener.into(tmp_path / "log")
     with perfprobe.profile(tmp_path / "run.perfprobe", gpu_links="exact", python="off", ranges=False):
         with pytest.raises(RuntimeError):

@@ -66,6 +66,13 @@ def test_called_once_when_the_import_completes(folder: Path) -> None:
     assert seen.modules == [module]
 
 
+def test_several_wait_for_one_module(folder: Path) -> None:
+    write(folder)
+    with Seen() as first, Seen() as second, Seen() as third:
+        module = importlib.import_module(NAME)
+        assert first.modules == second.modules == third.modules == [module]
+
+
 def test_called_at_once_when_it_is_imported_already(folder: Path) -> None:
     write(folder)
     module = importlib.import_module(NAME)

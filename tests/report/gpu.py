@@ -165,5 +165,6 @@ def with_gpu_times(findings: Findings, self_ns: Sequence[int], total_ns: Sequenc
     """The same with times on GPUs of each row of operators."""
     assert findings.hotspots is not None
     own, total = np.array(self_ns, np.int64), np.array(total_ns, np.int64)
-    found = replace(findings.hotspots, rows=replace(findings.hotspots.rows, gpu_self_ns=own, gpu_ns=total))
+    rows = replace(findings.hotspots.rows, gpu_self_ns=own, gpu_ns=total)
+    found = replace(findings.hotspots, rows=rows, gpu_self_ns=sum(self_ns))
     return replace(findings, hotspots=found)

@@ -47,7 +47,7 @@ def test_kernels_by_time_with_what_launched_them(tmp_path: Path) -> None:
     assert graph[6:9] == ["(graph) triton_poi_fused_add_3", "-", "-"]
     assert graph[9] == "train.py:31 in step"
     assert lost[9] == "(the call that started it was not recorded)"
-    assert "4 graph launches" in lines[-1]
+    assert "(graph): by launches of CUDA graphs (4), at the line shown" in lines[-1]
     assert "--gpu-links exact" not in lines[-1]
     on = transformer()
     on.figures |= {"exact": 40, "disagreements": 2}
@@ -166,6 +166,14 @@ def test_the_headline_says_who_waits_for_whom(
     assert text.splitlines()[1].startswith("GPU 0 was busy for ")
 
 
+def test_a_gpu_used_for_a_short_time_is_no_bottleneck(tmp_path: Path) -> None:
+    on = OnGpu()
+    on.device(9 * MS, first_ns=20 * MS, last_ns=30 * MS)
+    text = render(on.findings(tmp_path))
+    assert "busy for 9.0 % of wall, 90.0 % of the time from its first to its last work: that is only" in text
+    assert "only 10.0 % of wall, in the rest it was not used." in text
+
+
 def test_the_hottest_kernel_is_named_at_the_top(tmp_path: Path) -> None:
     text = render(transformer().findings(tmp_path))
     place = "model.py:88 in Attention.forward"
@@ -196,21 +204,25 @@ def test_top_sort_and_focus(tmp_path: Path) -> None:
         ("nothing", 0),
     ):
         text = render(transformer().findings(tmp_path, focus))
-        assert f"{number} of 5 rows in focus '{focus}' by time" in text
+        rows = "1 row" if number == 1 else f"{number} rows"
+        assert f"GPU kernels  {rows} by time, focus '{focus}' of 5, " in text or number == 0
+        assert ("GPU kernels" in text) is (number > 0)
         assert "GPU 0 was busy" not in text
-    assert "1 of 2 rows in focus 'to GPU'" in render(transformer().findings(tmp_path, "to GPU"))
+    assert "1 row by time, focus 'to GPU' of 2; in all" in render(transformer().findings(tmp_path, "to GPU"))
 
 
 def test_operators_and_lines_have_their_time_on_gpus(tmp_path: Path) -> None:
     on = transformer()
     found = with_gpu_times(on.findings(tmp_path), [50 * MS], [60 * MS])
     first = section(render(found), "Hot operators")
+    assert "of operator time" in first[0]
     assert first[1].split()[:6] == ["share", "self", "gpu", "self", "gpu", "total"]
     assert cells(first)[0][1:4] == ["30.0 ms", "50.0 ms", "60.0 ms"]
     torch = section(render(found, columns="autograd"), "Hot operators")[1]
     assert re.search(r"Self CUDA +Self CUDA % +CUDA total +CUDA time avg +# of Calls", torch)
     by_gpu = section(render(found, sort="gpu", width=80), "Hot operators")
-    assert by_gpu[0].startswith("Hot operators  1 row by time on GPUs")
+    assert by_gpu[0] == "Hot operators  1 row by time on GPUs, 100 % of operators' time on GPUs"
+    assert by_gpu[1].startswith("of gpu ")
     assert "50.0 ms" in by_gpu[2]
     assert "1 row by self time" in render(on.findings(tmp_path), sort="gpu")
 

@@ -120,6 +120,7 @@ def test_a_document(tmp_path: Path) -> None:
             "last_end_ns": 1_100_000,
             "outermost_ns": None,
             "outermost_cpu_ns": None,
+            "gpu_self_ns": None,
         }
     ]
 

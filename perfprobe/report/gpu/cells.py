@@ -55,12 +55,11 @@ def sorted_by(layout: Layout, count: str) -> str:
     return {"calls": count, "mean": "mean time"}.get(layout.sort, "time")
 
 
-def rows_said(findings: Findings, whole: int, found: int, shown: int) -> str:
-    """`8 of 31 rows`, and of how many a focus chose them."""
+def rows_said(findings: Findings, whole: int, found: int, shown: int, by: str) -> str:
+    """`8 of 31 rows by time`, and of how many a focus chose them."""
     number = "1 row" if found == 1 else f"{found:,} rows"
-    if findings.focus is not None:
-        number = f"{found:,} of {whole:,} rows in focus {focus_text(findings.focus)}"
-    return f"{shown:,} of {number}" if shown < found else number
+    focus = "" if findings.focus is None else f", focus {focus_text(findings.focus)} of {whole:,}"
+    return f"{f'{shown:,} of {number}' if shown < found else number} by {by}{focus}"
 
 
 def in_focus(findings: Findings, rows: HasSite, *others: tuple[Int32, Callable[[int], str | None]]) -> Mask:

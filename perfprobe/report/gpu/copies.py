@@ -53,14 +53,12 @@ def copies(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     gpu, trace = findings.gpu, findings.trace
     assert gpu is not None
     rows = gpu.copies
-    if len(rows) == 0:
-        return
     found = rows.take(copies_in_focus(findings, rows))
-    shown = ranked(found, found.total_ns, found.copies, layout, TOP)
-    said = f"{rows_said(findings, len(rows), len(found), len(shown))} by {sorted_by(layout, 'copies')}"
-    yield heading("GPU copies", f"{said}; in all {_by_direction(rows)}", layout.width)
-    if len(shown) == 0:
+    if len(found) == 0:
         return
+    shown = ranked(found, found.total_ns, found.copies, layout, TOP)
+    said = rows_said(findings, len(rows), len(found), len(shown), sorted_by(layout, "copies"))
+    yield heading("GPU copies", f"{said}; in all {_by_direction(rows)}", layout.width)
     yield columns.table(columns.fit(_columns(trace, shown, layout), layout.width))
     if bool(_is_pageable(shown).any()):
         yield paragraph(

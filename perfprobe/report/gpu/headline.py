@@ -35,14 +35,17 @@ def headline(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     share, used = (units.percent(min(busy_ns / whole_ns, 1)) for whole_ns in (wall_ns, span_ns))
     name = f"GPU {int(gpu.devices.device[at])}{several}"
     said = f"{name} was busy for {least}{share} of wall, {used} of the time from its first to its last work"
-    yield paragraph(f"{said}: {_verdict(gpu, busy_ns / span_ns, wall_ns)}.", layout.width, "bold")
+    yield paragraph(f"{said}: {_verdict(gpu, busy_ns, span_ns, wall_ns)}.", layout.width, "bold")
     yield from hottest_kernel(findings, layout)
 
 
-def _verdict(gpu: GpuFindings, used: float, wall_ns: int) -> str:
+def _verdict(gpu: GpuFindings, busy_ns: int, span_ns: int, wall_ns: int) -> str:
     """Judged by the time in which the program used it, without start and end. Without all times: open."""
     if gpu.untimed > 0:
         return "some of its work has no times, so what limits the program is open"
+    if span_ns < _HALF * wall_ns:
+        return f"that is only {units.percent(span_ns / wall_ns)} of wall, in the rest it was not used"
+    used = busy_ns / span_ns
     if used >= _HARDLY_IDLE:
         return "there the GPU is the bottleneck"
     if used >= _HALF:

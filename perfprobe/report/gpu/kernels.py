@@ -44,15 +44,13 @@ def kernels(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     gpu, trace = findings.gpu, findings.trace
     assert gpu is not None
     rows = gpu.kernels
-    if len(rows) == 0:
-        return
     found = rows.take(kernels_in_focus(findings, rows))
+    if len(found) == 0:
+        return
     shown = ranked(found, found.total_ns, found.kernels, layout, TOP)
-    said = f"{rows_said(findings, len(rows), len(found), len(shown))} by {sorted_by(layout, 'kernels')}"
+    said = rows_said(findings, len(rows), len(found), len(shown), sorted_by(layout, "kernels"))
     share = units.percent(_time(shown) / max(_time(rows), 1))
     yield heading("GPU kernels", f"{said}, {share} of kernel time", layout.width)
-    if len(shown) == 0:
-        return
     yield columns.table(columns.fit(_columns(trace, shown, _time(rows), layout), layout.width))
     notes = list(_notes(gpu, shown))
     if notes:
@@ -145,7 +143,7 @@ def _notes(gpu: GpuFindings, shown: KernelRows) -> Iterator[str]:
         )
     if bool((shown.is_graph == 1).any()):
         yield (
-            f"{GRAPH}: launched with {units.count(gpu.graph_launches)} graph launches, at the line shown; "
+            f"{GRAPH}: by launches of CUDA graphs ({units.count(gpu.graph_launches)}), at the line shown; "
             "which operator captured each kernel is not known."
         )
     if gpu.exact > 0:

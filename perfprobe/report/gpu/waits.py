@@ -43,14 +43,13 @@ def waits(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     gpu, trace = findings.gpu, findings.trace
     assert gpu is not None
     rows = gpu.waits
-    if len(rows) == 0:
-        return
     found = rows.take(waits_in_focus(findings, rows))
+    if len(found) == 0:
+        return
     shown = ranked(found, found.total_ns, found.waits, layout, TOP)
-    said = f"{rows_said(findings, len(rows), len(found), len(shown))} by {sorted_by(layout, 'waits')}"
+    said = rows_said(findings, len(rows), len(found), len(shown), sorted_by(layout, "waits"))
     yield heading("GPU waits", f"{said}; the program waited {_in_all(findings, rows)}", layout.width)
-    if len(shown):
-        yield columns.table(columns.fit(_columns(findings, trace, shown, layout), layout.width))
+    yield columns.table(columns.fit(_columns(findings, trace, shown, layout), layout.width))
 
 
 def waits_in_focus(findings: Findings, rows: WaitRows) -> Mask:

@@ -1,0 +1,60 @@
+"""Exact links: CUPTI hands on when the operator around a call started, to the nanosecond of its row."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from perfprobe.tables import storage
+from tests.collect import standin
+from tests.collect.runs import perfprobe
+
+pytest.importorskip("torch", reason="the observer needs torch")
+
+PROGRAM = f"""{standin.OPERATORS}
+x = torch.ones(4)
+for number in range(3):
+    work(x, "inside", 1000)
+    gpu.standin_launch(b"outside", 1000, 7)
+other = threading.Thread(target=work, args=(x, "on another thread", 1000))
+other.start()
+other.join()
+wait()
+"""
+
+
+@pytest.mark.parametrize("links", ["exact", "time"])
+def test_a_kernel_has_the_start_of_its_operator(tmp_path: Path, links: str) -> None:
+    library = standin.build(tmp_path)
+    (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
+    words = [
+        "-q",
+        "--python",
+        "off",
+        "--gpu",
+        "cupti",
+        "--gpu-links",
+        links,
+        "-o",
+        "run.perfprobe",
+        "program.py",
+    ]
+    outcome = perfprobe(words, tmp_path, standin.environment(library))
+    assert outcome.status == 0, outcome.err
+    recorded = storage.read(tmp_path / "run.perfprobe")
+    gpu, strings = recorded.gpu, recorded.strings
+    starts = dict(zip(gpu.external_ids.correlation.tolist(), gpu.external_ids.start_ns.tolist(), strict=True))
+    name_at = {
+        int(start): strings[name]
+        for batch in recorded.operators()
+        for start, name in zip(batch.start_ns, batch.name, strict=True)
+    }
+    found = [
+        (strings[name], name_at.get(starts.get(correlation, -1)))
+        for name, correlation in zip(gpu.kernels.name.tolist(), gpu.kernels.correlation.tolist(), strict=True)
+    ]
+    inside = "standin::work" if links == "exact" else None
+    assert sorted(found) == sorted(
+        [("inside", inside)] * 3 + [("outside", None)] * 3 + [("on another thread", inside)],
+    )

@@ -1,0 +1,342 @@
+"""Whole programs that use a GPU which a stand-in for libcupti pretends: what they did is what is recorded."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from perfprobe.collect.gpu import COPIES
+from perfprobe.tables import storage
+from perfprobe.tables.gpu import CopyKind, MemoryKind, WaitKind
+from perfprobe.tables.recording import Recording
+from tests.collect.runs import LIMIT_S, Outcome, both, perfprobe
+from tests.collect.standin import OPERATORS, build, environment
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("standin"))
+
+
+@dataclass(frozen=True)
+class Run:
+    outcome: Outcome
+    recording: Recording
+
+    @property
+    def losses(self) -> dict[str, int]:
+        """Of GPUs: how often, by reason."""
+        table = self.recording.losses
+        rows = [row for row in range(len(table)) if table.source[row] == "gpu"]
+        return {str(table.reason[row]): int(table.count[row]) for row in rows}
+
+    def names(self, table: Any) -> list[str]:
+        return [self.recording.strings[name] for name in table.name]
+
+
+def run(program: str, folder: Path, library: Path, *words: str, **settings: str) -> Run:
+    (folder / "main.py").write_text(OPERATORS + program)
+    path = folder / "run.perfprobe"
+    given = ["-q", "--gpu", "cupti", "-o", str(path), *words, "main.py"]
+    outcome = perfprobe(given, folder, environment(library, **settings))
+    assert outcome.status == 0, outcome
+    return Run(outcome, storage.read(path))
+
+
+PROGRAM = """
+x = torch.ones(1024)
+for ns in (1_000_000, 2_000_000, 3_000_000):
+    x = work(x, "gemm", ns)
+x = send(x)
+thread = threading.Thread(target=lambda: work(torch.ones(2), "other", 500_000))
+thread.start()
+thread.join()
+gpu.standin_launch_by_driver(b"triton", 1000, 7)
+gpu.standin_launch_graph(b"node", 4, 1000, 7)
+gpu.standin_fill(256, 1000, 7)
+gpu.standin_ask()
+wait()
+print("other thread", thread.native_id)
+"""
+
+
+def test_what_the_program_did_is_recorded(tmp_path: Path, library: Path) -> None:
+    seen = run(PROGRAM, tmp_path, library)
+    gpu = seen.recording.gpu
+    kernels = dict(zip(seen.names(gpu.kernels), gpu.kernels.end_ns - gpu.kernels.start_ns, strict=True))
+    assert Counter(seen.names(gpu.kernels)) == {"gemm": 3, "other": 1, "triton": 1, "node": 4}
+    assert kernels == {"gemm": 3_000_000, "other": 500_000, "triton": 1000, "node": 1000}
+    assert sorted(gpu.kernels.graph_node[gpu.kernels.graph >= 0]) == [1, 2, 3, 4]
+    assert np.all(gpu.kernels.stream == 7)
+    order = np.argsort(gpu.copies.start_ns)
+    assert list(gpu.copies.kind[order]) == [CopyKind.HOST_TO_DEVICE, CopyKind.FILL]
+    assert list(gpu.copies.size_bytes[order]) == [4096, 256]
+    assert gpu.copies.source[order[0]] == MemoryKind.PAGEABLE
+    assert gpu.copies.is_async[order[0]] == 0
+    assert list(gpu.waits.kind) == [WaitKind.STREAM]
+    assert Counter(seen.names(gpu.api_calls)) == {
+        "cudaLaunchKernel": 4,
+        "cuLaunchKernel": 1,
+        "cudaGraphLaunch": 1,
+        "cudaMemcpy": 1,
+        "cudaMemsetAsync": 1,
+        "cudaStreamSynchronize": 1,
+    }
+    assert seen.losses == {}
+    assert seen.recording.fact("gpu", "canary") is True
+    assert seen.recording.fact("gpu", "devices")[0]["name"] == "Stand-in"
+
+
+def test_calls_lie_in_the_operators_that_made_them(tmp_path: Path, library: Path) -> None:
+    seen = run(PROGRAM, tmp_path, library)
+    recording, gpu = seen.recording, seen.recording.gpu
+    (batch,) = recording.operators()
+    names = [recording.strings[name] for name in batch.name]
+    calls = gpu.api_calls
+    main, other = os_threads(recording, calls.thread), int(seen.outcome.out.split()[-1])
+    works = [row for row, name in enumerate(names) if name == "standin::work"]
+    launches = [row for row, name in enumerate(seen.names(calls)) if name == "cudaLaunchKernel"]
+    assert len(works) == len(launches) == 4
+    for launch, work in zip(by_start(launches, calls), by_start(works, batch), strict=True):
+        assert batch.start_ns[work] <= calls.start_ns[launch]
+        assert calls.end_ns[launch] <= batch.end_ns[work]
+        assert os_threads(recording, calls.thread)[launch] == os_threads(recording, batch.thread)[work]
+    assert [main[row] == other for row in by_start(launches, calls)] == [False, False, False, True]
+    started = dict(zip(calls.correlation, calls.start_ns, strict=True))
+    for correlation, start_ns in zip(gpu.kernels.correlation, gpu.kernels.start_ns, strict=True):
+        assert started[correlation] <= start_ns
+
+
+def os_threads(recording: Recording, rows: Any) -> list[int]:
+    return [int(recording.threads.os_thread[row]) for row in rows]
+
+
+def by_start(rows: list[int], table: Any) -> list[int]:
+    return sorted(rows, key=lambda row: int(table.start_ns[row]))
+
+
+def test_program_behaves_as_under_plain_python(tmp_path: Path, library: Path) -> None:
+    program = "x = work(torch.ones(3), 'k', 10)\nprint(x)\nwait()\nsys.stderr.write('bad\\n')\nsys.exit(3)\n"
+    (tmp_path / "main.py").write_text(OPERATORS + program)
+    pair = both(["main.py"], tmp_path, environment=environment(library))
+    assert pair.plain.status == 3
+    assert pair.recorded.out == pair.plain.out
+    assert pair.recorded.err == pair.plain.err
+    assert pair.recorded.status == 3
+
+
+def test_counters_are_the_sums_of_the_records(tmp_path: Path, library: Path) -> None:
+    program = """
+import json, perfprobe
+for _ in range(20):
+    work(torch.ones(2), "k", 100_000)
+send(torch.ones(100))
+gpu.standin_fill(64, 1000, 7)
+wait()
+while (counters := perfprobe.gpu_counters())["fills"]["calls"] < 1:
+    time.sleep(0.01)
+print(json.dumps(counters))
+"""
+    seen = run(program, tmp_path, library)
+    gpu = seen.recording.gpu
+    counters = json.loads(seen.outcome.out)
+    assert counters == seen.recording.fact("gpu", "counters")
+    ns = gpu.kernels.end_ns - gpu.kernels.start_ns
+    assert (
+        counters["kernels"]
+        == {"calls": len(gpu.kernels), "ns": int(ns.sum())}
+        == {"calls": 20, "ns": 2_000_000}
+    )
+    for name, kind in [*((name, place) for place, name in enumerate(COPIES)), ("fills", CopyKind.FILL)]:
+        rows = gpu.copies.kind == kind
+        ns = (gpu.copies.end_ns - gpu.copies.start_ns)[rows]
+        summed = {
+            "calls": int(rows.sum()),
+            "bytes": int(gpu.copies.size_bytes[rows].sum()),
+            "ns": int(ns.sum()),
+        }
+        assert (counters["copies"][name] if name != "fills" else counters["fills"]) == summed
+
+
+def test_names_of_copies_are_those_of_the_table() -> None:
+    assert [kind.name.lower() for kind in CopyKind if kind != CopyKind.FILL] == list(COPIES)
+
+
+def test_losses_it_was_told_to_cause(tmp_path: Path, library: Path) -> None:
+    program = "for _ in range(20):\n    work(torch.ones(2), 'k', 1000)\nwait()\n"
+    seen = run(program, tmp_path, library, drop="5", untimed="4", buffer="600")
+    assert seen.losses["records of the GPU that CUPTI had no memory for"] == 4
+    untimed = np.count_nonzero(seen.recording.gpu.kernels.start_ns < 0)
+    assert untimed == 4
+    assert [count for reason, count in seen.losses.items() if "without a time" in reason] == [untimed]
+    assert len(seen.recording.gpu.kernels) == 16
+
+
+def test_another_client_that_takes_over_is_said(tmp_path: Path, library: Path) -> None:
+    seen = run("work(torch.ones(2), 'k', 1000)\nwait()\ngpu.standin_take_over()\n", tmp_path, library)
+    (reason,) = seen.losses
+    assert "another client of CUPTI" in reason
+    assert any("another client" in line for line in seen.outcome.said)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"client": "CUPTI for Kineto"}, "another tool uses CUPTI already: CUPTI for Kineto"),
+        ({"fail": "cuptiActivityEnable10=35"}, "keeps tracing to administrators"),
+        ({"devices": "0"}, "shows no device"),
+    ],
+)
+def test_a_refusal_is_one_line_and_a_loss(
+    settings: dict[str, str], expected: str, tmp_path: Path, library: Path
+) -> None:
+    seen = run("work(torch.ones(2), 'k', 1000)\nprint(7)\n", tmp_path, library, **settings)
+    assert seen.outcome.out == b"7\n"
+    (line,) = [line for line in seen.outcome.said if "no GPU is recorded" in line]
+    assert expected in line
+    assert any(expected in reason for reason in seen.losses)
+    assert len(seen.recording.gpu) == 0
+    assert expected in seen.recording.fact("gpu", "lack")
+
+
+def test_a_tool_that_has_cupti_is_left_alone(
+    tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NSYS_PROFILING_SESSION_ID", "1")
+    seen = run("work(torch.ones(2), 'k', 1000)\n", tmp_path, library)
+    assert any("Nsight Systems has CUPTI for itself" in reason for reason in seen.losses)
+    assert seen.recording.fact("gpu", "library") is None
+
+
+def test_forked_children_are_not_recorded_and_the_parent_is(tmp_path: Path, library: Path) -> None:
+    program = """
+import warnings
+warnings.simplefilter("ignore")
+for i in range(3):
+    work(torch.ones(2), "parent", 1000)
+    child = os.fork()
+    if child == 0:
+        gpu.standin_launch(b"child", 1000, 7)
+        import perfprobe
+        os._exit(0 if perfprobe_counters_fail() else 1)
+    print(os.waitpid(child, 0)[1])
+wait()
+"""
+    helper = """
+def perfprobe_counters_fail():
+    import perfprobe
+    try:
+        perfprobe.gpu_counters()
+    except perfprobe.UsageError:
+        return True
+"""
+    seen = run(helper + program, tmp_path, library)
+    assert seen.outcome.out == b"0\n0\n0\n"
+    assert Counter(seen.names(seen.recording.gpu.kernels)) == {"parent": 3}
+    assert seen.losses == {}
+
+
+def test_spawned_children_record_themselves(tmp_path: Path, library: Path) -> None:
+    program = """
+import multiprocessing
+
+def child():
+    work(torch.ones(2), "child", 1000)
+    wait()
+
+if __name__ == "__main__":
+    work(torch.ones(2), "parent", 1000)
+    process = multiprocessing.get_context("spawn").Process(target=child)
+    process.start()
+    process.join()
+    wait()
+"""
+    seen = run(program, tmp_path, library)
+    assert Counter(seen.names(seen.recording.gpu.kernels)) == {"parent": 1}
+    (path,) = [path for path in tmp_path.glob("*.perfprobe") if path.name != "run.perfprobe"]
+    child = Run(seen.outcome, storage.read(path))
+    assert Counter(child.names(child.recording.gpu.kernels)) == {"child": 1}
+
+
+def test_blocks_one_after_the_other(tmp_path: Path, library: Path) -> None:
+    program = """
+import perfprobe
+for i in range(2):
+    with perfprobe.profile(f"block{i}.perfprobe", gpu="cupti"):
+        for _ in range(i + 1):
+            work(torch.ones(2), f"block{i}", 1000)
+        wait()
+    work(torch.ones(2), "between", 1000)
+    wait()
+try:
+    perfprobe.gpu_counters()
+except perfprobe.UsageError as error:
+    print(error)
+"""
+    (tmp_path / "main.py").write_text(OPERATORS + program)
+    done = subprocess.run(
+        [sys.executable, "main.py"],
+        cwd=tmp_path,
+        env={**os.environ, **environment(library)},
+        capture_output=True,
+        timeout=LIMIT_S,
+        check=True,
+    )
+    assert done.stdout.startswith(b"nothing is being recorded")
+    for i in range(2):
+        recording = storage.read(tmp_path / f"block{i}.perfprobe")
+        names = [recording.strings[name] for name in recording.gpu.kernels.name]
+        assert names == [f"block{i}"] * (i + 1)
+        assert recording.fact("gpu", "canary") is True
+
+
+def test_a_killed_run_loses_its_last_second_at_most(tmp_path: Path, library: Path) -> None:
+    program = """
+for i in range(1_000_000):
+    gpu.standin_launch(b"k", 1000, 7)
+    if i % 100 == 0:
+        print(i, time.monotonic_ns(), flush=True)
+    time.sleep(0.002)
+"""
+    (tmp_path / "main.py").write_text(OPERATORS + program)
+    path = tmp_path / "run.perfprobe"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "perfprobe", "--gpu", "cupti", "-o", str(path), "main.py"],
+        cwd=tmp_path,
+        env={**os.environ, **environment(library)},
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    time.sleep(2.5)
+    process.send_signal(signal.SIGKILL)
+    killed_ns = time.monotonic_ns()
+    process.communicate(timeout=LIMIT_S)
+    recording = storage.read(path)
+    assert not recording.complete
+    assert len(recording.gpu.kernels) > 100
+    # Twice what is promised: the machine may be busy.
+    assert killed_ns - int(recording.gpu.kernels.start_ns.max()) < 2_000_000_000
+
+
+def test_without_a_gpu_nothing_is_said_unless_asked(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text("import torch\nprint(torch.ones(1).item())\n")
+    for mode, said in (("auto", 0), ("cupti", 1), ("off", 0)):
+        path = tmp_path / f"{mode}.perfprobe"
+        outcome = perfprobe(["-q", "--gpu", mode, "-o", str(path), "main.py"], tmp_path)
+        seen = Run(outcome, storage.read(path))
+        assert outcome.out == b"1.0\n"
+        assert len([line for line in outcome.said if "no GPU is recorded" in line]) == said
+        assert len(seen.losses) == said
+        assert seen.recording.fact("gpu", "lack")

@@ -1,0 +1,233 @@
+"""When the recording of a GPU begins, and what of torch it stands before, on a torch that is made up."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from perfprobe import native
+from perfprobe.collect.base import Facts
+from perfprobe.collect.gpu import GpuCollector
+from perfprobe.collect.options import Options
+from perfprobe.collect.profiler_watch import ProfilerWatch
+
+
+class Recorder:
+    """Takes what collectors write down."""
+
+    def __init__(self) -> None:
+        self.losses: list[str] = []
+        self.meta: dict[str, str] = {}
+
+    def capsule(self) -> None:
+        return None
+
+    def add_meta(self, key: str, value: str) -> None:
+        self.meta[key] = value
+
+    def add_loss(self, source: str, reason: str, count: int, remedy: str) -> None:
+        self.losses.append(reason)
+
+
+class Session:
+    """Stands for the native session; `made` are all of them."""
+
+    made: list[Session]
+    refusal: tuple[str, str] | None = None
+
+    def __init__(self, recorder: object, major: int, packages: list[str], with_ids: bool) -> None:
+        self.major, self.packages, self.with_ids = major, packages, with_ids
+        self.stopped = False
+        Session.made.append(self)
+
+    def start(self) -> tuple[str, str] | None:
+        return Session.refusal
+
+    def facts(self) -> dict[str, Any]:
+        return {"library": "libcupti.so.13", "devices": [{"name": "GPU"}], "lacks": []}
+
+    def external_ids(self) -> str:
+        return "ids"
+
+    def totals(self) -> dict[str, Any]:
+        return {"kernels": (0, 0, 0), "copies": [(0, 0, 0)] * 11, "fills": (0, 0, 0)}
+
+    def stop(self) -> dict[str, Any]:
+        self.stopped = True
+        names = ("dropped_records", "untimed", "malformed", "beyond_limits", "unread_names", "broken")
+        return {**dict.fromkeys(names, 0), "canary": True, "context": True}
+
+
+class Torch:
+    """As much of a torch with CUDA as is looked at; `module` is what the program has imported."""
+
+    def __init__(
+        self, cuda: str | None = "13.0", hip: str | None = None, *, initialised: bool = False
+    ) -> None:
+        self.initialised, self.has_driver = initialised, True
+        self.synchronised: list[int] = []
+        cuda_module = SimpleNamespace(
+            is_initialized=lambda: self.initialised,
+            device_count=lambda: 3,
+            synchronize=self.synchronised.append,
+        )
+        self.internals: Any = SimpleNamespace(
+            _cuda_init=self.initialise, _cuda_hasPrimaryContext=lambda device: device != 1
+        )
+        activity = SimpleNamespace(CPU=1, CUDA=2)
+        self.profiler: Any = SimpleNamespace(_prepare_profiler=lambda *given, **named: (given, named))
+        self.module = ModuleType("torch")
+        vars(self.module).update(
+            __spec__=SimpleNamespace(_initializing=False),
+            __file__="/packages/torch/__init__.py",
+            version=SimpleNamespace(cuda=cuda, hip=hip),
+            cuda=cuda_module,
+            _C=self.internals,
+            autograd=SimpleNamespace(profiler=self.profiler, ProfilerActivity=activity),
+        )
+
+    def initialise(self) -> str:
+        if not self.has_driver:
+            raise RuntimeError("Found no NVIDIA driver on your system")
+        self.initialised = True
+        return "initialised"
+
+
+class Trial:
+    """A collector beside a made-up torch, and what it said."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, torch: Torch, **options: Any) -> None:
+        Session.made, Session.refusal = [], None
+        core = SimpleNamespace(GpuSession=Session, is_gpu_driver_assumed=lambda: False)
+        monkeypatch.setattr(native, "core", lambda: core)
+        monkeypatch.setitem(sys.modules, "torch", torch.module)
+        self.recorder = Recorder()
+        self.said: list[str] = []
+        self.ids: list[object] = []
+        self.facts = Facts(self.recorder, self.said.append)  # type: ignore[arg-type]
+        self.collector = GpuCollector(self.facts, Options(**options), self.ids.append)
+
+
+def test_it_begins_just_before_cuda_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = Torch()
+    original = torch.internals._cuda_init
+    trial = Trial(monkeypatch, torch)
+    trial.collector.start()
+    assert Session.made == []
+    assert torch.internals._cuda_init is not original
+    assert torch.internals._cuda_init() == "initialised"
+    (session,) = Session.made
+    assert (session.major, session.packages, session.with_ids) == (13, ["/packages"], False)
+    assert torch.internals._cuda_init == original
+    trial.collector.stop()
+    assert session.stopped
+    assert torch.synchronised == [0, 2]
+    assert trial.recorder.losses == trial.said == []
+
+
+def test_it_begins_at_once_where_cuda_is_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    trial = Trial(monkeypatch, Torch(initialised=True), gpu_links="exact")
+    trial.collector.start()
+    assert Session.made[0].with_ids
+    assert trial.ids == ["ids"]
+
+
+def test_a_program_without_cuda_never_meets_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = Torch()
+    original = torch.internals._cuda_init
+    trial = Trial(monkeypatch, torch)
+    trial.collector.start()
+    trial.collector.stop()
+    assert torch.internals._cuda_init == original
+    assert Session.made == []
+    assert trial.said == trial.recorder.losses == []
+    assert "never initialised CUDA" in trial.recorder.meta["gpu"]
+
+
+def test_a_forked_child_that_initialises_cuda_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = Torch()
+    Trial(monkeypatch, torch).collector.start()
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+    assert torch.internals._cuda_init() == "initialised"
+    assert Session.made == []
+
+
+def test_an_error_of_cuda_is_the_programs_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = Torch()
+    torch.has_driver = False
+    trial = Trial(monkeypatch, torch)
+    trial.collector.start()
+    monkeypatch.setattr(Session, "start", lambda self: 1 // 0)
+    with pytest.raises(RuntimeError, match="Found no NVIDIA driver") as caught:
+        torch.internals._cuda_init()
+    files = {os.path.basename(frame.filename) for frame in traceback.extract_tb(caught.value.__traceback__)}
+    assert files == {os.path.basename(__file__)}
+    assert "ZeroDivisionError" in trial.said[0]
+
+
+@pytest.fixture(autouse=True)
+def finders() -> Iterator[None]:
+    before = list(sys.meta_path)
+    yield
+    sys.meta_path[:] = before
+
+
+@pytest.mark.parametrize("torch", [Torch(None), Torch(None, "6.2")])
+@pytest.mark.parametrize(("gpu", "words"), [("auto", 0), ("cupti", 1)])
+def test_builds_for_no_nvidia_gpu(
+    gpu: str, words: int, torch: Torch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trial = Trial(monkeypatch, torch, gpu=gpu)
+    trial.collector.start()
+    trial.collector.stop()
+    assert len(trial.said) == len(trial.recorder.losses) == words
+    assert "this torch is a build" in trial.recorder.meta["gpu"]
+
+
+def test_what_cupti_refuses_is_said_without_being_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    trial = Trial(monkeypatch, Torch(initialised=True))
+    Session.refusal = ("another tool uses CUPTI already: Nsight", "run without that tool")
+    trial.collector.start()
+    trial.collector.stop()
+    (line,) = trial.said
+    assert line == "no GPU is recorded: another tool uses CUPTI already: Nsight; run without that tool"
+    assert len(trial.recorder.losses) == 1
+    assert trial.collector.counters() is None
+
+
+def test_the_autograd_profiler_keeps_cupti_unless_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    trial = Trial(monkeypatch, Torch(initialised=True), operators="both")
+    trial.collector.start()
+    assert Session.made == []
+    assert "autograd profiler" in trial.said[0]
+    Trial(monkeypatch, Torch(initialised=True), operators="both", gpu="cupti").collector.start()
+    assert len(Session.made) == 1
+
+
+def test_teardown_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEARDOWN_CUPTI", "1")
+    trial = Trial(monkeypatch, Torch(initialised=True))
+    trial.collector.start()
+    assert "TEARDOWN_CUPTI" in trial.said[0]
+
+
+def test_the_programs_own_profiler_is_warned_of_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = Torch()
+    original = torch.profiler._prepare_profiler
+    trial = Trial(monkeypatch, torch)
+    watch = ProfilerWatch(trial.facts, torch.module)
+    watch.start()
+    prepare = torch.profiler._prepare_profiler
+    assert prepare("config", {1}) == (("config", {1}), {})
+    assert trial.said == []
+    assert prepare("config", {1, 2}, filter=3) == (("config", {1, 2}), {"filter": 3})
+    prepare("config", {2})
+    assert len(trial.said) == len(trial.recorder.losses) == 1
+    watch.stop()
+    assert torch.profiler._prepare_profiler is original
