@@ -13,11 +13,12 @@ uint32_t stride_of(uint32_t kind, NextRecord next, Probe& probe) {
   probe.fill(kind);
   auto* bytes = reinterpret_cast<uint8_t*>(probe.data());
   void* record = nullptr;
-  if (next(bytes, sizeof(Probe), &record) != cupti::kSuccess || record != bytes)
-    return 0;
   if (next(bytes, sizeof(Probe), &record) != cupti::kSuccess)
     return 0;
-  const auto stride = reinterpret_cast<uintptr_t>(record) - reinterpret_cast<uintptr_t>(bytes);
+  const auto first = reinterpret_cast<uintptr_t>(record);
+  if (next(bytes, sizeof(Probe), &record) != cupti::kSuccess)
+    return 0;
+  const auto stride = reinterpret_cast<uintptr_t>(record) - first;
   const bool is_sensible = stride > sizeof(kind) && stride <= sizeof(Probe) / 2;
   return is_sensible ? static_cast<uint32_t>(stride) : 0;
 }

@@ -10,7 +10,7 @@ CuptiWalk::State CuptiWalk::step() {
   if (result != cupti::kSuccess)
     return result == cupti::kInvalidKind ? State::unknown_kind : State::malformed;
   const size_t at = reinterpret_cast<uintptr_t>(record_) - reinterpret_cast<uintptr_t>(buffer_);
-  const bool steps_on = is_first ? at == 0 : at > at_;
+  const bool steps_on = is_first || at > at_;
   if (!steps_on || at >= valid_bytes_ || valid_bytes_ - at < sizeof(kind_))
     return State::malformed;
   at_ = at;

@@ -27,6 +27,8 @@ struct GpuRowFigures {
 
 class GpuRows {
  public:
+  // Asks the library for its strides. Throws std::system_error where the kernel lets nobody copy
+  // from his own memory (own_memory.h).
   GpuRows(Recorder& recorder, NextRecord next, CallbackName name, GpuTotals& totals);
   ~GpuRows();
   GpuRows(const GpuRows&) = delete;

@@ -56,7 +56,7 @@ int32_t KernelNames::intern() {
   const auto add = [this](std::string_view text) {
     return recorder_.define([&](Definitions& definitions) { return definitions.intern(text).id; });
   };
-  if (ids_.size() >= kMost)
+  if (ids_.size() >= kMost || bytes_of_all_ >= kMostBytesOfAll)
     return other_ = add("(other)");
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> demangled(
@@ -65,7 +65,9 @@ int32_t KernelNames::intern() {
       &std::free);
   // Substitutions let a name of a few bytes stand for one of any length.
   const bool is_usable = demangled != nullptr && std::strlen(demangled.get()) <= kMostBytes;
-  return add(is_usable ? demangled.get() : std::string_view(text_));
+  const std::string_view name = is_usable ? demangled.get() : std::string_view(text_);
+  bytes_of_all_ += name.size();
+  return add(name);
 }
 
 }  // namespace perfprobe

@@ -23,13 +23,14 @@ class KernelNames {
   // another's names.
   void begin_buffer() { ++buffer_; }
 
-  // kNone when there is no text to be read; "(other)" beyond kMost names.
+  // kNone when there is no text to be read; "(other)" beyond kMost names or as many bytes of them.
   int32_t find(const char* address);
   [[nodiscard]] int32_t other() const { return other_; }
 
  private:
   static constexpr size_t kMost = 65'536;
   static constexpr size_t kMostBytes = 16'384;  // of a name; templates do reach a few thousand
+  static constexpr size_t kMostBytesOfAll = size_t{64} << 20;
 
   struct Known {
     uint64_t buffer = 0;  // in which it was read last
@@ -46,6 +47,7 @@ class KernelNames {
   std::pmr::unordered_map<const char*, Known> known_{pool_.resource()};
   InternTable ids_;  // by the text as it lies there
   std::string text_;
+  size_t bytes_of_all_ = 0;
   uint64_t buffer_ = 0;
   int32_t other_ = kNone - 1;
 };

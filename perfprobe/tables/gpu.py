@@ -69,7 +69,10 @@ class OverheadKind(IntEnum):
 
 @dataclass(frozen=True)
 class Launches(Table):
-    """How kernels were launched, each way once: sizes of grid, block and cluster, and what a block takes."""
+    """How kernels were launched, each way once: sizes of grid and block, and what a block takes.
+
+    registers, local_bytes: of each thread.
+    """
 
     grid_x: Int32
     grid_y: Int32
