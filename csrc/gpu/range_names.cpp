@@ -47,6 +47,7 @@ char* add_character(char* end, wchar_t wide) {
 }  // namespace
 
 RangeNames::RangeNames() {
+  texts_.reserve(kMost);  // pages are taken as they are used
   add("(other)");
   add("(unnamed)");
 }
@@ -96,7 +97,6 @@ int32_t RangeNames::add(std::string_view text) {
   if (texts_.size() >= kMost)
     return kOther;
   const auto number = static_cast<int32_t>(texts_.size());
-  texts_.reserve(texts_.size() + 1);  // nothing may throw between the two
   const auto place = numbers_.emplace(wanted, number).first;
   texts_.push_back(place->first.c_str());
   return number;

@@ -1,5 +1,6 @@
 // A collector as small as ITT allows: writes down what it is told, for a test to ask.
 #include <cstring>
+#include <list>
 #include <string>
 #include <vector>
 
@@ -14,16 +15,19 @@ using perfprobe::itt::StringHandle;
 namespace {
 
 std::vector<std::string> heard;
-std::vector<Domain*> domains;
-std::vector<StringHandle*> strings;
+std::list<std::string> texts;
+std::list<Domain> domains;
+std::list<StringHandle> strings;
 
 Domain* domain_create(const char* name) {
   heard.push_back(std::string("domain ") + name);
-  return domains.emplace_back(new Domain{1, strdup(name), nullptr, 0, nullptr, nullptr});
+  const char* kept = texts.emplace_back(name).c_str();
+  return &domains.emplace_back(Domain{1, kept, nullptr, 0, nullptr, nullptr});
 }
 
 StringHandle* string_handle_create(const char* text) {
-  return strings.emplace_back(new StringHandle{strdup(text), nullptr, 0, nullptr, nullptr});
+  const char* kept = texts.emplace_back(text).c_str();
+  return &strings.emplace_back(StringHandle{kept, nullptr, 0, nullptr, nullptr});
 }
 
 void task_begin(const Domain* /*domain*/, Id /*id*/, Id /*parent*/, StringHandle* name) {

@@ -1,5 +1,6 @@
 // A tool as small as NVTX allows: writes down what it is told, for a test to ask.
 #define NVTX_NO_IMPL
+#include <list>
 #include <string>
 #include <vector>
 
@@ -8,7 +9,7 @@
 namespace {
 
 std::vector<std::string> heard;
-std::vector<std::string*> strings;
+std::list<std::string> strings;
 
 nvtxDomainHandle_t create(const char* name) {
   heard.push_back(std::string("domain ") + name);
@@ -16,7 +17,7 @@ nvtxDomainHandle_t create(const char* name) {
 }
 
 nvtxStringHandle_t string(nvtxDomainHandle_t /*domain*/, const char* text) {
-  return reinterpret_cast<nvtxStringHandle_t>(strings.emplace_back(new std::string(text)));
+  return reinterpret_cast<nvtxStringHandle_t>(&strings.emplace_back(text));
 }
 
 std::string told(const char* what, const nvtxEventAttributes_t* event) {
