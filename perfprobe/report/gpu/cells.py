@@ -33,10 +33,6 @@ class HasSite(HasLines, Protocol):
     def phase(self) -> Int8:
         """A `Phase`."""
 
-    @property
-    def total_ns(self) -> Int64:
-        """-1 where nothing was timed."""
-
     def __len__(self) -> int: ...
 
 
@@ -72,7 +68,7 @@ def in_focus(findings: Findings, rows: HasSite, *others: tuple[Int32, Callable[[
         (rows.operator, lambda at: strings[at] if at >= 0 else None),
         (rows.frame, lambda at: _place(trace.line(at))),
         (rows.forward_frame, lambda at: _place(trace.line(at))),
-        (rows.phase, lambda at: f"{PHASES[Phase(at)]}"),
+        (rows.phase, lambda at: PHASES[Phase(at)]),
         (rows.phase, lambda at: SHORT_PHASES[Phase(at)]),
         *others,
     ]

@@ -70,7 +70,7 @@ def copies(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
 
 
 def copies_in_focus(findings: Findings, rows: CopyRows) -> Mask:
-    """Which rows match the focus, by direction and memory too."""
+    """Which rows match the focus, by direction too."""
     return in_focus(findings, rows, (rows.kind.astype(np.int32), direction))
 
 

@@ -1,0 +1,78 @@
+"""A whole program with a GPU that a stand-in for libcupti pretends: what the report says of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.collect.runs import perfprobe
+from tests.collect.standin import OPERATORS, build, environment
+from tests.report.test_ranges import section
+
+pytest.importorskip("torch")
+
+PROGRAM = """
+import perfprobe
+
+def step(x):
+    x = work(x, "void at::native::k<int, at::native::Mul<float>>(int)", 3_000_000)
+    x = send(x)
+    wait()
+    return x
+
+for _ in range(4):
+    with perfprobe.range("one step"):
+        step(torch.ones(1024))
+gpu.standin_launch_graph(b"node", 4, 1000, 7)
+"""
+
+
+def line(text: str) -> int:
+    """The line of the program that holds this text."""
+    return (OPERATORS + PROGRAM).partition(text)[0].count("\n") + 1
+
+
+def reported(folder: Path, **settings: str) -> tuple[str, dict[str, list[dict[str, Any]]]]:
+    """The printed report, and the tables of the JSON document."""
+    library = build(folder)
+    (folder / "main.py").write_text(OPERATORS + PROGRAM)
+    words = ["--gpu", "cupti", "-o", "run.perfprobe", "--json", "run.json", "--top", "0", "main.py"]
+    outcome = perfprobe(words, folder, {**environment(library, **settings), "COLUMNS": "240"})
+    assert outcome.status == 0, outcome
+    return outcome.err.decode(), json.loads((folder / "run.json").read_text())["tables"]
+
+
+def test_kernels_copies_and_waits_stand_at_their_lines(tmp_path: Path) -> None:
+    text, tables = reported(tmp_path)
+    first, graph, *_ = tables["kernels"]
+    assert (first["operator"], first["line"], first["kernels"]) == ("standin::work", line("x = work("), 4)
+    assert (first["total_ns"], first["function"]) == (12_000_000, "step")
+    assert (graph["name"], graph["is_graph"], graph["operator"], graph["kernels"]) == ("node", True, None, 4)
+    (copy,) = tables["copies"]
+    assert (copy["operator"], copy["line"], copy["copies"]) == ("standin::send", line("x = send("), 4)
+    assert (copy["source"], copy["direction"], copy["size_bytes"]) == ("pageable", "to GPU", 4 * 4096)
+    (wait,) = tables["gpu_waits"]
+    assert (wait["kind"], wait["call"], wait["waits"]) == ("stream", "cudaStreamSynchronize", 4)
+    (device,) = tables["devices"]
+    assert (device["name"], device["kernels"], device["copies"]) == ("Stand-in", 8, 4)
+    (row,) = (row for row in tables["hotspots"] if row["operator"] == "standin::work")
+    assert row["gpu_self_ns"] == row["gpu_ns"] == 12_000_000
+    (named,) = (row for row in tables["named_ranges"] if row["source"] == "perfprobe")
+    assert (named["name"], named["ranges"]) == ("one step", 4)
+    assert "GPU 0 was busy for " in text
+    kernel = section(text, "GPU kernels")[2]
+    assert "k<Mul>" in kernel
+    assert f"main.py:{line('x = work(')} in step" in kernel
+    assert "Stand-in" in section(text, "GPUs")[2]
+
+
+def test_what_cupti_lost_is_printed(tmp_path: Path) -> None:
+    text, tables = reported(tmp_path, drop="7", untimed="1")
+    losses = text[text.index("\nLosses") :]
+    assert "records of the GPU that CUPTI had no memory for" in losses
+    assert "without a time" in losses
+    assert tables["gpu"][0]["untimed"] > 0
+    assert "so what limits the program is open" in text
