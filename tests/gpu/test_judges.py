@@ -208,3 +208,23 @@ def test_lines(line: int, words: str, tmp_path: Path, room: Room) -> None:
     truth = {"marks": {"MATMUL": 5, "SOFTMAX": 7, "COPY": 9, "WAIT": 10}}
     seen = Seen(program.recording(tmp_path), truth)
     verdict(lambda: links.judge_lines(seen, room), words)
+
+
+@pytest.mark.parametrize(
+    ("counted", "live", "words"),
+    [
+        ({"calls": 2, "ns": 300}, 2, ""),
+        ({"calls": 2, "ns": 299}, 2, "counters of kernels"),
+        ({"calls": 3, "ns": 300}, 3, "counters of kernels"),
+        ({"calls": 2, "ns": 300}, 1, "the program read"),
+    ],
+)
+def test_counters(counted: dict[str, int], live: int, words: str, tmp_path: Path, room: Room) -> None:
+    copy = {"calls": 1, "bytes": 1024, "ns": 50}
+    counters = {"kernels": counted, "copies": {"host_to_device": copy}, "fills": dict.fromkeys(copy, 0)}
+    program = Program(gpu={"counters": counters})
+    program.kernel("one", 1000, 1100, 1)
+    program.kernel("two", 2000, 2200, 2)
+    program.copy(CopyKind.HOST_TO_DEVICE, 3000, 3050, 3)
+    truth = {"kernels": 2, "looks": 1, "live": {"kernels": {"calls": live}}}
+    verdict(lambda: exact.judge_counters(Seen(program.recording(tmp_path), truth), room), words)
