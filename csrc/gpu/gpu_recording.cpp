@@ -1,8 +1,10 @@
 #include "gpu/gpu_recording.h"
 
+#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <string>
+#include <system_error>
 
 #include "core/clock.h"
 #include "gpu/cupti_records.h"
@@ -40,6 +42,11 @@ std::optional<CuptiFault> GpuRecording::start() {
   figures_.started_ns = monotonic_ns();
   if (auto fault = session_.open(with_ids_); fault)
     return fault;
+  if (auto fault = keep_buffers(); fault) {
+    session_.flush_last([] {});
+    session_.close();
+    return fault;
+  }
   if (const int error = thread_.start(); error != 0) {
     session_.flush_last([] {});
     session_.close();
@@ -47,6 +54,33 @@ std::optional<CuptiFault> GpuRecording::start() {
   }
   recorder_.join_forks(thread_);
   return std::nullopt;
+}
+
+// For tests: what CUPTI delivers, verbatim, into the file that PERFPROBE_CUPTI_FIXTURE names.
+std::optional<CuptiFault> GpuRecording::keep_buffers() {
+  const char* path = std::getenv("PERFPROBE_CUPTI_FIXTURE");
+  if (path == nullptr || *path == '\0')
+    return std::nullopt;
+  std::string origin = is_driver_assumed() ? "synthetic" : "recorded";
+  for (const GpuDevice& device : driver_.devices())
+    origin += ", " + device.name;
+  origin += ", driver " + std::to_string(driver_.version()) + ", " + library_.path;
+  try {
+    fixture_.emplace(path, origin, session_.version(), api_.next_record, api_.callback_name);
+  } catch (const std::system_error& error) {
+    return CuptiFault{std::string("PERFPROBE_CUPTI_FIXTURE: ") + error.what(), ""};
+  }
+  keep_clocks();
+  return std::nullopt;
+}
+
+// CUPTI was given our clock.
+void GpuRecording::keep_clocks() {
+  if (!fixture_)
+    return;
+  const auto monotonic = static_cast<uint64_t>(monotonic_ns());
+  fixture_->add_clocks(
+      {monotonic, static_cast<uint64_t>(read_clock_ns(CLOCK_REALTIME)), monotonic});
 }
 
 void GpuRecording::stop() {
@@ -61,6 +95,9 @@ void GpuRecording::stop() {
   await_canary();
   session_.close();
   figures_.dropped_records = session_.dropped_records();
+  keep_clocks();
+  if (fixture_)
+    fixture_->close(static_cast<uint64_t>(figures_.dropped_records));
   figures_.stopped_ns = monotonic_ns();
 }
 
@@ -104,6 +141,8 @@ void GpuRecording::drain() {
     try {
       if (is_ending_ && session_.has_canary(full.memory, full.valid_bytes))
         figures_.is_canary_seen = true;
+      if (fixture_)
+        fixture_->take(full.memory, full.valid_bytes);
       if (!figures_.is_broken)
         rows_->take(full.memory, full.valid_bytes);
     } catch (const std::bad_alloc&) {

@@ -13,6 +13,7 @@
 #include "core/recorder.h"
 #include "gpu/cuda_driver.h"
 #include "gpu/cupti_api.h"
+#include "gpu/cupti_fixture.h"
 #include "gpu/cupti_session.h"
 #include "gpu/gpu_rows.h"
 #include "gpu/gpu_totals.h"
@@ -58,6 +59,8 @@ class GpuRecording {
   [[nodiscard]] GpuFigures figures() const;
 
  private:
+  std::optional<CuptiFault> keep_buffers();
+  void keep_clocks();
   void run();
   void drain();
   void await_canary();
@@ -72,6 +75,7 @@ class GpuRecording {
   CuptiSession session_{api_};
   GpuTotals totals_;
   std::unique_ptr<GpuRows> rows_;
+  std::optional<CuptiFixtureWriter> fixture_;
   GpuFigures figures_;
   bool is_ending_ = false;
   NativeThread thread_{[this] { run(); }, [] { cupti_buffers().wake(); }};

@@ -95,7 +95,7 @@ def link_all(compiler: str, root: Path, folder: Path, torch: dict[str, str], end
         f"_observer{suffix}": [*base, *objects["torch"], observer, "-Wl,--allow-shlib-undefined", *libraries],
     }
     if objects["gpu/injections"]:
-        targets["libperfprobe_inject.so"] = [*objects["core"], *objects["gpu"], *objects["gpu/injections"]]
+        targets["libperfprobe_inject.so"] = objects["gpu/injections"]
     ended = process.Ended(0, "", 0.0)
     for name, inputs in targets.items():
         words = [compiler, "-shared", "-o", package / name, *inputs, "-lpthread", "-ldl"]

@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = parse(arguments)
     # So that what runs is killed, and the summary written.
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    end_s = time.monotonic() + args.deadline - _RESERVE_S
+    end_s = end_in(args.deadline - _RESERVE_S)
     checks = [check for check in CHECKS if not args.only or check.name in args.only]
     report = Report(args.out)
     with tempfile.TemporaryDirectory(prefix="perfprobe-gpu-check-") as folder:
@@ -62,13 +62,23 @@ def run_all(
     if lack is None and not args.no_build:
         built, output = tree.build(ROOT, ROOT / "build" / "gpu", end_s)
         report.add(built, output)
-    paths = [str(ROOT)] if args.no_build else [str(tree.site(ROOT / "build" / "gpu")), str(ROOT)]
-    environment = {"PYTHONPATH": os.pathsep.join(paths), "PYTHONFAULTHANDLER": "1"}
+    installed = environment(None if args.no_build else tree.site(ROOT / "build" / "gpu"))
     for check in checks:
         if lack is not None and not (check.with_standin and machine.has_standin()):
             report.add(Result(check.name, SKIP, lack))
         else:
-            run_one(check, report, folder, end_s, environment)
+            run_one(check, report, folder, end_s, installed)
+
+
+def end_in(seconds: float) -> float:
+    """That time from now, of time.monotonic()."""
+    return time.monotonic() + seconds
+
+
+def environment(site: Path | None) -> dict[str, str]:
+    """For the checks' processes: the perfprobe in that folder, or the one that is installed."""
+    paths = [str(ROOT)] if site is None else [str(site), str(ROOT)]
+    return {"PYTHONPATH": os.pathsep.join(paths), "PYTHONFAULTHANDLER": "1"}
 
 
 def run_one(check: Check, report: Report, folder: Path, end_s: float, environment: Mapping[str, str]) -> None:

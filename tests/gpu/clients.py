@@ -48,7 +48,7 @@ def profiler_beside_us(room: Room) -> None:
 
 def started() -> tuple[Any, Any]:
     """A subscribed client and the kernels; from here on torch is left alone."""
-    from tests.gpu.programs import started as start_kernels
+    from tests.gpu.device import started as start_kernels
     from tests.gpu.raw_cupti import Client
 
     kernels, client = start_kernels(), Client()

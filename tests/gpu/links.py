@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from perfprobe.tables import storage
 from tests.gpu import recorded
 from tests.gpu.child import Room, expect
 from tests.gpu.recorded import Seen
+from tests.gpu.result import Skip
 
 
 def lines(room: Room) -> None:
@@ -85,7 +87,7 @@ def judge_threads(seen: Seen, room: Room) -> None:
     os_thread = np.append(seen.recording.threads.os_thread, -1)
     counted = Counter(os_thread[rows["thread"]].tolist())
     expected = {int(thread): count for thread, count in seen.truth["launches"].items()}
-    room.note(recorded=dict(counted), expected=expected, main=seen.truth["main"])
+    room.note(by_thread=dict(counted), expected=expected, main=seen.truth["main"])
     for thread, count in expected.items():
         expect(
             counted[thread] == count, f"thread {thread}: {counted[thread]} launches recorded, {count} made"
@@ -109,10 +111,6 @@ def external_ids(room: Room) -> None:
 
 def triton(room: Room) -> None:
     """Triton launches through the driver's API: its kernels are linked, and lie on their line."""
-    from importlib.util import find_spec
-
-    from tests.gpu.result import Skip
-
     if find_spec("triton") is None:
         raise Skip("no triton here")
     seen = recorded.record(room, "triton")

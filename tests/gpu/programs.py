@@ -13,21 +13,12 @@ from typing import Any
 
 import torch
 
-from perfprobe import native
+from tests.gpu.device import started, wait
 
 SPINS_NS = (50_000, 200_000, 1_000_000, 5_000_000)
 LAUNCHES = 20
 EMPTIES = 1000
 MIB = 1 << 20
-
-
-def started() -> native.CudaKernels:
-    """The kernels, once they and the GPU have been used: what the first use costs is over."""
-    torch.cuda.init()
-    kernels = native.cuda_kernels()
-    kernels.spin(1000, 1)
-    torch.cuda.synchronize()
-    return kernels
 
 
 def spins() -> dict[str, Any]:
@@ -156,7 +147,6 @@ def threads() -> dict[str, Any]:
     launches: dict[int, int] = {}
 
     def launch(count: int) -> None:
-        torch.cuda.set_device(0)
         kernels.empty(count)
         launches[threading.get_native_id()] = count
 
@@ -165,7 +155,7 @@ def threads() -> dict[str, Any]:
         thread.start()
     for thread in running:
         thread.join()
-    torch.cuda.synchronize()
+    wait(kernels)
     return {"launches": launches, "main": threading.get_native_id(), "pid": os.getpid()}
 
 
@@ -200,6 +190,27 @@ def graph() -> dict[str, Any]:
         captured.replay()
     torch.cuda.synchronize()
     return {"replays": 10, "nodes": 4}
+
+
+def counting() -> dict[str, Any]:
+    """Kernels of known number, and what the live counters say of them within three seconds."""
+    import perfprobe
+
+    kernels = started()
+    kernels.spin(100_000, 10)
+    kernels.timed_empty(50)
+    live: list[Any] = []
+    for _ in range(30):
+        time.sleep(0.1)
+        live.append(perfprobe.gpu_counters())
+        if live[-1] is None or live[-1]["kernels"]["calls"] >= 61:
+            break
+    return {"kernels": 61, "live": live[-1], "looks": len(live)}
+
+
+def moves() -> dict[str, Any]:
+    """Copies, then a graph."""
+    return {"copies": copies(), "graph": graph()}
 
 
 def sessions(first: str, second: str) -> dict[str, Any]:
@@ -253,6 +264,8 @@ PROGRAMS: dict[str, Callable[..., dict[str, Any]]] = {
         kineto,
         profiler_inside,
         threads,
+        counting,
+        moves,
         streams,
         graph,
         sessions,

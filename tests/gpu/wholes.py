@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import importlib.util
 import json
 import os
@@ -13,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.gpu import process, recorded
+from tests.gpu import machine, process, recorded
 from tests.gpu.child import Room, expect
 from tests.gpu.result import Skip
 
@@ -93,19 +94,8 @@ def report(room: Room) -> None:
 def overhead(room: Room) -> None:
     """What recording costs on a launch-bound loop, beside torch.profiler."""
     path = room.out / "overhead.json"
-    words = [
-        sys.executable,
-        "-u",
-        "-m",
-        "benchmarks.overhead",
-        "--part",
-        "gpu",
-        "--rounds",
-        "3",
-        "--json",
-        path,
-    ]
-    ended = process.run(words, 110, room.folder)
+    words = [sys.executable, "-u", "-m", "benchmarks.overhead", "--part", "gpu", "--rounds", "2"]
+    ended = process.run([*words, "--scale", "0.2", "--json", path], 170, room.folder)
     print(ended.output, flush=True)
     expect(ended.status == 0, f"the benchmark {ended.how()}: {ended.last_line()}")
     room.note(table=[line for line in ended.output.splitlines() if line.startswith("|")])
@@ -115,26 +105,57 @@ def pytest_gpu(room: Room) -> None:
     """Tests elsewhere in the suite that are marked `gpu`."""
     if importlib.util.find_spec("pytest") is None:
         raise Skip("no pytest here")
-    paths = os.environ["PYTHONPATH"].split(os.pathsep)
-    words = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-m",
-        "gpu",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-c",
-        ROOT / "pyproject.toml",
+    own = Path(__file__).parent
+    files = [
+        path
+        for path in (ROOT / "tests").rglob("test_*.py")
+        if path.parent != own and "mark.gpu" in path.read_text()
     ]
-    words += ["-o", f"pythonpath={' '.join(paths)}", f"--ignore={ROOT / 'tests' / 'gpu'}", ROOT / "tests"]
+    if not files:
+        raise Skip("no other test is marked gpu")
+    paths = os.environ["PYTHONPATH"].split(os.pathsep)
+    words = [sys.executable, "-m", "pytest", "-m", "gpu", "-q", "-p", "no:cacheprovider"]
+    words += ["-c", str(ROOT / "pyproject.toml"), "-o", f"pythonpath={' '.join(paths)}", *map(str, files)]
     ended = process.run(words, 110, room.folder)
     print(ended.output, flush=True)
     room.note(last=ended.last_line())
-    if ended.status == 5:
-        raise Skip("no other test is marked gpu")
     expect(ended.status == 0, f"pytest {ended.how()}: {ended.last_line()}")
+
+
+def fixtures(room: Room) -> None:
+    """CUPTI's buffers as they come, and what is known of the programs: for tests without a GPU."""
+    known: dict[str, Any] = {}
+    for name in ["spins"] if machine.has_standin() else ["spins", "lines", "moves"]:
+        path = room.out / f"{name}.cupti"
+        seen = recorded.record(room, name, environment={"PERFPROBE_CUPTI_FIXTURE": str(path)})
+        expect(path.exists(), f"{path.name} was not written")
+        content = path.read_bytes()
+        room.note(**{path.name: f"{len(content)} bytes, {content.count(b'BUFR')} buffers"})
+        expect(content.startswith(b"PPCUPTI1") and b"BUFR" in content, f"{path.name} holds no buffer")
+        known[name] = {"truth": seen.truth, "sha256": hashlib.sha256(content).hexdigest(), **rows_of(seen)}
+        (room.out / "truth.json").write_text(json.dumps(known, default=str), encoding="utf-8")
+
+
+def rows_of(seen: recorded.Seen) -> dict[str, Any]:
+    """The recording as decoded, and the operators of the same run: [name, start, end, thread]."""
+    strings, os_thread = seen.recording.strings, seen.recording.threads.os_thread
+    kernels = seen.recording.gpu.kernels
+    decoded = zip(
+        kernels.name, kernels.start_ns, kernels.end_ns, kernels.stream, kernels.correlation, strict=True
+    )
+    operators = [
+        [strings[name], int(start), int(end), int(os_thread[thread]) if thread >= 0 else -1]
+        for batch in seen.recording.operators()
+        for name, start, end, thread in zip(
+            batch.name, batch.start_ns, batch.end_ns, batch.thread, strict=True
+        )
+    ]
+    return {
+        "session": seen.recording.fact("gpu"),
+        "machine": {key: seen.recording.fact(key) for key in ("torch", "python", "gpus", "cpu")},
+        "kernels": [[strings[name], *map(int, rest)] for name, *rest in decoded],
+        "operators": operators,
+    }
 
 
 _EVENTS = {  # perf_event_open: (type, config) in linux/perf_event.h

@@ -1,0 +1,114 @@
+"""Measures one observer on launch-bound loops: python -m benchmarks.overhead.gpu_child OBSERVER SCALE FOLDER.
+
+Prints one line of JSON: by loop, wall ns a launch of each block.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import sys
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import perfprobe
+from benchmarks.overhead.gpu import KINDS, LOOPS
+from perfprobe import native
+
+BLOCKS = 7
+LAUNCHES = 20_000
+
+
+def observer(name: str, path: Path) -> AbstractContextManager[object]:
+    """What watches, not yet started."""
+    activity = torch.profiler.ProfilerActivity
+    if name.startswith("torch.profiler"):
+        wanted = [activity.CUDA] if name.endswith(" CUDA") else [activity.CPU, activity.CUDA]
+        full = name.endswith("stack")
+        profiler: AbstractContextManager[object] = torch.profiler.profile(
+            activities=wanted, record_shapes=full, with_stack=full
+        )
+        return profiler
+    options: dict[str, dict[str, Any]] = {
+        "perfprobe, GPU only": {"operators": "off", "python": "off", "ranges": False},
+        "perfprobe, GPU and operators": {"python": "off", "ranges": False},
+        "perfprobe, default": {},
+        "perfprobe, exact links": {"python": "off", "ranges": False, "gpu_links": "exact"},
+        "perfprobe, no GPU": {"python": "off", "ranges": False, "gpu": "off"},
+    }
+    return perfprobe.profile(path, **{"gpu": "cupti", **options[name]})
+
+
+def make_block(loop: str, launches: int) -> Callable[[], float]:
+    """A block: wall ns a launch."""
+    data = torch.zeros(16, device="cuda")
+    kernels = native.cuda_kernels()
+
+    def add() -> None:
+        for _ in range(launches):
+            data.add_(1)
+
+    run = add if loop == "operators" else lambda: kernels.empty(launches)
+
+    def block() -> float:
+        torch.cuda.synchronize()
+        begin = time.perf_counter_ns()
+        run()
+        torch.cuda.synchronize()
+        return (time.perf_counter_ns() - begin) / launches
+
+    return block
+
+
+def kinds_ns(block: Callable[[], float]) -> dict[str, list[float]]:
+    """ns a launch less without the records of one kind: CUPTI's switches are the whole process's."""
+    cupti = ctypes.CDLL(f"libcupti.so.{str(torch.version.cuda).split('.', maxsplit=1)[0]}")
+    saved: dict[str, list[float]] = {}
+    for _ in range(3):
+        for name, kind in KINDS.items():
+            with_it = block()
+            if cupti.cuptiActivityDisable(kind) != 0:
+                continue
+            saved.setdefault(name, []).append(with_it - block())
+            cupti.cuptiActivityEnable(kind)
+    return saved
+
+
+def main(name: str, scale: str, folder: str) -> None:
+    """Measure and print."""
+    launches = max(100, round(LAUNCHES * float(scale)))
+    blocks = {loop: make_block(loop, launches) for loop in LOOPS}
+    path = Path(folder) / "gpu.perfprobe"
+    plain_ns = measure(blocks)
+    with observer(name, path):
+        watched_ns = measure(blocks)
+        by_kind = {loop: kinds_ns(blocks[loop]) if name == "perfprobe, GPU only" else {} for loop in LOOPS}
+    after_ns = measure(blocks)
+    path.unlink(missing_ok=True)
+    found = {
+        loop: {
+            "plain_ns": plain_ns[loop],
+            "watched_ns": watched_ns[loop],
+            "after_ns": after_ns[loop],
+            "kinds_ns": by_kind[loop],
+        }
+        for loop in LOOPS
+    }
+    print(json.dumps(found), flush=True)
+
+
+def measure(blocks: dict[str, Callable[[], float]]) -> dict[str, list[float]]:
+    """The loops in turn; one block of each goes first and is not counted."""
+    for block in blocks.values():
+        block()
+    turns = [{loop: block() for loop, block in blocks.items()} for _ in range(BLOCKS)]
+    return {loop: [turn[loop] for turn in turns] for loop in blocks}
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,70 @@
+"""What the programs launch their kernels with: the GPU, or the stand-in for libcupti, which only pretends."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+from typing import TypeAlias
+
+import torch
+
+from perfprobe import native
+from tests.gpu import machine
+
+
+class StandinKernels:
+    """As `native.CudaKernels`; "runs" kernels by making up records of them."""
+
+    def __init__(self) -> None:
+        self._library = ctypes.CDLL(os.environ["PERFPROBE_CUPTI"])
+
+    def empty(self, launches: int, stream: int = 7) -> None:
+        for _ in range(launches):
+            self._launch(b"perfprobe_empty", 1000, stream)
+
+    def timed_empty(self, launches: int, stream: int = 7) -> float:
+        begin_ns = time.perf_counter_ns()
+        self.empty(launches, stream)
+        self._library.standin_synchronize(stream)
+        return float(time.perf_counter_ns() - begin_ns)
+
+    def spin(
+        self, duration_ns: int, launches: int, stream: int = 7
+    ) -> tuple[float, list[tuple[int, int, int]]]:
+        for _ in range(launches):
+            self._launch(b"perfprobe_spin", duration_ns, stream)
+        self._library.standin_synchronize(stream)
+        at_ns = [number * duration_ns for number in range(launches + 1)]
+        return float(at_ns[-1]), [(at_ns[number], at_ns[number + 1], 0) for number in range(launches)]
+
+    def _launch(self, name: bytes, duration_ns: int, stream: int) -> None:
+        self._library.standin_launch(name, ctypes.c_uint64(duration_ns), ctypes.c_uint32(stream))
+
+    def wait(self) -> None:
+        """For everything on the stream that is launched on."""
+        self._library.standin_synchronize(7)
+
+
+Kernels: TypeAlias = native.CudaKernels | StandinKernels
+
+
+def started() -> Kernels:
+    """The kernels, once they and the GPU have been used: what the first use costs is over."""
+    if machine.has_standin():
+        standin = StandinKernels()
+        standin.spin(1000, 1)
+        return standin
+    torch.cuda.init()
+    kernels = native.cuda_kernels()
+    kernels.spin(1000, 1)
+    torch.cuda.synchronize()
+    return kernels
+
+
+def wait(kernels: Kernels) -> None:
+    """For all that was launched."""
+    if isinstance(kernels, StandinKernels):
+        kernels.wait()
+    else:
+        torch.cuda.synchronize()

@@ -1,0 +1,27 @@
+"""The checks of `make gpu-check`, as tests: on a machine without a driver each is skipped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.gpu import check, machine
+from tests.gpu.listed import CHECKS, Check
+from tests.gpu.result import FAIL, SKIP, Report
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    "each", [each for each in CHECKS if not each.with_standin], ids=lambda each: each.name
+)
+def test_with_a_gpu(each: Check, tmp_path: Path) -> None:
+    lack = machine.driver_lack()
+    if lack is not None:
+        pytest.skip(lack)
+    report = Report(tmp_path / "out")
+    check.run_one(each, report, tmp_path, check.end_in(each.limit_s + 10), check.environment(None))
+    result = report.results[0]
+    if result.status == SKIP:
+        pytest.skip(result.reason)
+    assert result.status != FAIL, result.reason
