@@ -15,7 +15,7 @@ from perfprobe.tables import storage
 class FakeRecorder:
     """Creates the file as the native recorder does."""
 
-    def __init__(self, path: bytes, buffer_bytes: int) -> None:
+    def __init__(self, path: bytes, _buffer_bytes: int, **_options: bool) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
 
 
@@ -70,7 +70,7 @@ def test_where_nothing_can_be_written(
     "number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.ENAMETOOLONG]
 )
 def test_what_the_disk_refuses_is_one_line(number: int) -> None:
-    def refuse(path: bytes, buffer_bytes: int) -> None:
+    def refuse(path: bytes, _buffer_bytes: int, **_options: bool) -> None:
         raise OSError(number, os.strerror(number), path)
 
     with pytest.raises(EnvironmentLack) as caught:
