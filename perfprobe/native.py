@@ -116,7 +116,7 @@ class CudaKernels:
         elapsed_ns, stamps = ctypes.c_double(), (ctypes.c_int64 * (3 * launches))()
         arguments = (ctypes.c_int64(duration_ns), launches, stamps, ctypes.byref(elapsed_ns))
         self._call("spin", self._stream(stream), *arguments)
-        return elapsed_ns.value, [tuple(stamps[at : at + 3]) for at in range(0, 3 * launches, 3)]
+        return elapsed_ns.value, list(zip(stamps[0::3], stamps[1::3], stamps[2::3], strict=True))
 
     def triad(self, elements: int, repeats: int, stream: int = 0) -> float:
         """a = b + s * c on arrays of so many floats (a multiple of four): ns of the fastest.
