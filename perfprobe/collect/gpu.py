@@ -6,7 +6,6 @@ import os
 
 from perfprobe import native
 from perfprobe.collect.imports import ImportWatch
-from perfprobe.collect.profiler_watch import ProfilerWatch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
 
     from perfprobe.collect.base import Facts
     from perfprobe.collect.options import Options
+    from perfprobe.collect.profiler_watch import ProfilerWatch
     from perfprobe.native import GpuSession
     from perfprobe.support.errors import EnvironmentLack
 
@@ -174,6 +174,8 @@ class GpuCollector:
             self._hand_on_ids(session.external_ids())
         for lack in facts.get("lacks", []):
             self._facts.loss(self.name, f"not recorded: {lack}")
+        from perfprobe.collect.profiler_watch import ProfilerWatch  # only where there is a GPU
+
         self._profilers = ProfilerWatch(self._facts, self._torch)
         self._profilers.start()
         if os.environ.get("TEARDOWN_CUPTI") == "1":
