@@ -56,12 +56,9 @@ class Seen:
 
     def losses(self) -> list[str]:
         """What the recording says it lost of GPUs."""
-        losses, strings = self.recording.losses, self.recording.strings
-        return [
-            f"{strings[losses.reason[at]]} x{losses.count[at]}"
-            for at in range(len(losses))
-            if strings[losses.source[at]] == "gpu"
-        ]
+        losses = self.recording.losses
+        rows = zip(losses.source, losses.reason, losses.count, strict=True)
+        return [f"{reason} x{count}" for source, reason, count in rows if source == "gpu"]
 
 
 def columns(table: Table) -> Rows:

@@ -228,3 +228,9 @@ def test_counters(counted: dict[str, int], live: int, words: str, tmp_path: Path
     program.copy(CopyKind.HOST_TO_DEVICE, 3000, 3050, 3)
     truth = {"kernels": 2, "looks": 1, "live": {"kernels": {"calls": live}}}
     verdict(lambda: exact.judge_counters(Seen(program.recording(tmp_path), truth), room), words)
+
+
+def test_losses_of_gpus_are_told(tmp_path: Path) -> None:
+    program = Program()
+    program.losses = [("gpu", "dropped", 3, "a remedy"), ("samples", "late", 1, "")]
+    assert Seen(program.recording(tmp_path), {}).losses() == ["dropped x3"]
