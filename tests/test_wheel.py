@@ -24,7 +24,7 @@ print(total.tolist(), perfprobe.__file__.startswith(sys.prefix))
 
 def call(*command: str | Path, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [str(part) for part in command], cwd=folder, capture_output=True, text=True, check=False, timeout=300
+        [str(part) for part in command], cwd=folder, capture_output=True, text=True, check=False, timeout=900
     )
 
 

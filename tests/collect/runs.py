@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-LIMIT_S = 120
+LIMIT_S = 240  # on a machine with much else to do; a program that hangs is found all the same
 
 # Whose losses depend on how busy the machine is: looks that came to nothing, calls too dear to count.
 BUSY_SOURCES = {"cprofile", "samples"}
