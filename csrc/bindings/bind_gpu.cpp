@@ -9,6 +9,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include "bindings/gpu_dicts.h"
 #include "bindings/recorder_door.h"
 #include "gpu/gpu_recording.h"
 
@@ -38,12 +39,7 @@ py::dict describe(const GpuDevice& device) {
 
 py::dict describe(const GpuFigures& figures) {
   py::dict named;
-  named["records"] = figures.rows.records;
-  named["untimed"] = figures.rows.untimed;
-  named["unknown_kinds"] = figures.rows.unknown_kinds;
-  named["malformed"] = figures.rows.malformed;
-  named["beyond_limits"] = figures.rows.dropped;
-  named["unread_names"] = figures.rows.unread_names;
+  describe(figures.rows, named);
   named["dropped_records"] = figures.dropped_records;
   named["requested_buffers"] = figures.buffers.requested;
   named["completed_buffers"] = figures.buffers.completed;
@@ -113,23 +109,9 @@ class PyGpuSession {
     return named;
   }
 
-  // Each total as (calls, bytes, ns).
   py::dict totals() {
-    const GpuTotalsSnapshot totals = recording_->totals();
-    const auto triple = [](const GpuTotal& total) {
-      return py::make_tuple(total.calls, total.bytes, total.ns);
-    };
-    const auto triples = [&](const auto& each) {
-      py::list list;
-      for (const GpuTotal& total : each)
-        list.append(triple(total));
-      return list;
-    };
     py::dict named;
-    named["kernels"] = triple(totals.kernels);
-    named["copies"] = triples(totals.copies);
-    named["fills"] = triple(totals.fills);
-    named["waits"] = triples(totals.waits);
+    describe(recording_->totals(), named);
     return named;
   }
 

@@ -57,7 +57,7 @@ class PyRangeLog {
   static std::vector<std::pair<std::string, std::string>> clients() {
     std::vector<std::pair<std::string, std::string>> named;
     for (const RangeClient& client : RangeLog::instance().clients())
-      named.emplace_back(client.source == RangeSource::nvtx ? "nvtx" : "itt", client.library);
+      named.emplace_back(client.source == RangeSource::nvtx ? "nvtx" : "itt", client.file);
     return named;
   }
 

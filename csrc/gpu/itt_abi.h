@@ -51,9 +51,9 @@ struct Client {
   volatile long mutex_initialized;
   volatile long atomic_counter;
   pthread_mutex_t mutex;
-  void* library;
+  void* collector;
   void* error_handler;
-  const char** library_path;
+  const char** collector_path;
   ApiEntry* entries;
   Client* next;
   void* threads;

@@ -27,10 +27,10 @@ class Collector {
     const char* path = std::getenv("INTEL_LIBITTNOTIFY64");
     if (path == nullptr || *path == '\0')
       return;
-    client_.library = ::dlopen(path, RTLD_LAZY);
-    if (client_.library == nullptr)
+    client_.collector = ::dlopen(path, RTLD_LAZY);
+    if (client_.collector == nullptr)
       return;
-    const auto init = reinterpret_cast<ApiInit>(::dlsym(client_.library, "__itt_api_init"));
+    const auto init = reinterpret_cast<ApiInit>(::dlsym(client_.collector, "__itt_api_init"));
     if (init == nullptr)
       return;
     init(&client_, kAllGroups);
@@ -68,9 +68,9 @@ class Collector {
                  .mutex_initialized = 1,
                  .atomic_counter = 1,
                  .mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP,
-                 .library = nullptr,
+                 .collector = nullptr,
                  .error_handler = nullptr,
-                 .library_path = nullptr,
+                 .collector_path = nullptr,
                  .entries = entries_,
                  .next = nullptr,
                  .threads = nullptr,

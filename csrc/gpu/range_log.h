@@ -27,7 +27,7 @@ struct RangeThread;
 // A library of the program that calls us.
 struct RangeClient {
   RangeSource source;
-  std::string library;
+  std::string file;
 };
 
 class RangeLog {

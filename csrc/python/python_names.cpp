@@ -3,26 +3,13 @@
 #include <cstring>
 #include <unordered_set>
 
+#include "python/keep_exception.h"
 #include "python/read_objects.h"
 
 namespace perfprobe {
 namespace {
 
 constexpr size_t kModuleLimit = 65'536;  // a tree beyond this is named up to here
-
-// The program's own pending exception must survive our calls.
-class KeepException {
- public:
-  KeepException() { PyErr_Fetch(&type_, &value_, &traceback_); }
-  ~KeepException() { PyErr_Restore(type_, value_, traceback_); }
-  KeepException(const KeepException&) = delete;
-  KeepException& operator=(const KeepException&) = delete;
-
- private:
-  PyObject* type_ = nullptr;
-  PyObject* value_ = nullptr;
-  PyObject* traceback_ = nullptr;
-};
 
 PyObject* function_name(const PyCodeObject* code) {
 #if PY_VERSION_HEX >= 0x030B0000

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "python/keep_exception.h"
+
 namespace perfprobe {
 namespace {
 
@@ -42,20 +44,6 @@ std::string line_text(PyCodeObject* code, int32_t instruction) {
   std::string text(path.substr(path.rfind('/') + 1));  // npos + 1 is 0
   return text.append(":").append(std::to_string(line)).append(" ").append(function_of(code));
 }
-
-// What an operator of the user's program runs under may be in the middle of raising.
-class KeepException {
- public:
-  KeepException() { PyErr_Fetch(&type_, &value_, &traceback_); }
-  ~KeepException() { PyErr_Restore(type_, value_, traceback_); }
-  KeepException(const KeepException&) = delete;
-  KeepException& operator=(const KeepException&) = delete;
-
- private:
-  PyObject* type_ = nullptr;
-  PyObject* value_ = nullptr;
-  PyObject* traceback_ = nullptr;
-};
 
 }  // namespace
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from perfprobe import native
+from perfprobe.collect.outside import ITT_COLLECTOR, nsight
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,12 +17,6 @@ if TYPE_CHECKING:
 _COMMANDS = {
     "nvtx": "nsys profile -t cuda,nvtx python -m perfprobe --emit nvtx script.py",
     "itt": "vtune -collect hotspots -knob enable-user-tasks=true -- python -m perfprobe --emit itt script.py",
-}
-# What a tool sets in the environment of what it runs.
-_TOOLS = {
-    "NSYS_PROFILING_SESSION_ID": ("Nsight Systems", "nvtx"),
-    "NV_COMPUTE_PROFILER_PERFWORKS_DIR": ("Nsight Compute", "nvtx"),
-    "INTEL_LIBITTNOTIFY64": ("an ITT collector (VTune)", "itt"),
 }
 _LIBRARIES = ("torch", "inductor", "perfprobe", "site", "stdlib")
 
@@ -52,11 +47,12 @@ def say_if_full(facts: Facts, observer: Any) -> None:
 
 def _say_what_could_be_emitted(facts: Facts) -> None:
     # A run without --emit, under a tool that would show the ranges.
-    for variable, (tool, kind) in _TOOLS.items():
-        # The parent of a recorded child leaves us there.
-        if os.environ.get(variable) not in (None, "", native.injection()):
-            facts.tell(f"{tool} watches: --emit {kind} would show it operators, with their lines, as ranges")
-            return
+    tool, kind = nsight(), "nvtx"
+    # The parent of a recorded child leaves us there.
+    if tool is None and os.environ.get(ITT_COLLECTOR) not in (None, "", native.injection()):
+        tool, kind = "an ITT collector (VTune)", "itt"
+    if tool is not None:
+        facts.tell(f"{tool} watches: --emit {kind} would show it operators, with their lines, as ranges")
 
 
 def folders(roots: dict[str, object]) -> list[tuple[str, bool]]:

@@ -6,6 +6,7 @@ import os
 
 from perfprobe import native
 from perfprobe.collect.imports import ImportWatch
+from perfprobe.collect.outside import nsight
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,13 +20,6 @@ if TYPE_CHECKING:
     from perfprobe.native import GpuSession
     from perfprobe.support.errors import EnvironmentLack
 
-# What a tool that has CUPTI for itself sets in the environment of what it runs.
-_TOOLS = {
-    "NSYS_PROFILING_SESSION_ID": "Nsight Systems",
-    "NV_COMPUTE_PROFILER_PERFWORKS_DIR": "Nsight Compute",
-    "NV_SANITIZER_INJECTION_PORT_RANGE_BEGIN": "compute-sanitizer",
-    "NV_NSIGHT_INJECTION_TRANSPORT_TYPE": "an Nsight tool",
-}
 # Names of the values of `tables.gpu.CopyKind`, from 0 on.
 COPIES = (
     "unknown",
@@ -114,7 +108,7 @@ class GpuCollector:
             self._facts.guarded(self.name, self._prepare)
 
     def _prepare(self) -> None:
-        torch, tool = self._torch, _outside_tool()
+        torch, tool = self._torch, nsight()
         if tool is not None:
             self._lack(f"{tool} has CUPTI for itself", "run without it, or read its own report")
         elif native.core().is_gpu_driver_assumed():
@@ -216,7 +210,3 @@ class GpuCollector:
 
 def _moved(total: tuple[int, int, int]) -> dict[str, int]:
     return dict(zip(("calls", "bytes", "ns"), total, strict=True))
-
-
-def _outside_tool() -> str | None:
-    return next((tool for variable, tool in _TOOLS.items() if os.environ.get(variable)), None)

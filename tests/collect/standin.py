@@ -15,18 +15,19 @@ SOURCES = Path(__file__).parent.parent / "native" / "standin"
 OPERATORS = """
 import ctypes, os, sys, threading, time
 import torch
+from torch import library
 gpu = ctypes.CDLL(os.environ["STANDIN"])
 for name, kinds in {"launch": "su4", "launch_by_driver": "su4", "launch_graph": "s4u4", "copy": "4444uu4",
                     "fill": "uu4", "synchronize": "4"}.items():
     types = {"s": ctypes.c_char_p, "u": ctypes.c_uint64, "4": ctypes.c_uint32}
     getattr(gpu, "standin_" + name).argtypes = [types[kind] for kind in kinds]
 
-@torch.library.custom_op("standin::work", mutates_args=())
+@library.custom_op("standin::work", mutates_args=())
 def work(x: torch.Tensor, kernel: str, ns: int) -> torch.Tensor:
     gpu.standin_launch(kernel.encode(), ns, 7)
     return x.clone()
 
-@torch.library.custom_op("standin::send", mutates_args=())
+@library.custom_op("standin::send", mutates_args=())
 def send(x: torch.Tensor) -> torch.Tensor:
     gpu.standin_copy(1, 1, 3, 0, x.numel() * x.element_size(), 2_000_000, 7)
     return x.clone()
