@@ -51,6 +51,7 @@ class PyRangeLog {
     named["too_many"] = figures.too_many;
     named["beyond"] = figures.beyond;
     named["lost"] = figures.lost;
+    named["other"] = figures.other;
     return named;
   }
 

@@ -137,6 +137,7 @@ void RangeMatcher::add(const OpenRange& range, int64_t end_ns, RangeKind kind) {
   rows_.push_back(
       {range.start_ns, end_ns, range.thread, string(range.name), domain, range.source, kind});
   ++figures_.rows[static_cast<size_t>(range.source)];
+  figures_.other += range.name == RangeNames::kOther ? 1 : 0;
   if (rows_.size() >= kManyRows)
     write();
 }

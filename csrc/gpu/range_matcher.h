@@ -49,6 +49,7 @@ struct RangeFigures {
   int64_t too_many = 0;   // open at once, beyond what is kept
   int64_t beyond = 0;     // rows beyond `kMostRows`
   int64_t lost = 0;       // for which there was no memory
+  int64_t other = 0;      // rows whose name, beyond `RangeNames::kMost`, was not kept
 };
 
 class RangeMatcher {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy.typing as npt
 
 from perfprobe.analyse.grouping import group_of, grouped
 from perfprobe.tables.columns import Int64, Mask, Rows
-from perfprobe.tables.ranges import RangeKind, RangeRows, Ranges
+from perfprobe.tables.ranges import RangeKind, RangeRows, Ranges, RangeSource
 from perfprobe.tables.trace import Trace
 
 
@@ -18,6 +19,7 @@ def named_ranges(trace: Trace) -> RangeRows | None:
     ranges = trace.recording.ranges
     if len(ranges) == 0:
         return None
+    ranges = replace(ranges, kind=_own_kinds(ranges))
     end_ns = _ends(ranges, trace.end_ns)
     order, first = grouped([ranges.source, ranges.domain, ranges.name, ranges.kind])
     thread = ranges.thread[order]
@@ -33,6 +35,17 @@ def named_ranges(trace: Trace) -> RangeRows | None:
         **_times(ranges, end_ns, order, first),
     )
     return found.take(np.argsort(-found.total_ns, kind="stable"))
+
+
+def _own_kinds(ranges: Ranges) -> npt.NDArray[np.int8]:
+    """Kinds; own ranges of a name are free where one is: tasks that take turns on a thread are one row."""
+    order, first = grouped([ranges.source, ranges.domain, ranges.name])
+    is_own_free = (ranges.source == RangeSource.PERFPROBE) & (ranges.kind == RangeKind.FREE)
+    some = np.empty(len(ranges), np.bool_)
+    some[order] = np.repeat(
+        np.logical_or.reduceat(is_own_free[order], first), np.diff(np.append(first, len(order)))
+    )
+    return np.where(some, np.int8(RangeKind.FREE), ranges.kind)
 
 
 def _ends(ranges: Ranges, last_ns: int | None) -> Int64:

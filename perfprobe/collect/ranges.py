@@ -22,10 +22,12 @@ _MISSING = {
     "too_many": "ranges beyond 4,096 open on one thread, or 65,536 that may end anywhere",
     "beyond": "ranges beyond 1,000,000 of one domain",
     "lost": "ranges for which there was no memory",
+    "other": "ranges beyond 65,536 different names, shown as (other)",
 }
 _REMEDIES = {
     "open": "end each range on the thread it began on",
     "beyond": "record a shorter part of the program",
+    "other": "give ranges one name, without a number that changes",
 }
 _TORCH_CAME_BEFORE = "ITT ranges of torch and oneDNN: torch looks for a listener once, when it is imported"
 _NVTX_CAME_BEFORE = "NVTX ranges of the package nvtx, if any: it looks for a listener once, when first used"

@@ -70,9 +70,8 @@ def range_sources(trace: Trace, rows: RangeRows) -> list[str]:
         rows.source.tolist(), rows.domain.tolist(), rows.kind.tolist(), strict=True
     ):
         within = f"in {printable(strings[domain])}" if domain >= 0 else ""
-        texts.append(
-            " ".join(filter(None, (_SOURCES.get(source, "(unknown)"), _KINDS.get(kind, ""), within)))
-        )
+        how = "" if source == RangeSource.PERFPROBE else _KINDS.get(kind, "")  # it has one way to begin
+        texts.append(" ".join(filter(None, (_SOURCES.get(source, "(unknown)"), how, within))))
     return texts
 
 

@@ -11,7 +11,15 @@ from rich.text import Text
 
 from perfprobe.report import columns
 from perfprobe.report.base import Layout
-from perfprobe.report.cells import counts, cpu_column, duration_columns, durations, least_ns, line_column
+from perfprobe.report.cells import (
+    counts,
+    cpu_column,
+    duration_columns,
+    durations,
+    least_ns,
+    line_column,
+    unless_zero,
+)
 from perfprobe.report.columns import Column
 from perfprobe.report.named_ranges import (
     by_library,
@@ -86,8 +94,7 @@ def _keys(rows: HotspotRows | RangeRows, sort: str) -> list[int]:
 
 
 def _columns(findings: Findings, shown: _Shown) -> list[Column]:
-    trace, hotspots = findings.trace, findings.hotspots
-    assert hotspots is not None
+    trace = findings.trace
     own, named, order = shown
     strings = trace.recording.strings
     names = [printable(strings[name]) if name >= 0 else "(unknown)" for name in own.name.tolist()]
@@ -98,7 +105,7 @@ def _columns(findings: Findings, shown: _Shown) -> list[Column]:
         return replace(column, cells=[cells[at] for at in order])
 
     times = (durations(time_ns) for time_ns in (named.mean_ns, named.median_ns, named.p95_ns))
-    lines = line_column(trace, own, function=12)
+    lines, threads = line_column(trace, own, function=12), range_threads(trace, named)
     found = [
         (
             Column("total", durations(own.total_ns, least_ns(trace) * own.calls), align="right"),
@@ -108,13 +115,13 @@ def _columns(findings: Findings, shown: _Shown) -> list[Column]:
         *zip(duration_columns(trace, own), times, strict=True),
         *([(cpu_column(own), none)] if bool((own.cpu_ns >= 0).any()) else []),
         *(
-            [(Column("gpu", durations(own.gpu_ns), 3, align="right"), none)]
-            if hotspots.gpu_self_ns >= 0
+            [(Column("gpu", unless_zero(durations(own.gpu_ns)), 3, align="right"), none)]
+            if bool((own.gpu_ns > 0).any())
             else []
         ),
         (Column("name", names, least=12, wish=32, style="bold"), range_names(trace, named)),
         *([(Column("set by", [_OWN] * len(own), 3), range_sources(trace, named))] if len(named) else []),
-        (lines, range_threads(trace, named)),
+        *([(lines, threads)] if any([*lines.cells, *threads]) else []),
     ]
     return [merged(column, others) for column, others in found]
 

@@ -54,6 +54,25 @@ def test_threads_add_up_and_free_ranges_do_not(tmp_path: Path) -> None:
     assert list(rows) == ["nested", "free"]
 
 
+def test_own_ranges_of_tasks_that_take_turns_are_one_row(tmp_path: Path) -> None:
+    program = Program()
+    program.thread(1)
+    own = int(RangeSource.PERFPROBE)
+    program.named_range("task", 0, 100, source=own, kind=FREE)
+    program.named_range("task", 10, 120, source=own)
+    program.named_range("other", 0, 50, source=own)
+    program.named_range("nvtx", 0, 100, kind=FREE)
+    program.named_range("nvtx", 10, 120)
+    program.end_ns = 1_000
+    found = named_ranges(link(program.recording(tmp_path)))
+    assert found is not None
+    strings = link(program.recording(tmp_path)).recording.strings
+    kinds = [(strings[name], kind) for name, kind in zip(found.name, found.kind, strict=True)]
+    assert sorted(kinds) == [("nvtx", 0), ("nvtx", FREE), ("other", 0), ("task", FREE)]
+    task = [name for name, _ in kinds].index("task")
+    assert (found.ranges[task], found.total_ns[task]) == (2, 120)
+
+
 def test_open_ranges_count_up_to_the_end_and_marks_have_no_time(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)

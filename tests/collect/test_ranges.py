@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from perfprobe import native
+from perfprobe.tables import storage
 from tests.collect import nvtx_client, ranged
 from tests.collect.runs import both, finish, perfprobe, start
 
@@ -215,6 +216,17 @@ def test_switched_off(tmp_path: Path) -> None:
     assert outcome.out.splitlines()[1] == b"None None"
     assert ranged.losses(tmp_path / "off.perfprobe") == ["switched off with --ranges off"]
     assert ranged.losses(pair.recording) == []
+
+
+def test_names_beyond_those_that_are_kept_are_said(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(
+        "import perfprobe\nfor i in range(66_000):\n    with perfprobe.range(f'name {i}'): pass\n"
+    )
+    assert perfprobe([*RECORD, "main.py"], tmp_path).status == 0
+    others = [row for row in ranged.rows(tmp_path / "run.perfprobe") if row.name == "(other)"]
+    missing = storage.read(tmp_path / "run.perfprobe").losses
+    count = dict(zip(missing.reason, missing.count, strict=True))
+    assert count["ranges beyond 65,536 different names, shown as (other)"] == len(others) > 0
 
 
 def test_what_a_killed_program_leaves(tmp_path: Path) -> None:

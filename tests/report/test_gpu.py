@@ -73,6 +73,14 @@ def test_times_that_the_driver_did_not_give_are_no_zeros(tmp_path: Path) -> None
     assert "what limits the program is open" in text
 
 
+def test_lost_records_leave_open_what_limits_the_program(tmp_path: Path) -> None:
+    on = OnGpu(gpu={"dropped_records": 4})
+    on.device(95 * MS)
+    text = " ".join(render(on.findings(tmp_path)).split())
+    assert "GPU 0 was busy for at least 95.0 % of wall" in text
+    assert "records of its work are lost, so what limits the program is open." in text
+
+
 def test_copies_by_direction(tmp_path: Path) -> None:
     on = transformer()
     on.copy(

@@ -60,6 +60,11 @@ def test_all_ranges_are_one_table_and_libraries_have_one_of_their_own(tmp_path: 
     assert all("ITT in dnnl::primitive::execute" in row for row in rows)
 
 
+def test_a_column_of_nothing_is_left_out(tmp_path: Path) -> None:
+    _, columns, *_ = section(render(ranged(tmp_path, with_ranges())), "Ranges of libraries")
+    assert columns.split() == ["total", "calls", "mean", "median", "p95", "name", "set", "by"]
+
+
 def test_top_and_sort(tmp_path: Path) -> None:
     found = ranged(tmp_path, with_ranges())
     assert len(section(render(found, top=0), "Ranges")) == 2 + 6

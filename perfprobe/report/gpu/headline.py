@@ -18,6 +18,7 @@ from perfprobe.tables.gpu_findings import GpuFindings
 _HARDLY_IDLE = 0.9  # of the time from its first to its last work
 _HALF = 0.5
 _NOTEWORTHY = 0.05  # of the wall time
+_LOST = "records of its work are lost, so what limits the program is open"
 
 
 def headline(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
@@ -31,11 +32,13 @@ def headline(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
         return
     span_ns = max(int(gpu.devices.last_ns[at] - gpu.devices.first_ns[at]), 1)
     several = f", the busiest of {len(gpu.devices)}," if len(gpu.devices) > 1 else ""
-    least = "at least " if gpu.untimed > 0 else ""
+    lost = findings.trace.recording.number("gpu", "dropped_records") or 0
+    least = "at least " if gpu.untimed > 0 or lost > 0 else ""
     share, used = (units.percent(min(busy_ns / whole_ns, 1)) for whole_ns in (wall_ns, span_ns))
     name = f"GPU {int(gpu.devices.device[at])}{several}"
     said = f"{name} was busy for {least}{share} of wall, {used} of the time from its first to its last work"
-    yield paragraph(f"{said}: {_verdict(gpu, busy_ns, span_ns, wall_ns)}.", layout.width, "bold")
+    verdict = _LOST if lost > 0 else _verdict(gpu, busy_ns, span_ns, wall_ns)
+    yield paragraph(f"{said}: {verdict}.", layout.width, "bold")
     yield from hottest_kernel(findings, layout)
 
 
