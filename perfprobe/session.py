@@ -202,14 +202,12 @@ def gpu_counters() -> dict[str, Any] | None:
 
     `{"kernels": {"calls", "ns"}, "copies": {"host_to_device": {"calls", "bytes", "ns"}, ...}, "fills": ...}`:
     what has run is counted about 0.25 s after it ended, and at the end each number is the sum over the
-    recording's rows; ns leaves out what was not timed. None where no GPU is recorded.
-
-    Raises:
-        UsageError: nothing is being recorded.
+    recording's rows; ns leaves out what was not timed. None where no GPU is recorded, and where nothing is,
+    so that a program that asks runs under plain python too.
     """
     active = Session._active
     if active is None or active._process != os.getpid():
-        raise UsageError("nothing is being recorded", "", "call gpu_counters() while a recording is made")
+        return None
     found = [collector for collector in active._collectors if isinstance(collector, GpuCollector)]
     return found[0].counters() if found else None
 

@@ -162,6 +162,8 @@ def _incomplete(recording: Recording, last_ns: int) -> list[Losses]:
         else "in part"
     )
     counts = _counts_end(recording, start_ns)
+    if recording.fact("recording", "ranges"):
+        counts += "; so are named ranges that had not ended"
     if recording.stopped_at is None:
         reason = (
             f"the recording was not closed (program killed, or still running): recorded {until}, "

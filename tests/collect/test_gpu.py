@@ -260,10 +260,7 @@ wait()
     helper = """
 def perfprobe_counters_fail():
     import perfprobe
-    try:
-        perfprobe.gpu_counters()
-    except perfprobe.UsageError:
-        return True
+    return perfprobe.gpu_counters() is None
 """
     seen = run(helper + program, tmp_path, library)
     assert seen.outcome.out == b"0\n0\n0\n"
@@ -303,10 +300,7 @@ for i in range(2):
         wait()
     work(torch.ones(2), "between", 1000)
     wait()
-try:
-    perfprobe.gpu_counters()
-except perfprobe.UsageError as error:
-    print(error)
+print("counters", perfprobe.gpu_counters())
 """
     (tmp_path / "main.py").write_text(OPERATORS + program)
     done = subprocess.run(
@@ -317,7 +311,7 @@ except perfprobe.UsageError as error:
         timeout=LIMIT_S,
         check=True,
     )
-    assert done.stdout.startswith(b"nothing is being recorded")
+    assert done.stdout == b"counters None\n"
     for i in range(2):
         recording = storage.read(tmp_path / f"block{i}.perfprobe")
         names = [recording.strings[name] for name in recording.gpu.kernels.name]

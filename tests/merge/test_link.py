@@ -67,6 +67,13 @@ def test_a_killed_recording_says_until_when(tmp_path: Path) -> None:
     }
 
 
+def test_a_killed_recording_may_lack_ranges_that_were_open(tmp_path: Path) -> None:
+    program = Program(recording={"ranges": True})
+    program.end_ns = None
+    (reason,) = read_all(program.recording(tmp_path))[1]
+    assert reason.endswith("is missing; so are named ranges that had not ended")
+
+
 @pytest.mark.parametrize(
     ("facts", "said"),
     [
