@@ -10,7 +10,10 @@ namespace perfprobe {
 namespace {
 
 // cudaLaunchKernel_v7000: the CUDA version that brought this form of it. cuMemcpyHtoD_v2 is a name.
-std::string_view without_version(std::string_view name) {
+// __cudaLaunchKernel: the same call as compiled from <<<>>>.
+std::string_view plain(std::string_view name) {
+  if (name.starts_with("__"))
+    name.remove_prefix(2);
   constexpr size_t kFewestDigits = 4;
   const size_t letters = name.find_last_not_of("0123456789");
   const bool is_versioned = letters != std::string_view::npos && name.size() > letters &&
@@ -41,7 +44,7 @@ std::string ApiNames::read(uint32_t domain, uint32_t callback) {
   std::string text;
   if (name_(domain, callback, &address) == cupti::kSuccess && address != nullptr &&
       memory_.read_text(address, kMostBytes, text))
-    return std::string(without_version(text));
+    return std::string(plain(text));
   const char* library = domain == cupti::kRuntimeDomain ? "runtime" : "driver";
   return std::string("(") + library + " call " + std::to_string(callback) + ")";
 }

@@ -45,8 +45,9 @@ constexpr std::array<Kind, 7> kKinds{{
     {cupti::kOverhead, "overheads", false},
 }};
 
-// Frequent calls of the runtime that start nothing on a GPU and wait for nothing.
-constexpr std::array<std::string_view, 15> kLeftOut{"cudaGetDevice",
+// Frequent calls of the runtime that start nothing on a GPU and wait for nothing. Not all of
+// `__cuda`: CUDA 13 compiles <<<>>> to __cudaLaunchKernel.
+constexpr std::array<std::string_view, 19> kLeftOut{"cudaGetDevice",
                                                     "cudaSetDevice",
                                                     "cudaGetLastError",
                                                     "cudaPeekAtLastError",
@@ -60,7 +61,11 @@ constexpr std::array<std::string_view, 15> kLeftOut{"cudaGetDevice",
                                                     "cudaDeviceGet",
                                                     "cudaFunc",
                                                     "cudaOccupancy",
-                                                    "__cuda"};
+                                                    "__cudaRegister",
+                                                    "__cudaInitModule",
+                                                    "__cudaPushCall",
+                                                    "__cudaPopCall",
+                                                    "__cudaGet"};
 
 // Calls of the driver that do, made by others than the runtime: Triton, NCCL; the last one is for
 // the canary.
@@ -154,11 +159,14 @@ std::optional<CuptiFault> CuptiSession::prepare() {
     lacks_.emplace_back("the threads of calls (cuptiSetThreadIdType)");
   if (const Code code = api_.register_timestamp(our_clock); code != 0)
     return explain(code, "cuptiActivityRegisterTimestampCallback");
-  uint8_t zeroed = 1;  // CUPTI need not clear them inside a launch
-  size_t bytes = sizeof zeroed;
-  static_cast<void>(api_.set_attribute(kZeroedBuffers, &bytes, &zeroed));
+  promise_zeroed_buffers(1);  // CUPTI need not clear them inside a launch
   const Code code = api_.register_callbacks(on_request, on_complete);
   return code == 0 ? std::nullopt : std::optional(explain(code, "cuptiActivityRegisterCallbacks"));
+}
+
+void CuptiSession::promise_zeroed_buffers(uint8_t promised) {
+  size_t bytes = sizeof promised;
+  static_cast<void>(api_.set_attribute(kZeroedBuffers, &bytes, &promised));
 }
 
 std::optional<CuptiFault> CuptiSession::enable_kinds(bool with_ids) {
@@ -238,6 +246,7 @@ void CuptiSession::close() {
   size_t dropped = 0;
   if (api_.get_dropped(nullptr, 0, &dropped) == 0)
     dropped_records_ += static_cast<int64_t>(dropped);
+  promise_zeroed_buffers(0);  // the next client's are not
   static_cast<void>(api_.register_timestamp(default_clock));
   if (api_.set_thread_id_type != nullptr)
     static_cast<void>(api_.set_thread_id_type(kDefaultThreadIds));

@@ -47,6 +47,7 @@ class CuptiSession {
  private:
   std::optional<CuptiFault> subscribe();
   std::optional<CuptiFault> prepare();
+  void promise_zeroed_buffers(uint8_t promised);
   std::optional<CuptiFault> enable_kinds(bool with_ids);
   void choose_calls();
   void push_canary();

@@ -53,6 +53,7 @@ std::optional<CuptiFault> GpuRecording::start() {
     return CuptiFault{std::string("no thread is to be had: ") + std::strerror(error), ""};
   }
   recorder_.join_forks(thread_);
+  has_begun_ = true;
   return std::nullopt;
 }
 
@@ -84,6 +85,8 @@ void GpuRecording::keep_clocks() {
 }
 
 void GpuRecording::stop() {
+  if (!has_begun_)
+    return;
   recorder_.leave_forks(thread_);
   if (!thread_.end())
     return;
@@ -101,9 +104,10 @@ void GpuRecording::stop() {
   figures_.stopped_ns = monotonic_ns();
 }
 
-// Records may come a moment after the call that asked for them has returned.
+// Records may come a moment after the call that asked for them has returned; of a program that used
+// no GPU there are none to wait for.
 void GpuRecording::await_canary() {
-  const int64_t until_ns = monotonic_ns() + kCanaryNs;
+  const int64_t until_ns = monotonic_ns() + (figures_.had_context ? kCanaryNs : 0);
   drain();
   while (!figures_.is_canary_seen && !figures_.is_broken && monotonic_ns() < until_ns) {
     cupti_buffers().wait(monotonic_ns() + kLookNs);

@@ -44,7 +44,8 @@ class GpuRecording {
 
   // Why not, else records from now on. Initialises CUDA: see CudaDriver.
   std::optional<CuptiFault> start();
-  // After the program has waited for its GPUs. Takes 2 s at most when no records come any more.
+  // After the program has waited for its GPUs; nothing where `start` was refused. Takes 2 s at most
+  // when no records come any more.
   void stop();
 
   [[nodiscard]] const VendorLibrary& library() const { return library_; }
@@ -77,6 +78,7 @@ class GpuRecording {
   std::unique_ptr<GpuRows> rows_;
   std::optional<CuptiFixtureWriter> fixture_;
   GpuFigures figures_;
+  bool has_begun_ = false;
   bool is_ending_ = false;
   NativeThread thread_{[this] { run(); }, [] { cupti_buffers().wake(); }};
 };

@@ -68,7 +68,7 @@ def _profiler(found: Any) -> None:
         if not kineto_available():
             _say(profiler="torch was built without Kineto")
             return
-        if os.path.exists("/proc/driver/nvidia/version"):
+        if _has_driver():
             _say(profiler=None)
             return
         with profile(activities=[ProfilerActivity.CPU]) as profiler:
@@ -79,10 +79,21 @@ def _profiler(found: Any) -> None:
         _say(profiler=_error(error))
 
 
+def _has_driver() -> bool:
+    # Not by /proc/driver/nvidia, which some sandboxes with a GPU do not show.
+    import ctypes
+
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    return True
+
+
 def _cupti(found: Any) -> None:
     """Begins to record GPUs as a run would, where there is a driver and a torch that uses it."""
     cuda = getattr(getattr(found, "version", None), "cuda", None)
-    if cuda is None or not os.path.exists("/proc/driver/nvidia/version"):
+    if cuda is None or not _has_driver():
         return
     import tempfile
 

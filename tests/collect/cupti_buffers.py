@@ -42,7 +42,12 @@ CallbackName = ctypes.CFUNCTYPE(
     ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint32, ctypes.POINTER(ctypes.c_char_p)
 )
 
-API_NAMES = {(2, 211): b"cudaLaunchKernel_v7000", (1, 307): b"cuLaunchKernel", (1, 277): b"cuMemcpyHtoD_v2"}
+API_NAMES = {
+    (2, 211): b"cudaLaunchKernel_v7000",
+    (2, 505): b"__cudaLaunchKernel_v13000",
+    (1, 307): b"cuLaunchKernel",
+    (1, 277): b"cuMemcpyHtoD_v2",
+}
 
 
 def iterator(strides: Mapping[int, int]) -> Any:

@@ -81,6 +81,13 @@ def test_every_field_arrives(tmp_path: Path) -> None:
     assert [figures[key] for key in ("untimed", "unknown_kinds", "malformed", "unread_names")] == [0] * 4
 
 
+def test_a_launch_that_nvcc_compiled_has_the_name_of_the_api(tmp_path: Path) -> None:
+    buffer = Buffer()
+    buffer.call(RUNTIME, 505, 99)
+    recording, _ = decode(tmp_path / "a.perfprobe", [buffer.data])
+    assert [recording.strings[name] for name in recording.gpu.api_calls.name] == ["cudaLaunchKernel"]
+
+
 def sums(gpu: GpuActivity) -> dict[str, Any]:
     """The counters as the rows have them."""
 

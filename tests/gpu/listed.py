@@ -20,7 +20,7 @@ def _check(module: str, name: str, limit_s: float = 60.0, *, with_standin: bool 
 
 
 CHECKS: tuple[Check, ...] = (
-    _check("wholes", "environment"),
+    _check("wholes", "environment", 120),  # the first to load torch, from a cold disk
     _check("exact", "spin_truth", with_standin=True),
     _check("exact", "monotonic_clock", with_standin=True),
     _check("links", "lines"),
@@ -38,6 +38,7 @@ CHECKS: tuple[Check, ...] = (
     _check("links", "external_ids", 150),
     _check("clients", "ids_by_call_kind"),
     _check("links", "triton"),
+    _check("links", "graph_before_session"),
     _check("exact", "streams"),
     _check("wholes", "ceilings"),
     _check("wholes", "report", 90),

@@ -40,6 +40,9 @@ const auto ask = find<decltype(standin_ask)>("standin_ask");
 const auto take_over = find<decltype(standin_take_over)>("standin_take_over");
 const auto kinds = find<decltype(standin_kinds)>("standin_kinds");
 const auto is_subscribed = find<decltype(standin_is_subscribed)>("standin_is_subscribed");
+const auto is_traced = find<decltype(standin_is_traced)>("standin_is_traced");
+const auto are_zeros_promised =
+    find<decltype(standin_are_zeros_promised)>("standin_are_zeros_promised");
 
 // For one scope: what the stand-in shall do wrong.
 class Setting {
@@ -82,8 +85,8 @@ Result record(Program program) {
     result.refusal = fault->reason;
   } else {
     program(recorder);
-    recording.stop();
   }
+  recording.stop();
   result.totals = recording.totals();
   result.figures = recording.figures();
   recorder.close();
@@ -99,6 +102,7 @@ void launch_many(int count, uint32_t stream) {
 void check_left_clean() {
   CHECK_EQUAL(kinds(), uint64_t{0});
   CHECK_EQUAL(is_subscribed(), 0U);
+  CHECK_EQUAL(are_zeros_promised(), 0U);
 }
 
 void everything_is_counted() {
@@ -129,6 +133,19 @@ void everything_is_counted() {
   CHECK_EQUAL(result.figures.dropped_records, 0);
   CHECK(result.figures.is_canary_seen);
   CHECK(!result.figures.is_broken);
+  check_left_clean();
+}
+
+// By their numbers in cupti_runtime_cbid.h and cupti_driver_cbid.h.
+void launches_are_traced_and_questions_are_not() {
+  record([](Recorder&) {
+    for (const uint32_t launch_call : {211U, 311U, 505U})
+      CHECK_EQUAL(is_traced(2, launch_call), 1U);
+    for (const uint32_t question : {17U, 503U})
+      CHECK_EQUAL(is_traced(2, question), 0U);
+    CHECK_EQUAL(is_traced(1, 307), 1U);
+    CHECK_EQUAL(are_zeros_promised(), 1U);
+  });
   check_left_clean();
 }
 
@@ -276,6 +293,7 @@ int main() {
   setenv("PERFPROBE_CUPTI", STANDIN, 1);
   setenv("PERFPROBE_ASSUME_DRIVER", "1", 1);
   everything_is_counted();
+  launches_are_traced_and_questions_are_not();
   threads_and_forks_lose_nothing();
   recordings_follow_each_other();
   many_small_buffers();

@@ -43,6 +43,8 @@ constexpr CallName kNames[] = {
     {2, 131, "cudaStreamSynchronize_v3020"},
     {2, 211, "cudaLaunchKernel_v7000"},
     {2, 311, "cudaGraphLaunch_v10000"},
+    {2, 503, "__cudaPopCallConfiguration_v13000"},
+    {2, 505, "__cudaLaunchKernel_v13000"},
 };
 
 uint32_t subscribe(const char* function, void** subscriber) {
@@ -106,8 +108,11 @@ EXPORT uint32_t cuptiActivityRegisterCallbacks(standin::OnRequest request,
   return failure("cuptiActivityRegisterCallbacks");
 }
 
-EXPORT uint32_t cuptiActivitySetAttribute(uint32_t /*attribute*/, size_t* /*bytes*/,
-                                          void* /*value*/) {
+EXPORT uint32_t cuptiActivitySetAttribute(uint32_t attribute, size_t* bytes, void* value) {
+  constexpr uint32_t kZeroedBuffers = 5;
+  const std::lock_guard lock(state().mutex);
+  if (attribute == kZeroedBuffers && *bytes == 1)
+    state().are_zeros_promised = *static_cast<const uint8_t*>(value) != 0;
   return failure("cuptiActivitySetAttribute");
 }
 

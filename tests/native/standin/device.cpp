@@ -149,6 +149,16 @@ EXPORT uint32_t standin_is_subscribed() {
   return state().is_subscribed ? 1 : 0;
 }
 
+EXPORT uint32_t standin_is_traced(uint32_t domain, uint32_t callback) {
+  const std::lock_guard lock(state().mutex);
+  return state().is_traced(domain, callback) ? 1 : 0;
+}
+
+EXPORT uint32_t standin_are_zeros_promised() {
+  const std::lock_guard lock(state().mutex);
+  return state().are_zeros_promised ? 1 : 0;
+}
+
 EXPORT int cuInit(unsigned /*flags*/) {
   return static_cast<int>(standin::failure("cuInit"));
 }

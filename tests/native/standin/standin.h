@@ -35,4 +35,7 @@ void standin_take_over();
 // Kinds that are switched on, as bits, and whether a client is subscribed.
 uint64_t standin_kinds();
 uint32_t standin_is_subscribed();
+// Whether this call would be recorded, and whether the client says that its buffers hold zeros.
+uint32_t standin_is_traced(uint32_t domain, uint32_t callback);
+uint32_t standin_are_zeros_promised();
 }

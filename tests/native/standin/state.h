@@ -37,6 +37,7 @@ class State {
   uint64_t (*clock)() = nullptr;
   bool is_subscribed = false;
   bool are_threads_known = false;  // by the kernel's number
+  bool are_zeros_promised = false;
   std::set<uint32_t> kinds;
   std::array<Filter, 3> filters;  // by domain
   uint32_t correlation = 0;
