@@ -208,7 +208,9 @@ def _source() -> tuple[str | None, bool]:
         return None, False
     url = str(recorded.get("url", ""))
     editable = bool(recorded.get("dir_info", {}).get("editable"))
-    return (unquote(url.removeprefix("file://")), editable) if url.startswith("file://") else (None, False)
+    if not url.startswith("file://") or url.endswith(".whl"):  # a wheel is as it was built
+        return None, False
+    return unquote(url.removeprefix("file://")), editable
 
 
 def _stamped_torch(folder: str) -> str | None:

@@ -32,7 +32,8 @@ def listener(facts: Facts, kind: str | None) -> object | None:
         facts.extend("emit", kind=kind, domain="perfprobe")
         port: object = core.emission_port(kind)
         return port
-    remedy = f"run under a tool that does, as in `{_COMMANDS[kind]}`"
+    is_built = native.why_not_built(kind) is None
+    remedy = f"run under a tool that does, as in `{_COMMANDS[kind]}`" if is_built else native.rebuild()
     facts.tell(f"no ranges are emitted: {lack}; {remedy}")
     facts.loss("emit", f"no ranges were emitted: {lack}", 1, remedy)
     return None

@@ -16,8 +16,10 @@ _GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x200  # of a code object
 class _Unrecorded:
     """Stands in for `_core.range` where `_core` is missing: nothing can be recorded, the program runs."""
 
-    def __init__(self, name: str) -> None:
-        """Nothing is kept."""
+    def __init__(self, name: object) -> None:
+        """Nothing is kept; a decorator without a name would else swallow the function."""
+        if not isinstance(name, str):
+            raise TypeError(f"a range needs a name, as in perfprobe.range('load'), and not {name!r}")
 
     def __enter__(self) -> _Unrecorded:
         return self

@@ -144,11 +144,13 @@ class OperatorCollector:
             self._facts.loss(self.name, "CPU time: the autograd profiler does not read it", 1, "")
 
     def _say_why_there_is_no_torch(self) -> None:
+        reason, remedy = "the program never imported torch", ""
         if "torch" in sys.modules:
             reason = "torch was imported in a way that the import hook did not see"
-            self._facts.loss(self.name, reason, 1, "import torch with an ordinary import statement")
-        else:
-            self._facts.loss(self.name, "the program never imported torch", 1, "")
+            remedy = "import torch with an ordinary import statement"
+        self._facts.loss(self.name, reason, 1, remedy)
+        if self._options.emit is not None:
+            self._facts.loss("emit", f"no ranges were emitted: {reason}", 1, remedy)
 
 
 def _has_profiler(torch: Any) -> bool:

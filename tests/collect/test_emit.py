@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from torch.autograd.profiler import record_function
 from torch.utils.checkpoint import checkpoint
 
 import perfprobe
+from perfprobe import native
 from perfprobe.collect import emit
 from perfprobe.collect.operators import OperatorCollector
 from perfprobe.support.errors import UsageError
@@ -307,3 +309,12 @@ def test_ids_are_the_starts_of_operators(
 def test_only_the_observer_emits(source: str) -> None:
     with pytest.raises(UsageError, match="emitted"):
         perfprobe.profile(emit="nvtx", operators=source)
+
+
+def test_no_tool_helps_where_the_headers_were_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "core", lambda: SimpleNamespace(nvtx_lack=lambda: "built without headers"))
+    monkeypatch.setattr(native, "why_not_built", {"nvtx": "no headers"}.get)
+    said: list[str] = []
+    facts: Any = SimpleNamespace(tell=said.append, loss=lambda *row: said.append(row[-1]))
+    assert emit.listener(facts, "nvtx") is None
+    assert said == [f"no ranges are emitted: built without headers; {native.rebuild()}", native.rebuild()]

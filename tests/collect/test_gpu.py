@@ -23,6 +23,8 @@ from perfprobe.tables.recording import Recording
 from tests.collect.runs import LIMIT_S, Outcome, both, perfprobe
 from tests.collect.standin import OPERATORS, build, environment
 
+pytest.importorskip("torch", reason="the programs are torch's")
+
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -167,7 +167,8 @@ def test_an_error_of_cuda_is_the_programs_own(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(RuntimeError, match="Found no NVIDIA driver") as caught:
         torch.internals._cuda_init()
     files = {os.path.basename(frame.filename) for frame in traceback.extract_tb(caught.value.__traceback__)}
-    assert files == {os.path.basename(__file__)}
+    if sys.version_info >= (3, 11):  # before, a frame cannot be taken out
+        assert files == {os.path.basename(__file__)}
     assert "ZeroDivisionError" in trial.said[0]
 
 

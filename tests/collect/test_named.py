@@ -10,6 +10,24 @@ import pytest
 
 import perfprobe
 from tests.collect import ranged
+from tests.collect.runs import finish, start
+
+WITHOUT_RECORDER = """
+import sys
+sys.modules["perfprobe._core"] = None
+import perfprobe
+
+@perfprobe.range("half")
+def half(number):
+    return number / 2
+
+with perfprobe.range("load"):
+    print(half(3))
+try:
+    perfprobe.range(int)
+except TypeError as error:
+    print(error)
+"""
 
 
 def recorded(path: Path, run: Callable[[], object]) -> list[tuple[str, str, bool]]:
@@ -113,6 +131,12 @@ def test_rough_names(name: str, tmp_path: Path) -> None:
 
     ((kept, *_),) = recorded(tmp_path, run)
     assert kept == {"nul\0inside": "nul", "\udc80": "?"}.get(name, name[:1024])
+
+
+def test_without_the_recorder_the_program_runs(tmp_path: Path) -> None:
+    outcome = finish(start(["-c", WITHOUT_RECORDER], tmp_path))
+    assert (outcome.status, outcome.err) == (0, b"")
+    assert outcome.out == b"1.5\na range needs a name, as in perfprobe.range('load'), and not <class 'int'>\n"
 
 
 def test_without_a_recording_nothing_happens() -> None:

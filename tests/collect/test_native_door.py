@@ -14,6 +14,7 @@ from perfprobe import native
 from perfprobe.support.errors import EnvironmentLack
 
 TORCH = SimpleNamespace(__version__="9.9.9+cpu")
+FROM_INDEX = ["--no-cache-dir", "--no-binary", "perfprobe", "perfprobe"]
 
 
 @pytest.fixture
@@ -87,8 +88,9 @@ def test_observer_that_does_not_load(installed: Path) -> None:
 @pytest.mark.parametrize(
     ("recorded", "words"),
     [
-        (None, ["--no-cache-dir", "--no-binary", "perfprobe", "perfprobe"]),
-        ("not json", ["--no-cache-dir", "--no-binary", "perfprobe", "perfprobe"]),
+        (None, FROM_INDEX),
+        ("not json", FROM_INDEX),
+        ('{"url": "file:///wheels/perfprobe-0.1.0-py3-none-any.whl"}', FROM_INDEX),
         ('{"url": "file:///src/with%20space"}', ["/src/with space"]),
         (
             '{"url": "file:///src", "dir_info": {"editable": true}}',
