@@ -98,6 +98,16 @@ PyObject* show(PyObject* object) {
   return PyObject_Repr(of(object).function);
 }
 
+// The same to whoever has rules for functions, as dynamo does: a dict finds it as the function.
+Py_hash_t hash_of(PyObject* object) {
+  return PyObject_Hash(of(object).function);
+}
+
+PyObject* compare(PyObject* object, PyObject* other, int operation) {
+  const bool is_ours = Py_TYPE(other) == Py_TYPE(object);
+  return PyObject_RichCompare(of(object).function, is_ours ? of(other).function : other, operation);
+}
+
 // Pickled and copied as functions are: by the name under which it can be found.
 PyObject* reduce(PyObject* object, PyObject* /*protocol*/) {
   return PyObject_GetAttrString(of(object).function, "__qualname__");
@@ -130,6 +140,8 @@ PyType_Slot slots[] = {
     {Py_tp_descr_get, reinterpret_cast<void*>(bind)},
     {Py_tp_getattro, reinterpret_cast<void*>(get_attribute)},
     {Py_tp_setattro, reinterpret_cast<void*>(set_attribute)},
+    {Py_tp_hash, reinterpret_cast<void*>(hash_of)},
+    {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
     {Py_tp_repr, reinterpret_cast<void*>(show)},
     {Py_tp_dealloc, reinterpret_cast<void*>(free_method)},
     {Py_tp_members, members},
