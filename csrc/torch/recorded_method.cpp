@@ -23,10 +23,12 @@ const RecordedMethod& of(PyObject* object) {
   return *reinterpret_cast<RecordedMethod*>(object);
 }
 
-// A new reference; nullptr for none, with an error set or not.
+// object: nullptr where there is none. A new reference; nullptr for none, with an error set or not.
 PyObject* name_for(const RecordedMethod& self, PyObject* object) {
   if (PyUnicode_CheckExact(self.names))
     return Py_NewRef(self.names);
+  if (object == nullptr)
+    return nullptr;
   PyObject* address = PyLong_FromVoidPtr(object);
   if (address == nullptr)
     return nullptr;
@@ -46,7 +48,7 @@ PyObject* call_recorded(const RecordedMethod& self, PyObject* const* arguments, 
                         PyObject* names) {
   const size_t count = static_cast<size_t>(PyVectorcall_NARGS(flags));
   const size_t bound = PyFunction_Check(self.function) && count > 0 ? 1 : 0;
-  PyObject* name = name_for(self, bound == 1 ? arguments[0] : Py_None);
+  PyObject* name = name_for(self, bound == 1 ? arguments[0] : nullptr);
   const char* text = text_of(name);
   if (text == nullptr && PyErr_Occurred() != nullptr) {
     if (!PyErr_ExceptionMatches(PyExc_Exception)) {  // Ctrl-C while the name was looked up

@@ -1,7 +1,7 @@
 """Makes calls visible to the observer that ask a GPU for something outside of all operators.
 
-Triton's kernels, those that inductor generated among them, and replays of CUDA graphs become rows, at the line
-that asked for them. What waits for a GPU becomes a range: waiting is no work, and no operator's time.
+Triton's kernels, those that inductor generated among them, and replays of CUDA graphs become rows, at the
+line that asked for them. What waits for a GPU becomes a range: waiting is no work, and no operator's time.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def prefix(tuner: Any) -> str:
 
 
 def generated_kernels(module: ModuleType, heuristics: object) -> dict[str, object]:
-    """The Triton kernels of a module that inductor generated, by name; heuristics: inductor's module of them."""
+    """The Triton kernels of a generated module, by name; heuristics: inductor's module of them."""
     tuner = getattr(heuristics, "CachingAutotuner", None)
     if not isinstance(tuner, type):
         return {}

@@ -35,7 +35,7 @@ class JITFunction(KernelInterface):
             gpu.standin_launch_by_driver(self.__name__.encode(), 1000, 7)
         return self
 '''
-AUTOTUNER = '''
+AUTOTUNER = """
 from triton.runtime.jit import KernelInterface
 
 
@@ -52,7 +52,7 @@ class Autotuner(KernelInterface):
             self._bench(*args, **kwargs)
             self.best = self.fn
         return self.fn.run(*args, **kwargs)
-'''
+"""
 
 # What inductor writes for a graph on a GPU, but for the kernel itself.
 GENERATED = """
@@ -99,7 +99,8 @@ def tuner(name, configs, custom_kernel=False):
         inductor_meta={"kernel_name": name}, fn=SimpleNamespace(__name__="triton_"),
         custom_kernel=custom_kernel, device_props=SimpleNamespace(type="cpu"), cpu_kernel_saved=True,
         lock=threading.Lock(), mutated_arg_names=[], reset_to_zero_arg_names=[], benchmark_failure_reasons={},
-        precompile_time_taken_ns=0, coordesc_tuner=SimpleNamespace(cache_benchmark_result=lambda *result: None),
+        precompile_time_taken_ns=0,
+        coordesc_tuner=SimpleNamespace(cache_benchmark_result=lambda *result: None),
     )
     return made
 
@@ -115,7 +116,7 @@ def launcher(name):
 
 
 def write(folder: Path) -> None:
-    """What the program imports, in a folder of libraries, and the generated module as inductor lays it out."""
+    """What the program imports, in a folder of libraries, and the generated module where inductor puts it."""
     packages = folder / "site-packages"
     runtime = packages / "triton" / "runtime"
     runtime.mkdir(parents=True)
