@@ -14,7 +14,8 @@ from perfprobe.tables.columns import Mask
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.stacks import nearest
 
-KERNEL_PREFIX = "inductor::"  # of the names that the collector gives to generated kernels
+# Of the names that the collector gives to kernels and to calls of CUDA which no operator makes.
+OWN_PREFIXES = ("inductor::", "triton::", "cuda::")
 
 # Frames below which torch.compile compiles; what it compiled runs outside of them. Backward graphs are
 # compiled when they first run, outside of dynamo's, and so are kernels tuned.
