@@ -83,9 +83,10 @@ PyObject* bind(PyObject* object, PyObject* instance, PyObject* /*type*/) {
   return is_bound ? PyMethod_New(object, instance) : Py_NewRef(object);
 }
 
-// Own ones are few; the type's `__doc__`, `__module__` are not what is asked for.
+// Own ones are few. Also its `__class__` is the function's: dynamo breaks the graph at what is no
+// function by `isinstance`, and looks for rules by equality.
 PyObject* get_attribute(PyObject* object, PyObject* name) {
-  for (const char* own : {"__wrapped__", "__class__", "__reduce__", "__reduce_ex__", "__get__"}) {
+  for (const char* own : {"__wrapped__", "__reduce__", "__reduce_ex__", "__get__"}) {
     if (PyUnicode_CompareWithASCIIString(name, own) == 0)
       return PyObject_GenericGetAttr(object, name);
   }
@@ -100,7 +101,7 @@ PyObject* show(PyObject* object) {
   return PyObject_Repr(of(object).function);
 }
 
-// The same to whoever has rules for functions, as dynamo does: a dict finds it as the function.
+// A dict finds it as the function.
 Py_hash_t hash_of(PyObject* object) {
   return PyObject_Hash(of(object).function);
 }

@@ -84,9 +84,9 @@ class LaunchCalls:
         for watch in self._watches:
             watch.stop()
         while self._replaced:
-            holder, attribute, original, ours = self._replaced.pop()
-            if vars(holder).get(attribute) is ours:
-                setattr(holder, attribute, original)
+            owner, attribute, original, ours = self._replaced.pop()
+            if vars(owner).get(attribute) is ours:
+                setattr(owner, attribute, original)
 
     def _replace_in_torch(self, path: str, attribute: str, name: str, *, is_range: bool = False) -> None:
         owner = self._torch
@@ -114,15 +114,12 @@ class LaunchCalls:
     def _replace(
         self, owner: Any, attribute: str, names: object, name_of: object = None, *, is_range: bool = False
     ) -> None:
-        holder = owner
-        if isinstance(owner, type):
-            holder = next((base for base in owner.__mro__ if attribute in vars(base)), owner)
-        original = vars(holder)[attribute]
+        original = vars(owner)[attribute]
         if not isinstance(original, FunctionType | BuiltinFunctionType):
             raise TypeError(f"{attribute} is a {type(original).__name__}")
         ours = self._wrap(original, names, name_of, is_range)
-        setattr(holder, attribute, ours)
-        self._replaced.append((holder, attribute, original, ours))
+        setattr(owner, attribute, ours)
+        self._replaced.append((owner, attribute, original, ours))
 
     def _name_of_generated(self, tuner: Any) -> str | None:
         return self._named(tuner, lambda: name_of_generated(tuner))

@@ -36,11 +36,8 @@ def torch_module() -> Any:
         def replay(self) -> str:
             return "replayed"
 
-    class Base:
-        def synchronize(self) -> str:
-            return "waited"
-
-    stream, event = type("Stream", (Base,), {}), type("Event", (), {"synchronize": lambda self: "waited"})
+    waiting = {"synchronize": lambda self: "waited"}
+    stream, event = type("Stream", (), waiting), type("Event", (), waiting)
     return SimpleNamespace(
         version=SimpleNamespace(cuda="13.0"),
         cuda=SimpleNamespace(CUDAGraph=Graph, Stream=stream, Event=event),
@@ -86,7 +83,7 @@ def calls(recorder: Recorder, module: Any, names: KernelNames | None = None) -> 
 
 def state(module: Any, modules: dict[str, Any]) -> list[dict[str, Any]]:
     cuda = module.cuda
-    kinds = [cuda.CUDAGraph, *cuda.Stream.__mro__[:-1], cuda.Event, *modules.values()]
+    kinds = [cuda.CUDAGraph, cuda.Stream, cuda.Event, *modules.values()]
     return [dict(vars(place)) for place in (module._C, *kinds)]
 
 

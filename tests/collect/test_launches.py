@@ -32,9 +32,15 @@ class CUDAGraph:
     def replay(self) -> None:
         gpu.standin_launch_graph(b"node", 4, 1000, 7)
 
-torch.cuda.CUDAGraph = CUDAGraph
-for kind in (torch._C._CudaStreamBase, torch._C._CudaEventBase):
-    kind.synchronize = lambda self: gpu.standin_synchronize(7)
+class Stream:
+    def synchronize(self) -> None:
+        gpu.standin_synchronize(7)
+
+class Event:
+    def synchronize(self) -> None:
+        gpu.standin_synchronize(7)
+
+torch.cuda.CUDAGraph, torch.cuda.Stream, torch.cuda.Event = CUDAGraph, Stream, Event
 
 def scale(x, y, n): pass
 def tuned(x, y, n): pass
@@ -46,8 +52,8 @@ def pointwise(x):
 kernel = JITFunction(scale)
 autotuner = triton.runtime.autotuner.Autotuner(JITFunction(tuned))
 graph = CUDAGraph()
-stream = object.__new__(torch.cuda.Stream)
-event = object.__new__(torch.cuda.Event)
+stream = Stream()
+event = Event()
 x = torch.ones(32, 32)
 places = [(JITFunction, "run"), (CUDAGraph, "replay"), (torch.cuda.Stream, "synchronize"),
           (torch.cuda.Event, "synchronize"), (torch._C, "_cuda_synchronize")]

@@ -118,7 +118,7 @@ def test_other_profilers_see_no_row(recorded: Record) -> None:
     seen: list[str] = []
 
     def program() -> None:
-        with torch.profiler.profile() as profiler:
+        with torch.profiler.profile(acc_events=True) as profiler:
             kernel.run(torch.ones(2))
         seen.extend(event.name for event in profiler.events())
 
