@@ -20,8 +20,12 @@ PROGRAM = """
 import copy, inspect, pickle, traceback
 import perfprobe
 from torch._inductor.codecache import PyCodeCache
+from torch._inductor.runtime import triton_heuristics
 
-sys.path.append("site-packages")  # not before: inductor would take the stand-in for Triton
+# Not before: inductor would take the stand-in for Triton. Nor beside the real one.
+sys.path.insert(0, "site-packages")
+for name in [name for name in sys.modules if name.partition(".")[0] == "triton"]:
+    del sys.modules[name]
 import triton.runtime.autotuner
 from triton.runtime.jit import JITFunction
 
