@@ -144,7 +144,8 @@ class Session:
         if self._options.gpu == "off":
             self._facts.meta("gpu", {"lack": "switched off with --gpu off"})
         else:
-            chosen.append(GpuCollector(self._facts, self._options, operators.hand_on_ids))
+            told = (operators.hand_on_ids, operators.watch_gpu)
+            chosen.append(GpuCollector(self._facts, self._options, *told))
         if self._options.python in ("both", "sample"):
             chosen.append(SamplerCollector(self._facts))
         if self._options.python in ("both", "cprofile"):

@@ -14,6 +14,7 @@
 #include "torch/compiled_kernel.h"
 #include "torch/emitter.h"
 #include "torch/observer.h"
+#include "torch/recorded_method.h"
 #include "torch/stacks.h"
 
 namespace py = pybind11;
@@ -70,6 +71,17 @@ py::object compiled_kernel(const py::str& name, const py::object& kernel) {
   return py::reinterpret_steal<py::object>(made);
 }
 
+py::object recorded_method(const py::object& function, const py::object& names,
+                           const py::object& name_of, bool is_range) {
+  if (!py::isinstance<py::str>(names) && !py::isinstance<py::dict>(names))
+    throw py::type_error("names: a str or a dict");
+  const auto scope = is_range ? at::RecordScope::USER_SCOPE : at::RecordScope::FUNCTION;
+  PyObject* made = wrap_method(function.ptr(), names.ptr(), name_of.ptr(), scope);
+  if (made == nullptr)
+    throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(made);
+}
+
 }  // namespace
 }  // namespace perfprobe
 
@@ -83,6 +95,8 @@ PYBIND11_MODULE(_observer, module) {
   module.def("stop", &stop_observer);
   module.def("messages_full", &messages_full);
   module.def("compiled_kernel", &compiled_kernel, py::arg("name"), py::arg("kernel"));
+  module.def("recorded_method", &recorded_method, py::arg("function"), py::arg("names"),
+             py::arg("name_of") = py::none(), py::arg("is_range") = false);
   module.def("event_cost_ns", [] { return event_cost_ns; });
   module.def("empty_ns", [] { return empty_ns; });
   module.def("null_callbacks", &add_null_callbacks, py::arg("needs_inputs"));

@@ -1,14 +1,11 @@
 #include "torch/compiled_kernel.h"
 
 #include <cstddef>
-#include <new>
-#include <optional>
 
-#include <ATen/record_function.h>
 #include <structmember.h>
-#include <torch/csrc/autograd/python_variable.h>
 
 #include "torch/observer.h"
+#include "torch/recorded_call.h"
 
 namespace perfprobe {
 namespace {
@@ -21,38 +18,10 @@ struct CompiledKernel {
   PyObject* kernel;
 };
 
-// Tensors and numbers, as generated code passes them; nothing here runs Python code.
-c10::IValue value_of(PyObject* argument) {
-  if (THPVariable_CheckExact(argument))
-    return THPVariable_Unpack(argument);
-  if (PyLong_CheckExact(argument)) {
-    int overflow = 0;
-    const long long value = PyLong_AsLongLongAndOverflow(argument, &overflow);
-    if (overflow == 0)
-      return static_cast<int64_t>(value);
-  }
-  if (PyFloat_CheckExact(argument))
-    return PyFloat_AS_DOUBLE(argument);
-  return {};
-}
-
-void begin(std::optional<at::RecordFunction>& record, const char* name, PyObject* const* arguments,
-           size_t count) {
-  try {
-    c10::SmallVector<c10::IValue, 16> inputs;
-    for (size_t i = 0; i < count; ++i)
-      inputs.push_back(value_of(arguments[i]));
-    record.emplace(own_callbacks());
-    record->before(name, c10::ArrayRef<const c10::IValue>(inputs.data(), inputs.size()));
-  } catch (const std::bad_alloc&) {
-    record.reset();  // the call is not recorded; the program goes on
-  }
-}
-
 PyObject* call_recorded(const CompiledKernel& self, PyObject* const* arguments, size_t flags,
                         PyObject* names) {
-  std::optional<at::RecordFunction> record;
-  begin(record, self.text, arguments, static_cast<size_t>(PyVectorcall_NARGS(flags)));
+  const auto count = static_cast<size_t>(PyVectorcall_NARGS(flags));
+  const RecordedCall recorded(self.text, at::RecordScope::FUNCTION, arguments, count);
   return PyObject_Vectorcall(self.kernel, arguments, flags, names);
 }
 

@@ -300,8 +300,8 @@ bool is_recording() {
          recorded_threads == Threads::all;
 }
 
-at::StepCallbacks own_callbacks() {
-  at::StepCallbacks made(at::RecordFunction::currentThreadId(), at::RecordScope::FUNCTION);
+at::StepCallbacks own_callbacks(at::RecordScope scope) {
+  at::StepCallbacks made(at::RecordFunction::currentThreadId(), scope);
   if (at::isRecordFunctionEnabled()) {
     made.callbacks_.push_back({on_start, on_end});
     made.needs_inputs_ = true;

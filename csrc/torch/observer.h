@@ -4,12 +4,10 @@
 // no lock, no allocation, no GIL.
 #pragma once
 
+#include <ATen/record_function.h>
+
 #include "core/recorder_port.h"
 #include "torch/emitter.h"
-
-namespace at {
-struct StepCallbacks;
-}
 
 namespace perfprobe {
 
@@ -31,7 +29,7 @@ void stop_observer();
 [[nodiscard]] bool is_recording();
 // Makes a RecordFunction that this observer alone sees: what the program's own profiler shows stays
 // what it was. None where the program has switched observers off.
-[[nodiscard]] at::StepCallbacks own_callbacks();
+[[nodiscard]] at::StepCallbacks own_callbacks(at::RecordScope scope);
 
 // Callbacks that do nothing: torch's own floor, for benchmarks.
 void add_null_callbacks(bool needs_inputs);

@@ -1,17 +1,19 @@
-"""Makes the kernels that inductor generates for the CPU visible to the observer.
+"""Makes the kernels that inductor generates for the CPU visible to the observer, and names all it generates.
 
 The generated code calls its kernels directly, so that no observer of torch's sees them. A setting of inductor
-mends that, but it is part of inductor's cache keys: everything would be compiled anew, with other code.
+mends that, but it is part of inductor's cache keys: everything would be compiled anew, with other code. Calls
+of its Triton kernels are seen by `launches`.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import weakref
 from functools import wraps
 from types import BuiltinFunctionType
 
-from perfprobe.collect import generated
+from perfprobe.collect import generated, launches
 from perfprobe.collect.base import fault
 from perfprobe.collect.imports import ImportWatch
 
@@ -36,12 +38,16 @@ class CompiledKernels:
 
     Args:
         wrap: makes the callable of a name and a kernel.
+        names: is told those of Triton kernels.
     """
 
-    def __init__(self, facts: Facts, torch: Any, wrap: Callable[[str, Any], Any]) -> None:
+    def __init__(
+        self, facts: Facts, torch: Any, wrap: Callable[[str, Any], Any], names: launches.KernelNames
+    ) -> None:
         self._facts = facts
         self._torch = torch
         self._wrap = wrap
+        self._names = names
         self._process = os.getpid()
         self._recording = True
         self._watch = ImportWatch(_CACHE_MODULE, self._hook)
@@ -120,26 +126,38 @@ class CompiledKernels:
         """Wraps the kernels of a generated module that are not wrapped yet."""
         path = str(module.__file__)
         self._note_folder(os.path.abspath(path))
-        if self._config.cpp.enable_kernel_profile:
-            return  # inductor's own setting: what it generates tells all observers itself
+        shown = self._name_triton(module, path)
         if _IN_CPP in vars(module):
             self._in_cpp.add(path)
+        if not self._config.cpp.enable_kernel_profile:
+            # Else what inductor generates tells all observers itself.
+            shown |= self._wrap_kernels(module, path)
+        if shown:
+            self._guarded("what compiled kernels were made from", lambda: self._describe(path, shown))
+
+    def _wrap_kernels(self, module: ModuleType, path: str) -> dict[str, str]:
         kernels = {name: value for name, value in vars(module).items() if _is_kernel(name, value)}
         shown = {name: self._shown(name, path) for name in kernels}
         for name, kernel in kernels.items():
             wrapped = self._wrap(shown[name], kernel)
             setattr(module, name, wrapped)
             self._wrapped.append((weakref.ref(module), name, wrapped))
-        if kernels:
-            self._guarded("what compiled kernels were made from", lambda: self._describe(path, shown))
+        return shown
 
-    def _shown(self, kernel: str, path: str) -> str:
+    def _name_triton(self, module: ModuleType, path: str) -> dict[str, str]:
+        kernels = launches.generated_kernels(module, sys.modules.get(launches.INDUCTORS))
+        return {
+            name: self._names.note(kernel, self._shown(name, path, launches.prefix(kernel)))
+            for name, kernel in kernels.items()
+        }
+
+    def _shown(self, kernel: str, path: str, prefix: str = "inductor::") -> str:
         """The kernel's name in the report: those of equal name in other modules are #2, #3, ..."""
         keys = self._keys.setdefault(kernel, [])
         if path not in keys:
             keys.append(path)
         number = keys.index(path) + 1
-        return f"inductor::{kernel}#{number}" if number > 1 else f"inductor::{kernel}"
+        return f"{prefix}{kernel}#{number}" if number > 1 else f"{prefix}{kernel}"
 
     def _describe(self, path: str, shown: dict[str, str]) -> None:
         self._known = self._known or generated.known_operators(self._torch)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
     from typing import Any
 
-_NUMBERED = re.compile(r"cpp_fused_(.+)_\d+")
+_NUMBERED = re.compile(r"(?:cpp|triton_[a-z]+)_fused_(.+)_\d+")
 _CALL = re.compile(r"\s+(?:\w+ = )?([\w.]+)\(")
 _EXTERN = ("extern_kernels.", "torch.ops.", "aten.", "inductor_ops.", "_quantized.")
 _PLACE = re.compile(r'File "(.+)", line (\d+), in (.+)')
@@ -74,7 +74,7 @@ def call_traces(
             pending.append(noted.pop(0)[1])
             latest = None
         match = _CALL.match(text)
-        name = match.group(1) if match is not None else ""
+        name = match.group(1).removesuffix(".run") if match is not None else ""  # `.run`: Triton's
         if name in kernels:
             found.setdefault(name, []).extend(pending)
             pending, latest = [], name

@@ -53,14 +53,22 @@ class GpuCollector:
 
     Args:
         hand_on_ids: in exact linking, is given what takes the ids of operators.
+        begun: is told that a GPU is recorded.
     """
 
     name = "gpu"
 
-    def __init__(self, facts: Facts, options: Options, hand_on_ids: Callable[[object], None]) -> None:
+    def __init__(
+        self,
+        facts: Facts,
+        options: Options,
+        hand_on_ids: Callable[[object], None],
+        begun: Callable[[], None] = lambda: None,
+    ) -> None:
         self._facts = facts
         self._options = options
         self._hand_on_ids = hand_on_ids
+        self._begun = begun
         self._process = os.getpid()
         self._watch = ImportWatch("torch", self._torch_ready)
         self._torch: Any = None
@@ -166,6 +174,7 @@ class GpuCollector:
         self._session = session
         if exact:
             self._hand_on_ids(session.external_ids())
+        self._begun()
         for lack in facts.get("lacks", []):
             self._facts.loss(self.name, f"not recorded: {lack}")
         from perfprobe.collect.profiler_watch import ProfilerWatch  # only where there is a GPU

@@ -10,6 +10,7 @@ from perfprobe.collect import emit
 from perfprobe.collect.compiled import CompiledKernels
 from perfprobe.collect.host import environment
 from perfprobe.collect.imports import ImportWatch
+from perfprobe.collect.launches import KernelNames, LaunchCalls
 from perfprobe.collect.torch_build import describe
 from perfprobe.support.errors import EnvironmentLack
 
@@ -37,6 +38,9 @@ class OperatorCollector:
         self._observer: Any = None
         self._ids: object | None = None
         self._compiled: CompiledKernels | None = None
+        self._kernel_names = KernelNames()
+        self._has_gpu = False
+        self._launches: LaunchCalls | None = None
         self._profiler: AutogradProfiler | None = None
 
     def available(self) -> EnvironmentLack | None:
@@ -53,13 +57,22 @@ class OperatorCollector:
         if self._observer is not None:
             self._observer.hand_on_ids(ids)
 
+    def watch_gpu(self) -> None:
+        """A GPU is recorded from now on: what is asked of it outside of operators is to be seen as well."""
+        self._has_gpu = True
+        if self._observer is not None and self._launches is None:
+            wrap = self._observer.recorded_method
+            self._launches = LaunchCalls(self._facts, self._torch, wrap, self._kernel_names)
+            self._facts.guarded(self.name, self._launches.start)
+
     def stop(self) -> None:
         """Stop the sources and write down what is only known now."""
         self._watch.stop()
         if self._profiler is not None:
             self._facts.guarded(self.name, self._profiler.stop)
-        if self._compiled is not None:
-            self._facts.guarded(self.name, self._compiled.stop)
+        for calls in (self._launches, self._compiled):
+            if calls is not None:
+                self._facts.guarded(self.name, calls.stop)
         if self._observer is not None:
             self._observer.stop()
             emit.say_if_full(self._facts, self._observer)
@@ -112,8 +125,12 @@ class OperatorCollector:
         self._observer = observer
         observer.hand_on_ids(self._ids)
         self._facts.extend("cost", event_ns=observer.event_cost_ns(), empty_ns=observer.empty_ns())
-        self._compiled = CompiledKernels(self._facts, self._torch, observer.compiled_kernel)
+        self._compiled = CompiledKernels(
+            self._facts, self._torch, observer.compiled_kernel, self._kernel_names
+        )
         self._compiled.start()
+        if self._has_gpu:
+            self.watch_gpu()
 
     def _falls_back(self) -> bool:
         """Whether the autograd profiler has to stand in for the observer, and can."""

@@ -1,5 +1,7 @@
 """Which operators are torch.compile's own work: it runs the program on tensors without data to trace it.
 
+So are those by which Triton's kernels are tried out before the fastest is taken, inductor's and the user's.
+
 Such an operator (`PythonDispatchMode` among them: torch's name for one that Python code handles) says how
 long tracing took, not what the program computes.
 """
@@ -12,13 +14,20 @@ from perfprobe.tables.columns import Mask
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.stacks import nearest
 
-KERNEL_PREFIX = "inductor::"  # of the names that the collector gives to generated kernels
+# Of the names that the collector gives to kernels and to calls of CUDA which no operator makes.
+OWN_PREFIXES = ("inductor::", "triton::", "cuda::")
 
 # Frames below which torch.compile compiles; what it compiled runs outside of them. Backward graphs are
-# compiled when they first run, outside of dynamo's.
+# compiled when they first run, outside of dynamo's, and so are kernels tuned.
 _COMPILERS = (
-    ("torch/_dynamo/convert_frame.py", ""),
-    ("torch/_inductor/compile_fx.py", "compile_fx"),
+    ("torch/_dynamo/convert_frame.py", ("",)),
+    ("torch/_inductor/compile_fx.py", ("compile_fx",)),
+    (
+        "torch/_inductor/runtime/triton_heuristics.py",
+        ("bench", "autotune_to_one_config", "coordinate_descent_tuning", "_combo_sequential_autotune"),
+    ),
+    ("triton/runtime/autotuner.py", ("_bench",)),
+    ("triton/runtime/jit.py", ("warmup",)),
 )
 
 
@@ -26,8 +35,11 @@ def compiling(recording: Recording) -> Mask:
     """For every stack whether torch.compile was at work, with one more entry, False, for no stack."""
     strings, frames, stacks = recording.strings, recording.frames, recording.stacks
     marked = np.zeros(len(frames) + 1, np.bool_)
-    for file_end, function in _COMPILERS:
+    for file_end, functions in _COMPILERS:
         files = [file for file in np.unique(frames.file).tolist() if strings[file].endswith(file_end)]
         for frame in np.flatnonzero(np.isin(frames.file, files)).tolist():
-            marked[frame] |= strings[frames.function[frame]].startswith(function)
+            # As written, or within their class, as Python 3.11 and newer name it.
+            _, _, method = strings[frames.function[frame]].partition(".")
+            marked[frame] |= strings[frames.function[frame]].startswith(functions)
+            marked[frame] |= method.startswith(functions)
     return np.append(nearest(stacks.parent, marked[stacks.frame]) >= 0, False)

@@ -25,6 +25,7 @@ from perfprobe.tables.recording import Recording
 from perfprobe.tables.trace import Gap
 
 _GRAPH_LAUNCHES = ("cudaGraphLaunch", "cuGraphLaunch")
+_OWN_RANGES = "cuda::"  # what the collector sets around a wait, at its line
 _KEPT = ("start_ns", "name", "overload", "signature", "stack", "scope", "node_sequence", "node_thread")
 
 
@@ -41,7 +42,7 @@ class CallsWithin:
         self._time_ns = calls.start_ns + np.maximum(calls.end_ns - calls.start_ns, 0) // 2
         self._named_call, self._named_ns = _named(recording)
         self._operators = _Around(self._thread, self._time_ns, _KEPT)
-        self._ranges = _Around(self._thread, self._time_ns, ())
+        self._ranges = _Around(self._thread, self._time_ns, ("name", "stack"))
         self._named = _Around(self._thread[self._named_call], self._named_ns, _KEPT)
         self._first = 0
 
@@ -85,7 +86,8 @@ class CallsWithin:
     def _sites(self, origins: Origins, forward: ForwardCalls) -> CallSites:
         found, calls = self._operators, self._recording.gpu.api_calls
         outside = found.place < 0
-        own_stack = first_known(calls.stack, seen_stacks(self._recording, calls, self._thread))
+        own_stack = first_known(calls.stack, self._range_stacks())
+        own_stack = first_known(own_stack, seen_stacks(self._recording, calls, self._thread))
         columns = {**found.columns, "stack": np.where(outside, own_stack, found.columns["stack"])}
         absent = {
             name: np.broadcast_to(np.array(-1, dtype), len(outside))
@@ -100,6 +102,12 @@ class CallsWithin:
         origin["gap"] = np.where(unseen, np.int8(Gap.OUTSIDE_OPERATORS), origin["gap"])
         same = {name: getattr(rows, name) for name in ("start_ns", "name", "overload", "scope", "stack")}
         return CallSites(**same, **origin)
+
+    def _range_stacks(self) -> Int32:
+        """The stack of the range that the collector set around a call, -1 for none: it is the call's own."""
+        ranges = self._ranges.columns
+        is_own = _starts(self._recording, (_OWN_RANGES,))[ranges["name"]]
+        return np.where(is_own, ranges["stack"], np.int32(-1))
 
     def _launched(self, links: GpuLinks) -> Launched:
         gpu, calls = self._recording.gpu, len(self._thread)

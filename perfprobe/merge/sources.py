@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from perfprobe.merge import agreement, nest
-from perfprobe.merge.compiled import KERNEL_PREFIX
+from perfprobe.merge.compiled import OWN_PREFIXES
 from perfprobe.tables.columns import Int32, Int64, Mask, Rows
 from perfprobe.tables.events import Operators
 from perfprobe.tables.recording import Recording
@@ -27,7 +27,7 @@ LONGEST_STRETCH = 4096  # rows aligned one by one where the sources differ: that
 NOT_PROFILED = "its thread is not profiled: torch.profiler records the thread that starts it"
 BETWEEN = "outside of the windows in which the autograd profiler recorded"
 EDGE = "it had begun before the window"
-GENERATED = "a kernel of torch.compile: torch records none, perfprobe adds a record of its own"
+GENERATED = "of torch.compile, Triton or CUDA: torch records none, perfprobe adds a record of its own"
 DROPPED = "the observer lost operators: see the losses"
 
 Key: TypeAlias = tuple[str, int, int, str, str, str]  # a row of Differences, less its count
@@ -43,7 +43,7 @@ class Matching:
         self._theirs = _whole(recording, MEMORY, True)
         self._match: Rows = np.full(len(self._ours), -1, np.intp)
         self._counts: Counter[Key] = Counter()
-        generated = [str(text).startswith(KERNEL_PREFIX) for text in recording.strings.text]
+        generated = [str(text).startswith(OWN_PREFIXES) for text in recording.strings.text]
         self._generated = np.array([*generated, False])  # by name, "no name" last
         forward_id = np.append(recording.threads.forward_id, np.int32(-1))
         ours, theirs = _threads(forward_id[self._ours.thread]), _threads(forward_id[self._theirs.thread])

@@ -181,8 +181,9 @@ class CallSites(Table):
 
     name, overload, signature, scope, frame, forward_frame, forward_stack, module, phase, gap, stack: as in
     LinkedOperators, of the innermost operator it was made in, ranges left out. name is -1 outside of all
-    operators: then frame and stack come from the call's own stack where that was read, or from a look of the
-    sampler at the call. start_ns: when that operator started, -1 none.
+    operators: then frame and stack come from the call's own stack where that was read, from the range
+    `cuda::...` that the collector set around it, or from a look of the sampler at the call. start_ns: when
+    that operator started, -1 none.
     """
 
     start_ns: Int64

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from perfprobe.collect import compiled, generated
+from perfprobe.collect.launches import KernelNames
 
 MODULE = """\
 import torch
@@ -47,6 +48,31 @@ def known() -> set[str]:
 )
 def test_a_name_is_read_as_the_operators_it_was_joined_of(names: list[str], known: set[str]) -> None:
     assert generated.operators(f"cpp_fused_{'_'.join(names)}_12", known) == names
+
+
+def test_so_are_names_of_triton_kernels(known: set[str]) -> None:
+    for kind in ("poi", "red", "per", "tem", "for"):
+        assert generated.operators(f"triton_{kind}_fused_addmm_gelu_3", known) == ["addmm", "gelu"]
+
+
+# As `codegen/wrapper.py` of torch 2.11 to 2.15 writes the calls.
+TRITON = """\
+    def call(self, args):
+        with torch.cuda._DeviceGuard(0):
+            buf0 = empty_strided_cuda((32, 128), (128, 1), torch.float32)
+            stream0 = get_raw_stream(0)
+            triton_poi_fused_add_0.run(arg0_1, buf0, 4096, stream=stream0)
+            buf1 = buf0; del buf0  # reuse
+            extern_kernels.mm(buf1, arg1_1, out=buf2)
+            triton_red_fused_sum_1.run(buf2, buf3, 32, 128, stream=stream0)
+        return (buf3, )
+"""
+
+
+def test_nodes_belong_to_launches_of_triton_kernels() -> None:
+    noted = [(4, "add"), (6, "mm"), (8, "sum")]
+    found = generated.call_traces(TRITON, {"triton_poi_fused_add_0", "triton_red_fused_sum_1"}, noted)
+    assert found == {"triton_poi_fused_add_0": ["add"], "triton_red_fused_sum_1": ["sum"]}
 
 
 @pytest.mark.parametrize("kernel", ["cpp_fused_nosuch_add_0", "cpp_CppMicroGemmFP32Vec_threaded_mm_0", "x"])
@@ -98,7 +124,8 @@ class Facts:
 def hooked(cache: type) -> tuple[compiled.CompiledKernels, Facts]:
     """What has seen a module like inductor's code cache, with this class in it."""
     facts: Any = Facts()
-    kernels = compiled.CompiledKernels(facts, torch, lambda name, kernel: SimpleNamespace(__wrapped__=kernel))
+    wrap = lambda name, kernel: SimpleNamespace(__wrapped__=kernel)  # noqa: E731
+    kernels = compiled.CompiledKernels(facts, torch, wrap, KernelNames())
     codecache: Any = ModuleType("codecache")
     codecache.PyCodeCache = cache
     codecache.config = SimpleNamespace(cpp=SimpleNamespace(enable_kernel_profile=False))

@@ -111,7 +111,8 @@ class Trial:
         self.said: list[str] = []
         self.ids: list[object] = []
         self.facts = Facts(self.recorder, self.said.append)  # type: ignore[arg-type]
-        self.collector = GpuCollector(self.facts, Options(**options), self.ids.append)
+        begun = lambda: self.ids.append("begun")  # noqa: E731
+        self.collector = GpuCollector(self.facts, Options(**options), self.ids.append, begun)
 
 
 def test_it_begins_just_before_cuda_does(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,7 +136,7 @@ def test_it_begins_at_once_where_cuda_is_in_use(monkeypatch: pytest.MonkeyPatch)
     trial = Trial(monkeypatch, Torch(initialised=True), gpu_links="exact")
     trial.collector.start()
     assert Session.made[0].with_ids
-    assert trial.ids == ["ids"]
+    assert trial.ids == ["ids", "begun"]
 
 
 def test_a_program_without_cuda_never_meets_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,6 +33,20 @@ def test_what_runs_below_a_compiler_is_tracing(tmp_path: Path) -> None:
     assert traced(tmp_path, f"{TORCH}/_inductor/compile_fx.py:2558 compile_fx_backward") == Phase.COMPILE
 
 
+@pytest.mark.parametrize("owner", ["", "CachingAutotuner."])  # as Python 3.10 names it, and newer ones
+def test_what_tries_kernels_out_is_compiling(owner: str, tmp_path: Path) -> None:
+    heuristics = f"{TORCH}/_inductor/runtime/triton_heuristics.py"
+    run = f"{heuristics}:1407 {owner}run"
+    for method in ("benchmark_all_configs", "coordinate_descent_tuning", "_combo_sequential_autotune"):
+        assert traced(tmp_path, GENERATED, run, f"{heuristics}:9 {owner}{method}") == Phase.COMPILE
+    assert traced(tmp_path, GENERATED, run) == Phase.OTHER
+    triton = "/lib/site-packages/triton/runtime"
+    tuner = f"{triton}/autotuner.py:212 {'Autotuner.' if owner else ''}"
+    kernel = f"{triton}/jit.py:695 {'JITFunction.' if owner else ''}run"
+    assert traced(tmp_path, f"{tuner}run", f"{tuner}_bench", kernel) == Phase.COMPILE
+    assert traced(tmp_path, f"{tuner}run", kernel) == Phase.OTHER
+
+
 def test_what_was_compiled_is_not(tmp_path: Path) -> None:
     assert traced(tmp_path, f"{TORCH}/_dynamo/eval_frame.py:10 compile_wrapper", GENERATED) == Phase.OTHER
     assert traced(tmp_path, f"{TORCH}/_inductor/compile_fx.py:9 run", GENERATED) == Phase.OTHER

@@ -165,6 +165,21 @@ def test_an_external_id_goes_before_times(tmp_path: Path) -> None:
     assert gpu_times(trace) == {"a": (2 + 4 + 16, 16), "b": (6, 6), "c": (8 + 32, 40)}
 
 
+def test_a_wait_has_the_line_of_the_range_set_around_it(tmp_path: Path) -> None:
+    program = Program()
+    program.thread(1)
+    users, own = program.stack("a.py:3 main"), program.stack("a.py:4 main")
+    program.run(
+        op("mine", 0, 100, op("cuda::synchronize", 10, 50, scope=7, stack=own), scope=7, stack=users),
+        op("outer", 200, 300, op("cuda::synchronize", 210, 250, scope=7, stack=own), stack=users),
+    )
+    for correlation, start_ns in enumerate((20, 60, 220), 1):
+        program.api_call("cudaDeviceSynchronize", start_ns, start_ns + 10, correlation)
+    trace = link(program.recording(tmp_path))
+    assert lines(trace) == [4, None, 3]  # another range says nothing about a call, an operator all
+    assert launchers(trace) == ["", "", "outer"]
+
+
 def test_calls_outside_of_operators_have_the_line_that_the_sampler_saw(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
