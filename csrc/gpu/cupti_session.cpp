@@ -24,7 +24,7 @@ constexpr size_t kOtherNameBytes = 256;
 
 // Before CUPTI 12.9 a request that gets no memory ends the process.
 constexpr uint32_t kFirstWithRefusals = 27;
-constexpr size_t kMostBuffers = 32;
+constexpr size_t kMostBuffers = 64;  // each thread that calls CUDA has one of its own
 // Far beyond the last call of any version; unknown numbers are errors.
 constexpr uint32_t kCalls = 1200;
 
