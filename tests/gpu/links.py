@@ -125,12 +125,17 @@ def triton(room: Room) -> None:
     room.note(kernels=len(calls), launched_by=dict(names), unlinked=int((calls < 0).sum()))
     expect(len(calls) == seen.truth["launches"], f"{len(calls)} kernels recorded, 7 ran")
     expect((calls >= 0).all(), f"{(calls < 0).sum()} kernels have no launch")
+    there = {"operator": "triton::add_one", "line": seen.truth["marks"]["TRITON"], "forward": -1, "count": 7}
+    expect(there in sites(seen), f"not {there}, but {sites(seen)}")
 
 
 def graph_replay(room: Room) -> None:
-    """Kernels of a CUDA graph carry its launch's correlation and their node."""
+    """Kernels of a CUDA graph carry its launch's correlation and their node, and lie on the replay's line."""
     seen = recorded.record(room, "graph")
     judge_graph(seen, seen.truth["replays"], seen.truth["nodes"], room)
+    replayed = seen.truth["replays"] * seen.truth["nodes"]
+    found = call_lines(seen, "kernel_call", "kernels").get(seen.truth["marks"]["REPLAY"], 0)
+    expect(found == replayed, f"{found} of {replayed} kernels of the graph are on the line of the replay")
 
 
 def judge_graph(seen: Seen, replays: int, nodes: int, room: Room) -> None:

@@ -188,9 +188,9 @@ def graph() -> dict[str, Any]:
         kernels.empty(3, torch.cuda.current_stream().cuda_stream)
         torch.relu_(data)
     for _ in range(10):
-        captured.replay()
+        captured.replay()  # REPLAY
     torch.cuda.synchronize()
-    return {"replays": 10, "nodes": 4}
+    return {"replays": 10, "nodes": 4, "marks": marks()}
 
 
 def counting() -> dict[str, Any]:
@@ -252,7 +252,7 @@ def triton() -> dict[str, Any]:
         add_one[(4,)](data, 4096, BLOCK=1024)  # TRITON
     torch.cuda.synchronize()
     assert float(data.sum()) == 7 * 4096
-    return {"launches": 7}
+    return {"launches": 7, "marks": marks()}
 
 
 def nvtx_ranges() -> dict[str, Any]:
