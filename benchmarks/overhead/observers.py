@@ -75,6 +75,7 @@ OBSERVERS: dict[str, Observer] = {
     "null callback": lambda folder: null_callback(needs_inputs=False),
     "null callback with inputs": lambda folder: null_callback(needs_inputs=True),
     "perfprobe": recording,
+    "perfprobe, operators only": lambda folder: recording(folder, python="off"),
     "perfprobe, both sources": lambda folder: recording(folder, operators="both"),
     "torch.profiler": lambda folder: torch_profiler(),
     "torch.profiler shapes": lambda folder: torch_profiler(record_shapes=True),
