@@ -58,6 +58,21 @@ def rows_said(findings: Findings, whole: int, found: int, shown: int, by: str) -
     return f"{f'{shown:,} of {number}' if shown < found else number} by {by}{focus}"
 
 
+def chosen(
+    findings: Findings, rows: SomeRows, focus: Mask, count: str, layout: Layout, usual: int
+) -> tuple[SomeRows, str] | None:
+    """The rows of a table, and what its heading says of them; None where nothing is in focus.
+
+    count: the column of how many there are, which is what they are called too.
+    """
+    found = rows.take(focus)
+    if len(found) == 0:
+        return None
+    columns = found.columns()
+    shown = ranked(found, columns["total_ns"], columns[count], layout, usual)
+    return shown, rows_said(findings, len(rows), len(found), len(shown), sorted_by(layout, count))
+
+
 def in_focus(findings: Findings, rows: HasSite, *others: tuple[Int32, Callable[[int], str | None]]) -> Mask:
     """Which rows match the focus: by operator, line, phase or other texts: ids, and the text of each."""
     if findings.focus is None:

@@ -12,13 +12,11 @@ from perfprobe.report.base import Layout
 from perfprobe.report.cells import counts, durations
 from perfprobe.report.columns import Column
 from perfprobe.report.gpu.cells import (
+    chosen,
     in_focus,
     mean_ns,
     operator_texts,
-    ranked,
-    rows_said,
     site_columns,
-    sorted_by,
     timed,
 )
 from perfprobe.report.paragraph import heading, paragraph
@@ -53,11 +51,10 @@ def copies(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     gpu, trace = findings.gpu, findings.trace
     assert gpu is not None
     rows = gpu.copies
-    found = rows.take(copies_in_focus(findings, rows))
-    if len(found) == 0:
+    found = chosen(findings, rows, copies_in_focus(findings, rows), "copies", layout, TOP)
+    if found is None:
         return
-    shown = ranked(found, found.total_ns, found.copies, layout, TOP)
-    said = rows_said(findings, len(rows), len(found), len(shown), sorted_by(layout, "copies"))
+    shown, said = found
     yield heading("GPU copies", f"{said}; in all {_by_direction(rows)}", layout.width)
     yield columns.table(columns.fit(_columns(trace, shown, layout), layout.width))
     if bool(_is_pageable(shown).any()):

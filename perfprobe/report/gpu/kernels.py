@@ -14,13 +14,11 @@ from perfprobe.report.cells import counts, durations, line_column, percents
 from perfprobe.report.columns import Column
 from perfprobe.report.gpu.cells import (
     PART,
+    chosen,
     in_focus,
     mean_ns,
     operator_texts,
-    ranked,
-    rows_said,
     site_columns,
-    sorted_by,
     timed,
 )
 from perfprobe.report.gpu.names import cut_middle, kernel_names, shortened
@@ -44,11 +42,10 @@ def kernels(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     gpu, trace = findings.gpu, findings.trace
     assert gpu is not None
     rows = gpu.kernels
-    found = rows.take(kernels_in_focus(findings, rows))
-    if len(found) == 0:
+    found = chosen(findings, rows, kernels_in_focus(findings, rows), "kernels", layout, TOP)
+    if found is None:
         return
-    shown = ranked(found, found.total_ns, found.kernels, layout, TOP)
-    said = rows_said(findings, len(rows), len(found), len(shown), sorted_by(layout, "kernels"))
+    shown, said = found
     share = units.percent(_time(shown) / max(_time(rows), 1))
     yield heading("GPU kernels", f"{said}, {share} of kernel time", layout.width)
     yield columns.table(columns.fit(_columns(trace, shown, _time(rows), layout), layout.width))

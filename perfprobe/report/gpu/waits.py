@@ -11,13 +11,11 @@ from perfprobe.report.base import Layout
 from perfprobe.report.cells import counts, durations, percents
 from perfprobe.report.columns import Column
 from perfprobe.report.gpu.cells import (
+    chosen,
     in_focus,
     mean_ns,
     operator_texts,
-    ranked,
-    rows_said,
     site_columns,
-    sorted_by,
 )
 from perfprobe.report.paragraph import heading
 from perfprobe.support import units
@@ -43,11 +41,10 @@ def waits(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     gpu, trace = findings.gpu, findings.trace
     assert gpu is not None
     rows = gpu.waits
-    found = rows.take(waits_in_focus(findings, rows))
-    if len(found) == 0:
+    found = chosen(findings, rows, waits_in_focus(findings, rows), "waits", layout, TOP)
+    if found is None:
         return
-    shown = ranked(found, found.total_ns, found.waits, layout, TOP)
-    said = rows_said(findings, len(rows), len(found), len(shown), sorted_by(layout, "waits"))
+    shown, said = found
     yield heading("GPU waits", f"{said}; the program waited {_in_all(findings, rows)}", layout.width)
     yield columns.table(columns.fit(_columns(findings, trace, shown, layout), layout.width))
 
