@@ -45,6 +45,27 @@ class Call:
         return [item.value for item in items if isinstance(item, Scalar)]
 
 
+@dataclass(frozen=True)
+class Work:
+    """The least that one call must do.
+
+    flops: multiply-adds count two; is_product: they are matrix products, whose limit is that of a GEMM.
+    read_bytes, write_bytes: each element that must be touched once, however often a kernel comes back.
+    line_bytes: all 64-byte lines that these lie in. footprint_bytes: an operand written in place counts once.
+    dtype: of the arithmetic, "f32". elements: work that is limited by arithmetic of its own, by kind: ("exp", N).
+    """
+
+    flops: int
+    read_bytes: int
+    write_bytes: int
+    line_bytes: int
+    footprint_bytes: int
+    dtype: str
+    in_place: bool = False
+    is_product: bool = False
+    elements: tuple[tuple[str, int], ...] = ()
+
+
 class NoModel(Exception):
     """The signature is none that the formula is for."""
 

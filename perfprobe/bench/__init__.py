@@ -1,0 +1,1 @@
+"""Replays operators in isolation, beside what this machine can do."""

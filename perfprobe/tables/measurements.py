@@ -1,0 +1,143 @@
+"""What microbenchmarks measured: plain data that bench yields, a file keeps and reports print.
+
+Times are nanoseconds of one call. None is "not measured".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The median of what fresh processes measured, each by the median of its blocks; lowest and highest."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A call to be measured.
+
+    operator: with its overload: `aten::div.Tensor`; without, the overload is found by the inputs. signature:
+    in the grammar of recordings. example: the same with the values of floats, "" where not known. values:
+    what was seen in the tensors, as `signatures.values` has it, "" where nothing was looked at. threads: of
+    torch's pool.
+    """
+
+    operator: str
+    signature: str
+    example: str = ""
+    values: str = ""
+    threads: int = 1
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a recording says of all calls of one signature.
+
+    share: of all operator time; total_ns, self_ns: wall; cpu_ns: CPU time of the calling thread, None where
+    it was not recorded for every operator.
+    """
+
+    calls: int
+    share: float
+    self_ns: int
+    total_ns: int
+    cpu_ns: int | None
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A limit of the machine beside the call, both timed in the same rounds.
+
+    kind: "gemm", "memory", "element" or "overhead". fraction: the time that the limit alone would take, as a
+    part of the call's time; above 1 the model is wrong, and that is shown. reference: what was timed for it,
+    in words. level: of memory, "L2", "LLC" or "DRAM", where the machine's ceilings are known.
+    isa_fraction: of the processor's own peak, for "gemm".
+    """
+
+    kind: str
+    fraction: Estimate
+    reference: str
+    level: str | None = None
+    isa_fraction: float | None = None
+
+
+@dataclass(frozen=True)
+class Counterfactual:
+    """The same call with one thing changed, in the same rounds.
+
+    kind: "contiguous", "contiguous with copy", "threads", "padded", "dtype", "values", "recycled output".
+    change: in words, `K 13→16`. speedup: time of the call as it is, divided by that of the changed one.
+    """
+
+    kind: str
+    change: str
+    speedup: Estimate
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """kind: one of `models.verdicts.KINDS`; text: the whole sentence; modifiers: texts, each measured."""
+
+    kind: str
+    text: str
+    modifiers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One signature on one machine.
+
+    wanted: the call. not_rebuilt: why it was not measured. device: "cpu" or "cuda:0". clock: "cpu" (critical
+    path), "wall" or "gpu" (device events): what the times below are. rotating: over copies of the operands
+    larger than the caches; warm: the same operands again; wall: of rotating, by the wall clock. floor: the same
+    overload on one-element operands. contention: wall by CPU time. faults: page faults of a call, with the
+    time they cost by the machine's measured price. nested: the part of the time in operators it calls, by
+    name ("copy_"). replay: rotating by what a call took in the program; unstable where processes disagree.
+    other_threads: CPU time of all other threads, as a part of that of the busiest.
+    """
+
+    wanted: Wanted
+    device: str
+    clock: str
+    seen: Seen | None = None
+    not_rebuilt: str | None = None
+    processes: int = 0
+    rotating: Estimate | None = None
+    warm: Estimate | None = None
+    wall: Estimate | None = None
+    floor: Estimate | None = None
+    contention: float | None = None
+    faults: float | None = None
+    fault_ns: float | None = None
+    other_threads: float | None = None
+    replay: float | None = None
+    flops: int | None = None
+    read_bytes: int | None = None
+    write_bytes: int | None = None
+    line_bytes: int | None = None
+    bounds: tuple[Bound, ...] = ()
+    counterfactuals: tuple[Counterfactual, ...] = ()
+    nested: tuple[tuple[str, float], ...] = ()
+    verdict: Verdict | None = None
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """A run of bench. recording: the file it is about, None for operators typed by hand.
+
+    left_out: calls of the recording that were not looked at, with their share of operator time. stopped: why it
+    ended before all was measured. notes: what a reader must know, in words.
+    """
+
+    machine: str
+    torch: str
+    recording: str | None
+    rows: tuple[Measurement, ...]
+    left_out_share: float | None = None
+    stopped: str | None = None
+    notes: tuple[str, ...] = ()
