@@ -52,7 +52,7 @@ class Work:
     flops: multiply-adds count two; is_product: they are matrix products, whose limit is that of a GEMM.
     read_bytes, write_bytes: each element that must be touched once, however often a kernel comes back.
     line_bytes: all 64-byte lines that these lie in. footprint_bytes: an operand written in place counts once.
-    dtype: of the arithmetic, "f32". elements: work that is limited by arithmetic of its own, by kind: ("exp", N).
+    dtype: of the arithmetic, "f32". elements: work limited by arithmetic of its own, by kind: ("exp", N).
     """
 
     flops: int

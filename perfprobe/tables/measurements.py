@@ -92,13 +92,13 @@ class Verdict:
 class Measurement:
     """One signature on one machine.
 
-    wanted: the call. not_rebuilt: why it was not measured. device: "cpu" or "cuda:0". clock: "cpu" (critical
-    path), "wall" or "gpu" (device events): what the times below are. rotating: over copies of the operands
-    larger than the caches; warm: the same operands again; wall: of rotating, by the wall clock. floor: the same
-    overload on one-element operands. contention: wall by CPU time. faults: page faults of a call, with the
-    time they cost by the machine's measured price. nested: the part of the time in operators it calls, by
-    name ("copy_"). replay: rotating by what a call took in the program; unstable where processes disagree.
-    other_threads: CPU time of all other threads, as a part of that of the busiest.
+    not_rebuilt: why it was not measured. device: "cpu" or "cuda:0". clock: whose times these are: "cpu" (of
+    the critical path), "wall" or "gpu" (device events). rotating: over copies of the operands larger than the
+    caches; warm: the same operands again; wall: of rotating, by the wall clock. floor: the same overload on
+    one-element operands. contention: wall by CPU time. faults: page faults of a call; fault_ns: what they
+    cost by the measured price of one. other_threads: CPU time of all other threads, as a part of that of the
+    busiest. replay: rotating by what a call took in the program. nested: the part of the time in operators
+    that it calls, by name.
     """
 
     wanted: Wanted
@@ -130,8 +130,8 @@ class Measurement:
 class Measurements:
     """A run of bench. recording: the file it is about, None for operators typed by hand.
 
-    left_out: calls of the recording that were not looked at, with their share of operator time. stopped: why it
-    ended before all was measured. notes: what a reader must know, in words.
+    left_out_share: part of all operator time in calls that were not looked at. stopped: why it ended before
+    all was measured. notes: what a reader must know, in words.
     """
 
     machine: str

@@ -18,9 +18,9 @@ class NotRebuilt(Exception):
 class TensorRecipe:
     """How to make a tensor.
 
-    dtype: torch's name, "float32". values: the name of a maker in `operands.MAKERS`, with its settings (numbers
-    or names): `("uniform", {"low": 0.5, "high": 1.5})`, `("indices", {"below": 5000})`. written: the call
-    changes it, so that it must be put back.
+    dtype: torch's name, "float32". maker: a name in `operands.MAKERS`, with its settings: "uniform" with
+    {"low": 0.5, "high": 1.5}, "indices" with {"below": 5000}. written: the call changes it, so that it must
+    be put back.
     """
 
     dtype: str
@@ -34,7 +34,7 @@ class TensorRecipe:
 
 @dataclass(frozen=True)
 class DtypeRecipe:
-    """A torch.dtype by its name; `DeviceRecipe` and `LayoutRecipe` likewise."""
+    """A torch.dtype by its name."""
 
     name: str
 
@@ -46,7 +46,7 @@ class DeviceRecipe:
     name: str
 
 
-Plain: TypeAlias = None | bool | int | float | str
+Plain: TypeAlias = bool | int | float | str | None
 Argument: TypeAlias = "Plain | TensorRecipe | DtypeRecipe | DeviceRecipe | tuple[Argument, ...]"
 
 
@@ -54,8 +54,8 @@ Argument: TypeAlias = "Plain | TensorRecipe | DtypeRecipe | DeviceRecipe | tuple
 class CallRecipe:
     """operator: "aten::bmm"; overload: "" for the default one. keywords: keyword-only arguments.
 
-    saved: tensors that must fit others, such as the mean and rstd of a norm: (name of a maker in
-    `operands.SAVED`), applied to all arguments once they are made.
+    saved: tensors that must fit others, such as the mean and rstd of a norm: a name in `operands.SAVED`,
+    applied to all arguments once they are made.
     """
 
     operator: str
