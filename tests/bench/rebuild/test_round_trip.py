@@ -17,7 +17,9 @@ from tests.bench.rebuild.calls import tensors_in
 from tests.collect.recorded import Row, record
 
 # Changes what a tensor is, or belongs to autograd.
-REFUSED = {"aten::resize_", "aten::detach_", "aten::as_strided_", "aten::unsqueeze_", "aten::lift_fresh"}
+REFUSED = {
+    f"aten::{name}" for name in ("resize_", "resize_as_", "detach_", "as_strided_", "unsqueeze_", "lift_fresh")
+}
 
 
 def training() -> None:
@@ -51,8 +53,8 @@ def odd_calls() -> None:
     a.bfloat16() @ b.bfloat16()
     torch.complex(a, a).abs().clamp_(min=0.5)
     a.index_put_((torch.tensor([0, 2]), torch.tensor([1, 1])), torch.ones(2), accumulate=True)
-    a[a > 0.5] = 0.0
-    a.masked_fill_(a < 0.5, float("-inf")).softmax(-1, dtype=torch.float64)
+    a[a > 0.5] = torch.zeros(int((a > 0.5).sum()))
+    a.masked_fill(a < 0.5, float("-inf")).softmax(-1, dtype=torch.float64)
     a.gather(1, torch.zeros(4, 2, dtype=torch.long)).bernoulli_(0.9)
     functional.gelu(a, approximate="tanh").topk(2)
     functional.embedding_bag(torch.tensor([1, 2, 3]), b, torch.tensor([0, 2]))
