@@ -283,3 +283,23 @@ def test_plain_calls_are_json() -> None:
     made = operands.Operands(torch, plain, 5)
     result = operands.function(torch, plain)(*made.args, **made.kwargs)
     assert (result.dtype, made.args[0].stride()) == (torch.bfloat16, (1, 2))
+
+
+def test_the_smallest_operands_still_fit_each_other() -> None:
+    offsets = rebuilt(
+        "aten::_embedding_bag", "f32[50,8] i64[40] i64[5] scale_grad_by_freq=False mode=1 sparse=False -"
+    )
+    small = offsets.one_element()
+    assert [tensor.sizes for tensor in small.tensors()] == [(1, 1), (1,), (1,)]
+    depthwise = "f32[2,8,9,9] f32[8,1,3,3] - stride=(2,2) padding=(1,1) dilation=(1,1) transposed=False"
+    found = rebuilt("aten::convolution", f"{depthwise} output_padding=(0,0) groups=8").one_element()
+    assert [tensor.sizes for tensor in found.tensors()] == [(1, 1, 1, 1), (1, 1, 3, 3)]
+    view = rebuilt("aten::_unsafe_view", "f32[4,32,8,16] size=(4,32,128)").one_element()
+    assert (view.arguments[1], next(view.tensors()).sizes) == ((1, 1, 1), (1, 1, 1, 1))
+    larger = rebuilt("aten::mm", "f32[64,32] f32[32,16]{1,32}").one_element(8)
+    assert [(tensor.sizes, tensor.strides) for tensor in larger.tensors()] == [
+        ((8, 8), None),
+        ((8, 8), (1, 8)),
+    ]
+    with pytest.raises(NotRebuilt):
+        rebuilt("aten::_fft_c2r", "c64[4,6] dim=(1) normalization=2 last_dim_size=10").one_element()
