@@ -21,6 +21,7 @@ _TRUSTING = frozenset(
         "mkldnn_rnn_layer",
         "mkldnn_rnn_layer_backward",
     )
+    + ("lstm", "gru", "rnn_tanh", "rnn_relu")  # call these
 )
 
 Number = Callable[[int, int, frozenset[int]], int]  # of a number, the most allowed and all extents
@@ -127,7 +128,7 @@ def _convolution(recipe: CallRecipe, extent: int) -> CallRecipe | None:
     """One output pixel or so by the same kernel, as many channels as `extent`; None for what is none."""
     places = _CONVOLUTIONS.get(recipe.operator)
     arguments = list(recipe.arguments)
-    if places is None or True in arguments[places.dilation + 1 : places.dilation + 2]:  # transposed
+    if places is None or arguments[places.dilation + 1] is True:  # transposed
         return None
     weight = arguments[places.weight]
     kernel = weight.sizes[2:] if isinstance(weight, TensorRecipe) else ()

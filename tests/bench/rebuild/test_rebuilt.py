@@ -294,6 +294,8 @@ def test_the_smallest_operands_still_fit_each_other() -> None:
     depthwise = "f32[2,8,9,9] f32[8,1,3,3] - stride=(2,2) padding=(1,1) dilation=(1,1) transposed=False"
     found = rebuilt("aten::convolution", f"{depthwise} output_padding=(0,0) groups=8").one_element()
     assert [tensor.sizes for tensor in found.tensors()] == [(1, 1, 1, 1), (1, 1, 3, 3)]
+    plain = rebuilt("aten::conv2d", "f32[1,3,8,8] f32[4,3,3,3] stride=2").one_element()
+    assert [tensor.sizes for tensor in plain.tensors()] == [(1, 1, 3, 3), (1, 1, 3, 3)]
     view = rebuilt("aten::_unsafe_view", "f32[4,32,8,16] size=(4,32,128)").one_element()
     assert (view.arguments[1], next(view.tensors()).sizes) == ((1, 1, 1), (1, 1, 1, 1))
     larger = rebuilt("aten::mm", "f32[64,32] f32[32,16]{1,32}").one_element(8)
@@ -301,5 +303,12 @@ def test_the_smallest_operands_still_fit_each_other() -> None:
         ((8, 8), None),
         ((8, 8), (1, 8)),
     ]
-    with pytest.raises(NotRebuilt):
-        rebuilt("aten::_fft_c2r", "c64[4,6] dim=(1) normalization=2 last_dim_size=10").one_element()
+    weights = "(f32[32,8],f32[32,8],f32[32],f32[32])"
+    for operator, signature in (
+        ("aten::_fft_c2r", "c64[4,6] dim=(1) normalization=2 last_dim_size=10"),
+        ("aten::lstm", f"f32[5,2,8] (f32[1,2,8],f32[1,2,8]) {weights} True 1 0.0 False False False"),
+    ):
+        call = rebuilt(operator, signature)
+        call.run(call.operands(0))
+        with pytest.raises(NotRebuilt):
+            call.one_element()
