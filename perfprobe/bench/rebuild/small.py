@@ -15,13 +15,9 @@ _COUNTS = ("below", "first", "last", "count")  # settings of makers that say how
 _TRUSTING = frozenset(
     f"aten::{name}"
     for name in (
-        "_fft_c2r",
-        "_ctc_loss",
-        "_ctc_loss_backward",
-        "mkldnn_rnn_layer",
-        "mkldnn_rnn_layer_backward",
+        *("_fft_c2r", "_ctc_loss", "_ctc_loss_backward", "mkldnn_rnn_layer", "mkldnn_rnn_layer_backward"),
+        *("lstm", "gru", "rnn_tanh", "rnn_relu"),  # call these
     )
-    + ("lstm", "gru", "rnn_tanh", "rnn_relu")  # call these
 )
 
 Number = Callable[[int, int, frozenset[int]], int]  # of a number, the most allowed and all extents
