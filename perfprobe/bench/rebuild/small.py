@@ -73,7 +73,8 @@ def _smaller(
 
 
 def _resized(tensor: TensorRecipe, sizes: tuple[int, ...], most: int) -> TensorRecipe:
-    counts = {name: int(tensor.settings[name]) for name in _COUNTS if name in tensor.settings}
+    indexes = (tensor.settings.get("low"), tensor.settings.get("below")) != (1, 100)  # else plain integers
+    counts = {name: int(tensor.settings[name]) for name in _COUNTS if name in tensor.settings and indexes}
     settings = {**tensor.settings, **{name: min(count, most) for name, count in counts.items()}}
     if "below" in counts:
         settings["low"] = 0
