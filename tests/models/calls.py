@@ -79,6 +79,10 @@ def elementwise() -> Iterator[Case]:
     yield case(aten.masked_fill.Scalar, a, truth[:, :1], 0.0)
     yield case(aten.pow.Tensor_Scalar, a, 2.5)
     yield case(aten.clamp, a, 0.6, 1.2)
+
+
+def lists() -> Iterator[Case]:
+    a, b, row = f(6, 40), f(6, 40), f(40)
     yield case(aten._foreach_add.List, [a, row], [b, row])
     yield case(aten._foreach_mul_.Scalar, [a, row], 0.9)
     yield case(aten._foreach_addcdiv_.ScalarList, [a, row], [b, f(40)], [b, f(40)], [0.1, 0.1])
@@ -319,6 +323,7 @@ def networks() -> Iterator[Case]:
 
 CASES = [
     *elementwise(),
+    *lists(),
     *products(),
     *convolutions(),
     *reductions(),

@@ -1,4 +1,4 @@
-"""The operations of one call, with all that it calls: against loops that count, and against torch's counter."""
+"""The operations of one call, with all that it calls, against loops that count and torch's counter."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.nn.functional import conv2d, scaled_dot_product_attention
 from torch.utils.flop_counter import FlopCounterMode
 
 from perfprobe.models.work import ELEMENT_KINDS, FLOPS, MODELS, Work, flops, work
@@ -18,6 +19,8 @@ from tests.models.calls import f
 from tests.models.test_work_bytes import operator
 
 aten = torch.ops.aten
+SDPA = "aten::_scaled_dot_product_flash_attention_for_cpu"
+BACKWARD = "aten::convolution_backward"
 
 
 def modelled(path: Path, run: Callable[[], Any]) -> Work:
@@ -31,7 +34,7 @@ def modelled(path: Path, run: Callable[[], Any]) -> Work:
 def multiplied(
     image: tuple[int, ...], weight: tuple[int, ...], stride: int, padding: int, dilation: int
 ) -> Any:
-    """Multiply-adds of a convolution in two dimensions, padding included, and the places of the image read."""
+    """Multiply-adds of a convolution in two dimensions, padding included, and places of the image read."""
     batch, _, height, width = image
     out, inner, *kernel = weight
     rows = (height + 2 * padding - dilation * (kernel[0] - 1) - 1) // stride + 1
@@ -117,6 +120,34 @@ def test_recurrent_layers_as_torch_counts_their_products(
     )
     states = 5 * 2 * 4 * settings.get("num_layers", 1) * (1 + settings.get("bidirectional", False))
     assert found.flops == counter.get_total_flops() + elementwise * states
+
+
+@pytest.mark.filterwarnings("ignore:TF32 acceleration")
+@pytest.mark.parametrize(
+    ("run", "name", "wrong"),
+    [
+        (lambda: torch.ones(3, 4) @ torch.ones(4), "aten::mv", 0),
+        (lambda: torch.dot(torch.ones(4), torch.ones(4)), "aten::dot", 0),
+        (lambda: torch.addbmm(f(3, 5), f(2, 3, 4), f(2, 4, 5)), "aten::addbmm", 0),
+        (lambda: scaled_dot_product_attention(f(1, 2, 5, 4), f(1, 2, 5, 4), f(1, 2, 5, 4)), SDPA, 0),
+        (lambda: torch.nn.LSTM(3, 4)(f(5, 2, 3)), "aten::lstm", 0),
+        # The gradient of a depthwise weight, 4 channels: counted as if each saw all four.
+        (lambda: conv2d(f(1, 4, 8, 8), depthwise(), groups=4).sum().backward(), BACKWARD, 4 * 2 * 4 * 36 * 9),
+    ],
+)
+def test_where_torchs_counter_is_wrong(run: Callable[[], Any], name: str, wrong: int, tmp_path: Path) -> None:
+    with FlopCounterMode(display=False) as counter:
+        run()
+    rows = [row for row in record(tmp_path / "run.perfprobe", run) if row.name == name]
+    found = work(operator(rows[0]), rows[0].signature)
+    assert found is not None
+    others = 2 * 4 * 36 * 9 if name == BACKWARD else 0  # forward
+    assert counter.get_total_flops() - others in (wrong, found.flops)  # or torch has mended it
+    assert found.flops > 0
+
+
+def depthwise() -> torch.Tensor:
+    return f(4, 1, 3, 3).requires_grad_()
 
 
 def test_one_layer_of_onednn_does_what_the_operator_around_it_does(tmp_path: Path) -> None:

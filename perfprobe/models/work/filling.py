@@ -170,8 +170,8 @@ def _dropout(call: Call) -> Work:
 
 _VIEWS = (
     "alias as_strided chunk detach diagonal expand expand_as lift_fresh narrow permute resize_ select slice "
-    "split split_with_sizes squeeze t transpose unbind unfold unsafe_chunk unsafe_split unsqueeze view view_as "
-    "_reshape_alias _unsafe_view resolve_conj resolve_neg"
+    "split split_with_sizes squeeze t transpose unbind unfold unsafe_chunk unsafe_split unsqueeze view "
+    "view_as _reshape_alias _unsafe_view resolve_conj resolve_neg"
 )
 
 MODELS: dict[str, Model] = {
