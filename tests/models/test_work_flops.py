@@ -223,9 +223,9 @@ def test_never_without_a_model(dtype: str, name: str, signature: str) -> None:
     ("name", "signature", "elements"),
     [
         ("aten::exp", "f32[6,4]", (("exp", 24),)),
-        ("aten::rsqrt", "f32[6]", (("sqrt", 6), ("div", 6))),
+        ("aten::rsqrt", "f32[6]", (("sqrt", 6),)),
         ("aten::gelu", 'f32[6] approximate="none"', (("erf", 6),)),
-        ("aten::gelu", 'f32[6] approximate="tanh"', (("tanh", 6),)),
+        ("aten::gelu", 'f32[6] approximate="tanh"', (("exp", 6),)),
         ("aten::pow.Tensor_Scalar", "f32[6] exponent=2", ()),
         ("aten::pow.Tensor_Scalar", "f32[6] exponent=float", (("pow", 6),)),
         ("aten::bernoulli_.float", "f32[6] p=float", (("rng", 6),)),
