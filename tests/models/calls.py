@@ -344,9 +344,15 @@ def more() -> Iterator[Case]:
     yield case(aten._foreach_norm.Scalar, [a, w])
     yield case(aten._foreach_copy_, [f(6, 16), f(16)], [b, w], reads=384 + 64)
     yield case(aten._foreach_zero_, [f(6, 16), f(16)], reads=0)
-    settings = {"lr": 0.1, "dampening": 0.0, "nesterov": False, "maximize": False, "is_first_step": False}
+    settings: dict[str, Any] = {
+        "lr": 0.1,
+        "dampening": 0.0,
+        "nesterov": False,
+        "maximize": False,
+        "is_first_step": False,
+    }
     lists = [[f(6, 16)], [f(6, 16)], [f(6, 16)]]
-    yield case(aten._fused_sgd_, *lists, weight_decay=0.0, momentum=0.9, **settings, writes=768)
+    yield case(aten._fused_sgd_, *lists, **settings, writes=768)
     image = f(2, 3, 8, 8)
     yield case(
         aten.avg_pool2d_backward, f(2, 3, 4, 4), image, [2, 2], [2, 2], [0, 0], False, True, None, reads=384
