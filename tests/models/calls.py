@@ -352,7 +352,7 @@ def more() -> Iterator[Case]:
         "is_first_step": False,
     }
     lists = [[f(6, 16)], [f(6, 16)], [f(6, 16)]]
-    yield case(aten._fused_sgd_, *lists, **settings, writes=768)
+    yield case(aten._fused_sgd_, *lists, weight_decay=0.0, momentum=0.9, **settings, writes=768)
     image = f(2, 3, 8, 8)
     yield case(
         aten.avg_pool2d_backward, f(2, 3, 4, 4), image, [2, 2], [2, 2], [0, 0], False, True, None, reads=384
