@@ -16,7 +16,8 @@ from perfprobe.bench.counterfactuals import Change, changes
 from perfprobe.bench.nested import nested
 from perfprobe.bench.rebuild.operands import Operands
 from perfprobe.bench.rebuild.recipe import CallRecipe, NotRebuilt
-from perfprobe.bench.rebuild.recipes import Rebuilt, recipe
+from perfprobe.bench.rebuild.recipes import recipe
+from perfprobe.bench.rebuild.rebuilt import Rebuilt
 from perfprobe.bench.rebuild.schema import schemas
 from perfprobe.bench.references import Reference, References
 from perfprobe.bench.subjects import Arguments, Subject, rounds
@@ -185,9 +186,7 @@ def _arguments(operands: Operands, writes: bool) -> Arguments:
 
 
 def _limit(reference: Reference) -> Limit:
-    return Limit(
-        reference.kind, reference.text, reference.scale, reference.floor_ns, reference.subject.name
-    )
+    return Limit(reference.kind, reference.text, reference.scale, reference.floor_ns, reference.subject.name)
 
 
 def _with_copies(function: Callable[..., object], places: Sequence[int]) -> Callable[..., object]:

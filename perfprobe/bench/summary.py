@@ -65,7 +65,9 @@ def summarise(
         warm=_estimate(process.median("warm") for process in processes),
         wall=_estimate(_of_blocks(answer, lambda block: block.wall_ns) for answer in measured),
         floor=_estimate(process.median("floor") for process in processes),
-        contention=_middle(_of_blocks(answer, lambda block: block.wall_ns / block.cpu_ns) for answer in measured),
+        contention=_middle(
+            _of_blocks(answer, lambda block: block.wall_ns / block.cpu_ns) for answer in measured
+        ),
         faults=_middle(_of_blocks(answer, lambda block: block.faults) for answer in measured),
         other_threads=_middle(
             _of_blocks(answer, lambda block: block.other_ns / block.cpu_ns) for answer in measured
@@ -74,7 +76,7 @@ def summarise(
         bounds=_bounds(processes),
         counterfactuals=_counterfactuals(processes),
     )
-    row = replace(row, fault_ns=_fault_ns(row.faults, measured), replay=_replay(row, measured))
+    row = replace(row, fault_ns=_fault_ns(row, measured), replay=_replay(row, measured))
     return _with_work(row, first, machine)
 
 
@@ -112,9 +114,7 @@ def _bounds(processes: Sequence[_Process]) -> tuple[Bound, ...]:
     return tuple(bound for bound in found if bound is not None)
 
 
-def _best(
-    kind: str, alternatives: Sequence[Sequence[Limit]], processes: Sequence[_Process]
-) -> Bound | None:
+def _best(kind: str, alternatives: Sequence[Sequence[Limit]], processes: Sequence[_Process]) -> Bound | None:
     """The alternative that is fastest: a limit is what the machine can do."""
     found = [
         (fraction, " + ".join(limit.text for limit in limits))
@@ -161,10 +161,12 @@ def _counterfactuals(processes: Sequence[_Process]) -> tuple[Counterfactual, ...
     return tuple(found)
 
 
-def _fault_ns(faults: float | None, measured: Sequence[Answer]) -> float | None:
-    """What a call's page faults cost."""
+def _fault_ns(row: Measurement, measured: Sequence[Answer]) -> float | None:
+    """What a call's page faults cost on its critical path; threads are taken to share them like their work."""
     price_ns = _middle(answer.fault_ns for answer in measured)
-    return None if faults is None or price_ns is None else faults * price_ns
+    if row.faults is None or price_ns is None:
+        return None
+    return row.faults * price_ns / (1.0 + (row.other_threads or 0.0))
 
 
 def _replay(row: Measurement, measured: Sequence[Answer]) -> float | None:
