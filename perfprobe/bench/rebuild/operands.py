@@ -7,6 +7,7 @@ A tensor is {"dtype", "sizes", "strides", "device", "maker", "settings", "writte
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -30,17 +31,13 @@ class Operands:
         if call["saved"]:
             with torch.no_grad():
                 SAVED[call["saved"]](torch, self.args, self.kwargs)
-        self._start = [self._flat(tensor).clone() for tensor in self._written]
+        self._start = [places.clone() for places in self._written]
 
     def restore(self) -> None:
         """Puts back what the call wrote, bit by bit."""
         with self._torch.no_grad():
-            for tensor, start in zip(self._written, self._start):  # noqa: B905 (also Python 3.9 runs this)
-                self._flat(tensor).copy_(start)
-
-    def _flat(self, tensor: Any) -> Any:
-        """All places from the first element to the last, which is faster to copy than odd strides."""
-        return tensor.as_strided((span(tensor.shape, tensor.stride()),), (1,))
+            for places, start in zip(self._written, self._start, strict=True):
+                places.copy_(start)
 
     def _argument(self, argument: Any) -> Any:
         if isinstance(argument, list):
@@ -49,16 +46,14 @@ class Operands:
             return argument
         if "dtype" in argument:
             return getattr(self._torch, argument["dtype"])
-        return (
-            self._torch.device(argument["device"])
-            if "device" in argument
-            else self._tensor(argument["tensor"])
-        )
+        if "device" in argument:
+            return self._torch.device(argument["device"])
+        return self._tensor(argument["tensor"])
 
     def _tensor(self, spec: dict[str, Any]) -> Any:
         made = tensor(self._torch, spec, self._generator(spec["device"]))
-        if spec["written"]:
-            self._written.append(made)
+        if spec["written"]:  # all places from the first element to the last: faster to copy than odd strides
+            self._written.append(made.as_strided((span(made.shape, made.stride()),), (1,)))
         return made
 
     def _generator(self, device: str) -> Any:
@@ -67,11 +62,11 @@ class Operands:
         return self._generators[device]
 
 
-def span(sizes: Any, strides: Any) -> int:
+def span(sizes: Sequence[int], strides: Sequence[int]) -> int:
     """Elements from the first to the last, both included."""
     if 0 in sizes:
         return 0
-    return 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides))  # noqa: B905
+    return 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
 
 
 def tensor(torch: Any, spec: dict[str, Any], generator: Any) -> Any:
@@ -80,9 +75,9 @@ def tensor(torch: Any, spec: dict[str, Any], generator: Any) -> Any:
     dtype = getattr(torch, spec["dtype"])
     make = MAKERS[spec["maker"]]
     if strides is None or 0 in sizes:
-        made = make(torch, sizes, dtype, generator, **spec["settings"]).to(dtype)
+        made = make(torch, sizes, dtype, generator, **spec["settings"]).to(dtype).contiguous()
         return made if strides is None else made.as_strided(sizes, strides)
-    places = tuple(size if stride else 1 for size, stride in zip(sizes, strides))  # noqa: B905
+    places = tuple(size if stride else 1 for size, stride in zip(sizes, strides, strict=True))
     storage = torch.zeros(span(sizes, strides), dtype=dtype, device=spec["device"])
     if _overlap(places, strides):
         storage.copy_(make(torch, storage.shape, dtype, generator, **spec["settings"]))
@@ -93,14 +88,14 @@ def tensor(torch: Any, spec: dict[str, Any], generator: Any) -> Any:
 
 def _overlap(sizes: Any, strides: Any) -> bool:
     reach = 0
-    for stride, size in sorted((stride, size) for stride, size in zip(strides, sizes) if size > 1):  # noqa: B905
-        if stride <= reach:
+    for stride, size in sorted(zip(strides, sizes, strict=True)):
+        if size > 1 and stride <= reach:
             return True
         reach += (size - 1) * stride
     return False
 
 
-# Makers: contiguous tensors of the sizes on the generator's device, of any dtype that converts to the one wanted.
+# Makers: contiguous tensors on the generator's device, in any dtype that converts to the one wanted.
 
 
 def _work_dtype(torch: Any, dtype: Any) -> Any:
@@ -108,33 +103,20 @@ def _work_dtype(torch: Any, dtype: Any) -> Any:
     return dtype if dtype in (torch.float32, torch.float64) else torch.float32
 
 
-def uniform(
-    torch: Any,
-    sizes: Any,
-    dtype: Any,
-    generator: Any,
-    low: float = 0.5,
-    high: float = 1.5,
-    negatives: float = 0.0,
-    zeros: float = 0.0,
-    denormals: float = 0.0,
-    nonfinite: float = 0.0,
-) -> Any:
-    """Numbers of [low, high), these parts of which are negated, 0, too small for normal numbers, or -inf."""
+def uniform(torch: Any, sizes: Any, dtype: Any, generator: Any, **settings: float) -> Any:
+    """Numbers from `low` to `high`; other settings say which part is "negatives", "zeros" and so on."""
     if dtype.is_complex:
-        parts = uniform(torch, (*sizes, 2), torch.float64, generator, low, high, negatives, zeros)
-        return torch.view_as_complex(parts)
+        return torch.view_as_complex(uniform(torch, (*sizes, 2), torch.float64, generator, **settings))
     made = torch.empty(sizes, dtype=_work_dtype(torch, dtype), device=generator.device)
-    made.uniform_(low, high, generator=generator)
-    if not negatives + zeros + denormals + nonfinite:
-        return made
-    chance = torch.rand(sizes, device=generator.device, generator=generator)
-    made = torch.where(chance < negatives, -made, made)
-    reached = negatives
-    tiny = torch.finfo(dtype).tiny / 8 if dtype.is_floating_point else 0
-    for part, value in ((zeros, 0.0), (denormals, tiny), (nonfinite, float("-inf"))):
-        if part:
-            made.masked_fill_((chance >= reached) & (chance < reached + part), value)
+    made.uniform_(settings.get("low", 0.5), settings.get("high", 1.5), generator=generator)
+    tiny = torch.finfo(dtype).tiny / 8 if dtype.is_floating_point else 0.0
+    special = {"negatives": None, "zeros": 0.0, "denormals": tiny, "nonfinite": -torch.inf}
+    parts = [(settings[kind], value) for kind, value in special.items() if settings.get(kind)]
+    chance: Any = torch.rand(sizes if parts else (), device=generator.device, generator=generator)
+    reached = 0.0
+    for part, value in parts:
+        chosen = (chance >= reached) & (chance < reached + part)
+        made = torch.where(chosen, -made if value is None else torch.full_like(made, value), made)
         reached += part
     return made
 
@@ -142,12 +124,15 @@ def uniform(
 def integers(
     torch: Any, sizes: Any, dtype: Any, generator: Any, low: int = 1, below: int = 100, distinct: int = 0
 ) -> Any:
-    """Whole numbers of [low, below). distinct: each at most once, as far as there are enough."""
+    """Whole numbers of [low, below). distinct: drawn from so many of them; -1: each at most once."""
     wanted, there = prod(sizes), max(below - low, 1)
-    if distinct and wanted <= there <= 1 << 24:
+    if distinct < 0 and wanted <= there <= 1 << 24:
         order = torch.randperm(there, generator=generator, device=generator.device)
         return (order[:wanted] + low).reshape(sizes)
-    return torch.randint(low, max(below, low + 1), sizes, generator=generator, device=generator.device)
+    few = torch.randint(low, low + there, (max(distinct, 1),), generator=generator, device=generator.device)
+    if distinct > 0:
+        return few[torch.randint(distinct, sizes, generator=generator, device=generator.device)]
+    return torch.randint(low, low + there, sizes, generator=generator, device=generator.device)
 
 
 def mask(torch: Any, sizes: Any, dtype: Any, generator: Any, true: float = 0.5, count: int = -1) -> Any:
@@ -164,7 +149,7 @@ def constant(torch: Any, sizes: Any, dtype: Any, generator: Any, value: float = 
 
 
 def definite(torch: Any, sizes: Any, dtype: Any, generator: Any) -> Any:
-    """Positive definite matrices: symmetric, with a heavy diagonal; plain numbers where there is no square."""
+    """Positive definite matrices: symmetric, with a heavy diagonal; plain numbers where it is no square."""
     made = uniform(torch, sizes, dtype, generator)
     if len(sizes) < 2 or sizes[-1] != sizes[-2]:
         return made
@@ -230,6 +215,43 @@ def _attention_cpu(torch: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
     args[5].copy_(logsumexp)
 
 
+def _attention_flash(torch: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+    forward = torch.ops.aten._scaled_dot_product_flash_attention
+    out, logsumexp, *_, state, unused, _ = forward(*args[1:4], args[10], args[11], False, **kwargs)
+    args[4].copy_(out)
+    args[5].copy_(logsumexp)
+    args[12:14] = state, unused
+
+
+def _attention_efficient(torch: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+    forward = torch.ops.aten._scaled_dot_product_efficient_attention
+    out, logsumexp, *philox = forward(*args[1:5], True, args[9], args[11], **kwargs)
+    args[5].copy_(out)
+    args[6].copy_(logsumexp)
+    args[7:9] = philox
+
+
+def _batch_norm_cudnn(torch: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+    bias = torch.zeros_like(args[2])
+    forward = torch.ops.aten.cudnn_batch_norm
+    _, mean, invstd, reserved = forward(args[0], args[2], bias, None, None, True, 0.1, args[7])
+    args[5].copy_(mean)
+    args[6].copy_(invstd)
+    args[8] = reserved
+
+
+def _rnn_mkldnn(torch: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+    reverse, mode, hidden, layers, biases, _, both, batches, batch_first = args[13:22]
+    forward = torch.ops.aten.mkldnn_rnn_layer
+    with torch.enable_grad():  # without, it keeps no workspace
+        *made, workspace = forward(
+            *args[:7], reverse, batches, mode, hidden, layers, biases, both, batch_first, True
+        )
+    for saved, value in zip(args[7:10], made, strict=True):
+        saved.copy_(value)
+    args[22].copy_(workspace)
+
+
 def _max_pool(torch: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
     args[7].copy_(torch.ops.aten.max_pool2d_with_indices(*args[1:7])[1])
 
@@ -246,6 +268,10 @@ SAVED = {
     "softmax": _softmax,
     "log_softmax": _log_softmax,
     "attention_cpu": _attention_cpu,
+    "attention_flash": _attention_flash,
+    "attention_efficient": _attention_efficient,
+    "batch_norm_cudnn": _batch_norm_cudnn,
+    "rnn_mkldnn": _rnn_mkldnn,
     "max_pool": _max_pool,
     "nll_loss": _nll_loss,
 }
