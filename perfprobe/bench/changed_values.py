@@ -85,13 +85,17 @@ def _other_density(
     return words, [*values[:place], {"true": other}, *values[place + 1 :]]
 
 
-def _one_sign(_items: Sequence[Item], _called: Sequence[Tensor], values: _Seen) -> tuple[str, _Seen] | None:
-    known = any(entry is not None and "negatives" in entry for entry in values)
-    part = _known(values, "negatives") if known else _HALF  # as it is rebuilt where it was not seen
+def _all_let_through(
+    _items: Sequence[Item], called: Sequence[Tensor], values: _Seen
+) -> tuple[str, _Seen] | None:
+    """Of a ReLU's backward: the second tensor decides, by its signs, which elements of the first pass."""
+    if len(called) != 2:
+        return None
+    seen = values[1]
+    part = _HALF if seen is None else seen.get("zeros", 0.0) + seen.get("negatives", 0.0)
     other = _HALF if part < 1 - _MANY else 0.0
-    plain = {"zeros": 0.0, "denormals": 0.0, "nonfinite": 0.0}
-    changed: _Seen = [{**plain, **(entry or {}), "negatives": other} for entry in values]
-    return f"negatives {_percent(part)}→{_percent(other)}", changed
+    changed = {"zeros": other, "negatives": 0.0, "denormals": 0.0, "nonfinite": 0.0}
+    return f"inputs not above 0 {_percent(part)}→{_percent(other)}", [values[0], changed]
 
 
 def _one_index(items: Sequence[Item], called: Sequence[Tensor], values: _Seen) -> tuple[str, _Seen] | None:
@@ -114,12 +118,10 @@ _RULES: tuple[tuple[frozenset[str] | None, _Rule], ...] = (
     (None, _without("denormals", "denormals")),
     (None, _without("nonfinite", "infinite or NaN")),
     (
-        frozenset(
-            ("masked_fill", "where", "masked_select", "masked_scatter", "nonzero", "index", "index_put")
-        ),
+        frozenset(("masked_fill", "where", "masked_select", "masked_scatter", "nonzero", "index")),
         _other_density,
     ),
-    (frozenset(("threshold_backward",)), _one_sign),
+    (frozenset(("threshold_backward",)), _all_let_through),
     (frozenset(("sqrt", "rsqrt", "log")), _without("zeros", "zeros")),
     (frozenset(("sqrt", "rsqrt", "log", "pow")), _without("negatives", "negatives")),
     (

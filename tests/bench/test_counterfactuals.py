@@ -228,8 +228,8 @@ FLOATS = {"zeros": 0.0, "negatives": 0.0, "denormals": 0.0, "nonfinite": 0.0}
         (
             "aten::threshold_backward",
             "f32[64] f32[64] threshold=0",
-            [{**FLOATS, "negatives": 0.5}, FLOATS],
-            "negatives 50 %→0 %",
+            [FLOATS, {**FLOATS, "zeros": 0.25, "negatives": 0.25}],
+            "inputs not above 0 50 %→0 %",
             [FLOATS, FLOATS],
         ),
         (
