@@ -110,7 +110,7 @@ def _work_dtype(torch: Any, dtype: Any) -> Any:
 
 
 def uniform(torch: Any, sizes: Any, dtype: Any, generator: Any, **settings: float) -> Any:
-    """Numbers from `low` to `high`; other settings say which part of them is "negatives", "zeros" and so on."""
+    """Numbers from `low` to `high`; other settings say which part is "negatives", "zeros" and so on."""
     if dtype.is_complex:
         return torch.view_as_complex(uniform(torch, (*sizes, 2), torch.float64, generator, **settings))
     made = torch.empty(sizes, dtype=_work_dtype(torch, dtype), device=generator.device)
@@ -118,7 +118,7 @@ def uniform(torch: Any, sizes: Any, dtype: Any, generator: Any, **settings: floa
     tiny = torch.finfo(dtype).tiny / 8 if dtype.is_floating_point else 0.0
     special = {"negatives": None, "zeros": 0.0, "denormals": tiny, "nonfinite": -torch.inf}
     parts = [(settings[kind], value) for kind, value in special.items() if settings.get(kind)]
-    chance = torch.rand(sizes, device=generator.device, generator=generator) if parts else None
+    chance: Any = torch.rand(sizes if parts else (), device=generator.device, generator=generator)
     reached = 0.0
     for part, value in parts:
         chosen = (chance >= reached) & (chance < reached + part)
@@ -130,12 +130,15 @@ def uniform(torch: Any, sizes: Any, dtype: Any, generator: Any, **settings: floa
 def integers(
     torch: Any, sizes: Any, dtype: Any, generator: Any, low: int = 1, below: int = 100, distinct: int = 0
 ) -> Any:
-    """Whole numbers of [low, below). distinct: each at most once, as far as there are enough."""
+    """Whole numbers of [low, below). distinct: drawn from so many of them; -1: each at most once."""
     wanted, there = prod(sizes), max(below - low, 1)
-    if distinct and wanted <= there <= 1 << 24:
+    if distinct < 0 and wanted <= there <= 1 << 24:
         order = torch.randperm(there, generator=generator, device=generator.device)
         return (order[:wanted] + low).reshape(sizes)
-    return torch.randint(low, max(below, low + 1), sizes, generator=generator, device=generator.device)
+    few = torch.randint(low, low + there, (max(distinct, 1),), generator=generator, device=generator.device)
+    if distinct > 0:
+        return few[torch.randint(distinct, sizes, generator=generator, device=generator.device)]
+    return torch.randint(low, low + there, sizes, generator=generator, device=generator.device)
 
 
 def mask(torch: Any, sizes: Any, dtype: Any, generator: Any, true: float = 0.5, count: int = -1) -> Any:
@@ -246,9 +249,10 @@ def _batch_norm_cudnn(torch: Any, args: list[Any], kwargs: dict[str, Any]) -> No
 def _rnn_mkldnn(torch: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
     reverse, mode, hidden, layers, biases, _, both, batches, batch_first = args[13:22]
     forward = torch.ops.aten.mkldnn_rnn_layer
-    *made, workspace = forward(
-        *args[:7], reverse, batches, mode, hidden, layers, biases, both, batch_first, True
-    )
+    with torch.enable_grad():  # without, it keeps no workspace
+        *made, workspace = forward(
+            *args[:7], reverse, batches, mode, hidden, layers, biases, both, batch_first, True
+        )
     for saved, value in zip(args[7:10], made):  # noqa: B905
         saved.copy_(value)
     args[22].copy_(workspace)
