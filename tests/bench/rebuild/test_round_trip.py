@@ -18,7 +18,8 @@ from tests.collect.recorded import Row, record
 
 # Changes what a tensor is, or belongs to autograd.
 REFUSED = {
-    f"aten::{name}" for name in ("resize_", "resize_as_", "detach_", "as_strided_", "unsqueeze_", "lift_fresh")
+    f"aten::{name}"
+    for name in ("resize_", "resize_as_", "detach_", "as_strided_", "unsqueeze_", "lift_fresh")
 }
 
 
