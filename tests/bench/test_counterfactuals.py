@@ -94,7 +94,7 @@ PADDED = [
     ("addmm", "f32[1] f32[9,32] f32[32,16]", [("M 9→16", "f32[1] f32[16,32] f32[32,16]")]),
     ("addmv", "f32[13] f32[13,32] f32[32]", [("M 13→16", "f32[16] f32[16,32] f32[32]")]),
     ("linear", "f32[2,3,13] f32[16,13] f32[16]", [("K 13→16", "f32[2,3,16] f32[16,16] f32[16]")]),
-    ("mm", "f32[16,4] f32[4,16]", []),
+    ("mm", "f32[16,4] f32[4,8]", []),
     ("mm", "f32[16,13] f32[14,16]", []),
     ("mm", "f32[16,13]", []),
     ("add", "f32[13,13] f32[13,13]", []),
@@ -228,15 +228,15 @@ FLOATS = {"zeros": 0.0, "negatives": 0.0, "denormals": 0.0, "nonfinite": 0.0}
         (
             "aten::threshold_backward",
             "f32[64] f32[64] threshold=0",
-            [{**FLOATS, "negatives": 0.5}, FLOATS],
-            "negatives 50 %→0 %",
+            [FLOATS, {**FLOATS, "zeros": 0.25, "negatives": 0.25}],
+            "inputs not above 0 50 %→0 %",
             [FLOATS, FLOATS],
         ),
         (
             "aten::embedding_dense_backward",
             "f32[64,8] i64[64] num_weights=100",
             [FLOATS, {"lowest": 3, "highest": 99, "distinct": 0.4}],
-            "indices 40 % distinct→all alike",
+            "indices all alike",
             [FLOATS, {"lowest": 99, "highest": 99, "distinct": 0.0}],
         ),
     ],
@@ -252,7 +252,25 @@ def test_other_values(
 
 def test_a_mask_of_which_nothing_is_known() -> None:
     (found,) = of(Wanted("aten::nonzero", "bool[64]"), "values")
-    assert (found.change, json.loads(found.wanted.values)) == ("mask →1 % true", [{"true": 0.01}])
+    assert (found.change, json.loads(found.wanted.values)) == ("mask 50 %→1 % true", [{"true": 0.01}])
+
+
+def test_a_mask_of_which_nonsense_is_known() -> None:
+    (found,) = of(Wanted("aten::nonzero", "bool[64]", values='[{"true": "x"}]'), "values")
+    assert found.change == "mask 50 %→1 % true"
+
+
+def test_an_index_that_is_left_out_is_not_chosen() -> None:
+    call = "aten::embedding_dense_backward", "f32[64,8] i64[64] num_weights=100 padding_idx={}"
+    assert of(Wanted(call[0], call[1].format(-1)), "values")
+    assert not of(Wanted(call[0], call[1].format(0)), "values")
+
+
+def test_what_was_in_memory_before_a_result_is_no_reason() -> None:
+    tiny = json.dumps([{**FLOATS, "denormals": 0.5}])
+    assert not of(Wanted("aten::normal_", "f32[64]", values=tiny), "values", written=True)
+    found = json.dumps([FLOATS, FLOATS, {**FLOATS, "denormals": 0.5}])
+    assert not of(Wanted("aten::add.out", "f32[64] f32[64] f32[64]", values=found), "values")
 
 
 def test_another_probability() -> None:
@@ -261,7 +279,10 @@ def test_another_probability() -> None:
     assert (found.change, found.wanted.example) == ("p 0.9→0.5", "f32[64] p=0.5")
 
 
-@pytest.mark.parametrize("values", ["", "[", "{}", "[1]", "[[]]", '[{"denormals": "x"}]', "[" * 100_000])
+@pytest.mark.parametrize(
+    "values",
+    ["", "[", "{}", "[1]", "[[]]", '[{"denormals": "x"}]', '[{"zeros": 1, "denormals": 1}]', "[" * 100_000],
+)
 def test_values_of_a_broken_recording(values: str) -> None:
     assert not of(Wanted("aten::mul.Tensor", "f32[64] f32[64]", values=values), "values")
 
@@ -280,6 +301,11 @@ def test_large_outputs_are_recycled() -> None:
 def test_nothing_is_changed_of_what_cannot_be_rebuilt(signature: str) -> None:
     recipe = CallRecipe("aten::mm", "", ())
     assert changes(Wanted("aten::mm", signature), recipe, 2) == ()
+
+
+def test_a_view_has_nothing_to_change() -> None:
+    view = Wanted("aten::transpose.int", "f64[512,512]{1,512} dim0=0 dim1=1", threads=2)
+    assert changes(view, made(view), 2) == ()
 
 
 def test_there_are_at_most_seven_changes() -> None:
