@@ -218,6 +218,7 @@ def test_operators_with_classes_of_values_exist() -> None:
         ("aten::arange", "end=100000000000000"),
         ("aten::unbind.int", "f32[1000000000]{0} dim=0"),
         ("aten::add", "f32[1000000,1] f32[1000000]"),
+        ("aten::histogram.bin_ct", "f32[8] bins=99999999 - density=False"),
     ],
 )
 def test_results_beyond_the_limit_are_not_made(operator: str, signature: str) -> None:
@@ -242,7 +243,7 @@ calls = {calls!r}
 numbers = ["0", "1", "3", "-1", "9", "1000000", "99999999999", "9223372036854775807"]
 limit = 64 << 20
 made = 0
-for _ in range(1500):
+for _ in range(500):
     operator, signature = chosen.choice(calls)
     for mark in "()[],":
         signature = signature.replace(mark, f" {mark} ")
@@ -273,7 +274,7 @@ def test_hostile_sizes_take_no_memory() -> None:
     )
     assert done.returncode == 0, done.stderr[-2000:]
     made, peak_kib = map(int, done.stdout.split())
-    assert made > 100
+    assert made > 30
     assert peak_kib < 1_200_000, "torch itself takes a part of it"
 
 
@@ -283,3 +284,46 @@ def test_plain_calls_are_json() -> None:
     made = operands.Operands(torch, plain, 5)
     result = operands.function(torch, plain)(*made.args, **made.kwargs)
     assert (result.dtype, made.args[0].stride()) == (torch.bfloat16, (1, 2))
+
+
+def test_the_smallest_operands_still_fit_each_other() -> None:
+    offsets = rebuilt(
+        "aten::_embedding_bag", "f32[50,8] i64[40] i64[5] scale_grad_by_freq=False mode=1 sparse=False -"
+    )
+    small = offsets.one_element()
+    assert [tensor.sizes for tensor in small.tensors()] == [(1, 1), (1,), (1,)]
+    depthwise = "f32[2,8,9,9] f32[8,1,3,3] - stride=(2,2) padding=(1,1) dilation=(1,1) transposed=False"
+    found = rebuilt("aten::convolution", f"{depthwise} output_padding=(0,0) groups=8").one_element()
+    assert [tensor.sizes for tensor in found.tensors()] == [(1, 1, 1, 1), (1, 1, 3, 3)]
+    plain = rebuilt("aten::conv2d", "f32[1,3,8,8] f32[4,3,3,3] stride=2").one_element()
+    assert [tensor.sizes for tensor in plain.tensors()] == [(1, 1, 3, 3), (1, 1, 3, 3)]
+    view = rebuilt("aten::_unsafe_view", "f32[4,32,8,16] size=(4,32,128)").one_element()
+    assert (view.arguments[1], next(view.tensors()).sizes) == ((1, 1, 1), (1, 1, 1, 1))
+    larger = rebuilt("aten::mm", "f32[64,32] f32[32,16]{1,32}").one_element(8)
+    assert [(tensor.sizes, tensor.strides) for tensor in larger.tensors()] == [
+        ((8, 8), None),
+        ((8, 8), (1, 8)),
+    ]
+    weights = "(f32[32,8],f32[32,8],f32[32],f32[32])"
+    for operator, signature in (
+        ("aten::_fft_c2r", "c64[4,6] dim=(1) normalization=2 last_dim_size=10"),
+        ("aten::lstm", f"f32[5,2,8] (f32[1,2,8],f32[1,2,8]) {weights} True 1 0.0 False False False"),
+    ):
+        call = rebuilt(operator, signature)
+        call.run(call.operands(0))
+        with pytest.raises(NotRebuilt):
+            call.one_element()
+
+
+def test_odd_digests_still_make_operands() -> None:
+    widest = '[{"lowest":-9223372036854775808,"highest":9223372036854775807,"distinct":1},null]'
+    wide = '[{"lowest":-4611686018427387904,"highest":4611686018427387904,"distinct":0.5},null]'
+    for values in (
+        widest,
+        wide,
+        '[{"lowest":5,"highest":1},{}]',
+        "[[],3]",
+        '[{"distinct":-1},{"zeros":"x"}]',
+    ):
+        made = rebuilt("aten::mul.Tensor", "i64[64] i64[64]", values=values).operands(0)
+        assert made.args[0].shape == (64,)
