@@ -1,0 +1,255 @@
+"""What the machine can do at the same moment: kernels of torch that do little else than one thing.
+
+Which of them stands beside a call follows from the call's `Work`. A reference has its own dispatch taken off,
+as it is to show what the limit alone would take; it has the call's bytes, its mix of reads and writes and
+its threads, and lies in the same caches: what rotates in the call rotates here, and what a call allocates
+again and again is one place that is written again and again. Lines of 64 bytes that are only partly used
+have no reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import log2
+from random import Random
+from statistics import median
+from typing import Any
+
+from perfprobe.bench.clocks import Clock
+from perfprobe.bench.subjects import Arguments, Subject, rounds
+from perfprobe.models.work import Work
+
+_FLOAT_BYTES = 4
+_LINE = 16  # floats
+_MOST_VIEWS = 1024
+_COLUMNS = 1024
+_GEMM_SIZES = (256, 512, 1024, 2048)
+_LONGEST_GEMM_NS = 30e6
+_NEARLY_BEST = 0.97
+_L2_BYTES = 256 << 10  # of one thread: as much read and as much written fits any L2 cache
+_DTYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64"}
+_ROW = 256
+_MOST_START = 0.25  # of a call: measured by a difference, it is noisy, and here it was an eighth
+_SHORT_S = 0.05  # CPU time to find out how long waking threads takes
+_VALUES = object()  # stands for the values once more
+# Overloads of aten by which `models.work.ELEMENT_KINDS` are timed, with what they take after the values. Of
+# alternatives the fastest counts: torch.exp and torch.erf go through MKL, which fused operators do not.
+_ELEMENTS: dict[str, tuple[tuple[str, tuple[object, ...]], ...]] = {
+    "exp": (("exp.out", ()), ("sigmoid.out", ()), ("_softmax.out", (-1, False))),
+    "log": (("log.out", ()), ("log1p.out", ())),
+    "tanh": (("tanh.out", ()),),
+    "sin": (("sin.out", ()),),
+    "sqrt": (("sqrt.out", ()), ("rsqrt.out", ())),
+    "erf": (("erf.out", ()), ("gelu.out", ())),
+    "compare": (("sort.default", ()),),
+    "div": (("div.out", (_VALUES,)),),
+    "pow": (("pow.Tensor_Scalar_out", (2.5,)),),
+    "rng": (("uniform_.default", ()),),
+}
+
+
+@dataclass(frozen=True)
+class Reference:
+    """One limit beside a call, which alone would take (ns of a call of the subject - floor_ns) * scale.
+
+    kind: as in `Bound`; text: what is timed, in words. Of those of one kind and part the fastest counts;
+    the part is the kind of arithmetic, each of which is a limit by itself.
+    """
+
+    kind: str
+    text: str
+    scale: float
+    floor_ns: float
+    subject: Subject
+    part: str = ""
+
+
+@dataclass(frozen=True)
+class _Traffic:
+    """One kind of memory traffic. buffers: float tensors it takes; has_output: the first is only written."""
+
+    function: str
+    words: str
+    buffers: int
+    floats: int  # moved for each of a buffer's
+    has_output: bool = False
+
+
+_READ = (_Traffic("sum", "sum", 1, 1), _Traffic("mm", "mm of a row", 1, 1))
+_WRITE = (_Traffic("fill_", "fill_", 1, 1, True),)
+_COPY = (_Traffic("copy_", "copy_", 2, 2, True),)
+_TRIAD = (_Traffic("add", "add(out=)", 3, 3, True),)
+_SCALE = (_Traffic("mul_", "mul_ in place", 1, 2),)
+_UPDATE = (_Traffic("add_", "add_ in place", 2, 3),)
+
+
+def traffic(work: Work) -> tuple[_Traffic, ...]:
+    """Those whose share of writes is nearest to the call's, in place where the call is."""
+    moved = work.read_bytes + work.write_bytes
+    written = work.write_bytes / moved if moved else 0.0
+    if work.in_place and written >= 0.2:
+        return _SCALE if written > 5 / 12 else _UPDATE
+    for share, found in ((1 / 6, _READ), (5 / 12, _TRIAD), (3 / 4, _COPY)):
+        if written < share:
+            return found
+    return _WRITE
+
+
+class References:
+    """The references of one process, with the memory they lie in.
+
+    Args:
+        rotated_bytes: what a rotation runs through.
+    """
+
+    def __init__(self, torch: Any, clock: Clock, device: str, rotated_bytes: int) -> None:
+        self._torch, self._clock, self._device = torch, clock, device
+        self._rotated = rotated_bytes // _FLOAT_BYTES
+        self._arenas: list[Any] = []
+        self._floors: dict[str, float] = {}
+        self._gemms: dict[tuple[str, int], tuple[int, Subject] | None] = {}
+
+    def of(self, work: Work, threads: int, rotates_outputs: bool) -> list[Reference]:
+        """Those that limit this work. rotates_outputs: whether the call writes into its operands."""
+        found = []
+        moved = work.read_bytes + work.write_bytes
+        if moved:
+            found += [self._memory(kind, moved, threads, rotates_outputs) for kind in traffic(work)]
+        if work.is_product and work.flops:
+            found += self._gemm(work, threads)
+        for kind, count in work.elements:
+            found += self._element(kind, count, work.dtype, threads) if count and kind in _ELEMENTS else []
+        return found
+
+    def _memory(self, kind: _Traffic, moved_bytes: int, threads: int, rotates_outputs: bool) -> Reference:
+        count = max(1, moved_bytes // (kind.floats * _FLOAT_BYTES))
+        function, sets = self._calls(kind, count, rotates_outputs)
+        subject = Subject(f"memory {kind.words}", function, sets, threads)
+        scale = moved_bytes / (kind.floats * _FLOAT_BYTES * count)
+        one = Arguments([self._torch.ones(1, device=self._device)] * kind.buffers)
+        floor_ns = self._floor(kind.function, self._function(kind.function), one)
+        return Reference("memory", kind.words, scale, floor_ns, subject)
+
+    def _calls(
+        self, kind: _Traffic, count: int, rotates_outputs: bool
+    ) -> tuple[Callable[..., object], list[Arguments]]:
+        torch = self._torch
+        if kind.function == "mm" and count >= 64 * _COLUMNS:  # MKL reads faster by it than torch by sum
+            rows = count // _COLUMNS
+            row, out = (torch.ones(1, size, device=self._device) for size in (rows, _COLUMNS))
+            matrices = [view.view(rows, -1) for view in self._views(0, rows * _COLUMNS, 1)]
+            return (lambda matrix: torch.mm(row, matrix, out=out)), [Arguments((m,)) for m in matrices]
+        columns = [self._views(place, count, kind.buffers) for place in range(kind.buffers)]
+        if kind.has_output and not rotates_outputs:
+            columns[0] = columns[0][:1] * len(columns[0])
+        return self._function(kind.function), [Arguments(row) for row in zip(*columns, strict=True)]
+
+    def _function(self, name: str) -> Callable[..., object]:
+        tensor, torch = self._torch.Tensor, self._torch
+        functions: dict[str, Callable[..., object]] = {
+            "sum": torch.sum,
+            "mm": torch.sum,  # of too little for a matrix
+            "fill_": lambda out: tensor.fill_(out, 0.0),
+            "copy_": tensor.copy_,
+            "add": lambda out, left, right: torch.add(left, right, out=out),
+            "mul_": lambda out: tensor.mul_(out, 1.0),  # a value that stays
+            "add_": tensor.add_,
+        }
+        return functions[name]
+
+    def _views(self, place: int, count: int, buffers: int) -> list[Any]:
+        """Parts of one arena, one behind the other; all arenas together hold what is rotated."""
+        step = -(-count // _LINE) * _LINE
+        views = max(1, min(self._rotated // (step * buffers), _MOST_VIEWS))
+        arena = self._arena(place, step * views)
+        return [arena[step * index : step * index + count] for index in range(views)]
+
+    def _arena(self, place: int, count: int) -> Any:
+        while len(self._arenas) <= place:
+            self._arenas.append(self._torch.empty(0, device=self._device))
+        if len(self._arenas[place]) < count:
+            self._arenas[place] = self._torch.ones(max(count, self._rotated), device=self._device)
+        return self._arenas[place]
+
+    def _floor(self, name: str, function: Callable[..., object], one: Arguments) -> float:
+        """ns of a call on one element."""
+        if name not in self._floors:
+            self._floors[name] = self._median_ns(Subject("floor", function, [one], 1))
+        return self._floors[name]
+
+    def _median_ns(self, subject: Subject) -> float:
+        self._torch.set_num_threads(subject.threads)
+        subject.calibrate(self._clock)
+        return median(subject.block(self._clock).time_ns for _ in range(5))
+
+    def _gemm(self, work: Work, threads: int) -> list[Reference]:
+        """The square product of the size that does most, of the small ones among those that do nearly so."""
+        key = (work.dtype, threads)
+        if key not in self._gemms:
+            self._gemms[key] = self._best_gemm(work.dtype, threads)
+        found = self._gemms[key]
+        if found is None:
+            return []
+        size, subject = found
+        return [Reference("gemm", f"mm {size}x{size}x{size}", work.flops / (2 * size**3), 0.0, subject)]
+
+    def _best_gemm(self, dtype: str, threads: int) -> tuple[int, Subject] | None:
+        tried: list[tuple[float, int, Subject]] = []
+        for size in _GEMM_SIZES if dtype in _DTYPES else ():
+            subject = self._square(size, getattr(self._torch, _DTYPES[dtype]), threads)
+            call_ns = self._median_ns(subject)
+            tried.append((size**3 / call_ns, size, subject))
+            if call_ns > _LONGEST_GEMM_NS / 8:  # the next one takes eight times as long
+                break
+        best = max((rate for rate, _, _ in tried), default=0.0)
+        good = [(size, subject) for rate, size, subject in tried if rate >= _NEARLY_BEST * best]
+        return good[0] if good else None
+
+    def _square(self, size: int, dtype: Any, threads: int) -> Subject:
+        left, right, out = (self._torch.ones(size, size, dtype=dtype, device=self._device) for _ in range(3))
+        call = Arguments((left, right), {"out": out})
+        return Subject(f"gemm {size}", self._torch.mm, [call], threads)
+
+    def _element(self, kind: str, count: int, dtype: str, threads: int) -> list[Reference]:
+        made = getattr(self._torch, _DTYPES.get(dtype, "float32"))
+        most = threads * _L2_BYTES // made.itemsize
+        # A sort of N counts N log2(N): here with the N of one thread's part of the cache.
+        steps = log2(_L2_BYTES / made.itemsize) if kind == "compare" else 1.0
+        size = max(1, min(round(count / steps), most))
+        values = self._torch.rand(size, device=self._device).add_(0.5).to(made)
+        if size >= _ROW:
+            size -= size % _ROW
+            values = values[:size].view(-1, _ROW if kind != "compare" else size)
+        scale = count / (size * steps)
+        return [
+            self._by_operator(kind, overload, more, values, threads, scale)
+            for overload, more in _ELEMENTS[kind]
+        ]
+
+    def _by_operator(
+        self, kind: str, overload: str, more: Sequence[object], values: Any, threads: int, scale: float
+    ) -> Reference:
+        name, _, variant = overload.partition(".")
+        function = getattr(getattr(self._torch.ops.aten, name), variant)
+        words = kind if name.rstrip("_") == kind else f"{kind} by {name}"
+
+        def call(part: Any) -> Arguments:
+            rest = [part if one is _VALUES else one for one in more]
+            return Arguments((part, *rest), {"out": self._torch.empty_like(part)} if "out" in variant else {})
+
+        floor_ns = self._floor(f"{overload} {values.dtype}", function, call(values[:1].flatten()[:1]))
+        subject = Subject(f"element {words}", function, [call(values)], threads)
+        if threads > 1 and len(values) > 1:
+            half = Subject("half", function, [call(values[: len(values) // 2])], threads)
+            key = f"{overload} {values.dtype} {len(values)} {threads}"
+            floor_ns = max(floor_ns, self._start_ns(key, subject, half))
+        return Reference("element", words, scale, floor_ns, subject, part=kind)
+
+    def _start_ns(self, key: str, whole: Subject, half: Subject) -> float:
+        """What waking the threads takes, beside work that fits their caches: t = start + size * rate."""
+        if key not in self._floors:
+            blocks = rounds([whole, half], self._clock, _SHORT_S, Random(0), self._torch.set_num_threads)
+            times_ns = [median(block.time_ns for block in found) for found in blocks.values()]
+            self._floors[key] = min(2 * times_ns[1] - times_ns[0], _MOST_START * times_ns[0])
+        return self._floors[key]
