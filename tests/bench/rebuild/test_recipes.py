@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 
 import pytest
 
@@ -200,8 +201,26 @@ def test_only_operators_of_torch(operator: str, reason: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    "from_file _print _assert_async _functional_assert_async record_stream set_ resize_ resize_as_ _resize_output_"
-    " requires_grad_ _nested_from_padded to_sparse _sparse_mm quantize_per_tensor _cufft_clear_plan_cache".split(),
+    [
+        *(
+            "from_file",
+            "_print",
+            "_assert_async",
+            "_functional_assert_async",
+            "record_stream",
+            "set_",
+            "resize_",
+        ),
+        *(
+            "resize_as_",
+            "_resize_output_",
+            "requires_grad_",
+            "_nested_from_padded",
+            "to_sparse",
+            "_sparse_mm",
+        ),
+        *("quantize_per_tensor", "_cufft_clear_plan_cache"),
+    ],
 )
 def test_calls_that_are_more_than_data_are_refused(name: str) -> None:
     schema = Schema(f"aten::{name}", "", (Parameter("self", T),))
@@ -219,16 +238,8 @@ def test_hostile_texts_raise_nothing_else() -> None:
         "(f32[2],-,i64[3]) p=0.5",
         '"x\\"" -',
     ]
-    pieces = list('[](){},=:@"\\- .0123456789') + [
-        "f32",
-        "i64",
-        "...",
-        "nested",
-        "inf",
-        "float",
-        "9" * 30,
-        "self=",
-    ]
+    words = ["f32", "i64", "...", "nested", "inf", "float", "9" * 30, "self="]
+    pieces = [*'[](){},=:@"\\- .0123456789', *words]
     every = [DIV, SUM, LAYER_NORM_BACKWARD, BERNOULLI_, EMBEDDING, FOREACH_SQRT]
     for _ in range(20_000):
         text = list(chosen.choice(texts))
@@ -239,9 +250,5 @@ def test_hostile_texts_raise_nothing_else() -> None:
         )
         schemas = chosen.choice(every)
         wanted = Wanted(schemas[0].operator, "".join(text), chosen.choice(["", "".join(text)]), values)
-        try:
-            found = recipe(wanted, schemas, limit_bytes=1 << 20)
-        except NotRebuilt as reason:
-            assert str(reason)
-        else:
-            found.plain()
+        with suppress(NotRebuilt):
+            recipe(wanted, schemas, limit_bytes=1 << 20).plain()
