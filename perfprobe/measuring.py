@@ -1,0 +1,146 @@
+"""Strings bench together: from a recording, or from typed words, to measurements, scripts and pictures."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+
+from perfprobe import session
+from perfprobe.support.errors import EnvironmentLack, InputError, UsageError
+from perfprobe.support.view import View
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from perfprobe.bench.measure import BenchSettings, Progress
+    from perfprobe.tables.measurements import Measurements, Seen, Wanted
+
+_NAME = re.compile(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*(?:\.\w+)?", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Task:
+    """Calls to be measured. recording: the file they are from, None for what was typed; identity: of it.
+
+    left_out_share: of all operator time, in other calls; notes: what is to be said of the choice.
+    """
+
+    calls: tuple[tuple[Wanted, Seen | None], ...]
+    recording: str | None = None
+    identity: str | None = None
+    left_out_share: float | None = None
+    notes: tuple[str, ...] = ()
+
+
+def of_recording(path: str, *, top: int, focus: str | None, threads: int | None) -> Task:
+    """The calls of a recording with most self time.
+
+    Args:
+        top: how many, 0 for all.
+        focus: a regular expression, as reports take it.
+        threads: of torch's pool, None for those of the program.
+
+    Raises:
+        InputError: the file is no recording, or holds nothing that can be measured.
+        UsageError: the focus is no regular expression.
+    """
+    from perfprobe.bench.hot import hot
+    from perfprobe.tables import measured_file
+
+    found = session.findings(path, View(group="signature", focus=focus), work=False)
+    if found.hotspots is None:
+        raise InputError(
+            "a profile of Python functions has no operators to measure", path, "record the program"
+        )
+    chosen = hot(found, top, threads)
+    if not chosen.calls:
+        why = "no operator matches the focus" if focus is not None else " ".join(chosen.notes)
+        raise InputError(
+            f"there is nothing to measure: {why or 'no operators'}", path, "see perfprobe report"
+        )
+    identity = measured_file.identity(found.trace.recording)
+    return Task(chosen.calls, path, identity, chosen.left_out_share, chosen.notes)
+
+
+def by_hand(operator: str, inputs: Sequence[str], threads: int | None) -> Task:
+    """One call as it was typed: `aten::bmm` or `bmm`, and inputs as reports print them.
+
+    Raises UsageError where these are none.
+    """
+    from perfprobe.models.signature import Scalar, parse
+    from perfprobe.tables.measurements import Wanted
+
+    if not _NAME.fullmatch(operator):
+        raise UsageError("neither a recording nor an operator", operator, "an operator is aten::bmm or bmm")
+    text = " ".join(inputs)
+    items = parse(text)
+    if items is None:
+        raise UsageError("the brackets or quotes of the inputs do not match", text, _EXAMPLE)
+    for item in items:
+        if isinstance(item, Scalar) and set(item.value) & set("[]{}"):
+            raise UsageError("this is no input", item.value, _EXAMPLE)
+    name = operator if "::" in operator else f"aten::{operator}"
+    return Task(((Wanted(name, text, text, threads=threads or _own_threads()), None),))
+
+
+_EXAMPLE = 'a tensor is "f32[64,128]", a value dim=1, a list "(f32[2],f32[3])"'
+
+
+def measured(task: Task, settings: BenchSettings, progress: Progress) -> Measurements:
+    """Measure the calls in processes of their own; this one imports no torch.
+
+    Raises:
+        EnvironmentLack: torch is missing, or does not start.
+    """
+    from perfprobe.bench.measure import measure
+
+    require_torch()
+    found = measure(task.calls, settings, progress)
+    notes = (*task.notes, *found.notes)
+    return replace(found, recording=task.recording, left_out_share=task.left_out_share, notes=notes)
+
+
+def require_torch() -> None:
+    """Raises EnvironmentLack where this Python has no torch."""
+    if find_spec("torch") is None:
+        remedy = "run perfprobe with the Python that runs the program"
+        raise EnvironmentLack("measuring needs torch, which this Python has not", sys.executable, remedy)
+
+
+def save(task: Task, found: Measurements, output: str | None) -> str | None:
+    """Keep the measurements in `output`, else beside their recording; returns where, None for nowhere.
+
+    Raises EnvironmentLack where the file cannot be written.
+    """
+    from perfprobe.tables import measured_file
+
+    if output is None and task.recording is None:
+        return None
+    path = output or measured_file.beside(task.recording or "")
+    measured_file.write(path, found, task.identity)
+    return path
+
+
+def text(found: Measurements, *, width: int, color: bool) -> str:
+    """What was found, for people."""
+    from perfprobe.report.text import render_measured
+
+    return render_measured(found, width=width, color=color)
+
+
+def document(task: Task, found: Measurements) -> dict[str, Any]:
+    """The same for json.dumps."""
+    from perfprobe.tables import measured_file
+
+    return measured_file.document(found, task.identity)
+
+
+def _own_threads() -> int:
+    """As many as torch would take here."""
+    named = os.environ.get("OMP_NUM_THREADS", "")
+    return int(named) if named.isdecimal() and int(named) > 0 else len(os.sched_getaffinity(0))
