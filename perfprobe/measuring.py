@@ -100,9 +100,18 @@ def measured(task: Task, settings: BenchSettings, progress: Progress) -> Measure
     from perfprobe.bench.measure import measure
 
     require_torch()
-    found = measure(task.calls, settings, progress)
-    notes = (*task.notes, *found.notes)
-    return replace(found, recording=task.recording, left_out_share=task.left_out_share, notes=notes)
+    found = measure(task.calls, settings, progress, recording=task.recording)
+    return replace(found, left_out_share=task.left_out_share, notes=(*task.notes, *found.notes))
+
+
+def check_typed(task: Task, found: Measurements) -> None:
+    """Raises UsageError where a call that was typed by hand is none, with what may have been meant."""
+    from perfprobe.bench.lookup import hint
+
+    if task.recording is None and found.rows and found.rows[0].not_rebuilt is not None:
+        wanted = task.calls[0][0]
+        what = f"this cannot be called: {found.rows[0].not_rebuilt}"
+        raise UsageError(what, f"{wanted.operator} {wanted.signature}".rstrip(), hint(wanted))
 
 
 def require_torch() -> None:

@@ -185,9 +185,7 @@ def _arguments(operands: Operands, writes: bool) -> Arguments:
 
 
 def _limit(reference: Reference) -> Limit:
-    return Limit(
-        reference.kind, reference.text, reference.scale, reference.floor_ns, reference.subject.name
-    )
+    return Limit(reference.kind, reference.text, reference.scale, reference.floor_ns, reference.subject.name)
 
 
 def _with_copies(function: Callable[..., object], places: Sequence[int]) -> Callable[..., object]:

@@ -72,7 +72,9 @@ def measure(
     except KeyboardInterrupt:
         stopped = INTERRUPTED
     rows = [
-        summarise(call, seen, run.answers[call], settings.machine) for call, seen in asked if run.answers[call]
+        summarise(call, seen, run.answers[call], settings.machine)
+        for call, seen in asked
+        if run.answers[call]
     ]
     return Measurements(
         settings.machine.name if settings.machine else _processor(),
@@ -111,7 +113,9 @@ class _Run:
 
     def notes(self) -> Iterator[str]:
         """What went wrong beside the rows."""
-        yield from dict.fromkeys(note for answers in self.answers.values() for a in answers for note in a.notes)
+        yield from dict.fromkeys(
+            note for answers in self.answers.values() for a in answers for note in a.notes
+        )
         for call, answers in self.answers.items():
             failed = [answer.not_rebuilt for answer in answers if answer.not_rebuilt is not None]
             if failed and len(failed) < len(answers):

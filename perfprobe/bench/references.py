@@ -193,9 +193,7 @@ class References:
         return good[0] if good else None
 
     def _square(self, size: int, dtype: Any, threads: int) -> Subject:
-        left, right, out = (
-            self._torch.ones(size, size, dtype=dtype, device=self._device) for _ in range(3)
-        )
+        left, right, out = (self._torch.ones(size, size, dtype=dtype, device=self._device) for _ in range(3))
         call = Arguments((left, right), {"out": out})
         return Subject(f"gemm {size}", self._torch.mm, [call], threads)
 

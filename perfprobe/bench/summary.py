@@ -65,7 +65,9 @@ def summarise(
         warm=_estimate(process.median("warm") for process in processes),
         wall=_estimate(_of_blocks(answer, lambda block: block.wall_ns) for answer in measured),
         floor=_estimate(process.median("floor") for process in processes),
-        contention=_middle(_of_blocks(answer, lambda block: block.wall_ns / block.cpu_ns) for answer in measured),
+        contention=_middle(
+            _of_blocks(answer, lambda block: block.wall_ns / block.cpu_ns) for answer in measured
+        ),
         faults=_middle(_of_blocks(answer, lambda block: block.faults) for answer in measured),
         other_threads=_middle(
             _of_blocks(answer, lambda block: block.other_ns / block.cpu_ns) for answer in measured
@@ -112,9 +114,7 @@ def _bounds(processes: Sequence[_Process]) -> tuple[Bound, ...]:
     return tuple(bound for bound in found if bound is not None)
 
 
-def _best(
-    kind: str, alternatives: Sequence[Sequence[Limit]], processes: Sequence[_Process]
-) -> Bound | None:
+def _best(kind: str, alternatives: Sequence[Sequence[Limit]], processes: Sequence[_Process]) -> Bound | None:
     """The alternative that is fastest: a limit is what the machine can do."""
     found = [
         (fraction, " + ".join(limit.text for limit in limits))

@@ -139,24 +139,26 @@ def _is_operator(first: str, inputs: Sequence[str]) -> bool:
 
 def _bench(task: Task, given: argparse.Namespace) -> int:
     from perfprobe import measuring
+    from perfprobe.bench.measure import INTERRUPTED
     from perfprobe.cli.progress import Bar
 
     with Bar() as bar:
         found = measuring.measured(task, _settings(given), bar)
-    if task.recording is None and found.rows and found.rows[0].not_rebuilt is not None:
-        raise UsageError(found.rows[0].not_rebuilt, task.calls[0][0].operator)
+    measuring.check_typed(task, found)
     _save(task, found, given.output)
     status = write(_printed(task, found, given))
     if given.plot is not None and found.rows:
         measuring.plot(found, given.plot)
         Stderr().tell(printable(f"wrote {given.plot}"))
-    return _INTERRUPTED if found.interrupted else status
+    return _INTERRUPTED if found.stopped == INTERRUPTED else status
 
 
 def _settings(given: argparse.Namespace) -> BenchSettings:
     from perfprobe.bench.measure import BenchSettings
 
-    return BenchSettings()
+    processes = 1 if given.quick else given.processes
+    counted = {} if processes is None else {"processes": processes, "most_processes": processes}
+    return BenchSettings(counterfactuals=not given.quick, **counted)
 
 
 def _save(task: Task, found: Measurements, output: str | None) -> None:
