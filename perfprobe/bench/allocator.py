@@ -8,13 +8,15 @@ import resource
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from statistics import median
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_MMAP_MAX = -1, -3, -4  # malloc.h of glibc
 _LARGEST_INT = (1 << 31) - 1
 # Where glibc's own thresholds end up once a program has freed something of 32 MB, the most that moves them. From
 # the first call of mallopt on they stand still, so a measuring process starts with these.
 _MMAP_THRESHOLD, _TRIM_THRESHOLD, _MMAP_MAX = 32 << 20, 64 << 20, 65536
-_TOUCHED_BYTES = 16 << 20
+_TOUCHED_BYTES = 8 << 20
+_TIMES = 5
 
 
 def settle() -> bool:
@@ -38,7 +40,12 @@ def recycling() -> Iterator[None]:
 
 
 def fault_ns() -> float | None:
-    """CPU time of one page fault, in ns, from memory that nobody has touched; None when there were none."""
+    """CPU time of one page fault, in ns, from memory that nobody has touched; None when there are none."""
+    prices = [price for _ in range(_TIMES) if (price := _fault_ns()) is not None]
+    return median(prices) if prices else None
+
+
+def _fault_ns() -> float | None:
     with mmap.mmap(-1, _TOUCHED_BYTES) as pages:
         address = ctypes.addressof(ctypes.c_char.from_buffer(pages))
         first_ns, faults = _touch(address)

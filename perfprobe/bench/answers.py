@@ -60,7 +60,9 @@ class Answer:
 def encode(answer: Answer) -> str:
     """One line, without its end."""
     fields = asdict(answer)
-    fields["blocks"] = {name: [list(vars(block).values()) for block in of} for name, of in answer.blocks.items()}
+    fields["blocks"] = {
+        name: [list(vars(block).values()) for block in of] for name, of in answer.blocks.items()
+    }
     return json.dumps(fields)
 
 

@@ -16,7 +16,8 @@ from perfprobe.bench.counterfactuals import Change, changes
 from perfprobe.bench.nested import nested
 from perfprobe.bench.rebuild.operands import Operands
 from perfprobe.bench.rebuild.recipe import CallRecipe, NotRebuilt
-from perfprobe.bench.rebuild.recipes import Rebuilt, recipe
+from perfprobe.bench.rebuild.recipes import recipe
+from perfprobe.bench.rebuild.rebuilt import Rebuilt
 from perfprobe.bench.rebuild.schema import schemas
 from perfprobe.bench.references import Reference, References
 from perfprobe.bench.subjects import Arguments, Subject, rounds

@@ -49,22 +49,23 @@ class Subject:
         self.calls, self._warm_up = 1, 1
         self._function, self._sets = function, sets
         self._next = self._since_restore = 0
+        self._between_restores = len(sets) * _CALLS_BETWEEN_RESTORES if sets[0].restore else 1 << 62
 
     def calibrate(self, clock: Clock) -> None:
         """Find the calls of a block."""
         block = min((self.block(clock) for _ in range(2)), key=lambda block: block.time_ns)
+        self._warm_up = 2 if block.longest_ns < _SHORT_NS and self._between_restores > 2 else 1
         for _ in range(2):  # one call alone is timed too long when it is short
-            self.calls = min(rules.calls_of_a_block(block.longest_ns), self._most_calls())
+            self.calls = min(rules.calls_of_a_block(block.longest_ns), self._between_restores - self._warm_up)
             if self.calls == 1:
                 break
             block = self.block(clock)
-        self._warm_up = 2 if block.longest_ns < _SHORT_NS else 1
 
     def block(self, clock: Clock) -> Block:
         """Time one block, after calls that are not timed."""
-        function = self._function
-        self.run(self._warm_up)
-        timed = [(arguments.args, arguments.kwargs) for arguments in self._take(self.calls)]
+        self._put_back(self._warm_up + self.calls)
+        self._call(self._take(self._warm_up))
+        function, timed = self._function, [(one.args, one.kwargs) for one in self._take(self.calls)]
         clock.begin()
         for args, kwargs in timed:
             function(*args, **kwargs)
@@ -72,21 +73,25 @@ class Subject:
 
     def run(self, calls: int) -> None:
         """So many calls that are not timed."""
-        for arguments in self._take(calls):
+        for _ in range(calls):
+            self._put_back(1)
+            self._call(self._take(1))
+
+    def _call(self, chosen: Sequence[Arguments]) -> None:
+        for arguments in chosen:
             self._function(*arguments.args, **arguments.kwargs)
 
-    def _most_calls(self) -> int:
-        written = self._sets[0].restore is not None
-        return len(self._sets) * _CALLS_BETWEEN_RESTORES if written else rules.MOST_CALLS
-
-    def _take(self, count: int) -> list[Arguments]:
-        """The next sets in turn, put back before they have been written too often."""
-        if self._since_restore + count > len(self._sets) * _CALLS_BETWEEN_RESTORES:
+    def _put_back(self, calls: int) -> None:
+        """Restore what was written when so many more calls would be too many, well before any is timed."""
+        if self._since_restore + calls > self._between_restores:
             for arguments in self._sets:
                 if arguments.restore is not None:
                     arguments.restore()
             self._since_restore = 0
-        self._since_restore += count
+        self._since_restore += calls
+
+    def _take(self, count: int) -> list[Arguments]:
+        """The next sets in turn."""
         first, self._next = self._next, (self._next + count) % len(self._sets)
         return [self._sets[(first + index) % len(self._sets)] for index in range(count)]
 

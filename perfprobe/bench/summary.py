@@ -76,7 +76,7 @@ def summarise(
         bounds=_bounds(processes),
         counterfactuals=_counterfactuals(processes),
     )
-    row = replace(row, fault_ns=_fault_ns(row.faults, measured), replay=_replay(row, measured))
+    row = replace(row, fault_ns=_fault_ns(row, measured), replay=_replay(row, measured))
     return _with_work(row, first, machine)
 
 
@@ -161,10 +161,12 @@ def _counterfactuals(processes: Sequence[_Process]) -> tuple[Counterfactual, ...
     return tuple(found)
 
 
-def _fault_ns(faults: float | None, measured: Sequence[Answer]) -> float | None:
-    """What a call's page faults cost."""
+def _fault_ns(row: Measurement, measured: Sequence[Answer]) -> float | None:
+    """What a call's page faults cost on its critical path; threads are taken to share them like their work."""
     price_ns = _middle(answer.fault_ns for answer in measured)
-    return None if faults is None or price_ns is None else faults * price_ns
+    if row.faults is None or price_ns is None:
+        return None
+    return row.faults * price_ns / (1.0 + (row.other_threads or 0.0))
 
 
 def _replay(row: Measurement, measured: Sequence[Answer]) -> float | None:
