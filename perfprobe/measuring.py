@@ -27,7 +27,8 @@ _NAME = re.compile(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*(?:\.\w+)?", re.ASCII)
 class Task:
     """Calls to be measured. recording: the file they are from, None for what was typed; identity: of it.
 
-    left_out_share: of all operator time, in other calls; notes: what is to be said of the choice.
+    left_out_share: of all operator time, in other calls; notes: what is to be said of the choice; known: what
+    an earlier run has measured.
     """
 
     calls: tuple[tuple[Wanted, Seen | None], ...]
@@ -35,6 +36,7 @@ class Task:
     identity: str | None = None
     left_out_share: float | None = None
     notes: tuple[str, ...] = ()
+    known: Measurements | None = None
 
 
 def of_recording(path: str, *, top: int, focus: str | None, threads: int | None) -> Task:
@@ -64,7 +66,7 @@ def of_recording(path: str, *, top: int, focus: str | None, threads: int | None)
             f"there is nothing to measure: {why or 'no operators'}", path, "see perfprobe report"
         )
     identity = measured_file.identity(found.trace.recording)
-    return Task(chosen.calls, path, identity, chosen.left_out_share, chosen.notes)
+    return Task(chosen.calls, path, identity, chosen.left_out_share, chosen.notes, found.measurements)
 
 
 def by_hand(operator: str, inputs: Sequence[str], threads: int | None) -> Task:
@@ -119,6 +121,20 @@ def require_torch() -> None:
     if find_spec("torch") is None:
         remedy = "run perfprobe with the Python that runs the program"
         raise EnvironmentLack("measuring needs torch, which this Python has not", sys.executable, remedy)
+
+
+def emit(task: Task, folder: str) -> str:
+    """Write a script for each call, with what an earlier run has measured; returns what was written, in words.
+
+    Raises:
+        UsageError, EnvironmentLack: nothing can be written there.
+    """
+    from perfprobe.bench.lookup import scripts
+    from perfprobe.tables.measurements import Measurement
+
+    known = {} if task.known is None else {row.wanted: row for row in task.known.rows}
+    bare = [Measurement(wanted, "cpu", "cpu", seen) for wanted, seen in task.calls]
+    return scripts([replace(known.get(row.wanted, row), seen=row.seen) for row in bare], folder)
 
 
 def save(task: Task, found: Measurements, output: str | None) -> str | None:

@@ -13,10 +13,11 @@ from perfprobe.tables.columns import Int64
 from perfprobe.tables.findings import Findings, Sums
 from perfprobe.tables.measurements import Seen, Wanted
 from perfprobe.tables.recording import Recording
-from perfprobe.tables.trace import Phase
+from perfprobe.tables.trace import Phase, Trace
 
 _ENGINE = "autograd::engine::"
 _COMPILED = "inductor::"
+_LINES = 3  # of a call that are kept
 _WORTH_SAYING = 0.001  # of operator time
 
 NODE = "nodes of backward and other names that only call operators"
@@ -60,7 +61,7 @@ def hot(findings: Findings, top: int, threads: int | None = None) -> Hot:
     chosen = sorted(times_ns, key=lambda key: -times_ns[key])[: top or None]
     used = threads or _threads(recording) or 1
     calls = tuple(
-        (_wanted(recording, key, used), _seen(recording, sums.take(places[key]), times_ns[key] / whole_ns))
+        (_wanted(recording, key, used), _seen(findings.trace, sums.take(places[key]), times_ns[key] / whole_ns))
         for key in chosen
     )
     left_out = 1 - sum(seen.share for _, seen in calls)
@@ -106,10 +107,18 @@ def _wanted(recording: Recording, key: _Key, threads: int) -> Wanted:
     )
 
 
-def _seen(recording: Recording, rows: Sums, share: float) -> Seen:
-    every = recording.text("recording", "cpu_time") == "all" and bool((rows.cpu_ns >= 0).all())
+def _seen(trace: Trace, rows: Sums, share: float) -> Seen:
+    every = trace.recording.text("recording", "cpu_time") == "all" and bool((rows.cpu_ns >= 0).all())
     calls, self_ns, total_ns = (int(column.sum()) for column in (rows.calls, rows.self_ns, rows.total_ns))
-    return Seen(calls, share, self_ns, total_ns, int(rows.cpu_ns.sum()) if every else None)
+    return Seen(calls, share, self_ns, total_ns, int(rows.cpu_ns.sum()) if every else None, _lines(trace, rows))
+
+
+def _lines(trace: Trace, rows: Sums) -> tuple[str, ...]:
+    frames: dict[int, int] = {}
+    for frame, self_ns in zip(rows.frame.tolist(), rows.self_ns.tolist(), strict=True):
+        frames[frame] = frames.get(frame, 0) + self_ns
+    lines = [trace.line(frame) for frame in sorted(frames, key=lambda frame: -frames[frame])]
+    return tuple(f"{line.file}:{line.line} in {line.function}" for line in lines[:_LINES] if line is not None)
 
 
 def _threads(recording: Recording) -> int | None:

@@ -1,6 +1,6 @@
 """What only torch's registry knows, asked of a process of its own: hints for typed calls, and scripts.
 
-A request is a line of JSON on standard input, the answer one on standard output.
+A request is JSON on standard input, the answer JSON on standard output.
 """
 
 from __future__ import annotations
@@ -17,28 +17,29 @@ from typing import Any
 from perfprobe.bench.process import command
 from perfprobe.support import errors
 from perfprobe.support.errors import EnvironmentLack, PerfprobeError
-from perfprobe.tables.measurements import Wanted
+from perfprobe.tables.measured_file import measurement
+from perfprobe.tables.measurements import Measurement, Wanted
 
 _MOST_NAMES = 3
-_MOST_SCHEMAS = 2
+_NEAR = 0.75  # of difflib's ratio
 _LIMIT_S = 300
 
 
 def hint(wanted: Wanted) -> str:
     """What may have been meant instead of this call: the nearest names, or what the operator takes."""
-    return str(_asked({"hint": asdict(wanted)}))
+    return _asked({"hint": asdict(wanted)})
 
 
-def scripts(calls: Sequence[tuple[Wanted, float | None]], folder: str) -> str:
-    """Write a script for each call, with its share of all operator time; returns what was written, in words.
+def scripts(calls: Sequence[Measurement], folder: str) -> str:
+    """Write a script for each call; returns what there is to say of them.
 
     Raises:
-        PerfprobeError: nothing can be written there.
+        UsageError, EnvironmentLack: nothing can be written there.
     """
-    return str(_asked({"calls": [[asdict(wanted), share] for wanted, share in calls], "folder": folder}))
+    return _asked({"calls": [asdict(call) for call in calls], "folder": folder})
 
 
-def _asked(request: dict[str, Any]) -> Any:
+def _asked(request: dict[str, Any]) -> str:
     words = [word.replace("perfprobe.bench.worker", __name__) for word in command()]
     try:
         ended = subprocess.run(
@@ -48,12 +49,11 @@ def _asked(request: dict[str, Any]) -> Any:
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         lines = (getattr(error, "stderr", None) or b"").decode(errors="replace").strip().splitlines()
         why = lines[-1] if lines else str(error)
-        raise EnvironmentLack(
-            "torch's operators cannot be looked up", why, "torch must be importable"
-        ) from None
+        remedy = "torch must be importable"
+        raise EnvironmentLack("torch's operators cannot be looked up", why, remedy) from None
     if "error" in answer:
         raise getattr(errors, answer["error"])(*answer["texts"])
-    return answer["said"]
+    return str(answer["said"])
 
 
 def main() -> None:
@@ -64,10 +64,7 @@ def main() -> None:
     import torch
 
     try:
-        if "hint" in request:
-            said = _hint(Wanted(**request["hint"]), torch)
-        else:
-            said = _written(request, torch)
+        said = _hint(Wanted(**request["hint"]), torch) if "hint" in request else _written(request, torch)
         answer: dict[str, Any] = {"said": said}
     except PerfprobeError as error:
         answer = {"error": type(error).__name__, "texts": [error.what, error.where, error.remedy]}
@@ -76,21 +73,48 @@ def main() -> None:
 
 
 def _hint(wanted: Wanted, torch: Any) -> str:
-    name, _, overload = wanted.operator.partition(".")
+    from perfprobe.bench.rebuild.recipe import NotRebuilt
+    from perfprobe.bench.rebuild.schema import schemas
+
     try:
-        found = torch._C._jit_get_schemas_for_operator(name)
-    except RuntimeError:
-        found = []
-    known = [str(schema).partition("::")[2] for schema in found if overload in ("", schema.overload_name)]
+        known = [schema.overload for schema in schemas(wanted.operator, torch)]
+    except NotRebuilt:
+        known = []
+    name = wanted.operator.partition(".")[0]
     if known:
-        more = f", or {len(known) - _MOST_SCHEMAS} more" if len(known) > _MOST_SCHEMAS else ""
-        return f"it is {', or '.join(known[:_MOST_SCHEMAS])}{more}"
-    names = {text.partition(".")[0] for text in torch._C._dispatch_get_all_op_names()}
-    near = difflib.get_close_matches(name, names, _MOST_NAMES)
-    return (
-        f"there is {', '.join(near)}" if near else "its name is one that torch's documentation does not show"
-    )
+        texts = [
+            str(schema).partition("::")[2]
+            for schema in torch._C._jit_get_schemas_for_operator(name)
+            if schema.overload_name in known
+        ]
+        shortest = min(texts, key=len)
+        return f"expected {shortest}{f' (or one of {len(texts) - 1} overloads)' if len(texts) > 1 else ''}"
+    every = {text.partition(".")[0] for text in torch._C._dispatch_get_all_op_names()}
+    names = {text.partition("::")[2]: text for text in sorted(every, reverse=True)}
+    near = difflib.get_close_matches(name.partition("::")[2], names, _MOST_NAMES, _NEAR)
+    return f"nearest: {', '.join(names[text] for text in near)}" if near else "no name is like it"
 
 
 def _written(request: dict[str, Any], torch: Any) -> str:
-    raise NotImplementedError
+    from perfprobe.bench.emit.folder import write_scripts
+    from perfprobe.bench.emit.script import Candidate
+    from perfprobe.bench.emit.told import told
+
+    candidates = []
+    for row in map(measurement, request["calls"]):
+        seen, measured = row.seen, None if row.rotating is None else row
+        share, lines = (None, ()) if seen is None else (seen.share, seen.lines)
+        candidates.append(Candidate(row.wanted, _recipe(row.wanted, torch), share, lines, measured))
+    return told(write_scripts(candidates, request["folder"]))
+
+
+def _recipe(wanted: Wanted, torch: Any) -> Any:
+    """The call's recipe, or why there is none."""
+    from perfprobe.bench.rebuild.recipe import NotRebuilt
+    from perfprobe.bench.rebuild.recipes import recipe
+    from perfprobe.bench.rebuild.schema import schemas
+
+    try:
+        return recipe(wanted, schemas(wanted.operator, torch))
+    except NotRebuilt as why:
+        return str(why)

@@ -30,7 +30,7 @@ from perfprobe.tables.trace import shown_name
 
 NARROW = 140  # below this many cells, words are abbreviated
 _ORDER = (
-    *("share", "operator", "signature", "program", "isolated", "low-high", "warm"),
+    *("share", "operator", "signature", "line", "program", "isolated", "low-high", "warm"),
     *("of limit", "threads", "faults", "busy", "verdict"),
 )
 _INDENT = "    "
@@ -110,11 +110,8 @@ def _parts(measured: Measurements) -> list[str]:
 
 def _measured_how(measured: Measurements, rows: Sequence[Measurement]) -> str:
     shares = [row.seen.share for row in rows if row.seen is not None]
-    number = (
-        f"{len(rows)} of {len(measured.rows)} calls"
-        if len(rows) < len(measured.rows)
-        else f"{len(rows)} calls"
-    )
+    number = f"{len(measured.rows)} call{'' if len(measured.rows) == 1 else 's'}"
+    number = f"{len(rows)} of {number}" if len(rows) < len(measured.rows) else number
     pieces = [
         f"{number}, {units.percent(sum(shares))} of operator time" if shares else number,
         _clock(rows),
@@ -175,9 +172,10 @@ def _columns(rows: Sequence[Measurement], layout: Layout) -> list[Column]:
         ("busy", [_contention(row) for row in rows], 7),
     ]
     found = {title: _number_column(title, cells, rank) for title, cells, rank in numbers}
-    words = {
+    words: dict[str, Column | None] = {
         "operator": Column("operator", names, least=12, wish=18, style="bold"),
         "signature": Column("signature", inputs, 2, least=12, wish=26),
+        "line": _line_column(rows),
         "verdict": _verdict_column(rows),
     }
     chosen = {**found, **words}
@@ -189,6 +187,24 @@ def _number_column(title: str, cells: Sequence[str | None], rank: int) -> Column
     if not any(cells):
         return None
     return Column(title, [units.ABSENT if cell is None else cell for cell in cells], rank, align="right")
+
+
+def _line_column(rows: Sequence[Measurement]) -> Column | None:
+    """The line of the program that spends most time in each call, with a + where there are more."""
+    places = [_place(row) for row in rows]
+    names = shorten.file_names([place.rpartition(":")[0] for place in places if place])
+    cells = []
+    for row, place in zip(rows, places, strict=True):
+        file, _, line = place.rpartition(":")
+        more = "" if row.seen is None or len(row.seen.lines) < 2 else "+"
+        cells.append(f"{names[file]}:{line}{more}" if place else units.ABSENT)
+    return Column("line", cells, 2, style="cyan") if any(places) else None
+
+
+def _place(row: Measurement) -> str:
+    """`/p/train.py:12` of the hottest line; empty where none is known."""
+    lines = () if row.seen is None else row.seen.lines
+    return printable(lines[0]).partition(" in ")[0] if lines else ""
 
 
 def _verdict_column(rows: Sequence[Measurement]) -> Column:

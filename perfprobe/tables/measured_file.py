@@ -100,6 +100,12 @@ def read(path: str, belongs_to: str | None, verdicts: Sequence[str]) -> Measurem
     return measured
 
 
+def measurement(row: Any) -> Measurement:
+    """A row of the document. Raises ValueError where it is none."""
+    found: Measurement = _as_kind(Measurement, row, "measurement")
+    return found
+
+
 def _loaded(path: str) -> dict[str, Any]:
     try:
         with open(path, "rb", opener=regular_file) as file:
