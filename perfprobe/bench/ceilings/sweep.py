@@ -1,0 +1,61 @@
+"""What is measured, as plain data that goes from the parent to the measuring processes."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """threads: counts of torch's pool; sides: of square matrices; footprints: bytes; elements: of a tensor.
+
+    seconds: wall time of one process; case_s: CPU time of one case; longest_s: a bigger product is left out
+    where it is expected to take more.
+    """
+
+    device: str
+    threads: tuple[int, ...]
+    product_dtypes: tuple[str, ...]
+    sides: tuple[int, ...]
+    footprints: tuple[int, ...]
+    element_dtypes: tuple[str, ...]
+    elements: int
+    seconds: float
+    case_s: float
+    longest_s: float = 0.25
+    processes: int = 3
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+    @classmethod
+    def of(cls, plain: dict[str, Any]) -> Sweep:
+        """Back from JSON, where tuples became lists."""
+        known = {field.name for field in fields(cls)}
+        return cls(**{name: tuple(v) if isinstance(v, list) else v for name, v in plain.items() if name in known})
+
+
+def full(device: str, threads: tuple[int, ...]) -> Sweep:
+    """All that a person wants to know, within a minute on two cores."""
+    if device == "cpu":
+        footprints = (*(65536 << step for step in range(13)), 768 * _MIB)
+        dtypes = ("f32", "f64", "bf16", "f16", "i8")
+        return Sweep(
+            device, threads, dtypes, (256, 512, 1024, 2048), footprints, ("f32", "f64", "bf16"), 65536, 17.0, 0.02
+        )
+    footprints = tuple(_MIB << step for step in range(13))
+    dtypes = ("f32", "tf32", "f64", "bf16", "f16", "f8", "i8")
+    return Sweep(
+        device, (1,), dtypes, (1024, 2048, 4096, 8192), footprints, ("f32", "f64", "bf16"), 1 << 22, 17.0, 0.02
+    )
+
+
+def quick(device: str, threads: tuple[int, ...]) -> Sweep:
+    """A few of each kind in seconds: to try whether everything works."""
+    return Sweep(
+        device, threads, ("f32",), (256,), (_MIB, 16 * _MIB), ("f32",), 65536, 30.0, 0.002, processes=1
+    )

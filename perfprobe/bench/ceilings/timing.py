@@ -1,0 +1,45 @@
+"""Times one case until its noise is small or its time is spent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+
+from perfprobe.bench import rules
+from perfprobe.bench.ceilings.case import Call
+from perfprobe.bench.clocks import Block, Clock
+
+
+@dataclass(frozen=True)
+class Timed:
+    """Of one call, in ns: its median; the fastest block; wall by CPU time; page faults."""
+
+    call_ns: float
+    best_ns: float
+    contention: float
+    faults: float
+
+
+def timed(call: Call, clock: Clock, seconds: float) -> Timed:
+    """Time the call; two calls before that warm up, the second one says how many make a block."""
+    _block(call, clock, 1)
+    calls = rules.calls_of_a_block(_ns(_block(call, clock, 1)))
+    blocks: list[Block] = []
+    spent_s = 0.0
+    while not rules.enough([_ns(block) for block in blocks] or [1.0], spent_s, seconds):
+        blocks.append(_block(call, clock, calls))
+        spent_s += max(blocks[-1].cpu_ns, _ns(blocks[-1])) * calls / 1e9
+    times_ns = [_ns(block) for block in blocks]
+    contention = median(block.wall_ns / max(block.cpu_ns, 1.0) for block in blocks)
+    return Timed(median(times_ns), min(times_ns), contention, median(block.faults for block in blocks))
+
+
+def _block(call: Call, clock: Clock, calls: int) -> Block:
+    clock.begin()
+    for _ in range(calls):
+        call()
+    return clock.end(calls)
+
+
+def _ns(block: Block) -> float:
+    return block.cpu_ns if block.device_ns is None else block.device_ns
