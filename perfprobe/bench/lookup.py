@@ -21,7 +21,7 @@ from perfprobe.tables.measured_file import measurement
 from perfprobe.tables.measurements import Measurement, Wanted
 
 _MOST_NAMES = 3
-_NEAR = 0.75  # of difflib's ratio
+_NEAR = 0.6  # of difflib's ratio
 _LIMIT_S = 300
 
 
@@ -88,7 +88,8 @@ def _hint(wanted: Wanted, torch: Any) -> str:
             if schema.overload_name in known
         ]
         shortest = min(texts, key=len)
-        return f"expected {shortest}{f' (or one of {len(texts) - 1} overloads)' if len(texts) > 1 else ''}"
+        more = f", or another of its {len(texts)} overloads" if len(texts) > 1 else ""
+        return f"expected {shortest}{more}"
     every = {text.partition(".")[0] for text in torch._C._dispatch_get_all_op_names()}
     names = {text.partition("::")[2]: text for text in sorted(every, reverse=True)}
     near = difflib.get_close_matches(name.partition("::")[2], names, _MOST_NAMES, _NEAR)

@@ -264,6 +264,6 @@ def _not_rebuilt(rows: Sequence[Measurement], layout: Layout) -> Iterator[Render
 
 def _legend(rows: Sequence[Measurement], layout: Layout) -> Iterator[RenderableType]:
     kinds = dict.fromkeys(verdict_kind(row) for row in rows)
-    told = [f"{kind}: {MEANING[kind]}" for kind in kinds if kind in MEANING]
-    if told:
-        yield paragraph(f"Verdicts: {'; '.join(told)}.", layout.width, "dim")
+    for kind in kinds:
+        if kind in MEANING:
+            yield paragraph(f"{kind}: {MEANING[kind]}", layout.width, "dim")
