@@ -12,8 +12,8 @@ from statistics import median
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_MMAP_MAX = -1, -3, -4  # malloc.h of glibc
 _LARGEST_INT = (1 << 31) - 1
-# Where glibc's own thresholds end up once a program has freed something of 32 MB, the most that moves them. From
-# the first call of mallopt on they stand still, so a measuring process starts with these.
+# Where glibc's own thresholds end up once a program has freed something of 32 MB, the most that moves them.
+# From the first call of mallopt on they stand still, so a measuring process starts with these.
 _MMAP_THRESHOLD, _TRIM_THRESHOLD, _MMAP_MAX = 32 << 20, 64 << 20, 65536
 _TOUCHED_BYTES = 8 << 20
 _TIMES = 5
@@ -26,7 +26,7 @@ def settle() -> bool:
 
 @contextmanager
 def recycling() -> Iterator[None]:
-    """In it, freed memory stays with the process whatever its size, so that it has no page faults when used again.
+    """In it, freed memory stays with the process whatever its size: no page faults when it is used again.
 
     Where the allocator is not glibc's nothing changes; ask `settle` first.
     """
@@ -46,7 +46,7 @@ def fault_ns() -> float | None:
 
 
 def _fault_ns() -> float | None:
-    with mmap.mmap(-1, _TOUCHED_BYTES) as pages:
+    with mmap.mmap(-1, _TOUCHED_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as pages:
         address = ctypes.addressof(ctypes.c_char.from_buffer(pages))
         first_ns, faults = _touch(address)
         again_ns, _ = _touch(address)

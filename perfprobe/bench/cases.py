@@ -1,4 +1,4 @@
-"""Times one case in a measuring process: rebuilds the call, puts everything beside it, and runs the rounds."""
+"""Times one case in a measuring process: rebuilds the call, puts everything beside it, runs the rounds."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from perfprobe.bench.clocks import Clock, DeviceClock, HostClock
 from perfprobe.bench.counterfactuals import Change, changes
 from perfprobe.bench.nested import nested
 from perfprobe.bench.rebuild.operands import Operands
+from perfprobe.bench.rebuild.rebuilt import Rebuilt
 from perfprobe.bench.rebuild.recipe import CallRecipe, NotRebuilt
 from perfprobe.bench.rebuild.recipes import recipe
-from perfprobe.bench.rebuild.rebuilt import Rebuilt
 from perfprobe.bench.rebuild.schema import schemas
 from perfprobe.bench.references import Reference, References
 from perfprobe.bench.subjects import Arguments, Subject, rounds
@@ -28,6 +28,7 @@ from perfprobe.tables.measurements import Wanted
 _LEAST_ROTATED_BYTES = 64 << 20
 _MOST_COPIES = 1024
 _WARM_BYTES = 256 << 10  # of operands that are written: more copies, so that they are put back seldom
+_SOME_FAULTS = 0.05  # of a call's time
 _USUAL_L2_BYTES = 2 << 20
 
 
@@ -83,7 +84,8 @@ class Bench:
         room -= len(sets) * call.operand_bytes * (1 + call.writes)
         subjects = self._of_the_call(call, sets, wanted.threads)
         references = place.references.of(model, wanted.threads, call.writes) if model else []
-        changed, notes = self._changed(made, replace(wanted, operator=operator), model, room)
+        beside = self._changes(made, replace(wanted, operator=operator), model, subjects[0])
+        changed, notes = self._changed(beside, operator, room)
         everything = [*subjects, *(reference.subject for reference in references), *changed.values()]
         blocks = rounds(everything, place.clock, self._seconds, self._order, self._torch.set_num_threads)
         self._torch.set_num_threads(wanted.threads)
@@ -120,20 +122,32 @@ class Bench:
             pass  # not every operator has a smallest case: a floor of None says so
         return found
 
+    def _changes(self, made: CallRecipe, wanted: Wanted, model: Work | None, call: Subject) -> list[Change]:
+        """Counterfactuals worth their time; recycled memory is of use only where there are page faults."""
+        if not self._with_changes:
+            return []
+        found = changes(wanted, made, wanted.threads, model)
+        return [change for change in found if not change.recycled or self._has_faults(call)]
+
+    def _has_faults(self, call: Subject) -> bool:
+        self._torch.set_num_threads(call.threads)
+        clock = HostClock()
+        call.calibrate(clock)
+        block = call.block(clock)
+        return self._recycles and block.faults * (self._fault_ns or 0.0) > _SOME_FAULTS * block.cpu_ns
+
     def _changed(
-        self, made: CallRecipe, wanted: Wanted, model: Work | None, room: int
+        self, wanted: Sequence[Change], operator: str, room: int
     ) -> tuple[dict[Change, Subject], list[str]]:
+        """A subject for each change, and why some have none."""
         found: dict[Change, Subject] = {}
         notes = []
-        for change in changes(wanted, made, wanted.threads, model) if self._with_changes else ():
-            if change.recycled and not self._recycles:
-                notes.append("recycled output not measured: the allocator is not that of glibc")
-                continue
+        for change in wanted:
             try:
                 call = Rebuilt(self._recipe(change.wanted), self._torch)
                 sets = self._sets(call, self._place(change.wanted.signature), room)
             except (NotRebuilt, RuntimeError) as why:
-                notes.append(f"{wanted.operator}, {change.kind} {change.change} not measured: {why}")
+                notes.append(f"{operator}, {change.kind} {change.change} not measured: {why}")
                 continue
             room -= len(sets) * call.operand_bytes * (1 + call.writes)
             function = _with_copies(call.function, change.copied)

@@ -52,7 +52,7 @@ class MeasuringProcess:
 
     def __init__(self, words: Sequence[str], settings: Mapping[str, object]) -> None:
         environment = {name: text for name, text in os.environ.items() if name not in _RANK}
-        self._errors = tempfile.TemporaryFile()
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `close`)
         self._process = subprocess.Popen(
             words,
             env={**environment, **_PASSIVE},

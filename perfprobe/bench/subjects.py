@@ -49,10 +49,14 @@ class Subject:
         self.calls, self._warm_up = 1, 1
         self._function, self._sets = function, sets
         self._next = self._since_restore = 0
+        self._is_calibrated = False
         self._between_restores = len(sets) * _CALLS_BETWEEN_RESTORES if sets[0].restore else 1 << 62
 
     def calibrate(self, clock: Clock) -> None:
-        """Find the calls of a block."""
+        """Find the calls of a block, unless they are known."""
+        if self._is_calibrated:
+            return
+        self._is_calibrated = True
         block = min((self.block(clock) for _ in range(2)), key=lambda block: block.time_ns)
         self._warm_up = 2 if block.longest_ns < _SHORT_NS and self._between_restores > 2 else 1
         for _ in range(2):  # one call alone is timed too long when it is short

@@ -162,7 +162,7 @@ def _counterfactuals(processes: Sequence[_Process]) -> tuple[Counterfactual, ...
 
 
 def _fault_ns(row: Measurement, measured: Sequence[Answer]) -> float | None:
-    """What a call's page faults cost on its critical path; threads are taken to share them like their work."""
+    """What page faults cost on the critical path; threads are taken to share them like their work."""
     price_ns = _middle(answer.fault_ns for answer in measured)
     if row.faults is None or price_ns is None:
         return None
