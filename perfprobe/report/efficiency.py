@@ -164,7 +164,7 @@ def _columns(rows: Sequence[Measurement], layout: Layout) -> list[Column]:
         ("share", [None if row.seen is None else units.percent(row.seen.share) for row in rows], 0),
         ("program", [_in_program(row) for row in rows], 3),
         ("isolated", [None if time is None else units.duration(time) for time in times], 0),
-        ("low-high", [None if row.rotating is None else time_range(row.rotating) for row in rows], 5),
+        ("low-high", [time_range(row.rotating) if row.processes > 1 else None for row in rows], 5),
         ("warm", [None if row.warm is None else units.duration(row.warm.value) for row in rows], 6),
         ("of limit", [of_limit(row, interval=not narrow) for row in rows], 0),
         ("threads", [_factor(threads_speedup(row)) for row in rows], 3),

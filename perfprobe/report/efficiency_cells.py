@@ -27,7 +27,7 @@ def of_limit(measured: Measurement, *, interval: bool = False) -> str:
     if bound is None:
         return units.ABSENT
     low, value, high = (round(part * 100) for part in _parts(bound.fraction))
-    return f"{value} % ({low}-{high})" if interval else f"{value} %"
+    return f"{value} % ({low}-{high})" if interval and measured.processes > 1 else f"{value} %"
 
 
 def verdict_kind(measured: Measurement) -> str:
