@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
 from perfprobe.bench import allocator
-from perfprobe.bench.answers import Answer, Changed, Limit
+from perfprobe.bench.answers import RECYCLED, Answer, Changed, Limit
 from perfprobe.bench.clocks import Clock, DeviceClock, HostClock
 from perfprobe.bench.counterfactuals import Change, changes
 from perfprobe.bench.nested import nested
@@ -22,13 +21,13 @@ from perfprobe.bench.rebuild.schema import schemas
 from perfprobe.bench.references import Reference, References
 from perfprobe.bench.subjects import Arguments, Subject, rounds
 from perfprobe.models.signature import parse, tensors
-from perfprobe.models.work import Work, work
+from perfprobe.models.work import work
 from perfprobe.tables.measurements import Wanted
 
 _LEAST_ROTATED_BYTES = 64 << 20
 _MOST_COPIES = 1024
 _WARM_BYTES = 256 << 10  # of operands that are written: more copies, so that they are put back seldom
-_SOME_FAULTS = 0.05  # of a call's time
+_RECYCLED_CALLS = 4  # until every place that the heap alternates between has been used
 _USUAL_L2_BYTES = 2 << 20
 
 
@@ -58,15 +57,17 @@ class Bench:
         self._seconds, self._memory_bytes, self._with_changes = seconds, memory_bytes, with_changes
         self._order, self._seed = random.Random(seed), seed
         self._places: dict[str, Place] = {}
-        self._recycles = allocator.settle()
         self._fault_ns = allocator.fault_ns()
         self._path_ns = self._call_path_ns()
 
-    def answer(self, number: int, wanted: Wanted) -> Answer:
-        """Measure a case; whatever torch refuses becomes the reason why it was not rebuilt."""
+    def answer(self, number: int, wanted: Wanted, recycled: bool = False) -> Answer:
+        """Measure a case; whatever torch refuses becomes the reason why it was not rebuilt.
+
+        recycled: only the call itself, in memory that is used again and again, as from now on all memory is.
+        """
         try:
             with self._torch.no_grad():
-                return self._measured(number, wanted)
+                return self._recycled(number, wanted) if recycled else self._measured(number, wanted)
         except NotRebuilt as why:
             return Answer(number, not_rebuilt=str(why))
         except (RuntimeError, TypeError, ValueError, NotImplementedError, IndexError, MemoryError) as error:
@@ -84,8 +85,9 @@ class Bench:
         room -= len(sets) * call.operand_bytes * (1 + call.writes)
         subjects = self._of_the_call(call, sets, wanted.threads)
         references = place.references.of(model, wanted.threads, call.writes) if model else []
-        beside = self._changes(made, replace(wanted, operator=operator), model, subjects[0])
-        changed, notes = self._changed(beside, operator, room)
+        call_itself = replace(wanted, operator=operator)
+        beside = changes(call_itself, made, wanted.threads, model) if self._with_changes else ()
+        changed, notes = self._changed([change for change in beside if not change.recycled], operator, room)
         everything = [*subjects, *(reference.subject for reference in references), *changed.values()]
         blocks = rounds(everything, place.clock, self._seconds, self._order, self._torch.set_num_threads)
         self._torch.set_num_threads(wanted.threads)
@@ -95,7 +97,10 @@ class Bench:
             device=place.device,
             blocks=blocks,
             limits=[_limit(reference) for reference in references],
-            changes=[Changed(change.kind, change.change, of.name) for change, of in changed.items()],
+            changes=[
+                *(Changed(change.kind, change.change, of.name) for change, of in changed.items()),
+                *(Changed(change.kind, change.change, RECYCLED) for change in beside if change.recycled),
+            ],
             work=model,
             nested=nested(self._torch, operator, subjects[0]),
             rotated_bytes=len(sets) * call.operand_bytes,
@@ -103,6 +108,16 @@ class Bench:
             path_ns=self._path_ns,
             notes=notes,
         )
+
+    def _recycled(self, number: int, wanted: Wanted) -> Answer:
+        if not allocator.recycle():
+            raise NotRebuilt("the allocator is not that of glibc")
+        call, place = Rebuilt(self._recipe(wanted), self._torch), self._place(wanted.signature)
+        sets = self._sets(call, place, self._memory_bytes)
+        subject = Subject(RECYCLED, call.function, sets, wanted.threads)
+        subject.run(_RECYCLED_CALLS)
+        blocks = rounds([subject], place.clock, self._seconds / 4, self._order, self._torch.set_num_threads)
+        return Answer(number, blocks=blocks)
 
     def _recipe(self, wanted: Wanted) -> CallRecipe:
         return recipe(wanted, schemas(wanted.operator, self._torch), self._memory_bytes)
@@ -122,20 +137,6 @@ class Bench:
             pass  # not every operator has a smallest case: a floor of None says so
         return found
 
-    def _changes(self, made: CallRecipe, wanted: Wanted, model: Work | None, call: Subject) -> list[Change]:
-        """Counterfactuals worth their time; recycled memory is of use only where there are page faults."""
-        if not self._with_changes:
-            return []
-        found = changes(wanted, made, wanted.threads, model)
-        return [change for change in found if not change.recycled or self._has_faults(call)]
-
-    def _has_faults(self, call: Subject) -> bool:
-        self._torch.set_num_threads(call.threads)
-        clock = HostClock()
-        call.calibrate(clock)
-        block = call.block(clock)
-        return self._recycles and block.faults * (self._fault_ns or 0.0) > _SOME_FAULTS * block.cpu_ns
-
     def _changed(
         self, wanted: Sequence[Change], operator: str, room: int
     ) -> tuple[dict[Change, Subject], list[str]]:
@@ -151,9 +152,7 @@ class Bench:
                 continue
             room -= len(sets) * call.operand_bytes * (1 + call.writes)
             function = _with_copies(call.function, change.copied)
-            around = allocator.recycling if change.recycled else nullcontext
-            name = f"change {len(found)}"
-            found[change] = Subject(name, function, sets, change.wanted.threads, around)
+            found[change] = Subject(f"change {len(found)}", function, sets, change.wanted.threads)
         return found, notes
 
     def _sets(self, call: Rebuilt, place: Place, room: int) -> list[Arguments]:
