@@ -18,8 +18,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     from perfprobe.bench.measure import BenchSettings, Progress
+    from perfprobe.tables.machine import Machine
     from perfprobe.tables.measurements import Measurements, Seen, Wanted
 
+_NO_MACHINE = (
+    "This machine's own limits are not known: `perfprobe machine` measures them, once; then bench names the "
+    "level of memory and the part of the processor's peak."
+)
 _NAME = re.compile(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*(?:\.\w+)?", re.ASCII)
 
 
@@ -27,14 +32,12 @@ _NAME = re.compile(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*(?:\.\w+)?", re.ASCII)
 class Task:
     """Calls to be measured. recording: the file they are from, None for what was typed; identity: of it.
 
-    left_out_share: of all operator time, in other calls; notes: what is to be said of the choice; known: what
-    an earlier run has measured.
+    notes: what is to be said of the choice; known: what an earlier run has measured.
     """
 
     calls: tuple[tuple[Wanted, Seen | None], ...]
     recording: str | None = None
     identity: str | None = None
-    left_out_share: float | None = None
     notes: tuple[str, ...] = ()
     known: Measurements | None = None
 
@@ -66,7 +69,7 @@ def of_recording(path: str, *, top: int, focus: str | None, threads: int | None)
             f"there is nothing to measure: {why or 'no operators'}", path, "see perfprobe report"
         )
     identity = measured_file.identity(found.trace.recording)
-    return Task(chosen.calls, path, identity, chosen.left_out_share, chosen.notes, found.measurements)
+    return Task(chosen.calls, path, identity, chosen.notes, found.measurements)
 
 
 def by_hand(operator: str, inputs: Sequence[str], threads: int | None) -> Task:
@@ -102,8 +105,19 @@ def measured(task: Task, settings: BenchSettings, progress: Progress) -> Measure
     from perfprobe.bench.measure import measure
 
     require_torch()
-    found = measure(task.calls, settings, progress, recording=task.recording)
-    return replace(found, left_out_share=task.left_out_share, notes=(*task.notes, *found.notes))
+    machine = _machine(task)
+    found = measure(task.calls, replace(settings, machine=machine), progress, recording=task.recording)
+    notes = (*task.notes, *found.notes, *(() if machine else (_NO_MACHINE,)))
+    left_out = None if task.recording is None else 1 - sum(row.seen.share for row in found.rows if row.seen)
+    return replace(found, left_out_share=left_out, notes=notes)
+
+
+def _machine(task: Task) -> Machine | None:
+    """The machine's ceilings as they were kept; they are not measured unasked, that takes a minute."""
+    from perfprobe.bench import ceilings
+
+    on_gpu = any("@cuda" in wanted.signature for wanted, _ in task.calls)
+    return ceilings.load("cuda:0" if on_gpu else "cpu")
 
 
 def check_typed(task: Task, found: Measurements) -> None:
@@ -124,7 +138,7 @@ def require_torch() -> None:
 
 
 def emit(task: Task, folder: str) -> str:
-    """Write a script for each call, with what an earlier run has measured; returns what was written, in words.
+    """Write a script for each call, with what an earlier run has measured; returns what there is to say.
 
     Raises:
         UsageError, EnvironmentLack: nothing can be written there.

@@ -28,10 +28,9 @@ NO_INPUTS = "operators recorded without their inputs"
 
 @dataclass(frozen=True)
 class Hot:
-    """What to measure, most time first. left_out_share: of all operator time; notes: why that much."""
+    """What to measure, most time first. notes: what cannot be, with its part of all operator time."""
 
     calls: tuple[tuple[Wanted, Seen], ...]
-    left_out_share: float
     notes: tuple[str, ...]
 
 
@@ -61,12 +60,14 @@ def hot(findings: Findings, top: int, threads: int | None = None) -> Hot:
     chosen = sorted(times_ns, key=lambda key: -times_ns[key])[: top or None]
     used = threads or _threads(recording) or 1
     calls = tuple(
-        (_wanted(recording, key, used), _seen(findings.trace, sums.take(places[key]), times_ns[key] / whole_ns))
+        (
+            _wanted(recording, key, used),
+            _seen(findings.trace, sums.take(places[key]), times_ns[key] / whole_ns),
+        )
         for key in chosen
     )
-    left_out = 1 - sum(seen.share for _, seen in calls)
     notes = (*_left_out(reasons, whole_ns), *_thread_notes(recording, threads))
-    return Hot(calls, max(left_out, 0.0), notes)
+    return Hot(calls, notes)
 
 
 def _divided(recording: Recording, sums: Sums, time_ns: Int64) -> tuple[dict[_Key, Int64], dict[str, int]]:
@@ -103,6 +104,7 @@ def _wanted(recording: Recording, key: _Key, threads: int) -> Wanted:
         operator,
         strings[signatures.text[key.signature]],
         example=strings[signatures.example[key.signature]],
+        values=strings[signatures.values[key.signature]],
         threads=threads,
     )
 
@@ -110,7 +112,9 @@ def _wanted(recording: Recording, key: _Key, threads: int) -> Wanted:
 def _seen(trace: Trace, rows: Sums, share: float) -> Seen:
     every = trace.recording.text("recording", "cpu_time") == "all" and bool((rows.cpu_ns >= 0).all())
     calls, self_ns, total_ns = (int(column.sum()) for column in (rows.calls, rows.self_ns, rows.total_ns))
-    return Seen(calls, share, self_ns, total_ns, int(rows.cpu_ns.sum()) if every else None, _lines(trace, rows))
+    return Seen(
+        calls, share, self_ns, total_ns, int(rows.cpu_ns.sum()) if every else None, _lines(trace, rows)
+    )
 
 
 def _lines(trace: Trace, rows: Sums) -> tuple[str, ...]:

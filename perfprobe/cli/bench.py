@@ -142,8 +142,11 @@ def _bench(task: Task, given: argparse.Namespace) -> int:
     from perfprobe.bench.measure import INTERRUPTED
     from perfprobe.cli.progress import Bar
 
-    with Bar() as bar:
-        found = measuring.measured(task, _settings(given), bar)
+    with Bar("measuring") as bar:
+        bar.show(0, len(task.calls), "starting")
+        found = measuring.measured(
+            task, _settings(given), lambda done, all_, _, what: bar.show(done, all_, what)
+        )
     measuring.check_typed(task, found)
     _save(task, found, given.output)
     status = write(_printed(task, found, given))
@@ -157,8 +160,9 @@ def _settings(given: argparse.Namespace) -> BenchSettings:
     from perfprobe.bench.measure import BenchSettings
 
     processes = 1 if given.quick else given.processes
-    counted = {} if processes is None else {"processes": processes, "most_processes": processes}
-    return BenchSettings(counterfactuals=not given.quick, **counted)
+    if processes is None:
+        return BenchSettings()
+    return BenchSettings(processes, processes, counterfactuals=not given.quick)
 
 
 def _save(task: Task, found: Measurements, output: str | None) -> None:

@@ -58,6 +58,7 @@ def efficiency_of(measured: Measurements, layout: Layout) -> Iterator[Renderable
     if rows:
         yield heading("Efficiency", _measured_how(measured, rows), layout.width)
         yield from _table(rows, layout)
+        yield from _times(rows, layout)
     yield from _not_rebuilt(measured.rows, layout)
     for note in measured.notes:
         yield paragraph(printable(note), layout.width, "dim")
@@ -142,6 +143,14 @@ def _table(rows: Sequence[Measurement], layout: Layout) -> Iterator[RenderableTy
         yield columns.table([_cell(place, at) for place in placed], header=at == 0)
         for text in _below(row, cell_len(last.column.cells[at]) > last.width):
             yield _indented(text, layout.width, indent)
+
+
+def _times(rows: Sequence[Measurement], layout: Layout) -> Iterator[RenderableType]:
+    """That the times of the table are of two kinds, where they are."""
+    seen = [row.seen for row in rows if row.seen is not None]
+    if any(of.cpu_ns is None for of in seen) and any(row.clock == "cpu" for row in rows):
+        note = "program: wall time of a call there, waiting for processors included (record with --cpu-time all)."
+        yield paragraph(note, layout.width, "dim")
 
 
 def _cell(place: Placed, at: int) -> Placed:

@@ -59,7 +59,6 @@ def test_lines_and_phases_of_one_call_are_measured_once(tmp_path: Path) -> None:
     ]
     assert {wanted.threads for wanted, _ in found.calls} == {2}
     assert found.calls[0][1].share == pytest.approx(500 / 800)
-    assert found.left_out_share == pytest.approx(170 / 800)
 
 
 def test_what_is_no_operator_is_left_out_with_its_share(tmp_path: Path) -> None:
@@ -73,7 +72,6 @@ def test_what_is_no_operator_is_left_out_with_its_share(tmp_path: Path) -> None:
 def test_the_first_of_them(tmp_path: Path) -> None:
     found = of(program(), tmp_path, top=1)
     assert [wanted.operator for wanted, _ in found.calls] == ["aten::mm"]
-    assert found.left_out_share == pytest.approx(300 / 800)
 
 
 def test_only_one_part(tmp_path: Path) -> None:

@@ -46,9 +46,10 @@ def test_the_whole_verdict_is_there_at_any_width(width: int) -> None:
 def test_columns() -> None:
     lines = render_measured(measured()).splitlines()
     (title,) = [at for at, line in enumerate(lines) if "of limit" in line]
-    assert lines[title].split() == (
-        "share operator signature program isolated low-high warm of limit threads verdict".split()
-    )
+    assert lines[title].split() == [
+        *("share", "operator", "signature", "program", "isolated", "low-high", "warm"),
+        *("of", "limit", "threads", "verdict"),
+    ]
     assert "13.1 ms   12.0 ms  11.8-12.2 ms  11.9 ms  97 % (95-99)    1.01x" in lines[title + 1]
     # CPU time where it was recorded, and the limit that it comes nearest to.
     (row,) = [line for line in lines if " aten::bmm " in line]
