@@ -23,13 +23,15 @@ from perfprobe.support.view import View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from perfprobe.collect.base import Collector
     from perfprobe.report.exported import Exported
     from perfprobe.support.graph_view import GraphView
     from perfprobe.tables.findings import Findings
+    from perfprobe.tables.machine import Machine
+    from perfprobe.tables.measurements import Measurements
     from perfprobe.tables.recording import Recording
 
 # Runs in a spawned child before anything else, and leaves nothing behind but the recording it started.
@@ -324,6 +326,61 @@ def exported(path: str, form: str, times: str | None) -> Exported:
     if not findings.whole:
         made.notes.append("the recording is incomplete: `perfprobe report` says why")
     return made
+
+
+def machine(
+    device: str,
+    threads: Sequence[int],
+    *,
+    again: bool,
+    progress: Callable[[int, int, str], None],
+    tell: Callable[[str], None],
+) -> Machine:
+    """What this machine can do at most: kept from before, or measured now.
+
+    Args:
+        device: "cpu" or "cuda:0".
+        threads: numbers of torch's threads; none for one and all.
+        again: measure in any case.
+        progress: takes how many of how many measurements are done, and which was the last.
+        tell: takes a line about what was kept.
+
+    Raises:
+        EnvironmentLack: it cannot be measured here.
+    """
+    from perfprobe.bench import ceilings
+
+    wanted = tuple(threads) or ceilings.default_threads()
+    kept = None if again else ceilings.load(device, wanted if device == "cpu" else (), tell)
+    return kept or ceilings.measured(progress, device, wanted, tell)
+
+
+def machine_text(machine: Machine, *, width: int = 200, color: bool = False) -> str:
+    """A machine's ceilings as text."""
+    from perfprobe.report.machine import render
+
+    return render(machine, width=width, color=color)
+
+
+def machine_document(machine: Machine) -> dict[str, Any]:
+    """The same as a document for JSON."""
+    from perfprobe.report.machine import document
+
+    return document(machine)
+
+
+def draw_roofline(machine: Machine, output: str, measurements: Measurements | None = None) -> None:
+    """Draws a machine's roofline, with measured operators on it.
+
+    Args:
+        output: the file to write; its end says which kind of picture: .png, .svg, .pdf.
+
+    Raises:
+        EnvironmentLack: matplotlib is missing, or the file cannot be written.
+    """
+    from perfprobe.report.roofline import draw
+
+    draw(machine, measurements, output)
 
 
 def newest(folder: str) -> str:
