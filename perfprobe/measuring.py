@@ -14,7 +14,7 @@ from perfprobe.support.view import View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from perfprobe.bench.measure import BenchSettings, Progress
@@ -64,10 +64,8 @@ def of_recording(path: str, *, top: int, focus: str | None, threads: int | None)
         )
     chosen = hot(found, top, threads)
     if not chosen.calls:
-        why = "no operator matches the focus" if focus is not None else " ".join(chosen.notes)
-        raise InputError(
-            f"there is nothing to measure: {why or 'no operators'}", path, "see perfprobe report"
-        )
+        why = "no operators" if focus is None else "no operator matches the focus"
+        raise InputError(f"there is nothing to measure: {why}", path, "see perfprobe report")
     identity = measured_file.identity(found.trace.recording)
     return Task(chosen.calls, path, identity, chosen.notes, found.measurements)
 
@@ -105,15 +103,15 @@ def measured(task: Task, settings: BenchSettings, progress: Progress) -> Measure
     from perfprobe.bench.measure import measure
 
     require_torch()
-    machine = _machine(task)
+    machine = kept_machine(task)
     found = measure(task.calls, replace(settings, machine=machine), progress, recording=task.recording)
     notes = (*task.notes, *found.notes, *(() if machine else (_NO_MACHINE,)))
     left_out = None if task.recording is None else 1 - sum(row.seen.share for row in found.rows if row.seen)
     return replace(found, left_out_share=left_out, notes=notes)
 
 
-def _machine(task: Task) -> Machine | None:
-    """The machine's ceilings as they were kept; they are not measured unasked, that takes a minute."""
+def kept_machine(task: Task) -> Machine | None:
+    """The ceilings for these calls as they were kept; they are not measured unasked, that takes a minute."""
     from perfprobe.bench import ceilings
 
     on_gpu = any("@cuda" in wanted.signature for wanted, _ in task.calls)
@@ -177,6 +175,61 @@ def document(task: Task, found: Measurements) -> dict[str, Any]:
     from perfprobe.tables import measured_file
 
     return measured_file.document(found, task.identity)
+
+
+def machine(
+    device: str,
+    threads: Sequence[int],
+    *,
+    again: bool,
+    progress: Callable[[int, int, str], None],
+    tell: Callable[[str], None],
+) -> Machine:
+    """What this machine can do at most: kept from before, or measured now.
+
+    Args:
+        device: "cpu" or "cuda:0".
+        threads: numbers of torch's threads; none for one and all.
+        again: measure in any case.
+        progress: takes how many of how many measurements are done, and which was the last.
+        tell: takes a line about what was kept.
+
+    Raises:
+        EnvironmentLack: it cannot be measured here.
+    """
+    from perfprobe.bench import ceilings
+
+    wanted = tuple(threads) or ceilings.default_threads()
+    kept = None if again else ceilings.load(device, wanted if device == "cpu" else (), tell)
+    return kept or ceilings.measured(progress, device, wanted, tell)
+
+
+def machine_text(machine: Machine, *, width: int = 200, color: bool = False) -> str:
+    """A machine's ceilings as text."""
+    from perfprobe.report.machine import render
+
+    return render(machine, width=width, color=color)
+
+
+def machine_document(machine: Machine) -> dict[str, Any]:
+    """The same as a document for JSON."""
+    from perfprobe.report.machine import document
+
+    return document(machine)
+
+
+def draw_roofline(machine: Machine, output: str, measurements: Measurements | None = None) -> None:
+    """Draws a machine's roofline, with measured operators on it.
+
+    Args:
+        output: the file to write; its end says which kind of picture: .png, .svg, .pdf.
+
+    Raises:
+        EnvironmentLack: matplotlib is missing, or the file cannot be written.
+    """
+    from perfprobe.report.roofline import draw
+
+    draw(machine, measurements, output)
 
 
 def _own_threads() -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 
+from perfprobe.cli.machine import roofline_file
 from perfprobe.cli.options import Parser, colored, rows, steps, width, writable
 from perfprobe.cli.report import newest, write
 from perfprobe.collect.base import Stderr
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from perfprobe.bench.measure import BenchSettings
     from perfprobe.measuring import Task
+    from perfprobe.tables.machine import Machine
     from perfprobe.tables.measurements import Measurements
 
 TOP = 10
@@ -94,14 +96,19 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
 
     given = parser().parse_intermixed_args(words)
     _check(given)
-    for name in ("plot", "output"):
-        if getattr(given, name) is not None:
-            setattr(given, name, writable(getattr(given, name)))
+    if given.plot is not None:
+        given.plot = writable(roofline_file(given.plot))
+    if given.output is not None:
+        given.output = writable(given.output)
     task = _task(given)
     measuring.require_torch()
+    machine = measuring.kept_machine(task) if given.plot is not None else None
+    if given.plot is not None and machine is None:
+        remedy = "measure them with `perfprobe machine`, in a minute"
+        raise EnvironmentLack("the limits of this machine are not known", "--plot", remedy)
     if given.emit is not None:
         return lambda: guarded(lambda: _emit(task, given.emit))
-    return lambda: guarded(lambda: _bench(task, given))
+    return lambda: guarded(lambda: _bench(task, given, machine))
 
 
 def _check(given: argparse.Namespace) -> None:
@@ -137,7 +144,7 @@ def _is_operator(first: str, inputs: Sequence[str]) -> bool:
     return "::" in first or bool(inputs) or not os.path.exists(first)
 
 
-def _bench(task: Task, given: argparse.Namespace) -> int:
+def _bench(task: Task, given: argparse.Namespace, machine: Machine | None) -> int:
     from perfprobe import measuring
     from perfprobe.bench.measure import INTERRUPTED
     from perfprobe.cli.progress import Bar
@@ -148,11 +155,12 @@ def _bench(task: Task, given: argparse.Namespace) -> int:
             task, _settings(given), lambda done, all_, _, what: bar.show(done, all_, what)
         )
     measuring.check_typed(task, found)
-    _save(task, found, given.output)
+    if found.rows:
+        _save(task, found, given.output)
     status = write(_printed(task, found, given))
-    if given.plot is not None and found.rows:
-        measuring.plot(found, given.plot)
-        Stderr().tell(printable(f"wrote {given.plot}"))
+    if machine is not None and found.rows:
+        measuring.draw_roofline(machine, given.plot, found)
+        Stderr().tell(printable(f"the roofline is {given.plot}"))
     return _INTERRUPTED if found.stopped == INTERRUPTED else status
 
 

@@ -1,10 +1,10 @@
 """`perfprobe bench`, as a person calls it."""
 
+import cProfile
 import json
 import os
+import subprocess
 import sys
-import textwrap
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from perfprobe.cli import main
 from perfprobe.tables.measurements import Measurements
 from tests.build import Program, op
 from tests.collect.runs import Outcome, perfprobe
-from tests.report.measured import bernoulli, bmm, measured
+from tests.report.measured import bernoulli, bmm
 
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 # Whose processes say that there is no torch, whatever is installed.
@@ -70,10 +70,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     def measure(calls: Any, settings: BenchSettings, progress: Any, *, recording: str | None) -> Measurements:
         seen.append((calls, settings))
         progress(1, 1, 0.0, "all")
-        rows = [bernoulli(), bmm()][: len(calls)]
-        return (
-            measured(*rows, recording=recording) if False else Measurements("m", "2", recording, tuple(rows))
-        )
+        return Measurements("AMD EPYC", "2.13.0", recording, (bernoulli(), bmm())[: len(calls)])
 
     monkeypatch.setattr(measuring_stage, "measure", measure)
     monkeypatch.setattr(measuring, "require_torch", lambda: None)
@@ -203,9 +200,10 @@ def test_an_older_file_is_kept_when_nothing_was_measured(
 ) -> None:
     assert main(["bench"]) == 0
     before = (folder / "run.measurements.json").read_bytes()
-    nothing: Callable[..., Measurements] = lambda *_, **__: Measurements(
-        "m", "2", None, (), stopped=INTERRUPTED
-    )  # noqa: E731
+
+    def nothing(*_: object, **__: object) -> Measurements:
+        return Measurements("AMD EPYC", "2.13.0", None, (), stopped=INTERRUPTED)
+
     monkeypatch.setattr(measuring_stage, "measure", nothing)
     assert main(["bench"]) == 130
     assert (folder / "run.measurements.json").read_bytes() == before
@@ -231,14 +229,13 @@ def test_an_older_file_is_kept_when_nothing_was_measured(
         (["--emit", "there", "--json"], 2, "--emit measures nothing"),
         (["-o", "no/where"], 4, "folder to write into does not exist"),
         (["--plot", "picture.bmp"], 2, "which picture"),
+        (["--plot", "picture.png"], 4, "measure them with `perfprobe machine`"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(words: list[str], status: int, fault: str, folder: Path) -> None:
-    import cProfile
-
     (folder / "empty.perfprobe").write_bytes(Program().encode())
     (folder / "text.perfprobe").write_text("hello")
-    cProfile.Profile().runcall(len, "") if False else cProfile.run("len('')", str(folder / "old.pstats"))
+    cProfile.run("len('')", str(folder / "old.pstats"))
     os.utime(folder / "empty.perfprobe", (0, 0))
     os.utime(folder / "text.perfprobe", (0, 0))
     outcome = perfprobe(["bench", *words], folder)
@@ -247,8 +244,6 @@ def test_what_cannot_be_done_is_one_line(words: list[str], status: int, fault: s
 
 
 def test_without_torch_it_says_what_is_missing(folder: Path) -> None:
-    import subprocess
-
     words = [sys.executable, "-c", f"{NO_TORCH}; sys.exit(main(['bench', 'run.perfprobe']))"]
     ended = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout) == (4, "")
@@ -289,4 +284,4 @@ def test_a_real_recording(tmp_path: Path) -> None:
     emitted = perfprobe(["bench", "--top", "3", "--emit", "scripts"], tmp_path)
     assert (emitted.status, emitted.err) == (0, b"")
     assert len(list((tmp_path / "scripts").glob("*.py"))) == 3
-    assert textwrap.dedent(emitted.out.decode()).startswith("3 scripts, ")
+    assert emitted.out.decode().startswith("3 scripts, ")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 from typing import TypeAlias
 
@@ -97,7 +98,7 @@ def _gathered(plan: Sweep, progress: Progress) -> Gathered:
             gathered.missing[f"process {process + 1} of {plan.processes}"] = why
             break
         done = 0
-        for row in rows(plan):
+        for row in rows(replace(plan, first=process)):
             gathered.add(row)
             all_cases = gathered.facts.get("cases", 1)
             done += "cases" not in row and done < all_cases

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+KEY = ("kind", "dtype", "threads", "what", "mix", "footprint_bytes")  # what names a ceiling
 Call: TypeAlias = Callable[[], object]
 
 
@@ -32,7 +33,6 @@ class Case:
         return (self.kind, self.dtype, self.threads)
 
 
-Cases: TypeAlias = Iterable[Case]
 DTYPES = {
     "f32": "float32",
     "f64": "float64",

@@ -19,14 +19,18 @@ _TRIAD_ELEMENTS = 1 << 26
 _REPEATS = 10
 
 
-def cases(torch: Any, sweep: Sweep) -> Iterator[Case]:
-    """What matters most comes first, should the time not suffice."""
+def groups(torch: Any, sweep: Sweep) -> list[list[Case]]:
+    """Products, bandwidths and element rates."""
     device = sweep.device
     pool = Pool(torch, device, max(sweep.footprints))
-    yield from products(torch, device, sweep.product_dtypes, sweep.sides, 1)
-    yield from bandwidths(torch, pool, sweep.footprints, 1)
-    yield Case("launch", "f32", 1, "add out=", partial(_smallest, torch, device))
-    yield from elements(torch, device, sweep.element_dtypes, sweep.elements, 1)
+    return [
+        list(products(torch, device, sweep.product_dtypes, sweep.sides, 1)),
+        [
+            Case("launch", "f32", 1, "add out=", partial(_smallest, torch, device)),
+            *bandwidths(torch, pool, sweep.footprints, 1),
+        ],
+        list(elements(torch, device, sweep.element_dtypes, sweep.elements, 1)),
+    ]
 
 
 def own(torch: Any) -> Iterator[dict[str, Any]]:

@@ -8,18 +8,20 @@ from math import log2
 from typing import Any
 
 from perfprobe.bench.ceilings.case import Call, Case, dtype_of
+from perfprobe.models.work import ELEMENT_KINDS
 
-_UNARY = ("exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "sin", "cos")
 _RANDOM: dict[str, Callable[[Any], Call]] = {
+    "rng": lambda tensor: tensor.uniform_,
     "bernoulli": lambda tensor: partial(tensor.bernoulli_, 0.5),
-    "uniform": lambda tensor: tensor.uniform_,
     "normal": lambda tensor: tensor.normal_,
 }
-KINDS = (*_UNARY, "div", "pow", *_RANDOM, "compare")
+# Those that work models count, and some that a reader wants to see beside them.
+KINDS = (*ELEMENT_KINDS, "sigmoid", "bernoulli", "normal")
 
 
 def elements(torch: Any, device: str, dtypes: Sequence[str], count: int, threads: int) -> Iterator[Case]:
-    """Each kind on a tensor that lies in the L2 cache. "compare": those of a sort, n log2 n."""
+    """Each kind on a tensor that lies in the L2 cache. "compare": those of a sort, n log2 n;
+    "rng": of `uniform_`."""
     for dtype in dtypes:
         for kind in KINDS:
             make = partial(_call, torch, device, kind, dtype, count)

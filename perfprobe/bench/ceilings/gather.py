@@ -10,12 +10,13 @@ from statistics import fmean, median
 from typing import Any, TypeAlias
 
 from perfprobe.bench import rules
+from perfprobe.bench.ceilings.case import KEY
 from perfprobe.bench.ceilings.levels import levels
 from perfprobe.tables.machine import Ceiling
 from perfprobe.tables.measurements import Estimate
 
 Row: TypeAlias = dict[str, Any]
-_KEY = ("kind", "dtype", "threads", "what", "mix", "footprint_bytes")
+_BEST_ONLY = ("gemm", "isa peak")
 
 
 @dataclass
@@ -24,42 +25,52 @@ class Gathered:
 
     device: str
     rates: dict[tuple[Any, ...], list[float]] = field(default_factory=lambda: defaultdict(list))
-    contentions: list[float] = field(default_factory=list)
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+    late: set[tuple[Any, ...]] = field(default_factory=set)
     missing: dict[str, str] = field(default_factory=dict)
     facts: Row = field(default_factory=dict)
 
     def add(self, row: Row) -> None:
         """Take one row of a process."""
         if "kind" in row:
-            self.rates[tuple(row[name] for name in _KEY)].append(row["rate"])
-            self.contentions += [row["contention"]] if "contention" in row else []
+            self.rates[tuple(row[name] for name in KEY)].append(row["rate"])
+            self.wall_s += row.get("wall_s", 0.0)
+            self.cpu_s += row.get("cpu_s", 0.0)
         elif "missing" in row:
             self.missing.setdefault(*row["missing"])
+        elif "late" in row:
+            self.late.add(tuple(row["late"][name] for name in KEY))
         elif "cases" in row:
             self.facts = row
 
     def ceilings(self) -> tuple[Ceiling, ...]:
-        """Of products the best side only, of each dtype and number of threads; and all others."""
+        """All; of products and instructions only the best of each dtype and number of threads."""
         found = [self._ceiling(key, rates) for key, rates in self.rates.items()]
-        products = [one for one in found if one.kind == "gemm"]
-        best: dict[tuple[str, int], Ceiling] = {}
-        for one in sorted(products, key=lambda one: one.rate.value):
-            best[one.dtype, one.threads] = one
-        return tuple(one for one in found if one.kind != "gemm" or best[one.dtype, one.threads] is one)
+        best = {
+            (one.kind, one.dtype, one.threads): one
+            for one in sorted(found, key=lambda one: one.rate.value)
+            if one.kind in _BEST_ONLY
+        }
+        return tuple(
+            one
+            for one in found
+            if one.kind not in _BEST_ONLY or best[one.kind, one.dtype, one.threads] is one
+        )
 
     def _ceiling(self, key: tuple[Any, ...], rates: Sequence[float]) -> Ceiling:
         kind, dtype, threads, what, mix, footprint_bytes = key
-        estimate = Estimate(median(rates), min(rates), max(rates))
+        estimate = Estimate(float(median(rates)), min(rates), max(rates))
         return Ceiling(kind, self.device, dtype, threads, estimate, what, mix, footprint_bytes)
 
     def left_out(self) -> tuple[tuple[str, str], ...]:
-        """What no process measured; all that time was too short for in one line."""
-        measured = {key[:4] for key in self.rates}
-        late = sum(why == "time ran out" for why in self.missing.values())
-        others = [(what, why) for what, why in self.missing.items() if why != "time ran out"]
-        if late and len(measured):
-            others.append((f"{late} ceilings in some of the processes", "time ran out: other programs run here"))
-        return tuple(others)
+        """What no process measured, and why; all that time was too short for in one line."""
+        late = self.late - set(self.rates)
+        found = list(self.missing.items())
+        if late:
+            kinds = ", ".join(sorted({str(key[0]) for key in late}))
+            found.append((f"{len(late)} ceilings ({kinds})", "time ran out: other programs run here"))
+        return tuple(found)
 
     def noise(self) -> float:
         """How far the processes are apart: the median over all ceilings; 0 for one process."""
@@ -67,8 +78,8 @@ class Gathered:
         return median(map(rules.spread, several)) if several else 0.0
 
     def contention(self) -> float:
-        """Wall by CPU time: the median over all measurements."""
-        return median(self.contentions) if self.contentions else 1.0
+        """Wall by CPU time, of the busiest thread, over all measurements."""
+        return self.wall_s / self.cpu_s if self.cpu_s else 1.0
 
 
 def curve(ceilings: Iterable[Ceiling], threads: int) -> list[tuple[int, float]]:

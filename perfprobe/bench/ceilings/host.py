@@ -21,18 +21,23 @@ _PEAK_ROUNDS = 200_000  # 1 ms, beside which meeting other threads is nothing
 _PAGE_BYTES = 4096
 
 
-def cases(torch: Any, sweep: Sweep) -> Iterator[Case]:
-    """What matters most comes first, should the time not suffice."""
+def groups(torch: Any, sweep: Sweep) -> list[list[Case]]:
+    """Products, bandwidths and element rates."""
     pool = Pool(torch, "cpu", max(sweep.footprints))
+    calculating: list[Case] = []
+    moving = [
+        Case("dispatch", "f32", 1, "add out=", partial(_smallest, torch)),
+        Case("page fault", "f32", 1, "fill_", partial(_fresh, torch)),
+    ]
+    making: list[Case] = []
     for threads in sweep.threads:
-        yield from peaks(threads)
-        yield from products(torch, "cpu", sweep.product_dtypes, sweep.sides, threads)
-    yield Case("dispatch", "f32", 1, "add out=", partial(_smallest, torch))
-    yield Case("page fault", "f32", 1, "fill_", partial(_fresh, torch))
-    for threads in sweep.threads:
-        yield from bandwidths(torch, pool, sweep.footprints, threads)
-    for threads in sweep.threads:
-        yield from elements(torch, "cpu", sweep.element_dtypes, sweep.elements, threads)
+        calculating += peaks(threads)
+        calculating += products(torch, "cpu", sweep.product_dtypes, sweep.sides, threads)
+        moving += bandwidths(torch, pool, sweep.footprints, threads)
+        # Several threads get more each: what it takes to wake them is not the arithmetic's.
+        count = sweep.elements * (1 if threads == 1 else 4 * threads)
+        making += elements(torch, "cpu", sweep.element_dtypes, count, threads)
+    return [calculating, moving, making]
 
 
 def peaks(threads: int) -> Iterator[Case]:

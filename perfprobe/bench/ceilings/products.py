@@ -15,7 +15,7 @@ def products(
     """Square products of each dtype, small ones first; 2 n^3 FLOPs each."""
     for dtype in dtypes:
         for side in sides:
-            what = f"{_OPERATORS.get(dtype, 'mm')} {side}x{side}x{side}"
+            what = f"{_OPERATORS.get(dtype, 'mm')} n={side}"
             make = partial(_product, torch, device, dtype, side)
             yield Case("gemm", dtype, threads, what, make, work=2.0 * side**3)
 

@@ -9,15 +9,18 @@ from perfprobe.bench import rules
 from perfprobe.bench.ceilings.case import Call
 from perfprobe.bench.clocks import Block, Clock
 
+_HOST_TIMES = ("wall_ns", "cpu_ns")
+
 
 @dataclass(frozen=True)
 class Timed:
-    """Of one call, in ns: its median; the fastest block; wall by CPU time; page faults."""
+    """Of one call, in ns: its median; the fastest block; page faults. Of all blocks: wall and CPU time, in s."""
 
     call_ns: float
     best_ns: float
-    contention: float
     faults: float
+    wall_s: float
+    cpu_s: float
 
 
 def timed(call: Call, clock: Clock, seconds: float) -> Timed:
@@ -30,8 +33,8 @@ def timed(call: Call, clock: Clock, seconds: float) -> Timed:
         blocks.append(_block(call, clock, calls))
         spent_s += max(blocks[-1].cpu_ns, _ns(blocks[-1])) * calls / 1e9
     times_ns = [_ns(block) for block in blocks]
-    contention = median(block.wall_ns / max(block.cpu_ns, 1.0) for block in blocks)
-    return Timed(median(times_ns), min(times_ns), contention, median(block.faults for block in blocks))
+    wall_s, cpu_s = (sum(getattr(block, name) for block in blocks) * calls / 1e9 for name in _HOST_TIMES)
+    return Timed(median(times_ns), min(times_ns), median(block.faults for block in blocks), wall_s, cpu_s)
 
 
 def _block(call: Call, clock: Clock, calls: int) -> Block:

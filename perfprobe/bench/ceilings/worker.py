@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from perfprobe.bench.ceilings import device, host
-from perfprobe.bench.ceilings.case import Case
+from perfprobe.bench.ceilings.case import KEY, Case
 from perfprobe.bench.ceilings.sweep import Sweep
 from perfprobe.bench.ceilings.timing import Timed, timed
 from perfprobe.bench.clocks import Clock, DeviceClock, HostClock
@@ -49,7 +49,7 @@ def rows(sweep: Sweep) -> Iterator[dict[str, Any]]:
     if sweep.device == "cpu":
         clock: Clock = HostClock()
         sweep, less = _within(sweep, host.memory_bytes())
-        name, cases = platform.machine(), list(host.cases(torch, sweep))
+        name, groups = platform.machine(), host.groups(torch, sweep)
         missing = [*less, *host.missing_peaks()]
     else:
         lack = device.lack(torch, sweep.device)
@@ -58,7 +58,8 @@ def rows(sweep: Sweep) -> Iterator[dict[str, Any]]:
         torch.cuda.set_device(sweep.device)
         clock = DeviceClock(torch.cuda, HostClock())
         sweep, missing = _within(sweep, device.memory_bytes(torch, sweep.device))
-        name, cases = torch.cuda.get_device_name(sweep.device), list(device.cases(torch, sweep))
+        name, groups = torch.cuda.get_device_name(sweep.device), device.groups(torch, sweep)
+    cases = [case for at in range(len(groups)) for case in groups[(at + sweep.first) % len(groups)]]
     yield {"torch": str(torch.__version__), "name": name, "cases": len(cases)}
     yield from _Run(torch, sweep, clock, end_s).rows(cases)
     if sweep.device != "cpu":
@@ -82,7 +83,7 @@ class _Run:
         """A row for each case, also for those that are left out."""
         for case in cases:
             if time.monotonic() > self.end_s:
-                yield {"missing": [_label(case), "time ran out"]}
+                yield {"late": _key(case)}
                 continue
             if self._is_too_long(case):
                 yield {"left_out": _label(case)}
@@ -109,16 +110,7 @@ class _Run:
             rate = self._fault_ns(found)
             if rate is None:
                 return {"missing": [_label(case), "fresh memory costs no page faults here"]}
-        return {
-            "kind": case.kind,
-            "dtype": case.dtype,
-            "threads": case.threads,
-            "what": case.what,
-            "mix": case.mix,
-            "footprint_bytes": case.footprint_bytes,
-            "rate": rate,
-            "contention": found.contention,
-        }
+        return {**_key(case), "rate": rate, "wall_s": found.wall_s, "cpu_s": found.cpu_s}
 
     def _fault_ns(self, fresh: Timed) -> float | None:
         """What one costs: the time of filling fresh memory without that of filling the same again."""
@@ -126,6 +118,10 @@ class _Run:
             return None
         again = timed(host.recycled(self.torch), self.clock, self.sweep.case_s)
         return max(0.0, fresh.call_ns - again.call_ns) / fresh.faults
+
+
+def _key(case: Case) -> dict[str, Any]:
+    return {name: getattr(case, name) for name in KEY}
 
 
 def _label(case: Case) -> str:
