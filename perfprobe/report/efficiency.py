@@ -25,7 +25,7 @@ from perfprobe.report.paragraph import heading, paragraph
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.measurements import Measurement, Measurements
+from perfprobe.tables.measurements import Counterfactual, Measurement, Measurements
 from perfprobe.tables.trace import shown_name
 
 NARROW = 140  # below this many cells, words are abbreviated
@@ -116,7 +116,7 @@ def _measured_how(measured: Measurements, rows: Sequence[Measurement]) -> str:
     pieces = [
         f"{number}, {units.percent(sum(shares))} of operator time" if shares else number,
         _clock(rows),
-        *sorted({f"{row.processes} processes" if row.processes != 1 else "1 process" for row in rows})[-1:],
+        _processes(rows),
         _threads(rows),
         printable(measured.machine),
         f"torch {printable(measured.torch)}",
@@ -127,6 +127,13 @@ def _measured_how(measured: Measurements, rows: Sequence[Measurement]) -> str:
 def _clock(rows: Sequence[Measurement]) -> str:
     texts = {"cpu": "CPU time of the busiest thread", "wall": "wall time", "gpu": "time on the GPU"}
     return " or ".join(sorted({texts.get(row.clock, printable(row.clock)) for row in rows}))
+
+
+def _processes(rows: Sequence[Measurement]) -> str:
+    """Calls that processes do not agree on are measured in more."""
+    numbers = [row.processes for row in rows]
+    text = f"{min(numbers)} to {max(numbers)}" if min(numbers) < max(numbers) else f"{max(numbers)}"
+    return f"{text} process{'' if text == '1' else 'es'}"
 
 
 def _threads(rows: Sequence[Measurement]) -> str:
@@ -251,13 +258,14 @@ def _below(row: Measurement, cut: bool) -> Iterator[str]:
         yield _verdict(row)
     elif row.verdict is not None and row.verdict.modifiers:
         yield "; ".join(map(printable, row.verdict.modifiers))
-    tried = [
-        f"{printable(tried.change)} {factor(tried.speedup.value)} "
-        f"({tried.speedup.low:.2f}-{tried.speedup.high:.2f})"
-        for tried in row.counterfactuals
-    ]
-    if tried:
-        yield f"tried, times as fast: {'; '.join(tried)}"
+    if row.counterfactuals:
+        yield f"tried, times as fast: {'; '.join(map(_tried, row.counterfactuals))}"
+
+
+def _tried(one: Counterfactual) -> str:
+    copied = ", copy included," if one.kind == "contiguous with copy" else ""
+    interval = f"({one.speedup.low:.2f}-{one.speedup.high:.2f})"
+    return f"{printable(one.change)}{copied} {factor(one.speedup.value)} {interval}"
 
 
 def _not_rebuilt(rows: Sequence[Measurement], layout: Layout) -> Iterator[RenderableType]:
