@@ -147,7 +147,6 @@ def reductions() -> Iterator[Case]:
     yield case(aten._softmax_backward_data, a, a.clone(), -1, torch.float32)
     yield case(aten._log_softmax_backward_data, a, a.clone(), 1, torch.float32)
     yield case(aten.sort, a, 1)
-    yield case(aten.topk, a, 3, 1)
 
 
 def norms() -> Iterator[Case]:
