@@ -96,7 +96,9 @@ def _warning(machine: Machine, width: int) -> Iterator[RenderableType]:
     if not busy and machine.noise <= NOISY:
         return
     why = "Other programs ran here while this was measured" if busy else "This machine was noisy"
-    effect = ": CPU times hold, but caches and memory were shared" if busy else ": the second digit is not sure"
+    effect = (
+        ": CPU times hold, but caches and memory were shared" if busy else ": the second digit is not sure"
+    )
     yield paragraph(f"{why}{effect}. End them and run `perfprobe machine --again`.", width, "yellow")
 
 

@@ -2,14 +2,15 @@
 
 Two panels, as two questions need different axes. FLOP/s by arithmetic intensity (FLOPs by the bytes that must
 be moved at least: Williams, Waterman and Patterson, CACM 52(4), 2009), for operators that calculate. Bytes a
-second by bytes moved, under the curves that were measured with as many bytes, for those that only move or make
-them: `copy_` has no FLOPs, and no place in the first panel.
+second by bytes moved, under the curves that were measured with as many bytes, for those that only move or
+make them: `copy_` has no FLOPs, and no place in the first panel.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from math import atan2, degrees
 from typing import Any, TypeAlias
 
 from perfprobe.report.roofline_labels import place
@@ -52,18 +53,30 @@ def draw(machine: Machine, measurements: Measurements | None, path: str) -> None
     shown = () if measurements is None else points(measurements)
     roof = roofs(machine, shown)
     with style({"svg.fonttype": "none", "text.parse_math": False, "font.size": 9}):
-        figure = figure_type(figsize=(15, 6.6), layout="constrained")
-        left, right = figure.subplots(1, 2)
-        _calculating(left, roof, [point for point in shown if point.flop_rate is not None])
-        _moving(right, roof, [point for point in shown if point.flop_rate is None])
+        figure = figure_type(figsize=(15, 6.6), dpi=120, layout="constrained")
+        _fill(figure, roof, shown, with_operators=measurements is not None)
         figure.suptitle(_title(machine, roof, measurements))
-        _legend(figure, shown)
         try:
-            figure.savefig(path, dpi=120)
+            figure.savefig(path)
         except OSError as error:
-            raise EnvironmentLack(
-                f"the picture cannot be written ({error.strerror})", path, "name another"
-            ) from error
+            what = f"the picture cannot be written ({error.strerror})"
+            raise EnvironmentLack(what, path, "name another") from error
+
+
+def _fill(figure: Any, roof: Roofs, shown: tuple[Point, ...], *, with_operators: bool) -> None:
+    left, right = figure.subplots(1, 2)
+    left.set_title("Operators that calculate" if with_operators else "Calculation")
+    right.set_title("Operators that only move, fill or make values" if with_operators else "Bandwidth")
+    calculating = [point for point in shown if point.flop_rate is not None]
+    moving = [point for point in shown if point.flop_rate is None]
+    slopes = _calculating(left, roof, calculating)
+    _moving(right, roof, moving)
+    _legend(figure, shown)
+    figure.draw_without_rendering()  # only now it is known how long the axes are
+    for text in slopes:
+        _turn(left, text)
+    _scatter(left, calculating, [(point.intensity or 1.0, point.flop_rate or 1.0) for point in calculating])
+    _scatter(right, moving, [(float(point.moved_bytes), point.byte_rate) for point in moving])
 
 
 def _matplotlib() -> tuple[Any, Any]:
@@ -84,15 +97,16 @@ def _title(machine: Machine, roof: Roofs, measurements: Measurements | None) -> 
     return " · ".join(part[:80] for part in parts)
 
 
-def _calculating(axes: Any, roof: Roofs, shown: list[Point]) -> None:
-    axes.set(xscale="log", yscale="log", ylabel="FLOP/s", title="Calculating")
+def _calculating(axes: Any, roof: Roofs, shown: list[Point]) -> list[Any]:
+    """The roofs, and limits that hold all points. Returns texts that are to be turned as their lines are."""
+    axes.set(xscale="log", yscale="log", ylabel="FLOP/s")
     axes.set_xlabel("arithmetic intensity: FLOPs by the bytes that must be moved (FLOP/byte)")
     rates = [rate for rate in (roof.product, roof.peak, *(point.flop_rate for point in shown)) if rate]
     if not rates:
-        return
-    steepest = max((rate for _, rate in roof.levels), default=max(rates))
+        return []
+    steepest = max(_rates(roof.levels), default=max(rates))
     low_x, high_x = _intensities(roof, shown, max(rates))
-    _slopes(axes, roof, low_x, high_x, roof.product or max(rates))
+    texts = _slopes(axes, roof, low_x, high_x, max([roof.product or max(rates), *_rates(roof.others)]))
     start = max((roof.product or max(rates)) / steepest, low_x)
     if roof.peak:
         _flat(axes, start, high_x, roof.peak, roof.peak_text, "bottom", linestyle="--", color="black", lw=1.6)
@@ -101,38 +115,42 @@ def _calculating(axes: Any, roof: Roofs, shown: list[Point]) -> None:
     for dtype, rate in roof.others:
         _flat(axes, rate / steepest, high_x, rate, f"{dtype} product", "center", color=_GREY, lw=0.8)
     axes.set_xlim(low_x, high_x)
-    axes.set_ylim(min([low_x * steepest / 4, *(rate / 2 for rate in rates)]), _top(roof, rates) * 2.5)
+    axes.set_ylim(
+        min([low_x * steepest / 4, *(rate / 2 for rate in rates)]), 2.5 * max([*rates, *_rates(roof.others)])
+    )
     _ticks(axes, _FLOPS)
-    _scatter(axes, shown, [(point.intensity or low_x, point.flop_rate or 1.0) for point in shown])
+    return texts
 
 
-def _top(roof: Roofs, rates: list[float]) -> float:
-    return max([*rates, *(rate for _, rate in roof.others)])
+def _rates(named: Iterable[tuple[str, float]]) -> list[float]:
+    return [rate for _, rate in named]
 
 
 def _intensities(roof: Roofs, shown: list[Point], top: float) -> tuple[float, float]:
     """From where the roofs are steep to where they are flat, with all points between."""
-    flattest = min((rate for _, rate in roof.levels), default=top)
+    flattest = min(_rates(roof.levels), default=top)
     known = [point.intensity for point in shown if point.intensity]
     lowest = min([0.05, *(value / 2 for value in known)])
     return lowest, max([8 * top / flattest, *(2 * value for value in known)])
 
 
-def _slopes(axes: Any, roof: Roofs, low_x: float, high_x: float, top: float) -> None:
+def _slopes(axes: Any, roof: Roofs, low_x: float, high_x: float, top: float) -> list[Any]:
+    texts = []
     for (name, rate), line in zip(roof.levels, _LINES, strict=False):
         end = min(top / rate, high_x)
         axes.plot([low_x, end], [low_x * rate, end * rate], color=_GREY, linestyle=line, lw=1.4)
-        # Turned as the slope is, once it is known how long the axes are.
-        axes.text(
-            low_x * 1.2,
-            low_x * 1.2 * rate * 1.1,
-            f"{name} {units.amount(rate)}B/s",
-            fontsize=8,
-            color=_GREY,
-            rotation=45,
-            rotation_mode="anchor",
-            transform_rotates_text=True,
-        )
+        at = (low_x * 1.2, low_x * 1.2 * rate)
+        label = f"{name} {units.amount(rate)}B/s"
+        style = {"textcoords": "offset points", "rotation_mode": "anchor", "fontsize": 8, "color": _GREY}
+        texts.append(axes.annotate(label, at, (-2, 3), **style))
+    return texts
+
+
+def _turn(axes: Any, text: Any) -> None:
+    """Along a line through the text's place on which both coordinates grow alike."""
+    x, y = text.xy
+    (x0, y0), (x1, y1) = axes.transData.transform([(x, y), (2 * x, 2 * y)])
+    text.set_rotation(degrees(atan2(y1 - y0, x1 - x0)))
 
 
 def _flat(axes: Any, start: float, end: float, rate: float, text: str, above: str, **style: Any) -> None:
@@ -151,12 +169,11 @@ def _flat(axes: Any, start: float, end: float, rate: float, text: str, above: st
 
 
 def _moving(axes: Any, roof: Roofs, shown: list[Point]) -> None:
-    axes.set(xscale="log", yscale="log", ylabel="bytes/s", title="Only moving, filling or making values")
-    axes.set_xlabel("bytes that must be moved")
+    axes.set(xscale="log", yscale="log", ylabel="bytes/s")
+    axes.set_xlabel("bytes that must be moved; lines: measured with so many bytes touched")
     for mix, line in zip(MIXES, _LINES, strict=True):
         if mix in roof.curves:
-            label = f"{mix}, measured"
-            axes.plot(*zip(*roof.curves[mix], strict=True), color=_GREY, linestyle=line, lw=1.2, label=label)
+            axes.plot(*zip(*roof.curves[mix], strict=True), color=_GREY, linestyle=line, lw=1.2, label=mix)
     rates = [rate for curve in roof.curves.values() for _, rate in curve]
     rates += [point.byte_rate for point in shown]
     if rates:
@@ -165,7 +182,6 @@ def _moving(axes: Any, roof: Roofs, shown: list[Point]) -> None:
             loc="upper center", bbox_to_anchor=(0.5, -0.11), ncols=len(MIXES), fontsize=8, frameon=False
         )
     _ticks(axes, _BYTES)
-    _scatter(axes, shown, [(float(point.moved_bytes), point.byte_rate) for point in shown])
 
 
 def _ticks(axes: Any, spelled: tuple[Spell, Spell]) -> None:
@@ -194,7 +210,10 @@ def _legend(figure: Any, shown: tuple[Point, ...]) -> None:
     lines: Any = importlib.import_module("matplotlib.lines")
     kinds = dict.fromkeys(point.kind for point in shown)
     made = []
-    for kind in [*(known for known in _KINDS if known in kinds), *(kind for kind in kinds if kind not in _KINDS)]:
+    for kind in [
+        *(known for known in _KINDS if known in kinds),
+        *(kind for kind in kinds if kind not in _KINDS),
+    ]:
         color, marker = _KINDS.get(kind, _OTHER)
         style = {"marker": marker, "markerfacecolor": color, "markeredgecolor": "black", "markersize": 8}
         made.append(lines.Line2D([], [], linestyle="", label=kind, **style))

@@ -14,17 +14,18 @@ _RINGS = (3.0, 14.0, 28.0, 45.0, 70.0)  # distances of a label from its point's 
 _WAYS = 12
 
 
-def place(axes: Any, labels: Sequence[str], at: Sequence[tuple[float, float]], areas: Sequence[float]) -> None:
+def place(
+    axes: Any, labels: Sequence[str], at: Sequence[tuple[float, float]], areas: Sequence[float]
+) -> None:
     """Write a label for each point, the first ones first; a line leads to those that had to go far.
 
     Args:
-        at: places in data of the axes, whose limits are final.
+        at: places in data of the axes, whose limits and place in the figure are final.
         areas: of the points, in square points.
     """
     if not labels:
         return
     figure = axes.figure
-    figure.draw_without_rendering()  # the layout decides how long an axis is in pixels
     scale = figure.dpi / 72
     renderer = figure.canvas.get_renderer() if hasattr(figure.canvas, "get_renderer") else None
     centres = [tuple(axes.transData.transform(point)) for point in at]
@@ -92,9 +93,7 @@ def _outside(box: Box, frame: Box) -> float:
     return whole - _overlap(box, frame)
 
 
-def _write(
-    axes: Any, label: str, centre: tuple[float, float], box: Box, scale: float, *, far: bool
-) -> None:
+def _write(axes: Any, label: str, centre: tuple[float, float], box: Box, scale: float, *, far: bool) -> None:
     axes.annotate(
         label,
         axes.transData.inverted().transform(centre),
@@ -104,5 +103,7 @@ def _write(
         ha="left",
         va="bottom",
         zorder=4,
-        arrowprops={"arrowstyle": "-", "color": "#777777", "lw": 0.5, "shrinkA": 0, "shrinkB": 0} if far else None,
+        arrowprops={"arrowstyle": "-", "color": "#777777", "lw": 0.5, "shrinkA": 0, "shrinkB": 0}
+        if far
+        else None,
     )

@@ -83,7 +83,7 @@ def _name(row: Measurement) -> str:
 
 def _tensor(row: Measurement) -> tuple[str, str]:
     """Dtype and sizes of the first tensor: ("f32", "64x128")."""
-    for item in signature.parse(row.wanted.signature):
+    for item in signature.parse(row.wanted.signature) or ():
         if isinstance(item, signature.Tensor):
             return item.dtype, "x".join(map(str, item.sizes or ()))
     return "f32", ""

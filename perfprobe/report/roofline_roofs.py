@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -17,9 +17,10 @@ _SLOPE = "triad"  # two reads for a write, nearest to what operators that calcul
 
 @dataclass(frozen=True)
 class Roofs:
-    """of: dtype and threads in words. product, peak: FLOP/s, None where not measured; others: products of other dtypes, of all
-    where no operators are shown; levels: bytes/s by name.
+    """of: dtype and threads in words. product, peak: FLOP/s, None where not measured.
 
+    others: products of the operators' other dtypes, of all where no operators are shown. levels: bytes/s by
+    name.
     curves: of each mix, (footprint_bytes, bytes/s).
     """
 
@@ -34,11 +35,11 @@ class Roofs:
 
 
 def roofs(machine: Machine, shown: Sequence[Point]) -> Roofs:
-    """Those of the dtype and number of threads that most of the operators' time is in; else f32, all threads."""
-    known = sorted({one.threads for one in machine.ceilings if one.kind == "bandwidth"})
-    threads = _most(shown, "threads", known[-1] if known else 1)
-    threads = threads if threads in known else (known[-1] if known else 1)
-    dtype = _most([point for point in shown if point.flop_rate is not None], "dtype", "f32")
+    """Of the dtype and number of threads that most of the operators' time is in; else f32, all threads."""
+    known = sorted({one.threads for one in machine.ceilings if one.kind == "bandwidth"}) or [1]
+    threads = int(_heaviest((str(point.threads), point.share) for point in shown) or known[-1])
+    threads = threads if threads in known else known[-1]
+    dtype = _heaviest((point.dtype, point.share) for point in shown if point.flop_rate is not None) or "f32"
     own = [one for one in machine.ceilings if one.threads == threads]
     product = _one(own, "gemm", dtype)
     peak = _one(own, "isa peak", dtype)
@@ -57,7 +58,7 @@ def roofs(machine: Machine, shown: Sequence[Point]) -> Roofs:
     )
 
 
-def _others(own: Sequence[Ceiling], dtype: object, shown: Sequence[Point]) -> tuple[tuple[str, float], ...]:
+def _others(own: Sequence[Ceiling], dtype: str, shown: Sequence[Point]) -> tuple[tuple[str, float], ...]:
     wanted = {point.dtype for point in shown if point.flop_rate is not None}
     return tuple(
         (printable(one.dtype), one.rate.value)
@@ -66,14 +67,15 @@ def _others(own: Sequence[Ceiling], dtype: object, shown: Sequence[Point]) -> tu
     )
 
 
-def _most(shown: Sequence[Point], name: str, otherwise: object) -> object:
-    weights: Counter[object] = Counter()
-    for point in shown:
-        weights[getattr(point, name)] += 1 + int(point.share * 1e6)
-    return weights.most_common(1)[0][0] if weights else otherwise
+def _heaviest(named: Iterable[tuple[str, float]]) -> str:
+    """The name with the largest sum of shares; of equal ones the most frequent; "" of none."""
+    weights: Counter[str] = Counter()
+    for name, share in named:
+        weights[name] += 1 + int(share * 1e6)
+    return weights.most_common(1)[0][0] if weights else ""
 
 
-def _one(own: Sequence[Ceiling], kind: str, dtype: object) -> Ceiling | None:
+def _one(own: Sequence[Ceiling], kind: str, dtype: str) -> Ceiling | None:
     return next((one for one in own if one.kind == kind and one.dtype == dtype), None)
 
 

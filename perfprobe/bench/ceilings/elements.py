@@ -1,4 +1,4 @@
-"""Elements a second of operators that arithmetic of their own limits, not memory: exp, division, random numbers."""
+"""Elements a second of what arithmetic of its own limits, not memory: exp, division, random numbers."""
 
 from __future__ import annotations
 

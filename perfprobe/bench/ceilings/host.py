@@ -53,7 +53,11 @@ def peaks(threads: int) -> Iterator[Case]:
 def missing_peaks() -> list[tuple[str, str]]:
     """The kernels that cannot run, with the reason."""
     try:
-        return [(f"isa peak {instruction}", lack) for _, _, instruction, lack in native.core().peak_kernels() if lack]
+        return [
+            (f"isa peak {instruction}", lack)
+            for _, _, instruction, lack in native.core().peak_kernels()
+            if lack
+        ]
     except EnvironmentLack as lack:
         return [("isa peak", f"{lack.what}: {lack.where}")]
 

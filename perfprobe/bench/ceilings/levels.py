@@ -13,6 +13,7 @@ from statistics import fmean
 
 _LEAST_POINTS = 2  # of a plateau; a single point between two is the slope from one to the other
 _LEAST_STEP = log(1.25)  # between plateaus: less is noise
+_MOST_SLOPE = log(1.35)  # within a plateau
 _PENALTY = 0.08  # a plateau more must explain as much of the squared logarithms
 _NAMES = {1: ("DRAM",), 2: ("LLC", "DRAM"), 3: ("L2", "LLC", "DRAM"), 4: ("L1", "L2", "LLC", "DRAM")}
 
@@ -59,7 +60,7 @@ def _merged(values: Sequence[float], ends: list[int]) -> list[int]:
     level = None
     for number, (piece, end) in enumerate(zip(pieces, ends, strict=True)):
         is_inner = 0 < number < len(pieces) - 1
-        if is_inner and len(piece) < _LEAST_POINTS:
+        if is_inner and (len(piece) < _LEAST_POINTS or max(piece) - min(piece) > _MOST_SLOPE):
             continue
         mean = fmean(piece)
         if level is not None and level - mean < _LEAST_STEP:

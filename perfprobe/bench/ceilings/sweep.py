@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 _MIB = 1 << 20
@@ -26,7 +26,7 @@ class Sweep:
     elements: int
     seconds: float
     case_s: float
-    longest_s: float = 0.25
+    longest_s: float = 0.1
     processes: int = 3
     first: int = 0
 
@@ -37,27 +37,47 @@ class Sweep:
     @classmethod
     def of(cls, plain: dict[str, Any]) -> Sweep:
         """Back from JSON, where tuples became lists."""
-        known = {field.name for field in fields(cls)}
-        return cls(**{name: tuple(v) if isinstance(v, list) else v for name, v in plain.items() if name in known})
+        values: dict[str, Any] = {}
+        for one in fields(cls):
+            value = plain[one.name]
+            values[one.name] = tuple(value) if isinstance(value, list) else value
+        return cls(**values)
 
 
 def full(device: str, threads: tuple[int, ...]) -> Sweep:
     """All that a person wants to know, within a minute on two cores."""
+    plan = Sweep(
+        device,
+        threads,
+        product_dtypes=("f32", "f64", "bf16", "f16", "i8"),
+        sides=(256, 512, 1024, 2048),
+        footprints=(*(65536 << step for step in range(13)), 768 * _MIB),
+        element_dtypes=("f32", "f64", "bf16"),
+        elements=65536,
+        seconds=15.0,
+        case_s=0.02,
+    )
     if device == "cpu":
-        footprints = (*(65536 << step for step in range(13)), 768 * _MIB)
-        dtypes = ("f32", "f64", "bf16", "f16", "i8")
-        return Sweep(
-            device, threads, dtypes, (256, 512, 1024, 2048), footprints, ("f32", "f64", "bf16"), 65536, 15.0, 0.02
-        )
-    footprints = tuple(_MIB << step for step in range(13))
-    dtypes = ("f32", "tf32", "f64", "bf16", "f16", "f8", "i8")
-    return Sweep(
-        device, (1,), dtypes, (1024, 2048, 4096, 8192), footprints, ("f32", "f64", "bf16"), 1 << 22, 15.0, 0.02
+        return plan
+    return replace(
+        plan,
+        threads=(1,),
+        product_dtypes=("f32", "tf32", "f64", "bf16", "f16", "f8", "i8"),
+        sides=(1024, 2048, 4096, 8192),
+        footprints=tuple(_MIB << step for step in range(13)),
+        elements=1 << 22,
     )
 
 
 def quick(device: str, threads: tuple[int, ...]) -> Sweep:
     """A few of each kind in seconds: to try whether everything works."""
-    return Sweep(
-        device, threads, ("f32",), (256,), (_MIB, 16 * _MIB), ("f32",), 65536, 30.0, 0.002, processes=1
+    return replace(
+        full(device, threads),
+        product_dtypes=("f32",),
+        sides=(256,),
+        footprints=(_MIB, 16 * _MIB),
+        element_dtypes=("f32",),
+        seconds=60.0,
+        case_s=0.002,
+        processes=1,
     )

@@ -9,12 +9,13 @@ from perfprobe.bench import rules
 from perfprobe.bench.ceilings.case import Call
 from perfprobe.bench.clocks import Block, Clock
 
+_LONG_NS = 50e6
 _HOST_TIMES = ("wall_ns", "cpu_ns")
 
 
 @dataclass(frozen=True)
 class Timed:
-    """Of one call, in ns: its median; the fastest block; page faults. Of all blocks: wall and CPU time, in s."""
+    """Of one call: median and fastest block in ns, and page faults; of all blocks: wall and CPU time."""
 
     call_ns: float
     best_ns: float
@@ -24,9 +25,11 @@ class Timed:
 
 
 def timed(call: Call, clock: Clock, seconds: float) -> Timed:
-    """Time the call; two calls before that warm up, the second one says how many make a block."""
-    _block(call, clock, 1)
-    calls = rules.calls_of_a_block(_ns(_block(call, clock, 1)))
+    """Time the call. Calls before that warm up; one that takes long is warm after the first."""
+    first = _block(call, clock, 1)
+    if _ns(first) < _LONG_NS:
+        first = _block(call, clock, 1)
+    calls = rules.calls_of_a_block(_ns(first))
     blocks: list[Block] = []
     spent_s = 0.0
     while not rules.enough([_ns(block) for block in blocks] or [1.0], spent_s, seconds):

@@ -1,4 +1,4 @@
-"""The measuring process: reads a `Sweep` as JSON from standard input, prints a line of JSON for each result."""
+"""The measuring process: reads a `Sweep` as JSON from standard input, prints a line of JSON a result."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def rows(sweep: Sweep) -> Iterator[dict[str, Any]]:
-    """What the machine is, how many cases there are, a row for each of them, and what else is missing and why.
+    """What the machine is, how many cases there are, a row for each of them, and what is missing and why.
 
     "left_out" is a product too big for this machine, of whose dtype a smaller one was measured.
     """
@@ -107,9 +107,10 @@ class _Run:
         if case.kind == "gemm":
             self.work_ns[case.family] = call_ns / case.work
         if case.kind == "page fault":
-            rate = self._fault_ns(found)
-            if rate is None:
+            fault_ns = self._fault_ns(found)
+            if fault_ns is None:
                 return {"missing": [_label(case), "fresh memory costs no page faults here"]}
+            rate = fault_ns
         return {**_key(case), "rate": rate, "wall_s": found.wall_s, "cpu_s": found.cpu_s}
 
     def _fault_ns(self, fresh: Timed) -> float | None:
