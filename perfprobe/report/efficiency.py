@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -47,16 +48,24 @@ _ANSWERS = {  # what part of the time is what, by verdict
 
 def efficiency(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     """The section of a recording's report."""
-    assert findings.measurements is not None
-    yield from efficiency_of(findings.measurements, layout)
+    measured = findings.measurements
+    assert measured is not None
+    yield heading("Efficiency", _measured_how(measured), layout.width)
+    yield from _answer(measured, layout)
+    yield from _rows(measured, layout)
 
 
 def efficiency_of(measured: Measurements, layout: Layout) -> Iterator[RenderableType]:
-    """The answer in a sentence, the table, what could not be answered and why, and what the words mean."""
-    rows = [row for row in measured.rows if row.not_rebuilt is None]
+    """The same by itself: the answer comes first."""
     yield from _answer(measured, layout)
+    yield heading("Efficiency", _measured_how(measured), layout.width)
+    yield from _rows(measured, layout)
+
+
+def _rows(measured: Measurements, layout: Layout) -> Iterator[RenderableType]:
+    """The table, what could not be answered and why, and what the words mean."""
+    rows = [row for row in measured.rows if row.not_rebuilt is None]
     if rows:
-        yield heading("Efficiency", _measured_how(measured, rows), layout.width)
         yield from _table(rows, layout)
         yield from _times(rows, layout)
     yield from _not_rebuilt(measured.rows, layout)
@@ -69,7 +78,9 @@ def efficiency_of(measured: Measurements, layout: Layout) -> Iterator[Renderable
 
 def _answer(measured: Measurements, layout: Layout) -> Iterator[RenderableType]:
     for row in measured.rows[:1]:
-        yield paragraph(f"{_call(row)} {_takes(row)}{_verdict(row)}.", layout.width, "bold")
+        place = os.path.basename(_place(row))
+        call = f"{_call(row)} at {place}" if place else _call(row)
+        yield paragraph(f"{call} {_takes(row)}{_verdict(row)}.", layout.width, "bold")
     parts = _parts(measured)
     if parts:
         yield paragraph(f"Of operator time: {', '.join(parts)}.", layout.width)
@@ -109,15 +120,14 @@ def _parts(measured: Measurements) -> list[str]:
     return [f"{units.percent(share)} {text}" for text, share in shares.items() if share > 0]
 
 
-def _measured_how(measured: Measurements, rows: Sequence[Measurement]) -> str:
+def _measured_how(measured: Measurements) -> str:
+    rows = [row for row in measured.rows if row.not_rebuilt is None]
     shares = [row.seen.share for row in rows if row.seen is not None]
     number = f"{len(measured.rows)} call{'' if len(measured.rows) == 1 else 's'}"
     number = f"{len(rows)} of {number}" if len(rows) < len(measured.rows) else number
     pieces = [
         f"{number}, {units.percent(sum(shares))} of operator time" if shares else number,
-        _clock(rows),
-        _processes(rows),
-        _threads(rows),
+        *((_clock(rows), _processes(rows), _threads(rows)) if rows else ()),
         printable(measured.machine),
         f"torch {printable(measured.torch)}",
     ]
@@ -178,7 +188,7 @@ def _columns(rows: Sequence[Measurement], layout: Layout) -> list[Column]:
     times = [None if row.rotating is None else row.rotating.value for row in rows]
     numbers: list[tuple[str, list[str | None], int]] = [
         ("share", [None if row.seen is None else units.percent(row.seen.share) for row in rows], 0),
-        ("program", [_in_program(row) for row in rows], 3),
+        ("program", [_in_program(row) for row in rows], 4),
         ("isolated", [None if time is None else units.duration(time) for time in times], 0),
         ("low-high", [time_range(row.rotating) if row.processes > 1 else None for row in rows], 5),
         ("warm", [None if row.warm is None else units.duration(row.warm.value) for row in rows], 6),
@@ -190,7 +200,7 @@ def _columns(rows: Sequence[Measurement], layout: Layout) -> list[Column]:
     found = {title: _number_column(title, cells, rank) for title, cells, rank in numbers}
     words: dict[str, Column | None] = {
         "operator": Column("operator", names, least=12, wish=18, style="bold"),
-        "signature": Column("signature", inputs, 2, least=12, wish=26),
+        "signature": Column("signature", inputs, 1, least=12, wish=26),
         "line": _line_column(rows),
         "verdict": _verdict_column(rows),
     }
@@ -214,7 +224,7 @@ def _line_column(rows: Sequence[Measurement]) -> Column | None:
         file, _, line = place.rpartition(":")
         more = "" if row.seen is None or len(row.seen.lines) < 2 else "+"
         cells.append(f"{names[file]}:{line}{more}" if place else units.ABSENT)
-    return Column("line", cells, 2, style="cyan") if any(places) else None
+    return Column("line", cells, 3, style="cyan") if any(places) else None
 
 
 def _place(row: Measurement) -> str:
@@ -228,7 +238,7 @@ def _verdict_column(rows: Sequence[Measurement]) -> Column:
     texts = [printable(row.verdict.text) if row.verdict is not None else units.ABSENT for row in rows]
     styles = [STYLES.get(kind, "") for kind in kinds]
     return Column(
-        "verdict", texts, least=max(map(cell_len, kinds)), wish=40, styles=styles, shorten=_shortened
+        "verdict", texts, least=max(map(cell_len, kinds)), wish=18, styles=styles, shorten=_shortened
     )
 
 
