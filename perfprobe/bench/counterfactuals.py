@@ -23,6 +23,20 @@ _CONVOLUTIONS = frozenset(
 _COPIES = frozenset(("copy", "_to_copy", "to", "clone", "contiguous"))
 _FIXED = frozenset(("as_strided", "set", "resize", "resize_as", "result_type", "empty_strided"))
 _RANDOM = frozenset(("bernoulli", "native_dropout"))
+_FILLS = frozenset(
+    (
+        "fill",
+        "zero",
+        "normal",
+        "uniform",
+        "random",
+        "bernoulli",
+        "exponential",
+        "geometric",
+        "cauchy",
+        "log_normal",
+    )
+)  # what was in their tensor before does not matter to them
 _PARALLEL = 2048  # elements: no kernel of torch splits less work between threads
 _RECYCLABLE_BYTES = 64 << 10  # a smaller output always lies in memory that was used before
 
@@ -177,7 +191,8 @@ def _retyped(items: Sequence[Item], old: str, new: str) -> tuple[Item, ...]:
 
 
 def _other_values(call: _Call) -> Iterator[Change]:
-    found = None if call.name in _COPIES else other_values(call.name, call.items, call.wanted.values)
+    fixed = call.name in _COPIES or call.name in _FILLS
+    found = None if fixed else other_values(call.name, call.overload, call.items, call.wanted.values)
     if found is not None:
         yield Change("values", found[0], replace(call.wanted, values=found[1]))
     for item in call.example if call.name in _RANDOM else ():

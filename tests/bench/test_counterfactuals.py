@@ -266,6 +266,13 @@ def test_an_index_that_is_left_out_is_not_chosen() -> None:
     assert not of(Wanted(call[0], call[1].format(0)), "values")
 
 
+def test_what_was_in_memory_before_a_result_is_no_reason() -> None:
+    tiny = json.dumps([{**FLOATS, "denormals": 0.5}])
+    assert not of(Wanted("aten::normal_", "f32[64]", values=tiny), "values", written=True)
+    found = json.dumps([FLOATS, FLOATS, {**FLOATS, "denormals": 0.5}])
+    assert not of(Wanted("aten::add.out", "f32[64] f32[64] f32[64]", values=found), "values")
+
+
 def test_another_probability() -> None:
     wanted = Wanted("aten::bernoulli_.float", "f32[64] p=float", "f32[64] p=0.9")
     (found,) = of(wanted, "values", written=True)

@@ -175,6 +175,8 @@ def scalar(kind: str, name: str, text: str, notes: list[str]) -> Argument:
     """A plain value of this kind. Raises Unfit for a text of another kind, NotRebuilt for an unknown kind."""
     if kind in _OTHERS:
         return _OTHERS[kind](text)
+    if "Tensor" in kind:
+        raise Unfit(f"{name} is a tensor")
     if kind not in ("int", "float", "number", "SymInt", "Layout", "MemoryFormat"):
         raise NotRebuilt(f"its {name} cannot be made from text")
     if text in ("float", "int"):

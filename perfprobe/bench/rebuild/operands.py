@@ -130,12 +130,15 @@ def uniform(torch: Any, sizes: Any, dtype: Any, generator: Any, **settings: floa
 def integers(
     torch: Any, sizes: Any, dtype: Any, generator: Any, low: int = 1, below: int = 100, distinct: int = 0
 ) -> Any:
-    """Whole numbers of [low, below). distinct: each at most once, as far as there are enough."""
+    """Whole numbers of [low, below). distinct: drawn from so many of them; -1: each at most once."""
     wanted, there = prod(sizes), max(below - low, 1)
-    if distinct and wanted <= there <= 1 << 24:
+    if distinct < 0 and wanted <= there <= 1 << 24:
         order = torch.randperm(there, generator=generator, device=generator.device)
         return (order[:wanted] + low).reshape(sizes)
-    return torch.randint(low, max(below, low + 1), sizes, generator=generator, device=generator.device)
+    few = torch.randint(low, low + there, (max(distinct, 1),), generator=generator, device=generator.device)
+    if distinct > 0:
+        return few[torch.randint(distinct, sizes, generator=generator, device=generator.device)]
+    return torch.randint(low, low + there, sizes, generator=generator, device=generator.device)
 
 
 def mask(torch: Any, sizes: Any, dtype: Any, generator: Any, true: float = 0.5, count: int = -1) -> Any:
