@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from perfprobe.models.work.call import Call, Elements, Model, Work, broadcast, least, result
+from perfprobe.models.work.call import Call, Model, Work, broadcast, least, result
 from perfprobe.models.work.touched import Operand, require
 
 
@@ -136,9 +136,7 @@ def _read(call: Call) -> Work:
 def _random(call: Call) -> Work:
     """One random number for each element, written; `rng` is the rate of the generator itself."""
     tensor = call.tensor(0)
-    numbers: Elements = (("rng", tensor.count),)
-    if call.operator == "exponential_":
-        numbers += (("log", tensor.count),)
+    numbers = (("rng", tensor.count),)
     probabilities = call.given(1) if len(call.slots) > 1 else None
     if call.in_place:
         return least([probabilities], [tensor], dtype=tensor.dtype, elements=numbers)

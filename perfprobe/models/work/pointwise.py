@@ -102,14 +102,9 @@ def _power(call: Call) -> Work:
     return (pointwise() if plain else pointwise("pow", flops=0))(call)
 
 
-def _gelu(*exact: str) -> Model:
-    """erf, or tanh when it is approximate (torch.nn.GELU's documentation); the derivative has an exp too."""
-
-    def work(call: Call) -> Work:
-        approximate = call.value("approximate") == '"tanh"'
-        return pointwise(*(("tanh",) if approximate else exact), flops=8)(call)
-
-    return work
+def _gelu(call: Call) -> Work:
+    """erf; when approximate, tanh (torch.nn.GELU's documentation), for which one exp is enough."""
+    return pointwise("exp" if call.value("approximate") == '"tanh"' else "erf", flops=0)(call)
 
 
 def _where(call: Call) -> Work:
@@ -147,7 +142,7 @@ def _gated(call: Call) -> Work:
     tensor = call.tensor(0)
     axis = call.axis("dim", len(tensor.sizes))
     half = tensor.resized(axis, tensor.sizes[axis] // 2)
-    elements = (("exp", half.count), ("div", half.count))
+    elements = (("exp", half.count),)
     output = result(call, tensor.dtype, half.sizes)
     return least([tensor], [output], flops=2 * half.count, dtype=tensor.dtype, elements=elements)
 
@@ -176,13 +171,13 @@ _OF_KINDS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("erf", "erfc"), ("erf",)),
     "tanh": ("tanh",),
     "sqrt": ("sqrt",),
-    "rsqrt": ("sqrt", "div"),
+    "rsqrt": ("sqrt",),
     "hypot": ("sqrt",),
     "reciprocal": ("div",),
-    **dict.fromkeys(("sigmoid", "silu", "silu_backward"), ("exp", "div")),
+    **dict.fromkeys(("sigmoid", "silu", "silu_backward"), ("exp",)),
     **dict.fromkeys(("elu", "celu", "selu"), ("exp",)),
     **dict.fromkeys(("softplus", "log_sigmoid", "log_sigmoid_forward"), ("exp", "log")),
-    **dict.fromkeys(("softplus_backward", "log_sigmoid_backward"), ("exp", "div")),
+    **dict.fromkeys(("softplus_backward", "log_sigmoid_backward"), ("exp",)),
     "mish": ("exp", "log", "tanh"),
 }
 _IEEE = ("div", "sqrt")  # kinds that are one floating-point operation each
@@ -200,8 +195,7 @@ MODELS: dict[str, Model] = {
     "addcdiv": pointwise("div", flops=3, dtype=fractional),
     "elu_backward": pointwise(),
     "pow": _power,
-    "gelu": _gelu("erf"),
-    "gelu_backward": _gelu("erf", "exp"),
+    **dict.fromkeys(("gelu", "gelu_backward"), _gelu),
     "where": _where,
     "outer": _outer,
     "glu": _gated,
