@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("line", "completed"),
     [
         (["rep"], "report"),
-        ([""], "run report export graph doctor completion train.py two.py tree"),
+        ([""], "run report export graph machine doctor completion train.py two.py tree"),
         (["tr"], "train.py tree"),
         (["report", "--so"], "--sort"),
         (["report", "--sort", ""], "self total calls mean median p95 gpu"),
