@@ -24,7 +24,8 @@ class Work:
     is changed in place is read and written. line_bytes: all 64-byte lines that these lie in, those of what is
     changed in place twice, so that line_bytes by read_bytes + write_bytes is what the layout wastes.
     footprint_bytes: an operand written in place counts once. dtype: of the arithmetic, "f32". elements: work
-    limited by arithmetic of its own, by kind of ELEMENT_KINDS: ("exp", N); their times add up.
+    limited by arithmetic of its own, by kind of ELEMENT_KINDS: ("exp", N). Each is a limit by itself: what
+    two kinds take does not add up, a processor does both at once.
     """
 
     flops: int

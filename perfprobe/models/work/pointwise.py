@@ -102,14 +102,9 @@ def _power(call: Call) -> Work:
     return (pointwise() if plain else pointwise("pow", flops=0))(call)
 
 
-def _gelu(*exact: str) -> Model:
-    """erf, or tanh when it is approximate (torch.nn.GELU's documentation); the derivative has an exp too."""
-
-    def work(call: Call) -> Work:
-        approximate = call.value("approximate") == '"tanh"'
-        return pointwise(*(("tanh",) if approximate else exact), flops=8)(call)
-
-    return work
+def _gelu(call: Call) -> Work:
+    """erf; when approximate, tanh (torch.nn.GELU's documentation), for which one exp is enough."""
+    return pointwise("exp" if call.value("approximate") == '"tanh"' else "erf", flops=0)(call)
 
 
 def _where(call: Call) -> Work:
@@ -134,6 +129,24 @@ def _masked_fill(call: Call) -> Work:
     return least([mask, tensor], [Operand(tensor.dtype, sizes)], dtype=tensor.dtype)
 
 
+def _outer(call: Call) -> Work:
+    """Every element of one vector times every element of another."""
+    left, right = call.tensor(0), call.tensor(1)
+    sizes = (left.count, right.count)
+    dtype = promoted(call.tensors)
+    return least([left, right], [result(call, dtype, sizes)], flops=prod(sizes), dtype=dtype)
+
+
+def _gated(call: Call) -> Work:
+    """`glu`: one half times the sigmoid of the other."""
+    tensor = call.tensor(0)
+    axis = call.axis("dim", len(tensor.sizes))
+    half = tensor.resized(axis, tensor.sizes[axis] // 2)
+    elements = (("exp", half.count),)
+    output = result(call, tensor.dtype, half.sizes)
+    return least([tensor], [output], flops=2 * half.count, dtype=tensor.dtype, elements=elements)
+
+
 FLOPS: dict[str, Flops] = {
     **dict.fromkeys(("sqrt", "neg", "reciprocal"), _unary_flops),
     **dict.fromkeys(("add", "sub"), _add_flops),
@@ -142,8 +155,8 @@ FLOPS: dict[str, Flops] = {
 
 _PLAIN = (
     "add sub rsub mul multiply subtract maximum minimum fmax fmin neg negative abs relu clamp clip clamp_min "
-    "clamp_max hardtanh relu6 leaky_relu threshold hardsigmoid hardswish sign sgn floor ceil round trunc frac "
-    "square bitwise_and bitwise_or bitwise_xor bitwise_not __and__ __or__ __xor__ __lshift__ __rshift__ "
+    "clamp_max hardtanh relu6 leaky_relu threshold hardsigmoid hardswish sign sgn floor ceil round trunc "
+    "frac square bitwise_and bitwise_or bitwise_xor bitwise_not "
     "bitwise_left_shift bitwise_right_shift nan_to_num copysign threshold_backward hardtanh_backward "
     "leaky_relu_backward hardsigmoid_backward hardswish_backward positive _prelu_kernel dropout_backward"
 )
@@ -158,13 +171,13 @@ _OF_KINDS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("erf", "erfc"), ("erf",)),
     "tanh": ("tanh",),
     "sqrt": ("sqrt",),
-    "rsqrt": ("sqrt", "div"),
+    "rsqrt": ("sqrt",),
     "hypot": ("sqrt",),
     "reciprocal": ("div",),
-    **dict.fromkeys(("sigmoid", "silu", "silu_backward"), ("exp", "div")),
+    **dict.fromkeys(("sigmoid", "silu", "silu_backward"), ("exp",)),
     **dict.fromkeys(("elu", "celu", "selu"), ("exp",)),
     **dict.fromkeys(("softplus", "log_sigmoid", "log_sigmoid_forward"), ("exp", "log")),
-    **dict.fromkeys(("softplus_backward", "log_sigmoid_backward"), ("exp", "div")),
+    **dict.fromkeys(("softplus_backward", "log_sigmoid_backward"), ("exp",)),
     "mish": ("exp", "log", "tanh"),
 }
 _IEEE = ("div", "sqrt")  # kinds that are one floating-point operation each
@@ -182,8 +195,9 @@ MODELS: dict[str, Model] = {
     "addcdiv": pointwise("div", flops=3, dtype=fractional),
     "elu_backward": pointwise(),
     "pow": _power,
-    "gelu": _gelu("erf"),
-    "gelu_backward": _gelu("erf", "exp"),
+    **dict.fromkeys(("gelu", "gelu_backward"), _gelu),
     "where": _where,
+    "outer": _outer,
+    "glu": _gated,
     "masked_fill": _masked_fill,
 }
