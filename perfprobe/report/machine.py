@@ -87,7 +87,8 @@ def _measured(machine: Machine, now: datetime) -> str:
         age_s = (now - when).total_seconds()
     except (ValueError, TypeError):
         return took
-    ago = f", {units.duration(round(age_s) * 1e9)} ago" if age_s >= 60 else ""
+    age = f"{age_s / 86400:.0f} days" if age_s >= 2 * 86400 else units.duration(round(age_s) * 1e9)
+    ago = f", {age} ago" if age_s >= 60 else ""
     return f"{took} at {when:%Y-%m-%d %H:%M}{ago}"
 
 

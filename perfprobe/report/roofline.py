@@ -178,6 +178,7 @@ def _moving(axes: Any, roof: Roofs, shown: list[Point]) -> None:
     rates += [point.byte_rate for point in shown]
     if rates:
         axes.set_ylim(min(rates) / 2, max(rates) * 2)
+    if roof.curves:
         axes.legend(
             loc="upper center", bbox_to_anchor=(0.5, -0.11), ncols=len(MIXES), fontsize=8, frameon=False
         )

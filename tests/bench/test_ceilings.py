@@ -6,13 +6,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from perfprobe import native
 from perfprobe.bench import ceilings
-from perfprobe.bench.ceilings import cache, processes, sweep
+from perfprobe.bench.ceilings import cache, device, processes, sweep
 from perfprobe.bench.ceilings.gather import Gathered
 from perfprobe.models.work import ELEMENT_KINDS
 from perfprobe.support.errors import EnvironmentLack
@@ -91,6 +92,26 @@ def test_peaks_count_their_own_products() -> None:
             assert core.run_peak(name, 1000) == 1000 * core.run_peak(name, 1) > 0
     with pytest.raises(ValueError, match="no kernel"):
         core.run_peak("f32 abacus", 1)
+
+
+def test_what_is_called_on_a_gpu_can_be_called() -> None:
+    """On the CPU here, with small operands; 8-bit floats need a GPU."""
+    torch = pytest.importorskip("torch")
+    plan = replace(
+        sweep.full("cuda:0", (1,)), device="cpu", sides=(32,), footprints=(1 << 16,), elements=1 << 10
+    )
+    cases = [case for group in device.groups(torch, plan) for case in group if case.dtype != "f8"]
+    assert {case.kind for case in cases} == {"gemm", "bandwidth", "launch", "element"}
+    assert {case.dtype for case in cases if case.kind == "gemm"} == {
+        "f32",
+        "tf32",
+        "f64",
+        "bf16",
+        "f16",
+        "i8",
+    }
+    for case in cases:
+        case.make()()
 
 
 def test_a_gpu_that_is_not_there() -> None:

@@ -37,7 +37,7 @@ def called(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
 def test_what_is_kept_is_shown_at_once() -> None:
     ended = called("--threads", "1", "2", COLUMNS="80")
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert ended.stdout.startswith("A processor · torch 2.13.0 · measured in 41.0 s at 2026-01-02 10:15")
+    assert ended.stdout.startswith("A processor · torch 2.13.0\nmeasured in 41.0 s at 2026-01-02 10:15, ")
     assert max(map(len, ended.stdout.splitlines())) <= 80
 
 

@@ -9,7 +9,6 @@ import os
 import re
 import tempfile
 from dataclasses import asdict
-from math import isfinite
 from typing import Any, TypeAlias, TypeVar
 
 from perfprobe.support.errors import EnvironmentLack, InputError
@@ -20,6 +19,7 @@ _VERSION = 1
 _MOST_BYTES = 1 << 20
 _MOST_ROWS = 5000
 _LONGEST = 500  # letters
+_LARGEST = 1e30  # FLOP/s and the like
 Plain: TypeAlias = "dict[str, Any]"
 _Type = TypeVar("_Type", str, int, float, list[Any], dict[str, Any])
 
@@ -140,8 +140,8 @@ def _short(value: object) -> str:
 
 
 def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or value < 0:
-        raise ValueError("no number")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _LARGEST:
+        raise ValueError("no number")  # nan fails every comparison
     return float(value)
 
 

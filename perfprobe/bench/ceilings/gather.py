@@ -16,7 +16,15 @@ from perfprobe.tables.machine import Ceiling
 from perfprobe.tables.measurements import Estimate
 
 Row: TypeAlias = dict[str, Any]
-_BEST_ONLY = ("gemm", "isa peak")
+
+
+def _rivals(one: Ceiling) -> tuple[object, ...]:
+    """What all those share of which the best is the ceiling."""
+    if one.kind in ("gemm", "isa peak"):
+        return (one.kind, one.dtype, one.threads)
+    if one.kind == "element":
+        return (one.kind, one.dtype, one.threads, one.what)
+    return (one.kind, one.dtype, one.threads, one.what, one.mix, one.footprint_bytes)
 
 
 @dataclass
@@ -45,18 +53,10 @@ class Gathered:
             self.facts = row
 
     def ceilings(self) -> tuple[Ceiling, ...]:
-        """All; of products and instructions only the best of each dtype and number of threads."""
+        """All; of products, instructions and kinds of elements only what was best."""
         found = [self._ceiling(key, rates) for key, rates in self.rates.items()]
-        best = {
-            (one.kind, one.dtype, one.threads): one
-            for one in sorted(found, key=lambda one: one.rate.value)
-            if one.kind in _BEST_ONLY
-        }
-        return tuple(
-            one
-            for one in found
-            if one.kind not in _BEST_ONLY or best[one.kind, one.dtype, one.threads] is one
-        )
+        best = {_rivals(one): one for one in sorted(found, key=lambda one: one.rate.value)}
+        return tuple(one for one in found if best[_rivals(one)] is one)
 
     def _ceiling(self, key: tuple[Any, ...], rates: Sequence[float]) -> Ceiling:
         kind, dtype, threads, what, mix, footprint_bytes = key

@@ -15,10 +15,14 @@ _HOST_TIMES = ("wall_ns", "cpu_ns")
 
 @dataclass(frozen=True)
 class Timed:
-    """Of one call: median and fastest block in ns, and page faults; of all blocks: wall and CPU time."""
+    """Of one call: median and fastest block in ns, and page faults; of all blocks: wall and CPU time.
+
+    host_ns: what the call takes on the CPU; of a GPU's kernels, what launching them takes.
+    """
 
     call_ns: float
     best_ns: float
+    host_ns: float
     faults: float
     wall_s: float
     cpu_s: float
@@ -37,7 +41,8 @@ def timed(call: Call, clock: Clock, seconds: float) -> Timed:
         spent_s += max(blocks[-1].cpu_ns, _ns(blocks[-1])) * calls / 1e9
     times_ns = [_ns(block) for block in blocks]
     wall_s, cpu_s = (sum(getattr(block, name) for block in blocks) * calls / 1e9 for name in _HOST_TIMES)
-    return Timed(median(times_ns), min(times_ns), median(block.faults for block in blocks), wall_s, cpu_s)
+    host_ns, faults = (median(getattr(block, name) for block in blocks) for name in ("cpu_ns", "faults"))
+    return Timed(median(times_ns), min(times_ns), host_ns, faults, wall_s, cpu_s)
 
 
 def _block(call: Call, clock: Clock, calls: int) -> Block:
