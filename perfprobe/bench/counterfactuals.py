@@ -21,7 +21,12 @@ _CONVOLUTIONS = frozenset(
     ("convolution", "_convolution", "convolution_overrideable", "convolution_backward", "mkldnn_convolution")
 )
 _COPIES = frozenset(("copy", "_to_copy", "to", "clone", "contiguous"))
-_FIXED = frozenset(("as_strided", "set", "resize", "resize_as", "result_type", "empty_strided"))
+# They touch no element: nothing changes their time.
+_VIEWS = frozenset(("alias", "as_strided", "chunk", "detach", "diagonal", "expand", "lift_fresh", "narrow"))
+_VIEWS |= frozenset(
+    ("permute", "resize", "select", "set", "slice", "split", "split_with_sizes", "squeeze", "t")
+)
+_VIEWS |= frozenset(("transpose", "unbind", "unfold", "unsqueeze", "view", "_reshape_alias", "_unsafe_view"))
 _RANDOM = frozenset(("bernoulli", "native_dropout"))
 _FILLS = frozenset(
     (
@@ -92,7 +97,7 @@ def changes(wanted: Wanted, recipe: CallRecipe, threads: int, work: Work | None 
     called = tuple(tensors(items))
     base, _, overload = wanted.operator.partition("::")[2].partition(".")
     name = base if base.startswith("__") else base.rstrip("_")
-    if name in _FIXED or any(_is_opaque(tensor) for tensor in called):
+    if name in _VIEWS or any(_is_opaque(tensor) for tensor in called):
         return ()
     example = parse(wanted.example) or ()
     if tuple(tensors(example)) != called:

@@ -56,19 +56,19 @@ class Reference:
 
 @dataclass(frozen=True)
 class _Traffic:
-    """One kind of memory traffic. buffers: float tensors it takes, the first one written when `writes`."""
+    """One kind of memory traffic. buffers: float tensors it takes; has_output: the first is only written."""
 
     function: str
     words: str
     buffers: int
     floats: int  # moved for each of a buffer's
-    writes: bool = True
+    has_output: bool = False
 
 
-_READ = (_Traffic("sum", "sum", 1, 1, False), _Traffic("mv", "mv", 1, 1, False))
-_WRITE = (_Traffic("fill_", "fill_", 1, 1),)
-_COPY = (_Traffic("copy_", "copy_", 2, 2),)
-_TRIAD = (_Traffic("add", "add(out=)", 3, 3),)
+_READ = (_Traffic("sum", "sum", 1, 1), _Traffic("mv", "mv", 1, 1))
+_WRITE = (_Traffic("fill_", "fill_", 1, 1, True),)
+_COPY = (_Traffic("copy_", "copy_", 2, 2, True),)
+_TRIAD = (_Traffic("add", "add(out=)", 3, 3, True),)
 _SCALE = (_Traffic("mul_", "mul_ in place", 1, 2),)
 _UPDATE = (_Traffic("add_", "add_ in place", 2, 3),)
 
@@ -132,7 +132,7 @@ class References:
             matrices = [view.view(rows, -1) for view in self._views(0, rows * _MV_COLUMNS, 1)]
             return (lambda matrix: torch.mv(matrix, vector, out=out)), [Arguments((m,)) for m in matrices]
         columns = [self._views(place, count, kind.buffers) for place in range(kind.buffers)]
-        if kind.writes and kind.buffers > 1 and not rotates_outputs:
+        if kind.has_output and not rotates_outputs:
             columns[0] = columns[0][:1] * len(columns[0])
         return self._function(kind.function), [Arguments(row) for row in zip(*columns, strict=True)]
 

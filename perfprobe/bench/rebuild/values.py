@@ -162,7 +162,7 @@ def _integers(tensor: TensorRecipe, bound: int | None, digest: Digest) -> Values
 
 
 def _distinct(seen: float, elements: int, there: int) -> int:
-    """How many values to draw from: -1 each but once, 0 all there are, which gives about as many as were seen.
+    """How many values to draw from: -1 each but once, 0 all there are, which give about as many as seen.
 
     Of m numbers drawn from n, n (1 - (1 - 1/n)^m) are expected to differ.
     """

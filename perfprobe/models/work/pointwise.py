@@ -65,15 +65,15 @@ def _truth(_: Call) -> str:
 def pointwise(*kinds: str, flops: int = 1, dtype: Dtype = _scaled) -> Model:
     """Reads each operand's distinct elements once, writes the result; in place, the first is updated.
 
-    kinds: what each element costs beside that, by ELEMENT_KINDS; one may stand twice. flops: operations of
-    each element, by the definition of the operator.
+    kinds: what each element costs beside that, by ELEMENT_KINDS. flops: operations of each element, by the
+    definition of the operator.
     """
 
     def work(call: Call) -> Work:
         tensors = call.tensors
         sizes = broadcast(call.sizes)
         count = prod(sizes)
-        elements: Elements = tuple((kind, count * kinds.count(kind)) for kind in dict.fromkeys(kinds))
+        elements: Elements = tuple((kind, count) for kind in kinds)
         made = dtype(call)
         arithmetic = promoted(tensors) if made == "bool" else made
         if call.in_place:
@@ -98,7 +98,7 @@ def _division(call: Call) -> Work:
 
 def _power(call: Call) -> Work:
     """A whole exponent of 2 or 3 is multiplication; others go by `pow` (ATen/native/cpu/PowKernel.cpp)."""
-    plain = call.value("exponent") in ("0", "1", "2", "3")
+    plain = (call.value("exponent") or "").removesuffix(".0") in ("0", "1", "2", "3")
     return (pointwise() if plain else pointwise("pow", flops=0))(call)
 
 
@@ -156,13 +156,13 @@ FLOPS: dict[str, Flops] = {
 _PLAIN = (
     "add sub rsub mul multiply subtract maximum minimum fmax fmin neg negative abs relu clamp clip clamp_min "
     "clamp_max hardtanh relu6 leaky_relu threshold hardsigmoid hardswish sign sgn floor ceil round trunc "
-    "frac square bitwise_and bitwise_or bitwise_xor bitwise_not "
-    "bitwise_left_shift bitwise_right_shift nan_to_num copysign threshold_backward hardtanh_backward "
-    "leaky_relu_backward hardsigmoid_backward hardswish_backward positive _prelu_kernel dropout_backward"
+    "frac square bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift "
+    "nan_to_num copysign threshold_backward hardtanh_backward leaky_relu_backward "
+    "hardsigmoid_backward hardswish_backward positive _prelu_kernel dropout_backward"
 )
 _COMPARING = (
     "eq ne lt le gt ge isnan isinf isfinite logical_and logical_or logical_not logical_xor signbit isposinf "
-    "isneginf "
+    "isneginf"
 )
 _OF_KINDS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("exp", "exp2", "expm1"), ("exp",)),

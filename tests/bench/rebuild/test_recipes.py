@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 
 import pytest
 
@@ -104,7 +105,9 @@ def test_overload_is_found_by_the_inputs(
 
 
 def test_undefined_tensors_lists_and_what_is_left_out() -> None:
-    text = "bf16[4,8] bf16[4,8]{1,4} normalized_shape=(8) f32[4,1] f32[4,1] - - output_mask=(True,False,False)"
+    text = (
+        "bf16[4,8] bf16[4,8]{1,4} normalized_shape=(8) f32[4,1] f32[4,1] - - output_mask=(True,False,False)"
+    )
     found = made(LAYER_NORM_BACKWARD, text)
     tensors = list(found.tensors())
     assert [tensor.dtype for tensor in tensors] == ["bfloat16", "bfloat16", "float32", "float32"]
@@ -139,7 +142,9 @@ def test_values_follow_what_was_seen() -> None:
     assert indices.settings == {"low": 3, "below": 41, "distinct": 0}
     few = '[null,{"lowest":3,"highest":900,"distinct":0.1}]'
     assert list(made(EMBEDDING, "f32[1000,8] i64[512]", values=few).tensors())[1].settings["distinct"] == 26
-    outside = '[null,{"lowest":-100,"highest":123456789,"distinct":0.5}]'  # of another recording: stays inside
+    outside = (
+        '[null,{"lowest":-100,"highest":123456789,"distinct":0.5}]'  # of another recording: stays inside
+    )
     indices = list(made(EMBEDDING, "f32[1000,8] i64[512]", values=outside).tensors())[1]
     assert (indices.settings["low"], indices.settings["below"]) == (0, 1000)
     digest = '[{"zeros":0.75,"negatives":0.0,"denormals":0.0,"nonfinite":0.0},{"zeros":1,"negatives":0}]'
@@ -196,8 +201,26 @@ def test_only_operators_of_torch(operator: str, reason: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    "from_file _print _assert_async _functional_assert_async record_stream set_ resize_ resize_as_ _resize_output_"
-    " requires_grad_ _nested_from_padded to_sparse _sparse_mm quantize_per_tensor _cufft_clear_plan_cache".split(),
+    [
+        *(
+            "from_file",
+            "_print",
+            "_assert_async",
+            "_functional_assert_async",
+            "record_stream",
+            "set_",
+            "resize_",
+        ),
+        *(
+            "resize_as_",
+            "_resize_output_",
+            "requires_grad_",
+            "_nested_from_padded",
+            "to_sparse",
+            "_sparse_mm",
+        ),
+        *("quantize_per_tensor", "_cufft_clear_plan_cache"),
+    ],
 )
 def test_calls_that_are_more_than_data_are_refused(name: str) -> None:
     schema = Schema(f"aten::{name}", "", (Parameter("self", T),))
@@ -209,19 +232,36 @@ def test_calls_that_are_more_than_data_are_refused(name: str) -> None:
 
 def test_hostile_texts_raise_nothing_else() -> None:
     chosen = random.Random(0)
-    texts = ["f32[2,3] f32[2,3]", "f32[4,8]{1,4}@cuda:0 dim=(1,2) keepdim=True", "(f32[2],-,i64[3]) p=0.5", '"x\\"" -']
-    pieces = list('[](){},=:@"\\- .0123456789') + ["f32", "i64", "...", "nested", "inf", "float", "9" * 30, "self="]
+    texts = [
+        "f32[2,3] f32[2,3]",
+        "f32[4,8]{1,4}@cuda:0 dim=(1,2) keepdim=True",
+        "(f32[2],-,i64[3]) p=0.5",
+        '"x\\"" -',
+    ]
+<<<<<<< HEAD
+    pieces = list('[](){},=:@"\\- .0123456789') + [
+        "f32",
+        "i64",
+        "...",
+        "nested",
+        "inf",
+        "float",
+        "9" * 30,
+        "self=",
+    ]
+=======
+    words = ["f32", "i64", "...", "nested", "inf", "float", "9" * 30, "self="]
+    pieces = [*'[](){},=:@"\\- .0123456789', *words]
+>>>>>>> rebuild
     every = [DIV, SUM, LAYER_NORM_BACKWARD, BERNOULLI_, EMBEDDING, FOREACH_SQRT]
     for _ in range(20_000):
         text = list(chosen.choice(texts))
         for _ in range(chosen.randrange(6)):
             text[chosen.randrange(len(text))] = chosen.choice(pieces)
-        values = chosen.choice(["", "[", "[1,2]", '[{"zeros":1e400},{"lowest":"x"}]', "[" * 2000, '[{"lowest":1}]'])
+        values = chosen.choice(
+            ["", "[", "[1,2]", '[{"zeros":1e400},{"lowest":"x"}]', "[" * 2000, '[{"lowest":1}]']
+        )
         schemas = chosen.choice(every)
         wanted = Wanted(schemas[0].operator, "".join(text), chosen.choice(["", "".join(text)]), values)
-        try:
-            found = recipe(wanted, schemas, limit_bytes=1 << 20)
-        except NotRebuilt as reason:
-            assert str(reason)
-        else:
-            found.plain()
+        with suppress(NotRebuilt):
+            recipe(wanted, schemas, limit_bytes=1 << 20).plain()
