@@ -14,6 +14,8 @@ STYLES: Mapping[str, str] = {
     "inefficient": "red",
 }
 
+INDENT = 4  # cells, of lines below a row
+
 
 def limit(measured: Measurement) -> Bound | None:
     """The limit that binds: the one that the call comes nearest to."""
@@ -61,3 +63,17 @@ def threads_speedup(measured: Measurement) -> float | None:
 
 def _parts(estimate: Estimate) -> tuple[float, float, float]:
     return estimate.low, estimate.value, estimate.high
+
+
+def place_of(measured: Measurement) -> str:
+    """`/p/train.py:12` of the hottest line of the program; empty where none is known."""
+    lines = () if measured.seen is None else measured.seen.lines
+    return printable(lines[0]).partition(" in ")[0] if lines else ""
+
+
+def verdict_text(measured: Measurement) -> str:
+    """The sentence and the modifiers; the reason for what was not judged."""
+    verdict = measured.verdict
+    if verdict is not None:
+        return "; ".join(map(printable, (verdict.text, *verdict.modifiers)))
+    return "not judged" if measured.not_rebuilt is None else f"not rebuilt: {printable(measured.not_rebuilt)}"

@@ -19,6 +19,12 @@ def paragraph(text: str, width: int, style: str = "") -> Text:
     return Text("\n".join(textwrap.wrap(cut(text, LONGEST), width)), style=style)
 
 
+def indented(text: str, width: int, indent: int) -> Text:
+    """The same, each line behind blanks."""
+    blank = " " * indent
+    return Text(blank + paragraph(text, width - indent).plain.replace("\n", f"\n{blank}"))
+
+
 def heading(title: str, more: str, width: int) -> Text:
     """The title of a section and what is to be said about it, in the same line if it fits."""
     bold = Text(title, style="bold")

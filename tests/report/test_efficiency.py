@@ -144,6 +144,17 @@ def test_the_report_finds_them_beside_the_recording(width: int, tmp_path: Path) 
         ]
 
 
+def test_the_report_shows_as_many_as_it_is_told(tmp_path: Path) -> None:
+    path = recording(tmp_path)
+    identity = measured_file.identity(session.findings(path, View(), work=False).trace.recording)
+    measured_file.write(measured_file.beside(path), measured(*[bmm()] * 30), identity)
+    for top, shown in ((None, 20), (3, 3), (0, 30)):
+        text = session.report_text(path, View(top), width=200)
+        section = text[text.index("Efficiency") : text.index("Hot lines")]
+        assert section.count("aten::bmm") == shown
+        assert "30 calls" in section
+
+
 def test_json_has_them(tmp_path: Path) -> None:
     path = recording(tmp_path)
     assert "measurements" not in session.report_document(path)["tables"]
