@@ -238,21 +238,8 @@ def test_hostile_texts_raise_nothing_else() -> None:
         "(f32[2],-,i64[3]) p=0.5",
         '"x\\"" -',
     ]
-<<<<<<< HEAD
-    pieces = list('[](){},=:@"\\- .0123456789') + [
-        "f32",
-        "i64",
-        "...",
-        "nested",
-        "inf",
-        "float",
-        "9" * 30,
-        "self=",
-    ]
-=======
     words = ["f32", "i64", "...", "nested", "inf", "float", "9" * 30, "self="]
     pieces = [*'[](){},=:@"\\- .0123456789', *words]
->>>>>>> rebuild
     every = [DIV, SUM, LAYER_NORM_BACKWARD, BERNOULLI_, EMBEDDING, FOREACH_SQRT]
     for _ in range(20_000):
         text = list(chosen.choice(texts))
