@@ -20,7 +20,7 @@ COMMANDS = {
     "graph": ("perfprobe.cli.graph", "draw the call graph of a recording: Python functions and operators"),
     "machine": (
         "perfprobe.cli.machine",
-        "what this machine can do at most, measured: the roofs of a roofline",
+        "what this machine can do at most, measured",
     ),
     "doctor": ("perfprobe.cli.doctor", "what works here; for what does not: why, and what mends it"),
     "completion": ("perfprobe.cli.completion", "print the script that lets a shell complete all this"),
