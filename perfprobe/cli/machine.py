@@ -55,7 +55,7 @@ def parser() -> Parser:
         nargs="+",
         default=(),
         metavar="N",
-        help="numbers of torch's threads (default: 1 and all processors)",
+        help="numbers of torch's threads (default: 1 and all cores)",
     )
     parser.add_argument("--plot", metavar="FILE", help=f"draw the roofline: {_ENDS}")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")

@@ -84,8 +84,19 @@ def measured(
 
 
 def default_threads() -> tuple[int, ...]:
-    """One, and as many as there are processors for this process."""
-    return tuple(sorted({1, len(os.sched_getaffinity(0))}))
+    """One, and as many as there are cores for this process: what torch takes by itself."""
+    return tuple(sorted({1, len({_core(number) for number in os.sched_getaffinity(0)})}))
+
+
+def _core(number: int) -> str:
+    """The processors that are threads of one core; without that knowledge each counts as a core."""
+    try:
+        with open(
+            f"/sys/devices/system/cpu/cpu{number}/topology/thread_siblings_list", encoding="ascii"
+        ) as file:
+            return file.read()
+    except OSError:
+        return str(number)
 
 
 def _gathered(plan: Sweep, progress: Progress) -> Gathered:

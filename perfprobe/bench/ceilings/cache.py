@@ -19,14 +19,23 @@ _VERSION = 1
 _MOST_BYTES = 1 << 20
 _MOST_ROWS = 5000
 _LONGEST = 500  # letters
+# What chooses instructions or memory for torch and its libraries.
+_LIMITING = (
+    "ATEN_CPU_CAPABILITY",
+    "MKL_ENABLE_INSTRUCTIONS",
+    "ONEDNN_MAX_CPU_ISA",
+    "THP_MEM_ALLOC_ENABLE",
+    "LD_PRELOAD",
+)
 _LARGEST = 1e30  # FLOP/s and the like
 Plain: TypeAlias = "dict[str, Any]"
 _Type = TypeVar("_Type", str, int, float, list[Any], dict[str, Any])
 
 
 def key(device: str) -> str:
-    """What ceilings depend on: processor, how many of them may be used, torch, and the GPUs."""
+    """What ceilings depend on: processor, how many of them may be used, torch, the GPUs, and settings."""
     parts = [processor(), f"{len(os.sched_getaffinity(0))} processors", f"torch {torch_version()}", device]
+    parts += [f"{name}={os.environ[name][:60]}" for name in _LIMITING if os.environ.get(name)]
     if device != "cpu":
         parts += [*_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES", "all")]
     return ", ".join(parts)

@@ -18,16 +18,8 @@ _CODE = "from perfprobe.bench.ceilings.worker import main; main()"
 # This process's own sys.path, so that no torch.py in the folder one happens to be in is taken for torch.
 _BOOT = f"import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); {_CODE}"
 # Threads that wait must not compute; a set number of them is the sweep's business, not the environment's.
-_SET = {"OMP_WAIT_POLICY": "PASSIVE", "KMP_BLOCKTIME": "0"}
-_LEFT_OUT = (
-    "OMP_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "OMP_PROC_BIND",
-    "OMP_DYNAMIC",
-    "GOMP_SPINCOUNT",
-    "PYTHONINSPECT",
-    "LD_PRELOAD",
-)
+_SET = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0", "KMP_BLOCKTIME": "0"}
+_LEFT_OUT = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OMP_PROC_BIND", "OMP_DYNAMIC", "PYTHONINSPECT")
 _GRACE_S = 60.0  # for loading torch and for one case that takes long; then it is ended
 
 
