@@ -120,12 +120,11 @@ def kept_machine(task: Task) -> Machine | None:
 
 def check_typed(task: Task, found: Measurements) -> None:
     """Raises UsageError where a call that was typed by hand is none, with what may have been meant."""
-    from perfprobe.bench.lookup import hint
+    from perfprobe.bench.lookup import hint, not_callable
 
     if task.recording is None and found.rows and found.rows[0].not_rebuilt is not None:
         wanted = task.calls[0][0]
-        what = f"this cannot be called: {found.rows[0].not_rebuilt}"
-        raise UsageError(what, f"{wanted.operator} {wanted.signature}".rstrip(), hint(wanted))
+        raise not_callable(wanted, found.rows[0].not_rebuilt, hint(wanted))
 
 
 def require_torch() -> None:

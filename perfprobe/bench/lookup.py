@@ -16,7 +16,7 @@ from typing import Any
 
 from perfprobe.bench.process import command
 from perfprobe.support import errors
-from perfprobe.support.errors import EnvironmentLack, PerfprobeError
+from perfprobe.support.errors import EnvironmentLack, PerfprobeError, UsageError
 from perfprobe.tables.measured_file import measurement
 from perfprobe.tables.measurements import Measurement, Wanted
 
@@ -37,6 +37,12 @@ def scripts(calls: Sequence[Measurement], folder: str) -> str:
         UsageError, EnvironmentLack: nothing can be written there.
     """
     return _asked({"calls": [asdict(call) for call in calls], "folder": folder})
+
+
+def not_callable(wanted: Wanted, reason: str, hint: str) -> UsageError:
+    """What is wrong with a call that was typed by hand."""
+    what = f"this cannot be called: {reason}"
+    return UsageError(what, f"{wanted.operator} {wanted.signature}".rstrip(), hint)
 
 
 def _asked(request: dict[str, Any]) -> str:
@@ -105,7 +111,10 @@ def _written(request: dict[str, Any], torch: Any) -> str:
     for row in map(measurement, request["calls"]):
         seen, measured = row.seen, None if row.rotating is None else row
         share, lines = (None, ()) if seen is None else (seen.share, seen.lines)
-        candidates.append(Candidate(row.wanted, _recipe(row.wanted, torch), share, lines, measured))
+        made = _recipe(row.wanted, torch)
+        if isinstance(made, str) and seen is None:
+            raise not_callable(row.wanted, made, _hint(row.wanted, torch))
+        candidates.append(Candidate(row.wanted, made, share, lines, measured))
     return told(write_scripts(candidates, request["folder"]))
 
 

@@ -138,10 +138,10 @@ def _task(given: argparse.Namespace) -> Task:
 
 
 def _is_operator(first: str, inputs: Sequence[str]) -> bool:
-    """A file that is there, or is named as recordings are, is a recording, whatever it is called."""
+    """A file that is there, or is named like one, is a recording; unless inputs follow."""
     if first.endswith(SUFFIX) or os.sep in first:
         return False
-    return "::" in first or bool(inputs) or not os.path.exists(first)
+    return "::" in first or bool(inputs) or not (os.path.exists(first) or "." in first)
 
 
 def _bench(task: Task, given: argparse.Namespace, machine: Machine | None) -> int:

@@ -214,6 +214,7 @@ def test_an_older_file_is_kept_when_nothing_was_measured(
     [
         (["absent.perfprobe"], 3, "cannot read the recording"),
         (["./absent"], 3, "cannot read the recording"),
+        (["trace.json"], 3, "cannot read the recording"),
         (["a b"], 2, "neither a recording nor an operator"),
         (["run.perfprobe", "f32[2]"], 2, "a recording has no inputs"),
         (["empty.perfprobe"], 3, "there is nothing to measure: no operators"),
@@ -260,6 +261,7 @@ def test_without_torch_it_says_what_is_missing(folder: Path) -> None:
         (["aten::bmm"], "expected bmm(Tensor self, Tensor mat2) -> Tensor"),
         (["bmm", "f32[2,3,4]", "f32[2,4,5]", "colour=1"], "expected bmm(Tensor self"),
         (["mine::window", "f32[2]"], "a library that is not loaded here"),
+        (["bmm", "f32[2,3,4]", "--emit", "scripts"], "expected bmm(Tensor self"),
     ],
 )
 def test_what_torch_cannot_call_is_one_line(words: list[str], fault: str, tmp_path: Path) -> None:
