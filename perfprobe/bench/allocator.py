@@ -6,12 +6,23 @@ import ctypes
 import mmap
 import resource
 import time
+from collections.abc import Sequence
 from statistics import median
 
-_M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # malloc.h of glibc
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_MMAP_MAX = -1, -3, -4  # malloc.h of glibc
+_SETTLED = ((_M_MMAP_THRESHOLD, 32 << 20), (_M_TRIM_THRESHOLD, 64 << 20))
 _LARGEST_INT = (1 << 31) - 1
 _TOUCHED_BYTES = 8 << 20
 _TIMES = 5
+
+
+def settle() -> bool:
+    """Put glibc's moving thresholds where they end up in a program that frees tensors of all sizes.
+
+    Below them it would depend on what was freed before whether a call's outputs are fresh pages: processes
+    then differ by five times. False where the allocator is not that of glibc.
+    """
+    return _set(_SETTLED)
 
 
 def recycle() -> bool:
@@ -20,10 +31,12 @@ def recycle() -> bool:
     There is no way back: what the heap has kept would go on to be used. False where the allocator is not that
     of glibc.
     """
+    return _set(((_M_MMAP_MAX, 0), (_M_TRIM_THRESHOLD, _LARGEST_INT)))
+
+
+def _set(options: Sequence[tuple[int, int]]) -> bool:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    return mallopt is not None and all(
-        mallopt(option, value) == 1 for option, value in ((_M_MMAP_MAX, 0), (_M_TRIM_THRESHOLD, _LARGEST_INT))
-    )
+    return mallopt is not None and all(mallopt(option, value) == 1 for option, value in options)
 
 
 def fault_ns() -> float | None:

@@ -57,6 +57,7 @@ class Bench:
         self._seconds, self._memory_bytes, self._with_changes = seconds, memory_bytes, with_changes
         self._order, self._seed = random.Random(seed), seed
         self._places: dict[str, Place] = {}
+        allocator.settle()
         self._fault_ns = allocator.fault_ns()
         self._path_ns = self._call_path_ns()
 
@@ -199,7 +200,14 @@ def _arguments(operands: Operands, writes: bool) -> Arguments:
 
 
 def _limit(reference: Reference) -> Limit:
-    return Limit(reference.kind, reference.text, reference.scale, reference.floor_ns, reference.subject.name)
+    return Limit(
+        reference.kind,
+        reference.text,
+        reference.scale,
+        reference.floor_ns,
+        reference.subject.name,
+        reference.part,
+    )
 
 
 def _with_copies(function: Callable[..., object], places: Sequence[int]) -> Callable[..., object]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from math import inf
 from statistics import median
 
 from perfprobe.bench import rules
@@ -52,30 +53,31 @@ class _Process:
     def bounds(self) -> dict[str, tuple[float, str]]:
         """By kind of limit: its part of the call's time, and what was timed for it.
 
-        Of alternatives the fastest counts, as a limit is what the machine can do.
+        Of alternatives the fastest counts, as a limit is what the machine can do; the parts of a kind add up.
         """
-        groups: dict[str, list[list[Limit]]] = {"overhead": [[_FLOOR]]}
-        for limit in self.answer.limits:
-            groups.setdefault(limit.kind, []).append([limit])
-        if "element" in groups:  # different kinds of arithmetic take their time one after the other
-            groups["element"] = [[limit for (limit,) in groups["element"]]]
-        found = {}
-        for kind, alternatives in groups.items():
-            parts = [
-                (part, " + ".join(limit.text for limit in limits))
-                for limits in alternatives
-                if (part := self._part(limits)) is not None
-            ]
-            if parts:
-                found[kind] = min(parts)
-        return found
+        fastest: dict[str, dict[str, tuple[float, str]]] = {}
+        for limit in (_FLOOR, *self.answer.limits):
+            fraction = self._fraction(limit)
+            if fraction is not None:
+                parts = fastest.setdefault(limit.kind, {})
+                parts[limit.part] = min(parts.get(limit.part, (inf, "")), (fraction, limit.text))
+        return {
+            kind: (
+                sum(fraction for fraction, _ in parts.values()),
+                " + ".join(words for _, words in parts.values()),
+            )
+            for kind, parts in fastest.items()
+        }
 
-    def _part(self, limits: Sequence[Limit]) -> float | None:
-        """What these limits take together, as a part of the call, in the same rounds."""
-        if any(not self.times(limit.subject) for limit in limits):
-            return None  # no call is so small, for a floor
-        rows = zip(self.times("rotating"), *(self.times(limit.subject) for limit in limits), strict=True)
-        return _median([_part(limits, row) for row in rows])
+    def _fraction(self, limit: Limit) -> float | None:
+        """What the limit takes as a part of the call, in the same rounds; None without such a subject."""
+        rows = zip(self.times("rotating"), self.times(limit.subject), strict=False)
+        return _median(
+            [
+                max(time_ns - limit.floor_ns, 0.0) * limit.scale / call_ns if call_ns and time_ns else None
+                for call_ns, time_ns in rows
+            ]
+        )
 
 
 def summarise(
@@ -161,16 +163,6 @@ def _bound(kind: str, found: Sequence[tuple[float, str]]) -> Bound:
     fractions = [fraction for fraction, _ in found]
     fraction = Estimate(median(fractions), min(fractions), max(fractions))
     return Bound(kind, fraction, " or ".join(dict.fromkeys(words for _, words in found)))
-
-
-def _part(limits: Sequence[Limit], row: Sequence[float | None]) -> float | None:
-    call_ns, *limits_ns = row
-    total_ns = 0.0
-    for limit, time_ns in zip(limits, limits_ns, strict=True):
-        if time_ns is None:
-            return None
-        total_ns += max(time_ns - limit.floor_ns, 0.0) * limit.scale
-    return total_ns / call_ns if call_ns else None
 
 
 def _counterfactuals(processes: Sequence[_Process]) -> tuple[Counterfactual, ...]:

@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 import types
+from collections.abc import Callable
 from typing import Any
 
 from perfprobe.bench import worker
@@ -57,7 +58,7 @@ def leave() -> None:
     raise SystemExit("it has had enough")
 
 
-FAULTS = {
+FAULTS: dict[str, Callable[[], object]] = {
     "segfault": lambda: ctypes.string_at(0),
     "killed": lambda: os.kill(os.getpid(), signal.SIGKILL),
     "leaves": leave,

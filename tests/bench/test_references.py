@@ -23,14 +23,14 @@ def memory(read: int, written: int, in_place: bool = False) -> Work:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        ("aten::sum f32[1024,1024]", ["sum", "mv"]),
+        ("aten::sum f32[1024,1024]", ["sum", "mm of a row"]),
         ("aten::zero_ f32[64]", ["fill_"]),
         ("aten::copy_ f32[64] f32[64] False", ["copy_"]),
         ("aten::div.Tensor f32[64] f32[64]", ["add(out=)"]),
         ("aten::div.Tensor f32[64,64] f32[64,1]", ["copy_"]),
         ("aten::add_.Tensor f32[64] f32[64] alpha=1", ["add_ in place"]),
         ("aten::mul_.Tensor f32[64] 3", ["mul_ in place"]),
-        ("aten::mm f32[1,4096] f32[4096,4096]", ["sum", "mv"]),
+        ("aten::mm f32[1,4096] f32[4096,4096]", ["sum", "mm of a row"]),
     ],
 )
 def test_the_mix_is_that_of_the_call(call: str, words: list[str]) -> None:
@@ -91,15 +91,32 @@ def test_dtypes_without_a_product_have_no_reference() -> None:
     assert of_kind(Work(100, 0, 0, 0, 0, "i64", is_product=True), "gemm") == []
 
 
-@pytest.mark.parametrize("kind", ["exp", "div", "pow", "rng", "compare"])
-def test_elements_fit_the_second_cache_and_are_scaled(kind: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("exp", ["exp", "exp by _softmax"]),
+        ("erf", ["erf", "erf by gelu"]),
+        ("div", ["div"]),
+        ("pow", ["pow"]),
+        ("rng", ["rng by uniform_"]),
+        ("compare", ["compare by sort"]),
+    ],
+)
+def test_elements_fit_the_second_cache_and_are_scaled(kind: str, words: list[str]) -> None:
     made = Work(0, 0, 0, 0, 0, "f64", elements=((kind, 10_000_000),))
-    (found,) = of_kind(made, "element", threads=2)
-    values = found.subject._sets[0].args[0]
-    steps = 15 if kind == "compare" else 1  # log2 of 32768, what a thread's part of the cache holds
-    assert values.dtype == torch.float64
-    assert values.nbytes <= 2 * 256 * 1024
-    assert found.scale * len(values) * steps == pytest.approx(10_000_000)
+    found = of_kind(made, "element", threads=2)
+    assert [(one.text, one.part) for one in found] == [(text, kind) for text in words]
+    for one in found:
+        values = one.subject._sets[0].args[0]
+        steps = 15 if kind == "compare" else 1  # log2 of 32768, what a thread's part of the cache holds
+        assert values.dtype == torch.float64
+        assert values.nbytes == 2 * 256 * 1024
+        assert one.scale * values.numel() * steps == pytest.approx(10_000_000)
+
+
+def test_few_elements_are_as_many() -> None:
+    (found,) = of_kind(Work(0, 0, 0, 0, 0, "f32", elements=(("log", 100),)), "element")
+    assert found.subject._sets[0].args[0].numel() * found.scale == 100
 
 
 def test_an_unknown_kind_leaves_no_half_of_a_sum() -> None:

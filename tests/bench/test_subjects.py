@@ -53,7 +53,8 @@ def test_what_is_written_is_put_back_before_its_third_call(operands: int, call_n
 
 
 def test_calls_go_through_all_copies_in_turn() -> None:
-    clock, seen = CountingClock(50_000.0), []
+    clock = CountingClock(50_000.0)
+    seen: list[int] = []
     subject = Subject("s", seen.append, [Arguments((index,)) for index in range(5)], 1)
     subject.calibrate(clock)
     assert subject.calls == 3
@@ -65,7 +66,9 @@ def test_calls_go_through_all_copies_in_turn() -> None:
 
 
 def test_rounds_are_whole_shuffled_and_set_the_threads() -> None:
-    clock, threads, order = CountingClock(1e6), [], []
+    clock = CountingClock(1e6)
+    threads: list[int] = []
+    order: list[str] = []
     subjects = [
         Subject(name, order.append, [Arguments((name,))], count)
         for name, count in (("a", 1), ("b", 2), ("c", 1))

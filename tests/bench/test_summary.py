@@ -76,15 +76,15 @@ def test_blocks_under_a_slow_clock_are_out_with_their_pairs() -> None:
 def test_memory_takes_the_fastest_and_elements_add_up() -> None:
     limits = [
         Limit("memory", "sum", 1.0, 10.0, "a"),
-        Limit("memory", "mv", 1.0, 0.0, "b"),
-        Limit("element", "exp", 2.0, 5.0, "c"),
-        Limit("element", "div", 1.0, 0.0, "d"),
+        Limit("memory", "mm", 1.0, 0.0, "b"),
+        Limit("element", "exp", 2.0, 5.0, "c", "exp"),
+        Limit("element", "div", 1.0, 0.0, "d", "div"),
         Limit("gemm", "mm 256x256x256", 0.5, 0.0, "e"),
     ]
     names = ("rotating", "a", "b", "c", "d", "e")
     call = answer(**{name: [block(ns)] for name, ns in zip(names, (100, 60, 40, 10, 20, 120), strict=True)})
     found = row(replace(call, limits=limits))
-    assert bound(found, "memory") == (Estimate(0.4, 0.4, 0.4), "mv")
+    assert bound(found, "memory") == (Estimate(0.4, 0.4, 0.4), "mm")
     assert bound(found, "element")[0].value == pytest.approx((5 * 2 + 20) / 100)
     assert bound(found, "element")[1] == "exp + div"
     assert bound(found, "gemm")[0].value == pytest.approx(0.6)  # and above 1 it would stay above 1
