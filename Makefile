@@ -1,5 +1,5 @@
 # make test    everything: Python tests and native tests, in a venv of its own (.venv)
-# make demo    profile the transformer workload and print the report
+# make demo    profile the transformer workload, print the report, measure its three hottest operators
 # make lint    ruff, mypy, import layers, clang-format
 # make bench   what recording costs, beside torch.profiler
 # make sanitize   the native tests under address,undefined and under thread
@@ -106,6 +106,8 @@ demo: setup
 		"$(CURDIR)/$(BIN)/python" -m perfprobe --callgraph "$(CURDIR)/build/transformer.png" "$(TRANSFORMER)" --threads 1 && \
 		echo && echo "+ perfprobe report --top 5 --sort calls" && \
 		"$(CURDIR)/$(BIN)/perfprobe" report --top 5 --sort calls && \
+		echo && echo "+ perfprobe bench --top 3 --quick" && \
+		"$(CURDIR)/$(BIN)/perfprobe" bench --top 3 --quick && \
 		echo && echo "+ python -m perfprobe --operators both --top 5 transformer.py --threads 1 --epochs 1 --steps 2" && \
 		"$(CURDIR)/$(BIN)/python" -m perfprobe --operators both --top 5 \
 			"$(CURDIR)/benchmarks/workloads/transformer.py" --threads 1 --epochs 1 --steps 2

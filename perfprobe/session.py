@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from perfprobe.collect.base import Collector
     from perfprobe.report.exported import Exported
     from perfprobe.support.graph_view import GraphView
+    from perfprobe.tables.events import Losses
     from perfprobe.tables.findings import Findings
+    from perfprobe.tables.measurements import Measurements
     from perfprobe.tables.recording import Recording
 
 # Runs in a spawned child before anything else, and leaves nothing behind but the recording it started.
@@ -235,7 +237,7 @@ def report_text(path: str, view: View, *, width: int = 200, color: bool = False)
     """
     from perfprobe.report import text
 
-    found = _findings(path, view, work=view.columns != "short")
+    found = findings(path, view, work=view.columns != "short")
     return text.render(found, width=width, top=view.top, sort=view.sort, columns=view.columns, color=color)
 
 
@@ -244,7 +246,7 @@ def report_document(path: str, view: View | None = None) -> dict[str, Any]:
     from perfprobe.report import json
 
     view = view or View()
-    return json.document(_findings(path, view, work=True), top=view.top, sort=view.sort)
+    return json.document(findings(path, view, work=True), top=view.top, sort=view.sort)
 
 
 def draw_callgraph(path: str, output: str, view: GraphView) -> None:
@@ -263,14 +265,22 @@ def draw_callgraph(path: str, output: str, view: GraphView) -> None:
     from perfprobe.report.callgraph.render import render
     from perfprobe.support.errors import InputError
 
-    found = _findings(path, View(), work=False)
+    found = findings(path, View(), work=False)
     if found.calling is None:
         raise InputError("neither operators nor Python functions were recorded", path, "record again")
     graph = call_graph(found.trace, found.calling, view.by, unfolded=view.unfolded)
     render(drawing(found, found.calling, graph, view), output)
 
 
-def _findings(path: str, view: View, *, work: bool) -> Findings:
+def findings(path: str, view: View, *, work: bool) -> Findings:
+    """All that is known of a recording, or of a profile of cProfile. work: also look for FLOPs.
+
+    Raises:
+        InputError: the file cannot be read.
+        UsageError: the focus is no regular expression.
+    """
+    from dataclasses import replace
+
     from perfprobe.analyse.between import BetweenOperators
     from perfprobe.analyse.calling import CallingStructure
     from perfprobe.analyse.gpu import gpu_findings
@@ -279,6 +289,7 @@ def _findings(path: str, view: View, *, work: bool) -> Findings:
     from perfprobe.analyse.named_ranges import named_ranges
     from perfprobe.analyse.steps import StepBoundaries
     from perfprobe.merge import link
+    from perfprobe.tables.events import Losses
     from perfprobe.tables.findings import Findings
 
     trace = link(_read(path))
@@ -289,16 +300,34 @@ def _findings(path: str, view: View, *, work: bool) -> Findings:
     found = hotspots(trace, between, calling, *steps, group=view.group, focus=view.focus, work=work)
     hot_lines = lines(trace, found.ungrouped)
     gpu = gpu_findings(trace, steps[0].result()) if steps else None
+    measurements, lost = _measurements(trace.recording)
     return Findings(
         trace,
-        found,
+        replace(found, losses=Losses.concat([found.losses, *lost])),
         hot_lines,
         between.result(),
         calling.result(),
         view.focus,
         gpu,
         named_ranges(trace),
+        measurements,
     )
+
+
+def _measurements(recording: Recording) -> tuple[Measurements | None, list[Losses]]:
+    """What `perfprobe bench` kept beside the recording, or why that is of no use."""
+    from perfprobe.models.verdicts import KINDS
+    from perfprobe.support.errors import InputError
+    from perfprobe.tables import measured_file
+    from perfprobe.tables.events import Losses
+
+    path = measured_file.beside(recording.path)
+    if not os.path.exists(path):
+        return None, []
+    try:
+        return measured_file.read(path, measured_file.identity(recording), KINDS), []
+    except InputError as error:
+        return None, [Losses.one("bench", f"{error.what}: {error.where}", 1, error.remedy)]
 
 
 def _read(path: str) -> Recording:
@@ -319,9 +348,9 @@ def exported(path: str, form: str, times: str | None) -> Exported:
         InputError: the file cannot be read, or has not got what the form needs.
         UsageError: those times were not recorded.
     """
-    findings = _findings(path, View(), work=False)
-    made: Exported = importlib.import_module(f"perfprobe.report.{form}").exported(findings, times)
-    if not findings.whole:
+    found = findings(path, View(), work=False)
+    made: Exported = importlib.import_module(f"perfprobe.report.{form}").exported(found, times)
+    if not found.whole:
         made.notes.append("the recording is incomplete: `perfprobe report` says why")
     return made
 

@@ -10,6 +10,7 @@ void bind_profile(pybind11::module_& module);
 void bind_ranges(pybind11::module_& module);
 void bind_gpu(pybind11::module_& module);
 void bind_cupti(pybind11::module_& module);
+void bind_peak(pybind11::module_& module);
 }  // namespace perfprobe
 
 PYBIND11_MODULE(_core, module) {
@@ -22,4 +23,5 @@ PYBIND11_MODULE(_core, module) {
   perfprobe::bind_ranges(module);
   perfprobe::bind_gpu(module);
   perfprobe::bind_cupti(module);
+  perfprobe::bind_peak(module);
 }

@@ -35,8 +35,8 @@ class _Process:
         }
 
     def times(self, name: str) -> _Times:
-        """Of a subject's blocks; empty when there is no such subject."""
-        return self._times.get(name, ())
+        """Of a subject's blocks; None throughout when this process had no such subject."""
+        return self._times.get(name) or (None,) * len(self._times["rotating"])
 
     def median(self, name: str) -> float | None:
         """ns of a call of this subject."""

@@ -18,6 +18,8 @@ COMMANDS = {
     "report": ("perfprobe.cli.report", "print the report of a recording again"),
     "export": ("perfprobe.cli.export", "write what a recording holds as a file for other tools"),
     "graph": ("perfprobe.cli.graph", "draw the call graph of a recording: Python functions and operators"),
+    "bench": ("perfprobe.cli.bench", "measure whether operators run as fast as they can here"),
+    "machine": ("perfprobe.cli.machine", "measure what this machine can do at most"),
     "doctor": ("perfprobe.cli.doctor", "what works here; for what does not: why, and what mends it"),
     "completion": ("perfprobe.cli.completion", "print the script that lets a shell complete all this"),
 }

@@ -37,6 +37,8 @@ perfprobe [run] [OPTIONS] script.py [ARGS]
        perfprobe [run] [OPTIONS] -m MODULE [ARGS]
        perfprobe report [FILE] [OPTIONS]
        perfprobe graph [FILE] [OPTIONS]
+       perfprobe bench [FILE | OPERATOR INPUT ...] [OPTIONS]
+       perfprobe machine [OPTIONS]
        perfprobe doctor | completion SHELL"""
 
 _DESCRIPTION = """\
@@ -55,6 +57,7 @@ examples:
   torchrun --nproc-per-node 2 -m perfprobe train.py     one file for each rank
   perfprobe --callgraph graph.png train.py       also draw the call graph
   perfprobe report run.perfprobe                 print the report again
+  perfprobe bench run.perfprobe                  do its operators run efficiently?
   perfprobe doctor                               what works here, what does not
 
 `python -m perfprobe` is the same as `perfprobe`. `perfprobe report` also reads

@@ -12,6 +12,7 @@ from perfprobe.report import columns
 from perfprobe.report.base import Layout
 from perfprobe.report.cells import MARK, misleading, places
 from perfprobe.report.collisions import told_apart
+from perfprobe.report.efficiency_columns import efficiency_columns
 from perfprobe.report.operator_columns import (
     NARROW,
     autograd_recorded,
@@ -49,14 +50,21 @@ def hot_operators(findings: Findings, layout: Layout) -> Iterator[RenderableType
         yield paragraph(f"No operators{_why_none(findings, hotspots)}.", layout.width, "yellow")
         return
     shown = ranked(hotspots.rows, layout.most(TOP), layout.sort)
-    placed = columns.fit(operator_columns(findings.trace, hotspots, shown, layout), layout.width)
+    placed = columns.fit(_columns(findings, hotspots, shown, layout), layout.width)
     yield heading(
         _TITLES.get(hotspots.group, "Hot operators"), _rows_shown(hotspots, shown, layout), layout.width
     )
     yield columns.table(told_apart(placed, signatures(findings.trace, shown)))
     titles = [column.title for column, _ in placed]
-    for note in [*_notes_on_rows(findings.trace, hotspots, shown, layout, titles), *_notes(hotspots)]:
+    for note in [*_notes_on_rows(findings, hotspots, shown, layout, titles), *_notes(hotspots)]:
         yield paragraph(note, layout.width, "dim")
+
+
+def _columns(
+    findings: Findings, hotspots: Hotspots, shown: HotspotRows, layout: Layout
+) -> list[columns.Column]:
+    found = operator_columns(findings.trace, hotspots, shown, layout)
+    return found if layout.columns == "autograd" else [*found, *efficiency_columns(findings, shown)]
 
 
 def _rows_shown(hotspots: Hotspots, shown: HotspotRows, layout: Layout) -> str:
@@ -77,16 +85,16 @@ def _share(hotspots: Hotspots, rows: HotspotRows, layout: Layout) -> str:
 
 
 def _notes_on_rows(
-    trace: Trace, hotspots: Hotspots, shown: HotspotRows, layout: Layout, titles: Sequence[str]
+    findings: Findings, hotspots: Hotspots, shown: HotspotRows, layout: Layout, titles: Sequence[str]
 ) -> Iterator[str]:
     if layout.columns != "short":
-        every = operator_columns(trace, hotspots, shown, replace(layout, width=NARROW))
+        every = _columns(findings, hotspots, shown, replace(layout, width=NARROW))
         left_out = [column.title for column in every if column.title not in titles]
         if left_out:
             width = -(-columns.roomy_width(every) // 10) * 10
             yield f"Left out at this width: {', '.join(left_out)} (COLUMNS={width} shows all)."
     if bool(misleading(hotspots, shown).any()) and layout.columns != "autograd":
-        yield _marked_note(trace, hotspots, shown, has_total="total" in titles)
+        yield _marked_note(findings.trace, hotspots, shown, has_total="total" in titles)
     if layout.columns == "autograd":
         yield _source_note(hotspots)
     error_ppm = int(shown.quantile_error_ppm.max())

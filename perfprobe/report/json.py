@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from perfprobe.report.efficiency_columns import efficiency_fields, measured_rows
 from perfprobe.report.json_functions import function_tables
 from perfprobe.report.json_gpu import gpu_tables, range_table
 from perfprobe.report.made_from import made_from_fields
@@ -36,12 +37,12 @@ def document(findings: Findings, *, top: int | None = None, sort: str = "self") 
         UsageError: a `sort` that does not exist, a negative `top`.
     """
     sort = sort_of(findings, sort)
-    tables: dict[str, list[dict[str, Any]]] = {}
+    tables = _measurement_table(findings)
     losses: list[dict[str, Any]] = []
     view: dict[str, Any] = {}
     if findings.hotspots is not None:
         trace, hotspots, most = findings.trace, findings.hotspots, top or 0
-        tables["hotspots"] = _operator_table(trace, hotspots, ranked(hotspots.rows, most, sort))
+        tables["hotspots"] = _operator_table(findings, hotspots, ranked(hotspots.rows, most, sort))
         tables["ranges"] = _range_table(trace, hotspots, ranked(hotspots.ranges, most, range_sort(sort)))
         tables["totals"] = [_totals(findings, hotspots)]
         losses, view = _losses(hotspots), _view(hotspots)
@@ -62,7 +63,8 @@ def document(findings: Findings, *, top: int | None = None, sort: str = "self") 
     return {"schema": SCHEMA, "meta": meta, "view": view, "losses": losses, "tables": tables}
 
 
-def _operator_table(trace: Trace, hotspots: Hotspots, rows: HotspotRows) -> list[dict[str, Any]]:
+def _operator_table(findings: Findings, hotspots: Hotspots, rows: HotspotRows) -> list[dict[str, Any]]:
+    trace = findings.trace
     strings = trace.recording.strings
     total_ns = max(hotspots.totals.self_ns, 1)
     return [
@@ -74,9 +76,16 @@ def _operator_table(trace: Trace, hotspots: Hotspots, rows: HotspotRows) -> list
             "share": value["self_ns"] / total_ns,
             **made_from_fields(trace, value["name"]),
             **_contents(value),
+            **efficiency_fields(measured),
         }
-        for value in _values(hotspots, rows)
+        for value, measured in zip(_values(hotspots, rows), measured_rows(findings, rows), strict=True)
     ]
+
+
+def _measurement_table(findings: Findings) -> dict[str, list[dict[str, Any]]]:
+    """None where nothing was measured."""
+    measured = findings.measurements
+    return {} if measured is None else {"measurements": [asdict(row) for row in measured.rows]}
 
 
 def _range_table(trace: Trace, hotspots: Hotspots, rows: HotspotRows) -> list[dict[str, Any]]:

@@ -16,7 +16,13 @@ LONGEST = 1000  # cells of a paragraph
 
 def paragraph(text: str, width: int, style: str = "") -> Text:
     """The text in lines of at most `width` cells."""
-    return Text("\n".join(textwrap.wrap(cut(text, LONGEST), width)), style=style)
+    return Text("\n".join(textwrap.wrap(cut(text, LONGEST), width, break_on_hyphens=False)), style=style)
+
+
+def indented(text: str, width: int, indent: int) -> Text:
+    """The same, each line behind blanks."""
+    blank = " " * indent
+    return Text(blank + paragraph(text, width - indent).plain.replace("\n", f"\n{blank}"))
 
 
 def heading(title: str, more: str, width: int) -> Text:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterable
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 
 from perfprobe.report.agreement import agreement
 from perfprobe.report.base import Layout, Section
 from perfprobe.report.between import between
+from perfprobe.report.efficiency import efficiency, efficiency_of
 from perfprobe.report.environment import environment
 from perfprobe.report.functions import functions
 from perfprobe.report.gpu.copies import copies
@@ -22,12 +24,14 @@ from perfprobe.report.ranges import ranges
 from perfprobe.report.ranking import sort_of
 from perfprobe.report.summary import summary
 from perfprobe.tables.findings import Findings
+from perfprobe.tables.measurements import Measurements
 
 NARROWEST = 40
 
 SECTIONS = (
     Section("summary", (), summary),
     Section("hot operators", ("hotspots",), hot_operators),
+    Section("efficiency", ("measurements",), efficiency),
     Section("hot lines", ("hotspots", "lines"), hot_lines),
     Section("GPUs", ("gpu",), devices),
     Section("GPU kernels", ("gpu",), kernels),
@@ -68,11 +72,17 @@ def render(
     parts = []
     for section in SECTIONS:
         if all(getattr(findings, name) is not None for name in section.requires):
-            parts.append(_drawn(section, findings, layout, color))
+            parts.append(_drawn(section.build(findings, layout), layout, color))
     return "\n".join(part for part in parts if part)
 
 
-def _drawn(section: Section, findings: Findings, layout: Layout, color: bool) -> str:
+def render_measured(measured: Measurements, *, width: int = 200, color: bool = False) -> str:
+    """The same of measurements alone, with a newline at its end."""
+    layout = Layout(max(width, NARROWEST), None, "self")
+    return _drawn(efficiency_of(measured, layout), layout, color)
+
+
+def _drawn(items: Iterable[RenderableType], layout: Layout, color: bool) -> str:
     # Wider than asked for: only tables whose file:line does not fit use it, the rest is fitted beforehand.
     text = io.StringIO()
     console = Console(
@@ -85,7 +95,7 @@ def _drawn(section: Section, findings: Findings, layout: Layout, color: bool) ->
         emoji=False,
         markup=False,
     )
-    for item in section.build(findings, layout):
+    for item in items:
         console.print(item, soft_wrap=False, crop=False)
     lines = [line.rstrip() for line in text.getvalue().splitlines()]
     return "".join(f"{line}\n" for line in lines)

@@ -11,6 +11,7 @@ import numpy as np
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Table
 from perfprobe.tables.events import USER_SCOPE, Losses
 from perfprobe.tables.gpu_findings import GpuFindings
+from perfprobe.tables.measurements import Measurements
 from perfprobe.tables.python import Calling
 from perfprobe.tables.ranges import RangeRows
 from perfprobe.tables.sources import Sources
@@ -250,6 +251,7 @@ class Findings:
     """All that a report may show; None is what was not looked at. focus: see `Hotspots`.
 
     named_ranges: most time first, None where none were recorded; the focus left nothing out of them.
+    measurements: by `perfprobe bench`, kept beside the recording.
     """
 
     trace: Trace
@@ -260,6 +262,7 @@ class Findings:
     focus: str | None = None
     gpu: GpuFindings | None = None
     named_ranges: RangeRows | None = None
+    measurements: Measurements | None = None
 
     @property
     def sources(self) -> Sources | None:

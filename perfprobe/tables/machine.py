@@ -12,9 +12,9 @@ class Ceiling:
     """One limit. rate: FLOP/s, bytes/s, elements/s, or ns of a call or a page fault: see `kind`.
 
     kind: "gemm" and "isa peak" (FLOP/s), "bandwidth" (bytes/s), "element" (elements/s), "dispatch" and
-    "launch" (ns a call), "page fault" (ns a page). what: the operator or instruction that reached it. mix: of
-    bandwidth: "read", "write", "copy", "triad" or "in place". footprint_bytes: of bandwidth. device: "cpu" or
-    "cuda:0".
+    "launch" (ns a call), "page fault" (ns a page). what: the operator or instruction that reached it, of
+    "element" the kind of elements. mix: of bandwidth: "read", "write", "copy", "triad" or "in place"; of
+    "element" the operator. footprint_bytes: of bandwidth. device: "cpu" or "cuda:0".
     """
 
     kind: str

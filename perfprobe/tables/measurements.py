@@ -39,7 +39,8 @@ class Seen:
     """What a recording says of all calls of one signature.
 
     share: of all operator time; total_ns, self_ns: wall; cpu_ns: CPU time of the calling thread, None where
-    it was not recorded for every operator.
+    it was not recorded for every operator. lines: of the program, `file:line in function`, those with most
+    self time, that one first.
     """
 
     calls: int
@@ -47,6 +48,7 @@ class Seen:
     self_ns: int
     total_ns: int
     cpu_ns: int | None
+    lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

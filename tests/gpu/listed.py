@@ -41,6 +41,7 @@ CHECKS: tuple[Check, ...] = (
     _check("links", "graph_before_session"),
     _check("exact", "streams"),
     _check("wholes", "ceilings"),
+    _check("wholes", "machine_ceilings", 120),
     _check("wholes", "report", 90),
     _check("wholes", "doctor"),
     _check("wholes", "perf_events", with_standin=True),

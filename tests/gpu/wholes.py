@@ -66,6 +66,38 @@ def ceilings(room: Room) -> None:
     )
 
 
+def machine_ceilings(room: Room) -> None:
+    """`perfprobe machine` measures the GPU by its events: nothing is faster than a GPU can be."""
+    words = [sys.executable, "-m", "perfprobe", "machine", "--device", "cuda:0", "--again", "--json"]
+    home = {"XDG_CACHE_HOME": str(room.folder)}
+    ended = process.run(words, 110, room.folder, home)
+    print(ended.output, flush=True)
+    expect(ended.status == 0, f"machine {ended.how()}: {ended.last_line()}")
+    start = ended.output.find("{")
+    found = json.loads(ended.output[start : ended.output.rfind("}") + 1])
+    rates: dict[str, list[float]] = {}
+    for row in found["tables"]["ceilings"]:
+        rates.setdefault(f"{row['kind']} {row['dtype']}", []).append(row["rate"])
+    room.note(
+        **{name: f"{min(all_):.3g} - {max(all_):.3g}" for name, all_ in rates.items()},
+        levels=found["tables"]["levels"],
+        missing=found["losses"],
+        meta=found["meta"],
+    )
+    for name, least, most in _GPU_LIMITS:
+        reached = rates.get(name, [0.0])
+        expect(least < max(reached) < most, f"{name}: {max(reached):.3g}")
+
+
+# In FLOP/s, bytes/s and ns: wide enough for any data-centre GPU, too narrow for a wrong unit or clock.
+_GPU_LIMITS = (
+    ("gemm f32", 5e12, 4e14),
+    ("gemm bf16", 5e13, 5e15),
+    ("bandwidth f32", 5e11, 5e13),
+    ("launch f32", 5e2, 1e5),
+)
+
+
 def doctor(room: Room) -> None:
     """`perfprobe doctor` ends by itself and says what it found of the GPU."""
     ended = process.run([sys.executable, "-m", "perfprobe", "doctor", "--json"], 50, room.folder)

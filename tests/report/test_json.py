@@ -54,6 +54,9 @@ BACKWARD_ROW: dict[str, Any] = {
     "reason": None,
     "made_from": None,
     "made_from_lines": None,
+    "of_limit": None,
+    "limit": None,
+    "verdict": None,
 }
 
 RANGE_ROW: dict[str, Any] = {

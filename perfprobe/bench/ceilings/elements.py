@@ -1,0 +1,48 @@
+"""Elements a second of what arithmetic of its own limits, not memory: exp, division, random numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from math import log2
+from typing import Any
+
+from perfprobe.bench.ceilings.case import Call, Case, dtype_of
+from perfprobe.models.work import ELEMENT_KINDS
+
+_RANDOM: dict[str, Callable[[Any], Call]] = {
+    "uniform_": lambda tensor: tensor.uniform_,
+    "bernoulli_": lambda tensor: partial(tensor.bernoulli_, 0.5),
+    "normal_": lambda tensor: tensor.normal_,
+}
+# The kinds that work models count, each by several operators of which the best is the ceiling; and two that a
+# reader wants to see beside "rng".
+KINDS = {**ELEMENT_KINDS, "bernoulli": ("aten::bernoulli_",), "normal": ("aten::normal_",)}
+
+
+def elements(torch: Any, device: str, dtypes: Sequence[str], count: int, threads: int) -> Iterator[Case]:
+    """Each operator of each kind on a tensor that lies in the L2 cache.
+
+    "compare" counts the comparisons of a sort, n log2 n.
+    """
+    for dtype in dtypes:
+        for kind, operators in KINDS.items():
+            work = count * log2(count) if kind == "compare" else float(count)
+            for operator in operators:
+                name = operator.removeprefix("aten::").split(".")[0]
+                make = partial(_call, torch, device, name, dtype, count)
+                yield Case("element", dtype, threads, kind, make, work, mix=name)
+
+
+def _call(torch: Any, device: str, name: str, dtype: str, count: int) -> Call:
+    tensor = torch.rand(count, device=device).add_(0.5).to(dtype_of(torch, dtype))
+    output = torch.empty_like(tensor)
+    if name in _RANDOM:
+        return _RANDOM[name](output)
+    if name == "sort":
+        return partial(torch.sort, tensor)
+    if name == "div":
+        return partial(torch.div, tensor, tensor.flip(0), out=output)
+    if name == "pow":
+        return partial(torch.pow, tensor, 2.5, out=output)
+    return partial(torch._C._nn.gelu if name == "gelu" else getattr(torch, name), tensor, out=output)

@@ -1,0 +1,144 @@
+"""What is measured on the CPU."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from perfprobe import native
+from perfprobe.bench.ceilings.bandwidth import Pool, bandwidths
+from perfprobe.bench.ceilings.case import Call, Case
+from perfprobe.bench.ceilings.elements import elements
+from perfprobe.bench.ceilings.products import products
+from perfprobe.bench.ceilings.sweep import Sweep
+from perfprobe.support.errors import EnvironmentLack
+
+_FRESH_BYTES = 64 << 20  # above what malloc keeps: every such tensor is mapped anew
+_PEAK_ROUNDS = 200_000  # 1 ms, beside which meeting other threads is nothing
+_PAGE_BYTES = 4096
+
+
+def groups(torch: Any, sweep: Sweep) -> list[list[Case]]:
+    """Products, bandwidths and element rates."""
+    pool = Pool(torch, "cpu", max(sweep.footprints))
+    calculating: list[Case] = []
+    moving = [
+        Case("dispatch", "f32", 1, "add out=", partial(_smallest, torch)),
+        Case("page fault", "f32", 1, "fill_", partial(_fresh, torch)),
+    ]
+    making: list[Case] = []
+    for threads in sweep.threads:
+        calculating += peaks(threads)
+        calculating += products(torch, "cpu", sweep.product_dtypes, sweep.sides, threads)
+        moving += bandwidths(torch, pool, sweep.footprints, threads)
+        # Several threads get more each: what it takes to wake them is not the arithmetic's.
+        count = sweep.elements * (1 if threads == 1 else 4 * threads)
+        making += elements(torch, "cpu", sweep.element_dtypes, count, threads)
+    return [calculating, moving, making]
+
+
+def peaks(threads: int) -> Iterator[Case]:
+    """The instruction set's own peak, of every kernel that this processor can run."""
+    for name, dtype, instruction, lack in _kernels():
+        if not lack:
+            core = native.core()
+            work = 2.0 * core.run_peak(name, 1) * _PEAK_ROUNDS * threads
+            make = partial(_on_threads, partial(core.run_peak, name, _PEAK_ROUNDS), threads)
+            yield Case("isa peak", dtype, threads, instruction, make, work)
+
+
+def missing_peaks() -> list[tuple[str, str]]:
+    """The kernels that cannot run, with the reason."""
+    try:
+        return [
+            (f"isa peak {instruction}", lack)
+            for _, _, instruction, lack in native.core().peak_kernels()
+            if lack
+        ]
+    except EnvironmentLack as lack:
+        return [("isa peak", f"{lack.what}: {lack.where}")]
+
+
+def _kernels() -> list[tuple[str, str, str, str]]:
+    try:
+        return list(native.core().peak_kernels())
+    except EnvironmentLack:
+        return []
+
+
+def _on_threads(run: Call, threads: int) -> Call:
+    """The call on so many threads at a time, which stay: a thread that ended takes its CPU time along."""
+    if threads == 1:
+        return run
+    return Gang(run, threads).call
+
+
+class Gang:
+    """Threads that each do the same when told, the calling thread among them."""
+
+    def __init__(self, run: Call, threads: int) -> None:
+        self._run = run
+        self._begin, self._end = threading.Barrier(threads), threading.Barrier(threads)
+        for _ in range(threads - 1):
+            threading.Thread(target=self._work, daemon=True).start()
+
+    def call(self) -> None:
+        """Do it once on each."""
+        self._begin.wait()
+        self._run()
+        self._end.wait()
+
+    def _work(self) -> None:
+        while True:
+            self._begin.wait()
+            self._run()
+            self._end.wait()
+
+
+def _smallest(torch: Any) -> Call:
+    tensor = torch.ones(1)
+    return partial(torch.add, tensor, tensor, out=torch.empty(1))
+
+
+def _fresh(torch: Any) -> Call:
+    return lambda: torch.empty(_FRESH_BYTES // 4).fill_(1.0)
+
+
+def recycled(torch: Any) -> Call:
+    """The same without fresh pages."""
+    return partial(torch.empty(_FRESH_BYTES // 4).fill_, 1.0)
+
+
+def memory_bytes() -> int:
+    """What is free: of the machine, or of the group of processes this one belongs to."""
+    found = [_available_bytes()]
+    for limit, used in (
+        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+        ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+    ):
+        most, now = _number(limit), _number(used)
+        if most is not None and now is not None:
+            found.append(most - now)
+    return max(0, min(found))
+
+
+def _available_bytes() -> int:
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            for line in file:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    return os.sysconf("SC_AVPHYS_PAGES") * _PAGE_BYTES
+
+
+def _number(path: str) -> int | None:
+    try:
+        with open(path, encoding="ascii") as file:
+            return int(file.read())
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,74 @@
+"""Fresh measuring processes, and the rows they send."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from typing import IO, Any
+
+from perfprobe.bench.ceilings.sweep import Sweep
+from perfprobe.support.errors import EnvironmentLack
+
+_CODE = "from perfprobe.bench.ceilings.worker import main; main()"
+# This process's own sys.path, so that no torch.py in the folder one happens to be in is taken for torch.
+_BOOT = f"import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); {_CODE}"
+# Threads that wait must not compute; a set number of them is the sweep's business, not the environment's.
+_SET = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0", "KMP_BLOCKTIME": "0"}
+_LEFT_OUT = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OMP_PROC_BIND", "OMP_DYNAMIC", "PYTHONINSPECT")
+_GRACE_S = 60.0  # for loading torch and for one case that takes long; then it is ended
+
+
+def rows(sweep: Sweep, code: str = _BOOT) -> Iterator[dict[str, Any]]:
+    """What one fresh process measures, row by row; it is gone when this ends, however it ends.
+
+    Raises:
+        EnvironmentLack: the process says what this machine lacks, died, or did not answer.
+    """
+    environment = {name: text for name, text in os.environ.items() if name not in _LEFT_OUT} | _SET
+    words = [sys.executable, "-W", "ignore", "-c", code, json.dumps([path for path in sys.path if path])]
+    with tempfile.TemporaryFile() as said, _started(words, environment, said) as process:
+        limit = threading.Timer(sweep.seconds + _GRACE_S, process.kill)
+        limit.start()
+        try:
+            yield from _answers(process, sweep)
+            if process.wait() != 0:
+                said.seek(0)
+                raise _died(process.returncode, said.read().decode(errors="replace"))
+        finally:
+            limit.cancel()
+            process.kill()
+
+
+def _started(words: list[str], environment: dict[str, str], said: IO[bytes]) -> subprocess.Popen[str]:
+    # In a session of its own: Ctrl-C is for us, and the process is ended when we end.
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        words, env=environment, stdin=pipe, stdout=pipe, stderr=said, start_new_session=True, text=True
+    )
+
+
+def _answers(process: subprocess.Popen[str], sweep: Sweep) -> Iterator[dict[str, Any]]:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        process.stdin.write(json.dumps(sweep.plain()))
+        process.stdin.close()
+    except BrokenPipeError:
+        return  # its end says more
+    for line in process.stdout:
+        row: dict[str, Any] = json.loads(line)
+        if "lack" in row:
+            raise EnvironmentLack(*row["lack"])
+        yield row
+
+
+def _died(status: int, said: str) -> EnvironmentLack:
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    how = f"was ended by signal {-status}" if status < 0 else f"ended with {status}"
+    last = f": {lines[-1][:300]}" if lines else ""
+    return EnvironmentLack("the ceilings cannot be measured", f"the measuring process {how}{last}")

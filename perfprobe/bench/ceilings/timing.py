@@ -1,0 +1,56 @@
+"""Times one case until its noise is small or its time is spent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+
+from perfprobe.bench import rules
+from perfprobe.bench.ceilings.case import Call
+from perfprobe.bench.clocks import Block, Clock
+
+_LONG_NS = 50e6
+_HOST_TIMES = ("wall_ns", "cpu_ns")
+
+
+@dataclass(frozen=True)
+class Timed:
+    """Of one call: median and fastest block in ns, and page faults; of all blocks: wall and CPU time.
+
+    host_ns: what the call takes on the CPU; of a GPU's kernels, what launching them takes.
+    """
+
+    call_ns: float
+    best_ns: float
+    host_ns: float
+    faults: float
+    wall_s: float
+    cpu_s: float
+
+
+def timed(call: Call, clock: Clock, seconds: float) -> Timed:
+    """Time the call. Calls before that warm up; one that takes long is warm after the first."""
+    first = _block(call, clock, 1)
+    if _ns(first) < _LONG_NS:
+        first = _block(call, clock, 1)
+    calls = rules.calls_of_a_block(_ns(first))
+    blocks: list[Block] = []
+    spent_s = 0.0
+    while not rules.enough([_ns(block) for block in blocks] or [1.0], spent_s, seconds):
+        blocks.append(_block(call, clock, calls))
+        spent_s += max(blocks[-1].cpu_ns, _ns(blocks[-1])) * calls / 1e9
+    times_ns = [_ns(block) for block in blocks]
+    wall_s, cpu_s = (sum(getattr(block, name) for block in blocks) * calls / 1e9 for name in _HOST_TIMES)
+    host_ns, faults = (median(getattr(block, name) for block in blocks) for name in ("cpu_ns", "faults"))
+    return Timed(median(times_ns), min(times_ns), host_ns, faults, wall_s, cpu_s)
+
+
+def _block(call: Call, clock: Clock, calls: int) -> Block:
+    clock.begin()
+    for _ in range(calls):
+        call()
+    return clock.end(calls)
+
+
+def _ns(block: Block) -> float:
+    return block.cpu_ns if block.device_ns is None else block.device_ns

@@ -1,0 +1,150 @@
+"""Which calls of a recording are worth measuring: its operators by signature, most time first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from perfprobe.support import units
+from perfprobe.tables.columns import Int64
+from perfprobe.tables.findings import Findings, Sums
+from perfprobe.tables.measurements import Seen, Wanted
+from perfprobe.tables.recording import Recording
+from perfprobe.tables.trace import Phase, Trace
+
+_ENGINE = "autograd::engine::"
+_COMPILED = "inductor::"
+_LINES = 3  # of a call that are kept
+_WORTH_SAYING = 0.001  # of operator time
+
+NODE = "nodes of backward and other names that only call operators"
+COMPILED = "kernels that torch.compile generated"
+TRACED = "operators that torch.compile traced, on tensors without data"
+NO_INPUTS = "operators recorded without their inputs"
+
+
+@dataclass(frozen=True)
+class Hot:
+    """What to measure, most time first. notes: what cannot be, with its part of all operator time."""
+
+    calls: tuple[tuple[Wanted, Seen], ...]
+    notes: tuple[str, ...]
+
+
+class _Key(NamedTuple):
+    """What calls that are measured once have in common: ids of the recording."""
+
+    name: int
+    overload: int
+    signature: int
+
+
+def hot(findings: Findings, top: int, threads: int | None = None) -> Hot:
+    """The `top` calls of most self time, on GPUs where any was recorded; 0 for all.
+
+    Args:
+        findings: with their operators by signature, of one part only where there is a focus.
+        threads: of torch's pool; None for those of the program.
+    """
+    hotspots, recording = findings.hotspots, findings.trace.recording
+    assert hotspots is not None
+    on_gpu = hotspots.gpu_self_ns > 0
+    whole_ns = max(hotspots.gpu_self_ns if on_gpu else hotspots.totals.self_ns, 1)
+    sums = hotspots.ungrouped
+    time_ns = np.maximum(sums.gpu_self_ns, 0) if on_gpu else sums.self_ns
+    places, reasons = _divided(recording, sums, time_ns)
+    times_ns = {key: int(time_ns[rows].sum()) for key, rows in places.items()}
+    chosen = sorted(times_ns, key=lambda key: -times_ns[key])[: top or None]
+    used = threads or _threads(recording) or 1
+    calls = tuple(
+        (
+            _wanted(recording, key, used),
+            _seen(findings.trace, sums.take(places[key]), times_ns[key] / whole_ns),
+        )
+        for key in chosen
+    )
+    notes = (*_left_out(reasons, whole_ns), *_thread_notes(recording, threads))
+    return Hot(calls, notes)
+
+
+def _divided(recording: Recording, sums: Sums, time_ns: Int64) -> tuple[dict[_Key, Int64], dict[str, int]]:
+    """The rows of each call, and for each reason not to call anything the time of its rows."""
+    places: dict[_Key, list[int]] = {}
+    reasons: dict[str, int] = {}
+    columns = (sums.name, sums.overload, sums.signature, sums.phase, time_ns)
+    for at, (*ids, phase, row_ns) in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+        key = _Key(*ids)
+        reason = _why_not(recording, key, phase)
+        if reason is None:
+            places.setdefault(key, []).append(at)
+        else:
+            reasons[reason] = reasons.get(reason, 0) + row_ns
+    return {key: np.array(rows, np.int64) for key, rows in places.items()}, reasons
+
+
+def _why_not(recording: Recording, key: _Key, phase: int) -> str | None:
+    """Why calls of this row are none of an operator that can be called again."""
+    name = recording.strings[key.name]
+    if name.startswith(_COMPILED) or recording.fact("compiled", name) is not None:
+        return COMPILED
+    if "::" not in name or name.startswith(_ENGINE):
+        return NODE
+    if phase == Phase.COMPILE:
+        return TRACED
+    return NO_INPUTS if key.signature < 0 else None
+
+
+def _wanted(recording: Recording, key: _Key, threads: int) -> Wanted:
+    strings, signatures = recording.strings, recording.signatures
+    operator = ".".join(part for part in (strings[key.name], strings[key.overload]) if part)
+    return Wanted(
+        operator,
+        strings[signatures.text[key.signature]],
+        example=strings[signatures.example[key.signature]],
+        values=strings[signatures.values[key.signature]],
+        threads=threads,
+    )
+
+
+def _seen(trace: Trace, rows: Sums, share: float) -> Seen:
+    every = trace.recording.text("recording", "cpu_time") == "all" and bool((rows.cpu_ns >= 0).all())
+    calls, self_ns, total_ns = (int(column.sum()) for column in (rows.calls, rows.self_ns, rows.total_ns))
+    return Seen(
+        calls, share, self_ns, total_ns, int(rows.cpu_ns.sum()) if every else None, _lines(trace, rows)
+    )
+
+
+def _lines(trace: Trace, rows: Sums) -> tuple[str, ...]:
+    frames: dict[int, int] = {}
+    for frame, self_ns in zip(rows.frame.tolist(), rows.self_ns.tolist(), strict=True):
+        frames[frame] = frames.get(frame, 0) + self_ns
+    lines = [trace.line(frame) for frame in sorted(frames, key=lambda frame: -frames[frame])]
+    return tuple(f"{line.file}:{line.line} in {line.function}" for line in lines[:_LINES] if line is not None)
+
+
+def _threads(recording: Recording) -> int | None:
+    """Of torch's pool when the program ended."""
+    threads = recording.number("torch", "threads")
+    return int(threads) if threads is not None and threads >= 1 else None
+
+
+def _thread_notes(recording: Recording, threads: int | None) -> Iterator[str]:
+    recorded = _threads(recording)
+    if recorded is None and threads is None:
+        yield "The recording does not say how many threads torch had: measured with 1 (--threads)."
+    elif recorded is not None and threads not in (None, recorded):
+        yield f"Measured with another number of threads than the program had, which was {recorded}."
+
+
+def _left_out(reasons: Mapping[str, int], whole_ns: int) -> Iterator[str]:
+    parts = sorted(reasons.items(), key=lambda part: -part[1])
+    told = [
+        f"{units.percent(time_ns / whole_ns)} {reason}"
+        for reason, time_ns in parts
+        if time_ns >= _WORTH_SAYING * whole_ns
+    ]
+    if told:
+        yield f"Of operator time, nothing that could be called again: {'; '.join(told)}."

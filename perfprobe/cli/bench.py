@@ -1,0 +1,200 @@
+"""`perfprobe bench`: measures whether operators run as fast as this machine can."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from perfprobe.cli.machine import roofline_file
+from perfprobe.cli.options import Parser, colored, rows, steps, width, writable
+from perfprobe.cli.report import newest, write
+from perfprobe.collect.base import Stderr
+from perfprobe.support.errors import EnvironmentLack, UsageError
+from perfprobe.support.text import printable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Sequence
+
+    from perfprobe.bench.measure import BenchSettings
+    from perfprobe.measuring import Task
+    from perfprobe.tables.machine import Machine
+    from perfprobe.tables.measurements import Measurements
+
+TOP = 10
+SUFFIX = ".perfprobe"
+_INTERRUPTED = 130
+
+_DESCRIPTION = """\
+Measure whether operators run as fast as this machine can: each hot operator of
+a recording is called again by itself, with its shapes, strides, dtypes and
+threads, beside kernels that show the machine's limits. Takes some minutes,
+Ctrl-C keeps what is done. The measurements are kept beside the recording, where
+`perfprobe report` finds them."""
+_EXAMPLES = """\
+examples:
+  perfprobe bench                            the newest recording in this folder
+  perfprobe bench train-20260102-101500-4711.perfprobe --top 20
+  perfprobe bench --focus attention          only operators of one part
+  perfprobe bench --quick                    rough, in a fraction of the time
+  perfprobe bench --plot roofline.png        also draw them below the roofline
+  perfprobe bench --emit scripts             scripts for VTune, Nsight and perf
+  perfprobe bench aten::bmm "f32[64,128,64]" "f32[64,64,128]"
+  perfprobe bench _softmax "f32[64,256,256]" dim=-1 half_to_float=False
+
+An operator's inputs are written as reports print them (report --json has them
+whole). `perfprobe machine` measures this machine's own limits, once.
+"""
+
+
+def parser() -> Parser:
+    """The options of `bench`."""
+    parser = Parser("bench", description=_DESCRIPTION, epilog=_EXAMPLES)
+    parser.usage = "perfprobe bench [FILE | OPERATOR INPUT ...] [OPTIONS]"
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="FILE",
+        help="a recording (default: the newest one here), or an operator and its inputs",
+    )
+    parser.add_argument(
+        "--top", type=rows, metavar="N", help=f"measure the N hottest, 0 for all (default: {TOP})"
+    )
+    parser.add_argument(
+        "--focus", metavar="REGEX", help="only what matches: operator, signature, line, module or phase"
+    )
+    parser.add_argument(
+        "--threads", type=steps, metavar="N", help="threads of torch (default: as in the recorded program)"
+    )
+    parser.add_argument(
+        "--processes",
+        type=steps,
+        metavar="N",
+        help="fresh processes that measure (default: 3, 5 if they differ)",
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="one process, and nothing tried but the call itself"
+    )
+    parser.add_argument(
+        "--plot", metavar="FILE", help="draw the operators on the roofline: .png, .svg or .pdf"
+    )
+    parser.add_argument(
+        "--emit", metavar="FOLDER", help="measure nothing: write a script for each operator, for other tools"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="keep the measurements there (default: beside the recording)"
+    )
+    return parser
+
+
+def prepare(words: Sequence[str]) -> Callable[[], int]:
+    """Choose what to measure; the call that is returned measures, or writes scripts."""
+    from perfprobe import measuring
+    from perfprobe.cli import guarded
+
+    given = parser().parse_intermixed_args(words)
+    _check(given)
+    if given.plot is not None:
+        given.plot = writable(roofline_file(given.plot))
+    if given.output is not None:
+        given.output = writable(given.output)
+    task = _task(given)
+    measuring.require_torch()
+    machine = measuring.kept_machine(task) if given.plot is not None else None
+    if given.plot is not None and machine is None:
+        remedy = "measure them with `perfprobe machine`, in a minute"
+        raise EnvironmentLack("the limits of this machine are not known", "--plot", remedy)
+    if given.emit is not None:
+        return lambda: guarded(lambda: _emit(task, given.emit))
+    return lambda: guarded(lambda: _bench(task, given, machine))
+
+
+def _check(given: argparse.Namespace) -> None:
+    if given.emit is not None:
+        for name in ("plot", "output", "json", "quick", "processes"):
+            if getattr(given, name):
+                raise UsageError("--emit measures nothing", f"--{name}", "leave one of them out")
+    if given.quick and given.processes:
+        raise UsageError("--quick is one process", "--processes", "leave one of them out")
+
+
+def _task(given: argparse.Namespace) -> Task:
+    from perfprobe import measuring
+
+    first, *inputs = given.words or [None]
+    if first is None:
+        first = newest()
+    elif _is_operator(first, inputs):
+        for name in ("top", "focus"):
+            if getattr(given, name) is not None:
+                raise UsageError("this is for recordings only", f"--{name}", "leave it out")
+        return measuring.by_hand(first, inputs, given.threads)
+    if inputs:
+        raise UsageError("a recording has no inputs", inputs[0], "name one recording, or an operator")
+    top = TOP if given.top is None else given.top
+    return measuring.of_recording(first, top=top, focus=given.focus, threads=given.threads)
+
+
+def _is_operator(first: str, inputs: Sequence[str]) -> bool:
+    """A file that is there, or is named like one, is a recording; unless inputs follow."""
+    if first.endswith(SUFFIX) or os.sep in first:
+        return False
+    return "::" in first or bool(inputs) or not (os.path.exists(first) or "." in first)
+
+
+def _bench(task: Task, given: argparse.Namespace, machine: Machine | None) -> int:
+    from perfprobe import measuring
+    from perfprobe.bench.measure import INTERRUPTED
+    from perfprobe.cli.progress import Bar
+
+    with Bar("measuring") as bar:
+        bar.show(0, len(task.calls), "starting")
+        found = measuring.measured(
+            task, _settings(given), lambda done, all_, _, what: bar.show(done, all_, what)
+        )
+    measuring.check_typed(task, found)
+    if found.rows:
+        _save(task, found, given.output)
+    status = write(_printed(task, found, given))
+    if machine is not None and found.rows:
+        measuring.draw_roofline(machine, given.plot, found)
+        Stderr().tell(printable(f"the roofline is {given.plot}"))
+    return _INTERRUPTED if found.stopped == INTERRUPTED else status
+
+
+def _settings(given: argparse.Namespace) -> BenchSettings:
+    from perfprobe.bench.measure import BenchSettings
+
+    processes = 1 if given.quick else given.processes
+    if processes is None:
+        return BenchSettings()
+    return BenchSettings(processes, processes, counterfactuals=not given.quick)
+
+
+def _save(task: Task, found: Measurements, output: str | None) -> None:
+    """A folder that cannot be written is no reason to lose what is about to be printed."""
+    from perfprobe import measuring
+
+    try:
+        path = measuring.save(task, found, output)
+    except EnvironmentLack as lack:
+        Stderr().tell(str(lack))
+        return
+    if path is not None:
+        Stderr().tell(printable(f"the measurements are {path}"))
+
+
+def _printed(task: Task, found: Measurements, given: argparse.Namespace) -> str:
+    from perfprobe import measuring
+
+    if given.json:
+        return json.dumps(measuring.document(task, found), indent=1, allow_nan=False) + "\n"
+    return measuring.text(found, width=width(), color=colored())
+
+
+def _emit(task: Task, folder: str) -> int:
+    from perfprobe import measuring
+
+    return write(measuring.emit(task, folder))

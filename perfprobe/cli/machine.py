@@ -1,0 +1,111 @@
+"""`perfprobe machine`: what this machine can do at most, measured."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+
+from perfprobe.cli.options import Parser, colored, steps, width, writable
+from perfprobe.cli.progress import Bar
+from perfprobe.cli.report import write
+from perfprobe.collect.base import Stderr
+from perfprobe.support.errors import UsageError
+from perfprobe.support.text import printable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from perfprobe.tables.machine import Machine
+
+_DESCRIPTION = """\
+Say what this machine can do at most: matrix products beside the peak of the
+processor's own instructions, bandwidth by footprint, elements a second of
+what arithmetic limits, and what the least call costs. It is measured through
+torch in fresh processes, in less than a minute, and kept in ~/.cache/perfprobe
+until the processor, the torch or the number of processors changes."""
+_EXAMPLES = """\
+examples:
+  perfprobe machine                          measure, or show what is kept
+  perfprobe machine --again                  measure once more
+  perfprobe machine --plot roofline.png      also .svg, .pdf
+  perfprobe machine --threads 1 4 8          instead of one and all
+  perfprobe machine --device cuda:0          a GPU, by its own events
+  perfprobe machine --json | jq '.tables.ceilings[] | select(.kind == "gemm")'
+
+Let nothing else run meanwhile: what is measured is CPU time, but caches and
+memory are shared.
+"""
+_PICTURES = (".png", ".svg", ".pdf")
+_ENDS = ".png, .svg or .pdf"
+
+
+def parser() -> Parser:
+    """The options of `machine`."""
+    parser = Parser("machine", description=_DESCRIPTION, epilog=_EXAMPLES)
+    parser.add_argument("--again", action="store_true", help="measure, whatever is kept")
+    parser.add_argument(
+        "--device", type=_device, default="cpu", metavar="NAME", help="cpu (default) or a GPU: cuda:0"
+    )
+    parser.add_argument(
+        "--threads",
+        type=steps,
+        nargs="+",
+        default=(),
+        metavar="N",
+        help="numbers of torch's threads (default: 1 and all cores)",
+    )
+    parser.add_argument("--plot", metavar="FILE", help=f"draw the roofline: {_ENDS}")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    return parser
+
+
+def prepare(words: Sequence[str]) -> Callable[[], int]:
+    """Measure, or find what is kept; the call that is returned prints it."""
+    from perfprobe import measuring
+
+    given = parser().parse_args(words)
+    plot = None if given.plot is None else writable(roofline_file(given.plot))
+    machine = _machine(given)
+    if plot is not None:
+        measuring.draw_roofline(machine, plot)
+        Stderr().tell(printable(f"the roofline is {plot}"))
+    text = _text(machine, as_json=given.json)
+    return lambda: write(text)
+
+
+def _machine(given: argparse.Namespace) -> Machine:
+    from perfprobe import measuring
+
+    tell = Stderr().tell
+    try:
+        with Bar(f"measuring {given.device}") as bar:
+            return measuring.machine(
+                given.device, given.threads, again=given.again, progress=bar.show, tell=tell
+            )
+    except KeyboardInterrupt:
+        tell("stopped; nothing of this measurement is kept")
+        raise
+
+
+def roofline_file(path: str) -> str:
+    """The path. Raises UsageError where its end names no kind of picture."""
+    if os.path.splitext(path)[1] not in _PICTURES:
+        raise UsageError("the file's name does not say which picture", path, f"let it end with {_ENDS}")
+    return path
+
+
+def _device(text: str) -> str:
+    if re.fullmatch(r"cpu|cuda:\d{1,3}", text, re.ASCII) is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither cpu nor a GPU such as cuda:0")
+    return text
+
+
+def _text(machine: Machine, *, as_json: bool) -> str:
+    from perfprobe import measuring
+
+    if as_json:
+        return json.dumps(measuring.machine_document(machine), indent=1, allow_nan=False) + "\n"
+    return measuring.machine_text(machine, width=width(), color=colored())

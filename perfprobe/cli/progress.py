@@ -1,0 +1,50 @@
+"""A bar on standard error for what takes long; only where that is a terminal."""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Any
+
+
+class Bar:
+    """Appears with the first `show`, and is gone afterwards."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._bar: Any = None
+
+    def show(self, done: int, whole: int, what: str) -> None:
+        """done: of whole; what: that was done last."""
+        if not os.isatty(2):
+            return
+        if self._bar is None:
+            self._start()
+        self._bar.update(self._task, completed=done, total=whole, what=what)
+
+    def _start(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TextColumn("{task.percentage:>3.0f} %"),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[what]}", markup=False),
+        )
+        self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+        self._task = self._bar.add_task(self._title, total=None, what="")
+        self._bar.start()
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()

@@ -1,0 +1,237 @@
+"""Strings bench together: from a recording, or from typed words, to measurements, scripts and pictures."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+
+from perfprobe import session
+from perfprobe.support.errors import EnvironmentLack, InputError, UsageError
+from perfprobe.support.view import View
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from perfprobe.bench.measure import BenchSettings, Progress
+    from perfprobe.tables.machine import Machine
+    from perfprobe.tables.measurements import Measurements, Seen, Wanted
+
+_NO_MACHINE = (
+    "This machine's own limits are not known: `perfprobe machine` measures them, once; then bench names the "
+    "level of memory and the part of the processor's peak."
+)
+_NAME = re.compile(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*(?:\.\w+)?", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Task:
+    """Calls to be measured. recording: the file they are from, None for what was typed; identity: of it.
+
+    notes: what is to be said of the choice; known: what an earlier run has measured.
+    """
+
+    calls: tuple[tuple[Wanted, Seen | None], ...]
+    recording: str | None = None
+    identity: str | None = None
+    notes: tuple[str, ...] = ()
+    known: Measurements | None = None
+
+
+def of_recording(path: str, *, top: int, focus: str | None, threads: int | None) -> Task:
+    """The calls of a recording with most self time.
+
+    Args:
+        top: how many, 0 for all.
+        focus: a regular expression, as reports take it.
+        threads: of torch's pool, None for those of the program.
+
+    Raises:
+        InputError: the file is no recording, or holds nothing that can be measured.
+        UsageError: the focus is no regular expression.
+    """
+    from perfprobe.bench.hot import hot
+    from perfprobe.tables import measured_file
+
+    found = session.findings(path, View(group="signature", focus=focus), work=False)
+    if found.hotspots is None:
+        raise InputError(
+            "a profile of Python functions has no operators to measure", path, "record the program"
+        )
+    chosen = hot(found, top, threads)
+    if not chosen.calls:
+        why = "no operators" if focus is None else "no operator matches the focus"
+        raise InputError(f"there is nothing to measure: {why}", path, "see perfprobe report")
+    identity = measured_file.identity(found.trace.recording)
+    return Task(chosen.calls, path, identity, chosen.notes, found.measurements)
+
+
+def by_hand(operator: str, inputs: Sequence[str], threads: int | None) -> Task:
+    """One call as it was typed: `aten::bmm` or `bmm`, and inputs as reports print them.
+
+    Raises UsageError where these are none.
+    """
+    from perfprobe.models.signature import Scalar, parse
+    from perfprobe.tables.measurements import Wanted
+
+    if not _NAME.fullmatch(operator):
+        raise UsageError("neither a recording nor an operator", operator, "an operator is aten::bmm or bmm")
+    text = " ".join(inputs)
+    items = parse(text)
+    if items is None:
+        raise UsageError("the brackets or quotes of the inputs do not match", text, _EXAMPLE)
+    for item in items:
+        if isinstance(item, Scalar) and set(item.value) & set("[]{}"):
+            raise UsageError("this is no input", item.value, _EXAMPLE)
+    name = operator if "::" in operator else f"aten::{operator}"
+    return Task(((Wanted(name, text, text, threads=threads or _own_threads()), None),))
+
+
+_EXAMPLE = 'a tensor is "f32[64,128]", a value dim=1, a list "(f32[2],f32[3])"'
+
+
+def measured(task: Task, settings: BenchSettings, progress: Progress) -> Measurements:
+    """Measure the calls in processes of their own; this one imports no torch.
+
+    Raises:
+        EnvironmentLack: torch is missing, or does not start.
+    """
+    from perfprobe.bench.measure import measure
+
+    require_torch()
+    machine = kept_machine(task)
+    found = measure(task.calls, replace(settings, machine=machine), progress, recording=task.recording)
+    notes = (*task.notes, *found.notes, *(() if machine else (_NO_MACHINE,)))
+    left_out = None if task.recording is None else 1 - sum(row.seen.share for row in found.rows if row.seen)
+    return replace(found, left_out_share=left_out, notes=notes)
+
+
+def kept_machine(task: Task) -> Machine | None:
+    """The ceilings for these calls as they were kept; they are not measured unasked, that takes a minute."""
+    from perfprobe.bench import ceilings
+
+    on_gpu = any("@cuda" in wanted.signature for wanted, _ in task.calls)
+    return ceilings.load("cuda:0" if on_gpu else "cpu")
+
+
+def check_typed(task: Task, found: Measurements) -> None:
+    """Raises UsageError where a call that was typed by hand is none, with what may have been meant."""
+    from perfprobe.bench.lookup import hint, not_callable
+
+    if task.recording is None and found.rows and found.rows[0].not_rebuilt is not None:
+        wanted = task.calls[0][0]
+        raise not_callable(wanted, found.rows[0].not_rebuilt, hint(wanted))
+
+
+def require_torch() -> None:
+    """Raises EnvironmentLack where this Python has no torch."""
+    if find_spec("torch") is None:
+        remedy = "run perfprobe with the Python that runs the program"
+        raise EnvironmentLack("measuring needs torch, which this Python has not", sys.executable, remedy)
+
+
+def emit(task: Task, folder: str) -> str:
+    """Write a script for each call, with what an earlier run has measured; returns what there is to say.
+
+    Raises:
+        UsageError, EnvironmentLack: nothing can be written there.
+    """
+    from perfprobe.bench.lookup import scripts
+    from perfprobe.tables.measurements import Measurement
+
+    known = {} if task.known is None else {row.wanted: row for row in task.known.rows}
+    bare = [Measurement(wanted, "cpu", "cpu", seen) for wanted, seen in task.calls]
+    return scripts([replace(known.get(row.wanted, row), seen=row.seen) for row in bare], folder)
+
+
+def save(task: Task, found: Measurements, output: str | None) -> str | None:
+    """Keep the measurements in `output`, else beside their recording; returns where, None for nowhere.
+
+    Raises EnvironmentLack where the file cannot be written.
+    """
+    from perfprobe.tables import measured_file
+
+    if output is None and task.recording is None:
+        return None
+    path = output or measured_file.beside(task.recording or "")
+    measured_file.write(path, found, task.identity)
+    return path
+
+
+def text(found: Measurements, *, width: int, color: bool) -> str:
+    """What was found, for people."""
+    from perfprobe.report.text import render_measured
+
+    return render_measured(found, width=width, color=color)
+
+
+def document(task: Task, found: Measurements) -> dict[str, Any]:
+    """The same for json.dumps."""
+    from perfprobe.tables import measured_file
+
+    return measured_file.document(found, task.identity)
+
+
+def machine(
+    device: str,
+    threads: Sequence[int],
+    *,
+    again: bool,
+    progress: Callable[[int, int, str], None],
+    tell: Callable[[str], None],
+) -> Machine:
+    """What this machine can do at most: kept from before, or measured now.
+
+    Args:
+        device: "cpu" or "cuda:0".
+        threads: numbers of torch's threads; none for one and all.
+        again: measure in any case.
+        progress: takes how many of how many measurements are done, and which was the last.
+        tell: takes a line about what was kept.
+
+    Raises:
+        EnvironmentLack: it cannot be measured here.
+    """
+    from perfprobe.bench import ceilings
+
+    wanted = tuple(threads) or ceilings.default_threads()
+    kept = None if again else ceilings.load(device, wanted if device == "cpu" else (), tell)
+    return kept or ceilings.measured(progress, device, wanted, tell)
+
+
+def machine_text(machine: Machine, *, width: int = 200, color: bool = False) -> str:
+    """A machine's ceilings as text."""
+    from perfprobe.report.machine import render
+
+    return render(machine, width=width, color=color)
+
+
+def machine_document(machine: Machine) -> dict[str, Any]:
+    """The same as a document for JSON."""
+    from perfprobe.report.machine import document
+
+    return document(machine)
+
+
+def draw_roofline(machine: Machine, output: str, measurements: Measurements | None = None) -> None:
+    """Draws a machine's roofline, with measured operators on it.
+
+    Args:
+        output: the file to write; its end says which kind of picture: .png, .svg, .pdf.
+
+    Raises:
+        EnvironmentLack: matplotlib is missing, or the file cannot be written.
+    """
+    from perfprobe.report.roofline import draw
+
+    draw(machine, measurements, output)
+
+
+def _own_threads() -> int:
+    """As many as torch would take here."""
+    named = os.environ.get("OMP_NUM_THREADS", "")
+    return int(named) if named.isdecimal() and int(named) > 0 else len(os.sched_getaffinity(0))

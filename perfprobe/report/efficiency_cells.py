@@ -1,0 +1,79 @@
+"""What tables say of one measured call: its limit, how near it comes to it, the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from perfprobe.support import units
+from perfprobe.support.text import printable
+from perfprobe.tables.measurements import Bound, Estimate, Measurement
+
+STYLES: Mapping[str, str] = {
+    **dict.fromkeys(("compute-bound", "memory-bound", "element-rate-bound"), "green"),
+    **dict.fromkeys(("below ceiling", "overhead-bound", "allocation-bound"), "yellow"),
+    "inefficient": "red",
+}
+
+INDENT = 4  # cells, of lines below a row
+
+
+def limit(measured: Measurement) -> Bound | None:
+    """The limit that binds: the one that the call comes nearest to."""
+    bounds = [bound for bound in measured.bounds if bound.kind != "overhead"]
+    return max(bounds, key=lambda bound: bound.fraction.value, default=None)
+
+
+def of_limit(measured: Measurement, *, interval: bool = False) -> str:
+    """`97 %`, with its interval `97 % (95-99)`."""
+    bound = limit(measured)
+    if bound is None:
+        return units.ABSENT
+    low, value, high = (round(part * 100) for part in _parts(bound.fraction))
+    return f"{value} % ({low}-{high})" if interval and measured.processes > 1 else f"{value} %"
+
+
+def verdict_kind(measured: Measurement) -> str:
+    """The verdict's word; `not rebuilt` for what could not be called again."""
+    if measured.verdict is not None:
+        return printable(measured.verdict.kind)
+    return units.ABSENT if measured.not_rebuilt is None else "not rebuilt"
+
+
+def time_range(estimate: Estimate | None) -> str:
+    """Lowest and highest of the processes, `11.8-12.2 ms`."""
+    if estimate is None:
+        return units.ABSENT
+    low, high = units.duration(estimate.low), units.duration(estimate.high)
+    number, _, unit = low.partition(" ")
+    return f"{number}-{high}" if high.endswith(f" {unit}") else f"{low}-{high}"
+
+
+def factor(value: float | None) -> str:
+    """A ratio of two times: `1.03x`."""
+    return units.ABSENT if value is None else f"{value:.2f}x"
+
+
+def threads_speedup(measured: Measurement) -> float | None:
+    """How many times faster than with one thread it is, or would be; None where that was not measured."""
+    for changed in measured.counterfactuals:
+        if changed.kind == "threads" and changed.speedup.value > 0:
+            return 1 / changed.speedup.value if measured.wanted.threads > 1 else changed.speedup.value
+    return None
+
+
+def _parts(estimate: Estimate) -> tuple[float, float, float]:
+    return estimate.low, estimate.value, estimate.high
+
+
+def place_of(measured: Measurement) -> str:
+    """`/p/train.py:12` of the hottest line of the program; empty where none is known."""
+    lines = () if measured.seen is None else measured.seen.lines
+    return printable(lines[0]).partition(" in ")[0] if lines else ""
+
+
+def verdict_text(measured: Measurement) -> str:
+    """The sentence and the modifiers; the reason for what was not judged."""
+    verdict = measured.verdict
+    if verdict is not None:
+        return "; ".join(map(printable, (verdict.text, *verdict.modifiers)))
+    return "not judged" if measured.not_rebuilt is None else f"not rebuilt: {printable(measured.not_rebuilt)}"

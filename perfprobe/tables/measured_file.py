@@ -1,0 +1,191 @@
+"""Measurements as a JSON document, and the file beside a recording that keeps them.
+
+The document is `{"schema": 1, "meta": {}, "losses": [], "tables": {"measurements": []}}`, its rows with
+the fields of `Measurement`; null is what was not measured. Within a schema fields are only added, and a
+reader skips those it does not know.
+
+The file is as little trusted as a recording: its size is bounded, and every value has to be of the type that
+the dataclasses name.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, asdict, fields, is_dataclass
+from functools import cache
+from typing import Any, get_args, get_origin, get_type_hints
+
+from perfprobe.support.errors import EnvironmentLack, InputError
+from perfprobe.tables.measurements import Measurement, Measurements
+from perfprobe.tables.recording import Recording
+from perfprobe.tables.storage import SUFFIX, regular_file
+
+SCHEMA = 1
+ENDING = ".measurements.json"
+MOST_BYTES = 1 << 24  # hundreds of signatures, each with all there is to say of it, are a tenth of this
+LONGEST_TEXT = 1 << 18  # letters: of a signature
+_LARGEST = 2**63
+_REMEDY = "measure again: perfprobe bench"
+
+
+def beside(recording: str) -> str:
+    """Where the measurements of a recording are kept."""
+    return recording.removesuffix(SUFFIX) + ENDING
+
+
+def identity(recording: Recording) -> str:
+    """What tells this recording from another one of the same name."""
+    facts = [recording.number("program", "pid"), recording.number("start", "monotonic_ns")]
+    facts += [recording.number("clock", "realtime_ns"), recording.last_ns, recording.operator_rows]
+    return " ".join(map(str, facts))
+
+
+def document(measured: Measurements, belongs_to: str | None) -> dict[str, Any]:
+    """Ready for json.dumps. belongs_to: the identity of the recording, None for operators typed by hand."""
+    meta = asdict(measured)
+    rows = meta.pop("rows")
+    losses = [
+        {
+            "source": "bench",
+            "reason": f"{row.wanted.operator} {row.wanted.signature}: not rebuilt: {row.not_rebuilt}",
+            "count": None if row.seen is None else row.seen.calls,
+            "remedy": None,
+        }
+        for row in measured.rows
+        if row.not_rebuilt is not None
+    ]
+    meta["identity"] = belongs_to
+    return {"schema": SCHEMA, "meta": meta, "losses": losses, "tables": {"measurements": rows}}
+
+
+def write(path: str, measured: Measurements, belongs_to: str | None) -> None:
+    """Write the document whole or not at all. Raises EnvironmentLack where it cannot be written."""
+    folder, name = os.path.split(path)
+    part = os.path.join(folder, f".{name}.{os.getpid()}")
+    try:
+        with open(part, "w", encoding="utf-8", errors="backslashreplace") as file:
+            json.dump(document(measured, belongs_to), file, indent=1, allow_nan=False)
+            file.write("\n")
+        os.replace(part, path)
+    except OSError as error:
+        if os.path.exists(part):
+            os.unlink(part)
+        what = f"the measurements cannot be written ({error.strerror})"
+        raise EnvironmentLack(what, path, "name a file with -o") from error
+
+
+def read(path: str, belongs_to: str | None, verdicts: Sequence[str]) -> Measurements:
+    """The measurements in a file.
+
+    Args:
+        belongs_to: the identity of the recording that they have to be of.
+        verdicts: the kinds of verdicts that there are.
+
+    Raises:
+        InputError: the file cannot be read, holds something else, or is about another recording.
+    """
+    found = _loaded(path)
+    meta, tables = _part(found, "meta", path), _part(found, "tables", path)
+    if meta.get("identity") != belongs_to:
+        raise InputError("the measurements are of another recording", path, _REMEDY)
+    try:
+        measured: Measurements = _as_kind(Measurements, {**meta, "rows": tables.get("measurements")}, "meta")
+        _check_verdicts(measured.rows, verdicts)
+    except ValueError as error:
+        raise InputError(f"these are no measurements ({error})", path, _REMEDY) from error
+    return measured
+
+
+def measurement(row: Any) -> Measurement:
+    """A row of the document. Raises ValueError where it is none."""
+    found: Measurement = _as_kind(Measurement, row, "measurement")
+    return found
+
+
+def _loaded(path: str) -> dict[str, Any]:
+    try:
+        with open(path, "rb", opener=regular_file) as file:
+            data = file.read(MOST_BYTES + 1)
+        if len(data) > MOST_BYTES:
+            raise ValueError("larger than any that is written")
+        found = json.loads(data)
+    except OSError as error:
+        raise InputError(f"the measurements cannot be read: {error.strerror}", path, "") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"these are no measurements ({error})", path, _REMEDY) from error
+    if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+        what = f"these are no measurements of schema {SCHEMA}"
+        raise InputError(what, path, _REMEDY)
+    return found
+
+
+def _part(found: dict[str, Any], name: str, path: str) -> dict[str, Any]:
+    part = found.get(name)
+    if not isinstance(part, dict):
+        raise InputError(f"these are no measurements (no {name})", path, _REMEDY)
+    return part
+
+
+def _check_verdicts(rows: Sequence[Measurement], verdicts: Sequence[str]) -> None:
+    for row in rows:
+        if row.verdict is not None and row.verdict.kind not in verdicts:
+            raise ValueError("a verdict that there is not")
+
+
+def _as_kind(kind: Any, value: Any, name: str) -> Any:
+    """The value that JSON gave as the type that an annotation names. Raises ValueError where it is none."""
+    if is_dataclass(kind):
+        return _as_dataclass(kind, value, name)
+    if isinstance(kind, types.UnionType):  # X | None is the only one
+        return None if value is None else _as_kind(get_args(kind)[0], value, name)
+    if get_origin(kind) is tuple:
+        return _as_tuple(get_args(kind), value, name)
+    if not _PLAIN[kind](value):
+        raise ValueError(f"{name} is not what it should be")
+    return float(value) if kind is float else value
+
+
+def _as_dataclass(kind: Any, value: Any, name: str) -> Any:
+    if not isinstance(value, dict):
+        raise ValueError(f"{name} is not what it should be")
+    given = {}
+    for place, hint in _hints(kind):
+        if place.name in value:
+            given[place.name] = _as_kind(hint, value[place.name], place.name)
+        elif place.default is MISSING:
+            raise ValueError(f"{name} has no {place.name}")
+    return kind(**given)
+
+
+def _as_tuple(kinds: tuple[Any, ...], value: Any, name: str) -> tuple[Any, ...]:
+    if not isinstance(value, list):
+        raise ValueError(f"{name} is no list")
+    if kinds[-1] is Ellipsis:
+        kinds = kinds[:1] * len(value)
+    if len(kinds) != len(value):
+        raise ValueError(f"{name} is not what it should be")
+    return tuple(_as_kind(kind, item, name) for kind, item in zip(kinds, value, strict=True))
+
+
+@cache
+def _hints(kind: Any) -> list[tuple[Any, Any]]:
+    hints = get_type_hints(kind)
+    return [(place, hints[place.name]) for place in fields(kind)]
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return -_LARGEST < value < _LARGEST and math.isfinite(value)
+
+
+_PLAIN: dict[Any, Callable[[Any], bool]] = {
+    float: _is_number,
+    int: lambda value: _is_number(value) and isinstance(value, int),
+    str: lambda value: isinstance(value, str) and len(value) <= LONGEST_TEXT,
+    bool: lambda value: isinstance(value, bool),
+}

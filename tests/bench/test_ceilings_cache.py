@@ -1,0 +1,132 @@
+"""The file that keeps ceilings may be anybody's: whatever it holds, there is a machine or a plain error."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perfprobe.bench import ceilings
+from perfprobe.bench.ceilings import cache
+from perfprobe.support.errors import EnvironmentLack, InputError
+from tests.bench.machines import machine
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return Path(cache.path_of("key"))
+
+
+def test_what_is_written_is_read_and_is_private(path: Path) -> None:
+    assert cache.read(str(path), "key") is None
+    cache.write(machine(), str(path))
+    assert cache.read(str(path), "key") == machine()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_a_relative_cache_home_counts_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "here")
+    monkeypatch.setenv("HOME", "/home/somebody")
+    assert cache.path_of("key").startswith("/home/somebody/.cache/perfprobe/machine-")
+
+
+def plain() -> dict[str, Any]:
+    made: dict[str, Any] = json.loads(json.dumps({"version": 1, **asdict(machine())}))
+    return made
+
+
+def changed(*place: str | int, value: object) -> str:
+    made = plain()
+    inner: Any = made
+    for step in place[:-1]:
+        inner = inner[step]
+    inner[place[-1]] = value
+    return json.dumps(made)
+
+
+HOSTILE = {
+    "empty": "",
+    "no JSON": "{",
+    "deep": "[" * 100_000,
+    "not an object": "[1]",
+    "another version": changed("version", value=2),
+    "no name": changed("name", value=None),
+    "long name": changed("name", value="x" * 10_000),
+    "bool for number": changed("noise", value=True),
+    "nan": changed("noise", value=float("nan")),
+    "infinite": changed("ceilings", 0, "rate", "value", value=float("inf")),
+    "negative": changed("ceilings", 0, "rate", "value", value=-1.0),
+    "no rate": changed("ceilings", 0, "rate", value=3.0),
+    "huge threads": changed("ceilings", 0, "threads", value=1 << 80),
+    "huge number": changed("seconds", value=10**400),
+    "text for rows": changed("ceilings", value="many"),
+    "too many rows": changed("missing", value=[["a", "b"]] * 6000),
+    "odd pair": changed("levels", value=[["L2"]]),
+    "too large": " " * (1 << 20) + "{}",
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+def test_a_damaged_file_is_said_and_not_used(text: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    with pytest.raises(InputError, match="damaged"):
+        cache.read(str(path), "key")
+    said: list[str] = []
+    monkeypatch.setattr(cache, "key", lambda _: "key")
+    assert ceilings.load(tell=said.append) is None
+    (line,) = said
+    assert line.endswith("measured again")
+
+
+def test_not_utf_8(path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"\xff\xfe{}")
+    with pytest.raises(InputError, match="damaged"):
+        cache.read(str(path), "key")
+
+
+def test_another_machine(path: Path) -> None:
+    cache.write(machine(key="other"), str(path))
+    with pytest.raises(InputError, match="another machine"):
+        cache.read(str(path), "key")
+
+
+def test_a_pipe_or_a_link_is_no_file(path: Path, tmp_path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    os.mkfifo(path)
+    with pytest.raises(InputError):
+        cache.read(str(path), "key")
+    path.unlink()
+    (tmp_path / "elsewhere").write_text(json.dumps(plain()))
+    path.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InputError):
+        cache.read(str(path), "key")
+
+
+def test_a_folder_that_cannot_be_made(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file")
+    with pytest.raises(EnvironmentLack, match="cannot be kept"):
+        cache.write(machine(), str(path))
+
+
+def test_threads_that_were_not_measured(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "key", lambda _: "key")
+    cache.write(machine(), str(path))
+    assert ceilings.load(threads=(1, 2)) == machine()
+    assert ceilings.load(threads=(1, 64)) is None
+
+
+def test_the_key_knows_torch_without_importing_it() -> None:
+    torch = pytest.importorskip("torch")
+    assert cache.torch_version() == torch.__version__
+    assert f"torch {torch.__version__}" in cache.key("cpu")
+    assert f"{len(os.sched_getaffinity(0))} processors" in cache.key("cpu")

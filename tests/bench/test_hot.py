@@ -1,0 +1,109 @@
+"""Which calls of a recording are measured."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perfprobe.bench import hot as chosen
+from perfprobe.bench.hot import Hot, hot
+from perfprobe.session import findings
+from perfprobe.support.view import View
+from tests.build import Program, op
+
+ENGINE = "autograd::engine::evaluate_function: MulBackward0"
+
+
+def program(**meta: Any) -> Program:
+    """Two lines and both phases call one operator with one signature; and what is none."""
+    made = Program(torch={"threads": 2}, **meta)
+    made.thread(1)
+    here, there = made.stack("/p/train.py:1 main"), made.stack("/p/train.py:2 main")
+    inputs = made.signature("f32[8,8] f32[8,8]")
+    other = made.signature("f32[4] f32[4]")
+    tensor = made.string("Tensor")
+    node = {"node_sequence": 0, "node_thread": 1}
+    made.run(
+        op("aten::mm", 0, 300, stack=here, signature=inputs, sequence=0, cpu_ns=290),
+        op("aten::mm", 300, 500, stack=there, signature=inputs, cpu_ns=190),
+        op(
+            ENGINE,
+            500,
+            700,
+            op("aten::mul", 550, 650, overload=tensor, signature=other, cpu_ns=100, **node),
+            scope=1,
+            **node,
+        ),
+        op("a range", 700, 900, scope=7),
+        op("MulBackward0", 900, 950, signature=inputs),
+        op("aten::empty", 950, 970),
+        op("mine::window", 970, 1000, signature=other, cpu_ns=30),
+    )
+    return made
+
+
+def of(
+    made: Program, folder: Path, top: int = 0, focus: str | None = None, threads: int | None = None
+) -> Hot:
+    path = made.recording(folder).path
+    return hot(findings(path, View(group="signature", focus=focus), work=False), top, threads)
+
+
+def test_lines_and_phases_of_one_call_are_measured_once(tmp_path: Path) -> None:
+    found = of(program(), tmp_path)
+    told = [(wanted.operator, wanted.signature, seen.calls, seen.self_ns) for wanted, seen in found.calls]
+    assert told == [
+        ("aten::mm", "f32[8,8] f32[8,8]", 2, 500),
+        ("aten::mul.Tensor", "f32[4] f32[4]", 1, 100),
+        ("mine::window", "f32[4] f32[4]", 1, 30),
+    ]
+    assert {wanted.threads for wanted, _ in found.calls} == {2}
+    assert found.calls[0][1].share == pytest.approx(500 / 800)
+
+
+def test_what_is_no_operator_is_left_out_with_its_share(tmp_path: Path) -> None:
+    (note,) = of(program(), tmp_path).notes
+    assert f"18.8 % {chosen.NODE}" in note
+    assert f"2.5 % {chosen.NO_INPUTS}" in note
+    (note,) = of(program(compiled={"mine::window": {}}), tmp_path).notes
+    assert f"3.8 % {chosen.COMPILED}" in note
+
+
+def test_the_first_of_them(tmp_path: Path) -> None:
+    found = of(program(), tmp_path, top=1)
+    assert [wanted.operator for wanted, _ in found.calls] == ["aten::mm"]
+
+
+def test_only_one_part(tmp_path: Path) -> None:
+    found = of(program(), tmp_path, focus="train.py:2")
+    ((wanted, seen),) = found.calls
+    assert (wanted.operator, seen.calls, seen.self_ns) == ("aten::mm", 1, 200)
+
+
+@pytest.mark.parametrize(
+    ("meta", "threads", "used", "said"),
+    [
+        ({}, 4, 4, "which was 2"),
+        ({}, 2, 2, None),
+        ({"torch": {}}, None, 1, "does not say how many threads"),
+        ({"torch": {"threads": "many"}}, None, 1, "does not say how many threads"),
+        ({"torch": {}}, 3, 3, None),
+    ],
+)
+def test_threads(
+    meta: dict[str, Any], threads: int | None, used: int, said: str | None, tmp_path: Path
+) -> None:
+    made = program()
+    made.meta |= meta
+    found = of(made, tmp_path, threads=threads)
+    assert {wanted.threads for wanted, _ in found.calls} == {used}
+    notes = [note for note in found.notes if "hreads" in note]
+    assert (said is None and not notes) or (said is not None and said in notes[0])
+
+
+def test_cpu_time_only_where_it_is_that_of_all_calls(tmp_path: Path) -> None:
+    def cpu_ns(recording: dict[str, Any]) -> list[int | None]:
+        return [seen.cpu_ns for _, seen in of(program(recording=recording), tmp_path).calls]
+
+    assert cpu_ns({"cpu_time": "all"}) == [480, 100, 30]
+    assert cpu_ns({"cpu_time": "outermost"}) == cpu_ns({"cpu_time": True}) == cpu_ns({}) == [None] * 3

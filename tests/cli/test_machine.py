@@ -1,0 +1,96 @@
+"""`perfprobe machine` as a person calls it, with ceilings that are kept already: nothing is measured here."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from perfprobe.bench.ceilings import cache
+from tests.bench.machines import machine
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    key = cache.key("cpu")
+    cache.write(machine(key=key), cache.path_of(key))
+    return tmp_path
+
+
+def called(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "perfprobe", "machine", *words],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.usefixtures("home")
+def test_what_is_kept_is_shown_at_once() -> None:
+    ended = called("--threads", "1", "2", COLUMNS="80")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.startswith("A processor · torch 2.13.0\nmeasured in 41.0 s at 2026-01-02 10:15, ")
+    assert max(map(len, ended.stdout.splitlines())) <= 80
+
+
+@pytest.mark.usefixtures("home")
+def test_json() -> None:
+    ended = called("--json", "--threads", "1")
+    assert json.loads(ended.stdout)["meta"]["name"] == "A processor"
+
+
+def test_plot(home: Path) -> None:
+    ended = called("--threads", "1", "--plot", str(home / "roof.png"))
+    assert ended.returncode == 0
+    assert "roof.png" in ended.stderr
+    assert (home / "roof.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "says"),
+    [
+        (["--plot", "roof.gif"], 2, "let it end with .png, .svg or .pdf"),
+        (["--device", "tpu"], 2, "neither cpu nor a GPU"),
+        (["--threads", "0"], 2, "not a whole number from 1 up"),
+        (["--plot", "/absent/roof.png"], 4, "does not exist"),
+        (["more"], 2, "unrecognized"),
+    ],
+)
+def test_refused_before_anything_is_measured(words: list[str], status: int, says: str) -> None:
+    ended = called(*words)
+    assert (ended.returncode, ended.stdout) == (status, "")
+    assert len(ended.stderr.splitlines()) == 1
+    assert says in ended.stderr
+
+
+def test_interrupted(tmp_path: Path) -> None:
+    """Ctrl-C while it measures: one line, and no process stays."""
+    pytest.importorskip("torch")
+    program = (
+        "import os, signal, sys\n"
+        "from perfprobe.bench import ceilings\n"
+        "def rows(plan):\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    yield {}\n"
+        "ceilings.rows = rows\n"
+        "from perfprobe.cli import main\n"
+        "sys.exit(main(['machine', '--again']))\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert (ended.returncode, ended.stdout) == (130, "")
+    assert ended.stderr == "perfprobe: stopped; nothing of this measurement is kept\n"
