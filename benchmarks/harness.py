@@ -1,4 +1,4 @@
-"""Measures calls as `perfprobe bench` does: what the scripts here share, their options, progress and words."""
+"""Measures calls as `perfprobe bench` does: what the scripts here share: options, progress and words."""
 
 from __future__ import annotations
 
