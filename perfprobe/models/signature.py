@@ -1,4 +1,4 @@
-"""Reads the text of an operator's inputs: `f32[64,128]{1,64}@cuda:0 (f32[2],-) dim=1`.
+"""Reads and writes the text of an operator's inputs: `f32[64,128]{1,64}@cuda:0 (f32[2],-) dim=1`.
 
 The text comes from a recording, which is untrusted: nothing in it makes this raise, recurse deeply or take
 more than a moment. What it does not know becomes a `Scalar` with the text as its value.
@@ -7,7 +7,8 @@ more than a moment. What it does not know becomes a `Scalar` with the text as it
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 LONGEST = 1 << 18  # characters: a list of 4096 tensors has its elements spelled out
@@ -124,3 +125,48 @@ def integers(text: str) -> tuple[int, ...] | None:
     if not all(part.isascii() and part.isdecimal() and len(part) <= _LARGEST_DIGITS for part in parts):
         return None
     return tuple(map(int, parts))
+
+
+def render(items: Sequence[Item]) -> str:
+    """The text of these inputs: the inverse of `parse`."""
+    return " ".join(map(_rendered, items))
+
+
+def _rendered(item: Item) -> str:
+    if isinstance(item, Tensor):
+        return _tensor_text(item)
+    if isinstance(item, Undefined):
+        return "-"
+    name = f"{item.name}=" if item.name else ""
+    if isinstance(item, Scalar):
+        return name + item.value
+    return f"{name}({','.join([*map(_rendered, item.items), *([] if item.whole else ['...'])])})"
+
+
+def _tensor_text(tensor: Tensor) -> str:
+    sizes = "symbolic" if tensor.sizes is None else ",".join(map(str, tensor.sizes))
+    strides = "" if tensor.strides is None else f"{{{','.join(map(str, tensor.strides))}}}"
+    layout = "" if tensor.layout == "strided" else f":{tensor.layout}"
+    device = "" if tensor.device == "cpu" else f"@{tensor.device}"
+    return f"{tensor.dtype}[{sizes}]{strides}{layout}{':subclass' * tensor.subclass}{device}"
+
+
+def tensors(items: Sequence[Item]) -> Iterator[Tensor]:
+    """All tensors in their order, those of lists too; what is undefined is none."""
+    for item in items:
+        if isinstance(item, Tensor):
+            yield item
+        elif isinstance(item, List):
+            yield from tensors(item.items)
+
+
+def with_tensors(items: Sequence[Item], changed: Iterator[Tensor]) -> tuple[Item, ...]:
+    """The same inputs with the next of `changed` in the place of each tensor."""
+    return tuple(
+        next(changed)
+        if isinstance(item, Tensor)
+        else replace(item, items=with_tensors(item.items, changed))
+        if isinstance(item, List)
+        else item
+        for item in items
+    )

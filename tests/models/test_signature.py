@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from perfprobe.models.signature import List, Scalar, Tensor, Undefined, parse
+from perfprobe.models.signature import Item, List, Scalar, Tensor, Undefined, parse, render
 from tests.collect.recorded import record
 
 PAIR = List("", (Scalar("", "1"), Scalar("", "2")))
@@ -42,8 +42,9 @@ PAIR = List("", (Scalar("", "1"), Scalar("", "2")))
         ("f32[2,3", (Scalar("", "f32[2"), Scalar("", "3"))),
     ],
 )  # fmt: skip
-def test_texts(text: str, items: tuple[object, ...]) -> None:
+def test_texts(text: str, items: tuple[Item, ...]) -> None:
     assert parse(text) == items
+    assert parse(render(items)) == items
 
 
 @pytest.mark.parametrize("text", ["(", ")", "(1", "1)", "((1)", "(" * 9 + ")" * 9, "x" * (1 << 19), 'a="b'])
@@ -58,6 +59,47 @@ def test_noise_is_read_or_refused_and_never_raises() -> None:
         parse("".join(random.choices('f32[]{}(),- "\\=@:a.1\n٣', k=random.randrange(30))))
     assert parse("f32[" + "1," * 100_000 + "1]") is not None
     assert parse("(" * 100_000) is None
+
+
+def drawn(depth: int) -> Item:
+    """Any input that a recorder may meet."""
+    numbers = tuple(random.randrange(1 << 40) for _ in range(random.randrange(4)))
+    named = random.choice(["", "dim", "memory_format"])
+    kind = random.randrange(4 if depth else 3)
+    if kind == 0:
+        strides = random.choice([None, numbers])
+        marks = random.choice([("strided", "cpu", False), ("sparse_csr", "cuda:1", True)])
+        return Tensor("bf16", random.choice([None, numbers]), strides, *marks)
+    if kind == 1:
+        return Scalar(named, random.choice(["-1", "float", r'"a (\"b, "', "cuda:0", "1e-05", "True"]))
+    if kind == 2:
+        return Undefined()
+    return List(named, tuple(drawn(depth - 1) for _ in range(random.randrange(4))), random.random() < 0.5)
+
+
+def test_what_is_written_is_read_back() -> None:
+    random.seed(7)
+    for _ in range(5_000):
+        items = tuple(drawn(4) for _ in range(random.randrange(5)))
+        assert parse(render(items)) == items
+
+
+def test_recorded_texts_are_written_as_they_were(tmp_path: Path) -> None:
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    optimizer = torch.optim.Adam(layer.parameters())
+
+    def run() -> None:
+        layer(torch.ones(2, 4, 8)).sum().backward()
+        optimizer.step()
+        torch.einsum("ij,jk->ik", torch.ones(2, 3), torch.ones(3, 2).t().t())
+        torch.ones(3)[torch.tensor([True, False, True])].to("meta")
+
+    signatures = {row.signature for row in record(tmp_path / "run.perfprobe", run)}
+    assert len(signatures) > 50
+    for text in signatures:
+        items = parse(text)
+        assert items is not None
+        assert render(items) == text
 
 
 def test_recorded_texts_come_back_as_they_were_called(tmp_path: Path) -> None:

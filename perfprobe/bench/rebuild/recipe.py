@@ -6,8 +6,9 @@ numbers, booleans, dtypes and strings that were parsed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any, TypeAlias
 
 
 class NotRebuilt(Exception):
@@ -55,7 +56,7 @@ class CallRecipe:
     """operator: "aten::bmm"; overload: "" for the default one. keywords: keyword-only arguments.
 
     saved: tensors that must fit others, such as the mean and rstd of a norm: a name in `operands.SAVED`,
-    applied to all arguments once they are made.
+    applied to all arguments once they are made. notes: what was not recorded and had to be chosen, in words.
     """
 
     operator: str
@@ -63,3 +64,44 @@ class CallRecipe:
     arguments: tuple[Argument, ...]
     keywords: dict[str, Argument] = field(default_factory=dict)
     saved: str | None = None
+    notes: tuple[str, ...] = ()
+
+    def plain(self) -> dict[str, Any]:
+        """The call as `operands.Operands` takes it: dicts, lists and plain values, which also JSON can hold."""
+        return {
+            "operator": self.operator,
+            "overload": self.overload,
+            "arguments": [_plain(argument) for argument in self.arguments],
+            "keywords": {name: _plain(argument) for name, argument in self.keywords.items()},
+            "saved": self.saved,
+        }
+
+    def tensors(self) -> Iterator[TensorRecipe]:
+        """All tensors, those in lists too, in the order of the signature."""
+        for argument in (*self.arguments, *self.keywords.values()):
+            yield from tensors_in(argument)
+
+    def devices(self) -> set[str]:
+        """Where its tensors are, and where it makes some."""
+        named = {argument.name for argument in self.keywords.values() if isinstance(argument, DeviceRecipe)}
+        named |= {argument.name for argument in self.arguments if isinstance(argument, DeviceRecipe)}
+        return named | {tensor.device for tensor in self.tensors()}
+
+
+def tensors_in(argument: Argument) -> Iterator[TensorRecipe]:
+    """The tensors of one argument."""
+    if isinstance(argument, TensorRecipe):
+        yield argument
+    elif isinstance(argument, tuple):
+        for item in argument:
+            yield from tensors_in(item)
+
+
+def _plain(argument: Argument) -> Any:
+    if isinstance(argument, TensorRecipe):
+        return {"tensor": {**asdict(argument), "sizes": list(argument.sizes), "strides": argument.strides}}
+    if isinstance(argument, DtypeRecipe):
+        return {"dtype": argument.name}
+    if isinstance(argument, DeviceRecipe):
+        return {"device": argument.name}
+    return [_plain(item) for item in argument] if isinstance(argument, tuple) else argument

@@ -1,0 +1,85 @@
+"""What a measuring process says of one case: facts only, one line of JSON; the parent makes sense of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from perfprobe.bench.clocks import Block
+from perfprobe.models.work import Work
+
+LONGEST = 16 << 20  # bytes of a line
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A reference as the parent needs it: see `references.Reference`. subject: the name of its blocks."""
+
+    kind: str
+    text: str
+    scale: float
+    floor_ns: float
+    subject: str
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A counterfactual. subject: the name of its blocks."""
+
+    kind: str
+    change: str
+    subject: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one process saw of one case.
+
+    case: its number; not_rebuilt: why there is nothing else. operator: with its overload. blocks: by subject,
+    those of one place belong to one round; "rotating", "warm" and "floor" are the call itself. rotated_bytes:
+    of all copies of its operands. fault_ns: price of a page fault; path_ns: what Python adds to a call.
+    """
+
+    case: int
+    not_rebuilt: str | None = None
+    operator: str = ""
+    device: str = "cpu"
+    blocks: Mapping[str, Sequence[Block]] = field(default_factory=dict)
+    limits: Sequence[Limit] = ()
+    changes: Sequence[Changed] = ()
+    work: Work | None = None
+    nested: Sequence[tuple[str, float]] = ()
+    rotated_bytes: int = 0
+    fault_ns: float | None = None
+    path_ns: float = 0.0
+    notes: Sequence[str] = ()
+
+
+def encode(answer: Answer) -> str:
+    """One line, without its end."""
+    fields = asdict(answer)
+    fields["blocks"] = {
+        name: [list(vars(block).values()) for block in of] for name, of in answer.blocks.items()
+    }
+    return json.dumps(fields)
+
+
+def decode(line: str) -> Answer | None:
+    """The answer of a line; None where the line is something else: libraries print too."""
+    try:
+        found: dict[str, Any] = json.loads(line)
+        work = found.pop("work")
+        return Answer(
+            **{
+                **found,
+                "blocks": {name: [Block(*numbers) for numbers in of] for name, of in found["blocks"].items()},
+                "limits": [Limit(**limit) for limit in found["limits"]],
+                "changes": [Changed(**change) for change in found["changes"]],
+                "work": work and Work(**{**work, "elements": tuple(map(tuple, work["elements"]))}),
+                "nested": [(str(name), float(part)) for name, part in found["nested"]],
+            }
+        )
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None

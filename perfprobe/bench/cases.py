@@ -1,0 +1,213 @@
+"""Times one case in a measuring process: rebuilds the call, puts everything beside it, and runs the rounds."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
+
+from perfprobe.bench import allocator
+from perfprobe.bench.answers import Answer, Changed, Limit
+from perfprobe.bench.clocks import Clock, DeviceClock, HostClock
+from perfprobe.bench.counterfactuals import Change, changes
+from perfprobe.bench.nested import nested
+from perfprobe.bench.rebuild.operands import Operands
+from perfprobe.bench.rebuild.recipe import CallRecipe, NotRebuilt
+from perfprobe.bench.rebuild.recipes import recipe
+from perfprobe.bench.rebuild.rebuilt import Rebuilt
+from perfprobe.bench.rebuild.schema import schemas
+from perfprobe.bench.references import Reference, References
+from perfprobe.bench.subjects import Arguments, Subject, rounds
+from perfprobe.models.signature import parse, tensors
+from perfprobe.models.work import Work, work
+from perfprobe.tables.measurements import Wanted
+
+_LEAST_ROTATED_BYTES = 64 << 20
+_MOST_COPIES = 1024
+_WARM_BYTES = 256 << 10  # of operands that are written: more copies, so that they are put back seldom
+_USUAL_L2_BYTES = 2 << 20
+
+
+@dataclass(frozen=True)
+class Place:
+    """What measuring on one device needs. rotated_bytes: of all copies of a call's operands, at least."""
+
+    device: str
+    clock: Clock
+    references: References
+    rotated_bytes: int
+
+
+class Bench:
+    """One measuring process.
+
+    Args:
+        seconds: CPU time of a case, about.
+        memory_bytes: of all operands of a case.
+        with_changes: whether counterfactuals are measured.
+    """
+
+    def __init__(
+        self, torch: Any, *, seconds: float, memory_bytes: int, with_changes: bool, seed: int
+    ) -> None:
+        self._torch = torch
+        self._seconds, self._memory_bytes, self._with_changes = seconds, memory_bytes, with_changes
+        self._order, self._seed = random.Random(seed), seed
+        self._places: dict[str, Place] = {}
+        self._recycles = allocator.settle()
+        self._fault_ns = allocator.fault_ns()
+        self._path_ns = self._call_path_ns()
+
+    def answer(self, number: int, wanted: Wanted) -> Answer:
+        """Measure a case; whatever torch refuses becomes the reason why it was not rebuilt."""
+        try:
+            with self._torch.no_grad():
+                return self._measured(number, wanted)
+        except NotRebuilt as why:
+            return Answer(number, not_rebuilt=str(why))
+        except (RuntimeError, TypeError, ValueError, NotImplementedError, IndexError, MemoryError) as error:
+            text = str(error).strip().partition("\n")[0] or type(error).__name__
+            return Answer(number, not_rebuilt=f"torch refused it: {text}")
+
+    def _measured(self, number: int, wanted: Wanted) -> Answer:
+        made = self._recipe(wanted)
+        call = Rebuilt(made, self._torch)
+        operator = f"{made.operator}.{made.overload}".removesuffix(".")
+        place = self._place(wanted.signature)
+        model = work(operator, wanted.signature)
+        room = self._memory_bytes - (2 * model.write_bytes + model.read_bytes if model else 0)
+        sets = self._sets(call, place, room)
+        room -= len(sets) * call.operand_bytes * (1 + call.writes)
+        subjects = self._of_the_call(call, sets, wanted.threads)
+        references = place.references.of(model, wanted.threads, call.writes) if model else []
+        changed, notes = self._changed(made, replace(wanted, operator=operator), model, room)
+        everything = [*subjects, *(reference.subject for reference in references), *changed.values()]
+        blocks = rounds(everything, place.clock, self._seconds, self._order, self._torch.set_num_threads)
+        self._torch.set_num_threads(wanted.threads)
+        return Answer(
+            number,
+            operator=operator,
+            device=place.device,
+            blocks=blocks,
+            limits=[_limit(reference) for reference in references],
+            changes=[Changed(change.kind, change.change, of.name) for change, of in changed.items()],
+            work=model,
+            nested=nested(self._torch, operator, subjects[0]),
+            rotated_bytes=len(sets) * call.operand_bytes,
+            fault_ns=self._fault_ns,
+            path_ns=self._path_ns,
+            notes=notes,
+        )
+
+    def _recipe(self, wanted: Wanted) -> CallRecipe:
+        return recipe(wanted, schemas(wanted.operator, self._torch), self._memory_bytes)
+
+    def _of_the_call(self, call: Rebuilt, sets: Sequence[Arguments], threads: int) -> list[Subject]:
+        """The call on all copies in turn, on the same operands again, and on single elements."""
+        copies = max(1, _WARM_BYTES // max(call.operand_bytes, 1)) if call.writes else 1
+        found = [
+            Subject("rotating", call.function, sets, threads),
+            Subject("warm", call.function, sets[:copies], threads),
+        ]
+        try:
+            one = Rebuilt(call.one_element(), self._torch)
+            few = [_arguments(one.operands(index), one.writes) for index in range(64 if one.writes else 1)]
+            found.append(Subject("floor", one.function, few, threads))
+        except NotRebuilt:
+            pass  # not every operator has a smallest case: a floor of None says so
+        return found
+
+    def _changed(
+        self, made: CallRecipe, wanted: Wanted, model: Work | None, room: int
+    ) -> tuple[dict[Change, Subject], list[str]]:
+        found: dict[Change, Subject] = {}
+        notes = []
+        for change in changes(wanted, made, wanted.threads, model) if self._with_changes else ():
+            if change.recycled and not self._recycles:
+                notes.append("recycled output not measured: the allocator is not that of glibc")
+                continue
+            try:
+                call = Rebuilt(self._recipe(change.wanted), self._torch)
+                sets = self._sets(call, self._place(change.wanted.signature), room)
+            except (NotRebuilt, RuntimeError) as why:
+                notes.append(f"{wanted.operator}, {change.kind} {change.change} not measured: {why}")
+                continue
+            room -= len(sets) * call.operand_bytes * (1 + call.writes)
+            function = _with_copies(call.function, change.copied)
+            around = allocator.recycling if change.recycled else nullcontext
+            name = f"change {len(found)}"
+            found[change] = Subject(name, function, sets, change.wanted.threads, around)
+        return found, notes
+
+    def _sets(self, call: Rebuilt, place: Place, room: int) -> list[Arguments]:
+        """Copies of the operands, more than the caches hold where memory allows."""
+        each = max(call.operand_bytes, 1) * (1 + call.writes)
+        if each > room:
+            raise NotRebuilt(f"its operands take {each >> 20} MiB, more than the memory that may be used")
+        wanted = -(-place.rotated_bytes // max(call.operand_bytes, 1))
+        copies = max(1, min(wanted, _MOST_COPIES, room // (4 * each)))
+        return [_arguments(call.operands(self._seed + index), call.writes) for index in range(copies)]
+
+    def _place(self, signature: str) -> Place:
+        devices = {tensor.device for tensor in tensors(parse(signature) or ())} - {"cpu"}
+        device = min(devices, default="cpu")
+        if device not in self._places:
+            self._places[device] = self._new_place(device)
+        return self._places[device]
+
+    def _new_place(self, device: str) -> Place:
+        clock: Clock = HostClock()
+        l2_bytes = _l2_bytes() * self._torch.get_num_threads()
+        if device.startswith("cuda"):
+            self._torch.cuda.set_device(device)
+            clock = DeviceClock(self._torch.cuda, clock)
+            l2_bytes = self._torch.cuda.get_device_properties(device).L2_cache_size
+        elif device != "cpu":
+            raise NotRebuilt(f"there is no clock for {device}")
+        rotated = max(_LEAST_ROTATED_BYTES, 2 * l2_bytes)
+        return Place(device, clock, References(self._torch, clock, device, rotated), rotated)
+
+    def _call_path_ns(self) -> float:
+        """What `function(*args)` through torch.ops takes for an operator that does nothing.
+
+        A program's calls mostly come another way, so this much of a short call is ours.
+        """
+        one, clock = self._torch.ones(1), HostClock()
+        subject = Subject("path", self._torch.ops.aten.is_same_size.default, [Arguments((one, one))], 1)
+        subject.calibrate(clock)
+        return min(subject.block(clock).cpu_ns for _ in range(5))
+
+
+def _arguments(operands: Operands, writes: bool) -> Arguments:
+    return Arguments(operands.args, operands.kwargs, operands.restore if writes else None)
+
+
+def _limit(reference: Reference) -> Limit:
+    return Limit(reference.kind, reference.text, reference.scale, reference.floor_ns, reference.subject.name)
+
+
+def _with_copies(function: Callable[..., object], places: Sequence[int]) -> Callable[..., object]:
+    """The function, with these arguments (tensors or lists of them) made contiguous first."""
+    if not places:
+        return function
+
+    def copied(*args: Any, **kwargs: Any) -> object:
+        changed = list(args)
+        for place in places:
+            one = changed[place]
+            changed[place] = (
+                [item.contiguous() for item in one] if isinstance(one, list | tuple) else one.contiguous()
+            )
+        return function(*changed, **kwargs)
+
+    return copied
+
+
+def _l2_bytes() -> int:
+    try:
+        return max(os.sysconf("SC_LEVEL2_CACHE_SIZE"), _USUAL_L2_BYTES)
+    except (OSError, ValueError):
+        return _USUAL_L2_BYTES

@@ -1,0 +1,128 @@
+"""Command lines that look at a script with VTune, Nsight and perf, each with what it answers.
+
+Options as their vendors document them; tools differ by version, so each has the command that shows its own.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Command(NamedTuple):
+    """line: to run in the scripts' folder. answers: half a line. check: shows the options it uses."""
+
+    tool: str
+    line: str
+    answers: str
+    check: str
+
+
+_CPU = (
+    (
+        "vtune",
+        "vtune -collect hotspots -knob sampling-mode=hw -knob enable-stack-collection=true -start-paused"
+        " -r {name}_hotspots -- python {name}.py",
+        "which functions of which library the time goes to (without hardware counters: sampling-mode=sw)",
+        "vtune -help collect hotspots",
+    ),
+    (
+        "vtune",
+        "vtune -collect threading -start-paused -r {name}_threading -- python {name}.py",
+        "how many threads work at once, and what the others wait for",
+        "vtune -help collect threading",
+    ),
+    (
+        "vtune",
+        "vtune -collect uarch-exploration -knob collect-memory-bandwidth=true -start-paused"
+        " -r {name}_uarch -- python {name}.py",
+        "whether the cores wait for memory, for instructions or for ports; needs hardware counters",
+        "vtune -help collect uarch-exploration",
+    ),
+    (
+        "vtune",
+        "vtune -collect performance-snapshot -start-paused -r {name}_snapshot -- python {name}.py",
+        "the first look: threads, memory and vector use on one page",
+        "vtune -help collect performance-snapshot",
+    ),
+    (
+        "vtune",
+        "vtune -report hotspots -r {name}_hotspots -group-by task,function -format csv",
+        "what was found, as text: function by function inside the hot range",
+        "vtune -help report hotspots",
+    ),
+    (
+        "perf stat",
+        "mkfifo -m 600 {name}.ctl {name}.ack; perf stat -D -1 --control fifo:{name}.ctl,{name}.ack"
+        " -e task-clock,context-switches,page-faults,cycles,instructions,cache-misses"
+        " python {name}.py --perf-control {name}.ctl,{name}.ack 2>&1 | grep -v '^Events ';"
+        " rm {name}.ctl {name}.ack",
+        "instructions a cycle, cache misses, page faults and context switches of the hot calls alone",
+        "perf stat --help",
+    ),
+    (
+        "perf record",
+        "mkfifo -m 600 {name}.ctl {name}.ack; perf record -D -1 --control fifo:{name}.ctl,{name}.ack"
+        " -o {name}.perf.data python {name}.py --perf-control {name}.ctl,{name}.ack"
+        " 2>&1 | grep -v '^Events '; rm {name}.ctl {name}.ack; perf report -i {name}.perf.data",
+        "which functions the hot calls alone spend their time in",
+        "perf record --help",
+    ),
+)
+_CUDA = (
+    (
+        "ncu",
+        "ncu --profile-from-start off --set full --target-processes all -f -o {name} python {name}.py --once",
+        "each kernel of one call against the GPU's limits, caches emptied before it and clocks at base",
+        "ncu --help",
+    ),
+    (
+        "ncu",
+        "ncu --profile-from-start off --set full --cache-control none --clock-control none"
+        " --target-processes all -f -o {name}_warm python {name}.py --once --warm",
+        "the same with caches as they are and clocks free: nearer to the times printed here",
+        "ncu --help",
+    ),
+    (
+        "ncu",
+        'ncu --nvtx --nvtx-include "{name}/" --metrics gpu__time_duration.sum,dram__bytes.sum'
+        " --launch-count 20 python {name}.py --seconds 1",
+        "time and memory traffic of the first kernels inside the NVTX range",
+        "ncu --help",
+    ),
+    (
+        "nsys",
+        "nsys profile -t cuda,nvtx,osrt,cudnn,cublas -s none --cpuctxsw=none --capture-range=cudaProfilerApi"
+        " --capture-range-end=stop -f true -o {name} python {name}.py --seconds 1",
+        "launches, kernels and gaps between them on a time line",
+        "nsys profile --help",
+    ),
+    (
+        "nsys",
+        "nsys stats -r nvtx_sum,nvtx_kern_sum,cuda_gpu_kern_sum {name}.nsys-rep",
+        "what was found, as text: kernel times, and kernels by range",
+        "nsys stats --help-reports",
+    ),
+    (
+        "perf stat",
+        "perf stat -e task-clock,context-switches python {name}.py",
+        "what the CPU does meanwhile, with the start of Python and torch in it",
+        "perf stat --help",
+    ),
+)
+ABOUT_NCU = (
+    "ncu runs a kernel several times, by default with caches emptied before each (--cache-control all) and"
+    " clocks locked to base (--clock-control base). Its times are therefore neither of the two that perfprobe"
+    " measures: not warm (same operands, free clocks), and not rotating (others each time, free clocks)."
+)
+ATTACH = (
+    "To attach to a running script, start it with --wait, attach to the PID it prints (`vtune -collect"
+    " hotspots -target-pid PID`, `perf record -g -p PID`), then press Enter or `kill -USR1 PID`."
+)
+
+
+def commands(stem: str, device: str) -> tuple[Command, ...]:
+    """Those for a script of this name (without .py), for a call on the CPU or on a GPU."""
+    chosen = _CPU if device == "cpu" else _CUDA
+    return tuple(
+        Command(tool, line.format(name=stem), answers, check) for tool, line, answers, check in chosen
+    )

@@ -1,0 +1,261 @@
+"""Runs one call again and again for another tool to look at; needs torch, and nothing of perfprobe.
+
+Operands are built and the call is warmed up before a window opens; in the window are blocks of hot calls,
+with a range around each block. Between blocks lie two readings of the clocks and, where the call changes its
+operands, what puts these back: in the window, but in no range. The source of this module is part of every
+script that is written; benchmarks run their cases by it too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import cycle, islice
+from typing import Any
+
+from perfprobe.bench.emit.window import Refused, Window, say, window_for
+from perfprobe.bench.rebuild.operands import Operands, function
+
+CACHED_BYTES = 64 << 20  # copies of the operands are as many as to fill this: more than caches hold
+MOST_COPIES = 4096
+BLOCK_S = 0.1
+
+
+@dataclass
+class Tally:
+    """Finished blocks. cpu_ns: of all threads of the process; device_ms: by CUDA events."""
+
+    calls: int = 0
+    wall_ns: int = 0
+    cpu_ns: int = 0
+    device_ms: float = 0.0
+
+
+def run(
+    call: dict[str, Any],
+    name: str,
+    threads: int,
+    device: str = "cpu",
+    *,
+    description: str = "",
+    words: Sequence[str] | None = None,
+) -> int:
+    """Run a call as the command line says; the exit code.
+
+    call: as `operands.Operands` takes it, from `CallRecipe.plain()`. name: of the ranges. threads: of torch's
+    pool where --threads does not say. words: None is sys.argv.
+    """
+    chosen = _options(threads, description, words)
+    print(f"pid {os.getpid()}", flush=True)
+    try:
+        _run(call, name, device, chosen)
+    except KeyboardInterrupt:
+        say("interrupted")
+        return 130
+    except Refused as refusal:
+        say(str(refusal))
+        return 1
+    return 0
+
+
+def _options(threads: int, description: str, words: Sequence[str] | None) -> argparse.Namespace:
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=description.replace("%(", "% ("), formatter_class=raw)
+    long = parser.add_mutually_exclusive_group()
+    long.add_argument("--seconds", type=_positive(float), default=5.0, help="how long calls are hot (5)")
+    long.add_argument("--once", action="store_true", help="one warm-up call, then one hot call: for ncu")
+    sets = parser.add_mutually_exclusive_group()
+    sets.add_argument("--copies", type=_positive(int), help="sets of operands in turn (enough for 64 MiB)")
+    sets.add_argument("--warm", action="store_true", help="the same operands again: --copies 1")
+    parser.add_argument(
+        "--threads", type=_positive(int), default=threads, help=f"of torch's pool ({threads})"
+    )
+    parser.add_argument("--wait", action="store_true", help="wait before the hot calls, for a tool to attach")
+    parser.add_argument(
+        "--perf-control",
+        metavar="CTL[,ACK]",
+        help="switch `perf stat -D -1 --control fifo:CTL,ACK` on and off",
+    )
+    return parser.parse_args(words)
+
+
+def _positive(kind: type[int] | type[float]) -> Callable[[str], float]:
+    def number(text: str) -> float:
+        value = kind(text)
+        if not 0 < value < 1e9:
+            raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
+        return value
+
+    number.__name__ = kind.__name__
+    return number
+
+
+def _run(call: dict[str, Any], name: str, device: str, chosen: argparse.Namespace) -> None:
+    import torch
+
+    if device != "cpu" and not torch.cuda.is_available():
+        raise Refused(f"the call is on {device}, and this torch ({torch.__version__}) finds no GPU")
+    if device != "cpu":
+        torch.cuda.set_device(device)
+    torch.set_num_threads(chosen.threads)
+    sets = _sets(torch, call, chosen)
+    print(f"{name}: {chosen.threads} threads, {len(sets)} sets of operands", flush=True)
+    window = window_for(torch, name, device, chosen.perf_control)
+    loop = _Loop(torch, function(torch, call), sets, _writes(call), device)
+    calls = loop.warm_up(chosen.once, chosen.seconds)
+    if chosen.wait:
+        _wait()
+    _print(loop.hot(window, calls, 0.0 if chosen.once else chosen.seconds), device)
+
+
+def _sets(torch: Any, call: dict[str, Any], chosen: argparse.Namespace) -> list[Operands]:
+    """As many sets of operands as are wanted, else as caches cannot hold."""
+    sets: list[Operands] = []
+    count = 1 if chosen.warm else chosen.copies or (2 if chosen.once else 0)
+    try:
+        sets.append(Operands(torch, call, 0))
+        enough = -(-CACHED_BYTES // max(1, _storage_bytes(torch, sets[0])))
+        count = count or min(MOST_COPIES, max(2, enough))
+        sets += [Operands(torch, call, seed) for seed in range(1, count)]
+    except (MemoryError, RuntimeError) as error:
+        what = f"set {len(sets) + 1} of {count or 'the'} operands cannot be made"
+        raise Refused(f"{what}: {str(error).partition(chr(10))[0]}; try --copies 1") from error
+    return sets
+
+
+def _storage_bytes(torch: Any, operands: Operands) -> int:
+    """Of all tensors of a set."""
+    tensors = [
+        one for one in _flat([*operands.args, *operands.kwargs.values()]) if isinstance(one, torch.Tensor)
+    ]
+    return sum(one.untyped_storage().nbytes() for one in tensors)
+
+
+def _writes(call: dict[str, Any]) -> bool:
+    given = _flat([*call["arguments"], *call["keywords"].values()])
+    return any("tensor" in one and one["tensor"]["written"] for one in given if isinstance(one, dict))
+
+
+def _flat(items: Iterable[Any]) -> Iterator[Any]:
+    for item in items:
+        if isinstance(item, (list, tuple)):
+            yield from _flat(item)
+        else:
+            yield item
+
+
+class _Loop:
+    """The call on its sets of operands in turn."""
+
+    def __init__(self, torch: Any, called: Any, sets: list[Operands], writes: bool, device: str) -> None:
+        self._torch, self._called, self._sets, self._writes = torch, called, sets, writes
+        self._device = None if device == "cpu" else device
+        self._turn = cycle([(one.args, one.kwargs) for one in sets])
+
+    def warm_up(self, once: bool, seconds: float) -> int:
+        """How many calls make a block: after it all has run before, and operands are fresh again."""
+        if once:
+            self._block(1)
+            self._restore()
+            return 1
+        calls, wanted_ns = len(self._sets), 1e9 * min(BLOCK_S, seconds / 4)
+        self._block(calls)  # what only the first calls do
+        self._restore()
+        while True:
+            took_ns = self._block(calls).wall_ns
+            self._restore()
+            if self._writes or took_ns > wanted_ns / 2 or calls >= 1 << 20:
+                break
+            calls *= 2
+        # A call that writes gets each set once, fresh.
+        return calls if self._writes else max(1, int(calls * wanted_ns / max(1, took_ns)))
+
+    def hot(self, window: Window, calls: int, seconds: float) -> Tally:
+        """Blocks of so many calls until the time is over; one at least."""
+        all_blocks, until_ns = Tally(), time.perf_counter_ns() + int(seconds * 1e9)
+        _each(window.opens)
+        try:
+            while True:
+                block = self._block(calls, window)
+                all_blocks.calls += block.calls
+                all_blocks.wall_ns += block.wall_ns
+                all_blocks.cpu_ns += block.cpu_ns
+                all_blocks.device_ms += block.device_ms
+                if time.perf_counter_ns() >= until_ns:
+                    return all_blocks
+                self._restore()
+        finally:
+            _each(reversed(window.closes))
+
+    def _block(self, calls: int, window: Window | None = None) -> Tally:
+        called, events = self._called, self._events()
+        _each(window.begins if window else ())
+        cpu_ns, wall_ns = time.process_time_ns(), time.perf_counter_ns()
+        try:
+            for args, kwargs in islice(self._turn, calls):
+                called(*args, **kwargs)
+            device_ms = self._finished(events)
+            wall_ns, cpu_ns = time.perf_counter_ns() - wall_ns, time.process_time_ns() - cpu_ns
+        finally:
+            _each(reversed(window.ends) if window else ())
+        return Tally(calls, wall_ns, cpu_ns, device_ms)
+
+    def _events(self) -> Any:
+        if self._device is None:
+            return None
+        self._torch.cuda.synchronize(self._device)
+        first, last = (self._torch.cuda.Event(enable_timing=True) for _ in range(2))
+        first.record()
+        return first, last
+
+    def _finished(self, events: Any) -> float:
+        if events is None:
+            return 0.0
+        first, last = events
+        last.record()
+        self._torch.cuda.synchronize(self._device)
+        return float(first.elapsed_time(last))
+
+    def _restore(self) -> None:
+        for one in self._sets if self._writes else ():
+            one.restore()
+        if self._device is not None:
+            self._torch.cuda.synchronize(self._device)
+
+
+def _each(actions: Any) -> None:
+    for action in actions:
+        action()
+
+
+def _print(tally: Tally, device: str) -> None:
+    print(f"calls {tally.calls}")
+    print(f"wall us/call {tally.wall_ns / tally.calls / 1e3:.3f}")
+    print(f"cpu us/call {tally.cpu_ns / tally.calls / 1e3:.3f}")
+    if device != "cpu":
+        print(f"device us/call {tally.device_ms / tally.calls * 1e3:.3f}")
+    sys.stdout.flush()
+
+
+def _wait() -> None:
+    """Until Enter or SIGUSR1; where standard input is closed or at its end, until SIGUSR1."""
+    came: list[int] = []
+    before = signal.signal(signal.SIGUSR1, lambda number, frame: came.append(number))
+    enter = "press Enter, or " if sys.stdin is not None and sys.stdin.isatty() else ""
+    say(f"waiting: attach to pid {os.getpid()}, then {enter}`kill -USR1 {os.getpid()}`")
+    inputs = [0]
+    while not came:
+        try:
+            ready = select.select(inputs, [], [], 0.2)[0]
+            if ready and os.read(0, 1):
+                break
+            inputs = [] if ready else inputs
+        except OSError:  # closed
+            inputs = []
+    signal.signal(signal.SIGUSR1, before)

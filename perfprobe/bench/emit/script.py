@@ -1,0 +1,135 @@
+"""The source of one script: what is known of the call, the call as data, and what builds and runs it."""
+
+from __future__ import annotations
+
+import ast
+import pkgutil
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from perfprobe.bench.emit.literals import doc_line, literal, stem
+from perfprobe.bench.rebuild.recipe import CallRecipe
+from perfprobe.support.units import duration
+from perfprobe.tables.measurements import Measurement, Wanted
+
+MARK = "# Written by `perfprobe bench --emit`; needs torch, nothing of perfprobe. It is yours to change."
+_EMBEDDED = (
+    ("perfprobe.bench.rebuild", "operands.py"),
+    ("perfprobe.bench.emit", "window.py"),
+    ("perfprobe.bench.emit", "runner.py"),
+)
+
+
+class Candidate(NamedTuple):
+    """A call to write a script for.
+
+    recipe: or why there is none. share: of all operator time. lines: of the user's program that call it.
+    """
+
+    wanted: Wanted
+    recipe: CallRecipe | str
+    share: float | None = None
+    lines: Sequence[str] = ()
+    measurement: Measurement | None = None
+
+
+class Script(NamedTuple):
+    """What one script is called, where its call runs, and its text."""
+
+    stem: str
+    device: str
+    source: str
+
+
+def script(number: int, candidate: Candidate, recipe: CallRecipe) -> Script:
+    """The script of a call, the `number`th of its folder.
+
+    Raises:
+        TypeError: the recipe holds what has no literal.
+    """
+    its_tensors = list(recipe.tensors())
+    name = stem(number, recipe.operator, its_tensors)
+    device = next((one.device for one in its_tensors if one.device != "cpu"), "cpu")
+    parts = (
+        MARK,
+        _docstring(candidate, recipe, name, device),
+        "from __future__ import annotations",
+        f"CALL = {literal(recipe.plain())}",
+        *(_section(package, file) for package, file in _EMBEDDED),
+        _main(name, candidate.wanted.threads, device),
+    )
+    return Script(name, device, "\n\n".join(parts))
+
+
+def _docstring(candidate: Candidate, recipe: CallRecipe, name: str, device: str) -> str:
+    wanted = candidate.wanted
+    operator = recipe.operator + (f".{recipe.overload}" if recipe.overload else "")
+    facts = [f"{operator} {wanted.example or wanted.signature}", ""]
+    if candidate.share is not None:
+        facts.append(f"Share: {candidate.share:.1%} of all operator time of the program.")
+    facts += [f"Line: {line}" for line in candidate.lines]
+    facts += [f"Not recorded, chosen here: {note}" for note in recipe.notes]
+    facts += _measured(candidate.measurement)
+    facts += ["", *_HOW.format(name=name, threads=wanted.threads).splitlines(), *_NOTES[device != "cpu"]]
+    return '"""' + "\n".join(doc_line(fact) for fact in facts) + '\n"""'
+
+
+_HOW = """\
+python {name}.py
+            5 s of hot calls ({threads} threads) over copies of the operands, more than caches hold
+  --warm    the same operands again: they stay in the caches
+  --once    one call to warm up, then one hot call
+  --wait    waits before the hot calls, for a tool to attach
+
+Tools see an ITT task and an NVTX range around exactly the hot calls, and ITT's resume and pause
+(`vtune -start-paused`) around all of them. Where the call changes its operands, each set is used once and
+put back between two such ranges: a range is then short, and what lies outside of ranges is no hot call.
+"""
+_NOTES = {
+    False: ("README.md beside this file has the command lines for VTune and perf.",),
+    True: (
+        "The CUDA profiler API is started and stopped around the hot calls (`ncu --profile-from-start off`).",
+        "README.md beside this file has the command lines for Nsight.",
+    ),
+}
+
+
+def _measured(measurement: Measurement | None) -> list[str]:
+    if measurement is None:
+        return []
+    lines = []
+    for what, estimate in (("rotating", measurement.rotating), ("warm", measurement.warm)):
+        if estimate is not None:
+            span = f"{duration(estimate.low)} to {duration(estimate.high)}"
+            lines.append(
+                f"Measured, {what}: {duration(estimate.value)} a call ({span}), {measurement.clock} time."
+            )
+    if measurement.verdict is not None:
+        lines.append(f"Verdict: {'; '.join([measurement.verdict.text, *measurement.verdict.modifiers])}")
+    return lines
+
+
+def _section(package: str, file: str) -> str:
+    """The source of a module as it stands, without what only its package needs."""
+    source = (pkgutil.get_data(package, file) or b"").decode()
+    lines = source.splitlines()
+    for node in reversed(ast.parse(source).body):
+        if _is_of_package(node):
+            del lines[node.lineno - 1 : node.end_lineno]
+    rule = "# " + "-" * 100
+    return f"{rule}\n# {package}.{file.removesuffix('.py')}\n{rule}\n" + "\n".join(lines).strip()
+
+
+def _is_of_package(node: ast.stmt) -> bool:
+    """An import of the package, or what may stand only once, at the top."""
+    if isinstance(node, ast.If):
+        return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+    return isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in (
+        "__future__",
+        "perfprobe",
+    )
+
+
+def _main(name: str, threads: int, device: str) -> str:
+    arguments = f"name={literal(name)}, threads={literal(threads)}, device={literal(device)}"
+    return f'if __name__ == "__main__":\n    sys.exit(run(CALL, {arguments}, description=__doc__))\n'

@@ -1,0 +1,202 @@
+"""Measures calls in several fresh processes, one after the other; never imports torch itself."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from perfprobe.bench import rules
+from perfprobe.bench.answers import Answer
+from perfprobe.bench.process import Ended, MeasuringProcess, command
+from perfprobe.bench.summary import rotating_spread, summarise
+from perfprobe.models.verdicts import judge
+from perfprobe.tables.machine import Machine
+from perfprobe.tables.measurements import Measurements, Seen, Wanted
+
+INTERRUPTED = "interrupted"
+Progress: TypeAlias = Callable[[int, int, "float | None", str], None]
+
+
+@dataclass(frozen=True)
+class BenchSettings:
+    """How to measure.
+
+    processes: fresh ones for every case; most_processes: for those that processes do not agree on. seconds:
+    CPU time of a case in one process, about. memory_bytes: of a case's operands, None for a half of what is
+    available. threads: of every case, None for its own. counterfactuals: whether changed calls are timed too.
+    seed: of orders and values. machine: its ceilings, where they are known.
+    """
+
+    processes: int = 3
+    most_processes: int = 5
+    seconds: float = 1.0
+    memory_bytes: int | None = None
+    threads: int | None = None
+    counterfactuals: bool = True
+    seed: int = 0
+    machine: Machine | None = None
+
+
+def measure(
+    wanted: Sequence[tuple[Wanted, Seen | None]],
+    settings: BenchSettings,
+    progress: Progress | None = None,
+    *,
+    recording: str | None = None,
+    words: Sequence[str] | None = None,
+) -> Measurements:
+    """Measure calls and judge them.
+
+    Ctrl-C ends it early: what at least one process has measured is given, `stopped` says so.
+
+    Args:
+        wanted: calls with what a recording says of them; the same call twice is measured once.
+        progress: called before and after every case of every process with how many are done, how many there
+            are, seconds left (None when that is not known yet) and what is being measured.
+        recording: the file it is about.
+        words: the command line of a measuring process, when not the usual one.
+
+    Raises:
+        EnvironmentLack: no measuring process can start, as when there is no torch.
+    """
+    run = _Run(settings, progress or (lambda *_: None), words or command())
+    asked = [(_settled(call, settings), seen) for call, seen in wanted]
+    stopped = None
+    try:
+        run.all([call for call, _ in asked])
+    except KeyboardInterrupt:
+        stopped = INTERRUPTED
+    rows = [
+        summarise(call, seen, run.answers[call], settings.machine)
+        for call, seen in asked
+        if run.answers[call]
+    ]
+    return Measurements(
+        settings.machine.name if settings.machine else _processor(),
+        run.torch,
+        recording,
+        tuple(replace(row, verdict=judge(row)) for row in rows),
+        stopped=stopped,
+        notes=tuple(run.notes()),
+    )
+
+
+@dataclass
+class _Run:
+    """The processes of one `measure`, and their answers so far."""
+
+    settings: BenchSettings
+    progress: Progress
+    words: Sequence[str]
+    torch: str = ""
+    answers: dict[Wanted, list[Answer]] = field(default_factory=dict)
+    _done: int = 0
+    _all: int = 0
+
+    def all(self, calls: Sequence[Wanted]) -> None:
+        """Measure each call in as many processes as it needs."""
+        self.answers = {call: [] for call in calls}
+        self._began_s = time.monotonic()
+        for number in range(self.settings.most_processes):
+            open_calls = [call for call in self.answers if self._is_open(call, number)]
+            if not open_calls:
+                return
+            more = max(self.settings.processes - number - 1, 0)
+            self._all = self._done + len(open_calls) * (1 + more)
+            order = random.Random(self.settings.seed + number)
+            self._one_process(number, order.sample(open_calls, len(open_calls)))
+
+    def notes(self) -> Iterator[str]:
+        """What went wrong beside the rows."""
+        yield from dict.fromkeys(
+            note for answers in self.answers.values() for a in answers for note in a.notes
+        )
+        for call, answers in self.answers.items():
+            failed = [answer.not_rebuilt for answer in answers if answer.not_rebuilt is not None]
+            if failed and len(failed) < len(answers):
+                yield f"{call.operator} {call.signature}: one of {len(answers)} processes: {failed[0]}"
+
+    def _is_open(self, call: Wanted, number: int) -> bool:
+        answers = self.answers[call]
+        if any(answer.not_rebuilt is not None for answer in answers):
+            return False
+        return number < self.settings.processes or rotating_spread(answers) > rules.MORE_PROCESSES
+
+    def _one_process(self, number: int, calls: Sequence[Wanted]) -> None:
+        """Ask for all calls; each one that ends the process has it replaced by another."""
+        left = list(calls)
+        while left:
+            with self._process(number) as process:
+                while left:
+                    call = left.pop(0)
+                    self._tell(call.operator)
+                    answer = self._ask(process, len(calls) - len(left), call)
+                    self.answers[call].append(answer)
+                    self._done += 1
+                    self._tell(call.operator)
+                    if process.ended:
+                        break
+
+    def _ask(self, process: MeasuringProcess, number: int, call: Wanted) -> Answer:
+        try:
+            return process.ask(number, call)
+        except Ended as why:
+            return Answer(number, not_rebuilt=str(why))
+
+    @contextmanager
+    def _process(self, number: int) -> Iterator[MeasuringProcess]:
+        settings = {
+            "seconds": self.settings.seconds,
+            "memory_bytes": self.settings.memory_bytes or _available_bytes() // 2,
+            "with_changes": self.settings.counterfactuals,
+            "seed": self.settings.seed + number,
+        }
+        process = MeasuringProcess(self.words, settings)
+        self.torch = process.torch
+        try:
+            yield process
+        finally:
+            process.close()
+
+    def _tell(self, what: str) -> None:
+        spent_s = time.monotonic() - self._began_s
+        left_s = spent_s / self._done * (self._all - self._done) if self._done else None
+        self.progress(self._done, self._all, left_s, what)
+
+
+def _settled(call: Wanted, settings: BenchSettings) -> Wanted:
+    return call if settings.threads is None else replace(call, threads=settings.threads)
+
+
+def _available_bytes() -> int:
+    """Memory that can be had without swapping: of the machine, and of this container where it has a limit."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            fields = dict(line.split(":", 1) for line in file)
+        available = int(fields["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    limit, used = (_number(f"/sys/fs/cgroup/memory.{name}") for name in ("max", "current"))
+    return available if limit is None or used is None else min(available, max(limit - used, 0))
+
+
+def _number(path: str) -> int | None:
+    try:
+        with open(path, encoding="ascii") as file:
+            return int(file.read())
+    except (OSError, ValueError):
+        return None  # no such limit, or "max"
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            names = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
+    except OSError:
+        names = []
+    return names[0] if names else "unknown"

@@ -1,0 +1,251 @@
+"""Makes the operands of a call from plain data. Stands alone: Python's own library and torch.
+
+A tensor is {"dtype", "sizes", "strides", "device", "maker", "settings", "written"}; `Operands` takes
+{"operator", "overload", "arguments", "keywords", "saved"} whose arguments are {"tensor": ...},
+{"dtype": "float32"}, {"device": "cpu"}, lists and plain values.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+
+def function(torch: Any, call: dict[str, Any]) -> Any:
+    """The overload that the call names; only torch's own operators. Raises AttributeError for others."""
+    name = call["operator"].removeprefix("aten::")
+    return getattr(getattr(torch.ops.aten, name), call["overload"] or "default")
+
+
+class Operands:
+    """One set of operands: `function(*operands.args, **operands.kwargs)`, and `restore()` before the next."""
+
+    def __init__(self, torch: Any, call: dict[str, Any], seed: int) -> None:
+        self._torch = torch
+        self._seed = seed
+        self._generators: dict[str, Any] = {}
+        self._written: list[Any] = []
+        self.args = [self._argument(argument) for argument in call["arguments"]]
+        self.kwargs = {name: self._argument(argument) for name, argument in call["keywords"].items()}
+        if call["saved"]:
+            with torch.no_grad():
+                SAVED[call["saved"]](torch, self.args, self.kwargs)
+        self._start = [self._flat(tensor).clone() for tensor in self._written]
+
+    def restore(self) -> None:
+        """Puts back what the call wrote, bit by bit."""
+        with self._torch.no_grad():
+            for tensor, start in zip(self._written, self._start):  # noqa: B905 (also Python 3.9 runs this)
+                self._flat(tensor).copy_(start)
+
+    def _flat(self, tensor: Any) -> Any:
+        """All places from the first element to the last, which is faster to copy than odd strides."""
+        return tensor.as_strided((span(tensor.shape, tensor.stride()),), (1,))
+
+    def _argument(self, argument: Any) -> Any:
+        if isinstance(argument, list):
+            return [self._argument(item) for item in argument]
+        if not isinstance(argument, dict):
+            return argument
+        if "dtype" in argument:
+            return getattr(self._torch, argument["dtype"])
+        return (
+            self._torch.device(argument["device"])
+            if "device" in argument
+            else self._tensor(argument["tensor"])
+        )
+
+    def _tensor(self, spec: dict[str, Any]) -> Any:
+        made = tensor(self._torch, spec, self._generator(spec["device"]))
+        if spec["written"]:
+            self._written.append(made)
+        return made
+
+    def _generator(self, device: str) -> Any:
+        if device not in self._generators:
+            self._generators[device] = self._torch.Generator(device).manual_seed(self._seed)
+        return self._generators[device]
+
+
+def span(sizes: Any, strides: Any) -> int:
+    """Elements from the first to the last, both included."""
+    if 0 in sizes:
+        return 0
+    return 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides))  # noqa: B905
+
+
+def tensor(torch: Any, spec: dict[str, Any], generator: Any) -> Any:
+    """A tensor of exactly these sizes and strides; elements in one place (stride 0) stay in one place."""
+    sizes, strides = tuple(spec["sizes"]), spec["strides"]
+    dtype = getattr(torch, spec["dtype"])
+    make = MAKERS[spec["maker"]]
+    if strides is None or 0 in sizes:
+        made = make(torch, sizes, dtype, generator, **spec["settings"]).to(dtype)
+        return made if strides is None else made.as_strided(sizes, strides)
+    places = tuple(size if stride else 1 for size, stride in zip(sizes, strides))  # noqa: B905
+    storage = torch.zeros(span(sizes, strides), dtype=dtype, device=spec["device"])
+    if _overlap(places, strides):
+        storage.copy_(make(torch, storage.shape, dtype, generator, **spec["settings"]))
+    else:
+        storage.as_strided(places, strides).copy_(make(torch, places, dtype, generator, **spec["settings"]))
+    return storage.as_strided(sizes, strides)
+
+
+def _overlap(sizes: Any, strides: Any) -> bool:
+    reach = 0
+    for stride, size in sorted((stride, size) for stride, size in zip(strides, sizes) if size > 1):  # noqa: B905
+        if stride <= reach:
+            return True
+        reach += (size - 1) * stride
+    return False
+
+
+# Makers: contiguous tensors of the sizes on the generator's device, of any dtype that converts to the one wanted.
+
+
+def _work_dtype(torch: Any, dtype: Any) -> Any:
+    """What random numbers are drawn in: 8 and 16 bits are too coarse, or not possible."""
+    return dtype if dtype in (torch.float32, torch.float64) else torch.float32
+
+
+def uniform(
+    torch: Any,
+    sizes: Any,
+    dtype: Any,
+    generator: Any,
+    low: float = 0.5,
+    high: float = 1.5,
+    negatives: float = 0.0,
+    zeros: float = 0.0,
+    denormals: float = 0.0,
+    nonfinite: float = 0.0,
+) -> Any:
+    """Numbers of [low, high), these parts of which are negated, 0, too small for normal numbers, or -inf."""
+    if dtype.is_complex:
+        parts = uniform(torch, (*sizes, 2), torch.float64, generator, low, high, negatives, zeros)
+        return torch.view_as_complex(parts)
+    made = torch.empty(sizes, dtype=_work_dtype(torch, dtype), device=generator.device)
+    made.uniform_(low, high, generator=generator)
+    if not negatives + zeros + denormals + nonfinite:
+        return made
+    chance = torch.rand(sizes, device=generator.device, generator=generator)
+    made = torch.where(chance < negatives, -made, made)
+    reached = negatives
+    tiny = torch.finfo(dtype).tiny / 8 if dtype.is_floating_point else 0
+    for part, value in ((zeros, 0.0), (denormals, tiny), (nonfinite, float("-inf"))):
+        if part:
+            made.masked_fill_((chance >= reached) & (chance < reached + part), value)
+        reached += part
+    return made
+
+
+def integers(
+    torch: Any, sizes: Any, dtype: Any, generator: Any, low: int = 1, below: int = 100, distinct: int = 0
+) -> Any:
+    """Whole numbers of [low, below). distinct: each at most once, as far as there are enough."""
+    wanted, there = prod(sizes), max(below - low, 1)
+    if distinct and wanted <= there <= 1 << 24:
+        order = torch.randperm(there, generator=generator, device=generator.device)
+        return (order[:wanted] + low).reshape(sizes)
+    return torch.randint(low, max(below, low + 1), sizes, generator=generator, device=generator.device)
+
+
+def mask(torch: Any, sizes: Any, dtype: Any, generator: Any, true: float = 0.5, count: int = -1) -> Any:
+    """Booleans, this part of which is True. count: exactly so many are."""
+    if count < 0:
+        return torch.rand(sizes, device=generator.device, generator=generator) < true
+    order = torch.randperm(prod(sizes), generator=generator, device=generator.device)
+    return (order < count).reshape(sizes)
+
+
+def constant(torch: Any, sizes: Any, dtype: Any, generator: Any, value: float = 0.0) -> Any:
+    """The same number throughout."""
+    return torch.full(sizes, value, dtype=dtype, device=generator.device)
+
+
+def definite(torch: Any, sizes: Any, dtype: Any, generator: Any) -> Any:
+    """Positive definite matrices: symmetric, with a heavy diagonal; plain numbers where there is no square."""
+    made = uniform(torch, sizes, dtype, generator)
+    if len(sizes) < 2 or sizes[-1] != sizes[-2]:
+        return made
+    diagonal = torch.eye(sizes[-1], dtype=made.dtype, device=made.device) * (2 * sizes[-1])
+    return (made + made.mH) / 2 + diagonal
+
+
+def ordered(torch: Any, sizes: Any, dtype: Any, generator: Any) -> Any:
+    """Numbers of [0.5, 1.5) that ascend along the last dimension."""
+    return uniform(torch, sizes, dtype, generator).sort(dim=-1).values if sizes else torch.ones(())
+
+
+def steps(torch: Any, sizes: Any, dtype: Any, generator: Any, first: int = 0, last: int = 0) -> Any:
+    """From `first` towards `last` in whole steps as even as can be: offsets of bags, lengths of sequences."""
+    return torch.linspace(first, last, prod(sizes), device=generator.device).round().reshape(sizes)
+
+
+MAKERS = {maker.__name__: maker for maker in (uniform, integers, mask, constant, definite, ordered, steps)}
+
+
+# Saved tensors: what a backward operator is given of its forward. Each overwrites operands in place, which
+# keeps their strides; positions are those of the operator's schema.
+
+
+def _layer_norm(torch: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+    _, mean, rstd = torch.ops.aten.native_layer_norm(args[1], args[2], args[5], args[6], 1e-5)
+    args[3].copy_(mean)
+    args[4].copy_(rstd)
+
+
+def _group_norm(torch: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+    _, mean, rstd = torch.ops.aten.native_group_norm(args[1], args[4], None, *args[5:9], 1e-5)
+    args[2].copy_(mean)
+    args[3].copy_(rstd)
+
+
+def _rms_norm(torch: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+    dims = tuple(range(-len(args[2]), 0))
+    args[3].copy_(args[1].float().square().mean(dims, keepdim=True).add(1e-5).rsqrt())
+
+
+def _batch_norm(torch: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+    if args[5] is not None and args[6] is not None and args[5].numel():
+        _, mean, rstd = torch.ops.aten.native_batch_norm(
+            args[1], args[2], None, None, None, True, 0.1, args[8]
+        )
+        args[5].copy_(mean)
+        args[6].copy_(rstd)
+
+
+def _softmax(torch: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+    args[1].copy_(args[1].float().softmax(args[2]))
+
+
+def _log_softmax(torch: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+    args[1].copy_(args[1].float().log_softmax(args[2]))
+
+
+def _attention_cpu(torch: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+    forward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+    out, logsumexp = forward(*args[1:4], args[6], args[7], **kwargs)
+    args[4].copy_(out)
+    args[5].copy_(logsumexp)
+
+
+def _max_pool(torch: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+    args[7].copy_(torch.ops.aten.max_pool2d_with_indices(*args[1:7])[1])
+
+
+def _nll_loss(torch: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+    args[6].fill_(args[2].numel())
+
+
+SAVED = {
+    "layer_norm": _layer_norm,
+    "group_norm": _group_norm,
+    "rms_norm": _rms_norm,
+    "batch_norm": _batch_norm,
+    "softmax": _softmax,
+    "log_softmax": _log_softmax,
+    "attention_cpu": _attention_cpu,
+    "max_pool": _max_pool,
+    "nll_loss": _nll_loss,
+}

@@ -1,0 +1,55 @@
+"""What is not rebuilt although its operands could be: a recording is untrusted, and some calls are more than data."""
+
+from __future__ import annotations
+
+import re
+
+from perfprobe.bench.rebuild.extents import overlaps, seen_bytes, storage_bytes
+from perfprobe.bench.rebuild.recipe import CallRecipe, NotRebuilt, TensorRecipe
+from perfprobe.bench.rebuild.schema import Schema
+
+LIMIT_BYTES = 16 << 30  # of one set of operands
+
+_REASONS = (
+    (r"from_file", "reads files"),
+    (r"_print|_test_.*|_foobar", "prints or is for torch's own tests"),
+    (r"_?(functional_)?_?assert_.*|_assert_async|_linalg_check_errors|_?sym_constrain_.*", "only checks values"),
+    (r"record_stream|set_|set_data|_?resize_.*|_resize_output_?|.*sparse_resize.*", "changes what a tensor is"),
+    (r"requires_grad_|retain_grad|_backward|_version|data|lift.*|_make_dual.*|_fw_primal.*|_unpack_dual",
+     "belongs to autograd, not to data"),
+    (r"_cufft_.*|_cslt_.*|_make_dep_token|_propagate_xla_data|_lazy_clone|_add_batch_dim|_remove_batch_dim",
+     "changes the state of a library"),
+    (r".*nested.*|.*_jagged.*", "takes nested tensors"),
+    (r".*sparse.*|_?to_dense.*|_?(in)?dices|_?values|c(row|col)_indices|(row|col)_indices|_?coalesced?_?|_spdiags",
+     "takes sparse tensors"),
+    (r"q_.*|int_repr|.*quantize_per.*|quantized_.*|fbgemm_.*|.*_affine_quantized|_make_per_.*_tensor|dequantize",
+     "takes quantized tensors"),
+    (r".*mkldnn_reorder.*|to_mkldnn.*|_mkldnn_(reshape|transpose_?)|mkldnn_(linear|max_pool|adaptive).*",
+     "takes oneDNN's own tensors"),
+)  # fmt: skip
+
+
+def check_operator(schema: Schema) -> None:
+    """Raises NotRebuilt."""
+    name = schema.operator.partition("::")[2]
+    for pattern, reason in _REASONS:
+        if re.fullmatch(pattern, name):
+            raise NotRebuilt(f"it {reason}")
+    if schema.reshapes:
+        raise NotRebuilt("it changes the sizes or strides of its operand")
+
+
+def check_operands(recipe: CallRecipe, limit_bytes: int = LIMIT_BYTES) -> None:
+    """Raises NotRebuilt."""
+    total_bytes = 0
+    for tensor in recipe.tensors():
+        check_written(tensor)
+        total_bytes += max(storage_bytes(tensor) * (2 if tensor.written else 1), seen_bytes(tensor))
+        if total_bytes > limit_bytes:
+            raise NotRebuilt(f"its operands take more than {limit_bytes / (1 << 30):.3g} GiB")
+
+
+def check_written(tensor: TensorRecipe) -> None:
+    """Raises NotRebuilt: torch refuses to write such a tensor as well."""
+    if tensor.written and overlaps(tensor.sizes, tensor.strides):
+        raise NotRebuilt("it writes a tensor whose elements overlap")

@@ -1,0 +1,147 @@
+"""Chooses what to fill tensors with: classes of values that take the time that real ones take.
+
+By what the operator needs, then by what was seen in the program; never numbers so small that the processor
+handles them by slow code, unless the program had them. A tensor seen full of zeros is one not used yet, such
+as an optimizer's state at its first step: nothing is known of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import isfinite, prod
+from typing import Any, TypeAlias
+
+from perfprobe.bench.rebuild.classes import BOUNDS, FIXED, SAVED, SIGNED, Arguments, Values, extent
+from perfprobe.bench.rebuild.fit import Fitted
+from perfprobe.bench.rebuild.recipe import Argument, TensorRecipe
+
+Digest: TypeAlias = Mapping[str, Any]
+
+_LARGEST = {
+    "bool": 1,
+    "uint8": 255,
+    "int8": 127,
+    "int16": 32767,
+    "uint16": 65535,
+    "int32": 2147483647,
+    "uint32": 4294967295,
+    "int64": (1 << 63) - 2,
+    "uint64": (1 << 63) - 2,
+}
+_INDEXING = ("index", "index_put", "_index_put_impl", "_unsafe_index", "_unsafe_index_put")
+
+
+def choose(fitted: Fitted, digests: list[Digest | None]) -> None:
+    """Gives each tensor of the call its maker, and the call the name of what saved tensors must fit."""
+    full_name = fitted.schema.operator.partition("::")[2]
+    name = full_name.removeprefix("_foreach_")
+    name = name if name.startswith("__") else name.removesuffix("_")
+    rest = iter(digests)
+    arguments = dict(fitted.arguments)
+    for parameter in fitted.schema.parameters:
+        found = arguments[parameter.name]
+        fitted.arguments[parameter.name] = _chosen(name, parameter.name, 0, found, arguments, rest)
+    fitted.saved = SAVED.get(full_name)
+
+
+def _chosen(
+    name: str, parameter: str, place: int, found: Argument, arguments: Arguments, digests: Any
+) -> Argument:
+    if isinstance(found, tuple):
+        return tuple(_chosen(name, parameter, at, item, arguments, digests) for at, item in enumerate(found))
+    if not isinstance(found, TensorRecipe):
+        return found
+    digest = next(digests, None) or {}
+    maker, settings = _values(name, parameter, place, found, arguments, digest)
+    return replace(found, maker=maker, settings=settings)
+
+
+def _values(
+    name: str, parameter: str, place: int, tensor: TensorRecipe, arguments: Arguments, digest: Digest
+) -> Values:
+    if tensor.dtype == "bool":
+        return _mask(name, parameter, tensor, arguments, digest)
+    is_float = tensor.dtype not in _LARGEST
+    fixed = FIXED.get(name, {}).get(parameter)
+    if fixed is not None and (is_float or fixed[0] != "uniform"):
+        return (fixed[0], {**fixed[1], **_seen_parts(digest)}) if fixed == ("uniform", {}) else fixed
+    if is_float:
+        return "uniform", _seen_parts(digest) or ({"negatives": 0.5} if name in SIGNED else {})
+    if parameter in ("offsets", "lengths", "offset2bag"):
+        return _steps(parameter, tensor, arguments)
+    return _integers(tensor, _bound(name, parameter, place, arguments), digest)
+
+
+def _seen_parts(digest: Digest) -> dict[str, float | int | str]:
+    """Parts of what was seen; none where it was all zeros."""
+    parts = {kind: _part(digest.get(kind)) for kind in ("negatives", "zeros", "denormals", "nonfinite")}
+    if parts["zeros"] >= 1 or not digest:
+        return {}
+    return {kind: part for kind, part in parts.items() if part} or {"negatives": 0.0}
+
+
+def _part(value: object) -> float:
+    return min(max(_finite(value) or 0.0, 0.0), 1.0)
+
+
+def _finite(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return float(value) if -(2.0**63) < value < 2.0**63 and isfinite(value) else None
+
+
+def _mask(name: str, parameter: str, tensor: TensorRecipe, arguments: Arguments, digest: Digest) -> Values:
+    if name in _INDEXING and parameter == "indices":
+        values = arguments.get("values")
+        if isinstance(values, TensorRecipe) and values.sizes:  # as many places as there are values for
+            return "mask", {"count": min(values.sizes[0], prod(tensor.sizes))}
+    if name == "native_dropout_backward":
+        scale = _finite(arguments.get("scale")) or 2.0
+        return "mask", {"true": min(1 / max(scale, 1.0), 1.0)}
+    return "mask", {"true": _part(digest["true"]) if "true" in digest else 0.5}
+
+
+def _steps(parameter: str, tensor: TensorRecipe, arguments: Arguments) -> Values:
+    """Ascending offsets of bags; descending lengths of sequences."""
+    count = max(prod(tensor.sizes), 1)
+    if parameter == "lengths":
+        return "steps", {
+            "first": extent(arguments.get("input"), 1 if arguments.get("batch_first") else 0),
+            "last": 1,
+        }
+    if parameter == "offset2bag":
+        return "steps", {"first": 0, "last": max(extent(arguments.get("bag_size"), 0) - 1, 0)}
+    indices = extent(arguments.get("indices"), 0)
+    last = indices if arguments.get("include_last_offset") is True else indices * (count - 1) // count
+    return "steps", {"first": 0, "last": last}
+
+
+def _bound(name: str, parameter: str, place: int, arguments: Arguments) -> int | None:
+    """What the integers of an operand must be below, None where they index nothing."""
+    if name in _INDEXING and parameter == "indices":
+        return extent(arguments.get("self"), _dimension(arguments.get("indices"), place))
+    find = BOUNDS.get(name, {}).get(parameter)
+    return None if find is None else find(arguments)
+
+
+def _dimension(indices: Argument, place: int) -> int:
+    """A mask among the indices stands for as many dimensions as it has."""
+    before = indices[:place] if isinstance(indices, tuple) else ()
+    return sum(
+        len(item.sizes) if isinstance(item, TensorRecipe) and item.dtype in ("bool", "uint8") else 1
+        for item in before
+    )
+
+
+def _integers(tensor: TensorRecipe, bound: int | None, digest: Digest) -> Values:
+    most = _LARGEST[tensor.dtype] + 1
+    low, below = (1, 100) if bound is None else (0, min(max(bound, 1), most))
+    lowest, highest = _finite(digest.get("lowest")), _finite(digest.get("highest"))
+    if lowest is not None and highest is not None and highest >= lowest:
+        least = -most if bound is None and not tensor.dtype.startswith("uint") else 0
+        seen_low, seen_below = max(int(lowest), least), min(int(highest) + 1, below if bound else most)
+        if seen_low < seen_below:
+            low, below = seen_low, seen_below
+    settings: dict[str, float | int | str] = {"low": low, "below": below}
+    return "integers", {**settings, "distinct": 1} if _part(digest.get("distinct")) >= 1 else settings

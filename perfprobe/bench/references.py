@@ -1,0 +1,214 @@
+"""What the machine can do at the same moment: kernels of torch that do little else than one thing.
+
+Which of them stands beside a call follows from the call's `Work`. A reference has its own dispatch taken off,
+as it is to show what the limit alone would take; it has the call's bytes, its mix of reads and writes and its
+threads, and lies in the same caches: what rotates in the call rotates here, and what a call allocates again and
+again is one place that is written again and again. Lines of 64 bytes that are only partly used have no reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from perfprobe.bench.clocks import Clock
+from perfprobe.bench.subjects import Arguments, Subject
+from perfprobe.models.work import Work
+
+_FLOAT_BYTES = 4
+_LINE = 16  # floats
+_MOST_VIEWS = 1024
+_MV_COLUMNS = 1024
+_GEMM_SIZES = (256, 512, 1024, 2048)
+_LONGEST_GEMM_NS = 30e6
+_NEARLY_BEST = 0.97
+_L2_ELEMENTS = 1 << 16  # of one thread: 256 KB read and as much written
+TORCH_DTYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64"}
+_ELEMENTS: dict[str, tuple[str, str]] = {
+    # kind: the function of torch, and what it takes: (x, out), (x, x, out), or x in place
+    **{
+        name: (name, "unary")
+        for name in ("exp", "log", "sqrt", "tanh", "sigmoid", "erf", "sin", "cos", "rsqrt", "reciprocal")
+    },
+    "div": ("div", "binary"),
+    "pow": ("pow", "power"),
+    "rng": ("bernoulli_", "in place"),
+}
+
+
+@dataclass(frozen=True)
+class Reference:
+    """One limit beside a call: (time of a block's call - floor_ns) * scale is what the limit alone would take.
+
+    kind: as in `Bound`; text: what is timed, in words. References of one kind and text are alternatives: the
+    fastest counts.
+    """
+
+    kind: str
+    text: str
+    scale: float
+    floor_ns: float
+    subject: Subject
+
+
+@dataclass(frozen=True)
+class _Traffic:
+    """One kind of memory traffic. buffers: float tensors it takes, the first one written when `writes`."""
+
+    function: str
+    words: str
+    buffers: int
+    floats: int  # moved for each of a buffer's
+    writes: bool = True
+
+
+_READ = (_Traffic("sum", "sum", 1, 1, False), _Traffic("mv", "mv", 1, 1, False))
+_WRITE = (_Traffic("fill_", "fill_", 1, 1),)
+_COPY = (_Traffic("copy_", "copy_", 2, 2),)
+_TRIAD = (_Traffic("add", "add(out=)", 3, 3),)
+_SCALE = (_Traffic("mul_", "mul_ in place", 1, 2),)
+_UPDATE = (_Traffic("add_", "add_ in place", 2, 3),)
+
+
+def traffic(work: Work) -> tuple[_Traffic, ...]:
+    """Those whose share of writes is nearest to the call's, in place where the call is."""
+    moved = work.read_bytes + work.write_bytes
+    written = work.write_bytes / moved if moved else 0.0
+    if work.in_place and written >= 0.2:
+        return _SCALE if written > 5 / 12 else _UPDATE
+    for share, found in ((1 / 6, _READ), (5 / 12, _TRIAD), (3 / 4, _COPY)):
+        if written < share:
+            return found
+    return _WRITE
+
+
+class References:
+    """The references of one process, with the memory they lie in.
+
+    Args:
+        rotated_bytes: what a rotation runs through.
+    """
+
+    def __init__(self, torch: Any, clock: Clock, device: str, rotated_bytes: int) -> None:
+        self._torch, self._clock, self._device = torch, clock, device
+        self._rotated = rotated_bytes // _FLOAT_BYTES
+        self._arenas: list[Any] = []
+        self._floors: dict[str, float] = {}
+        self._gemms: dict[tuple[str, int], tuple[int, Subject] | None] = {}
+
+    def of(self, work: Work, threads: int, rotates_outputs: bool) -> list[Reference]:
+        """Those that limit this work. rotates_outputs: whether the call writes into its operands."""
+        found = []
+        moved = work.read_bytes + work.write_bytes
+        if moved:
+            found += [self._memory(kind, moved, threads, rotates_outputs) for kind in traffic(work)]
+        if work.is_product and work.flops:
+            found += self._gemm(work, threads)
+        for kind, count in work.elements:
+            found += self._element(kind, count, threads)
+        return found
+
+    def _memory(self, kind: _Traffic, moved_bytes: int, threads: int, rotates_outputs: bool) -> Reference:
+        count = max(1, moved_bytes // (kind.floats * _FLOAT_BYTES))
+        function, sets = self._calls(kind, count, rotates_outputs)
+        subject = Subject(f"memory {kind.words}", function, sets, threads)
+        scale = moved_bytes / (kind.floats * _FLOAT_BYTES * count)
+        return Reference("memory", kind.words, scale, self._floor(kind), subject)
+
+    def _calls(
+        self, kind: _Traffic, count: int, rotates_outputs: bool
+    ) -> tuple[Callable[..., object], list[Arguments]]:
+        torch = self._torch
+        if kind.function == "mv" and count >= 64 * _MV_COLUMNS:
+            rows = count // _MV_COLUMNS
+            vector, out = (torch.ones(size, device=self._device) for size in (_MV_COLUMNS, rows))
+            matrices = [view.view(rows, -1) for view in self._views(0, rows * _MV_COLUMNS, 1)]
+            return (lambda matrix: torch.mv(matrix, vector, out=out)), [Arguments((m,)) for m in matrices]
+        columns = [self._views(place, count, kind.buffers) for place in range(kind.buffers)]
+        if kind.writes and kind.buffers > 1 and not rotates_outputs:
+            columns[0] = columns[0][:1] * len(columns[0])
+        return self._function(kind.function), [Arguments(row) for row in zip(*columns, strict=True)]
+
+    def _function(self, name: str) -> Callable[..., object]:
+        tensor, torch = self._torch.Tensor, self._torch
+        return {
+            "sum": torch.sum,
+            "mv": torch.sum,  # too small for a matrix of it
+            "fill_": lambda out: tensor.fill_(out, 0.0),
+            "copy_": tensor.copy_,
+            "add": lambda out, left, right: torch.add(left, right, out=out),
+            "mul_": lambda out: tensor.mul_(out, 1.0),
+            "add_": tensor.add_,
+        }[name]
+
+    def _views(self, place: int, count: int, buffers: int) -> list[Any]:
+        """Parts of one arena, one behind the other; all arenas together hold what is rotated."""
+        step = -(-count // _LINE) * _LINE
+        views = max(1, min(self._rotated // (step * buffers), _MOST_VIEWS))
+        arena = self._arena(place, step * views)
+        return [arena[step * index : step * index + count] for index in range(views)]
+
+    def _arena(self, place: int, count: int) -> Any:
+        while len(self._arenas) <= place:
+            self._arenas.append(self._torch.empty(0, device=self._device))
+        if len(self._arenas[place]) < count:
+            self._arenas[place] = self._torch.ones(max(count, self._rotated), device=self._device)
+        return self._arenas[place]
+
+    def _floor(self, kind: _Traffic) -> float:
+        """ns of a call on one element."""
+        if kind.function not in self._floors:
+            function, sets = self._calls(kind, 1, False)
+            subject = Subject("floor", function, sets[:1], 1)
+            self._floors[kind.function] = self._median_ns(subject)
+        return self._floors[kind.function]
+
+    def _median_ns(self, subject: Subject) -> float:
+        subject.calibrate(self._clock)
+        return median(subject.block(self._clock).time_ns for _ in range(5))
+
+    def _gemm(self, work: Work, threads: int) -> list[Reference]:
+        """The square product of the size that does most, of the small ones among those that do nearly so."""
+        key = (work.dtype, threads)
+        if key not in self._gemms:
+            self._gemms[key] = self._best_gemm(work.dtype, threads)
+        found = self._gemms[key]
+        if found is None:
+            return []
+        size, subject = found
+        return [Reference("gemm", f"mm {size}x{size}x{size}", work.flops / (2 * size**3), 0.0, subject)]
+
+    def _best_gemm(self, dtype: str, threads: int) -> tuple[int, Subject] | None:
+        tried: list[tuple[float, int, Subject]] = []
+        for size in _GEMM_SIZES if dtype in TORCH_DTYPES else ():
+            subject = self._square(size, getattr(self._torch, TORCH_DTYPES[dtype]), threads)
+            call_ns = self._median_ns(subject)
+            tried.append((size**3 / call_ns, size, subject))
+            if call_ns > _LONGEST_GEMM_NS / 8:  # the next one takes eight times as long
+                break
+        best = max((rate for rate, _, _ in tried), default=0.0)
+        good = [(size, subject) for rate, size, subject in tried if rate >= _NEARLY_BEST * best]
+        return good[0] if good else None
+
+    def _square(self, size: int, dtype: Any, threads: int) -> Subject:
+        left, right, out = (self._torch.ones(size, size, dtype=dtype, device=self._device) for _ in range(3))
+        call = Arguments((left, right), {"out": out})
+        return Subject(f"gemm {size}", self._torch.mm, [call], threads)
+
+    def _element(self, kind: str, count: int, threads: int) -> list[Reference]:
+        if kind not in _ELEMENTS or not count:
+            return []
+        size = min(count, _L2_ELEMENTS * threads)
+        values, out = (self._torch.full((size,), 0.5, device=self._device) for _ in range(2))
+        name, form = _ELEMENTS[kind]
+        arguments = {
+            "unary": Arguments((values,), {"out": out}),
+            "binary": Arguments((values, values), {"out": out}),
+            "power": Arguments((values, 2.5), {"out": out}),
+            "in place": Arguments((out,)),
+        }[form]
+        function = getattr(self._torch.Tensor if form == "in place" else self._torch, name)
+        subject = Subject(f"element {kind}", function, [arguments], threads)
+        return [Reference("element", kind, count / size, self._floor(_COPY[0]), subject)]

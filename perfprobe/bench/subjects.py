@@ -1,0 +1,134 @@
+"""What is timed, and in which order: one block of every subject in each round, shuffled.
+
+Subjects of one round meet the same neighbours, clock rate and memory traffic, so ratios of blocks of the same
+round hold where the times themselves move.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+from perfprobe.bench import rules
+from perfprobe.bench.clocks import Block, Clock
+
+_SHORT_NS = 1_000_000  # a call that is shorter gets two calls before its block, others one
+_CALLS_BETWEEN_RESTORES = 2  # exp_ of exp_ of 1.5 is 88, still an ordinary number
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """One set of operands. restore: puts back what calls wrote; None when they write nothing."""
+
+    args: Sequence[Any]
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    restore: Callable[[], object] | None = None
+
+
+class Subject:
+    """A function and the sets of arguments that it is called on in turn.
+
+    Args:
+        threads: of torch's pool while it runs.
+        around: entered around each of its blocks, for a state of the process such as the allocator's.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable[..., object],
+        sets: Sequence[Arguments],
+        threads: int,
+        around: Callable[[], AbstractContextManager[object]] = nullcontext,
+    ) -> None:
+        self.name, self.threads, self.around = name, threads, around
+        self.calls, self._warm_up = 1, 1
+        self._function, self._sets = function, sets
+        self._next = self._since_restore = 0
+        self._between_restores = len(sets) * _CALLS_BETWEEN_RESTORES if sets[0].restore else 1 << 62
+
+    def calibrate(self, clock: Clock) -> None:
+        """Find the calls of a block."""
+        block = min((self.block(clock) for _ in range(2)), key=lambda block: block.time_ns)
+        self._warm_up = 2 if block.longest_ns < _SHORT_NS and self._between_restores > 2 else 1
+        for _ in range(2):  # one call alone is timed too long when it is short
+            self.calls = min(rules.calls_of_a_block(block.longest_ns), self._between_restores - self._warm_up)
+            if self.calls == 1:
+                break
+            block = self.block(clock)
+
+    def block(self, clock: Clock) -> Block:
+        """Time one block, after calls that are not timed."""
+        self._put_back(self._warm_up + self.calls)
+        self._call(self._take(self._warm_up))
+        function, timed = self._function, [(one.args, one.kwargs) for one in self._take(self.calls)]
+        clock.begin()
+        for args, kwargs in timed:
+            function(*args, **kwargs)
+        return clock.end(self.calls)
+
+    def run(self, calls: int) -> None:
+        """So many calls that are not timed."""
+        for _ in range(calls):
+            self._put_back(1)
+            self._call(self._take(1))
+
+    def _call(self, chosen: Sequence[Arguments]) -> None:
+        for arguments in chosen:
+            self._function(*arguments.args, **arguments.kwargs)
+
+    def _put_back(self, calls: int) -> None:
+        """Restore what was written when so many more calls would be too many, well before any is timed."""
+        if self._since_restore + calls > self._between_restores:
+            for arguments in self._sets:
+                if arguments.restore is not None:
+                    arguments.restore()
+            self._since_restore = 0
+        self._since_restore += calls
+
+    def _take(self, count: int) -> list[Arguments]:
+        """The next sets in turn."""
+        first, self._next = self._next, (self._next + count) % len(self._sets)
+        return [self._sets[(first + index) % len(self._sets)] for index in range(count)]
+
+
+def rounds(
+    subjects: Sequence[Subject],
+    clock: Clock,
+    seconds: float,
+    order: random.Random,
+    set_threads: Callable[[int], object],
+) -> dict[str, list[Block]]:
+    """Time all subjects, round by round, until the first one is known well enough.
+
+    Args:
+        subjects: the first one is the call itself.
+        seconds: CPU time to take, about.
+        set_threads: of torch's pool.
+
+    Returns:
+        The blocks of each subject by its name, one a round: those of one place belong together.
+    """
+    found: dict[str, list[Block]] = {subject.name: [] for subject in subjects}
+    began_s = time.process_time()
+    for subject in subjects:
+        with _state(subject, set_threads):
+            subject.calibrate(clock)
+    times_ns: list[float] = []
+    while not times_ns or not rules.enough(times_ns, time.process_time() - began_s, seconds):
+        for subject in order.sample(subjects, len(subjects)):
+            with _state(subject, set_threads):
+                found[subject.name].append(subject.block(clock))
+        times_ns.append(found[subjects[0].name][-1].time_ns)
+    return found
+
+
+@contextmanager
+def _state(subject: Subject, set_threads: Callable[[int], object]) -> Iterator[None]:
+    set_threads(subject.threads)
+    with subject.around():
+        yield

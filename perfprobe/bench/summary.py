@@ -1,0 +1,241 @@
+"""From what the processes saw of a case to its `Measurement`: pure arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from statistics import median
+
+from perfprobe.bench import rules
+from perfprobe.bench.answers import Answer, Limit
+from perfprobe.bench.clocks import Block
+from perfprobe.tables.machine import Machine
+from perfprobe.tables.measurements import Bound, Counterfactual, Estimate, Measurement, Seen, Wanted
+
+_SHORT_NS = 20_000  # below it Python's way to the operator counts
+
+_Times = Sequence["float | None"]  # of one subject, round by round; None where the round is left out
+
+
+class _Process:
+    """What one process saw, in ns by the case's clock."""
+
+    def __init__(self, answer: Answer, clock: str) -> None:
+        self.answer = answer
+        names = list(answer.blocks)
+        every = [block for name in names for block in answer.blocks[name]]
+        usable = iter(rules.at_full_clock([block.canary_ns for block in every]))
+        self._times: Mapping[str, _Times] = {
+            name: [_time(block, clock) if next(usable) else None for block in answer.blocks[name]]
+            for name in names
+        }
+
+    def times(self, name: str) -> _Times:
+        """Of a subject's blocks; empty when there is no such subject."""
+        return self._times.get(name, ())
+
+    def median(self, name: str) -> float | None:
+        """ns of a call of this subject."""
+        return _median(self.times(name))
+
+    def part(self, limits: Sequence[Limit]) -> float | None:
+        """What these limits take together, as a part of the call, in the same rounds."""
+        rows = zip(self.times("rotating"), *(self.times(limit.subject) for limit in limits), strict=True)
+        return _median([_part(limits, row) for row in rows])
+
+
+def summarise(
+    wanted: Wanted, seen: Seen | None, answers: Sequence[Answer], machine: Machine | None
+) -> Measurement:
+    """One row; without a verdict."""
+    measured = [answer for answer in answers if answer.not_rebuilt is None and answer.blocks]
+    if not measured:
+        return Measurement(wanted, "cpu", "cpu", seen, not_rebuilt=answers[0].not_rebuilt or "not measured")
+    clock = clock_of(measured)
+    processes = [_Process(answer, clock) for answer in measured]
+    first = measured[0]
+    rotating = _estimate(process.median("rotating") for process in processes)
+    row = Measurement(
+        wanted=replace(wanted, operator=first.operator),
+        device=first.device,
+        clock=clock,
+        seen=seen,
+        processes=len(measured),
+        rotating=rotating,
+        warm=_estimate(process.median("warm") for process in processes),
+        wall=_estimate(_of_blocks(answer, lambda block: block.wall_ns) for answer in measured),
+        floor=_estimate(process.median("floor") for process in processes),
+        contention=_middle(
+            _of_blocks(answer, lambda block: block.wall_ns / block.cpu_ns) for answer in measured
+        ),
+        faults=_middle(_of_blocks(answer, lambda block: block.faults) for answer in measured),
+        other_threads=_middle(
+            _of_blocks(answer, lambda block: block.other_ns / block.cpu_ns) for answer in measured
+        ),
+        nested=tuple(first.nested),
+        bounds=_bounds(processes),
+        counterfactuals=_counterfactuals(processes),
+    )
+    row = replace(row, fault_ns=_fault_ns(row, measured), replay=_replay(row, measured))
+    return _with_work(row, first, machine)
+
+
+def rotating_spread(answers: Sequence[Answer]) -> float:
+    """How far the processes are apart in what is asked for: as a part of the median."""
+    measured = [answer for answer in answers if answer.not_rebuilt is None and answer.blocks]
+    if not measured:
+        return 0.0
+    clock = clock_of(measured)
+    found = _estimate(_Process(answer, clock).median("rotating") for answer in measured)
+    return rules.spread(found) if found else 0.0
+
+
+def clock_of(answers: Sequence[Answer]) -> str:
+    """Whose times count: the device's, wall where no block of any process was contended, else CPU time."""
+    blocks = [block for answer in answers for of in answer.blocks.values() for block in of]
+    if any(block.device_ns is not None for block in blocks):
+        return "gpu"
+    walls, cpus = [block.wall_ns for block in blocks], [block.cpu_ns for block in blocks]
+    return "wall" if rules.uncontended(walls, cpus) else "cpu"
+
+
+def _time(block: Block, clock: str) -> float:
+    return block.wall_ns if clock == "wall" else block.time_ns
+
+
+def _bounds(processes: Sequence[_Process]) -> tuple[Bound, ...]:
+    groups: dict[str, list[Sequence[Limit]]] = {}
+    for limit in processes[0].answer.limits:
+        groups.setdefault(limit.kind, []).append([limit])
+    if "element" in groups:  # the times of different kinds of arithmetic add up
+        groups["element"] = [[limit for (limit,) in groups["element"]]]
+    groups["overhead"] = [[Limit("overhead", "one element", 1.0, 0.0, "floor")]]
+    found = [_best(kind, alternatives, processes) for kind, alternatives in groups.items()]
+    return tuple(bound for bound in found if bound is not None)
+
+
+def _best(kind: str, alternatives: Sequence[Sequence[Limit]], processes: Sequence[_Process]) -> Bound | None:
+    """The alternative that is fastest: a limit is what the machine can do."""
+    found = [
+        (fraction, " + ".join(limit.text for limit in limits))
+        for limits in alternatives
+        if (fraction := _estimate(_part_in(process, limits) for process in processes)) is not None
+    ]
+    if not found:
+        return None
+    fraction, words = min(found, key=lambda pair: pair[0].value)
+    return Bound(kind, fraction, words)
+
+
+def _part_in(process: _Process, limits: Sequence[Limit]) -> float | None:
+    """Like `_Process.part`; None where the process lacks one of the subjects.
+
+    A process scales by its own calibration, so the limits are its own where it has some of that kind.
+    """
+    own = {limit.subject: limit for limit in process.answer.limits}
+    return process.part([own.get(limit.subject, limit) for limit in limits])
+
+
+def _part(limits: Sequence[Limit], row: Sequence[float | None]) -> float | None:
+    call_ns, *limits_ns = row
+    total_ns = 0.0
+    for limit, time_ns in zip(limits, limits_ns, strict=True):
+        if time_ns is None:
+            return None
+        total_ns += max(time_ns - limit.floor_ns, 0.0) * limit.scale
+    return total_ns / call_ns if call_ns else None
+
+
+def _counterfactuals(processes: Sequence[_Process]) -> tuple[Counterfactual, ...]:
+    found = []
+    for changed in processes[0].answer.changes:
+        speedup = _estimate(
+            _median([call / other if call and other else None for call, other in pairs])
+            for pairs in (
+                zip(process.times("rotating"), process.times(changed.subject), strict=True)
+                for process in processes
+            )
+        )
+        if speedup is not None:
+            found.append(Counterfactual(changed.kind, changed.change, speedup))
+    return tuple(found)
+
+
+def _fault_ns(row: Measurement, measured: Sequence[Answer]) -> float | None:
+    """What a call's page faults cost on its critical path; threads are taken to share them like their work."""
+    price_ns = _middle(answer.fault_ns for answer in measured)
+    if row.faults is None or price_ns is None:
+        return None
+    return row.faults * price_ns / (1.0 + (row.other_threads or 0.0))
+
+
+def _replay(row: Measurement, measured: Sequence[Answer]) -> float | None:
+    """None on a GPU: what was recorded there is the launch, which is not what the device's events time."""
+    seen, rotating = row.seen, row.rotating
+    if seen is None or rotating is None or not seen.calls or row.clock == "gpu":
+        return None
+    in_program_ns = (seen.total_ns if seen.cpu_ns is None else seen.cpu_ns) / seen.calls
+    path_ns = median(answer.path_ns for answer in measured) if rotating.value < _SHORT_NS else 0.0
+    return max(rotating.value - path_ns, 0.0) / in_program_ns if in_program_ns > 0 else None
+
+
+def _with_work(row: Measurement, answer: Answer, machine: Machine | None) -> Measurement:
+    work = answer.work
+    if work is None:
+        return row
+    bounds = row.bounds
+    if machine is not None and row.rotating is not None:
+        level = _level(answer.rotated_bytes, machine)
+        rate = _isa_rate(machine, work.dtype, row)
+        isa = None if rate is None else work.flops / (row.rotating.value * 1e-9 * rate)
+        bounds = tuple(
+            replace(bound, level=level)
+            if bound.kind == "memory"
+            else replace(bound, isa_fraction=isa)
+            if bound.kind == "gemm"
+            else bound
+            for bound in bounds
+        )
+    return replace(
+        row,
+        flops=work.flops,
+        read_bytes=work.read_bytes,
+        write_bytes=work.write_bytes,
+        line_bytes=work.line_bytes,
+        bounds=bounds,
+    )
+
+
+def _level(rotated_bytes: int, machine: Machine) -> str | None:
+    """Where what the call rotates through lies."""
+    for name, upper_bytes in sorted(machine.levels, key=lambda level: level[1]):
+        if rotated_bytes <= upper_bytes:
+            return name
+    return "DRAM" if machine.levels else None
+
+
+def _isa_rate(machine: Machine, dtype: str, row: Measurement) -> float | None:
+    """FLOP/s."""
+    for ceiling in machine.ceilings:
+        same = (ceiling.kind, ceiling.device, ceiling.dtype) == ("isa peak", row.device, dtype)
+        if same and (ceiling.threads == row.wanted.threads or row.device != "cpu"):
+            return ceiling.rate.value
+    return None
+
+
+def _of_blocks(answer: Answer, value: Callable[[Block], float]) -> float | None:
+    blocks = answer.blocks.get("rotating", ())
+    return median(map(value, blocks)) if blocks else None
+
+
+def _median(values: _Times) -> float | None:
+    there = [value for value in values if value is not None]
+    return median(there) if there else None
+
+
+def _estimate(values: Iterable[float | None]) -> Estimate | None:
+    return rules.estimate([value for value in values if value is not None])
+
+
+def _middle(values: Iterable[float | None]) -> float | None:
+    return _median(list(values))

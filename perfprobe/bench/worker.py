@@ -1,0 +1,61 @@
+"""A measuring process: `python -m perfprobe.bench.worker`, spoken to by `process.MeasuringProcess`.
+
+Standard input: a line of JSON with `Bench`'s settings, then one for each case; its end is this process's end.
+Standard output: a line that torch is there, then an answer for each case. What libraries print goes to
+standard error.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import sys
+from typing import TextIO
+
+from perfprobe.bench.answers import encode
+from perfprobe.tables.measurements import Wanted
+
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+
+def main() -> None:
+    """Answer until standard input ends."""
+    _die_with_the_parent()
+    answers = _own_output()
+    settings = json.loads(sys.stdin.readline() or "null")
+    if settings is None:
+        return
+    import torch
+
+    from perfprobe.bench.cases import Bench
+
+    bench = Bench(torch, **settings)
+    print(json.dumps({"torch": str(torch.__version__)}), file=answers, flush=True)
+    for line in sys.stdin:
+        case = json.loads(line)
+        print(encode(bench.answer(case["case"], Wanted(**case["wanted"]))), file=answers, flush=True)
+
+
+def _own_output() -> TextIO:
+    """Standard output for answers alone: what C code and Python print there goes to standard error."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return answers
+
+
+def _die_with_the_parent() -> None:
+    """A parent that is killed takes its measuring process along, even one in the middle of a long call."""
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)
+    if prctl is not None:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    try:
+        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+            file.write("1000")  # should memory run out, this process is what to end
+    except OSError:
+        pass  # not on Linux, or not permitted: the memory limit still holds
+
+
+if __name__ == "__main__":
+    main()

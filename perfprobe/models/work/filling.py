@@ -1,0 +1,169 @@
+"""Copies, new tensors, random numbers: nothing is computed from what is read."""
+
+from __future__ import annotations
+
+from math import prod
+
+from perfprobe.models.work.call import Call, Model, Work, broadcast, least, result
+from perfprobe.models.work.touched import Operand, require
+
+_FLAG = "True"
+
+
+def _copy(call: Call) -> Work:
+    """Reads the source's distinct elements, writes the target."""
+    target, source = call.tensor(0), call.tensor(1)
+    require(broadcast([target.sizes, source.sizes]) == target.sizes)
+    return least([source], [target], dtype=target.dtype)
+
+
+def _clone(call: Call) -> Work:
+    """A dense copy, of another dtype where one is named."""
+    tensor = call.tensor(0)
+    dtype = call.value("dtype") or tensor.dtype
+    return least([tensor], [Operand(dtype, tensor.sizes)], dtype=dtype)
+
+
+def _moved(call: Call) -> Work:
+    """`flip`, `roll`: as many elements as before, elsewhere."""
+    tensor = call.tensor(0)
+    return least([tensor], [result(call, tensor.dtype, tensor.sizes)], dtype=tensor.dtype)
+
+
+def _triangle(call: Call) -> Work:
+    """`tril`, `triu`: the part that is not kept need not be read; in place only that is written."""
+    tensor = call.tensor(0)
+    rows, columns = tensor.sizes[-2:]
+    diagonal = call.integer("diagonal")
+    lower = sum(min(max(row + 1 + diagonal, 0), columns) for row in range(min(rows, 1 << 20)))
+    require(rows <= 1 << 20)
+    kept = lower if call.operator.startswith("tril") else rows * columns - _below(rows, columns, diagonal)
+    part = Operand(tensor.dtype, (*tensor.sizes[:-2], kept))
+    if call.in_place:
+        rest = Operand(tensor.dtype, (*tensor.sizes[:-2], rows * columns - kept))
+        return least([], [rest], dtype=tensor.dtype)
+    return least([part], [result(call, tensor.dtype, tensor.sizes)], dtype=tensor.dtype)
+
+
+def _below(rows: int, columns: int, diagonal: int) -> int:
+    """Elements below a diagonal."""
+    return sum(min(max(row + diagonal, 0), columns) for row in range(rows))
+
+
+def _repeat(call: Call) -> Work:
+    """Reads once, writes as often as asked for."""
+    tensor = call.tensor(0)
+    output = Operand(tensor.dtype, (tensor.count * prod(call.integers("repeats")),))
+    return least([tensor], [output], dtype=tensor.dtype)
+
+
+def _pad(call: Call) -> Work:
+    """`constant_pad_nd`: pairs of paddings from the last dimension on."""
+    tensor, pads = call.tensor(0), call.integers("pad")
+    require(len(pads) % 2 == 0 and len(pads) <= 2 * len(tensor.sizes) and min(pads, default=0) >= 0)
+    sizes = list(tensor.sizes)
+    for place in range(len(pads) // 2):
+        sizes[-1 - place] += pads[2 * place] + pads[2 * place + 1]
+    return least([tensor], [Operand(tensor.dtype, tuple(sizes))], dtype=tensor.dtype)
+
+
+def _joined(call: Call) -> Work:
+    """`cat`, `stack`: all that is read is written."""
+    tensors = call.tensor_list(0)
+    require(bool(tensors))
+    dtype = tensors[0].dtype
+    require({tensor.dtype for tensor in tensors} == {dtype})
+    output = Operand(dtype, (sum(tensor.count for tensor in tensors),))
+    return least(tensors, [output], dtype=dtype)
+
+
+def _filled(call: Call) -> Work:
+    """`fill_`, `zero_`."""
+    tensor = call.tensor(0)
+    return least(writes=[tensor], dtype=tensor.dtype)
+
+
+def _new(writes: bool) -> Model:
+    """A new tensor of `size`, or of the given tensor's; `empty` writes nothing, so memory does not limit it."""
+
+    def work(call: Call) -> Work:
+        like = call.given(0) if call.slots else None
+        sizes = call.integers("size") if "size" in call.values or like is None else like.sizes
+        require("size" in call.values or like is not None)
+        dtype = call.value("dtype") or (like.dtype if like else "f32")
+        output = Operand(dtype, sizes)
+        return least(writes=[output] if writes else (), dtype=dtype)
+
+    return work
+
+
+def _random(call: Call) -> Work:
+    """One random number for each element, written; `rng` is the rate of the generator itself."""
+    tensor = call.tensor(0)
+    numbers = (("rng", tensor.count),)
+    probabilities = call.given(1) if len(call.slots) > 1 else None
+    if call.in_place:
+        return least([probabilities], [tensor], dtype=tensor.dtype, elements=numbers)
+    output = result(call, tensor.dtype, tensor.sizes)
+    reads = [tensor] if call.operator in ("bernoulli", "normal") else []
+    return least(reads, [output], dtype=tensor.dtype, elements=numbers)
+
+
+def _random_new(call: Call) -> Work:
+    """`rand`, `randn`, `randint` of a size."""
+    sizes = call.integers("size")
+    require("size" in call.values)
+    dtype = call.value("dtype") or ("i64" if call.operator == "randint" else "f32")
+    return least(writes=[Operand(dtype, sizes)], dtype=dtype, elements=(("rng", prod(sizes)),))
+
+
+def _dropout(call: Call) -> Work:
+    """One random number an element; `native_dropout` writes the mask as truths."""
+    tensor = call.tensor(0)
+    training = call.value("train") == _FLAG
+    require(training)
+    mask = Operand("bool", tensor.sizes) if call.operator == "native_dropout" else None
+    numbers = (("rng", tensor.count),)
+    return least([tensor], [Operand(tensor.dtype, tensor.sizes), mask], dtype=tensor.dtype, elements=numbers)
+
+
+MODELS: dict[str, Model] = {
+    "copy_": _copy,
+    **dict.fromkeys(("clone", "contiguous", "_to_copy"), _clone),
+    **dict.fromkeys(("flip", "roll"), _moved),
+    **dict.fromkeys(("tril", "triu"), _triangle),
+    "repeat": _repeat,
+    "constant_pad_nd": _pad,
+    **dict.fromkeys(("cat", "stack", "concat", "concatenate"), _joined),
+    **dict.fromkeys(("fill_", "zero_"), _filled),
+    **dict.fromkeys(("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"), _new(False)),
+    **dict.fromkeys(
+        (
+            "zeros",
+            "ones",
+            "full",
+            "zeros_like",
+            "ones_like",
+            "full_like",
+            "new_zeros",
+            "new_ones",
+            "new_full",
+        ),
+        _new(True),
+    ),
+    **dict.fromkeys(
+        (
+            "bernoulli_",
+            "bernoulli",
+            "uniform_",
+            "normal_",
+            "random_",
+            "exponential_",
+            "rand_like",
+            "randn_like",
+        ),
+        _random,
+    ),
+    **dict.fromkeys(("rand", "randn", "randint"), _random_new),
+    **dict.fromkeys(("native_dropout", "dropout"), _dropout),
+}

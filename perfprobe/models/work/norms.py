@@ -1,0 +1,153 @@
+"""Layer, group, batch and RMS normalisation: each input is read once, if a row or the whole fits a cache.
+
+Operations an element: forward about 7 (mean, variance, scale, shift), RMS 4, backward 12.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from perfprobe.models.work.call import Call, Model, Sizes, Work, least
+from perfprobe.models.work.touched import Operand, require
+
+
+def _rows(call: Call, sizes: Sizes) -> int:
+    """Rows that are normalised, by their `normalized_shape`."""
+    inner = call.integers("normalized_shape")
+    require(bool(inner) and sizes[-len(inner) :] == inner)
+    return prod(sizes[: len(sizes) - len(inner)])
+
+
+def _dense(tensor: Operand) -> Operand:
+    """A new tensor of the same sizes."""
+    return Operand(tensor.dtype, tensor.sizes)
+
+
+def _layer_norm(call: Call) -> Work:
+    """Writes the result, and mean and 1/deviation of each row."""
+    tensor, weight, bias = call.tensor(0), call.given(1), call.given(2)
+    statistics = Operand(tensor.dtype, (_rows(call, tensor.sizes),))
+    return least(
+        [tensor, weight, bias],
+        [_dense(tensor), statistics, statistics],
+        flops=7 * tensor.count,
+        dtype=tensor.dtype,
+    )
+
+
+def _layer_norm_backward(call: Call) -> Work:
+    """Gradient, input, both statistics and weight; writes what `output_mask` asks for."""
+    gradient, tensor, mean, deviation = (call.tensor(slot) for slot in range(4))
+    weight, mask = call.given(4), call.list("output_mask")
+    require(len(mask) == 3)
+    parameter = Operand(tensor.dtype, call.integers("normalized_shape"))
+    writes = [
+        made
+        for made, asked in zip((_dense(tensor), parameter, parameter), mask, strict=True)
+        if asked == "True"
+    ]
+    return least(
+        [gradient, tensor, mean, deviation, weight], writes, flops=12 * tensor.count, dtype=tensor.dtype
+    )
+
+
+def _rms_norm(call: Call) -> Work:
+    """Writes the result, and one number a row."""
+    tensor, weight = call.tensor(0), call.given(1)
+    statistics = Operand(tensor.dtype, (_rows(call, tensor.sizes),))
+    return least([tensor, weight], [_dense(tensor), statistics], flops=4 * tensor.count, dtype=tensor.dtype)
+
+
+def _rms_norm_backward(call: Call) -> Work:
+    """Gradient, input, the rows' numbers and weight."""
+    gradient, tensor, statistics, weight = call.tensor(0), call.tensor(1), call.tensor(2), call.given(3)
+    mask = call.list("output_mask")
+    require(len(mask) == 2)
+    writes = [_dense(tensor) if mask[0] == "True" else None, weight if mask[1] == "True" else None]
+    return least([gradient, tensor, statistics, weight], writes, flops=8 * tensor.count, dtype=tensor.dtype)
+
+
+def _group_norm(call: Call) -> Work:
+    """Writes the result, and mean and 1/deviation of each group of each image."""
+    tensor, weight, bias = call.tensor(0), call.given(1), call.given(2)
+    groups = call.integer("group" if "group" in call.values else "num_groups")
+    statistics = Operand(tensor.dtype, (tensor.sizes[0], groups))
+    return least(
+        [tensor, weight, bias],
+        [_dense(tensor), statistics, statistics],
+        flops=7 * tensor.count,
+        dtype=tensor.dtype,
+    )
+
+
+def _group_norm_backward(call: Call) -> Work:
+    """Gradient, input, both statistics and weight; writes what `output_mask` asks for."""
+    gradient, tensor, mean, deviation = (call.tensor(slot) for slot in range(4))
+    mask = call.list("output_mask")
+    require(len(mask) == 3)
+    parameter = Operand(tensor.dtype, (call.integer("C"),))
+    writes = [
+        made
+        for made, asked in zip((_dense(tensor), parameter, parameter), mask, strict=True)
+        if asked == "True"
+    ]
+    return least(
+        [gradient, tensor, mean, deviation, call.given(4)],
+        writes,
+        flops=12 * tensor.count,
+        dtype=tensor.dtype,
+    )
+
+
+def _batch_norm(call: Call) -> Work:
+    """In training it writes statistics of each channel and updates the running ones; else it reads these.
+
+    In training the input is read twice when it is larger than the caches; the bound is that of one that fits.
+    """
+    tensor, weight, bias = call.tensor(0), call.given(1), call.given(2)
+    running = [call.given(3), call.given(4)] if len(call.slots) > 3 else []
+    training = call.value("training" if "training" in call.values else "train") == "True"
+    saved = Operand(tensor.dtype, (tensor.sizes[1],)) if training else None
+    return least(
+        [tensor, weight, bias, *([] if training else running)],
+        [_dense(tensor), saved, saved],
+        running if training else (),
+        flops=7 * tensor.count,
+        dtype=tensor.dtype,
+    )
+
+
+def _batch_norm_backward(call: Call) -> Work:
+    """Gradient, input, weight and statistics; in training twice when they are larger than the caches."""
+    gradient, tensor, weight = call.tensor(0), call.tensor(1), call.given(2)
+    mask, training = call.list("output_mask"), call.value("train") == "True"
+    require(len(mask) == 3)
+    statistics = [call.given(5), call.given(6)] if training else [call.given(3), call.given(4)]
+    parameter = Operand(tensor.dtype, (tensor.sizes[1],))
+    writes = [
+        made
+        for made, asked in zip((_dense(tensor), parameter, parameter), mask, strict=True)
+        if asked == "True"
+    ]
+    return least([gradient, tensor, weight, *statistics], writes, flops=12 * tensor.count, dtype=tensor.dtype)
+
+
+MODELS: dict[str, Model] = {
+    **dict.fromkeys(("native_layer_norm", "layer_norm"), _layer_norm),
+    "native_layer_norm_backward": _layer_norm_backward,
+    **dict.fromkeys(("rms_norm", "_fused_rms_norm"), _rms_norm),
+    "_fused_rms_norm_backward": _rms_norm_backward,
+    **dict.fromkeys(("native_group_norm", "group_norm"), _group_norm),
+    "native_group_norm_backward": _group_norm_backward,
+    **dict.fromkeys(
+        (
+            "native_batch_norm",
+            "_native_batch_norm_legit",
+            "batch_norm",
+            "_batch_norm_impl_index",
+            "cudnn_batch_norm",
+        ),
+        _batch_norm,
+    ),
+    "native_batch_norm_backward": _batch_norm_backward,
+}
