@@ -13,7 +13,6 @@ from dataclasses import asdict
 from pathlib import Path
 
 from perfprobe.bench.measure import BenchSettings, measure
-
 from perfprobe.support import units
 from perfprobe.tables.measurements import Bound, Measurement, Measurements, Seen, Wanted
 

@@ -32,6 +32,7 @@ PROGRAMS = {
     "language_model": ("language_model.py", "--epochs", "1", "--windows", "16"),
 }
 SKIPPED_STEPS = 2
+CPU_TIME = ("--cpu-time",)
 HEAD = ["program, threads", "signatures", "of operator CPU", "not rebuilt", "isolated / program"]
 HEAD += ["warm / program", "±15 %", "±30 %"]
 
@@ -97,19 +98,9 @@ def _recorded(name: str, threads: int) -> Program:
     script, *words = PROGRAMS[name]
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "it.perfprobe")
-        command = [
-            sys.executable,
-            "-m",
-            "perfprobe",
-            "-q",
-            "--cpu-time",
-            "all",
-            "--python",
-            "off",
-            "-o",
-            path,
-        ]
-        command += [str(WORKLOADS / script), *words, "--threads", str(threads)]
+        options = [*CPU_TIME, "--python", "off", "-o", path]
+        command = [sys.executable, "-m", "perfprobe", "-q", *options, str(WORKLOADS / script)]
+        command += [*words, "--threads", str(threads)]
         passive = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE"}
         subprocess.run(command, check=True, env=passive, stdout=subprocess.DEVNULL)
         return costs(path, threads, SKIPPED_STEPS)

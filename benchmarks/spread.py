@@ -93,10 +93,11 @@ def _wanted(operator: str, inputs: str) -> Wanted:
 def _torch_times(method: str) -> list[float]:
     """Medians in nanoseconds, by torch's own clock and rules."""
     import torch
-    from perfprobe.bench.rebuild.operands import Rebuilt
+    from torch.utils import benchmark
+
+    from perfprobe.bench.rebuild.rebuilt import Rebuilt
     from perfprobe.bench.rebuild.recipes import recipe
     from perfprobe.bench.rebuild.schema import schemas
-    from torch.utils import benchmark
 
     times = []
     for _, operator, inputs in CALLS:

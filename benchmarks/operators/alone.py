@@ -76,22 +76,17 @@ def _line(name: str, found: Measurement) -> str:
 
 
 def _under_a_tool(name: str, case: Case, args: argparse.Namespace) -> int:
+    import torch
+
     from perfprobe.bench.emit import runner
-    from perfprobe.bench.rebuild.operands import Rebuilt
     from perfprobe.bench.rebuild.recipes import recipe
     from perfprobe.bench.rebuild.schema import schemas
 
-    call = wanted(case, args.threads)
+    call = recipe(wanted(case, args.threads), schemas(case.operator, torch)).plain()
     words = [f"--threads={args.threads}"]
     words += [f"--{word}" for word in ("once", "warm", "wait") if getattr(args, word)]
     words += [f"--seconds={args.seconds}"] if args.seconds else []
-    title = f"{name}: {case.name}"
-    return runner.run(
-        lambda torch: Rebuilt(recipe(call, schemas(call.operator, torch)), torch),
-        title,
-        args.threads,
-        words=words,
-    )
+    return runner.run(call, f"{name}: {case.name}", args.threads, words=words)
 
 
 def _short(text: str) -> str:

@@ -16,7 +16,7 @@ def measurement(kind, *modifiers, high=0.5, changed=()):
         Wanted("aten::mm", ""),
         "cpu",
         "cpu",
-        bounds=(Bound("memory", Estimate(0.3, 0.2, high), "copy_"), Bound("overhead", Estimate(0.9, 0.9, 0.9), "")),
+        bounds=(Bound("memory", Estimate(0.3, 0.2, high), "copy_"), Bound("overhead", Estimate(1, 1, 1), "")),
         counterfactuals=tuple(Counterfactual(name, "", Estimate(2, 2, 2)) for name in changed),
         verdict=Verdict(kind, f"{kind}: 30 %", modifiers),
     )
