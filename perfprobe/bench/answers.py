@@ -10,6 +10,7 @@ from typing import Any
 from perfprobe.bench.clocks import Block
 from perfprobe.models.work import Work
 
+RECYCLED = "recycled"  # the subject that is timed after all else, in a process that gives no memory back
 LONGEST = 16 << 20  # bytes of a line
 
 

@@ -1,33 +1,33 @@
-"""Times one case in a measuring process: rebuilds the call, puts everything beside it, and runs the rounds."""
+"""Times one case in a measuring process: rebuilds the call, puts everything beside it, runs the rounds."""
 
 from __future__ import annotations
 
 import os
 import random
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
 from perfprobe.bench import allocator
-from perfprobe.bench.answers import Answer, Changed, Limit
+from perfprobe.bench.answers import RECYCLED, Answer, Changed, Limit
 from perfprobe.bench.clocks import Clock, DeviceClock, HostClock
 from perfprobe.bench.counterfactuals import Change, changes
 from perfprobe.bench.nested import nested
 from perfprobe.bench.rebuild.operands import Operands
+from perfprobe.bench.rebuild.rebuilt import Rebuilt
 from perfprobe.bench.rebuild.recipe import CallRecipe, NotRebuilt
 from perfprobe.bench.rebuild.recipes import recipe
-from perfprobe.bench.rebuild.rebuilt import Rebuilt
 from perfprobe.bench.rebuild.schema import schemas
 from perfprobe.bench.references import Reference, References
 from perfprobe.bench.subjects import Arguments, Subject, rounds
 from perfprobe.models.signature import parse, tensors
-from perfprobe.models.work import Work, work
+from perfprobe.models.work import work
 from perfprobe.tables.measurements import Wanted
 
 _LEAST_ROTATED_BYTES = 64 << 20
 _MOST_COPIES = 1024
 _WARM_BYTES = 256 << 10  # of operands that are written: more copies, so that they are put back seldom
+_RECYCLED_CALLS = 4  # until every place that the heap alternates between has been used
 _USUAL_L2_BYTES = 2 << 20
 
 
@@ -57,15 +57,17 @@ class Bench:
         self._seconds, self._memory_bytes, self._with_changes = seconds, memory_bytes, with_changes
         self._order, self._seed = random.Random(seed), seed
         self._places: dict[str, Place] = {}
-        self._recycles = allocator.settle()
         self._fault_ns = allocator.fault_ns()
         self._path_ns = self._call_path_ns()
 
-    def answer(self, number: int, wanted: Wanted) -> Answer:
-        """Measure a case; whatever torch refuses becomes the reason why it was not rebuilt."""
+    def answer(self, number: int, wanted: Wanted, recycled: bool = False) -> Answer:
+        """Measure a case; whatever torch refuses becomes the reason why it was not rebuilt.
+
+        recycled: only the call itself, in memory that is used again and again, as from now on all memory is.
+        """
         try:
             with self._torch.no_grad():
-                return self._measured(number, wanted)
+                return self._recycled(number, wanted) if recycled else self._measured(number, wanted)
         except NotRebuilt as why:
             return Answer(number, not_rebuilt=str(why))
         except (RuntimeError, TypeError, ValueError, NotImplementedError, IndexError, MemoryError) as error:
@@ -83,7 +85,9 @@ class Bench:
         room -= len(sets) * call.operand_bytes * (1 + call.writes)
         subjects = self._of_the_call(call, sets, wanted.threads)
         references = place.references.of(model, wanted.threads, call.writes) if model else []
-        changed, notes = self._changed(made, replace(wanted, operator=operator), model, room)
+        call_itself = replace(wanted, operator=operator)
+        beside = changes(call_itself, made, wanted.threads, model) if self._with_changes else ()
+        changed, notes = self._changed([change for change in beside if not change.recycled], operator, room)
         everything = [*subjects, *(reference.subject for reference in references), *changed.values()]
         blocks = rounds(everything, place.clock, self._seconds, self._order, self._torch.set_num_threads)
         self._torch.set_num_threads(wanted.threads)
@@ -93,7 +97,10 @@ class Bench:
             device=place.device,
             blocks=blocks,
             limits=[_limit(reference) for reference in references],
-            changes=[Changed(change.kind, change.change, of.name) for change, of in changed.items()],
+            changes=[
+                *(Changed(change.kind, change.change, of.name) for change, of in changed.items()),
+                *(Changed(change.kind, change.change, RECYCLED) for change in beside if change.recycled),
+            ],
             work=model,
             nested=nested(self._torch, operator, subjects[0]),
             rotated_bytes=len(sets) * call.operand_bytes,
@@ -101,6 +108,16 @@ class Bench:
             path_ns=self._path_ns,
             notes=notes,
         )
+
+    def _recycled(self, number: int, wanted: Wanted) -> Answer:
+        if not allocator.recycle():
+            raise NotRebuilt("the allocator is not that of glibc")
+        call, place = Rebuilt(self._recipe(wanted), self._torch), self._place(wanted.signature)
+        sets = self._sets(call, place, self._memory_bytes)
+        subject = Subject(RECYCLED, call.function, sets, wanted.threads)
+        subject.run(_RECYCLED_CALLS)
+        blocks = rounds([subject], place.clock, self._seconds / 4, self._order, self._torch.set_num_threads)
+        return Answer(number, blocks=blocks)
 
     def _recipe(self, wanted: Wanted) -> CallRecipe:
         return recipe(wanted, schemas(wanted.operator, self._torch), self._memory_bytes)
@@ -121,25 +138,21 @@ class Bench:
         return found
 
     def _changed(
-        self, made: CallRecipe, wanted: Wanted, model: Work | None, room: int
+        self, wanted: Sequence[Change], operator: str, room: int
     ) -> tuple[dict[Change, Subject], list[str]]:
+        """A subject for each change, and why some have none."""
         found: dict[Change, Subject] = {}
         notes = []
-        for change in changes(wanted, made, wanted.threads, model) if self._with_changes else ():
-            if change.recycled and not self._recycles:
-                notes.append("recycled output not measured: the allocator is not that of glibc")
-                continue
+        for change in wanted:
             try:
                 call = Rebuilt(self._recipe(change.wanted), self._torch)
                 sets = self._sets(call, self._place(change.wanted.signature), room)
             except (NotRebuilt, RuntimeError) as why:
-                notes.append(f"{wanted.operator}, {change.kind} {change.change} not measured: {why}")
+                notes.append(f"{operator}, {change.kind} {change.change} not measured: {why}")
                 continue
             room -= len(sets) * call.operand_bytes * (1 + call.writes)
             function = _with_copies(call.function, change.copied)
-            around = allocator.recycling if change.recycled else nullcontext
-            name = f"change {len(found)}"
-            found[change] = Subject(name, function, sets, change.wanted.threads, around)
+            found[change] = Subject(f"change {len(found)}", function, sets, change.wanted.threads)
         return found, notes
 
     def _sets(self, call: Rebuilt, place: Place, room: int) -> list[Arguments]:

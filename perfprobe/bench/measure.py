@@ -13,7 +13,7 @@ from typing import TypeAlias
 from perfprobe.bench import rules
 from perfprobe.bench.answers import Answer
 from perfprobe.bench.process import Ended, MeasuringProcess, command
-from perfprobe.bench.summary import rotating_spread, summarise
+from perfprobe.bench.summary import has_faults, rotating_spread, summarise, with_recycled
 from perfprobe.models.verdicts import judge
 from perfprobe.tables.machine import Machine
 from perfprobe.tables.measurements import Measurements, Seen, Wanted
@@ -141,10 +141,24 @@ class _Run:
                     self._tell(call.operator)
                     if process.ended:
                         break
+                else:
+                    self._recycled(process, calls)
 
-    def _ask(self, process: MeasuringProcess, number: int, call: Wanted) -> Answer:
+    def _recycled(self, process: MeasuringProcess, calls: Sequence[Wanted]) -> None:
+        """At the end of a process: it cannot give memory back any more then."""
+        for number, call in enumerate(calls):
+            answer = self.answers[call][-1]
+            if not has_faults(answer):
+                continue
+            self._tell(f"{call.operator} in recycled memory")
+            recycled = self._ask(process, number, call, recycled=True)
+            self.answers[call][-1] = with_recycled(answer, recycled)
+            if process.ended:
+                return
+
+    def _ask(self, process: MeasuringProcess, number: int, call: Wanted, recycled: bool = False) -> Answer:
         try:
-            return process.ask(number, call)
+            return process.ask(number, call, recycled)
         except Ended as why:
             return Answer(number, not_rebuilt=str(why))
 

@@ -52,7 +52,7 @@ class MeasuringProcess:
 
     def __init__(self, words: Sequence[str], settings: Mapping[str, object]) -> None:
         environment = {name: text for name, text in os.environ.items() if name not in _RANK}
-        self._errors = tempfile.TemporaryFile()
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `close`)
         self._process = subprocess.Popen(
             words,
             env={**environment, **_PASSIVE},
@@ -75,15 +75,15 @@ class MeasuringProcess:
             self.close()
             raise
 
-    def ask(self, number: int, wanted: Wanted) -> Answer:
-        """Measure one case.
+    def ask(self, number: int, wanted: Wanted, recycled: bool = False) -> Answer:
+        """Measure one case; recycled: see `Bench.answer`.
 
         Raises:
             Ended: the process crashed over it, or took too long; it is of no more use then.
         """
         end_s = time.monotonic() + CASE_LIMIT_S
         self.ended = True  # unless it answers
-        self._tell({"case": number, "wanted": asdict(wanted)})
+        self._tell({"case": number, "wanted": asdict(wanted), "recycled": recycled})
         while (answer := decode(self._line(end_s))) is None or answer.case != number:
             pass  # something that a library printed
         self.ended = False

@@ -1,15 +1,17 @@
 """What the machine can do at the same moment: kernels of torch that do little else than one thing.
 
 Which of them stands beside a call follows from the call's `Work`. A reference has its own dispatch taken off,
-as it is to show what the limit alone would take; it has the call's bytes, its mix of reads and writes and its
-threads, and lies in the same caches: what rotates in the call rotates here, and what a call allocates again and
-again is one place that is written again and again. Lines of 64 bytes that are only partly used have no reference.
+as it is to show what the limit alone would take; it has the call's bytes, its mix of reads and writes and
+its threads, and lies in the same caches: what rotates in the call rotates here, and what a call allocates
+again and again is one place that is written again and again. Lines of 64 bytes that are only partly used
+have no reference.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import log2
 from statistics import median
 from typing import Any
 
@@ -25,25 +27,24 @@ _GEMM_SIZES = (256, 512, 1024, 2048)
 _LONGEST_GEMM_NS = 30e6
 _NEARLY_BEST = 0.97
 _L2_ELEMENTS = 1 << 16  # of one thread: 256 KB read and as much written
-TORCH_DTYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64"}
-_ELEMENTS: dict[str, tuple[str, str]] = {
-    # kind: the function of torch, and what it takes: (x, out), (x, x, out), or x in place
-    **{
-        name: (name, "unary")
-        for name in ("exp", "log", "sqrt", "tanh", "sigmoid", "erf", "sin", "cos", "rsqrt", "reciprocal")
-    },
-    "div": ("div", "binary"),
-    "pow": ("pow", "power"),
-    "rng": ("bernoulli_", "in place"),
+_L2_BYTES = 256 << 10  # of one thread: as much read and as much written fits any L2 cache
+_DTYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64"}
+# Functions by which `models.work.ELEMENT_KINDS` are timed, with what they take after the values.
+_ELEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
+    **{name: (name, ()) for name in ("exp", "log", "tanh", "erf", "sin", "sqrt")},
+    "compare": ("sort", ()),
+    "div": ("div", (1.5,)),
+    "pow": ("pow", (2.5,)),
+    "rng": ("uniform_", ()),
 }
 
 
 @dataclass(frozen=True)
 class Reference:
-    """One limit beside a call: (time of a block's call - floor_ns) * scale is what the limit alone would take.
+    """One limit beside a call, which alone would take (ns of a call of the subject - floor_ns) * scale.
 
-    kind: as in `Bound`; text: what is timed, in words. References of one kind and text are alternatives: the
-    fastest counts.
+    kind: as in `Bound`; text: what is timed, in words. Those of "memory" are alternatives, of which the
+    fastest counts; those of "element" add up.
     """
 
     kind: str
@@ -106,8 +107,10 @@ class References:
             found += [self._memory(kind, moved, threads, rotates_outputs) for kind in traffic(work)]
         if work.is_product and work.flops:
             found += self._gemm(work, threads)
-        for kind, count in work.elements:
-            found += self._element(kind, count, threads)
+        if all(kind in _ELEMENTS for kind, _ in work.elements):
+            found += [
+                self._element(kind, count, work.dtype, threads) for kind, count in work.elements if count
+            ]
         return found
 
     def _memory(self, kind: _Traffic, moved_bytes: int, threads: int, rotates_outputs: bool) -> Reference:
@@ -115,7 +118,9 @@ class References:
         function, sets = self._calls(kind, count, rotates_outputs)
         subject = Subject(f"memory {kind.words}", function, sets, threads)
         scale = moved_bytes / (kind.floats * _FLOAT_BYTES * count)
-        return Reference("memory", kind.words, scale, self._floor(kind), subject)
+        one = Arguments([self._torch.ones(1, device=self._device)] * kind.buffers)
+        floor_ns = self._floor(kind.function, self._function(kind.function), one)
+        return Reference("memory", kind.words, scale, floor_ns, subject)
 
     def _calls(
         self, kind: _Traffic, count: int, rotates_outputs: bool
@@ -133,15 +138,16 @@ class References:
 
     def _function(self, name: str) -> Callable[..., object]:
         tensor, torch = self._torch.Tensor, self._torch
-        return {
+        functions: dict[str, Callable[..., object]] = {
             "sum": torch.sum,
             "mv": torch.sum,  # too small for a matrix of it
             "fill_": lambda out: tensor.fill_(out, 0.0),
             "copy_": tensor.copy_,
             "add": lambda out, left, right: torch.add(left, right, out=out),
-            "mul_": lambda out: tensor.mul_(out, 1.0),
+            "mul_": lambda out: tensor.mul_(out, 1.0),  # a value that stays
             "add_": tensor.add_,
-        }[name]
+        }
+        return functions[name]
 
     def _views(self, place: int, count: int, buffers: int) -> list[Any]:
         """Parts of one arena, one behind the other; all arenas together hold what is rotated."""
@@ -157,13 +163,11 @@ class References:
             self._arenas[place] = self._torch.ones(max(count, self._rotated), device=self._device)
         return self._arenas[place]
 
-    def _floor(self, kind: _Traffic) -> float:
+    def _floor(self, name: str, function: Callable[..., object], one: Arguments) -> float:
         """ns of a call on one element."""
-        if kind.function not in self._floors:
-            function, sets = self._calls(kind, 1, False)
-            subject = Subject("floor", function, sets[:1], 1)
-            self._floors[kind.function] = self._median_ns(subject)
-        return self._floors[kind.function]
+        if name not in self._floors:
+            self._floors[name] = self._median_ns(Subject("floor", function, [one], 1))
+        return self._floors[name]
 
     def _median_ns(self, subject: Subject) -> float:
         subject.calibrate(self._clock)
@@ -182,8 +186,8 @@ class References:
 
     def _best_gemm(self, dtype: str, threads: int) -> tuple[int, Subject] | None:
         tried: list[tuple[float, int, Subject]] = []
-        for size in _GEMM_SIZES if dtype in TORCH_DTYPES else ():
-            subject = self._square(size, getattr(self._torch, TORCH_DTYPES[dtype]), threads)
+        for size in _GEMM_SIZES if dtype in _DTYPES else ():
+            subject = self._square(size, getattr(self._torch, _DTYPES[dtype]), threads)
             call_ns = self._median_ns(subject)
             tried.append((size**3 / call_ns, size, subject))
             if call_ns > _LONGEST_GEMM_NS / 8:  # the next one takes eight times as long
@@ -197,18 +201,18 @@ class References:
         call = Arguments((left, right), {"out": out})
         return Subject(f"gemm {size}", self._torch.mm, [call], threads)
 
-    def _element(self, kind: str, count: int, threads: int) -> list[Reference]:
-        if kind not in _ELEMENTS or not count:
-            return []
-        size = min(count, _L2_ELEMENTS * threads)
-        values, out = (self._torch.full((size,), 0.5, device=self._device) for _ in range(2))
-        name, form = _ELEMENTS[kind]
-        arguments = {
-            "unary": Arguments((values,), {"out": out}),
-            "binary": Arguments((values, values), {"out": out}),
-            "power": Arguments((values, 2.5), {"out": out}),
-            "in place": Arguments((out,)),
-        }[form]
-        function = getattr(self._torch.Tensor if form == "in place" else self._torch, name)
-        subject = Subject(f"element {kind}", function, [arguments], threads)
-        return [Reference("element", kind, count / size, self._floor(_COPY[0]), subject)]
+    def _element(self, kind: str, count: int, dtype: str, threads: int) -> Reference:
+        made = getattr(self._torch, _DTYPES.get(dtype, "float32"))
+        steps = (
+            log2(_L2_BYTES / made.itemsize) if kind == "compare" else 1.0
+        )  # sorting compares each so often
+        size = max(1, min(round(count / steps), threads * _L2_BYTES // made.itemsize))
+        values = self._torch.rand(size, device=self._device).add_(0.5).to(made)
+        name, more = _ELEMENTS[kind]
+        in_place = name.endswith("_")
+        function = getattr(self._torch.Tensor if in_place else self._torch, name)
+        further = {} if in_place or kind == "compare" else {"out": self._torch.empty_like(values)}
+        subject = Subject(f"element {kind}", function, [Arguments((values, *more), further)], threads)
+        one = {key: out[:1] for key, out in further.items()}
+        floor_ns = self._floor(f"{name} {dtype}", function, Arguments((values[:1], *more), one))
+        return Reference("element", kind, count / (size * steps), floor_ns, subject)

@@ -31,10 +31,10 @@ def calls_of_a_block(call_ns: float) -> int:
 
 def noise(values: Sequence[float]) -> float:
     """Error of the median, as a part of it: MAD / median / sqrt(n)."""
-    middle = median(values)
+    middle = float(median(values))
     if middle <= 0:
         return 0.0
-    return median(abs(value - middle) for value in values) / middle / len(values) ** 0.5
+    return float(median(abs(value - middle) for value in values) / middle / len(values) ** 0.5)
 
 
 def enough(values: Sequence[float], spent_s: float, seconds: float) -> bool:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,20 +31,13 @@ class Arguments:
 class Subject:
     """A function and the sets of arguments that it is called on in turn.
 
-    Args:
-        threads: of torch's pool while it runs.
-        around: entered around each of its blocks, for a state of the process such as the allocator's.
+    threads: of torch's pool while it runs.
     """
 
     def __init__(
-        self,
-        name: str,
-        function: Callable[..., object],
-        sets: Sequence[Arguments],
-        threads: int,
-        around: Callable[[], AbstractContextManager[object]] = nullcontext,
+        self, name: str, function: Callable[..., object], sets: Sequence[Arguments], threads: int
     ) -> None:
-        self.name, self.threads, self.around = name, threads, around
+        self.name, self.threads = name, threads
         self.calls, self._warm_up = 1, 1
         self._function, self._sets = function, sets
         self._next = self._since_restore = 0
@@ -116,19 +108,12 @@ def rounds(
     found: dict[str, list[Block]] = {subject.name: [] for subject in subjects}
     began_s = time.process_time()
     for subject in subjects:
-        with _state(subject, set_threads):
-            subject.calibrate(clock)
+        set_threads(subject.threads)
+        subject.calibrate(clock)
     times_ns: list[float] = []
     while not times_ns or not rules.enough(times_ns, time.process_time() - began_s, seconds):
         for subject in order.sample(subjects, len(subjects)):
-            with _state(subject, set_threads):
-                found[subject.name].append(subject.block(clock))
+            set_threads(subject.threads)
+            found[subject.name].append(subject.block(clock))
         times_ns.append(found[subjects[0].name][-1].time_ns)
     return found
-
-
-@contextmanager
-def _state(subject: Subject, set_threads: Callable[[int], object]) -> Iterator[None]:
-    set_threads(subject.threads)
-    with subject.around():
-        yield

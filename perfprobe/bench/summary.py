@@ -7,11 +7,12 @@ from dataclasses import replace
 from statistics import median
 
 from perfprobe.bench import rules
-from perfprobe.bench.answers import Answer, Limit
+from perfprobe.bench.answers import RECYCLED, Answer, Limit
 from perfprobe.bench.clocks import Block
 from perfprobe.tables.machine import Machine
 from perfprobe.tables.measurements import Bound, Counterfactual, Estimate, Measurement, Seen, Wanted
 
+SOME_FAULTS = 0.05
 _SHORT_NS = 20_000  # below it Python's way to the operator counts
 
 _Times = Sequence["float | None"]  # of one subject, round by round; None where the round is left out
@@ -37,6 +38,14 @@ class _Process:
     def median(self, name: str) -> float | None:
         """ns of a call of this subject."""
         return _median(self.times(name))
+
+    def speedup(self, name: str) -> float | None:
+        """Of another subject; paired, but for recycled memory, which has rounds of its own."""
+        calls, others = self.times("rotating"), self.times(name)
+        if name == RECYCLED:
+            calls, others = [self.median("rotating")], [self.median(name)]
+        pairs = zip(calls, others, strict=False)
+        return _median([call / other if call and other else None for call, other in pairs])
 
     def part(self, limits: Sequence[Limit]) -> float | None:
         """What these limits take together, as a part of the call, in the same rounds."""
@@ -78,6 +87,19 @@ def summarise(
     )
     row = replace(row, fault_ns=_fault_ns(row, measured), replay=_replay(row, measured))
     return _with_work(row, first, machine)
+
+
+def with_recycled(answer: Answer, recycled: Answer) -> Answer:
+    """The answer with the blocks that were timed apart."""
+    return replace(answer, blocks={**answer.blocks, **recycled.blocks})
+
+
+def has_faults(answer: Answer) -> bool:
+    """Whether page faults take so much of the call that recycled memory is worth its time."""
+    blocks = answer.blocks.get("rotating", ())
+    if not blocks or answer.fault_ns is None or all(of.subject != RECYCLED for of in answer.changes):
+        return False
+    return median(b.faults for b in blocks) * answer.fault_ns > SOME_FAULTS * median(b.cpu_ns for b in blocks)
 
 
 def rotating_spread(answers: Sequence[Answer]) -> float:
@@ -149,20 +171,14 @@ def _part(limits: Sequence[Limit], row: Sequence[float | None]) -> float | None:
 def _counterfactuals(processes: Sequence[_Process]) -> tuple[Counterfactual, ...]:
     found = []
     for changed in processes[0].answer.changes:
-        speedup = _estimate(
-            _median([call / other if call and other else None for call, other in pairs])
-            for pairs in (
-                zip(process.times("rotating"), process.times(changed.subject), strict=True)
-                for process in processes
-            )
-        )
+        speedup = _estimate(process.speedup(changed.subject) for process in processes)
         if speedup is not None:
             found.append(Counterfactual(changed.kind, changed.change, speedup))
     return tuple(found)
 
 
 def _fault_ns(row: Measurement, measured: Sequence[Answer]) -> float | None:
-    """What a call's page faults cost on its critical path; threads are taken to share them like their work."""
+    """What page faults cost on the critical path; threads are taken to share them like their work."""
     price_ns = _middle(answer.fault_ns for answer in measured)
     if row.faults is None or price_ns is None:
         return None

@@ -35,7 +35,11 @@ def main() -> None:
     print(json.dumps({"torch": str(torch.__version__)}), file=answers, flush=True)
     for line in sys.stdin:
         case = json.loads(line)
-        print(encode(bench.answer(case["case"], Wanted(**case["wanted"]))), file=answers, flush=True)
+        print(
+            encode(bench.answer(case["case"], Wanted(**case["wanted"]), case["recycled"])),
+            file=answers,
+            flush=True,
+        )
 
 
 def _own_output() -> TextIO:

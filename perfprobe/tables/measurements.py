@@ -98,7 +98,7 @@ class Measurement:
     one-element operands. contention: wall by CPU time. faults: page faults of a call; fault_ns: what they
     cost by the measured price of one. other_threads: CPU time of all other threads, as a part of that of the
     busiest. replay: rotating by what a call took in the program. nested: the part of the time in operators
-    that it calls, by name.
+    that it calls, by name. dtype: of the arithmetic, by the work model.
     """
 
     wanted: Wanted
@@ -116,6 +116,7 @@ class Measurement:
     fault_ns: float | None = None
     other_threads: float | None = None
     replay: float | None = None
+    dtype: str | None = None
     flops: int | None = None
     read_bytes: int | None = None
     write_bytes: int | None = None

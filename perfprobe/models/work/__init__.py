@@ -40,9 +40,9 @@ _Formula = TypeVar("_Formula")
 _MOST = (1 << 63) - 1  # beyond it no real call, and no int64 column
 
 # What limits an element beside memory, and the operator whose rate on a tensor that fits the L2 cache is the
-# ceiling: on uniform values of 0.5 to 1.5; "pow" to the power of 2.5; "compare" counts N log2(N) for sorting N
-# random values in one row. "rng" is the rate of uniform_, the plainest use of the generator, for all random
-# operators: one judged by its own rate would always be perfect.
+# ceiling, on uniform values of 0.5 to 1.5: "pow" to the power of 2.5; "compare" counts N log2(N) for sorting
+# N random values in one row. "rng" is the rate of uniform_, the plainest use of the generator, for all random
+# operators: bernoulli_ judged by its own rate would always be perfect.
 ELEMENT_KINDS: dict[str, str] = {
     "exp": "aten::exp",
     "log": "aten::log",

@@ -11,7 +11,7 @@ _MOST_PLACES = 1 << 20  # of one dimension, looked at one by one
 
 
 def _windows(call: Call) -> tuple[Sizes, Sizes, Sizes, Sizes]:
-    """Stride, padding, dilation and the output's sizes, for each dimension (torch.nn.Conv2d's documentation)."""
+    """Stride, padding, dilation and the output's sizes, by dimension (torch.nn.Conv2d's documentation)."""
     image, weight = call.sizes[:2]
     dimensions = len(weight) - 2
     require(len(image) == len(weight) and dimensions >= 1)
@@ -97,7 +97,7 @@ def _looked_at(call: Call) -> Operand:
 
 
 def _transposed_output(call: Call) -> Sizes:
-    """After torch.nn.ConvTranspose2d's documentation; the weight is [channels in, channels out / groups, ...]."""
+    """After torch.nn.ConvTranspose2d's documentation; the weight is [in, out / groups, kernel...]."""
     image, weight = call.sizes[:2]
     dimensions = len(weight) - 2
     stride, padding, dilation, extra = (
@@ -111,7 +111,7 @@ def _transposed_output(call: Call) -> Sizes:
 
 
 def _backward(call: Call) -> Work:
-    """Reads the gradient, the weight for the image's gradient, the image for the weight's; writes those asked for.
+    """Reads gradient, weight (for the image's gradient) and image (for the weight's); writes what is asked for.
 
     The bias's gradient is one addition for each element of the gradient, which is not counted.
     """

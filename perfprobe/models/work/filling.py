@@ -84,7 +84,7 @@ def _filled(call: Call) -> Work:
 
 
 def _new(writes: bool) -> Model:
-    """A new tensor of `size`, or of the given tensor's; `empty` writes nothing, so memory does not limit it."""
+    """A new tensor of `size`, or of the given tensor's; `empty` writes nothing: no memory limits it."""
 
     def work(call: Call) -> Work:
         like = call.given(0) if call.slots else None

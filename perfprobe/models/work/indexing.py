@@ -57,11 +57,11 @@ def _pieces(table: Operand, indices: Slot) -> tuple[list[Operand], int, int]:
 
     Only for indices of the first dimensions: then a place is a run. Masks name as many as are True: no model.
     """
-    require(isinstance(indices, tuple))
-    given = [index for index in indices if index is not None] if isinstance(indices, tuple) else []
+    indices = indices if isinstance(indices, tuple) else ()
+    given = [index for index in indices if index is not None]
     require(bool(given) and all(index.dtype in ("i64", "i32") for index in given))
-    last = max(place for place, index in enumerate(indices or ()) if index is not None)
-    named = [1 if index is not None else table.sizes[place] for place, index in enumerate(indices or ())]
+    last = max(place for place, index in enumerate(indices) if index is not None)
+    named = [1 if index is not None else table.sizes[place] for place, index in enumerate(indices)]
     count = prod(broadcast([index.sizes for index in given])) * prod(named)
     return given, count, prod(table.sizes[last + 1 :])
 
@@ -107,7 +107,7 @@ def _scatter(adding: bool) -> Model:
 
 
 def _index_rows(adding: bool) -> Model:
-    """`index_add_(dim, index, source)`, `index_copy_`, `index_fill_`: a row of one dimension for each index."""
+    """`index_add_(dim, index, source)`, `index_copy_`, `index_fill_`: a row for each index."""
 
     def work(call: Call) -> Work:
         table, index, source = call.tensor(0), call.tensor(1), call.given(2)

@@ -11,7 +11,7 @@ _NONE = "0"  # of at::Reduction: no reduction
 
 
 def _nll(call: Call) -> Work:
-    """Reads the classes and one element of each row; writes one number, or one a row, and the total weight."""
+    """Reads the classes and one element of each row; writes the loss or one a row, and the total weight."""
     scores, classes, weight = call.tensor(0), call.tensor(1), call.given(2)
     loss = Operand(scores.dtype, classes.sizes if call.value("reduction") == _NONE else ())
     total = Operand(scores.dtype, ())

@@ -1,4 +1,4 @@
-"""Optimizer steps: the fused ones touch everything once, those on lists are elementwise operators in a row."""
+"""Optimizer steps: fused ones touch everything once, those on lists are elementwise operators in a row."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from perfprobe.models.work.touched import NoModel, Operand, require
 
 
 def _adam(call: Call) -> Work:
-    """Reads parameter, gradient and both averages, writes all but the gradient; about 14 operations an element.
+    """Reads parameter, gradient and averages, writes all but the gradient; about 14 operations an element.
 
     A square root and two divisions each (Kingma and Ba 2015, "Adam", algorithm 1).
     """

@@ -142,8 +142,8 @@ FLOPS: dict[str, Flops] = {
 
 _PLAIN = (
     "add sub rsub mul multiply subtract maximum minimum fmax fmin neg negative abs relu clamp clip clamp_min "
-    "clamp_max hardtanh relu6 leaky_relu threshold hardsigmoid hardswish sign sgn floor ceil round trunc frac "
-    "square bitwise_and bitwise_or bitwise_xor bitwise_not __and__ __or__ __xor__ __lshift__ __rshift__ "
+    "clamp_max hardtanh relu6 leaky_relu threshold hardsigmoid hardswish sign sgn floor ceil round trunc "
+    "frac square bitwise_and bitwise_or bitwise_xor bitwise_not __and__ __or__ __xor__ __lshift__ __rshift__ "
     "bitwise_left_shift bitwise_right_shift nan_to_num copysign threshold_backward hardtanh_backward "
     "leaky_relu_backward hardsigmoid_backward hardswish_backward positive _prelu_kernel dropout_backward"
 )

@@ -57,12 +57,11 @@ def _made(call: Call, tensors: list[Operand], first: int, sizes: Sizes, flops: i
     factors = tensors[first:]
     if call.in_place and first:
         require(tensors[0].sizes == sizes)
-        whole, added = tensors[:1], added[1:]
-        written = {"updates": whole} if call.value("beta") != "0" else {"writes": whole}
-    else:
-        made = call.value("out_dtype") or _WIDE_RESULT.get(call.operator, dtype)
-        written = {"writes": [result(call, made, sizes)]}
-    return least([*added, *factors], flops=flops, dtype=dtype, is_product=True, **written)
+        writes = [] if added else tensors[:1]
+        return least(factors, writes, added, flops=flops, dtype=dtype, is_product=True)
+    made = call.value("out_dtype") or _WIDE_RESULT.get(call.operator, dtype)
+    output = result(call, made, sizes)
+    return least([*added, *factors], [output], flops=flops, dtype=dtype, is_product=True)
 
 
 def _addmv(call: Call) -> Work:

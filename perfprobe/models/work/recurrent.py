@@ -1,8 +1,8 @@
 """Recurrent layers: LSTM, GRU and plain ones, whole sequences or one step.
 
-A step multiplies input [B,I] and state [B,H] with weights of G*H rows, G gates (4, 3 or 1), and does about 10,
-8 or 2 operations on each element of the state (torch.nn.LSTM's documentation). Weights count once: whether
-they stay in a cache from step to step is the machine's affair.
+A step multiplies input [B,I] and state [B,H] with weights of G*H rows, G gates (4, 3 or 1), and does about
+10, 8 or 2 operations on each element of the state (torch.nn.LSTM's documentation). Weights count once:
+whether they stay in a cache from step to step is the machine's affair.
 """
 
 from __future__ import annotations

@@ -1,0 +1,126 @@
+"""What would make a call faster or slower, said only where it was measured.
+
+A counterfactual counts when its whole interval is beyond 1.15x: two runs of the same thing differ by less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perfprobe.tables.measurements import Counterfactual, Estimate, Measurement
+
+CLEAR = 1.15
+TWO_THREADS = 1.3  # on two threads less is poorly parallel, a third of what there is to gain
+EFFICIENCY = 0.6  # on more: speed-up by threads
+IDLE = 0.05  # CPU time of all other threads, by that of the busiest: they had nothing to do
+NESTED = 1 - 1 / CLEAR  # of the time: without it the call would be 1.15x as fast
+
+_SILENT = ("not rebuilt", "unstable")
+# Operators that are a copy: that they call copy_ is no news.
+_COPIES = frozenset(
+    (
+        "clone",
+        "contiguous",
+        "_to_copy",
+        "to",
+        "reshape",
+        "repeat",
+        "constant_pad_nd",
+        "pad",
+        "type_as",
+        "expand_copy",
+    )
+)
+
+
+def modifiers(measurement: Measurement, kind: str) -> tuple[str, ...]:
+    """All that its counterfactuals support; none where nothing was measured reliably."""
+    if kind in _SILENT:
+        return ()
+    return (
+        *_threads(measurement, kind),
+        *_layout(measurement),
+        *_faster(measurement, "padded", "shape-bound: padding {} gives {}"),
+        *_values(measurement),
+        *_nested(measurement),
+        *_faster(measurement, "dtype", "dtype-bound: {} would be {}"),
+        *_faster(measurement, "recycled output", "fresh memory: {} gives {}"),
+    )
+
+
+def _of(measurement: Measurement, kind: str) -> list[Counterfactual]:
+    return [found for found in measurement.counterfactuals if found.kind == kind]
+
+
+def _faster(measurement: Measurement, kind: str, text: str) -> Iterator[str]:
+    """The best change of this kind, when it is clearly faster."""
+    clear = [found for found in _of(measurement, kind) if found.speedup.low > CLEAR]
+    for best in sorted(clear, key=lambda found: -found.speedup.value)[:1]:
+        yield text.format(best.change, _times(best.speedup.value))
+
+
+def _threads(measurement: Measurement, kind: str) -> Iterator[str]:
+    """The counterfactual is one thread instead of n: what n threads gain is its inverse.
+
+    A call that is mostly dispatch has nothing to share out, so only a loss is worth a word there.
+    """
+    threads = measurement.wanted.threads
+    for found in _of(measurement, "threads")[:1] if threads > 1 else ():
+        one = found.speedup
+        if min(one.low, one.value) <= 0:
+            continue
+        on = f"{_times(1 / one.value)} on {threads}"
+        if one.low > CLEAR:
+            yield f"slower with threads: {on}"
+        elif kind != "overhead-bound":
+            yield from _poorly(measurement, one, f"{on} threads")
+
+
+def _poorly(measurement: Measurement, one: Estimate, on: str) -> Iterator[str]:
+    threads = measurement.wanted.threads
+    least = TWO_THREADS if threads == 2 else EFFICIENCY * threads
+    if 1 / one.low < least:
+        yield f"poorly parallel: {on}"
+    idle = measurement.other_threads is not None and measurement.other_threads < IDLE
+    if idle and 1 / one.low < CLEAR:
+        yield "serial kernel"
+
+
+def _layout(measurement: Measurement) -> Iterator[str]:
+    clear = [found for found in _of(measurement, "contiguous") if found.speedup.low > CLEAR]
+    copied = [found.speedup for found in _of(measurement, "contiguous with copy")]
+    for found in sorted(clear, key=lambda found: -found.speedup.value)[:1]:
+        copy = f", {_between(copied[0])} incl. the copy" if copied else ""
+        yield f"layout-bound: contiguous operand {_between(found.speedup)} faster{copy}"
+
+
+def _values(measurement: Measurement) -> Iterator[str]:
+    """From the slowest values to the fastest, those of the call itself being 1."""
+    speedups = [found.speedup for found in _of(measurement, "values")]
+    if any(speedup.low > CLEAR or speedup.high < 1 / CLEAR for speedup in speedups):
+        factors = [1.0, *(speedup.value for speedup in speedups)]
+        yield f"value-sensitive: {_factor(min(factors))}–{_times(max(factors))} over values"
+
+
+def _nested(measurement: Measurement) -> Iterator[str]:
+    """A copy inside an operator that is none itself, which `out=` of composite operators makes."""
+    operator = measurement.wanted.operator.removeprefix("aten::").partition(".")[0]
+    part = sum(part for name, part in measurement.nested if name.removeprefix("aten::").startswith("copy_"))
+    if part > NESTED and operator not in _COPIES:
+        yield f"nested copy_: {100 * part:.0f} % of time"
+
+
+def _between(factor: Estimate) -> str:
+    low, high = _factor(factor.low), _factor(factor.high)
+    return f"{high}x" if low == high else f"{low}–{high}x"
+
+
+def _times(factor: float) -> str:
+    return f"{_factor(factor)}x"
+
+
+def _factor(factor: float) -> str:
+    """Two digits: 0.48, 1.2, 13."""
+    if factor >= 9.95:
+        return f"{factor:.0f}"
+    return f"{factor:.1f}" if factor >= 1.995 else f"{factor:.2f}"
