@@ -13,35 +13,32 @@ from typing import TypeVar
 from perfprobe.bench.rebuild.recipe import Argument, TensorRecipe
 
 Arguments = Mapping[str, Argument]
-Values = tuple[str, dict[str, float | int | str]]  # a maker and its settings
+Settings = dict[str, float | int | str]
+Values = tuple[str, Settings]  # a maker and its settings
 _Value = TypeVar("_Value")
 
 
-def _names(text: str) -> list[str]:
-    return text.split()
-
-
 def _each(operators: str, value: _Value) -> dict[str, _Value]:
-    """The same for several operators."""
-    return {name: value for name in operators.split()}
+    """The same for several names."""
+    return dict.fromkeys(operators.split(), value)
 
 
 # Branches, comparisons and piecewise formulas take another time on numbers that are all positive.
-SIGNED = frozenset(
-    _names(
-        """threshold threshold_backward relu relu6 gelu gelu_backward leaky_relu leaky_relu_backward elu elu_backward
-        celu selu silu silu_backward mish mish_backward hardtanh hardtanh_backward hardswish hardswish_backward
-        hardsigmoid hardsigmoid_backward hardshrink hardshrink_backward softshrink softshrink_backward softplus
-        softplus_backward log_sigmoid log_sigmoid_forward log_sigmoid_backward prelu _prelu_kernel
-        _prelu_kernel_backward rrelu rrelu_with_noise abs sign sgn signbit clamp clamp_min clamp_max maximum minimum
-        max min amax amin aminmax argmax argmin topk sort argsort kthvalue median gt ge lt le eq ne where sigmoid
-        tanh erf sin cos tan exp expm1 softmax log_softmax _softmax _log_softmax max_pool2d max_pool2d_with_indices
-        max_pool3d_with_indices binary_cross_entropy_with_logits smooth_l1_loss huber_loss l1_loss copysign isfinite
-        nan_to_num"""
-    )
-)
+_SIGNED = """
+    threshold threshold_backward relu relu6 gelu gelu_backward leaky_relu leaky_relu_backward elu
+    elu_backward celu selu silu silu_backward mish mish_backward hardtanh hardtanh_backward
+    hardswish hardswish_backward hardsigmoid hardsigmoid_backward hardshrink hardshrink_backward
+    softshrink softshrink_backward softplus softplus_backward log_sigmoid log_sigmoid_forward
+    log_sigmoid_backward prelu _prelu_kernel _prelu_kernel_backward rrelu rrelu_with_noise abs sign
+    sgn signbit clamp clamp_min clamp_max maximum minimum max min amax amin aminmax argmax argmin
+    topk sort argsort kthvalue median gt ge lt le eq ne where sigmoid tanh erf sin cos tan exp expm1
+    softmax log_softmax _softmax _log_softmax max_pool2d max_pool2d_with_indices
+    max_pool3d_with_indices binary_cross_entropy_with_logits smooth_l1_loss huber_loss l1_loss
+    copysign isfinite nan_to_num
+    """
+SIGNED = frozenset(_SIGNED.split())
 
-_HALF: dict[str, float | int | str] = {"negatives": 0.5}
+_HALF: Settings = {"negatives": 0.5}
 _PART: Values = ("uniform", {"low": 0.05, "high": 0.95})  # probabilities, and what a sigmoid yields
 _TANH: Values = ("uniform", {"low": 0.05, "high": 0.95, **_HALF})
 _LOGARITHMS: Values = ("uniform", {"low": 0.1, "high": 5.0, "negatives": 1.0})
@@ -73,7 +70,9 @@ FIXED: dict[str, dict[str, Values]] = {
     "acosh": {"self": ("uniform", {"low": 1.5, "high": 3.0})},
     "kl_div": {"self": _LOGARITHMS, "target": _PART},
     **_each(
-        "nll_loss nll_loss_forward nll_loss_backward nll_loss2d_forward nll_loss2d_backward",
+        """
+        nll_loss nll_loss_forward nll_loss_backward nll_loss2d_forward nll_loss2d_backward
+        """,
         {"self": _LOGARITHMS, "weight": ("uniform", {}), "total_weight": _ONE},
     ),
     "_ctc_loss": {"log_probs": _LOGARITHMS},
@@ -86,11 +85,18 @@ FIXED: dict[str, dict[str, Values]] = {
     "_amp_foreach_non_finite_check_and_unscale": {"found_inf": _ZERO, "inv_scale": _ONE},
     "_amp_update_scale": {"growth_tracker": _ZERO, "found_inf": _ZERO},
     **_each(
-        "cholesky linalg_cholesky linalg_cholesky_ex linalg_inv linalg_inv_ex inverse linalg_solve linalg_solve_ex _linalg_solve_ex cholesky_solve cholesky_inverse triangular_solve linalg_solve_triangular linalg_lu_factor linalg_lu_factor_ex _linalg_det _linalg_slogdet linalg_eigh _linalg_eigh linalg_ldl_factor_ex",
+        """
+        cholesky linalg_cholesky linalg_cholesky_ex linalg_inv linalg_inv_ex inverse
+        linalg_solve linalg_solve_ex _linalg_solve_ex cholesky_solve cholesky_inverse
+        triangular_solve linalg_solve_triangular linalg_lu_factor linalg_lu_factor_ex
+        _linalg_det _linalg_slogdet linalg_eigh _linalg_eigh linalg_ldl_factor_ex
+        """,
         _MATRIX,
     ),
     **_each(
-        "bitwise_left_shift bitwise_right_shift __lshift__ __rshift__ __ilshift__ __irshift__",
+        """
+        bitwise_left_shift bitwise_right_shift __lshift__ __rshift__ __ilshift__ __irshift__
+        """,
         {"other": ("integers", {"low": 0, "below": 7})},
     ),
     "repeat_interleave": {"repeats": ("integers", {"low": 1, "below": 3})},
@@ -104,6 +110,10 @@ SAVED = {
     "_softmax_backward_data": "softmax",
     "_log_softmax_backward_data": "log_softmax",
     "_scaled_dot_product_flash_attention_for_cpu_backward": "attention_cpu",
+    "_scaled_dot_product_flash_attention_backward": "attention_flash",
+    "_scaled_dot_product_efficient_attention_backward": "attention_efficient",
+    "cudnn_batch_norm_backward": "batch_norm_cudnn",
+    "mkldnn_rnn_layer_backward": "rnn_mkldnn",
     "max_pool2d_with_indices_backward": "max_pool",
     "nll_loss_backward": "nll_loss",
     "nll_loss2d_backward": "nll_loss",
@@ -157,14 +167,20 @@ BOUNDS: dict[str, dict[str, Callable[[Arguments], int]]] = {
     **_each("embedding_dense_backward embedding_backward _embedding_bag_dense_backward", _WEIGHTED),
     "embedding_renorm": {"indices": _rows("self")},
     **_each(
-        "index_select index_add index_copy index_fill index_reduce gather scatter scatter_add scatter_reduce",
+        """
+        index_select index_add index_copy index_fill index_reduce gather scatter scatter_add
+        scatter_reduce
+        """,
         {"index": _along("self", "dim")},
     ),
     "gather_backward": {"index": _along("self", "dim")},
     "take_along_dim": {"indices": _along("self", "dim")},
     **_each("take put", {"index": _elements("self")}),
     **_each(
-        "nll_loss nll_loss_nd nll_loss2d nll_loss_forward nll_loss_backward nll_loss2d_forward nll_loss2d_backward cross_entropy_loss multi_margin_loss multi_margin_loss_backward",
+        """
+        nll_loss nll_loss_nd nll_loss2d nll_loss_forward nll_loss_backward nll_loss2d_forward
+        nll_loss2d_backward cross_entropy_loss multi_margin_loss multi_margin_loss_backward
+        """,
         {"target": _classes},
     ),
     "one_hot": {"self": _number("num_classes")},

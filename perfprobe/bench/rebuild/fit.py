@@ -172,13 +172,19 @@ def tensor(item: Tensor, written: bool) -> TensorRecipe:
 
 
 def scalar(kind: str, name: str, text: str, notes: list[str]) -> Argument:
-    """A plain value of this kind. Raises Unfit where the text is of another kind, NotRebuilt where unknown."""
+    """A plain value of this kind. Raises Unfit for a text of another kind, NotRebuilt for an unknown kind."""
     if kind in _OTHERS:
         return _OTHERS[kind](text)
     if kind not in ("int", "float", "number", "SymInt", "Layout", "MemoryFormat"):
         raise NotRebuilt(f"its {name} cannot be made from text")
     if text in ("float", "int"):
         return _unrecorded(kind, name, text, notes)
+    if text in ("ComplexDouble", "SymInt", "SymFloat"):
+        raise NotRebuilt(f"its {name} was not recorded ({text})")
+    return _number(kind, name, text)
+
+
+def _number(kind: str, name: str, text: str) -> Argument:
     if _INTEGER.fullmatch(text):
         value = int(text)
         if not -(1 << 63) <= value < 1 << 63:
@@ -188,8 +194,6 @@ def scalar(kind: str, name: str, text: str, notes: list[str]) -> Argument:
         return float(text)
     if kind == "number" and text in _BOOLEANS:
         return _BOOLEANS[text]
-    if text in ("ComplexDouble", "SymInt", "SymFloat"):
-        raise NotRebuilt(f"its {name} was not recorded ({text})")
     raise Unfit(f"{name} is something else")
 
 

@@ -7,6 +7,7 @@ A tensor is {"dtype", "sizes", "strides", "device", "maker", "settings", "writte
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -67,7 +68,7 @@ class Operands:
         return self._generators[device]
 
 
-def span(sizes: Any, strides: Any) -> int:
+def span(sizes: Sequence[int], strides: Sequence[int]) -> int:
     """Elements from the first to the last, both included."""
     if 0 in sizes:
         return 0
@@ -100,7 +101,7 @@ def _overlap(sizes: Any, strides: Any) -> bool:
     return False
 
 
-# Makers: contiguous tensors of the sizes on the generator's device, of any dtype that converts to the one wanted.
+# Makers: contiguous tensors on the generator's device, in any dtype that converts to the one wanted.
 
 
 def _work_dtype(torch: Any, dtype: Any) -> Any:
@@ -108,33 +109,20 @@ def _work_dtype(torch: Any, dtype: Any) -> Any:
     return dtype if dtype in (torch.float32, torch.float64) else torch.float32
 
 
-def uniform(
-    torch: Any,
-    sizes: Any,
-    dtype: Any,
-    generator: Any,
-    low: float = 0.5,
-    high: float = 1.5,
-    negatives: float = 0.0,
-    zeros: float = 0.0,
-    denormals: float = 0.0,
-    nonfinite: float = 0.0,
-) -> Any:
-    """Numbers of [low, high), these parts of which are negated, 0, too small for normal numbers, or -inf."""
+def uniform(torch: Any, sizes: Any, dtype: Any, generator: Any, **settings: float) -> Any:
+    """Numbers from `low` to `high`; other settings say which part of them is "negatives", "zeros" and so on."""
     if dtype.is_complex:
-        parts = uniform(torch, (*sizes, 2), torch.float64, generator, low, high, negatives, zeros)
-        return torch.view_as_complex(parts)
+        return torch.view_as_complex(uniform(torch, (*sizes, 2), torch.float64, generator, **settings))
     made = torch.empty(sizes, dtype=_work_dtype(torch, dtype), device=generator.device)
-    made.uniform_(low, high, generator=generator)
-    if not negatives + zeros + denormals + nonfinite:
-        return made
-    chance = torch.rand(sizes, device=generator.device, generator=generator)
-    made = torch.where(chance < negatives, -made, made)
-    reached = negatives
-    tiny = torch.finfo(dtype).tiny / 8 if dtype.is_floating_point else 0
-    for part, value in ((zeros, 0.0), (denormals, tiny), (nonfinite, float("-inf"))):
-        if part:
-            made.masked_fill_((chance >= reached) & (chance < reached + part), value)
+    made.uniform_(settings.get("low", 0.5), settings.get("high", 1.5), generator=generator)
+    tiny = torch.finfo(dtype).tiny / 8 if dtype.is_floating_point else 0.0
+    special = {"negatives": None, "zeros": 0.0, "denormals": tiny, "nonfinite": -torch.inf}
+    parts = [(settings[kind], value) for kind, value in special.items() if settings.get(kind)]
+    chance = torch.rand(sizes, device=generator.device, generator=generator) if parts else None
+    reached = 0.0
+    for part, value in parts:
+        chosen = (chance >= reached) & (chance < reached + part)
+        made = torch.where(chosen, -made if value is None else torch.full_like(made, value), made)
         reached += part
     return made
 
@@ -164,7 +152,7 @@ def constant(torch: Any, sizes: Any, dtype: Any, generator: Any, value: float = 
 
 
 def definite(torch: Any, sizes: Any, dtype: Any, generator: Any) -> Any:
-    """Positive definite matrices: symmetric, with a heavy diagonal; plain numbers where there is no square."""
+    """Positive definite matrices: symmetric, with a heavy diagonal; plain numbers where it is no square."""
     made = uniform(torch, sizes, dtype, generator)
     if len(sizes) < 2 or sizes[-1] != sizes[-2]:
         return made
@@ -230,6 +218,42 @@ def _attention_cpu(torch: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
     args[5].copy_(logsumexp)
 
 
+def _attention_flash(torch: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+    forward = torch.ops.aten._scaled_dot_product_flash_attention
+    out, logsumexp, *_, state, unused, _ = forward(*args[1:4], args[10], args[11], False, **kwargs)
+    args[4].copy_(out)
+    args[5].copy_(logsumexp)
+    args[12:14] = state, unused
+
+
+def _attention_efficient(torch: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+    forward = torch.ops.aten._scaled_dot_product_efficient_attention
+    out, logsumexp, *philox = forward(*args[1:5], True, args[9], args[11], **kwargs)
+    args[5].copy_(out)
+    args[6].copy_(logsumexp)
+    args[7:9] = philox
+
+
+def _batch_norm_cudnn(torch: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+    bias = torch.zeros_like(args[2])
+    forward = torch.ops.aten.cudnn_batch_norm
+    _, mean, invstd, reserved = forward(args[0], args[2], bias, None, None, True, 0.1, args[7])
+    args[5].copy_(mean)
+    args[6].copy_(invstd)
+    args[8] = reserved
+
+
+def _rnn_mkldnn(torch: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+    reverse, mode, hidden, layers, biases, _, both, batches, batch_first = args[13:22]
+    forward = torch.ops.aten.mkldnn_rnn_layer
+    *made, workspace = forward(
+        *args[:7], reverse, batches, mode, hidden, layers, biases, both, batch_first, True
+    )
+    for saved, value in zip(args[7:10], made):  # noqa: B905
+        saved.copy_(value)
+    args[22].copy_(workspace)
+
+
 def _max_pool(torch: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
     args[7].copy_(torch.ops.aten.max_pool2d_with_indices(*args[1:7])[1])
 
@@ -246,6 +270,10 @@ SAVED = {
     "softmax": _softmax,
     "log_softmax": _log_softmax,
     "attention_cpu": _attention_cpu,
+    "attention_flash": _attention_flash,
+    "attention_efficient": _attention_efficient,
+    "batch_norm_cudnn": _batch_norm_cudnn,
+    "rnn_mkldnn": _rnn_mkldnn,
     "max_pool": _max_pool,
     "nll_loss": _nll_loss,
 }

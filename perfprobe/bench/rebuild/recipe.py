@@ -67,7 +67,7 @@ class CallRecipe:
     notes: tuple[str, ...] = ()
 
     def plain(self) -> dict[str, Any]:
-        """The call as `operands.Operands` takes it: dicts, lists and plain values, which also JSON can hold."""
+        """The call as `operands.Operands` takes it: dicts, lists and plain values."""
         return {
             "operator": self.operator,
             "overload": self.overload,

@@ -15,6 +15,7 @@ from perfprobe.models.signature import Item, List, Tensor, parse
 from perfprobe.tables.measurements import Wanted
 
 _LONGEST_VALUES = 1 << 20  # characters
+_MOST_DIGESTS = 64  # of a signature; the recorder looks at no more tensors
 
 # These change running statistics, and their schemas do not say so: parameter by whether they are training.
 _HIDDEN_WRITES = {
@@ -34,7 +35,7 @@ def recipe(wanted: Wanted, schemas: Sequence[Schema], limit_bytes: int = LIMIT_B
     """The call as plain data.
 
     schemas: the overloads of `wanted.operator`, from `schema.schemas`; of several the one that fits the
-    inputs with the fewest arguments left out. limit_bytes: of all operands. Raises NotRebuilt with the reason.
+    inputs with the fewest arguments left out. limit_bytes: of all operands. Raises NotRebuilt.
     """
     split(wanted.operator)
     if not schemas:
@@ -104,7 +105,8 @@ def _digests(text: str, items: Sequence[Item]) -> list[Digest | None]:
         read = json.loads(text)
     except (ValueError, RecursionError):
         return []
-    if not isinstance(read, list) or len(read) != len(_tensors(items)):
+    looked_at = min(len(_tensors(items)), _MOST_DIGESTS)
+    if not isinstance(read, list) or len(read) not in (looked_at, len(_tensors(items))):
         return []
     return [entry if isinstance(entry, dict) else None for entry in read]
 

@@ -1,4 +1,7 @@
-"""What is not rebuilt although its operands could be: a recording is untrusted, and some calls are more than data."""
+"""What is not rebuilt although its operands could be made.
+
+A recording is untrusted, and some calls do more than compute.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,26 @@ from perfprobe.bench.rebuild.extents import overlaps, seen_bytes, storage_bytes
 from perfprobe.bench.rebuild.recipe import CallRecipe, NotRebuilt, TensorRecipe
 from perfprobe.bench.rebuild.schema import Schema
 
+_MANY = (
+    "unbind",
+    "chunk",
+    "split",
+    "split_with_sizes",
+    "tensor_split",
+    "hsplit",
+    "vsplit",
+    "dsplit",
+    "meshgrid",
+)
+_MOST_TENSORS = 1 << 16
+
 LIMIT_BYTES = 16 << 30  # of one set of operands
 
 _REASONS = (
     (r"from_file", "reads files"),
     (r"_print|_test_.*|_foobar", "prints or is for torch's own tests"),
-    (r"_?(functional_)?_?assert_.*|_assert_async|_linalg_check_errors|_?sym_constrain_.*", "only checks values"),
-    (r"record_stream|set_|set_data|_?resize_.*|_resize_output_?|.*sparse_resize.*", "changes what a tensor is"),
+    (r"_?(functional_)?_?assert_.*|_linalg_check_errors|_?sym_constrain_.*", "only checks values"),
+    (r"record_stream|set_?|set_data|_?resize_.*|resize|.*sparse_resize.*", "changes what a tensor is"),
     (r"requires_grad_|retain_grad|_backward|_version|data|lift.*|_make_dual.*|_fw_primal.*|_unpack_dual",
      "belongs to autograd, not to data"),
     (r"_cufft_.*|_cslt_.*|_make_dep_token|_propagate_xla_data|_lazy_clone|_add_batch_dim|_remove_batch_dim",
@@ -41,12 +57,21 @@ def check_operator(schema: Schema) -> None:
 
 def check_operands(recipe: CallRecipe, limit_bytes: int = LIMIT_BYTES) -> None:
     """Raises NotRebuilt."""
+    _check_count(recipe)
     total_bytes = 0
     for tensor in recipe.tensors():
         check_written(tensor)
         total_bytes += max(storage_bytes(tensor) * (2 if tensor.written else 1), seen_bytes(tensor))
         if total_bytes > limit_bytes:
             raise NotRebuilt(f"its operands take more than {limit_bytes / (1 << 30):.3g} GiB")
+
+
+def _check_count(recipe: CallRecipe) -> None:
+    """A view costs nothing, but a list of views for each element does."""
+    name = recipe.operator.partition("::")[2].removeprefix("unsafe_").removesuffix("_copy")
+    extents = [size for tensor in recipe.tensors() for size in tensor.sizes]
+    if name in _MANY and max(extents, default=0) > _MOST_TENSORS:
+        raise NotRebuilt(f"it may make more than {_MOST_TENSORS} tensors")
 
 
 def check_written(tensor: TensorRecipe) -> None:

@@ -15,7 +15,8 @@ class Parameter:
     """An argument of an overload.
 
     kind: torch's name of its type without Optional: "Tensor", "List[int]", "number", "ScalarType". length: of
-    a list for which one number may stand. default: meant only where has_default. written: the call changes it.
+    a list for which one number may stand. default: meant only where has_default. written: the call changes
+    it.
     """
 
     name: str

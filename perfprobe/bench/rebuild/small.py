@@ -2,57 +2,144 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import product
 
 from perfprobe.bench.rebuild.recipe import Argument, CallRecipe, TensorRecipe
 
-_EXTENTS = (1, 2, 4, 8, 16)
+_MOST = 64  # the largest extent that is tried
+_COUNTS = ("below", "first", "last", "count")  # settings of makers that say how many there are of something
+
+Number = Callable[[int, int, frozenset[int]], int]  # of a number, the most allowed and all extents
 
 
-def smaller(recipe: CallRecipe) -> Iterator[CallRecipe]:
-    """Candidates, smallest first: every extent cut to 1, 2, 4 ..., equal ones alike.
+def smaller(recipe: CallRecipe, extent: int) -> Iterator[CallRecipe]:
+    """Candidates, smallest first: every extent cut to `extent`, twice that, and so on, equal ones alike.
 
-    Numbers that are extents too (sizes of a view, classes, groups) are cut with them in the first of each two
-    candidates, and stay as they are in the second (kernels, paddings).
+    What a plain number means is not known here, so each reading has its candidates: an extent, a count that
+    only has to be small (kernels, strides), an index, or none of these.
     """
-    extents = {size for tensor in recipe.tensors() for size in tensor.sizes}
-    for most in _EXTENTS:
-        for cut in ({size: min(size, most) for size in extents}, {}):
-            yield replace(
-                recipe,
-                arguments=tuple(_smaller(argument, most, cut) for argument in recipe.arguments),
-                keywords={name: _smaller(value, most, cut) for name, value in recipe.keywords.items()},
-            )
+    if (convolution := _convolution(recipe, extent)) is not None:
+        yield convolution
+    extents = frozenset(size for tensor in recipe.tensors() for size in tensor.sizes)
+    while extent <= _MOST:
+        for in_list, alone in product((_as_extent, _as_count, _as_is), (_as_extent, _as_index, _as_is)):
+            yield _cut(recipe, lambda value: _smaller(value, extent, extents, in_list, alone))  # noqa: B023
+        extent *= 2
 
 
-def _smaller(argument: Argument, most: int, cut: dict[int, int]) -> Argument:
+def _as_is(value: int, most: int, extents: frozenset[int]) -> int:
+    return value
+
+
+def _as_extent(value: int, most: int, extents: frozenset[int]) -> int:
+    return min(value, most) if value in extents else value
+
+
+def _as_count(value: int, most: int, extents: frozenset[int]) -> int:
+    return min(value, most)
+
+
+def _as_index(value: int, most: int, extents: frozenset[int]) -> int:
+    return min(value, most if value in extents else most - 1)
+
+
+def _cut(recipe: CallRecipe, change: Callable[[Argument], Argument]) -> CallRecipe:
+    keywords = {name: change(value) for name, value in recipe.keywords.items()}
+    return replace(recipe, arguments=tuple(map(change, recipe.arguments)), keywords=keywords)
+
+
+def _smaller(
+    argument: Argument, most: int, extents: frozenset[int], in_list: Number, alone: Number
+) -> Argument:
     if isinstance(argument, tuple):
-        return tuple(_smaller(item, most, cut) for item in argument)
-    if isinstance(argument, bool):
-        return argument
-    if isinstance(argument, int):
-        return cut.get(argument, argument)
-    return _tensor(argument, most) if isinstance(argument, TensorRecipe) else argument
+        return tuple(_smaller(item, most, extents, in_list, in_list) for item in argument)
+    if isinstance(argument, TensorRecipe):
+        return _resized(argument, tuple(min(size, most) for size in argument.sizes), most)
+    return alone(argument, most, extents) if type(argument) is int else argument
 
 
-def _tensor(tensor: TensorRecipe, most: int) -> TensorRecipe:
-    sizes = tuple(min(size, most) for size in tensor.sizes)
-    settings = {name: min(value, most) if name in ("below", "last", "first", "count") and isinstance(value, int)
-                else value for name, value in tensor.settings.items()}  # fmt: skip
-    if "below" in settings:
+def _resized(tensor: TensorRecipe, sizes: tuple[int, ...], most: int) -> TensorRecipe:
+    counts = {name: int(tensor.settings[name]) for name in _COUNTS if name in tensor.settings}
+    settings = {**tensor.settings, **{name: min(count, most) for name, count in counts.items()}}
+    if "below" in counts:
         settings["low"] = 0
-    return replace(tensor, sizes=sizes, strides=_packed(tensor, sizes), settings=settings)
+    strides = None if tensor.strides is None else _packed(tensor.strides, sizes)
+    return replace(tensor, sizes=sizes, strides=strides, settings=settings)
 
 
-def _packed(tensor: TensorRecipe, sizes: tuple[int, ...]) -> tuple[int, ...] | None:
+def _packed(old: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
     """Strides in the same order without gaps; elements in one place stay in one place."""
-    if tensor.strides is None:
-        return None
     strides = [0] * len(sizes)
     step = 1
-    for at in sorted(range(len(sizes)), key=lambda at: (tensor.strides[at], -at)):
-        if tensor.strides[at]:
+    for at in sorted(range(len(sizes)), key=lambda at: (old[at], -at)):
+        if old[at]:
             strides[at] = step
             step *= max(sizes[at], 1)
     return tuple(strides)
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Which positional arguments of a convolution are what."""
+
+    input: int
+    weight: int
+    bias: int
+    stride: int
+    padding: int
+    dilation: int
+    groups: int
+    gradient: int | None = None
+
+    @property
+    def numbers(self) -> tuple[int, int, int]:
+        return self.stride, self.padding, self.dilation
+
+
+_CONVOLUTIONS = {
+    **dict.fromkeys(("aten::convolution", "aten::_convolution"), _Places(0, 1, 2, 3, 4, 5, 8)),
+    **dict.fromkeys(("aten::conv1d", "aten::conv2d", "aten::conv3d"), _Places(0, 1, 2, 3, 4, 5, 6)),
+    "aten::mkldnn_convolution": _Places(0, 1, 2, 4, 3, 5, 6),
+    "aten::convolution_backward": _Places(1, 2, 3, 4, 5, 6, 9, 0),
+}
+
+
+def _convolution(recipe: CallRecipe, extent: int) -> CallRecipe | None:
+    """One output pixel or so by the same kernel, as many channels as `extent`; None for what is none."""
+    places = _CONVOLUTIONS.get(recipe.operator)
+    arguments = list(recipe.arguments)
+    if places is None or True in arguments[places.dilation + 1 : places.dilation + 2]:  # transposed
+        return None
+    weight = arguments[places.weight]
+    kernel = weight.sizes[2:] if isinstance(weight, TensorRecipe) else ()
+    space, out = _space(kernel, *(_integers(arguments[at]) for at in places.numbers))
+    sizes = {places.weight: (extent, extent, *kernel), places.input: (extent, extent, *space)}
+    sizes[places.bias] = (extent,)
+    if places.gradient is not None:
+        sizes[places.gradient] = (extent, extent, *out)
+    for at, wanted in sizes.items():
+        tensor = arguments[at]
+        if isinstance(tensor, TensorRecipe) and len(tensor.sizes) == len(wanted):
+            arguments[at] = _resized(tensor, wanted, extent)
+        elif at == places.bias and isinstance(tensor, tuple):  # its sizes alone
+            arguments[at] = (extent,)
+    arguments[places.groups] = 1
+    return replace(recipe, arguments=tuple(arguments))
+
+
+def _integers(argument: Argument) -> tuple[int, ...]:
+    return tuple(item for item in argument if isinstance(item, int)) if isinstance(argument, tuple) else ()
+
+
+def _space(
+    kernel: tuple[int, ...], stride: tuple[int, ...], padding: tuple[int, ...], dilation: tuple[int, ...]
+) -> tuple[list[int], list[int]]:
+    """The smallest image that the kernel fits in, and what comes out of it."""
+    space, out = [], []
+    for k, s, p, d in zip(kernel, stride, padding, dilation, strict=False):
+        reach = d * (k - 1) + 1
+        space.append(max(reach - 2 * p, 1))
+        out.append((space[-1] + 2 * p - reach) // max(s, 1) + 1)
+    return space, out

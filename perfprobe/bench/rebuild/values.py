@@ -12,7 +12,7 @@ from dataclasses import replace
 from math import isfinite, prod
 from typing import Any, TypeAlias
 
-from perfprobe.bench.rebuild.classes import BOUNDS, FIXED, SAVED, SIGNED, Arguments, Values, extent
+from perfprobe.bench.rebuild.classes import BOUNDS, FIXED, SAVED, SIGNED, Arguments, Settings, Values, extent
 from perfprobe.bench.rebuild.fit import Fitted
 from perfprobe.bench.rebuild.recipe import Argument, TensorRecipe
 
@@ -65,20 +65,21 @@ def _values(
     is_float = tensor.dtype not in _LARGEST
     fixed = FIXED.get(name, {}).get(parameter)
     if fixed is not None and (is_float or fixed[0] != "uniform"):
-        return (fixed[0], {**fixed[1], **_seen_parts(digest)}) if fixed == ("uniform", {}) else fixed
+        return fixed[0], {**fixed[1], **(_seen_parts(digest, fixed[1]) if fixed[0] == "uniform" else {})}
     if is_float:
-        return "uniform", _seen_parts(digest) or ({"negatives": 0.5} if name in SIGNED else {})
+        return "uniform", _seen_parts(digest, {}) or ({"negatives": 0.5} if name in SIGNED else {})
     if parameter in ("offsets", "lengths", "offset2bag"):
         return _steps(parameter, tensor, arguments)
     return _integers(tensor, _bound(name, parameter, place, arguments), digest)
 
 
-def _seen_parts(digest: Digest) -> dict[str, float | int | str]:
-    """Parts of what was seen; none where it was all zeros."""
+def _seen_parts(digest: Digest, needed: Settings) -> Settings:
+    """Parts of what was seen; none where it was all zeros, or where the operator needs a range of numbers."""
     parts = {kind: _part(digest.get(kind)) for kind in ("negatives", "zeros", "denormals", "nonfinite")}
-    if parts["zeros"] >= 1 or not digest:
+    if parts["zeros"] >= 1 or not digest or "low" in needed or "value" in needed:
         return {}
-    return {kind: part for kind, part in parts.items() if part} or {"negatives": 0.0}
+    seen: Settings = {kind: part for kind, part in parts.items() if part}
+    return {**dict.fromkeys(needed, 0.0), **seen} or {"negatives": 0.0}
 
 
 def _part(value: object) -> float:
@@ -143,5 +144,5 @@ def _integers(tensor: TensorRecipe, bound: int | None, digest: Digest) -> Values
         seen_low, seen_below = max(int(lowest), least), min(int(highest) + 1, below if bound else most)
         if seen_low < seen_below:
             low, below = seen_low, seen_below
-    settings: dict[str, float | int | str] = {"low": low, "below": below}
+    settings: Settings = {"low": low, "below": below}
     return "integers", {**settings, "distinct": 1} if _part(digest.get("distinct")) >= 1 else settings
