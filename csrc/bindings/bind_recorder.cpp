@@ -174,7 +174,7 @@ int32_t add_signature(const PyRecorder& self, const std::string& text,
     hasher.add(static_cast<unsigned char>(letter), 0);
   return self.define([&](Definitions& to) {
     return to.add_signature(hasher.result(),
-                            {text.c_str(), example ? example->c_str() : nullptr, 0});
+                            {text.c_str(), example ? example->c_str() : nullptr, nullptr, 0});
   });
 }
 

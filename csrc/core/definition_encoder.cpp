@@ -41,9 +41,10 @@ void encode(const MappedVector<StackKey>& rows, BlockEncoder& encoder) {
 }
 
 void encode(const MappedVector<SignatureRow>& rows, BlockEncoder& encoder) {
-  encoder.begin("signatures", rows.size(), 3);
+  encoder.begin("signatures", rows.size(), 4);
   add_column(encoder, "text", rows, &SignatureRow::text);
   add_column(encoder, "example", rows, &SignatureRow::example);
+  add_column(encoder, "values", rows, &SignatureRow::values);
   add_column(encoder, "grad_mask", rows, &SignatureRow::grad_mask);
 }
 

@@ -107,17 +107,24 @@ int32_t Definitions::add_signature(Hash128 hash, const SignatureText& signature)
   const int32_t id = signatures_++;
   if (full) {
     other_signature_id_ = id;
-    new_.signatures.push_back({intern("(other)").id, kNone, 0});
+    new_.signatures.push_back({intern("(other)").id, kNone, kNone, 0});
     return id;
   }
   signature_bytes_ += std::strlen(signature.text);
   if (signature.example != nullptr)
     signature_bytes_ += std::strlen(signature.example);
   const int32_t example = signature.example == nullptr ? kNone : intern(signature.example).id;
-  new_.signatures.push_back(
-      {intern(signature.text).id, example, static_cast<int64_t>(signature.grad_mask)});
+  new_.signatures.push_back({intern(signature.text).id, example, intern_values(signature.values),
+                             static_cast<int64_t>(signature.grad_mask)});
   signature_ids_.emplace(hash, id);
   return id;
+}
+
+int32_t Definitions::intern_values(const char* values) {
+  if (values == nullptr || value_bytes_ >= kValueBytes)
+    return kNone;
+  value_bytes_ += std::strlen(values);
+  return intern(values).id;
 }
 
 NewDefinitions Definitions::take_new() {

@@ -36,7 +36,7 @@ struct ModuleRow {
 };
 
 struct SignatureRow {
-  int32_t text, example;
+  int32_t text, example, values;
   int64_t grad_mask;
 };
 
@@ -66,6 +66,8 @@ class Definitions {
   static constexpr size_t kLimit = 65'536;
   // A list of hundreds of tensors makes a text of many kilobytes: as many bytes end the table too.
   static constexpr size_t kSignatureBytes = size_t{16} << 20;
+  // What is in tensors is kept of as many signatures as fit; of later ones it is not recorded.
+  static constexpr size_t kValueBytes = size_t{8} << 20;
   static constexpr size_t kRootsOfAType = 64;
 
   InternedText intern(std::string_view text);
@@ -103,6 +105,7 @@ class Definitions {
  private:
   using Ids = std::pmr::unordered_map<Hash128, int32_t, Hash128Low>;
   static int32_t find(const Ids& ids, Hash128 hash);
+  int32_t intern_values(const char* values);
 
   // All on mapped pages: what is interned on first sight stays for ever, between the program's
   // tensors.
@@ -124,6 +127,7 @@ class Definitions {
   int64_t other_names_ = 0;
   size_t names_ = 0;
   size_t signature_bytes_ = 0;
+  size_t value_bytes_ = 0;
   NewDefinitions new_;
 };
 

@@ -16,7 +16,7 @@ namespace perfprobe {
 
 // Name of the capsule that carries a RecorderPort*; raise the number with any change of this
 // interface.
-inline constexpr const char* kRecorderCapsule = "perfprobe.recorder.2";
+inline constexpr const char* kRecorderCapsule = "perfprobe.recorder.3";
 
 struct InternedText {
   int32_t id;
@@ -26,6 +26,7 @@ struct InternedText {
 struct SignatureText {
   const char* text;     // one grammar for report, JSON and bench
   const char* example;  // the same call with the values of its floats; nullptr when equal to text
+  const char* values;   // what is in the tensors (JSON); nullptr where nothing was looked at
   uint64_t grad_mask;   // bit i: the i-th tensor (lists flattened) requires grad
 };
 

@@ -10,6 +10,7 @@
 #include "core/clock.h"
 #include "torch/operator_ranges.h"
 #include "torch/stacks.h"
+#include "torch/tensor_values.h"
 #include "torch/thread_state.h"
 
 namespace perfprobe {
@@ -69,10 +70,13 @@ using Inputs = c10::ArrayRef<const c10::IValue>;
   }
   const SignatureDescription described = describe_inputs(function, inputs, integers);
   const bool has_floats = described.example != described.text;
+  // Beyond the limit every call comes here, and its signature is the row "other".
+  const bool is_kept = state.signatures.size() < ThreadState::kCachedIds;
+  const std::string values = is_kept ? describe_values(inputs) : "";
   const int32_t id = state.port->add_signature(
       hash, {described.text.c_str(), has_floats ? described.example.c_str() : nullptr,
-             described.grad_mask});
-  if (state.signatures.size() < ThreadState::kCachedIds)
+             values.empty() ? nullptr : values.c_str(), described.grad_mask});
+  if (is_kept)
     state.signatures.insert(hash, id);
   return id;
 }

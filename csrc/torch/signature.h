@@ -31,6 +31,9 @@ inline c10::ArrayRef<const c10::IValue> inputs_of(const at::RecordFunction& func
   return inputs.size() > arguments ? inputs.slice(inputs.size() - arguments) : inputs;
 }
 
+constexpr size_t kLongestList = 4096;  // elements spelled out; a longer list ends in "..."
+constexpr int kDeepestList = 4;        // lists in lists
+
 struct SignatureDescription {
   std::string text;
   std::string example;  // with float values; equal to `text` where there is no float

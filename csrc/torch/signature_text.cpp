@@ -13,8 +13,6 @@
 namespace perfprobe {
 namespace {
 
-constexpr size_t kLongestList = 4096;  // elements spelled out; a longer list ends in "..."
-
 struct ShortName {
   c10::ScalarType dtype;
   const char* text;
@@ -168,7 +166,7 @@ class InputText {
       return float_values_ ? float_text(value.toDouble()) : "float";
     if (value.isNone())
       return "-";
-    if (value.isList() && nesting < 4)
+    if (value.isList() && nesting < kDeepestList)
       return list(value.toListRef(), nesting);
     if (value.isString())
       return in_quotes(value.toStringRef());

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from perfprobe.models.signature import Item, Tensor, tensors
+from perfprobe.models.signature import Item, Scalar, Tensor, tensors
 
 # Of each tensor what was seen in it, as `signatures.values` has it.
 _Seen: TypeAlias = "list[dict[str, float] | None]"
@@ -43,16 +43,20 @@ def _read(seen: str, count: int) -> _Seen:
         found = json.loads(seen) if seen else []
     except (ValueError, RecursionError):
         found = []
-    entries = (
-        [entry if isinstance(entry, dict) else None for entry in found] if isinstance(found, list) else []
-    )
-    return (entries + [None] * count)[:count]
+    entries = [_entry(entry) for entry in found[:count]] if isinstance(found, list) else []
+    return entries + [None] * (count - len(entries))
+
+
+def _entry(entry: object) -> dict[str, float] | None:
+    """The numbers of an entry. A tensor seen full of zeros was not used yet: it is not rebuilt so."""
+    if not isinstance(entry, dict) or entry.get("zeros") == 1:
+        return None
+    return {str(key): value for key, value in entry.items() if isinstance(value, int | float)}
 
 
 def _known(values: _Seen, key: str) -> float:
     """The largest of these parts; 0 where none was seen."""
-    parts = [entry[key] for entry in values if entry is not None and key in entry]
-    return max((float(part) for part in parts if isinstance(part, int | float)), default=0.0)
+    return max((entry[key] for entry in values if entry is not None and key in entry), default=0.0)
 
 
 def _with(values: _Seen, key: str, value: float) -> _Seen:
@@ -75,32 +79,35 @@ def _other_density(
     place = next((place for place, tensor in enumerate(called) if tensor.dtype == "bool"), None)
     if place is None:
         return None
-    part = (values[place] or {}).get("true")
-    other = _FEW if part is None or 1 - _MANY < part < _MANY else _HALF
-    words = f"mask {'' if part is None else _percent(part)}→{_percent(other)} true"
+    part = (values[place] or {}).get("true", _HALF)  # as a mask is rebuilt that was not seen
+    other = _FEW if 1 - _MANY < part < _MANY else _HALF
+    words = f"mask {_percent(part)}→{_percent(other)} true"
     return words, [*values[:place], {"true": other}, *values[place + 1 :]]
 
 
-def _one_sign(_items: Sequence[Item], called: Sequence[Tensor], values: _Seen) -> tuple[str, _Seen] | None:
-    known = any(entry is not None and "negatives" in entry for entry in values)
-    part = _known(values, "negatives")
-    other = _HALF if known and part < 1 - _MANY else 0.0
-    words = f"negatives {_percent(part) if known else ''}→{_percent(other)}"
-    plain = {"zeros": 0.0, "negatives": 0.0, "denormals": 0.0, "nonfinite": 0.0}
-    return words, [
-        {**plain, **(entry or {}), "negatives": other} for entry, _ in zip(values, called, strict=True)
-    ]
+def _all_let_through(
+    _items: Sequence[Item], called: Sequence[Tensor], values: _Seen
+) -> tuple[str, _Seen] | None:
+    """Of a ReLU's backward: the second tensor decides, by its signs, which elements of the first pass."""
+    if len(called) != 2:
+        return None
+    seen = values[1]
+    part = _HALF if seen is None else seen.get("zeros", 0.0) + seen.get("negatives", 0.0)
+    other = _HALF if part < 1 - _MANY else 0.0
+    changed = {"zeros": other, "negatives": 0.0, "denormals": 0.0, "nonfinite": 0.0}
+    return f"inputs not above 0 {_percent(part)}→{_percent(other)}", [values[0], changed]
 
 
-def _one_index(_items: Sequence[Item], called: Sequence[Tensor], values: _Seen) -> tuple[str, _Seen] | None:
+def _one_index(items: Sequence[Item], called: Sequence[Tensor], values: _Seen) -> tuple[str, _Seen] | None:
     """All indices the same; the first tensor is what is indexed, or a gradient."""
     changed = list(values)
+    left_out = next((item for item in items if isinstance(item, Scalar) and item.name == "padding_idx"), None)
     for place, tensor in enumerate(called):
-        entry = values[place]
-        if place > 0 and tensor.dtype in _INTEGERS and entry is not None and "highest" in entry:
-            changed[place] = {**entry, "lowest": entry["highest"], "distinct": 0.0}
-    part = _known(values[1:], "distinct")
-    return (f"indices {_percent(part)} distinct→all alike", changed) if changed != values else None
+        index = (values[place] or {}).get("highest", 0)
+        is_index = place > 0 and tensor.dtype in _INTEGERS
+        if is_index and (left_out is None or left_out.value != str(index)):
+            changed[place] = {"lowest": index, "highest": index, "distinct": 0.0}
+    return ("indices all alike", changed) if changed != values else None
 
 
 def _percent(part: float) -> str:
@@ -111,12 +118,10 @@ _RULES: tuple[tuple[frozenset[str] | None, _Rule], ...] = (
     (None, _without("denormals", "denormals")),
     (None, _without("nonfinite", "infinite or NaN")),
     (
-        frozenset(
-            ("masked_fill", "where", "masked_select", "masked_scatter", "nonzero", "index", "index_put")
-        ),
+        frozenset(("masked_fill", "where", "masked_select", "masked_scatter", "nonzero", "index")),
         _other_density,
     ),
-    (frozenset(("threshold_backward",)), _one_sign),
+    (frozenset(("threshold_backward",)), _all_let_through),
     (frozenset(("sqrt", "rsqrt", "log")), _without("zeros", "zeros")),
     (frozenset(("sqrt", "rsqrt", "log", "pow")), _without("negatives", "negatives")),
     (

@@ -65,7 +65,7 @@ _REFERENCES = {
     "frames": {"file": "strings", "function": "strings"},
     "modules": {"parent": "modules", "name": "strings", "type": "strings"},
     "stacks": {"parent": "stacks", "frame": "frames", "module": "modules"},
-    "signatures": {"text": "strings", "example": "strings"},
+    "signatures": {"text": "strings", "example": "strings", "values": "strings"},
     "threads": {"name": "strings"},
     "autograd_windows": {"thread": "threads"},
     "functions": {"thread": "threads", "file": "strings", "function": "strings"},

@@ -228,15 +228,15 @@ FLOATS = {"zeros": 0.0, "negatives": 0.0, "denormals": 0.0, "nonfinite": 0.0}
         (
             "aten::threshold_backward",
             "f32[64] f32[64] threshold=0",
-            [{**FLOATS, "negatives": 0.5}, FLOATS],
-            "negatives 50 %→0 %",
+            [FLOATS, {**FLOATS, "zeros": 0.25, "negatives": 0.25}],
+            "inputs not above 0 50 %→0 %",
             [FLOATS, FLOATS],
         ),
         (
             "aten::embedding_dense_backward",
             "f32[64,8] i64[64] num_weights=100",
             [FLOATS, {"lowest": 3, "highest": 99, "distinct": 0.4}],
-            "indices 40 % distinct→all alike",
+            "indices all alike",
             [FLOATS, {"lowest": 99, "highest": 99, "distinct": 0.0}],
         ),
     ],
@@ -252,7 +252,18 @@ def test_other_values(
 
 def test_a_mask_of_which_nothing_is_known() -> None:
     (found,) = of(Wanted("aten::nonzero", "bool[64]"), "values")
-    assert (found.change, json.loads(found.wanted.values)) == ("mask →1 % true", [{"true": 0.01}])
+    assert (found.change, json.loads(found.wanted.values)) == ("mask 50 %→1 % true", [{"true": 0.01}])
+
+
+def test_a_mask_of_which_nonsense_is_known() -> None:
+    (found,) = of(Wanted("aten::nonzero", "bool[64]", values='[{"true": "x"}]'), "values")
+    assert found.change == "mask 50 %→1 % true"
+
+
+def test_an_index_that_is_left_out_is_not_chosen() -> None:
+    call = "aten::embedding_dense_backward", "f32[64,8] i64[64] num_weights=100 padding_idx={}"
+    assert of(Wanted(call[0], call[1].format(-1)), "values")
+    assert not of(Wanted(call[0], call[1].format(0)), "values")
 
 
 def test_another_probability() -> None:
@@ -261,7 +272,10 @@ def test_another_probability() -> None:
     assert (found.change, found.wanted.example) == ("p 0.9→0.5", "f32[64] p=0.5")
 
 
-@pytest.mark.parametrize("values", ["", "[", "{}", "[1]", "[[]]", '[{"denormals": "x"}]', "[" * 100_000])
+@pytest.mark.parametrize(
+    "values",
+    ["", "[", "{}", "[1]", "[[]]", '[{"denormals": "x"}]', '[{"zeros": 1, "denormals": 1}]', "[" * 100_000],
+)
 def test_values_of_a_broken_recording(values: str) -> None:
     assert not of(Wanted("aten::mul.Tensor", "f32[64] f32[64]", values=values), "values")
 

@@ -39,11 +39,11 @@ void refused_definitions_come_again_first() {
 void signatures_beyond_the_limit_are_one_row() {
   Definitions definitions;
   for (uint64_t i = 0; i < Definitions::kLimit; ++i) {
-    definitions.add_signature({i, 1}, {"f32[1]", nullptr, 0});
+    definitions.add_signature({i, 1}, {"f32[1]", nullptr, nullptr, 0});
   }
-  const int32_t other = definitions.add_signature({0, 2}, {"f32[2]", nullptr, 0});
-  CHECK_EQUAL(definitions.add_signature({1, 2}, {"f32[3]", nullptr, 0}), other);
-  CHECK_EQUAL(definitions.add_signature({7, 1}, {"f32[1]", nullptr, 0}), 7);
+  const int32_t other = definitions.add_signature({0, 2}, {"f32[2]", nullptr, nullptr, 0});
+  CHECK_EQUAL(definitions.add_signature({1, 2}, {"f32[3]", nullptr, nullptr, 0}), other);
+  CHECK_EQUAL(definitions.add_signature({7, 1}, {"f32[1]", nullptr, nullptr, 0}), 7);
   CHECK_EQUAL(definitions.other_signatures(), 2);
   CHECK_EQUAL(definitions.take_new().signatures.size(), Definitions::kLimit + 1);
 }

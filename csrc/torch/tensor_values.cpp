@@ -1,0 +1,237 @@
+#include "torch/tensor_values.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <type_traits>
+
+#include <c10/core/DispatchKeySet.h>
+#include <c10/core/StorageImpl.h>
+#include <c10/util/Exception.h>
+
+#include "torch/signature.h"
+#include "torch/tensor_facts.h"
+
+namespace perfprobe {
+namespace {
+
+constexpr size_t kMostTensors = 64;  // of a signature that are looked at
+constexpr uint64_t kSample = 256;    // elements of a tensor
+
+// Plain CPU tensors have no other key: neither subclasses and fake tensors, nor vmap's and
+// functionalization's wrappers, nor tensors that are conjugated, negated or zero by a mark.
+bool is_plain(const c10::TensorImpl& tensor) {
+  static const c10::DispatchKeySet plain =
+      c10::DispatchKeySet({c10::DispatchKey::CPU, c10::DispatchKey::AutogradCPU,
+                           c10::DispatchKey::AutocastCPU, c10::DispatchKey::ADInplaceOrView});
+  const c10::DispatchKeySet keys = tensor.key_set();
+  return keys.has(c10::DispatchKey::CPU) && (keys.raw_repr() & ~plain.raw_repr()) == 0 &&
+         !tensor.has_symbolic_sizes_strides() && tensor.has_storage();
+}
+
+// Of a shared (copy-on-write) storage too, which stays shared; nullptr where torch refuses.
+const char* data_of(const c10::StorageImpl& storage) {
+  try {
+    return static_cast<const char*>(storage.data());
+  } catch (const c10::Error&) {
+    return nullptr;
+  }
+}
+
+// Whether the elements from the first to the one farthest behind it lie in `bytes`.
+bool is_inside(c10::IntArrayRef sizes, c10::IntArrayRef strides, int64_t offset, size_t itemsize,
+               int64_t bytes) {
+  int64_t last = offset;
+  bool overflows = offset < 0;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    int64_t reach = 0;
+    overflows |= sizes[i] <= 0 || strides[i] < 0 ||
+                 __builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) ||
+                 __builtin_add_overflow(last, reach, &last);
+  }
+  return !overflows && last < bytes / static_cast<int64_t>(itemsize);
+}
+
+// The elements to look at: one at a place of its own in each of as many equal parts, all where they
+// are few. One distance between them would always meet the same column of a matrix.
+class Sample {
+ public:
+  Sample(const char* first, c10::IntArrayRef sizes, c10::IntArrayRef strides, uint64_t elements)
+      : first_(first), sizes_(sizes), strides_(strides), elements_(elements) {}
+
+  [[nodiscard]] uint64_t count() const { return std::min(elements_, kSample); }
+
+  template <class Value>
+  [[nodiscard]] Value at(uint64_t i) const {
+    Value value;
+    std::memcpy(&value, first_ + offset(place(i)) * static_cast<int64_t>(sizeof(Value)),
+                sizeof(Value));
+    return value;
+  }
+
+ private:
+  [[nodiscard]] uint64_t place(uint64_t i) const {
+    if (elements_ <= kSample)
+      return i;
+    const uint64_t width = elements_ / kSample;
+    const uint64_t fraction = (i * 40'503) & 0xFFFF;  // multiples of the golden ratio spread evenly
+    const auto within = static_cast<unsigned __int128>(width) * fraction >> 16;
+    return i * width + elements_ % kSample * i / kSample + static_cast<uint64_t>(within);
+  }
+
+  [[nodiscard]] int64_t offset(uint64_t index) const {
+    uint64_t elements = 0;
+    for (size_t i = sizes_.size(); i-- > 0;) {
+      const auto size = static_cast<uint64_t>(sizes_[i]);
+      elements += index % size * static_cast<uint64_t>(strides_[i]);
+      index /= size;
+    }
+    return static_cast<int64_t>(elements);
+  }
+
+  const char* first_;
+  c10::IntArrayRef sizes_;
+  c10::IntArrayRef strides_;
+  uint64_t elements_;
+};
+
+std::string part_text(uint64_t some, uint64_t all) {
+  std::array<char, 16> text{};
+  std::snprintf(text.data(), text.size(), "%.4g",
+                static_cast<double>(some) / static_cast<double>(all));
+  return text.data();
+}
+
+// By their bits: under flush-to-zero a comparison takes a denormal for zero.
+template <class Bits, int kFractionBits>
+std::string float_text(const Sample& sample) {
+  constexpr Bits kFraction = static_cast<Bits>((uint64_t{1} << kFractionBits) - 1);
+  constexpr Bits kSign = static_cast<Bits>(uint64_t{1} << (8 * sizeof(Bits) - 1));
+  constexpr Bits kExponent = static_cast<Bits>(~(kSign | kFraction));
+  uint64_t zeros = 0, negatives = 0, denormals = 0, nonfinite = 0;
+  for (uint64_t i = 0; i < sample.count(); ++i) {
+    const Bits bits = sample.at<Bits>(i);
+    const bool is_zero = (bits & ~kSign) == 0;
+    const bool is_nan = (bits & kExponent) == kExponent && (bits & kFraction) != 0;
+    zeros += is_zero;
+    negatives += (bits & kSign) != 0 && !is_zero && !is_nan;
+    denormals += (bits & kExponent) == 0 && !is_zero;
+    nonfinite += (bits & kExponent) == kExponent;
+  }
+  const uint64_t all = sample.count();
+  return "{\"zeros\":" + part_text(zeros, all) + ",\"negatives\":" + part_text(negatives, all) +
+         ",\"denormals\":" + part_text(denormals, all) +
+         ",\"nonfinite\":" + part_text(nonfinite, all) + "}";
+}
+
+template <class Integer>
+std::string integer_text(const Sample& sample) {
+  std::array<Integer, kSample> values{};
+  const auto end = values.begin() + static_cast<ptrdiff_t>(sample.count());
+  for (uint64_t i = 0; i < sample.count(); ++i)
+    values[i] = sample.at<Integer>(i);
+  std::sort(values.begin(), end);
+  const std::string lowest = std::to_string(values.front());
+  const std::string highest = std::to_string(*(end - 1));
+  const auto distinct = static_cast<uint64_t>(std::unique(values.begin(), end) - values.begin());
+  return "{\"lowest\":" + lowest + ",\"highest\":" + highest +
+         ",\"distinct\":" + part_text(distinct, sample.count()) + "}";
+}
+
+std::string bool_text(const Sample& sample) {
+  uint64_t trues = 0;
+  for (uint64_t i = 0; i < sample.count(); ++i)
+    trues += sample.at<uint8_t>(i) != 0;
+  return "{\"true\":" + part_text(trues, sample.count()) + "}";
+}
+
+std::string sample_text(const Sample& sample, c10::ScalarType dtype) {
+  switch (dtype) {
+    case c10::ScalarType::Float:
+      return float_text<uint32_t, 23>(sample);
+    case c10::ScalarType::Double:
+      return float_text<uint64_t, 52>(sample);
+    case c10::ScalarType::Half:
+      return float_text<uint16_t, 10>(sample);
+    case c10::ScalarType::BFloat16:
+      return float_text<uint16_t, 7>(sample);
+    case c10::ScalarType::Byte:
+      return integer_text<uint8_t>(sample);
+    case c10::ScalarType::Char:
+      return integer_text<int8_t>(sample);
+    case c10::ScalarType::Short:
+      return integer_text<int16_t>(sample);
+    case c10::ScalarType::Int:
+      return integer_text<int32_t>(sample);
+    case c10::ScalarType::Long:
+      return integer_text<int64_t>(sample);
+    case c10::ScalarType::Bool:
+      return bool_text(sample);
+    default:
+      return "null";
+  }
+}
+
+std::string tensor_values(const c10::TensorImpl& tensor) {
+  if (!is_plain(tensor) || tensor.layout() != c10::kStrided)
+    return "null";
+  const c10::StorageImpl& storage = *tensor.unsafe_storage().unsafeGetStorageImpl();
+  const std::optional<int64_t> bytes = storage.sym_nbytes().maybe_as_int();
+  const c10::IntArrayRef sizes = tensor.sizes_default();
+  const c10::IntArrayRef strides = tensor.strides_default();
+  const size_t itemsize = tensor.dtype().itemsize();
+  const int64_t offset = tensor.storage_offset();
+  if (!bytes || storage.device_type() != c10::DeviceType::CPU || itemsize == 0 ||
+      !is_inside(sizes, strides, offset, itemsize, *bytes))
+    return "null";
+  const char* data = data_of(storage);
+  if (data == nullptr)
+    return "null";
+  const Sample sample(data + offset * static_cast<int64_t>(itemsize), sizes, strides,
+                      static_cast<uint64_t>(tensor.numel()));
+  return sample_text(sample, tensor.dtype().toScalarType());
+}
+
+class InputValues {
+ public:
+  void add(const c10::IValue& value, int nesting = 0) {
+    if (value.isTensor()) {
+      add_tensor(*value.toTensor().unsafeGetTensorImpl());
+    } else if (value.isList() && nesting < kDeepestList) {
+      const c10::ArrayRef<c10::IValue> elements = value.toListRef();
+      for (const c10::IValue& element : elements.slice(0, std::min(elements.size(), kLongestList)))
+        add(element, nesting + 1);
+    }
+  }
+
+  [[nodiscard]] std::string text() const { return any_ ? "[" + text_ + "]" : ""; }
+
+ private:
+  void add_tensor(const c10::TensorImpl& tensor) {
+    const bool is_undefined =
+        &tensor == static_cast<const c10::TensorImpl*>(c10::UndefinedTensorImpl::singleton());
+    if (is_undefined)
+      return;
+    const std::string values = tensors_ < kMostTensors ? tensor_values(tensor) : "null";
+    text_ += (tensors_ == 0 ? "" : ",") + values;
+    any_ |= values != "null";
+    ++tensors_;
+  }
+
+  std::string text_;
+  size_t tensors_ = 0;
+  bool any_ = false;
+};
+
+}  // namespace
+
+std::string describe_values(c10::ArrayRef<const c10::IValue> inputs) {
+  InputValues values;
+  for (const c10::IValue& input : inputs)
+    values.add(input);
+  return values.text();
+}
+
+}  // namespace perfprobe

@@ -1,0 +1,22 @@
+// What is in the tensors that go into an operator: a digest, for rebuilding the call with values
+// that cost as much.
+//
+// Looks at evenly spread elements of dense CPU tensors whose storage holds what sizes and strides
+// say; changes nothing (a copy-on-write storage stays shared) and runs no user code. Racing with a
+// thread that writes the tensor it only sees one value or the other.
+#pragma once
+
+#include <string>
+
+#include <ATen/core/ivalue.h>
+
+namespace perfprobe {
+
+// A JSON list with an entry for each defined tensor in the order of the signature's text, lists
+// flattened: `null` where nothing was looked at, else parts of the sample:
+// `{"zeros": 0.5, "negatives": 0.25, "denormals": 0.0, "nonfinite": 0.0}` of floats,
+// `{"lowest": 0, "highest": 31999, "distinct": 0.4}` of integers, `{"true": 0.5}` of booleans.
+// "" when no tensor was looked at. Cold.
+std::string describe_values(c10::ArrayRef<const c10::IValue> inputs);
+
+}  // namespace perfprobe

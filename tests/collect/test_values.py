@@ -1,0 +1,213 @@
+"""What the recorder saw in tensors: hand-known contents, and tensors that must not be looked at."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+import perfprobe
+from perfprobe.tables import storage
+
+NAMES = ("zeros", "negatives", "denormals", "nonfinite")
+
+
+def seen(path: Path, run: Callable[[], Any]) -> dict[str, list[Any] | None]:
+    """By operator and signature what was in its tensors, None where nothing was looked at."""
+    with perfprobe.profile(path):
+        run()
+    recording = storage.read(path)
+    found: dict[str, list[Any] | None] = {}
+    strings, signatures = recording.strings, recording.signatures
+    for batch in recording.operators():
+        for name, signature in zip(batch.name.tolist(), batch.signature.tolist(), strict=True):
+            values = int(signatures.values[signature]) if signature >= 0 else -1
+            text = strings[signatures.text[signature]] if signature >= 0 else ""
+            found[f"{strings[name]} {text}"] = json.loads(strings[values]) if values >= 0 else None
+    return found
+
+
+def of_one(path: Path, tensor: torch.Tensor) -> Any:
+    """What was seen in the only tensor of an operator."""
+    (found,) = [
+        values
+        for name, values in seen(path, lambda: torch.ops.aten.neg(tensor)).items()
+        if "aten::neg " in name
+    ]
+    return None if found is None else found[0]
+
+
+def floats(*parts: float) -> dict[str, float]:
+    return dict(zip(NAMES, parts, strict=True))
+
+
+DENORMAL = {torch.float32: 1e-40, torch.float64: 1e-310, torch.float16: 1e-7, torch.bfloat16: 1e-40}
+
+
+@pytest.mark.parametrize("dtype", list(DENORMAL))
+def test_floats(tmp_path: Path, dtype: torch.dtype) -> None:
+    values = [0.0, -0.0, -1.0, -math.inf, math.nan, DENORMAL[dtype], -DENORMAL[dtype], 2.0]
+    tensor = torch.tensor(values * 4, dtype=dtype)
+    assert of_one(tmp_path / "run.perfprobe", tensor) == floats(0.25, 0.375, 0.25, 0.25)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64])
+def test_integers(tmp_path: Path, dtype: torch.dtype) -> None:
+    tensor = torch.tensor([3, 7, 7, 100], dtype=dtype)
+    assert of_one(tmp_path / "run.perfprobe", tensor) == {"lowest": 3, "highest": 100, "distinct": 0.75}
+
+
+def test_largest_integers(tmp_path: Path) -> None:
+    lowest, highest = -(1 << 63), (1 << 63) - 1
+    found = of_one(tmp_path / "run.perfprobe", torch.tensor([highest, lowest]))
+    assert found == {"lowest": lowest, "highest": highest, "distinct": 1}
+
+
+def test_a_sample_of_a_large_tensor(tmp_path: Path) -> None:
+    """Half of it is zero in places that any regular distance would meet or miss."""
+    rows, columns = torch.meshgrid(torch.arange(1024), torch.arange(1024), indexing="ij")
+    below = (columns <= rows).float()
+    stripes = (columns % 2).float()
+    assert of_one(tmp_path / "a.perfprobe", below)["zeros"] == pytest.approx(0.5, abs=0.08)
+    assert of_one(tmp_path / "b.perfprobe", stripes)["zeros"] == pytest.approx(0.5, abs=0.08)
+    assert of_one(tmp_path / "c.perfprobe", (columns < 8).float())["zeros"] > 0.97
+    found = of_one(tmp_path / "d.perfprobe", (columns * 1000 + rows) % 30_011)
+    assert 0 <= found["lowest"] < 600
+    assert 29_400 < found["highest"] <= 30_010
+    assert found["distinct"] > 0.95
+
+
+def test_masks_and_what_they_are_applied_to(tmp_path: Path) -> None:
+    mask = torch.arange(64) % 4 == 0
+    found = seen(tmp_path / "run.perfprobe", lambda: torch.ones(64).masked_fill_(mask, 0.0))
+    (values,) = [values for name, values in found.items() if "masked_fill_" in name]
+    assert values == [floats(0, 0, 0, 0), {"true": 0.25}]
+
+
+def test_views_are_read_through_their_strides(tmp_path: Path) -> None:
+    base = torch.zeros(8, 8)
+    base[:, 3] = -1.0
+    assert of_one(tmp_path / "a.perfprobe", base.t()[3]) == floats(0, 1, 0, 0)
+    assert of_one(tmp_path / "b.perfprobe", base.t()[2:4]) == floats(0.5, 0.5, 0, 0)
+    assert of_one(tmp_path / "c.perfprobe", base[1, 3].expand(5, 7)) == floats(0, 1, 0, 0)
+    assert of_one(tmp_path / "d.perfprobe", base[7, 3]) == floats(0, 1, 0, 0)
+
+
+def test_lists_and_undefined_tensors(tmp_path: Path) -> None:
+    x, weight = torch.ones(1, 1, 4, 4), torch.zeros(1, 1, 3, 3)
+    found = seen(
+        tmp_path / "run.perfprobe",
+        lambda: (torch.nn.functional.conv2d(x, weight), torch.cat([torch.zeros(3), torch.ones(2)])),
+    )
+    (lists,) = [values for name, values in found.items() if name.startswith("aten::cat ")]
+    (optional,) = [values for name, values in found.items() if name.startswith("aten::convolution ")]
+    assert lists == [floats(1, 0, 0, 0), floats(0, 0, 0, 0)]
+    assert optional == [floats(0, 0, 0, 0), floats(1, 0, 0, 0)]
+
+
+def test_only_the_first_tensors_of_many(tmp_path: Path) -> None:
+    found = seen(tmp_path / "run.perfprobe", lambda: torch.cat([torch.ones(1)] * 100))
+    (values,) = [values for name, values in found.items() if name.startswith("aten::cat ")]
+    assert values == [floats(0, 0, 0, 0)] * 64 + [None] * 36
+
+
+def freed() -> torch.Tensor:
+    tensor = torch.ones(64)
+    tensor.untyped_storage().resize_(0)
+    return tensor
+
+
+def shortened() -> torch.Tensor:
+    tensor = torch.ones(64)
+    tensor.untyped_storage().resize_(128)
+    return tensor
+
+
+def fake() -> torch.Tensor:
+    tensor: torch.Tensor = FakeTensorMode().from_tensor(torch.ones(4))
+    return tensor
+
+
+UNREAD: dict[str, Callable[[], torch.Tensor]] = {
+    "freed": freed,
+    "shortened": shortened,
+    "empty": lambda: torch.ones(0, 4),
+    "meta": lambda: torch.ones(4, device="meta"),
+    "conjugated": lambda: torch.ones(4, dtype=torch.complex64).conj(),
+    "negated": lambda: torch.ones(4, dtype=torch.complex64).conj().imag,
+    "complex": lambda: torch.ones(4, dtype=torch.complex64),
+    "zero": lambda: torch._efficientzerotensor((4,)),
+    "sparse": lambda: torch.ones(4, 4).to_sparse(),
+    "fake": fake,
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", list(UNREAD))
+def test_what_is_not_looked_at(tmp_path: Path, kind: str) -> None:
+    tensor = UNREAD[kind]()
+    found = seen(tmp_path / "run.perfprobe", lambda: tensor.detach())
+    values = [values for name, values in found.items() if "aten::detach " in name]
+    assert values
+    assert set(map(str, values)) == {"None"}
+
+
+def test_a_lazily_copied_tensor_stays_lazy(tmp_path: Path) -> None:
+    base = torch.tensor([0.0, 1.0, 2.0, -3.0])
+    copy = torch._lazy_clone(base)
+    version = copy._version
+    assert of_one(tmp_path / "run.perfprobe", copy) == floats(0.25, 0.25, 0, 0)
+    assert torch._C._is_cow_tensor(copy)
+    assert torch._C._is_cow_tensor(base)
+    assert copy._version == version
+
+
+class Counted(torch.Tensor):
+    """A subclass that computes everything in Python."""
+
+    calls = 0
+
+    @classmethod
+    def __torch_dispatch__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        cls.calls += 1
+        return torch.ones(4)
+
+
+def test_no_code_of_a_subclass_runs(tmp_path: Path) -> None:
+    tensor = torch.Tensor._make_subclass(Counted, torch.ones(4))
+    torch.ops.aten.neg(tensor)
+    alone, Counted.calls = Counted.calls, 0
+    assert of_one(tmp_path / "run.perfprobe", tensor) is None
+    assert Counted.calls == alone
+
+
+def test_wrappers_of_vmap(tmp_path: Path) -> None:
+    tensor = torch.zeros(3, 4)
+    found = seen(tmp_path / "run.perfprobe", lambda: torch.vmap(torch.neg)(tensor))
+    by_size = {name.split(" ")[1]: values for name, values in found.items() if name.startswith("aten::neg ")}
+    assert by_size["f32[3,4]"] == [floats(1, 0, 0, 0)]
+    assert all(values is None for size, values in by_size.items() if size != "f32[3,4]")
+
+
+def test_a_compiled_function(tmp_path: Path) -> None:
+    compiled = torch.compile(lambda x: torch.sin(x).sum(), backend="aot_eager")
+    tensor = torch.zeros(16, requires_grad=True)
+    found = seen(tmp_path / "run.perfprobe", lambda: compiled(tensor).backward())
+    values = [values for name, values in found.items() if name.startswith("aten::sin ")]
+    assert [floats(1, 0, 0, 0)] in values
+
+
+def test_flushed_denormals_are_still_seen(tmp_path: Path) -> None:
+    tensor = torch.full((8,), 1e-40)
+    if not torch.set_flush_denormal(True):
+        pytest.skip("this processor does not flush denormals")
+    try:
+        assert of_one(tmp_path / "run.perfprobe", tensor) == floats(0, 0, 1, 0)
+    finally:
+        torch.set_flush_denormal(False)
