@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from perfprobe.bench.emit.literals import doc_line, literal, stem
 from perfprobe.bench.rebuild.recipe import CallRecipe
-from perfprobe.support.units import duration
+from perfprobe.support.units import duration, percent
 from perfprobe.tables.measurements import Measurement, Wanted
 
 MARK = "# Written by `perfprobe bench --emit`; needs torch, nothing of perfprobe. It is yours to change."
@@ -66,7 +66,7 @@ def _docstring(candidate: Candidate, recipe: CallRecipe, name: str, device: str)
     operator = recipe.operator + (f".{recipe.overload}" if recipe.overload else "")
     facts = [f"{operator} {wanted.example or wanted.signature}", ""]
     if candidate.share is not None:
-        facts.append(f"Share: {candidate.share:.1%} of all operator time of the program.")
+        facts.append(f"Share: {percent(candidate.share)} of all operator time of the program.")
     facts += [f"Line: {line}" for line in candidate.lines]
     facts += [f"Not recorded, chosen here: {note}" for note in recipe.notes]
     facts += _measured(candidate.measurement)

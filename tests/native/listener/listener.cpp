@@ -1,7 +1,7 @@
 // A tool that listens to perfprobe's own ranges, for tests and benchmarks: NVTX's, by NVTX's own
 // header, and ITT's; also as the observer's ports themselves. It writes one line for each event of
-// the domain "perfprobe" to the file that PERFPROBE_LISTENER_LOG names, "pid thread event text";
-// without that it does nothing.
+// the domain "perfprobe", and of resume and pause, to the file that PERFPROBE_LISTENER_LOG names,
+// "pid thread event text"; without that it does nothing.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -164,6 +164,14 @@ void itt_end_overlapped(const Domain* domain, Id id) {
     log("end", std::to_string(id.d2));
 }
 
+void itt_resume() {
+  log("resume", "");
+}
+
+void itt_pause() {
+  log("pause", "");
+}
+
 struct Entry {
   const char* name;
   void* function;
@@ -176,6 +184,8 @@ const Entry kEntries[] = {
     {"__itt_task_end", reinterpret_cast<void*>(itt_end)},
     {"__itt_task_begin_overlapped", reinterpret_cast<void*>(itt_begin_overlapped)},
     {"__itt_task_end_overlapped", reinterpret_cast<void*>(itt_end_overlapped)},
+    {"__itt_resume", reinterpret_cast<void*>(itt_resume)},
+    {"__itt_pause", reinterpret_cast<void*>(itt_pause)},
 };
 
 }  // namespace
