@@ -84,7 +84,7 @@ def profile(  # noqa: PLR0913 (each is an option of its own)
     path: str | os.PathLike[str] | None = None,
     *,
     operators: str = "observer",
-    cpu_time: bool = False,
+    cpu_time: str | bool = "off",
     buffer_bytes: int = BUFFER_BYTES,
     memory: bool = False,
     python: str = "both",
@@ -98,7 +98,8 @@ def profile(  # noqa: PLR0913 (each is an option of its own)
     Args:
         path: the recording to write, which must not exist; without one a name with date and PID is made up.
         operators: "observer", "autograd" (torch.profiler in its place), "both", or "off" for none.
-        cpu_time: also record the CPU time of outermost operators (about 0.4 us a read).
+        cpu_time: also record the CPU time of "outermost" operators (True means that too) or of "all", with
+            what they call; "off" for none. It is that of the calling thread only, and costs 0.4 us a read.
         buffer_bytes: memory for events on their way to the disk, 4 MiB at least.
         memory: also record what operators allocate and free; needs "autograd" or "both".
         python: who records Python functions: "both" (the sampler for times, cProfile for counts), "cprofile",

@@ -48,9 +48,18 @@ void hand_on(const py::object& ids) {
   hand_on_ids(ids.is_none() ? nullptr : pointer_in<const ExternalIdPort>(ids, kExternalIdsCapsule));
 }
 
-void start(const py::capsule& recorder, const py::object& module_call, bool cpu_time,
+CpuTime cpu_time_of(const std::string& name) {
+  if (name == "off")
+    return CpuTime::off;
+  if (name == "outermost" || name == "all")
+    return name == "all" ? CpuTime::all : CpuTime::outermost;
+  throw py::value_error("cpu_time: off, outermost or all");
+}
+
+void start(const py::capsule& recorder, const py::object& module_call, const std::string& cpu_time,
            const py::object& ranges, const Folders& folders) {
   auto* port = pointer_in<RecorderPort>(recorder, kRecorderCapsule);
+  const CpuTime timed = cpu_time_of(cpu_time);
   Emitter* emitter = emitter_for(ranges, folders);
   // Kept for ever: its address marks the frames that call an nn.Module.
   set_module_call(module_call.inc_ref().ptr());
@@ -61,7 +70,7 @@ void start(const py::capsule& recorder, const py::object& module_call, bool cpu_
     event_cost_ns = measure_event_cost_ns();
     empty_ns = measure_empty_ns();
   }
-  start_observer(*port, cpu_time, Threads::all, emitter);
+  start_observer(*port, timed, Threads::all, emitter);
 }
 
 py::object compiled_kernel(const py::str& name, const py::object& kernel) {
@@ -99,6 +108,7 @@ PYBIND11_MODULE(_observer, module) {
              py::arg("name_of") = py::none(), py::arg("is_range") = false);
   module.def("event_cost_ns", [] { return event_cost_ns; });
   module.def("empty_ns", [] { return empty_ns; });
+  module.def("cpu_read_ns", &measure_cpu_read_ns);
   module.def("null_callbacks", &add_null_callbacks, py::arg("needs_inputs"));
   module.def("remove_null_callbacks", &remove_null_callbacks);
 }

@@ -74,7 +74,7 @@ TrialRecorder& trial_recorder() {
 // the trial, which has no locks, must not see those of other threads.
 class TrialRun {
  public:
-  TrialRun() { start_observer(trial_recorder(), false, Threads::this_one); }
+  TrialRun() { start_observer(trial_recorder(), CpuTime::off, Threads::this_one); }
   ~TrialRun() { stop_observer(); }
   TrialRun(const TrialRun&) = delete;
   TrialRun& operator=(const TrialRun&) = delete;
@@ -143,6 +143,19 @@ double measure_event_cost_ns() {
     cost = recorded_ns - time_calls(tensor, kCalls);
   }
   return static_cast<double>(*std::min_element(cost_ns.begin(), cost_ns.end())) / kCalls;
+}
+
+double measure_cpu_read_ns() {
+  constexpr int kReads = 500;
+  constexpr int kRounds = 7;
+  std::array<int64_t, kRounds> cost_ns{};
+  for (int64_t& cost : cost_ns) {
+    const int64_t start_ns = monotonic_ns();
+    for (int read = 0; read < kReads; ++read)
+      static_cast<void>(thread_cpu_ns());
+    cost = monotonic_ns() - start_ns;
+  }
+  return static_cast<double>(*std::min_element(cost_ns.begin(), cost_ns.end())) / kReads;
 }
 
 double measure_empty_ns() {

@@ -11,6 +11,9 @@ void run_self_test();
 // lowest of several rounds, each with and without the callbacks. Needs the GIL.
 double measure_event_cost_ns();
 
+// Nanoseconds that a reading of the thread's CPU clock takes: the lowest of several rounds (2 ms).
+double measure_cpu_read_ns();
+
 // Nanoseconds that the record of an event shows in which nothing happens: the median of many, taken
 // now (under 1 ms). Shorter than that nothing can be told apart. Needs the GIL.
 double measure_empty_ns();

@@ -22,7 +22,7 @@ uint32_t last_generation = 0;
 RecorderPort* current_port = nullptr;
 Emitter* current_emitter = nullptr;
 std::atomic<const ExternalIdPort*> current_ids{nullptr};
-bool with_cpu_time = false;
+size_t cpu_timed_levels = 0;  // operators with fewer open around them have CPU time
 Threads recorded_threads = Threads::all;
 at::CallbackHandle callback = at::INVALID_CALLBACK_HANDLE;
 at::CallbackHandle null_callback = at::INVALID_CALLBACK_HANDLE;
@@ -149,7 +149,7 @@ std::unique_ptr<at::ObserverContext> open_operator(const at::RecordFunction& fun
   open.follows = 0;
   if (state.emitter != nullptr) [[unlikely]]
     context = begin_range(state, function, slot, parent, open);
-  open.start_cpu_ns = with_cpu_time && parent == nullptr ? thread_cpu_ns() : kNone;
+  open.start_cpu_ns = state.open.size() < cpu_timed_levels ? thread_cpu_ns() : kNone;
   open.start_ticks = read_ticks();
   const ExternalIdPort* ids = current_ids.load(std::memory_order_acquire);
   if (ids != nullptr && !function.isAsync()) [[unlikely]] {
@@ -232,6 +232,13 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* context) {
   state->open.pop();
 }
 
+size_t timed_levels(CpuTime cpu_time) {
+  constexpr size_t kOutermost = 1;
+  if (cpu_time == CpuTime::off)
+    return 0;
+  return cpu_time == CpuTime::outermost ? kOutermost : OpenStack::kDeepest;
+}
+
 std::unique_ptr<at::ObserverContext> null_start(const at::RecordFunction& /*function*/) {
   return nullptr;
 }
@@ -262,14 +269,14 @@ void forget_in_child() {
 
 }  // namespace
 
-void start_observer(RecorderPort& port, bool cpu_time, Threads threads, Emitter* emitter) {
+void start_observer(RecorderPort& port, CpuTime cpu_time, Threads threads, Emitter* emitter) {
   static const int fork_handler = pthread_atfork(nullptr, nullptr, forget_in_child);
   static_cast<void>(fork_handler);
   if (current_generation != 0)
     throw std::runtime_error("the operator observer is already running");
   remove_callback(callback);  // one that a fork left behind
   current_port = &port;
-  with_cpu_time = cpu_time;
+  cpu_timed_levels = timed_levels(cpu_time);
   recorded_threads = threads;
   current_emitter = emitter;
   ticks_are_tsc = port.takes_tsc();

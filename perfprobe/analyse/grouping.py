@@ -23,7 +23,7 @@ GROUPS = {
 KEYS = GROUPS["row"]
 
 MEASURED = (
-    *("cpu_ns", "allocated_bytes", "freed_bytes"),
+    *("cpu_ns", "cpu_self_ns", "allocated_bytes", "freed_bytes"),
     *("autograd_ns", "autograd_self_ns", "gpu_ns", "gpu_self_ns"),
 )
 

@@ -106,6 +106,7 @@ class _Counter:
         self._last_end_ns: int | None = None
         self._outermost_ns: int | None = None
         self._outermost_cpu_ns: int | None = None
+        self._cpu_timed = 0
 
     def add(self, batch: LinkedOperators) -> None:
         self._operators += len(batch)
@@ -122,7 +123,8 @@ class _Counter:
         self._add_cpu(batch)
 
     def _add_cpu(self, batch: LinkedOperators) -> None:
-        measured = batch.cpu_ns >= 0
+        self._cpu_timed += int(np.count_nonzero(batch.cpu_ns >= 0))
+        measured = (batch.cpu_ns >= 0) & (batch.depth == 0)
         if bool(measured.any()):
             duration_ns = np.maximum(batch.end_ns - batch.start_ns, 0)
             self._outermost_ns = (self._outermost_ns or 0) + int(duration_ns[measured].sum())
@@ -139,6 +141,7 @@ class _Counter:
             last_end_ns=self._last_end_ns,
             outermost_ns=self._outermost_ns,
             outermost_cpu_ns=self._outermost_cpu_ns,
+            cpu_timed=self._cpu_timed,
         )
 
 
@@ -163,18 +166,20 @@ def _batch_rows(batch: LinkedOperators, group: str, focus: Focus | None) -> tupl
         calls=np.diff(np.append(first, len(order))),
         self_ns=np.add.reduceat(batch.self_ns[order], first),
         total_ns=np.add.reduceat(outermost_ns[order], first),
-        **measured(_without_nested_gpu(batch, nested), order, first),
+        **measured(_without_nested(batch, nested), order, first),
     )
     return rows, durations.binned(duration_ns, order, first)
 
 
-def _without_nested_gpu(batch: LinkedOperators, nested: Rows) -> LinkedOperators:
-    """The batch with what nested calls had of GPUs left to the calls around them."""
-    if len(nested) == 0 or int(batch.gpu_ns.max()) < 0:
-        return batch
-    gpu_ns = batch.gpu_ns.copy()
-    gpu_ns[nested] = 0
-    return replace(batch, gpu_ns=gpu_ns)
+def _without_nested(batch: LinkedOperators, nested: Rows) -> LinkedOperators:
+    """The batch with CPU and GPU time of nested calls left to the calls around them."""
+    totals = {name: getattr(batch, name) for name in ("cpu_ns", "gpu_ns")}
+    recorded = {
+        name: column.copy() for name, column in totals.items() if len(nested) and int(column.max()) >= 0
+    }
+    for column in recorded.values():
+        column[nested] = np.minimum(column[nested], 0)  # what is not known of a call stays so
+    return replace(batch, **recorded) if recorded else batch
 
 
 def _report_rows(batch: LinkedOperators, group: str, focus: Focus | None) -> tuple[Rows, Rows]:

@@ -44,15 +44,23 @@ class Parser(argparse.ArgumentParser):
         """The options that take a value."""
         return {name for action in self._actions if action.nargs is None for name in action.option_strings}
 
+    def _may_follow(self) -> dict[str, set[str]]:
+        """The words that each option takes that also stands alone."""
+        found = [action for action in self._actions if action.nargs == "?" and action.choices]
+        return {name: set(action.choices or ()) for action in found for name in action.option_strings}
+
     def split(self, words: Sequence[str], last: str) -> int:
         """How many words are options of ours: those before the first plain word, `--`, or option `last`."""
-        valued = self.valued()
+        valued, may_follow = self.valued(), self._may_follow()
         place = 0
         while place < len(words):
             word = words[place]
             if word in ("-", "--") or not word.startswith("-") or word.startswith(last):
                 return place
-            place += 2 if word in valued else 1
+            has_word = word in valued or not may_follow.get(word, set()).isdisjoint(
+                words[place + 1 : place + 2]
+            )
+            place += 2 if has_word else 1
         return min(place, len(words))
 
 

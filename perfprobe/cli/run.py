@@ -12,6 +12,7 @@ from perfprobe.collect.base import Stderr, fault
 from perfprobe.collect.destination import SUFFIX, default_path, with_rank
 from perfprobe.collect.host import rank
 from perfprobe.collect.options import (
+    CPU_TIMES,
     EMITTERS,
     GPU_LINKS,
     GPU_SOURCES,
@@ -171,7 +172,14 @@ def _add_recording_options(parser: Parser) -> None:
         metavar="SIZE",
         help="memory for events, 4M or more (default: 32M)",
     )
-    parser.add_argument("--cpu-time", action="store_true", help="also record outermost operators' CPU time")
+    parser.add_argument(
+        "--cpu-time",
+        nargs="?",
+        const="outermost",
+        default="off",
+        choices=CPU_TIMES,
+        help="also record the CPU time of operators, of the outermost ones (default: %(const)s) or of all",
+    )
     parser.add_argument(
         "--memory",
         action="store_true",

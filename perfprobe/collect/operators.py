@@ -125,6 +125,8 @@ class OperatorCollector:
         self._observer = observer
         observer.hand_on_ids(self._ids)
         self._facts.extend("cost", event_ns=observer.event_cost_ns(), empty_ns=observer.empty_ns())
+        if self._options.cpu_time != "off":
+            self._facts.extend("cost", cpu_read_ns=observer.cpu_read_ns())
         self._compiled = CompiledKernels(
             self._facts, self._torch, observer.compiled_kernel, self._kernel_names
         )
@@ -157,7 +159,7 @@ class OperatorCollector:
         )
         self._profiler = profiler
         profiler.start()
-        if self._options.cpu_time and self._observer is None:
+        if self._options.cpu_time != "off" and self._observer is None:
             self._facts.loss(self.name, "CPU time: the autograd profiler does not read it", 1, "")
 
     def _say_why_there_is_no_torch(self) -> None:

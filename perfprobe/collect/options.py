@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 OPERATOR_SOURCES = ("observer", "autograd", "both", "off")
 PYTHON_SOURCES = ("both", "cprofile", "sample", "off")
+CPU_TIMES = ("off", "outermost", "all")
 GPU_SOURCES = ("auto", "cupti", "off")
 GPU_LINKS = ("time", "exact")
 EMITTERS = ("nvtx", "itt")
@@ -19,6 +20,7 @@ SMALLEST_BUFFER_BYTES = 4 << 20
 _CHOICES = {
     "operators": ("operator source", OPERATOR_SOURCES),
     "python": ("source of Python functions", PYTHON_SOURCES),
+    "cpu_time": ("choice of operators to read CPU time of", CPU_TIMES),
     "gpu": ("source of GPU records", GPU_SOURCES),
     "gpu_links": ("way to link kernels", GPU_LINKS),
     "emit": ("kind of ranges to emit", (None, *EMITTERS)),
@@ -34,8 +36,9 @@ class Options:
 
     # "observer", "autograd" (torch.profiler in its place), "both", or "off" for none.
     operators: str = "observer"
-    # Also read the thread's CPU clock around outermost operators.
-    cpu_time: bool = False
+    # Whose CPU time is recorded, of the thread they run on: "outermost" operators, "all", or "off" for none.
+    # True is "outermost".
+    cpu_time: str = "off"
     # Memory for events on their way to the disk, 4 MiB at least.
     buffer_bytes: int = BUFFER_BYTES
     # Also record what operators allocate and free; only the autograd profiler can.
@@ -59,6 +62,8 @@ class Options:
             setattr(self, name, given.pop(name, getattr(Options, name)))
         if given:
             raise TypeError(f"there is no option {', '.join(given)}; there are {', '.join(names)}")
+        if isinstance(self.cpu_time, bool):
+            self.cpu_time = "outermost" if self.cpu_time else "off"
         for name, (what, known) in _CHOICES.items():
             if getattr(self, name) not in known:
                 raise UsageError(f"there is no {what} {getattr(self, name)!r}", "", f"choose from {known}")

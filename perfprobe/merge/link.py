@@ -78,7 +78,8 @@ class Linker:
 
     def stream(self, losses: list[Losses]) -> Iterator[LinkedOperators]:
         """All operators, linked; at the end what could not be linked is appended to `losses`."""
-        nesting = Nesting()
+        nesting, cpu_nesting = Nesting(), Nesting()
+        all_timed = self._recording.text("recording", "cpu_time") == "all"
         backwards = 0
         last_ns = self._recording.last_ns
         first = 0
@@ -92,18 +93,23 @@ class Linker:
             backwards += int(np.count_nonzero(duration_ns < 0))
             duration_ns = np.maximum(duration_ns, 0)
             self_ns = nesting.self_times(rows.thread, rows.depth, rows.start_ns, duration_ns)
-            linked = self._linked(rows, self_ns)
+            cpu_self_ns = _not_recorded(len(rows))
+            if all_timed:
+                cpu_self_ns = cpu_nesting.self_times(rows.thread, rows.depth, rows.start_ns, rows.cpu_ns)
+                cpu_self_ns = np.where(rows.cpu_ns >= 0, cpu_self_ns, -1)
+            linked = self._linked(rows, self_ns, cpu_self_ns)
             yield self._with_figures(linked, places if order is None else places[order])
         losses += _incomplete(self._recording, last_ns)
         losses += _link_losses(self._recording, nesting, backwards)
         losses += uncounted(self._recording)
 
-    def _linked(self, rows: Operators, self_ns: Int64) -> LinkedOperators:
+    def _linked(self, rows: Operators, self_ns: Int64, cpu_self_ns: Int64) -> LinkedOperators:
         return LinkedOperators(
             start_ns=rows.start_ns,
             end_ns=rows.end_ns,
             self_ns=self_ns,
             cpu_ns=rows.cpu_ns,
+            cpu_self_ns=cpu_self_ns,
             thread=rows.thread,
             depth=rows.depth,
             name=rows.name,

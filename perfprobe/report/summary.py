@@ -94,15 +94,16 @@ def _threads(trace: Trace, hotspots: Hotspots | None) -> list[str]:
 
 
 def _cost(findings: Findings, hotspots: Hotspots) -> str:
-    """What recording added: the measured cost of an event times events, the writer thread's CPU time, and the
-    reading of the autograd profiler's windows.
+    """What recording added: the measured cost of an event times events and of a CPU clock's reading times
+    readings, the writer thread's CPU time, and the reading of the autograd profiler's windows.
     """
     recording = findings.trace.recording
     event_ns, reading_ns = recording.number("cost", "event_ns"), recording.number("autograd", "reading_ns")
     if event_ns is None and reading_ns is None:
         return "recording cost not measured"
     writer_ns = recording.number("cost", "writer_cpu_ns") or 0
-    cost_ns = (event_ns or 0) * hotspots.totals.operators + writer_ns + (reading_ns or 0)
+    reads_ns = 2 * hotspots.totals.cpu_timed * (recording.number("cost", "cpu_read_ns") or 0)
+    cost_ns = (event_ns or 0) * hotspots.totals.operators + reads_ns + writer_ns + (reading_ns or 0)
     # Events that were not kept cost the same; what the autograd profiler takes as it records is not measured.
     least = "" if findings.whole and reading_ns is None else "at least "
     share = f" ({units.percent(cost_ns / findings.wall_ns)})" if findings.wall_ns else ""

@@ -21,7 +21,8 @@ class Operators(Table):
     """Operators as recorded, in the order in which they ended on their thread.
 
     depth: operators open on that thread when it started, so that the parent is the next later row of the
-    thread with depth - 1. cpu_ns: thread CPU time of an outermost operator. sequence: torch's autograd
+    thread with depth - 1. cpu_ns: CPU time of the thread from start to end, with
+    what the operator called; not of other threads. sequence: torch's autograd
     sequence number. node_thread: forward thread of the backward node the row runs in; -1 not in backward, 0
     in backward but the node is not known. node_sequence: that node's number, -1 when it has none.
     allocated_bytes, freed_bytes: by the operator itself, without those it called; only the autograd profiler
@@ -116,7 +117,8 @@ class Progress(Table):
 class LinkedOperators(Table):
     """Operators with their links, grouped by thread, in the order in which they ended.
 
-    self_ns: duration less that of the direct children. frame: the user's line; for a row in backward the
+    self_ns: duration less that of the direct children. cpu_ns: as recorded; cpu_self_ns: less that of the
+    direct children, -1 unless all operators have it. frame: the user's line; for a row in backward the
     line of Python that ran in backward, else the line of the forward call. forward_frame: in backward, the
     line of the forward call; forward_stack: in backward, the stack of the forward call, -1 where it is not
     known. module: the nn.Module. phase: a `Phase`. gap: a `Gap`, why there is no frame.
@@ -130,6 +132,7 @@ class LinkedOperators(Table):
     end_ns: Int64
     self_ns: Int64
     cpu_ns: Int64
+    cpu_self_ns: Int64
     thread: Int32
     depth: Int32
     name: Int32

@@ -23,8 +23,9 @@ class Sums(Table):
 
     name, overload: string ids; signature: the first signature of that text; frame, forward_frame, phase,
     gap: as in LinkedOperators. total_ns: time in which at least one call of the row was open on its thread,
-    so that a call nested in another of the same row counts once; gpu_ns likewise. cpu_ns, allocated_bytes,
-    freed_bytes, autograd_ns, autograd_self_ns, gpu_ns, gpu_self_ns: -1 where they were not recorded;
+    so that a call nested in another of the same row counts once; cpu_ns and gpu_ns likewise. cpu_ns,
+    cpu_self_ns, allocated_bytes, freed_bytes, autograd_ns, autograd_self_ns, gpu_ns, gpu_self_ns: -1 where
+    they were not recorded;
     autograd_ns and autograd_self_ns count nested calls too.
     """
 
@@ -41,6 +42,7 @@ class Sums(Table):
     self_ns: Int64
     total_ns: Int64
     cpu_ns: Int64
+    cpu_self_ns: Int64
     allocated_bytes: Int64
     freed_bytes: Int64
     autograd_ns: Int64
@@ -132,6 +134,7 @@ class Totals:
     any. backward_ns: operator time in backward, recomputation left out; linked_ns: the part of it that has a
     line. last_end_ns: None without operators. outermost_cpu_ns: CPU time that their own threads spent in
     outermost operators and ranges, outermost_ns: how long just those took; None where it was not measured.
+    cpu_timed: how many operators and ranges have CPU time.
     """
 
     operators: int
@@ -143,6 +146,7 @@ class Totals:
     last_end_ns: int | None
     outermost_ns: int | None
     outermost_cpu_ns: int | None
+    cpu_timed: int
 
 
 @dataclass(frozen=True)

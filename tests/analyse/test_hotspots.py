@@ -153,6 +153,20 @@ def test_cpu_time_is_summed_where_it_was_measured(tmp_path: Path) -> None:
     assert (found.totals.outermost_cpu_ns, found.totals.outermost_ns) == (9, 20)
 
 
+def test_cpu_time_of_all_operators_counts_a_nested_call_of_a_row_once(tmp_path: Path) -> None:
+    program = Program(recording={"cpu_time": "all"})
+    inner = op("mm", 30, 40, cpu_ns=8)
+    program.run(op("a", 0, 100, op("a", 20, 50, inner, cpu_ns=20), cpu_ns=70))
+    program.run(op("a", 200, 220, cpu_ns=5))
+    rows, found = run(program.recording(tmp_path))
+    assert {row["operator"]: (row["cpu_ns"], row["cpu_self_ns"]) for row in rows} == {
+        "a": (75, 50 + 12 + 5),
+        "mm": (8, 8),
+    }
+    totals = found.totals
+    assert (totals.outermost_cpu_ns, totals.outermost_ns, totals.cpu_timed) == (75, 120, 4)
+
+
 def test_cpu_time_that_was_not_measured_is_not_zero(tmp_path: Path) -> None:
     program = Program()
     program.run(op("a", 0, 10))

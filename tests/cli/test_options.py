@@ -21,6 +21,12 @@ from perfprobe.support.errors import EnvironmentLack, UsageError
         ("-ox.perfprobe train.py", 1),
         ("-mpackage.train -o x", 0),
         ("--cpu-time -- -odd-name.py", 1),
+        ("--cpu-time train.py all", 1),
+        ("--cpu-time all train.py", 2),
+        ("--cpu-time outermost -m package.train", 2),
+        ("--cpu-time=all all", 1),
+        ("--cpu-time -q all", 2),
+        ("--cpu-time", 1),
         ("--operators off --buffer 4M --json j.json --sort calls train.py", 8),
         ("--operators both --memory train.py", 3),
         ("-q - x", 1),
@@ -63,3 +69,21 @@ def test_a_file_to_write_later_is_checked_now(tmp_path: Path) -> None:
         writable(str(tmp_path))
     with pytest.raises(EnvironmentLack, match="does not exist"):
         writable(str(tmp_path / "absent" / "new.json"))
+
+
+@pytest.mark.parametrize(
+    ("words", "cpu_time"),
+    [
+        ("", "off"),
+        ("--cpu-time", "outermost"),
+        ("--cpu-time all", "all"),
+        ("--cpu-time=outermost -q", "outermost"),
+    ],
+)
+def test_whose_cpu_time(words: str, cpu_time: str) -> None:
+    assert parser().parse_args(words.split()).cpu_time == cpu_time
+
+
+def test_whose_cpu_time_cannot_be_anything() -> None:
+    with pytest.raises(UsageError, match="--cpu-time: invalid choice: 'some' .*outermost.*all"):
+        parser().parse_args(["--cpu-time=some"])

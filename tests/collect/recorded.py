@@ -33,6 +33,7 @@ class Row:
     thread: int
     duration_ns: int
     cpu_ns: int
+    cpu_self_ns: int
     self_ns: int
     line: str
     forward_line: str
@@ -82,6 +83,7 @@ def _row(trace: Trace, batch: LinkedOperators, row: int, parent: int) -> Row:
         thread=int(batch.thread[row]),
         duration_ns=int(batch.end_ns[row] - batch.start_ns[row]),
         cpu_ns=int(batch.cpu_ns[row]),
+        cpu_self_ns=int(batch.cpu_self_ns[row]),
         self_ns=int(batch.self_ns[row]),
         line=_line(trace, int(batch.frame[row])),
         forward_line=_line(trace, int(batch.forward_frame[row])),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ import torch
 from torch import nn
 
 from tests.collect.attribution import Marks, named
-from tests.collect.recorded import record
 
 at = Marks(__file__)
 
@@ -223,14 +221,6 @@ def test_a_range_that_ends_on_another_thread_is_tolerated(recorded: Any) -> None
     rows = recorded(crossing)
     assert len(named(rows, "aten::exp")) == 1
     assert not named(rows, "crossing")
-
-
-def test_cpu_time_of_outermost_operators_only(tmp_path: Path) -> None:
-    a = torch.randn(256, 256)
-    rows = record(tmp_path / "run.perfprobe", lambda: nn.functional.linear(a, a), cpu_time=True)
-    (outer,) = named(rows, "aten::linear")
-    assert outer.cpu_ns > 0
-    assert {row.cpu_ns for row in rows if row.depth > 0} == {-1}
 
 
 def test_ranges_have_the_line_that_opened_them(recorded: Any) -> None:

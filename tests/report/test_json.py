@@ -36,6 +36,7 @@ BACKWARD_ROW: dict[str, Any] = {
     "long_calls": 0,
     "quantile_error": 1 / 64,
     "cpu_ns": None,
+    "cpu_self_ns": None,
     "allocated_bytes": None,
     "freed_bytes": None,
     "autograd_ns": None,
@@ -75,6 +76,7 @@ RANGE_ROW: dict[str, Any] = {
     "long_calls": 0,
     "quantile_error": 1 / 64,
     "cpu_ns": None,
+    "cpu_self_ns": None,
     "allocated_bytes": None,
     "freed_bytes": None,
     "autograd_ns": None,
@@ -120,6 +122,7 @@ def test_a_document(tmp_path: Path) -> None:
             "last_end_ns": 1_100_000,
             "outermost_ns": None,
             "outermost_cpu_ns": None,
+            "cpu_timed": 0,
             "gpu_self_ns": None,
         }
     ]
