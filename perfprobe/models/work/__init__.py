@@ -102,11 +102,8 @@ def work(operator: str, signature: str) -> Work | None:
         return None
     counted = flops(operator, signature)
     found = found if counted is None else replace(found, flops=counted)
-    return found if max(found.flops, found.line_bytes, *_counts(found)) <= _MOST else None
-
-
-def _counts(found: Work) -> list[int]:
-    return [0, *(count for _, count in found.elements)]
+    counts = (found.flops, found.line_bytes, *(count for _, count in found.elements))
+    return found if min(counts) >= 0 and max(counts) <= _MOST else None
 
 
 def _call(operator: str, signature: str) -> Call:

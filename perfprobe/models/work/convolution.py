@@ -111,7 +111,7 @@ def _transposed_output(call: Call) -> Sizes:
 
 
 def _backward(call: Call) -> Work:
-    """Reads gradient, weight (for the image's gradient) and image (for the weight's); writes what is asked for.
+    """Reads gradient, weight (for the image's gradient), image (for the weight's); writes those asked for.
 
     The bias's gradient is one addition for each element of the gradient, which is not counted.
     """

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from math import prod
 
-from perfprobe.models.work.call import Call, Model, Work, broadcast, least, result
+from perfprobe.models.work.call import Call, Elements, Model, Work, broadcast, least, result
 from perfprobe.models.work.touched import Operand, require
-
-_FLAG = "True"
 
 
 def _copy(call: Call) -> Work:
@@ -97,10 +95,50 @@ def _new(writes: bool) -> Model:
     return work
 
 
+def _counted(call: Call) -> Work:
+    """`arange` of whole numbers, `linspace` and the like: new numbers, one after another."""
+    if "steps" in call.values:
+        count, dtype = call.integer("steps"), "f32"
+    else:
+        start, step = (call.integer(name) if name in call.values else default for name, default in _FROM)
+        require(step != 0)
+        count, dtype = max(-(-(call.integer("end") - start) // step), 0), "i64"
+    dtype = call.value("dtype") or (call.outs[0].dtype if call.outs else dtype)
+    return least(writes=[result(call, dtype, (count,))], dtype=dtype)
+
+
+_FROM = (("start", 0), ("step", 1))
+
+
+def _part_backward(call: Call) -> Work:
+    """`slice_backward`, `select_backward`: the gradient of a part in a tensor that is zero elsewhere."""
+    gradient, sizes = call.tensor(0), call.integers("input_sizes")
+    return least([gradient], [Operand(gradient.dtype, sizes)], dtype=gradient.dtype)
+
+
+def _view(call: Call) -> Work:
+    """No memory is touched."""
+    return least(dtype=call.tensor(0).dtype)
+
+
+def _converted(call: Call) -> Work:
+    """`to.dtype`: the tensor itself, unless the dtype is another."""
+    same = call.value("dtype") in (None, call.tensor(0).dtype) and call.value("copy") != "True"
+    require(not same or call.overload == "dtype")
+    return _view(call) if same else _clone(call)
+
+
+def _read(call: Call) -> Work:
+    """`item`: one number."""
+    return least([call.tensor(0)], dtype=call.tensor(0).dtype)
+
+
 def _random(call: Call) -> Work:
     """One random number for each element, written; `rng` is the rate of the generator itself."""
     tensor = call.tensor(0)
-    numbers = (("rng", tensor.count),)
+    numbers: Elements = (("rng", tensor.count),)
+    if call.operator == "exponential_":
+        numbers += (("log", tensor.count),)
     probabilities = call.given(1) if len(call.slots) > 1 else None
     if call.in_place:
         return least([probabilities], [tensor], dtype=tensor.dtype, elements=numbers)
@@ -117,17 +155,34 @@ def _random_new(call: Call) -> Work:
     return least(writes=[Operand(dtype, sizes)], dtype=dtype, elements=(("rng", prod(sizes)),))
 
 
+def _shuffled(call: Call) -> Work:
+    """`randperm`: a random number for each place."""
+    count, dtype = call.integer("n"), call.value("dtype") or "i64"
+    return least(writes=[result(call, dtype, (count,))], dtype=dtype, elements=(("rng", count),))
+
+
 def _dropout(call: Call) -> Work:
     """One random number an element; `native_dropout` writes the mask as truths."""
     tensor = call.tensor(0)
-    training = call.value("train") == _FLAG
-    require(training)
+    require(call.value("train") == "True")
     mask = Operand("bool", tensor.sizes) if call.operator == "native_dropout" else None
     numbers = (("rng", tensor.count),)
     return least([tensor], [Operand(tensor.dtype, tensor.sizes), mask], dtype=tensor.dtype, elements=numbers)
 
 
+_VIEWS = (
+    "alias as_strided chunk detach diagonal expand expand_as lift_fresh narrow permute resize_ select slice "
+    "split split_with_sizes squeeze t transpose unbind unfold unsafe_chunk unsafe_split unsqueeze view "
+    "view_as _reshape_alias _unsafe_view resolve_conj resolve_neg"
+)
+
 MODELS: dict[str, Model] = {
+    **dict.fromkeys(_VIEWS.split(), _view),
+    **dict.fromkeys(("item", "_local_scalar_dense"), _read),
+    "to": _converted,
+    **dict.fromkeys(("arange", "linspace"), _counted),
+    **dict.fromkeys(("slice_backward", "select_backward"), _part_backward),
+    "randperm": _shuffled,
     "copy_": _copy,
     **dict.fromkeys(("clone", "contiguous", "_to_copy"), _clone),
     **dict.fromkeys(("flip", "roll"), _moved),

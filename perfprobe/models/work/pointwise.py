@@ -134,6 +134,24 @@ def _masked_fill(call: Call) -> Work:
     return least([mask, tensor], [Operand(tensor.dtype, sizes)], dtype=tensor.dtype)
 
 
+def _outer(call: Call) -> Work:
+    """Every element of one vector times every element of another."""
+    left, right = call.tensor(0), call.tensor(1)
+    sizes = (left.count, right.count)
+    dtype = promoted(call.tensors)
+    return least([left, right], [result(call, dtype, sizes)], flops=prod(sizes), dtype=dtype)
+
+
+def _gated(call: Call) -> Work:
+    """`glu`: one half times the sigmoid of the other."""
+    tensor = call.tensor(0)
+    axis = call.axis("dim", len(tensor.sizes))
+    half = tensor.resized(axis, tensor.sizes[axis] // 2)
+    elements = (("exp", half.count), ("div", half.count))
+    output = result(call, tensor.dtype, half.sizes)
+    return least([tensor], [output], flops=2 * half.count, dtype=tensor.dtype, elements=elements)
+
+
 FLOPS: dict[str, Flops] = {
     **dict.fromkeys(("sqrt", "neg", "reciprocal"), _unary_flops),
     **dict.fromkeys(("add", "sub"), _add_flops),
@@ -143,7 +161,7 @@ FLOPS: dict[str, Flops] = {
 _PLAIN = (
     "add sub rsub mul multiply subtract maximum minimum fmax fmin neg negative abs relu clamp clip clamp_min "
     "clamp_max hardtanh relu6 leaky_relu threshold hardsigmoid hardswish sign sgn floor ceil round trunc "
-    "frac square bitwise_and bitwise_or bitwise_xor bitwise_not __and__ __or__ __xor__ __lshift__ __rshift__ "
+    "frac square bitwise_and bitwise_or bitwise_xor bitwise_not "
     "bitwise_left_shift bitwise_right_shift nan_to_num copysign threshold_backward hardtanh_backward "
     "leaky_relu_backward hardsigmoid_backward hardswish_backward positive _prelu_kernel dropout_backward"
 )
@@ -185,5 +203,7 @@ MODELS: dict[str, Model] = {
     "gelu": _gelu("erf"),
     "gelu_backward": _gelu("erf", "exp"),
     "where": _where,
+    "outer": _outer,
+    "glu": _gated,
     "masked_fill": _masked_fill,
 }

@@ -44,6 +44,7 @@ class Operand:
     @property
     def count(self) -> int:
         """Elements, repeated ones included."""
+        require(min(self.sizes, default=0) >= 0)
         return prod(self.sizes)
 
     @property
@@ -127,7 +128,7 @@ def _nested(layout: tuple[tuple[int, int], ...]) -> bool:
 
 
 def _spelled_out(layout: tuple[tuple[int, int], ...]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    require(prod(size for size, _ in layout) <= _MOST_SPELLED_OUT and _span(layout) < 1 << 62)
+    require(prod(size for size, _ in layout) <= _MOST_SPELLED_OUT and _span(layout) < 1 << 58)
     places = np.zeros(1, np.int64)
     for size, stride in layout:
         places = np.add.outer(np.arange(size, dtype=np.int64) * stride, places).ravel()

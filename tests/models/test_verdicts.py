@@ -1,0 +1,199 @@
+"""Verdicts written by hand for measurements made by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from perfprobe.models.verdicts import KINDS, MEANING, judge
+from perfprobe.tables.measurements import Estimate, Measurement, Wanted
+from tests.models.measured import MEASURED, bound, changed, made, near, with_changes
+
+
+def memory(
+    value: float, low: float | None = None, high: float | None = None, level: str | None = "LLC"
+) -> Any:
+    return made(bounds=(bound("memory", value, low, high, level=level),))
+
+
+BY_HAND: dict[str, tuple[Measurement, str, str]] = {
+    "no recipe": (made(not_rebuilt="takes a Generator"), "not rebuilt", "not rebuilt: takes a Generator"),
+    "nothing at all": (
+        Measurement(MEASURED.wanted, "cpu", "cpu"),
+        "not rebuilt",
+        "not rebuilt: not measured",
+    ),
+    "processes disagree": (
+        made(rotating=Estimate(1e6, 0.8e6, 1.11e6), processes=5),
+        "unstable",
+        "unstable: spread 31 % over 5 processes",
+    ),
+    "processes differ": (
+        made(rotating=Estimate(1e6, 0.85e6, 1.15e6)),
+        "compute-bound",
+        "compute-bound at 93 % of GEMM peak (f32, 2 threads; 70 % of ISA peak)",
+    ),
+    "no model": (made(flops=None, bounds=()), "unjudged", "unjudged: no work model"),
+    "no model, small": (made(flops=None, bounds=(), floor=near(1e6)), "unjudged", "unjudged: no work model"),
+    "nothing to limit it": (made(bounds=()), "unjudged", "unjudged: no limit was measured beside it"),
+    "small": (made(floor=near(0.97e6)), "overhead-bound", "overhead-bound: floor is 97 % of time"),
+    "small, the pair decides": (
+        made(bounds=(*MEASURED.bounds, bound("overhead", 0.75))),
+        "overhead-bound",
+        "overhead-bound: floor is 75 % of time",
+    ),
+    "half of it, perhaps": (
+        made(floor=Estimate(5e5, 4.8e5, 5.2e5)),
+        "ambiguous",
+        "ambiguous: 47–53 % of time is floor",
+    ),
+    "a floor above it": (
+        made(floor=near(1.04e6)),
+        "overhead-bound",
+        "overhead-bound: floor is 104 % of time",
+    ),
+    "faults": (
+        made(faults=16001.0, fault_ns=7.1e5),
+        "allocation-bound",
+        "allocation-bound: 16001 page faults per call, 71 % of time",
+    ),
+    "faults, perhaps": (
+        made(faults=400.0, fault_ns=3e5),
+        "ambiguous",
+        "ambiguous: 400 page faults per call, 29–31 % of time",
+    ),
+    "few faults": (made(faults=4.0, fault_ns=4000.0), "compute-bound", ""),
+    "too fast": (memory(1.42, 1.38, 1.52), "model error", "model error: 142 % of LLC bandwidth"),
+    "fast": (memory(1.2, 1.1, 1.39), "memory-bound", "memory-bound at 120 % of LLC bandwidth"),
+    "memory": (memory(0.93, 0.9, 0.95), "memory-bound", "memory-bound at 93 % of LLC bandwidth"),
+    "memory, levels not known": (
+        memory(0.93, 0.9, 0.95, None),
+        "memory-bound",
+        "memory-bound at 93 % of memory bandwidth",
+    ),
+    "just good": (memory(0.61, 0.6, 0.63), "memory-bound", "memory-bound at 61 % of LLC bandwidth"),
+    "good, perhaps": (memory(0.61, 0.59, 0.63), "ambiguous", "ambiguous: 59–63 % of LLC bandwidth"),
+    "between": (memory(0.45, 0.4, 0.5), "below ceiling", "below ceiling: 45 % of LLC bandwidth"),
+    "bad, perhaps": (memory(0.31, 0.29, 0.33), "ambiguous", "ambiguous: 29–33 % of LLC bandwidth"),
+    "bad": (memory(0.06, 0.05, 0.07), "inefficient", "inefficient: 6 % of LLC bandwidth"),
+    "good or bad": (memory(0.4, 0.2, 0.7), "ambiguous", "ambiguous: 20–70 % of LLC bandwidth"),
+    "elements": (
+        made(bounds=(bound("memory", 0.2), bound("element", 0.87))),
+        "element-rate-bound",
+        "element-rate-bound at 87 % (exp + div)",
+    ),
+    "slow elements": (
+        made(bounds=(bound("element", 0.46),)),
+        "below ceiling",
+        "below ceiling: 46 % of exp + div rate",
+    ),
+    "memory before a product": (
+        made(bounds=(bound("gemm", 0.3), bound("memory", 0.67, level="LLC"))),
+        "memory-bound",
+        "memory-bound at 67 % of LLC bandwidth",
+    ),
+    "a product before memory": (
+        made(bounds=(bound("memory", 0.73), bound("gemm", 0.73))),
+        "compute-bound",
+        "compute-bound at 73 % of GEMM peak (f32, 2 threads)",
+    ),
+    "on a GPU": (
+        made(device="cuda:0", clock="gpu", bounds=(bound("gemm", 0.8),), dtype="bf16"),
+        "compute-bound",
+        "compute-bound at 80 % of GEMM peak (bf16, cuda:0)",
+    ),
+    "one thread": (
+        made(wanted=Wanted("aten::mm", ""), bounds=(bound("gemm", 0.8),)),
+        "compute-bound",
+        "compute-bound at 80 % of GEMM peak (f32, 1 thread)",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BY_HAND)
+def test_verdicts_by_hand(case: str) -> None:
+    measurement, kind, text = BY_HAND[case]
+    verdict = judge(measurement)
+    assert verdict.kind == kind
+    assert verdict.text == (text or verdict.text)
+    assert verdict.modifiers == ()
+
+
+MODIFIERS: dict[str, tuple[Measurement, tuple[str, ...]]] = {
+    "threads help": (with_changes(changed("threads", "2→1 threads", 1 / 1.9)), ()),
+    "threads help little": (
+        with_changes(changed("threads", "2→1 threads", 0.82, 0.8, 0.85)),
+        ("poorly parallel: 1.22x on 2 threads",),
+    ),
+    "threads help, perhaps": (with_changes(changed("threads", "2→1 threads", 0.8, 0.75, 0.85)), ()),
+    "serial": (
+        with_changes(changed("threads", "2→1 threads", 0.97), other_threads=0.001),
+        ("poorly parallel: 1.03x on 2 threads", "serial kernel"),
+    ),
+    "others are not idle": (
+        with_changes(changed("threads", "2→1 threads", 0.97), other_threads=0.4),
+        ("poorly parallel: 1.03x on 2 threads",),
+    ),
+    "threads harm": (
+        with_changes(changed("threads", "2→1 threads", 1 / 0.48)),
+        ("slower with threads: 0.48x on 2",),
+    ),
+    "small calls have nothing to share": (
+        with_changes(changed("threads", "2→1 threads", 1.0), floor=near(0.97e6)),
+        (),
+    ),
+    "eight threads": (
+        with_changes(changed("threads", "8→1 threads", 0.25), wanted=Wanted("aten::mm", "", threads=8)),
+        ("poorly parallel: 4.0x on 8 threads",),
+    ),
+    "eight threads, well": (
+        with_changes(changed("threads", "8→1 threads", 0.2), wanted=Wanted("aten::mm", "", threads=8)),
+        (),
+    ),
+    "layout": (
+        with_changes(
+            changed("contiguous", "contiguous operand 2", 18.0, 13.0, 23.0),
+            changed("contiguous with copy", "contiguous operand 2", 5.0, 4.0, 6.0),
+        ),
+        ("layout-bound: contiguous operand 13–23x faster, 4.0–6.0x incl. the copy",),
+    ),
+    "layout, perhaps": (with_changes(changed("contiguous", "contiguous operand 2", 1.3, 1.1, 1.5)), ()),
+    "padding gains": (
+        with_changes(changed("padded", "K 13→16", 1.22, 1.18, 1.26), changed("padded", "N 13→16", 1.0)),
+        ("shape-bound: padding K 13→16 gives 1.22x",),
+    ),
+    "padding loses": (with_changes(changed("padded", "K 13→16", 0.74)), ()),
+    "values": (
+        with_changes(changed("values", "half zeros", 0.3), changed("values", "all positive", 5.0)),
+        ("value-sensitive: 0.30–5.0x over values",),
+    ),
+    "values do nothing": (with_changes(changed("values", "half zeros", 0.97)), ()),
+    "dtype": (with_changes(changed("dtype", "f32→bf16", 6.1)), ("dtype-bound: f32→bf16 would be 6.1x",)),
+    "recycled": (
+        with_changes(changed("recycled output", "recycled output", 2.3)),
+        ("fresh memory: recycled output gives 2.3x",),
+    ),
+    "a copy inside": (
+        made(wanted=Wanted("aten::relu.out", ""), nested=(("aten::copy_", 0.42), ("aten::clamp_min", 0.4))),
+        ("nested copy_: 42 % of time",),
+    ),
+    "a copy that is the work": (made(wanted=Wanted("aten::clone", ""), nested=(("aten::copy_", 0.9),)), ()),
+    "a small copy inside": (made(nested=(("aten::copy_", 0.1),)), ()),
+    "not rebuilt": (with_changes(changed("dtype", "f32→bf16", 6.1), not_rebuilt="why"), ()),
+    "unstable": (with_changes(changed("dtype", "f32→bf16", 6.1), rotating=Estimate(1.0, 0.5, 1.5)), ()),
+    "unjudged": (
+        with_changes(changed("dtype", "f32→bf16", 6.1), flops=None),
+        ("dtype-bound: f32→bf16 would be 6.1x",),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MODIFIERS)
+def test_modifiers_by_hand(case: str) -> None:
+    measurement, expected = MODIFIERS[case]
+    assert judge(measurement).modifiers == expected
+
+
+def test_every_kind_has_a_meaning_and_a_case() -> None:
+    assert set(KINDS) == set(MEANING) == {kind for _, kind, _ in BY_HAND.values()}
