@@ -110,7 +110,7 @@ def _work_dtype(torch: Any, dtype: Any) -> Any:
 
 
 def uniform(torch: Any, sizes: Any, dtype: Any, generator: Any, **settings: float) -> Any:
-    """Numbers from `low` to `high`; other settings say which part of them is "negatives", "zeros" and so on."""
+    """Numbers from `low` to `high`; other settings say which part is "negatives", "zeros" and so on."""
     if dtype.is_complex:
         return torch.view_as_complex(uniform(torch, (*sizes, 2), torch.float64, generator, **settings))
     made = torch.empty(sizes, dtype=_work_dtype(torch, dtype), device=generator.device)
@@ -118,7 +118,7 @@ def uniform(torch: Any, sizes: Any, dtype: Any, generator: Any, **settings: floa
     tiny = torch.finfo(dtype).tiny / 8 if dtype.is_floating_point else 0.0
     special = {"negatives": None, "zeros": 0.0, "denormals": tiny, "nonfinite": -torch.inf}
     parts = [(settings[kind], value) for kind, value in special.items() if settings.get(kind)]
-    chance = torch.rand(sizes, device=generator.device, generator=generator) if parts else None
+    chance: Any = torch.rand(sizes if parts else (), device=generator.device, generator=generator)
     reached = 0.0
     for part, value in parts:
         chosen = (chance >= reached) & (chance < reached + part)
@@ -246,9 +246,10 @@ def _batch_norm_cudnn(torch: Any, args: list[Any], kwargs: dict[str, Any]) -> No
 def _rnn_mkldnn(torch: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
     reverse, mode, hidden, layers, biases, _, both, batches, batch_first = args[13:22]
     forward = torch.ops.aten.mkldnn_rnn_layer
-    *made, workspace = forward(
-        *args[:7], reverse, batches, mode, hidden, layers, biases, both, batch_first, True
-    )
+    with torch.enable_grad():  # without, it keeps no workspace
+        *made, workspace = forward(
+            *args[:7], reverse, batches, mode, hidden, layers, biases, both, batch_first, True
+        )
     for saved, value in zip(args[7:10], made):  # noqa: B905
         saved.copy_(value)
     args[22].copy_(workspace)

@@ -12,7 +12,8 @@ from dataclasses import replace
 from math import isfinite, prod
 from typing import Any, TypeAlias
 
-from perfprobe.bench.rebuild.classes import BOUNDS, FIXED, SAVED, SIGNED, Arguments, Settings, Values, extent
+from perfprobe.bench.rebuild.bounds import BOUNDS, Arguments, extent
+from perfprobe.bench.rebuild.classes import FIXED, SAVED, SIGNED, Settings, Values
 from perfprobe.bench.rebuild.fit import Fitted
 from perfprobe.bench.rebuild.recipe import Argument, TensorRecipe
 
@@ -28,6 +29,12 @@ _LARGEST = {
     "uint32": 4294967295,
     "int64": (1 << 63) - 2,
     "uint64": (1 << 63) - 2,
+}
+# As many places of a mask are True as this operand has values for.
+_FITTING = {
+    **dict.fromkeys(("index_put", "_index_put_impl", "_unsafe_index_put"), "values"),
+    "masked_scatter": "source",
+    "masked_select_backward": "grad",
 }
 _INDEXING = ("index", "index_put", "_index_put_impl", "_unsafe_index", "_unsafe_index_put")
 
@@ -68,7 +75,7 @@ def _values(
         return fixed[0], {**fixed[1], **(_seen_parts(digest, fixed[1]) if fixed[0] == "uniform" else {})}
     if is_float:
         return "uniform", _seen_parts(digest, {}) or ({"negatives": 0.5} if name in SIGNED else {})
-    if parameter in ("offsets", "lengths", "offset2bag"):
+    if parameter in ("offsets", "lengths", "offset2bag", "pivots", "LU_pivots"):
         return _steps(parameter, tensor, arguments)
     return _integers(tensor, _bound(name, parameter, place, arguments), digest)
 
@@ -93,10 +100,10 @@ def _finite(value: object) -> float | None:
 
 
 def _mask(name: str, parameter: str, tensor: TensorRecipe, arguments: Arguments, digest: Digest) -> Values:
-    if name in _INDEXING and parameter == "indices":
-        values = arguments.get("values")
-        if isinstance(values, TensorRecipe) and values.sizes:  # as many places as there are values for
-            return "mask", {"count": min(values.sizes[0], prod(tensor.sizes))}
+    source = arguments.get(_FITTING.get(name, ""))
+    if isinstance(source, TensorRecipe) and source.sizes and parameter in ("indices", "mask"):
+        places = prod(source.sizes) if parameter == "mask" else source.sizes[0]
+        return "mask", {"count": min(places, prod(tensor.sizes))}
     if name == "native_dropout_backward":
         scale = _finite(arguments.get("scale")) or 2.0
         return "mask", {"true": min(1 / max(scale, 1.0), 1.0)}
@@ -104,15 +111,17 @@ def _mask(name: str, parameter: str, tensor: TensorRecipe, arguments: Arguments,
 
 
 def _steps(parameter: str, tensor: TensorRecipe, arguments: Arguments) -> Values:
-    """Ascending offsets of bags; descending lengths of sequences."""
+    """Ascending offsets of bags and pivots; descending lengths of sequences."""
     count = max(prod(tensor.sizes), 1)
     if parameter == "lengths":
         return "steps", {
             "first": extent(arguments.get("input"), 1 if arguments.get("batch_first") else 0),
             "last": 1,
         }
+    if "pivots" in parameter:
+        return "steps", {"first": 1, "last": tensor.sizes[-1] if tensor.sizes else 1}
     if parameter == "offset2bag":
-        return "steps", {"first": 0, "last": max(extent(arguments.get("bag_size"), 0) - 1, 0)}
+        return "steps", {"first": 0, "last": max(extent(arguments.get("grad"), 0) - 1, 0)}
     indices = extent(arguments.get("indices"), 0)
     last = indices if arguments.get("include_last_offset") is True else indices * (count - 1) // count
     return "steps", {"first": 0, "last": last}
