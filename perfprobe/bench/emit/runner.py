@@ -22,8 +22,9 @@ from typing import Any
 from perfprobe.bench.emit.window import Refused, Window, say, window_for
 from perfprobe.bench.rebuild.operands import Operands, function
 
-CACHED_BYTES = 64 << 20  # copies of the operands are as many as to fill this: more than caches hold
-MOST_COPIES = 4096
+LEAST_ROTATED_BYTES = 64 << 20  # of all copies of the operands: more than caches hold
+MOST_COPIES = 1024
+WARM_BYTES = 256 << 10  # of warm operands that are written: more copies, to be put back less often
 BLOCK_S = 0.1
 
 
@@ -71,8 +72,12 @@ def _options(threads: int, description: str, words: Sequence[str] | None) -> arg
     long.add_argument("--seconds", type=_positive(float), default=5.0, help="how long calls are hot (5)")
     long.add_argument("--once", action="store_true", help="one warm-up call, then one hot call: for ncu")
     sets = parser.add_mutually_exclusive_group()
-    sets.add_argument("--copies", type=_positive(int), help="sets of operands in turn (enough for 64 MiB)")
-    sets.add_argument("--warm", action="store_true", help="the same operands again: --copies 1")
+    sets.add_argument(
+        "--copies", type=_positive(int), help="sets of operands in turn (more than caches hold)"
+    )
+    sets.add_argument(
+        "--warm", action="store_true", help="few operands again and again: they stay in the caches"
+    )
     parser.add_argument(
         "--threads", type=_positive(int), default=threads, help=f"of torch's pool ({threads})"
     )
@@ -104,29 +109,54 @@ def _run(call: dict[str, Any], name: str, device: str, chosen: argparse.Namespac
     if device != "cpu":
         torch.cuda.set_device(device)
     torch.set_num_threads(chosen.threads)
-    sets = _sets(torch, call, chosen)
+    sets = _sets(torch, call, device, chosen)
     print(f"{name}: {chosen.threads} threads, {len(sets)} sets of operands", flush=True)
     window = window_for(torch, name, device, chosen.perf_control)
-    loop = _Loop(torch, function(torch, call), sets, _writes(call), device)
-    calls = loop.warm_up(chosen.once, chosen.seconds)
+    try:
+        loop = _Loop(torch, function(torch, call), sets, _writes(call), device)
+        calls = loop.warm_up(chosen.once, chosen.seconds)
+    except (AttributeError, IndexError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
+        raise Refused(f"torch {torch.__version__} does not make this call: {_first_line(error)}") from error
     if chosen.wait:
         _wait()
     _print(loop.hot(window, calls, 0.0 if chosen.once else chosen.seconds), device)
 
 
-def _sets(torch: Any, call: dict[str, Any], chosen: argparse.Namespace) -> list[Operands]:
+def _sets(torch: Any, call: dict[str, Any], device: str, chosen: argparse.Namespace) -> list[Operands]:
     """As many sets of operands as are wanted, else as caches cannot hold."""
-    sets: list[Operands] = []
-    count = 1 if chosen.warm else chosen.copies or (2 if chosen.once else 0)
+    sets = []
     try:
         sets.append(Operands(torch, call, 0))
-        enough = -(-CACHED_BYTES // max(1, _storage_bytes(torch, sets[0])))
-        count = count or min(MOST_COPIES, max(2, enough))
+        count = chosen.copies or _copies(torch, call, max(1, _storage_bytes(torch, sets[0])), device, chosen)
         sets += [Operands(torch, call, seed) for seed in range(1, count)]
     except (MemoryError, RuntimeError) as error:
-        what = f"set {len(sets) + 1} of {count or 'the'} operands cannot be made"
-        raise Refused(f"{what}: {str(error).partition(chr(10))[0]}; try --copies 1") from error
+        what = f"set {len(sets) + 1} of the operands cannot be made"
+        raise Refused(f"{what}: {_first_line(error)}; try --copies 1") from error
     return sets
+
+
+def _copies(
+    torch: Any, call: dict[str, Any], each_bytes: int, device: str, chosen: argparse.Namespace
+) -> int:
+    if chosen.warm:
+        return max(1, min(MOST_COPIES, WARM_BYTES // each_bytes)) if _writes(call) else 1
+    if chosen.once:
+        return 2
+    l2_bytes = _cpu_l2_bytes() * int(torch.get_num_threads())
+    if device != "cpu":
+        l2_bytes = int(torch.cuda.get_device_properties(device).L2_cache_size)
+    return max(2, min(MOST_COPIES, -(-max(LEAST_ROTATED_BYTES, 2 * l2_bytes) // each_bytes)))
+
+
+def _cpu_l2_bytes() -> int:
+    try:
+        return max(0, os.sysconf("SC_LEVEL2_CACHE_SIZE"))
+    except (OSError, ValueError):  # not every Python knows the name
+        return 0
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
 
 
 def _storage_bytes(torch: Any, operands: Operands) -> int:

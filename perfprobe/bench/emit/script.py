@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from perfprobe.bench.emit.literals import doc_line, literal, stem
-from perfprobe.bench.rebuild.recipe import CallRecipe
+from perfprobe.bench.rebuild.recipe import CallRecipe, DeviceRecipe
 from perfprobe.support.units import duration, percent
 from perfprobe.tables.measurements import Measurement, Wanted
 
@@ -47,9 +47,8 @@ def script(number: int, candidate: Candidate, recipe: CallRecipe) -> Script:
     Raises:
         TypeError: the recipe holds what has no literal.
     """
-    its_tensors = list(recipe.tensors())
-    name = stem(number, recipe.operator, its_tensors)
-    device = next((one.device for one in its_tensors if one.device != "cpu"), "cpu")
+    name = stem(number, recipe.operator, list(recipe.tensors()))
+    device = _device(recipe)
     parts = (
         MARK,
         _docstring(candidate, recipe, name, device),
@@ -59,6 +58,16 @@ def script(number: int, candidate: Candidate, recipe: CallRecipe) -> Script:
         _main(name, candidate.wanted.threads, device),
     )
     return Script(name, device, "\n\n".join(parts))
+
+
+def _device(recipe: CallRecipe) -> str:
+    """Where the call runs: on the first GPU that it names, else on the CPU."""
+    given = (*recipe.arguments, *recipe.keywords.values())
+    named = [one.device for one in recipe.tensors()] + [
+        one.name for one in given if isinstance(one, DeviceRecipe)
+    ]
+    found = next((name for name in named if name.startswith("cuda")), "cpu")
+    return "cuda:0" if found == "cuda" else found
 
 
 def _docstring(candidate: Candidate, recipe: CallRecipe, name: str, device: str) -> str:
@@ -77,7 +86,7 @@ def _docstring(candidate: Candidate, recipe: CallRecipe, name: str, device: str)
 _HOW = """\
 python {name}.py
             5 s of hot calls ({threads} threads) over copies of the operands, more than caches hold
-  --warm    the same operands again: they stay in the caches
+  --warm    few operands again and again: they stay in the caches
   --once    one call to warm up, then one hot call
   --wait    waits before the hot calls, for a tool to attach
 

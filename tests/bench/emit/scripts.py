@@ -28,13 +28,16 @@ def alone() -> dict[str, str]:
 
 
 def start(
-    words: Sequence[str | Path], folder: Path, environment: Mapping[str, str] | None = None
+    words: Sequence[str | Path],
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+    stdin: int = subprocess.DEVNULL,
 ) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-S", *map(str, words)],
         cwd=folder,
         env={**alone(), **(environment or {})},
-        stdin=subprocess.DEVNULL,
+        stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

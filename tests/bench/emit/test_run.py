@@ -15,15 +15,16 @@ import numpy as np
 import pytest
 
 from perfprobe.bench.emit.folder import Folder
+from perfprobe.bench.rebuild.recipe import TensorRecipe
 from perfprobe.tables import storage
 from perfprobe.tables.recording import Recording
-from tests.bench.emit.calls import CALLS
+from tests.bench.emit.calls import CALLS, call, floats
 from tests.bench.emit.scripts import LIMIT_S, alone, figure, run, start, written
 from tests.collect import ranged
 from tests.collect.runs import perfprobe
 from tests.native.listener import LOG, VARIABLES, build
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 BMM, ADD_, EMPTY = 0, 13, 17
 SHORT = ["--seconds", "0.02", "--copies", "3"]
 
@@ -58,14 +59,25 @@ def test_every_script_runs_alone(folder: Folder, tmp_path: Path) -> None:
     assert out.splitlines()[0].startswith("pid ")
 
 
-@pytest.mark.parametrize("which", [BMM, ADD_, EMPTY])
-def test_a_script_in_a_bare_interpreter(folder: Folder, which: int, tmp_path: Path) -> None:
-    path = shutil.copy(folder.scripts[which].path, tmp_path)
-    out, _ = run([path, "--once", "--threads", "1"], tmp_path)
-    assert figure(out, "calls") == 1
+WARM = ["--warm", "--seconds", "0.01"]
+
+
+@pytest.mark.parametrize(
+    ("which", "words", "sets"),
+    [(BMM, WARM, 1), (ADD_, WARM, 16), (EMPTY, ["--once", "--threads", "2"], 2)],
+)
+def test_a_script_in_a_bare_interpreter(
+    folder: Folder, which: int, words: list[str], sets: int, tmp_path: Path
+) -> None:
+    path = Path(shutil.copy(folder.scripts[which].path, tmp_path))
+    out, _ = run([path, *words], tmp_path)
+    threads = 2 if "--threads" in words else 1
+    assert out.splitlines()[1] == f"{path.stem}: {threads} threads, {sets} sets of operands"
+    if words is WARM and which == ADD_:
+        assert figure(out, "calls") % sets == 0  # each set once, then they are put back
+    else:
+        assert figure(out, "calls") >= 1
     assert figure(out, "cpu us/call") > 0
-    out, _ = run([path, "--warm", "--seconds", "0.01"], tmp_path)
-    assert "1 threads, 1 sets of operands" in out
 
 
 @pytest.mark.parametrize("words", [SHORT, ["--once"]])
@@ -159,6 +171,34 @@ def test_it_waits_for_a_signal(folder: Folder, closed: bool, tmp_path: Path) -> 
     out, _ = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 0
     assert figure(out, "calls") == 1
+
+
+def test_it_waits_for_enter_in_a_terminal(folder: Folder, tmp_path: Path) -> None:
+    terminal, stdin = os.openpty()
+    process = start([folder.scripts[BMM].path, "--once", "--wait"], tmp_path, stdin=stdin)
+    assert process.stderr is not None
+    said = next(line for line in process.stderr if line.startswith("waiting"))
+    assert "then press Enter, or `kill -USR1" in said
+    os.write(terminal, b"\n")
+    out, _ = process.communicate(timeout=LIMIT_S)
+    os.close(terminal)
+    os.close(stdin)
+    assert (process.returncode, figure(out, "calls")) == (0, 1)
+
+
+def test_what_torch_refuses_is_one_line(tmp_path: Path) -> None:
+    wrong = call("mm", floats(2, 3), floats(2, 3))
+    gpu = TensorRecipe("float32", (2, 2), None, "cuda:0", "uniform")
+    scripts = written([wrong, call("relu", gpu)], tmp_path).scripts
+    texts = ("does not make this call: mat1 and mat2", "finds no GPU")
+    for one, text in zip(scripts, texts, strict=True):
+        if text == "finds no GPU" and torch.cuda.is_available():
+            continue
+        process = start([one.path, "--once"], tmp_path)
+        _, err = process.communicate(timeout=LIMIT_S)
+        assert process.returncode == 1
+        assert text in err.splitlines()[-1]
+        assert "Traceback" not in err
 
 
 def test_control_c_ends_it_cleanly(folder: Folder, tmp_path: Path) -> None:

@@ -1,0 +1,62 @@
+"""What tools are told, in which order: with a stand-in for torch where that needs a GPU."""
+
+from __future__ import annotations
+
+import os
+import sys
+from itertools import chain
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from perfprobe.bench.emit.window import Refused, Window, window_for
+
+
+def events_of(window: Window) -> None:
+    """What a runner does with two blocks."""
+    block = chain(window.begins, reversed(window.ends))
+    for action in chain(window.opens, list(block) * 2, reversed(window.closes)):
+        action()
+
+
+def test_a_gpu_is_told_by_the_profiler_api_and_torchs_own_nvtx(capfd: pytest.CaptureFixture[str]) -> None:
+    heard: list[str] = []
+    cuda = SimpleNamespace(
+        profiler=SimpleNamespace(start=lambda: heard.append("start"), stop=lambda: heard.append("stop")),
+        nvtx=SimpleNamespace(range_push=heard.append, range_pop=lambda: heard.append("pop")),
+    )
+    version = SimpleNamespace(cuda="13.0", hip=None)
+    events_of(window_for(SimpleNamespace(__file__="", cuda=cuda, version=version), "name", "cuda:0", None))
+    assert heard == ["start", "name", "pop", "name", "pop", "stop"]
+    assert "NVTX: ranges by torch.cuda.nvtx" in capfd.readouterr().err.splitlines()
+
+
+def test_without_any_tool(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setitem(sys.modules, "nvtx", None)
+    monkeypatch.delenv("INTEL_LIBITTNOTIFY64", raising=False)
+    torch = SimpleNamespace(__file__="", version=SimpleNamespace(cuda=None, hip=None))
+    assert window_for(torch, "name", "cpu", None) == Window()
+    said = capfd.readouterr().err
+    assert "ITT: none: nobody listens" in said
+    assert "NVTX: none: this torch is built without CUDA, and the package nvtx is not installed" in said
+
+
+def test_perf_is_told_around_each_block(tmp_path: Path) -> None:
+    torch = SimpleNamespace(__file__="", version=SimpleNamespace(cuda=None, hip=None))
+    control, acknowledge = tmp_path / "control", tmp_path / "ack"
+    os.mkfifo(control)
+    os.mkfifo(acknowledge)
+    with pytest.raises(Refused, match="perf does not listen to"):
+        window_for(torch, "name", "cpu", f"{control},{acknowledge}")
+    perf = os.open(control, os.O_RDONLY | os.O_NONBLOCK)
+    window = window_for(torch, "name", "cpu", f"{control},{acknowledge}")
+    answer = os.open(acknowledge, os.O_WRONLY)
+    os.write(answer, b"ack\n")
+    window.begins[0]()
+    assert os.read(perf, 100) == b"enable\n"
+    os.write(answer, b"ack\n")
+    window.ends[0]()
+    assert os.read(perf, 100) == b"disable\n"
+    os.close(perf)
+    os.close(answer)
