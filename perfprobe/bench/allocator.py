@@ -11,6 +11,7 @@ from statistics import median
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_MMAP_MAX = -1, -3, -4  # malloc.h of glibc
 _SETTLED = ((_M_MMAP_THRESHOLD, 32 << 20), (_M_TRIM_THRESHOLD, 64 << 20))
+_APART = ((_M_MMAP_THRESHOLD, 64 << 10),)
 _LARGEST_INT = (1 << 31) - 1
 _TOUCHED_BYTES = 8 << 20
 _TIMES = 5
@@ -22,7 +23,16 @@ def settle() -> bool:
     Below them it would depend on what was freed before whether a call's outputs are fresh pages: processes
     then differ by five times. False where the allocator is not that of glibc.
     """
-    return _set(_SETTLED)
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    return _set(_SETTLED) and trim is not None and trim(0) in (0, 1)
+
+
+def map_apart() -> None:
+    """Until `settle`, map each tensor by itself: freed in the heap, it would leave a hole for later outputs.
+
+    A call that is measured after others would then have no page faults where by itself it has them.
+    """
+    _set(_APART)
 
 
 def recycle() -> bool:

@@ -1,0 +1,108 @@
+"""What each signature cost inside a recorded program: its calls and their CPU time."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfprobe.tables.events import Operators
+from perfprobe.tables.measurements import Wanted
+from perfprobe.tables.recording import Recording
+from perfprobe.tables.storage import read
+
+_COLUMNS = ("start_ns", "end_ns", "cpu_ns", "thread", "depth", "name", "overload", "signature", "faults")
+_STEP = "Optimizer.step#"
+_NOT_CALLABLE = ("autograd::", "torch::autograd::")
+
+
+@dataclass
+class Cost:
+    """CPU time and page faults of the calling thread, with all that the calls called. self_ns: without."""
+
+    calls: int = 0
+    cpu_ns: int = 0
+    self_ns: int = 0
+    faults: int = 0
+
+
+@dataclass(frozen=True)
+class Program:
+    """calls: most self time first. other_ns: CPU time of what cannot be called: nodes of backward, steps."""
+
+    costs: dict[Wanted, Cost]
+    other_ns: int
+    steps: int
+
+    @property
+    def operators_ns(self) -> int:
+        """CPU time of all that can be called."""
+        return sum(cost.self_ns for cost in self.costs.values())
+
+
+def costs(path: str, threads: int, skipped: int) -> Program:
+    """All signatures of a program recorded with `--cpu-time all`, without its first steps.
+
+    In these, memory is new, oneDNN makes its kernels, and the optimizer its state: what is measured in
+    isolation has that behind it.
+    """
+    recording = read(path)
+    rows = Operators.concat(list(recording.operators(_COLUMNS)))
+    begin_ns, steps = _after(recording, rows, skipped)
+    self_ns = _self_ns(rows)
+    found: dict[tuple[int, int, int], Cost] = defaultdict(Cost)
+    for at in np.flatnonzero(rows.start_ns >= begin_ns).tolist():
+        cost = found[int(rows.name[at]), int(rows.overload[at]), int(rows.signature[at])]
+        cost.calls += 1
+        cost.cpu_ns += int(rows.cpu_ns[at])
+        cost.self_ns += int(self_ns[at])
+        cost.faults += int(rows.faults[at])
+    return _program(recording, found, threads, steps)
+
+
+def _program(
+    recording: Recording, found: dict[tuple[int, int, int], Cost], threads: int, steps: int
+) -> Program:
+    callable_costs, other_ns = {}, 0
+    for key, cost in sorted(found.items(), key=lambda item: -item[1].self_ns):
+        wanted = _wanted(recording, key, threads)
+        if wanted is None:
+            other_ns += cost.self_ns
+        else:
+            callable_costs[wanted] = cost
+    return Program(callable_costs, other_ns, steps)
+
+
+def _wanted(recording: Recording, key: tuple[int, int, int], threads: int) -> Wanted | None:
+    strings, signatures = recording.strings, recording.signatures
+    name, overload, signature = key
+    if signature < 0 or "::" not in strings[name] or strings[name].startswith(_NOT_CALLABLE):
+        return None
+    operator = ".".join(filter(None, (strings[name], strings[overload])))
+    columns = (signatures.text, signatures.example, signatures.values)
+    text, example, values = (strings[column[signature]] for column in columns)
+    return Wanted(operator, text, example, values, threads)
+
+
+def _after(recording: Recording, rows: Operators, skipped: int) -> tuple[int, int]:
+    """When the skipped steps had ended, and how many were left."""
+    is_step = np.array([recording.strings[name].startswith(_STEP) for name in rows.name.tolist()])
+    ends_ns = np.sort(rows.end_ns[is_step])
+    if len(ends_ns) <= skipped:
+        raise SystemExit(
+            f"the program made {len(ends_ns)} steps: nothing is left without the first {skipped}"
+        )
+    return int(ends_ns[skipped - 1]) if skipped else 0, len(ends_ns) - skipped
+
+
+def _self_ns(rows: Operators) -> np.ndarray:
+    """CPU time less that of direct children; a thread's rows come in the order in which they ended."""
+    if (rows.cpu_ns < 0).any():
+        raise SystemExit("the program was not recorded with --cpu-time all")
+    self_ns = rows.cpu_ns.copy()
+    called_ns: dict[tuple[int, int], int] = defaultdict(int)  # by thread and depth, since the last caller
+    for at, (thread, depth) in enumerate(zip(rows.thread.tolist(), rows.depth.tolist(), strict=True)):
+        self_ns[at] -= called_ns.pop((thread, depth + 1), 0)
+        called_ns[thread, depth] += int(rows.cpu_ns[at])
+    return self_ns

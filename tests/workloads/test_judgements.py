@@ -1,0 +1,62 @@
+"""Whether a verdict is the expected one, on measurements made by hand."""
+
+import pytest
+
+from benchmarks.expected.expectation import COMPUTE, MEMORY, SLOW, Expected
+from benchmarks.judgements import wrong
+from perfprobe.tables.measurements import Bound, Counterfactual, Estimate, Measurement, Verdict, Wanted
+
+
+def expected(
+    kinds: tuple[str, ...],
+    modifiers: tuple[str, ...] = (),
+    never: tuple[str, ...] = (),
+    measured: tuple[str, ...] = (),
+) -> Expected:
+    inputs = "f32[2,2] f32[2,2]"
+    return Expected("it", "aten::mm", inputs, kinds, "", modifiers=modifiers, never=never, measured=measured)
+
+
+def measurement(kind: str, *modifiers: str, high: float = 0.5, changed: tuple[str, ...] = ()) -> Measurement:
+    return Measurement(
+        Wanted("aten::mm", ""),
+        "cpu",
+        "cpu",
+        bounds=(Bound("memory", Estimate(0.3, 0.2, high), "copy_"), Bound("overhead", Estimate(1, 1, 1), "")),
+        counterfactuals=tuple(Counterfactual(name, "", Estimate(2, 2, 2)) for name in changed),
+        verdict=Verdict(kind, f"{kind}: 30 %", modifiers),
+    )
+
+
+def test_a_kind_that_was_expected_is_right() -> None:
+    assert wrong(expected((COMPUTE, MEMORY)), measurement(MEMORY)) is None
+    assert wrong(expected(()), measurement("anything")) is None
+
+
+def test_another_kind_is_wrong_and_named() -> None:
+    assert wrong(expected((COMPUTE,)), measurement(MEMORY)) == "memory-bound: 30 %"
+
+
+@pytest.mark.parametrize(("high", "right"), [(0.5, True), (0.7, False)])
+def test_ambiguous_is_slow_when_it_is_wholly_below(high: float, right: bool) -> None:
+    assert (wrong(expected(SLOW), measurement("ambiguous", high=high)) is None) == right
+    assert wrong(expected((MEMORY,)), measurement("ambiguous", high=high)) is not None
+
+
+def test_modifiers_that_must_and_must_not_be_there() -> None:
+    serial = ("poorly parallel", "serial kernel")
+    assert wrong(expected((), modifiers=serial), measurement(MEMORY, "serial kernel")) is None
+    assert wrong(expected((), modifiers=serial), measurement(MEMORY)) == "not poorly parallel"
+    said = "poorly parallel: 1.03x on 2 threads"
+    assert wrong(expected((), never=serial), measurement(MEMORY, said)) == said
+
+
+def test_a_missing_counterfactual_proves_nothing() -> None:
+    padded = expected((), never=("shape-bound",), measured=("padded",))
+    assert wrong(padded, measurement(MEMORY)) == "padded was not measured"
+    assert wrong(padded, measurement(MEMORY, changed=("padded",))) is None
+
+
+def test_what_was_not_measured_is_wrong() -> None:
+    call = Measurement(Wanted("aten::mm", ""), "cpu", "cpu", not_rebuilt="no such operator")
+    assert wrong(expected(()), call) == "no such operator"

@@ -1,0 +1,54 @@
+"""The standing suite: every operator of the article's table is there, and every case can be rebuilt."""
+
+import pytest
+
+from benchmarks.expected import LISTS
+from benchmarks.expected.expectation import Expected
+from benchmarks.operators.__main__ import families
+from benchmarks.operators.case import Case
+from perfprobe.bench.rebuild.recipes import recipe
+from perfprobe.bench.rebuild.schema import schemas
+from perfprobe.tables.measurements import Wanted
+
+torch = pytest.importorskip("torch")
+
+# https://gist.github.com/mingfeima/e08310d7e7bb9ae2a693adecf2d8a916; the two gradients of oneDNN are one now.
+ARTICLE = (
+    *(
+        "bmm",
+        "div",
+        "copy_",
+        "mm",
+        "mul",
+        "bernoulli_",
+        "native_layer_norm_backward",
+        "_softmax_backward_data",
+    ),
+    *("_softmax", "masked_fill_", "mkldnn_convolution", "convolution_backward", "embedding_dense_backward"),
+    *("add_", "div_", "sum", "add", "empty", "mul_"),
+)
+CASES = [(family, case) for family, cases in families().items() for case in cases]
+
+
+def test_every_operator_of_the_article_is_in_the_suite() -> None:
+    names = {case.operator.removeprefix("aten::").partition(".")[0] for _, case in CASES}
+    assert set(ARTICLE) <= names
+
+
+def test_names_are_unique_and_every_shape_has_its_reason() -> None:
+    assert len({(family, case.name) for family, case in CASES}) == len(CASES)
+    assert all(case.why.endswith(".") for _, case in CASES)
+
+
+@pytest.mark.parametrize("case", [case for _, case in CASES], ids=[f"{f}: {c.name}" for f, c in CASES])
+def test_every_case_can_be_rebuilt(case: Case) -> None:
+    recipe(Wanted(case.operator, case.inputs, case.inputs, case.values), schemas(case.operator, torch))
+
+
+EXPECTED = [one for found in LISTS.values() for one in found]
+
+
+@pytest.mark.parametrize("expected", EXPECTED, ids=lambda one: one.name)
+def test_every_expectation_can_be_rebuilt(expected: Expected) -> None:
+    wanted = Wanted(expected.operator, expected.inputs, expected.inputs, expected.values)
+    recipe(wanted, schemas(expected.operator, torch))
