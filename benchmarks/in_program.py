@@ -12,18 +12,19 @@ from perfprobe.tables.measurements import Wanted
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.storage import read
 
-_COLUMNS = ("start_ns", "end_ns", "cpu_ns", "thread", "depth", "name", "overload", "signature")
+_COLUMNS = ("start_ns", "end_ns", "cpu_ns", "thread", "depth", "name", "overload", "signature", "faults")
 _STEP = "Optimizer.step#"
 _NOT_CALLABLE = ("autograd::", "torch::autograd::")
 
 
 @dataclass
 class Cost:
-    """CPU time of the calling thread. cpu_ns: with all that the calls called; self_ns: without."""
+    """CPU time and page faults of the calling thread, with all that the calls called. self_ns: without."""
 
     calls: int = 0
     cpu_ns: int = 0
     self_ns: int = 0
+    faults: int = 0
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ def costs(path: str, threads: int, skipped: int) -> Program:
         cost.calls += 1
         cost.cpu_ns += int(rows.cpu_ns[at])
         cost.self_ns += int(self_ns[at])
+        cost.faults += int(rows.faults[at])
     return _program(recording, found, threads, steps)
 
 
@@ -78,7 +80,7 @@ def _wanted(recording: Recording, key: tuple[int, int, int], threads: int) -> Wa
     if signature < 0 or "::" not in strings[name] or strings[name].startswith(_NOT_CALLABLE):
         return None
     operator = ".".join(filter(None, (strings[name], strings[overload])))
-    columns = (signatures.text, signatures.example, getattr(signatures, "values", signatures.example * 0 - 1))
+    columns = (signatures.text, signatures.example, signatures.values)
     text, example, values = (strings[column[signature]] for column in columns)
     return Wanted(operator, text, example, values, threads)
 
@@ -97,8 +99,7 @@ def _after(recording: Recording, rows: Operators, skipped: int) -> tuple[int, in
 def _self_ns(rows: Operators) -> np.ndarray:
     """CPU time less that of direct children; a thread's rows come in the order in which they ended."""
     if (rows.cpu_ns < 0).any():
-        print("INTERIM: outermost only")
-        return np.where(rows.cpu_ns < 0, 0, rows.cpu_ns)
+        raise SystemExit("the program was not recorded with --cpu-time all")
     self_ns = rows.cpu_ns.copy()
     called_ns: dict[tuple[int, int], int] = defaultdict(int)  # by thread and depth, since the last caller
     for at, (thread, depth) in enumerate(zip(rows.thread.tolist(), rows.depth.tolist(), strict=True)):

@@ -32,9 +32,8 @@ PROGRAMS = {
     "language_model": ("language_model.py", "--epochs", "1", "--windows", "16"),
 }
 SKIPPED_STEPS = 2
-CPU_TIME = ("--cpu-time",)
 HEAD = ["program, threads", "signatures", "of operator CPU", "not rebuilt", "isolated / program"]
-HEAD += ["warm / program", "±15 %", "±30 %"]
+HEAD += ["as measured", "warm / program", "±15 %", "±30 %", "±30 % of warm to cold"]
 
 
 @dataclass(frozen=True)
@@ -45,17 +44,32 @@ class Replayed:
     cost: Cost
 
     @property
+    def _in_program_ns(self) -> float:
+        return max(self.cost.cpu_ns, 1) / self.cost.calls
+
+    @property
     def ratio(self) -> float | None:
-        """Of a call's time alone and in the program."""
+        """Of a call's time alone, with the page faults of the program, and there."""
         return self.found.replay
 
     @property
+    def unfaulted_ratio(self) -> float | None:
+        """The same as it was measured: without the program's page faults."""
+        return None if self.found.rotating is None else self.found.rotating.value / self._in_program_ns
+
+    @property
     def warm_ratio(self) -> float | None:
-        """The same on operands that lie in the caches."""
+        """The ratio for operands that lie in the caches."""
         rotating, warm = self.found.rotating, self.found.warm
         if self.ratio is None or rotating is None or warm is None:
             return None
-        return self.ratio - (rotating.value - warm.value) * self.cost.calls / max(self.cost.cpu_ns, 1)
+        return self.ratio - (rotating.value - warm.value) / self._in_program_ns
+
+    @property
+    def is_between(self) -> bool:
+        """Whether the program's call lies within 30 % of what it takes on operands that are warm to cold."""
+        ratios = sorted(filter(None, (self.ratio, self.warm_ratio)))
+        return bool(ratios) and ratios[0] <= 1.3 and ratios[-1] >= 0.7
 
     @property
     def off_ns(self) -> float:
@@ -98,7 +112,7 @@ def _recorded(name: str, threads: int) -> Program:
     script, *words = PROGRAMS[name]
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "it.perfprobe")
-        options = [*CPU_TIME, "--python", "off", "-o", path]
+        options = ["--cpu-time", "all", "--python", "off", "-o", path]
         command = [sys.executable, "-m", "perfprobe", "-q", *options, str(WORKLOADS / script)]
         command += [*words, "--threads", str(threads)]
         passive = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE"}
@@ -119,7 +133,9 @@ def _replay(program: Program, args: argparse.Namespace) -> list[Replayed]:
 
 
 def _seen(cost: Cost, program: Program) -> Seen:
-    return Seen(cost.calls, cost.self_ns / program.operators_ns, cost.self_ns, cost.cpu_ns, cost.cpu_ns)
+    return Seen(
+        cost.calls, cost.self_ns / program.operators_ns, cost.self_ns, cost.cpu_ns, cost.cpu_ns, cost.faults
+    )
 
 
 def _row(name: str, program: Program, replayed: Sequence[Replayed]) -> list[str]:
@@ -131,8 +147,12 @@ def _row(name: str, program: Program, replayed: Sequence[Replayed]) -> list[str]
         str(len(replayed)),
         units.percent(covered_ns / program.operators_ns),
         units.percent((covered_ns - measured_ns) / program.operators_ns),
-        *(_sum(measured, which, measured_ns) for which in ("ratio", "warm_ratio")),
-        *(_within(measured, part) for part in (0.15, 0.30)),
+        *(_sum(measured, which, measured_ns) for which in ("ratio", "unfaulted_ratio", "warm_ratio")),
+        *(
+            _count(measured, [abs((one.ratio or 0.0) - 1) <= part for one in measured])
+            for part in (0.15, 0.30)
+        ),
+        _count(measured, [one.is_between for one in measured]),
     ]
 
 
@@ -141,9 +161,8 @@ def _sum(measured: Sequence[Replayed], which: str, measured_ns: int) -> str:
     return f"{whole_ns / max(measured_ns, 1):.2f}"
 
 
-def _within(measured: Sequence[Replayed], part: float) -> str:
-    near = sum(abs((one.ratio or 0.0) - 1) <= part for one in measured)
-    return f"{near} of {len(measured)} ({near / max(len(measured), 1):.0%})"
+def _count(measured: Sequence[Replayed], near: Sequence[bool]) -> str:
+    return f"{sum(near)} of {len(measured)} ({sum(near) / max(len(measured), 1):.0%})"
 
 
 def _detail(name: str, program: Program, replayed: Sequence[Replayed], worst: int) -> str:
@@ -166,7 +185,9 @@ def _disagreement(one: Replayed, whole_ns: int) -> str:
     times = (
         f"{units.duration(one.cost.cpu_ns / one.cost.calls)} in the program, {harness.time(one.found)} alone"
     )
-    faults = "" if one.found.faults is None else f", {one.found.faults:.0f} faults"
+    faults = (
+        f", {one.cost.faults / one.cost.calls:.0f} page faults there and {one.found.faults or 0:.0f} alone"
+    )
     ratios = f"{one.ratio:.2f} (warm {one.warm_ratio or 0:.2f})"
     return f"  {ratios}, {share}: {_call(one.found)}: {times}{faults}"
 

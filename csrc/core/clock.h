@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <sys/resource.h>
 #include <time.h>
 
 #include <x86intrin.h>
@@ -22,6 +23,13 @@ inline int64_t monotonic_ns() {
 // About 440 ns a read (a system call), against 21 ns for monotonic_ns.
 inline int64_t thread_cpu_ns() {
   return read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+// Page faults of this thread that needed no disk: a system call, as dear as thread_cpu_ns.
+inline int64_t thread_faults() {
+  rusage used{};
+  getrusage(RUSAGE_THREAD, &used);
+  return used.ru_minflt;
 }
 
 inline int64_t process_cpu_ns() {

@@ -17,23 +17,33 @@ enum Place : size_t { kStart, kEnd, kCpu, kSequence, kNodeSequence, kIds };
 constexpr int64_t OperatorRecord::* kLongFields[] = {
     &OperatorRecord::cpu_ns, &OperatorRecord::sequence, &OperatorRecord::node_sequence};
 
-struct IdColumn {
-  const char* name;
-  int32_t OperatorRecord::* field;
-};
-
-constexpr IdColumn kIdColumns[] = {
-    {"depth", &OperatorRecord::depth},       {"name", &OperatorRecord::name},
-    {"overload", &OperatorRecord::overload}, {"signature", &OperatorRecord::signature},
-    {"stack", &OperatorRecord::stack},       {"forward_thread", &OperatorRecord::forward_thread},
-    {"scope", &OperatorRecord::scope},       {"node_thread", &OperatorRecord::node_thread},
-};
-
 template <class Field>
 void take(Rows rows, Field OperatorRecord::* field, int64_t* to) {
   for (const OperatorRecord& row : rows)
     *to++ = row.*field;
 }
+
+template <auto Field>
+void take_field(Rows rows, int64_t* to) {
+  take(rows, Field, to);
+}
+
+struct IdColumn {
+  const char* name;
+  void (*take)(Rows rows, int64_t* to);
+};
+
+constexpr IdColumn kIdColumns[] = {
+    {"depth", &take_field<&OperatorRecord::depth>},
+    {"name", &take_field<&OperatorRecord::name>},
+    {"overload", &take_field<&OperatorRecord::overload>},
+    {"signature", &take_field<&OperatorRecord::signature>},
+    {"stack", &take_field<&OperatorRecord::stack>},
+    {"forward_thread", &take_field<&OperatorRecord::forward_thread>},
+    {"scope", &take_field<&OperatorRecord::scope>},
+    {"node_thread", &take_field<&OperatorRecord::node_thread>},
+    {"faults", &take_field<&OperatorRecord::faults>},
+};
 
 void take_ns(Rows rows, int64_t OperatorRecord::* ticks, const TickConverter& clock, int64_t* to) {
   for (const OperatorRecord& row : rows)
@@ -58,7 +68,7 @@ void OperatorEncoder::gather(Rows rows, size_t first, const TickConverter& clock
   for (size_t i = 0; i < std::size(kLongFields); ++i)
     take(rows, kLongFields[i], columns_[kCpu + i].data() + first);
   for (size_t i = 0; i < std::size(kIdColumns); ++i)
-    take(rows, kIdColumns[i].field, columns_[kIds + i].data() + first);
+    kIdColumns[i].take(rows, columns_[kIds + i].data() + first);
 }
 
 void OperatorEncoder::encode(Rows rows, int32_t thread, const TickConverter& clock,

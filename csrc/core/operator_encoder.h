@@ -19,7 +19,7 @@ class OperatorEncoder {
               BlockEncoder& encoder);
 
  private:
-  static constexpr size_t kColumns = 13;  // all but `thread`, which is one value
+  static constexpr size_t kColumns = 14;  // all but `thread`, which is one value
   using Column = std::vector<int64_t>;
 
   void gather(std::span<const OperatorRecord> rows, size_t first, const TickConverter& clock);

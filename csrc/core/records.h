@@ -26,8 +26,9 @@ struct OperatorRecord {
   int32_t forward_thread;  // BACKWARD_FUNCTION rows: torch's id of the forward thread
   int32_t
       node_thread;  // forward thread of the backward node it runs in; 0 in backward, node not known
-  int32_t depth;
-  int32_t scope;  // at::RecordScope
+  int16_t depth;
+  int16_t scope;        // at::RecordScope
+  int32_t faults = -1;  // page faults of the thread without a disk; -1 not counted
 };
 static_assert(sizeof(OperatorRecord) == 72);
 static_assert(std::is_trivially_copyable_v<OperatorRecord>);

@@ -23,6 +23,7 @@ RecorderPort* current_port = nullptr;
 Emitter* current_emitter = nullptr;
 std::atomic<const ExternalIdPort*> current_ids{nullptr};
 size_t cpu_timed_levels = 0;  // operators with fewer open around them have CPU time
+bool counts_faults = false;   // where all have it
 Threads recorded_threads = Threads::all;
 at::CallbackHandle callback = at::INVALID_CALLBACK_HANDLE;
 at::CallbackHandle null_callback = at::INVALID_CALLBACK_HANDLE;
@@ -149,6 +150,7 @@ std::unique_ptr<at::ObserverContext> open_operator(const at::RecordFunction& fun
   open.follows = 0;
   if (state.emitter != nullptr) [[unlikely]]
     context = begin_range(state, function, slot, parent, open);
+  open.start_faults = counts_faults ? thread_faults() : kNone;
   open.start_cpu_ns = state.open.size() < cpu_timed_levels ? thread_cpu_ns() : kNone;
   open.start_ticks = read_ticks();
   const ExternalIdPort* ids = current_ids.load(std::memory_order_acquire);
@@ -202,6 +204,10 @@ OperatorRecord* room_for_row(ThreadState& state) {
   state.unwind(state.open.size() - 1);
 }
 
+int32_t faults_since(int64_t start) {
+  return start == kNone ? kNone : static_cast<int32_t>(thread_faults() - start);
+}
+
 void on_end(const at::RecordFunction& function, at::ObserverContext* context) {
   const int64_t end_ticks = read_ticks();
   if (context != nullptr) [[unlikely]]
@@ -216,15 +222,27 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* context) {
   if (!in_order && !drop_unfinished(*state, function))
     return;
   const OpenOperator& open = state->open.top();
-  const auto depth = static_cast<int32_t>(state->open.size() - 1);
+  const auto depth = static_cast<int16_t>(state->open.size() - 1);
   const int64_t cpu_ns = open.start_cpu_ns == kNone ? kNone : thread_cpu_ns() - open.start_cpu_ns;
+  const int32_t faults = faults_since(open.start_faults);
   OperatorRecord* row = room_for_row(*state);
   if (row == nullptr) {
     state->port->count_dropped(Dropped::no_memory);
   } else {
-    *row = {open.start_ticks, end_ticks,     cpu_ns,         open.sequence, open.node_sequence,
-            open.name,        open.overload, open.signature, open.stack,    open.forward_thread,
-            open.node_thread, depth,         open.scope};
+    *row = {open.start_ticks,
+            end_ticks,
+            cpu_ns,
+            open.sequence,
+            open.node_sequence,
+            open.name,
+            open.overload,
+            open.signature,
+            open.stack,
+            open.forward_thread,
+            open.node_thread,
+            depth,
+            static_cast<int16_t>(open.scope),
+            faults};
     state->publish_row();
   }
   if (open.follows != 0) [[unlikely]]
@@ -277,6 +295,7 @@ void start_observer(RecorderPort& port, CpuTime cpu_time, Threads threads, Emitt
   remove_callback(callback);  // one that a fork left behind
   current_port = &port;
   cpu_timed_levels = timed_levels(cpu_time);
+  counts_faults = cpu_time == CpuTime::all;
   recorded_threads = threads;
   current_emitter = emitter;
   ticks_are_tsc = port.takes_tsc();

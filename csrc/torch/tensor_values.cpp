@@ -65,13 +65,24 @@ class Sample {
 
   template <class Value>
   [[nodiscard]] Value at(uint64_t i) const {
+    return read<Value>(place(i));
+  }
+
+  // The element behind it, by index; the last one stands for its own neighbour.
+  template <class Value>
+  [[nodiscard]] Value behind(uint64_t i) const {
+    return read<Value>(std::min(place(i) + 1, elements_ - 1));
+  }
+
+ private:
+  template <class Value>
+  [[nodiscard]] Value read(uint64_t index) const {
     Value value;
-    std::memcpy(&value, first_ + offset(place(i)) * static_cast<int64_t>(sizeof(Value)),
+    std::memcpy(&value, first_ + offset(index) * static_cast<int64_t>(sizeof(Value)),
                 sizeof(Value));
     return value;
   }
 
- private:
   [[nodiscard]] uint64_t place(uint64_t i) const {
     if (elements_ <= kSample)
       return i;
@@ -110,12 +121,13 @@ std::string float_text(const Sample& sample) {
   constexpr Bits kFraction = static_cast<Bits>((uint64_t{1} << kFractionBits) - 1);
   constexpr Bits kSign = static_cast<Bits>(uint64_t{1} << (8 * sizeof(Bits) - 1));
   constexpr Bits kExponent = static_cast<Bits>(~(kSign | kFraction));
-  uint64_t zeros = 0, negatives = 0, denormals = 0, nonfinite = 0;
+  uint64_t zeros = 0, negatives = 0, denormals = 0, nonfinite = 0, changes = 0;
   for (uint64_t i = 0; i < sample.count(); ++i) {
     const Bits bits = sample.at<Bits>(i);
     const bool is_zero = (bits & ~kSign) == 0;
     const bool is_nan = (bits & kExponent) == kExponent && (bits & kFraction) != 0;
     zeros += is_zero;
+    changes += is_zero != ((sample.behind<Bits>(i) & ~kSign) == 0);
     negatives += (bits & kSign) != 0 && !is_zero && !is_nan;
     denormals += (bits & kExponent) == 0 && !is_zero;
     nonfinite += (bits & kExponent) == kExponent;
@@ -123,7 +135,8 @@ std::string float_text(const Sample& sample) {
   const uint64_t all = sample.count();
   return "{\"zeros\":" + part_text(zeros, all) + ",\"negatives\":" + part_text(negatives, all) +
          ",\"denormals\":" + part_text(denormals, all) +
-         ",\"nonfinite\":" + part_text(nonfinite, all) + "}";
+         ",\"nonfinite\":" + part_text(nonfinite, all) + ",\"changes\":" + part_text(changes, all) +
+         "}";
 }
 
 template <class Integer>
@@ -141,10 +154,14 @@ std::string integer_text(const Sample& sample) {
 }
 
 std::string bool_text(const Sample& sample) {
-  uint64_t trues = 0;
-  for (uint64_t i = 0; i < sample.count(); ++i)
-    trues += sample.at<uint8_t>(i) != 0;
-  return "{\"true\":" + part_text(trues, sample.count()) + "}";
+  uint64_t trues = 0, changes = 0;
+  for (uint64_t i = 0; i < sample.count(); ++i) {
+    const bool is_true = sample.at<uint8_t>(i) != 0;
+    trues += is_true;
+    changes += is_true != (sample.behind<uint8_t>(i) != 0);
+  }
+  return "{\"true\":" + part_text(trues, sample.count()) +
+         ",\"changes\":" + part_text(changes, sample.count()) + "}";
 }
 
 std::string sample_text(const Sample& sample, c10::ScalarType dtype) {

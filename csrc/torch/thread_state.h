@@ -41,6 +41,7 @@ struct OpenOperator {
   const void* instruction;
   int64_t start_ticks;
   int64_t start_cpu_ns;
+  int64_t start_faults;
   int64_t sequence;
   int64_t node_sequence;
   int32_t name;

@@ -76,6 +76,7 @@ class Bench:
 
     def _measured(self, number: int, wanted: Wanted) -> Answer:
         made = self._recipe(wanted)
+        allocator.for_operands()
         call = Rebuilt(made, self._torch)
         operator = f"{made.operator}.{made.overload}".removesuffix(".")
         place = self._place(wanted.signature)
@@ -89,6 +90,7 @@ class Bench:
         beside = changes(call_itself, made, wanted.threads, model) if self._with_changes else ()
         changed, notes = self._changed([change for change in beside if not change.recycled], operator, room)
         everything = [*subjects, *(reference.subject for reference in references), *changed.values()]
+        allocator.for_outputs()
         blocks = rounds(everything, place.clock, self._seconds, self._order, self._torch.set_num_threads)
         self._torch.set_num_threads(wanted.threads)
         return Answer(

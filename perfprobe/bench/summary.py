@@ -192,7 +192,16 @@ def _replay(row: Measurement, measured: Sequence[Answer]) -> float | None:
         return None
     in_program_ns = (seen.total_ns if seen.cpu_ns is None else seen.cpu_ns) / seen.calls
     path_ns = median(answer.path_ns for answer in measured) if rotating.value < _SHORT_NS else 0.0
-    return max(rotating.value - path_ns, 0.0) / in_program_ns if in_program_ns > 0 else None
+    alone_ns = max(rotating.value - path_ns, 0.0) + _more_faults_ns(row, seen, measured)
+    return alone_ns / in_program_ns if in_program_ns > 0 else None
+
+
+def _more_faults_ns(row: Measurement, seen: Seen, measured: Sequence[Answer]) -> float:
+    """What page faults cost in the program beyond those in isolation: memory has another history there."""
+    price_ns, alone_ns = _middle(answer.fault_ns for answer in measured), _fault_ns(row, measured)
+    if seen.faults is None or price_ns is None or alone_ns is None:
+        return 0.0
+    return seen.faults / seen.calls * price_ns - alone_ns
 
 
 def _with_work(row: Measurement, answer: Answer, machine: Machine | None) -> Measurement:

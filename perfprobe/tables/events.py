@@ -26,7 +26,8 @@ class Operators(Table):
     sequence number. node_thread: forward thread of the backward node the row runs in; -1 not in backward, 0
     in backward but the node is not known. node_sequence: that node's number, -1 when it has none.
     allocated_bytes, freed_bytes: by the operator itself, without those it called; only the autograd profiler
-    records them.
+    records them. faults: page faults of the thread without a disk, from start to end; counted where all
+    operators have CPU time.
     """
 
     start_ns: Int64
@@ -45,6 +46,7 @@ class Operators(Table):
     node_thread: Int32
     allocated_bytes: Int64
     freed_bytes: Int64
+    faults: Int32
 
 
 @dataclass(frozen=True)

@@ -38,8 +38,8 @@ class Wanted:
 class Seen:
     """What a recording says of all calls of one signature.
 
-    share: of all operator time; total_ns, self_ns: wall; cpu_ns: CPU time of the calling thread, None where
-    it was not recorded for every operator.
+    share: of all operator time; total_ns, self_ns: wall; cpu_ns: CPU time of the calling thread, faults: its
+    page faults; None where they were not recorded for every operator.
     """
 
     calls: int
@@ -47,6 +47,7 @@ class Seen:
     self_ns: int
     total_ns: int
     cpu_ns: int | None
+    faults: int | None = None
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,8 @@ class Measurement:
     caches; warm: the same operands again; wall: of rotating, by the wall clock. floor: the same overload on
     one-element operands. contention: wall by CPU time. faults: page faults of a call; fault_ns: what they
     cost by the measured price of one. other_threads: CPU time of all other threads, as a part of that of the
-    busiest. replay: rotating by what a call took in the program. nested: the part of the time in operators
+    busiest. replay: rotating, with the price of the page faults
+    that were counted in the program, by what a call took there. nested: the part of the time in operators
     that it calls, by name. dtype: of the arithmetic, by the work model.
     """
 
