@@ -58,10 +58,8 @@ def overlaps(sizes: Sequence[int], strides: Sequence[int] | None) -> bool:
     if strides is None or 0 in sizes:
         return False
     reach = 0
-    for stride, size in sorted(
-        (stride, size) for stride, size in zip(strides, sizes, strict=True) if size > 1
-    ):
-        if stride <= reach:
+    for stride, size in sorted(zip(strides, sizes, strict=True)):
+        if size > 1 and stride <= reach:
             return True
         reach += (size - 1) * stride
     return False

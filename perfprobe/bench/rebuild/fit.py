@@ -175,13 +175,24 @@ def scalar(kind: str, name: str, text: str, notes: list[str]) -> Argument:
     """A plain value of this kind. Raises Unfit for a text of another kind, NotRebuilt for an unknown kind."""
     if kind in _OTHERS:
         return _OTHERS[kind](text)
-    if kind not in ("int", "float", "number", "SymInt", "Layout", "MemoryFormat"):
+    if "Tensor" in kind:
+        raise Unfit(f"{name} is a tensor")
+    if kind in _CODES:
+        return _code(kind, name, text)
+    if kind not in ("int", "float", "number", "SymInt"):
         raise NotRebuilt(f"its {name} cannot be made from text")
     if text in ("float", "int"):
         return _unrecorded(kind, name, text, notes)
     if text in ("ComplexDouble", "SymInt", "SymFloat"):
         raise NotRebuilt(f"its {name} was not recorded ({text})")
     return _number(kind, name, text)
+
+
+def _code(kind: str, name: str, text: str) -> Argument:
+    """Torch's own numbers for these; it does not check them."""
+    if text not in _CODES[kind]:
+        raise NotRebuilt(f"its {name} is {text}"[:80])
+    return int(text)
 
 
 def _number(kind: str, name: str, text: str) -> Argument:
@@ -210,6 +221,7 @@ def _unrecorded(kind: str, name: str, text: str, notes: list[str]) -> Argument:
     return value
 
 
+_CODES = {"Layout": ("0",), "MemoryFormat": ("0", "1", "2", "3")}  # strided alone; contiguous, preserve, ...
 _BOOLEANS = {"True": True, "False": False}
 
 

@@ -31,17 +31,13 @@ class Operands:
         if call["saved"]:
             with torch.no_grad():
                 SAVED[call["saved"]](torch, self.args, self.kwargs)
-        self._start = [self._flat(tensor).clone() for tensor in self._written]
+        self._start = [places.clone() for places in self._written]
 
     def restore(self) -> None:
         """Puts back what the call wrote, bit by bit."""
         with self._torch.no_grad():
-            for tensor, start in zip(self._written, self._start):  # noqa: B905 (also Python 3.9 runs this)
-                self._flat(tensor).copy_(start)
-
-    def _flat(self, tensor: Any) -> Any:
-        """All places from the first element to the last, which is faster to copy than odd strides."""
-        return tensor.as_strided((span(tensor.shape, tensor.stride()),), (1,))
+            for places, start in zip(self._written, self._start, strict=True):
+                places.copy_(start)
 
     def _argument(self, argument: Any) -> Any:
         if isinstance(argument, list):
@@ -50,16 +46,14 @@ class Operands:
             return argument
         if "dtype" in argument:
             return getattr(self._torch, argument["dtype"])
-        return (
-            self._torch.device(argument["device"])
-            if "device" in argument
-            else self._tensor(argument["tensor"])
-        )
+        if "device" in argument:
+            return self._torch.device(argument["device"])
+        return self._tensor(argument["tensor"])
 
     def _tensor(self, spec: dict[str, Any]) -> Any:
         made = tensor(self._torch, spec, self._generator(spec["device"]))
-        if spec["written"]:
-            self._written.append(made)
+        if spec["written"]:  # all places from the first element to the last: faster to copy than odd strides
+            self._written.append(made.as_strided((span(made.shape, made.stride()),), (1,)))
         return made
 
     def _generator(self, device: str) -> Any:
@@ -72,7 +66,7 @@ def span(sizes: Sequence[int], strides: Sequence[int]) -> int:
     """Elements from the first to the last, both included."""
     if 0 in sizes:
         return 0
-    return 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides))  # noqa: B905
+    return 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
 
 
 def tensor(torch: Any, spec: dict[str, Any], generator: Any) -> Any:
@@ -81,9 +75,9 @@ def tensor(torch: Any, spec: dict[str, Any], generator: Any) -> Any:
     dtype = getattr(torch, spec["dtype"])
     make = MAKERS[spec["maker"]]
     if strides is None or 0 in sizes:
-        made = make(torch, sizes, dtype, generator, **spec["settings"]).to(dtype)
+        made = make(torch, sizes, dtype, generator, **spec["settings"]).to(dtype).contiguous()
         return made if strides is None else made.as_strided(sizes, strides)
-    places = tuple(size if stride else 1 for size, stride in zip(sizes, strides))  # noqa: B905
+    places = tuple(size if stride else 1 for size, stride in zip(sizes, strides, strict=True))
     storage = torch.zeros(span(sizes, strides), dtype=dtype, device=spec["device"])
     if _overlap(places, strides):
         storage.copy_(make(torch, storage.shape, dtype, generator, **spec["settings"]))
@@ -94,8 +88,8 @@ def tensor(torch: Any, spec: dict[str, Any], generator: Any) -> Any:
 
 def _overlap(sizes: Any, strides: Any) -> bool:
     reach = 0
-    for stride, size in sorted((stride, size) for stride, size in zip(strides, sizes) if size > 1):  # noqa: B905
-        if stride <= reach:
+    for stride, size in sorted(zip(strides, sizes, strict=True)):
+        if size > 1 and stride <= reach:
             return True
         reach += (size - 1) * stride
     return False
@@ -130,12 +124,15 @@ def uniform(torch: Any, sizes: Any, dtype: Any, generator: Any, **settings: floa
 def integers(
     torch: Any, sizes: Any, dtype: Any, generator: Any, low: int = 1, below: int = 100, distinct: int = 0
 ) -> Any:
-    """Whole numbers of [low, below). distinct: each at most once, as far as there are enough."""
+    """Whole numbers of [low, below). distinct: drawn from so many of them; -1: each at most once."""
     wanted, there = prod(sizes), max(below - low, 1)
-    if distinct and wanted <= there <= 1 << 24:
+    if distinct < 0 and wanted <= there <= 1 << 24:
         order = torch.randperm(there, generator=generator, device=generator.device)
         return (order[:wanted] + low).reshape(sizes)
-    return torch.randint(low, max(below, low + 1), sizes, generator=generator, device=generator.device)
+    few = torch.randint(low, low + there, (max(distinct, 1),), generator=generator, device=generator.device)
+    if distinct > 0:
+        return few[torch.randint(distinct, sizes, generator=generator, device=generator.device)]
+    return torch.randint(low, low + there, sizes, generator=generator, device=generator.device)
 
 
 def mask(torch: Any, sizes: Any, dtype: Any, generator: Any, true: float = 0.5, count: int = -1) -> Any:
@@ -250,7 +247,7 @@ def _rnn_mkldnn(torch: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
         *made, workspace = forward(
             *args[:7], reverse, batches, mode, hidden, layers, biases, both, batch_first, True
         )
-    for saved, value in zip(args[7:10], made):  # noqa: B905
+    for saved, value in zip(args[7:10], made, strict=True):
         saved.copy_(value)
     args[22].copy_(workspace)
 

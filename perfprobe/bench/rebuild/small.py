@@ -11,6 +11,19 @@ from perfprobe.bench.rebuild.recipe import Argument, CallRecipe, TensorRecipe
 _MOST = 64  # the largest extent that is tried
 _COUNTS = ("below", "first", "last", "count")  # settings of makers that say how many there are of something
 
+# Kernels that take it on trust that their operands fit each other, in ways that candidates do not keep.
+_TRUSTING = frozenset(
+    f"aten::{name}"
+    for name in (
+        "_fft_c2r",
+        "_ctc_loss",
+        "_ctc_loss_backward",
+        "mkldnn_rnn_layer",
+        "mkldnn_rnn_layer_backward",
+    )
+    + ("lstm", "gru", "rnn_tanh", "rnn_relu")  # call these
+)
+
 Number = Callable[[int, int, frozenset[int]], int]  # of a number, the most allowed and all extents
 
 
@@ -18,8 +31,11 @@ def smaller(recipe: CallRecipe, extent: int) -> Iterator[CallRecipe]:
     """Candidates, smallest first: every extent cut to `extent`, twice that, and so on, equal ones alike.
 
     What a plain number means is not known here, so each reading has its candidates: an extent, a count that
-    only has to be small (kernels, strides), an index, or none of these.
+    only has to be small (kernels, strides), an index, or none of these. Nothing for kernels that would not
+    find out.
     """
+    if recipe.operator in _TRUSTING:
+        return
     if (convolution := _convolution(recipe, extent)) is not None:
         yield convolution
     extents = frozenset(size for tensor in recipe.tensors() for size in tensor.sizes)
@@ -65,6 +81,8 @@ def _resized(tensor: TensorRecipe, sizes: tuple[int, ...], most: int) -> TensorR
     settings = {**tensor.settings, **{name: min(count, most) for name, count in counts.items()}}
     if "below" in counts:
         settings["low"] = 0
+    if counts.get("first") == 0:
+        settings["last"] = min(counts["last"], most - 1)
     strides = None if tensor.strides is None else _packed(tensor.strides, sizes)
     return replace(tensor, sizes=sizes, strides=strides, settings=settings)
 
@@ -110,7 +128,7 @@ def _convolution(recipe: CallRecipe, extent: int) -> CallRecipe | None:
     """One output pixel or so by the same kernel, as many channels as `extent`; None for what is none."""
     places = _CONVOLUTIONS.get(recipe.operator)
     arguments = list(recipe.arguments)
-    if places is None or True in arguments[places.dilation + 1 : places.dilation + 2]:  # transposed
+    if places is None or arguments[places.dilation + 1] is True:  # transposed
         return None
     weight = arguments[places.weight]
     kernel = weight.sizes[2:] if isinstance(weight, TensorRecipe) else ()

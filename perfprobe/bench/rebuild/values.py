@@ -36,6 +36,7 @@ _FITTING = {
     "masked_scatter": "source",
     "masked_select_backward": "grad",
 }
+_SAMPLE = 256  # elements of a tensor that the recorder looks at
 _INDEXING = ("index", "index_put", "_index_put_impl", "_unsafe_index", "_unsafe_index_put")
 
 
@@ -103,9 +104,10 @@ def _finite(value: object) -> float | None:
 
 def _mask(name: str, parameter: str, tensor: TensorRecipe, arguments: Arguments, digest: Digest) -> Values:
     source = arguments.get(_FITTING.get(name, ""))
-    if isinstance(source, TensorRecipe) and source.sizes and parameter in ("indices", "mask"):
-        places = prod(source.sizes) if parameter == "mask" else source.sizes[0]
-        return "mask", {"count": min(places, prod(tensor.sizes))}
+    if isinstance(source, TensorRecipe) and parameter in ("indices", "mask"):
+        places = prod(source.sizes if parameter == "mask" else source.sizes[:1])
+        if places != 1 or parameter == "mask":  # one value is for all places
+            return "mask", {"count": min(places, prod(tensor.sizes))}
     if name == "native_dropout_backward":
         scale = _finite(arguments.get("scale")) or 2.0
         return "mask", {"true": min(1 / max(scale, 1.0), 1.0)}
@@ -169,4 +171,18 @@ def _integers(tensor: TensorRecipe, bound: int | None, digest: Digest) -> Values
         if seen_low < seen_below:
             low, below = seen_low, seen_below
     settings: Settings = {"low": low, "below": below}
-    return "integers", {**settings, "distinct": 1} if _part(digest.get("distinct")) >= 1 else settings
+    if "distinct" in digest:
+        settings["distinct"] = _distinct(_part(digest["distinct"]), prod(tensor.sizes), below - low)
+    return "integers", settings
+
+
+def _distinct(seen: float, elements: int, there: int) -> int:
+    """How many values to draw from: -1 each but once, 0 all there are, which give about as many as seen.
+
+    Of m numbers drawn from n, n (1 - (1 - 1/n)^m) are expected to differ.
+    """
+    looked_at = min(elements, _SAMPLE)
+    expected = there * (1 - (1 - 1 / there) ** looked_at)
+    if seen >= 1:
+        return -1
+    return 0 if seen * looked_at > expected / 2 else max(round(seen * looked_at), 1)
