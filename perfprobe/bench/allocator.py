@@ -6,31 +6,33 @@ import ctypes
 import mmap
 import resource
 import time
+from collections.abc import Sequence
 from statistics import median
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_MMAP_MAX = -1, -3, -4  # malloc.h of glibc
+_SETTLED = ((_M_MMAP_THRESHOLD, 32 << 20), (_M_TRIM_THRESHOLD, 64 << 20))
+_APART = ((_M_MMAP_THRESHOLD, 64 << 10),)
 _LARGEST_INT = (1 << 31) - 1
-_OPERAND_BYTES = 64 << 10
-# Where glibc's own thresholds end up once a program has freed something of 32 MB, the most that moves them.
-_OUTPUT_BYTES, _KEPT_BYTES = 32 << 20, 64 << 20
 _TOUCHED_BYTES = 8 << 20
 _TIMES = 5
 
 
-def for_operands() -> None:
-    """From now on what is allocated is mapped by itself, so that it leaves no hole in the heap when it is freed.
+def settle() -> bool:
+    """Put glibc's moving thresholds where they end up in a program that frees tensors of all sizes.
 
-    Holes would decide which outputs have page faults: by what was measured before.
+    Below them it would depend on what was freed before whether a call's outputs are fresh pages: processes
+    then differ by five times. False where the allocator is not that of glibc.
     """
-    _set((_M_MMAP_THRESHOLD, _OPERAND_BYTES))
-
-
-def for_outputs() -> None:
-    """From now on what is smaller than 32 MB lies where it lay before, and what is larger is new each time."""
-    _set((_M_MMAP_THRESHOLD, _OUTPUT_BYTES), (_M_TRIM_THRESHOLD, _KEPT_BYTES))
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
+    return _set(_SETTLED) and trim is not None and trim(0) in (0, 1)
+
+
+def map_apart() -> None:
+    """Until `settle`, map each tensor by itself: freed in the heap, it would leave a hole for later outputs.
+
+    A call that is measured after others would then have no page faults where by itself it has them.
+    """
+    _set(_APART)
 
 
 def recycle() -> bool:
@@ -39,11 +41,10 @@ def recycle() -> bool:
     There is no way back: what the heap has kept would go on to be used. False where the allocator is not that
     of glibc.
     """
-    return _set((_M_MMAP_MAX, 0), (_M_TRIM_THRESHOLD, _LARGEST_INT))
+    return _set(((_M_MMAP_MAX, 0), (_M_TRIM_THRESHOLD, _LARGEST_INT)))
 
 
-def _set(*options: tuple[int, int]) -> bool:
-    """Whether glibc's allocator is there and took them."""
+def _set(options: Sequence[tuple[int, int]]) -> bool:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     return mallopt is not None and all(mallopt(option, value) == 1 for option, value in options)
 

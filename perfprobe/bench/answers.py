@@ -23,6 +23,7 @@ class Limit:
     scale: float
     floor_ns: float
     subject: str
+    part: str = ""
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,7 @@ class Bench:
         self._seconds, self._memory_bytes, self._with_changes = seconds, memory_bytes, with_changes
         self._order, self._seed = random.Random(seed), seed
         self._places: dict[str, Place] = {}
+        allocator.settle()
         self._fault_ns = allocator.fault_ns()
         self._path_ns = self._call_path_ns()
 
@@ -76,7 +77,7 @@ class Bench:
 
     def _measured(self, number: int, wanted: Wanted) -> Answer:
         made = self._recipe(wanted)
-        allocator.for_operands()
+        allocator.map_apart()
         call = Rebuilt(made, self._torch)
         operator = f"{made.operator}.{made.overload}".removesuffix(".")
         place = self._place(wanted.signature)
@@ -90,7 +91,7 @@ class Bench:
         beside = changes(call_itself, made, wanted.threads, model) if self._with_changes else ()
         changed, notes = self._changed([change for change in beside if not change.recycled], operator, room)
         everything = [*subjects, *(reference.subject for reference in references), *changed.values()]
-        allocator.for_outputs()
+        allocator.settle()
         blocks = rounds(everything, place.clock, self._seconds, self._order, self._torch.set_num_threads)
         self._torch.set_num_threads(wanted.threads)
         return Answer(
@@ -201,7 +202,14 @@ def _arguments(operands: Operands, writes: bool) -> Arguments:
 
 
 def _limit(reference: Reference) -> Limit:
-    return Limit(reference.kind, reference.text, reference.scale, reference.floor_ns, reference.subject.name)
+    return Limit(
+        reference.kind,
+        reference.text,
+        reference.scale,
+        reference.floor_ns,
+        reference.subject.name,
+        reference.part,
+    )
 
 
 def _with_copies(function: Callable[..., object], places: Sequence[int]) -> Callable[..., object]:

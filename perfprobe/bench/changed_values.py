@@ -20,7 +20,7 @@ _FEW, _HALF, _MANY = 0.01, 0.5, 0.9
 _INTEGERS = frozenset(("i64", "i32"))
 
 
-def other_values(operator: str, items: Sequence[Item], seen: str) -> tuple[str, str] | None:
+def other_values(operator: str, overload: str, items: Sequence[Item], seen: str) -> tuple[str, str] | None:
     """What is changed, in words, and the new `values`; None where values hardly matter to this operator.
 
     operator: without its namespace, its overload and the underscore of an in-place one. seen: the `values` of
@@ -28,6 +28,8 @@ def other_values(operator: str, items: Sequence[Item], seen: str) -> tuple[str, 
     """
     called = list(tensors(items))
     values = _read(seen, len(called))
+    if overload.endswith("out") and values:
+        values[-1] = None  # what was in memory before the result
     for operators, rule in _RULES:
         if operators is not None and operator not in operators:
             continue

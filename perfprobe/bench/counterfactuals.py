@@ -21,8 +21,27 @@ _CONVOLUTIONS = frozenset(
     ("convolution", "_convolution", "convolution_overrideable", "convolution_backward", "mkldnn_convolution")
 )
 _COPIES = frozenset(("copy", "_to_copy", "to", "clone", "contiguous"))
-_FIXED = frozenset(("as_strided", "set", "resize", "resize_as", "result_type", "empty_strided"))
+# They touch no element: nothing changes their time.
+_VIEWS = frozenset(("alias", "as_strided", "chunk", "detach", "diagonal", "expand", "lift_fresh", "narrow"))
+_VIEWS |= frozenset(
+    ("permute", "resize", "select", "set", "slice", "split", "split_with_sizes", "squeeze", "t")
+)
+_VIEWS |= frozenset(("transpose", "unbind", "unfold", "unsqueeze", "view", "_reshape_alias", "_unsafe_view"))
 _RANDOM = frozenset(("bernoulli", "native_dropout"))
+_FILLS = frozenset(
+    (
+        "fill",
+        "zero",
+        "normal",
+        "uniform",
+        "random",
+        "bernoulli",
+        "exponential",
+        "geometric",
+        "cauchy",
+        "log_normal",
+    )
+)  # what was in their tensor before does not matter to them
 _PARALLEL = 2048  # elements: no kernel of torch splits less work between threads
 _RECYCLABLE_BYTES = 64 << 10  # a smaller output always lies in memory that was used before
 
@@ -78,7 +97,7 @@ def changes(wanted: Wanted, recipe: CallRecipe, threads: int, work: Work | None 
     called = tuple(tensors(items))
     base, _, overload = wanted.operator.partition("::")[2].partition(".")
     name = base if base.startswith("__") else base.rstrip("_")
-    if name in _FIXED or any(_is_opaque(tensor) for tensor in called):
+    if name in _VIEWS or any(_is_opaque(tensor) for tensor in called):
         return ()
     example = parse(wanted.example) or ()
     if tuple(tensors(example)) != called:
@@ -177,7 +196,8 @@ def _retyped(items: Sequence[Item], old: str, new: str) -> tuple[Item, ...]:
 
 
 def _other_values(call: _Call) -> Iterator[Change]:
-    found = None if call.name in _COPIES else other_values(call.name, call.items, call.wanted.values)
+    fixed = call.name in _COPIES or call.name in _FILLS
+    found = None if fixed else other_values(call.name, call.overload, call.items, call.wanted.values)
     if found is not None:
         yield Change("values", found[0], replace(call.wanted, values=found[1]))
     for item in call.example if call.name in _RANDOM else ():

@@ -69,7 +69,7 @@ def _named(names: str, sizes: tuple[int, ...]) -> list[tuple[str, int]]:
 
 def _padded(length: int, dtype: str) -> int:
     """The next multiple of a 64-byte register's elements, of half a register where it is shorter."""
-    step = 8 if dtype == "f64" or length < 8 else 16
+    step = 8 if dtype == "f64" or length <= 8 else 16
     return -(-length // step) * step if length >= _SMALLEST else length
 
 

@@ -9,7 +9,7 @@ have no reference.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import log2
 from statistics import median
@@ -22,20 +22,24 @@ from perfprobe.models.work import Work
 _FLOAT_BYTES = 4
 _LINE = 16  # floats
 _MOST_VIEWS = 1024
-_MV_COLUMNS = 1024
+_COLUMNS = 1024
 _GEMM_SIZES = (256, 512, 1024, 2048)
 _LONGEST_GEMM_NS = 30e6
 _NEARLY_BEST = 0.97
-_L2_ELEMENTS = 1 << 16  # of one thread: 256 KB read and as much written
 _L2_BYTES = 256 << 10  # of one thread: as much read and as much written fits any L2 cache
 _DTYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64"}
-# Functions by which `models.work.ELEMENT_KINDS` are timed, with what they take after the values.
-_ELEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
-    **{name: (name, ()) for name in ("exp", "log", "tanh", "erf", "sin", "sqrt")},
-    "compare": ("sort", ()),
-    "div": ("div", (1.5,)),
-    "pow": ("pow", (2.5,)),
-    "rng": ("uniform_", ()),
+_ROW = 256
+_VALUES = object()  # stands for the values once more
+# Overloads of aten by which `models.work.ELEMENT_KINDS` are timed, with what they take after the values. Of
+# alternatives the fastest counts: torch.exp and torch.erf go through MKL, which fused operators do not.
+_ELEMENTS: dict[str, tuple[tuple[str, tuple[object, ...]], ...]] = {
+    **{name: ((f"{name}.out", ()),) for name in ("log", "tanh", "sin", "sqrt")},
+    "exp": (("exp.out", ()), ("_softmax.out", (-1, False))),
+    "erf": (("erf.out", ()), ("gelu.out", ())),
+    "compare": (("sort.default", ()),),
+    "div": (("div.out", (_VALUES,)),),
+    "pow": (("pow.Tensor_Scalar_out", (2.5,)),),
+    "rng": (("uniform_.default", ()),),
 }
 
 
@@ -43,8 +47,8 @@ _ELEMENTS: dict[str, tuple[str, tuple[object, ...]]] = {
 class Reference:
     """One limit beside a call, which alone would take (ns of a call of the subject - floor_ns) * scale.
 
-    kind: as in `Bound`; text: what is timed, in words. Those of "memory" are alternatives, of which the
-    fastest counts; those of "element" add up.
+    kind: as in `Bound`; text: what is timed, in words. Of those of one kind and part the fastest counts, the
+    parts of a kind add up.
     """
 
     kind: str
@@ -52,23 +56,24 @@ class Reference:
     scale: float
     floor_ns: float
     subject: Subject
+    part: str = ""
 
 
 @dataclass(frozen=True)
 class _Traffic:
-    """One kind of memory traffic. buffers: float tensors it takes, the first one written when `writes`."""
+    """One kind of memory traffic. buffers: float tensors it takes; has_output: the first is only written."""
 
     function: str
     words: str
     buffers: int
     floats: int  # moved for each of a buffer's
-    writes: bool = True
+    has_output: bool = False
 
 
-_READ = (_Traffic("sum", "sum", 1, 1, False), _Traffic("mv", "mv", 1, 1, False))
-_WRITE = (_Traffic("fill_", "fill_", 1, 1),)
-_COPY = (_Traffic("copy_", "copy_", 2, 2),)
-_TRIAD = (_Traffic("add", "add(out=)", 3, 3),)
+_READ = (_Traffic("sum", "sum", 1, 1), _Traffic("mm", "mm of a row", 1, 1))
+_WRITE = (_Traffic("fill_", "fill_", 1, 1, True),)
+_COPY = (_Traffic("copy_", "copy_", 2, 2, True),)
+_TRIAD = (_Traffic("add", "add(out=)", 3, 3, True),)
 _SCALE = (_Traffic("mul_", "mul_ in place", 1, 2),)
 _UPDATE = (_Traffic("add_", "add_ in place", 2, 3),)
 
@@ -108,9 +113,8 @@ class References:
         if work.is_product and work.flops:
             found += self._gemm(work, threads)
         if all(kind in _ELEMENTS for kind, _ in work.elements):
-            found += [
-                self._element(kind, count, work.dtype, threads) for kind, count in work.elements if count
-            ]
+            for kind, count in work.elements:
+                found += self._element(kind, count, work.dtype, threads) if count else []
         return found
 
     def _memory(self, kind: _Traffic, moved_bytes: int, threads: int, rotates_outputs: bool) -> Reference:
@@ -126,13 +130,13 @@ class References:
         self, kind: _Traffic, count: int, rotates_outputs: bool
     ) -> tuple[Callable[..., object], list[Arguments]]:
         torch = self._torch
-        if kind.function == "mv" and count >= 64 * _MV_COLUMNS:
-            rows = count // _MV_COLUMNS
-            vector, out = (torch.ones(size, device=self._device) for size in (_MV_COLUMNS, rows))
-            matrices = [view.view(rows, -1) for view in self._views(0, rows * _MV_COLUMNS, 1)]
-            return (lambda matrix: torch.mv(matrix, vector, out=out)), [Arguments((m,)) for m in matrices]
+        if kind.function == "mm" and count >= 64 * _COLUMNS:  # MKL reads faster by it than torch by sum
+            rows = count // _COLUMNS
+            row, out = (torch.ones(1, size, device=self._device) for size in (rows, _COLUMNS))
+            matrices = [view.view(rows, -1) for view in self._views(0, rows * _COLUMNS, 1)]
+            return (lambda matrix: torch.mm(row, matrix, out=out)), [Arguments((m,)) for m in matrices]
         columns = [self._views(place, count, kind.buffers) for place in range(kind.buffers)]
-        if kind.writes and kind.buffers > 1 and not rotates_outputs:
+        if kind.has_output and not rotates_outputs:
             columns[0] = columns[0][:1] * len(columns[0])
         return self._function(kind.function), [Arguments(row) for row in zip(*columns, strict=True)]
 
@@ -140,7 +144,7 @@ class References:
         tensor, torch = self._torch.Tensor, self._torch
         functions: dict[str, Callable[..., object]] = {
             "sum": torch.sum,
-            "mv": torch.sum,  # too small for a matrix of it
+            "mm": torch.sum,  # of too little for a matrix
             "fill_": lambda out: tensor.fill_(out, 0.0),
             "copy_": tensor.copy_,
             "add": lambda out, left, right: torch.add(left, right, out=out),
@@ -201,18 +205,33 @@ class References:
         call = Arguments((left, right), {"out": out})
         return Subject(f"gemm {size}", self._torch.mm, [call], threads)
 
-    def _element(self, kind: str, count: int, dtype: str, threads: int) -> Reference:
+    def _element(self, kind: str, count: int, dtype: str, threads: int) -> list[Reference]:
         made = getattr(self._torch, _DTYPES.get(dtype, "float32"))
-        steps = (
-            log2(_L2_BYTES / made.itemsize) if kind == "compare" else 1.0
-        )  # sorting compares each so often
-        size = max(1, min(round(count / steps), threads * _L2_BYTES // made.itemsize))
+        most = threads * _L2_BYTES // made.itemsize
+        # A sort of N counts N log2(N): here with the N of one thread's part of the cache.
+        steps = log2(_L2_BYTES / made.itemsize) if kind == "compare" else 1.0
+        size = max(1, min(round(count / steps), most))
         values = self._torch.rand(size, device=self._device).add_(0.5).to(made)
-        name, more = _ELEMENTS[kind]
-        in_place = name.endswith("_")
-        function = getattr(self._torch.Tensor if in_place else self._torch, name)
-        further = {} if in_place or kind == "compare" else {"out": self._torch.empty_like(values)}
-        subject = Subject(f"element {kind}", function, [Arguments((values, *more), further)], threads)
-        one = {key: out[:1] for key, out in further.items()}
-        floor_ns = self._floor(f"{name} {dtype}", function, Arguments((values[:1], *more), one))
-        return Reference("element", kind, count / (size * steps), floor_ns, subject)
+        if size >= _ROW:
+            size -= size % _ROW
+            values = values[:size].view(-1, _ROW if kind != "compare" else size)
+        scale = count / (size * steps)
+        return [
+            self._by_operator(kind, overload, more, values, threads, scale)
+            for overload, more in _ELEMENTS[kind]
+        ]
+
+    def _by_operator(
+        self, kind: str, overload: str, more: Sequence[object], values: Any, threads: int, scale: float
+    ) -> Reference:
+        name, _, variant = overload.partition(".")
+        function = getattr(getattr(self._torch.ops.aten, name), variant)
+        words = kind if name.rstrip("_") == kind else f"{kind} by {name}"
+
+        def call(part: Any) -> Arguments:
+            rest = [part if one is _VALUES else one for one in more]
+            return Arguments((part, *rest), {"out": self._torch.empty_like(part)} if "out" in variant else {})
+
+        floor_ns = self._floor(f"{overload} {values.dtype}", function, call(values[:1].flatten()[:1]))
+        subject = Subject(f"element {words}", function, [call(values)], threads)
+        return Reference("element", words, scale, floor_ns, subject, part=kind)

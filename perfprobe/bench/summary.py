@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from math import inf
 from statistics import median
 
 from perfprobe.bench import rules
@@ -14,6 +15,8 @@ from perfprobe.tables.measurements import Bound, Counterfactual, Estimate, Measu
 
 SOME_FAULTS = 0.05
 _SHORT_NS = 20_000  # below it Python's way to the operator counts
+
+_FLOOR = Limit("overhead", "one element", 1.0, 0.0, "floor")
 
 _Times = Sequence["float | None"]  # of one subject, round by round; None where the round is left out
 
@@ -47,10 +50,34 @@ class _Process:
         pairs = zip(calls, others, strict=False)
         return _median([call / other if call and other else None for call, other in pairs])
 
-    def part(self, limits: Sequence[Limit]) -> float | None:
-        """What these limits take together, as a part of the call, in the same rounds."""
-        rows = zip(self.times("rotating"), *(self.times(limit.subject) for limit in limits), strict=True)
-        return _median([_part(limits, row) for row in rows])
+    def bounds(self) -> dict[str, tuple[float, str]]:
+        """By kind of limit: its part of the call's time, and what was timed for it.
+
+        Of alternatives the fastest counts, as a limit is what the machine can do; the parts of a kind add up.
+        """
+        fastest: dict[str, dict[str, tuple[float, str]]] = {}
+        for limit in (_FLOOR, *self.answer.limits):
+            fraction = self._fraction(limit)
+            if fraction is not None:
+                parts = fastest.setdefault(limit.kind, {})
+                parts[limit.part] = min(parts.get(limit.part, (inf, "")), (fraction, limit.text))
+        return {
+            kind: (
+                sum(fraction for fraction, _ in parts.values()),
+                " + ".join(words for _, words in parts.values()),
+            )
+            for kind, parts in fastest.items()
+        }
+
+    def _fraction(self, limit: Limit) -> float | None:
+        """What the limit takes as a part of the call, in the same rounds; None without such a subject."""
+        rows = zip(self.times("rotating"), self.times(limit.subject), strict=False)
+        return _median(
+            [
+                max(time_ns - limit.floor_ns, 0.0) * limit.scale / call_ns if call_ns and time_ns else None
+                for call_ns, time_ns in rows
+            ]
+        )
 
 
 def summarise(
@@ -126,46 +153,16 @@ def _time(block: Block, clock: str) -> float:
 
 
 def _bounds(processes: Sequence[_Process]) -> tuple[Bound, ...]:
-    groups: dict[str, list[Sequence[Limit]]] = {}
-    for limit in processes[0].answer.limits:
-        groups.setdefault(limit.kind, []).append([limit])
-    if "element" in groups:  # the times of different kinds of arithmetic add up
-        groups["element"] = [[limit for (limit,) in groups["element"]]]
-    groups["overhead"] = [[Limit("overhead", "one element", 1.0, 0.0, "floor")]]
-    found = [_best(kind, alternatives, processes) for kind, alternatives in groups.items()]
-    return tuple(bound for bound in found if bound is not None)
+    found = [process.bounds() for process in processes]
+    kinds = dict.fromkeys(kind for bounds in found for kind in bounds)
+    return tuple(_bound(kind, [bounds[kind] for bounds in found if kind in bounds]) for kind in kinds)
 
 
-def _best(kind: str, alternatives: Sequence[Sequence[Limit]], processes: Sequence[_Process]) -> Bound | None:
-    """The alternative that is fastest: a limit is what the machine can do."""
-    found = [
-        (fraction, " + ".join(limit.text for limit in limits))
-        for limits in alternatives
-        if (fraction := _estimate(_part_in(process, limits) for process in processes)) is not None
-    ]
-    if not found:
-        return None
-    fraction, words = min(found, key=lambda pair: pair[0].value)
-    return Bound(kind, fraction, words)
-
-
-def _part_in(process: _Process, limits: Sequence[Limit]) -> float | None:
-    """Like `_Process.part`; None where the process lacks one of the subjects.
-
-    A process scales by its own calibration, so the limits are its own where it has some of that kind.
-    """
-    own = {limit.subject: limit for limit in process.answer.limits}
-    return process.part([own.get(limit.subject, limit) for limit in limits])
-
-
-def _part(limits: Sequence[Limit], row: Sequence[float | None]) -> float | None:
-    call_ns, *limits_ns = row
-    total_ns = 0.0
-    for limit, time_ns in zip(limits, limits_ns, strict=True):
-        if time_ns is None:
-            return None
-        total_ns += max(time_ns - limit.floor_ns, 0.0) * limit.scale
-    return total_ns / call_ns if call_ns else None
+def _bound(kind: str, found: Sequence[tuple[float, str]]) -> Bound:
+    """Processes may find that different references are the fastest."""
+    fractions = [fraction for fraction, _ in found]
+    fraction = Estimate(median(fractions), min(fractions), max(fractions))
+    return Bound(kind, fraction, " or ".join(dict.fromkeys(words for _, words in found)))
 
 
 def _counterfactuals(processes: Sequence[_Process]) -> tuple[Counterfactual, ...]:

@@ -178,7 +178,7 @@ def _add_recording_options(parser: Parser) -> None:
         const="outermost",
         default="off",
         choices=CPU_TIMES,
-        help="also record the CPU time of operators, of the outermost ones (default: %(const)s) or of all",
+        help="also record the CPU time of operators: of the outermost (also without a word), or of all",
     )
     parser.add_argument(
         "--memory",

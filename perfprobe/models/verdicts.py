@@ -27,16 +27,13 @@ MEANING: dict[str, str] = {
 }
 KINDS = tuple(MEANING)
 
-# All provisional: chosen on one machine. An error of this size is what fresh processes disagree by at worst;
-# nine of ten calls stay below 20 %.
-MOST_SPREAD = 0.30
+# All provisional: chosen on one machine.
+MOST_SPREAD = 0.30  # of the median; nine of ten calls stay below 0.2 even on a loaded machine
 OVERHEAD = 0.5  # beyond it a faster kernel gains less than fewer calls
 ALLOCATION = 0.3  # a third less time is the least worth another way to allocate
 MODEL_ERROR = 1.15  # references timed against themselves differ by less
-GOOD = (
-    0.6  # between the worst operator known to be good and the best known to be bad, with distance from both
-)
-POOR = 0.3  # half of GOOD: twice as far from the limit
+GOOD = 0.6  # below the worst operator known to be good (0.88), above the best known to be bad (0.47)
+POOR = 0.3  # half of GOOD: three times the time that the limit takes is no matter of tuning
 
 _LIMITED = {"gemm": "compute-bound", "memory": "memory-bound", "element": "element-rate-bound"}
 
@@ -81,31 +78,22 @@ def _unjudged(measurement: Measurement) -> _Found | None:
 
 
 def _overhead(measurement: Measurement) -> _Found | None:
-    part = overhead(measurement)
-    return _above(
-        part, OVERHEAD, "overhead-bound", "overhead-bound: floor is {} of time", "{} of time is floor"
-    )
+    return _above(overhead(measurement), OVERHEAD, "overhead-bound", "floor is {} of time")
 
 
 def _allocation(measurement: Measurement) -> _Found | None:
     part = _of_time(measurement, measurement.fault_ns)
     faults = f"{measurement.faults or 0:.0f} page faults per call"
-    return _above(
-        part,
-        ALLOCATION,
-        "allocation-bound",
-        f"allocation-bound: {faults}, {{}} of time",
-        f"{faults}, {{}} of time",
-    )
+    return _above(part, ALLOCATION, "allocation-bound", f"{faults}, {{}} of time")
 
 
-def _above(part: Estimate | None, edge: float, kind: str, text: str, unsure: str) -> _Found | None:
+def _above(part: Estimate | None, edge: float, kind: str, text: str) -> _Found | None:
     """The kind when the whole interval is at the edge or above, `ambiguous` when it lies across."""
     if part is None or part.high < edge:
         return None
     if part.low >= edge:
-        return kind, text.format(_percent(part.value))
-    return "ambiguous", "ambiguous: " + unsure.format(_range(part))
+        return kind, f"{kind}: {text.format(_percent(part.value))}"
+    return "ambiguous", f"ambiguous: {text.format(_range(part))}"
 
 
 _RULES: tuple[Callable[[Measurement], _Found | None], ...] = (

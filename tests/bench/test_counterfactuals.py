@@ -94,7 +94,7 @@ PADDED = [
     ("addmm", "f32[1] f32[9,32] f32[32,16]", [("M 9→16", "f32[1] f32[16,32] f32[32,16]")]),
     ("addmv", "f32[13] f32[13,32] f32[32]", [("M 13→16", "f32[16] f32[16,32] f32[32]")]),
     ("linear", "f32[2,3,13] f32[16,13] f32[16]", [("K 13→16", "f32[2,3,16] f32[16,16] f32[16]")]),
-    ("mm", "f32[16,4] f32[4,16]", []),
+    ("mm", "f32[16,4] f32[4,8]", []),
     ("mm", "f32[16,13] f32[14,16]", []),
     ("mm", "f32[16,13]", []),
     ("add", "f32[13,13] f32[13,13]", []),
@@ -266,6 +266,13 @@ def test_an_index_that_is_left_out_is_not_chosen() -> None:
     assert not of(Wanted(call[0], call[1].format(0)), "values")
 
 
+def test_what_was_in_memory_before_a_result_is_no_reason() -> None:
+    tiny = json.dumps([{**FLOATS, "denormals": 0.5}])
+    assert not of(Wanted("aten::normal_", "f32[64]", values=tiny), "values", written=True)
+    found = json.dumps([FLOATS, FLOATS, {**FLOATS, "denormals": 0.5}])
+    assert not of(Wanted("aten::add.out", "f32[64] f32[64] f32[64]", values=found), "values")
+
+
 def test_another_probability() -> None:
     wanted = Wanted("aten::bernoulli_.float", "f32[64] p=float", "f32[64] p=0.9")
     (found,) = of(wanted, "values", written=True)
@@ -294,6 +301,11 @@ def test_large_outputs_are_recycled() -> None:
 def test_nothing_is_changed_of_what_cannot_be_rebuilt(signature: str) -> None:
     recipe = CallRecipe("aten::mm", "", ())
     assert changes(Wanted("aten::mm", signature), recipe, 2) == ()
+
+
+def test_a_view_has_nothing_to_change() -> None:
+    view = Wanted("aten::transpose.int", "f64[512,512]{1,512} dim0=0 dim1=1", threads=2)
+    assert changes(view, made(view), 2) == ()
 
 
 def test_there_are_at_most_seven_changes() -> None:

@@ -85,5 +85,5 @@ def test_whose_cpu_time(words: str, cpu_time: str) -> None:
 
 
 def test_whose_cpu_time_cannot_be_anything() -> None:
-    with pytest.raises(UsageError, match="--cpu-time: invalid choice: 'some' .*outermost.*all"):
+    with pytest.raises(UsageError, match=r"--cpu-time: invalid choice: 'some' .*outermost.*all"):
         parser().parse_args(["--cpu-time=some"])

@@ -320,7 +320,49 @@ def networks() -> Iterator[Case]:
     yield case(aten._fused_adam_, *tensors, [], steps, **settings, reads=4 * 148, writes=3 * 148)
 
 
+def more() -> Iterator[Case]:
+    a, b, w, places = f(6, 16), f(6, 16), f(16), below(6, 3)
+    yield case(aten.argsort, a, 1)
+    yield case(aten.aminmax, a, dim=1)
+    yield case(aten.var_mean.correction, a, [1], correction=1)
+    yield case(aten.roll, a, [1], [0])
+    yield case(aten.new_zeros, a, [3, 4], reads=0)
+    yield case(aten.rand_like, a, reads=0)
+    yield case(aten.bernoulli, a.clamp(0, 1))
+    yield case(aten.bernoulli_.Tensor, torch.empty(6, 16), a.clamp(0, 1), reads=384)
+    yield case(aten.tril_, f(8, 8), reads=0, writes=28 * 4)
+    yield case(aten.index_copy, a, 0, below(6, 6), b)
+    yield case(aten.index_fill_.int_Scalar, f(6, 16), 0, places, 0.0, reads=24, writes=3 * 64)
+    yield case(aten.scatter_.value, f(6, 16), 1, below(16, 6, 2), 0.0, reads=96, writes=48)
+    yield case(aten.take, a, below(96, 5), reads=5 * 12)
+    yield case(aten.smooth_l1_loss, a, b)
+    yield case(aten.huber_loss, a, b, 0)
+    yield case(aten.binary_cross_entropy_with_logits, a, b)
+    yield case(aten._softmax.out, a, 1, False, out=torch.empty(6, 16), reads=384)
+    yield case(aten._fused_rms_norm, a, [16], w, 1e-5)
+    yield case(aten.layer_norm, a, [16], w, w, writes=384 + 48)
+    yield case(aten._foreach_norm.Scalar, [a, w])
+    yield case(aten._foreach_copy_, [f(6, 16), f(16)], [b, w], reads=384 + 64)
+    yield case(aten._foreach_zero_, [f(6, 16), f(16)], reads=0)
+    settings = {"lr": 0.1, "dampening": 0.0, "nesterov": False, "maximize": False, "is_first_step": False}
+    lists = [[f(6, 16)], [f(6, 16)], [f(6, 16)]]
+    yield case(aten._fused_sgd_, *lists, weight_decay=0.0, momentum=0.9, **settings, writes=768)
+    image = f(2, 3, 8, 8)
+    yield case(
+        aten.avg_pool2d_backward, f(2, 3, 4, 4), image, [2, 2], [2, 2], [0, 0], False, True, None, reads=384
+    )
+    yield case(aten.adaptive_max_pool2d, image, [2, 2])
+    yield case(aten.upsample_bicubic2d, image, [16, 16], False)
+    cell = list(torch.nn.LSTMCell(3, 4).parameters())
+    yield case(aten.lstm_cell, f(2, 3), [f(2, 4), f(2, 4)], *cell)
+    yield case(aten.gru_cell, f(2, 3), f(2, 4), *torch.nn.GRUCell(3, 4).parameters())
+    yield case(aten.hardswish_, f(6, 16))
+    yield case(aten.log_sigmoid_forward, a, writes=384)
+    yield case(aten._prelu_kernel, a, f(1, 16))
+
+
 CASES = [
+    *more(),
     *elementwise(),
     *lists(),
     *products(),

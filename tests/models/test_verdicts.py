@@ -46,7 +46,7 @@ BY_HAND: dict[str, tuple[Measurement, str, str]] = {
     "half of it, perhaps": (
         made(floor=Estimate(5e5, 4.8e5, 5.2e5)),
         "ambiguous",
-        "ambiguous: 47–53 % of time is floor",
+        "ambiguous: floor is 47–53 % of time",
     ),
     "a floor above it": (
         made(floor=near(1.04e6)),

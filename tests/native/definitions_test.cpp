@@ -48,6 +48,21 @@ void signatures_beyond_the_limit_are_one_row() {
   CHECK_EQUAL(definitions.take_new().signatures.size(), Definitions::kLimit + 1);
 }
 
+void values_are_kept_until_they_take_too_much_room() {
+  Definitions definitions;
+  const std::string half(Definitions::kValueBytes / 2, 'x');
+  for (uint64_t i = 0; i < 3; ++i) {
+    const std::string values = half + std::to_string(i);
+    definitions.add_signature({i, 1}, {"f32[1]", nullptr, values.c_str(), 0});
+  }
+  definitions.add_signature({7, 1}, {"f32[2]", nullptr, nullptr, 0});
+  const auto rows = definitions.take_new().signatures;
+  CHECK(rows.at(0).values != kNone);
+  CHECK(rows.at(1).values != rows.at(0).values);
+  CHECK_EQUAL(rows.at(2).values, kNone);
+  CHECK_EQUAL(rows.at(3).values, kNone);
+}
+
 void names_beyond_the_limit_are_one() {
   Definitions definitions;
   for (size_t i = 0; i < Definitions::kLimit; ++i)
@@ -100,6 +115,7 @@ int main() {
   strings_are_interned_by_content();
   refused_definitions_come_again_first();
   signatures_beyond_the_limit_are_one_row();
+  values_are_kept_until_they_take_too_much_room();
   names_beyond_the_limit_are_one();
   roots_of_one_type_are_bounded();
   the_table_finds_what_was_put_in();

@@ -103,21 +103,34 @@ def _work_dtype(torch: Any, dtype: Any) -> Any:
     return dtype if dtype in (torch.float32, torch.float64) else torch.float32
 
 
+def _chances(torch: Any, sizes: Any, generator: Any, run: int) -> Any:
+    """Random numbers of [0, 1), each for so many neighbours."""
+    drawn = torch.rand(-(-prod(sizes) // run), device=generator.device, generator=generator)
+    return (drawn if run == 1 else drawn.repeat_interleave(run)[: prod(sizes)]).reshape(sizes)
+
+
 def uniform(torch: Any, sizes: Any, dtype: Any, generator: Any, **settings: float) -> Any:
-    """Numbers from `low` to `high`; other settings say which part is "negatives", "zeros" and so on."""
+    """Numbers from `low` to `high`; other settings say which part is "negatives", "zeros" and so on.
+
+    run: zeros come so many at a time.
+    """
     if dtype.is_complex:
         return torch.view_as_complex(uniform(torch, (*sizes, 2), torch.float64, generator, **settings))
     made = torch.empty(sizes, dtype=_work_dtype(torch, dtype), device=generator.device)
     made.uniform_(settings.get("low", 0.5), settings.get("high", 1.5), generator=generator)
     tiny = torch.finfo(dtype).tiny / 8 if dtype.is_floating_point else 0.0
-    special = {"negatives": None, "zeros": 0.0, "denormals": tiny, "nonfinite": -torch.inf}
-    parts = [(settings[kind], value) for kind, value in special.items() if settings.get(kind)]
+    special = {"negatives": None, "denormals": tiny, "nonfinite": -torch.inf}
+    zeros = settings.get("zeros", 0.0)
+    rest = max(1.0 - zeros, 1e-9)
+    parts = [(settings[kind] / rest, value) for kind, value in special.items() if settings.get(kind)]
     chance: Any = torch.rand(sizes if parts else (), device=generator.device, generator=generator)
     reached = 0.0
     for part, value in parts:
         chosen = (chance >= reached) & (chance < reached + part)
         made = torch.where(chosen, -made if value is None else torch.full_like(made, value), made)
         reached += part
+    if zeros:
+        made.masked_fill_(_chances(torch, sizes, generator, int(settings.get("run", 1))) < zeros, 0.0)
     return made
 
 
@@ -135,10 +148,12 @@ def integers(
     return torch.randint(low, low + there, sizes, generator=generator, device=generator.device)
 
 
-def mask(torch: Any, sizes: Any, dtype: Any, generator: Any, true: float = 0.5, count: int = -1) -> Any:
-    """Booleans, this part of which is True. count: exactly so many are."""
+def mask(
+    torch: Any, sizes: Any, dtype: Any, generator: Any, true: float = 0.5, count: int = -1, run: int = 1
+) -> Any:
+    """Booleans, this part of which is True, so many neighbours alike. count: exactly so many are, anywhere."""
     if count < 0:
-        return torch.rand(sizes, device=generator.device, generator=generator) < true
+        return _chances(torch, sizes, generator, run) < true
     order = torch.randperm(prod(sizes), generator=generator, device=generator.device)
     return (order < count).reshape(sizes)
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from math import prod
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from perfprobe.models.signature import Item, List, Scalar, Tensor, Undefined
@@ -24,7 +23,8 @@ class Work:
     is changed in place is read and written. line_bytes: all 64-byte lines that these lie in, those of what is
     changed in place twice, so that line_bytes by read_bytes + write_bytes is what the layout wastes.
     footprint_bytes: an operand written in place counts once. dtype: of the arithmetic, "f32". elements: work
-    limited by arithmetic of its own, by kind of ELEMENT_KINDS: ("exp", N); their times add up.
+    limited by arithmetic of its own, by kind of ELEMENT_KINDS: ("exp", N). Each is a limit by itself: what
+    two kinds take does not add up, a processor does both at once.
     """
 
     flops: int
@@ -43,13 +43,15 @@ class Call:
     """An operator's inputs. slots: of every tensor or list of tensors in the schema, None where not given.
 
     operator: without `aten::` and overload: "add_". outs: what `out=` was given, not among the slots.
+    all_named: False when values were typed without their names: then nobody knows which are missing.
     """
 
     operator: str
     overload: str
     slots: Sequence[Slot]
     values: dict[str, Scalar | List]
-    outs: Sequence[Operand] = field(default=())
+    outs: Sequence[Operand] = ()
+    all_named: bool = True
 
     @property
     def in_place(self) -> bool:
@@ -103,6 +105,7 @@ class Call:
 
     def integers(self, name: str) -> tuple[int, ...]:
         """Whole numbers, of a list or one alone; none when not given."""
+        require(self.all_named or name in self.values)
         texts = self.list(name) if isinstance(self.values.get(name), List) else [self.value(name)]
         return tuple(int(text) for text in texts if text is not None)
 
@@ -126,7 +129,14 @@ def read_call(name: str, overload: str, items: Iterable[Item]) -> Call:
     if overload.endswith(("out", "output")):
         last = slots.pop()
         outs = [last] if isinstance(last, Operand) else []
-    return Call(name, overload, slots, named, outs)
+    return Call(name, overload, slots, named, outs, not any(map(_is_nameless, items)))
+
+
+def _is_nameless(item: Item) -> bool:
+    """Whether it is a plain value, or a list of them, without a name."""
+    if isinstance(item, List) and not item.name:
+        return any(isinstance(inner, Scalar) for inner in item.items)
+    return isinstance(item, Scalar) and not item.name
 
 
 def _is_slot(item: Item) -> bool:
@@ -230,13 +240,3 @@ def _widest(dtypes: Sequence[str]) -> str:
     if {"f16", "bf16"} <= set(dtypes) or ({"u8", "i8"} <= set(dtypes)):
         dtypes = [*dtypes, "f32" if "f16" in dtypes else "i16"]
     return max(dtypes, key=lambda dtype: _RANK.index(dtype) if dtype in _RANK else -1)
-
-
-def ratio(count: int, numerator: int, denominator: int) -> int:
-    """A part of a count, rounded down."""
-    return count * numerator // denominator
-
-
-def outer(sizes: Sizes, inner: int) -> int:
-    """Elements of all dimensions but the `inner` last."""
-    return prod(sizes[: len(sizes) - inner])

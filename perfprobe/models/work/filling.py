@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from math import prod
 
-from perfprobe.models.work.call import Call, Elements, Model, Work, broadcast, least, result
+from perfprobe.models.work.call import Call, Model, Work, broadcast, least, result
 from perfprobe.models.work.touched import Operand, require
+
+_MOST_ROWS = 1 << 20  # of a triangle, counted one by one
 
 
 def _copy(call: Call) -> Work:
@@ -33,9 +35,10 @@ def _triangle(call: Call) -> Work:
     tensor = call.tensor(0)
     rows, columns = tensor.sizes[-2:]
     diagonal = call.integer("diagonal")
-    lower = sum(min(max(row + 1 + diagonal, 0), columns) for row in range(min(rows, 1 << 20)))
-    require(rows <= 1 << 20)
-    kept = lower if call.operator.startswith("tril") else rows * columns - _below(rows, columns, diagonal)
+    require(rows <= _MOST_ROWS)
+    is_lower = call.operator.startswith("tril")
+    below = _below(rows, columns, diagonal if is_lower else diagonal - 1)
+    kept = below if is_lower else rows * columns - below
     part = Operand(tensor.dtype, (*tensor.sizes[:-2], kept))
     if call.in_place:
         rest = Operand(tensor.dtype, (*tensor.sizes[:-2], rows * columns - kept))
@@ -44,8 +47,8 @@ def _triangle(call: Call) -> Work:
 
 
 def _below(rows: int, columns: int, diagonal: int) -> int:
-    """Elements below a diagonal."""
-    return sum(min(max(row + diagonal, 0), columns) for row in range(rows))
+    """Elements on a diagonal and below."""
+    return sum(min(max(row + 1 + diagonal, 0), columns) for row in range(rows))
 
 
 def _repeat(call: Call) -> Work:
@@ -136,9 +139,7 @@ def _read(call: Call) -> Work:
 def _random(call: Call) -> Work:
     """One random number for each element, written; `rng` is the rate of the generator itself."""
     tensor = call.tensor(0)
-    numbers: Elements = (("rng", tensor.count),)
-    if call.operator == "exponential_":
-        numbers += (("log", tensor.count),)
+    numbers = (("rng", tensor.count),)
     probabilities = call.given(1) if len(call.slots) > 1 else None
     if call.in_place:
         return least([probabilities], [tensor], dtype=tensor.dtype, elements=numbers)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from perfprobe.models.work.call import Call, Elements, Model, Work, broadcast, least
 from perfprobe.models.work.touched import Operand, Scattered, require
 
@@ -21,11 +19,9 @@ def _nll(call: Call) -> Work:
 
 def _nll_backward(call: Call) -> Work:
     """Reads the classes; writes the whole gradient, nearly all of it zeros."""
-    gradient, scores, classes, weight, total = (call.given(slot) for slot in (0, 1, 2, 3, 4))
-    require(scores is not None and classes is not None)
-    like = call.tensor(1)
-    output = Operand(like.dtype, like.sizes)
-    return least([gradient, classes, weight, total], [output], dtype=like.dtype)
+    gradient, scores, classes = (call.tensor(slot) for slot in range(3))
+    output = Operand(scores.dtype, scores.sizes)
+    return least([gradient, classes, call.given(3), call.given(4)], [output], dtype=scores.dtype)
 
 
 def _cross_entropy(call: Call) -> Work:
@@ -77,8 +73,6 @@ def _elementwise_backward(flops: int, *kinds: str) -> Model:
 def _each(kinds: tuple[str, ...], count: int) -> Elements:
     return tuple((kind, kinds.count(kind) * count) for kind in dict.fromkeys(kinds))
 
-
-_Pair = Callable[..., Model]
 
 MODELS: dict[str, Model] = {
     **dict.fromkeys(

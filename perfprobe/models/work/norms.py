@@ -23,6 +23,13 @@ def _dense(tensor: Operand) -> Operand:
     return Operand(tensor.dtype, tensor.sizes)
 
 
+def _asked(call: Call, *gradients: Operand | None) -> list[Operand | None]:
+    """Those that `output_mask` asks for."""
+    mask = call.list("output_mask")
+    require(len(mask) == len(gradients))
+    return [gradient for gradient, asked in zip(gradients, mask, strict=True) if asked == "True"]
+
+
 def _layer_norm(call: Call) -> Work:
     """Writes the result, and mean and 1/deviation of each row."""
     tensor, weight, bias = call.tensor(0), call.given(1), call.given(2)
@@ -38,14 +45,9 @@ def _layer_norm(call: Call) -> Work:
 def _layer_norm_backward(call: Call) -> Work:
     """Gradient, input, both statistics and weight; writes what `output_mask` asks for."""
     gradient, tensor, mean, deviation = (call.tensor(slot) for slot in range(4))
-    weight, mask = call.given(4), call.list("output_mask")
-    require(len(mask) == 3)
+    weight = call.given(4)
     parameter = Operand(tensor.dtype, call.integers("normalized_shape"))
-    writes = [
-        made
-        for made, asked in zip((_dense(tensor), parameter, parameter), mask, strict=True)
-        if asked == "True"
-    ]
+    writes = _asked(call, _dense(tensor), parameter, parameter)
     return least(
         [gradient, tensor, mean, deviation, weight], writes, flops=12 * tensor.count, dtype=tensor.dtype
     )
@@ -61,9 +63,7 @@ def _rms_norm(call: Call) -> Work:
 def _rms_norm_backward(call: Call) -> Work:
     """Gradient, input, the rows' numbers and weight."""
     gradient, tensor, statistics, weight = call.tensor(0), call.tensor(1), call.tensor(2), call.given(3)
-    mask = call.list("output_mask")
-    require(len(mask) == 2)
-    writes = [_dense(tensor) if mask[0] == "True" else None, weight if mask[1] == "True" else None]
+    writes = _asked(call, _dense(tensor), weight)
     return least([gradient, tensor, statistics, weight], writes, flops=8 * tensor.count, dtype=tensor.dtype)
 
 
@@ -83,14 +83,8 @@ def _group_norm(call: Call) -> Work:
 def _group_norm_backward(call: Call) -> Work:
     """Gradient, input, both statistics and weight; writes what `output_mask` asks for."""
     gradient, tensor, mean, deviation = (call.tensor(slot) for slot in range(4))
-    mask = call.list("output_mask")
-    require(len(mask) == 3)
     parameter = Operand(tensor.dtype, (call.integer("C"),))
-    writes = [
-        made
-        for made, asked in zip((_dense(tensor), parameter, parameter), mask, strict=True)
-        if asked == "True"
-    ]
+    writes = _asked(call, _dense(tensor), parameter, parameter)
     return least(
         [gradient, tensor, mean, deviation, call.given(4)],
         writes,
@@ -120,15 +114,10 @@ def _batch_norm(call: Call) -> Work:
 def _batch_norm_backward(call: Call) -> Work:
     """Gradient, input, weight and statistics; in training twice when they are larger than the caches."""
     gradient, tensor, weight = call.tensor(0), call.tensor(1), call.given(2)
-    mask, training = call.list("output_mask"), call.value("train") == "True"
-    require(len(mask) == 3)
+    training = call.value("train") == "True"
     statistics = [call.given(5), call.given(6)] if training else [call.given(3), call.given(4)]
     parameter = Operand(tensor.dtype, (tensor.sizes[1],))
-    writes = [
-        made
-        for made, asked in zip((_dense(tensor), parameter, parameter), mask, strict=True)
-        if asked == "True"
-    ]
+    writes = _asked(call, _dense(tensor), parameter, parameter)
     return least([gradient, tensor, weight, *statistics], writes, flops=12 * tensor.count, dtype=tensor.dtype)
 
 

@@ -65,15 +65,15 @@ def _truth(_: Call) -> str:
 def pointwise(*kinds: str, flops: int = 1, dtype: Dtype = _scaled) -> Model:
     """Reads each operand's distinct elements once, writes the result; in place, the first is updated.
 
-    kinds: what each element costs beside that, by ELEMENT_KINDS; one may stand twice. flops: operations of
-    each element, by the definition of the operator.
+    kinds: what each element costs beside that, by ELEMENT_KINDS. flops: operations of each element, by the
+    definition of the operator.
     """
 
     def work(call: Call) -> Work:
         tensors = call.tensors
         sizes = broadcast(call.sizes)
         count = prod(sizes)
-        elements: Elements = tuple((kind, count * kinds.count(kind)) for kind in dict.fromkeys(kinds))
+        elements: Elements = tuple((kind, count) for kind in kinds)
         made = dtype(call)
         arithmetic = promoted(tensors) if made == "bool" else made
         if call.in_place:
@@ -98,18 +98,13 @@ def _division(call: Call) -> Work:
 
 def _power(call: Call) -> Work:
     """A whole exponent of 2 or 3 is multiplication; others go by `pow` (ATen/native/cpu/PowKernel.cpp)."""
-    plain = call.value("exponent") in ("0", "1", "2", "3")
+    plain = (call.value("exponent") or "").removesuffix(".0") in ("0", "1", "2", "3")
     return (pointwise() if plain else pointwise("pow", flops=0))(call)
 
 
-def _gelu(*exact: str) -> Model:
-    """erf, or tanh when it is approximate (torch.nn.GELU's documentation); the derivative has an exp too."""
-
-    def work(call: Call) -> Work:
-        approximate = call.value("approximate") == '"tanh"'
-        return pointwise(*(("tanh",) if approximate else exact), flops=8)(call)
-
-    return work
+def _gelu(call: Call) -> Work:
+    """erf; when approximate, tanh (torch.nn.GELU's documentation), for which one exp is enough."""
+    return pointwise("exp" if call.value("approximate") == '"tanh"' else "erf", flops=0)(call)
 
 
 def _where(call: Call) -> Work:
@@ -147,7 +142,7 @@ def _gated(call: Call) -> Work:
     tensor = call.tensor(0)
     axis = call.axis("dim", len(tensor.sizes))
     half = tensor.resized(axis, tensor.sizes[axis] // 2)
-    elements = (("exp", half.count), ("div", half.count))
+    elements = (("exp", half.count),)
     output = result(call, tensor.dtype, half.sizes)
     return least([tensor], [output], flops=2 * half.count, dtype=tensor.dtype, elements=elements)
 
@@ -161,13 +156,13 @@ FLOPS: dict[str, Flops] = {
 _PLAIN = (
     "add sub rsub mul multiply subtract maximum minimum fmax fmin neg negative abs relu clamp clip clamp_min "
     "clamp_max hardtanh relu6 leaky_relu threshold hardsigmoid hardswish sign sgn floor ceil round trunc "
-    "frac square bitwise_and bitwise_or bitwise_xor bitwise_not "
-    "bitwise_left_shift bitwise_right_shift nan_to_num copysign threshold_backward hardtanh_backward "
-    "leaky_relu_backward hardsigmoid_backward hardswish_backward positive _prelu_kernel dropout_backward"
+    "frac square bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift "
+    "nan_to_num copysign threshold_backward hardtanh_backward leaky_relu_backward "
+    "hardsigmoid_backward hardswish_backward positive _prelu_kernel dropout_backward"
 )
 _COMPARING = (
     "eq ne lt le gt ge isnan isinf isfinite logical_and logical_or logical_not logical_xor signbit isposinf "
-    "isneginf "
+    "isneginf"
 )
 _OF_KINDS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("exp", "exp2", "expm1"), ("exp",)),
@@ -176,13 +171,13 @@ _OF_KINDS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("erf", "erfc"), ("erf",)),
     "tanh": ("tanh",),
     "sqrt": ("sqrt",),
-    "rsqrt": ("sqrt", "div"),
+    "rsqrt": ("sqrt",),
     "hypot": ("sqrt",),
     "reciprocal": ("div",),
-    **dict.fromkeys(("sigmoid", "silu", "silu_backward"), ("exp", "div")),
+    **dict.fromkeys(("sigmoid", "silu", "silu_backward"), ("exp",)),
     **dict.fromkeys(("elu", "celu", "selu"), ("exp",)),
     **dict.fromkeys(("softplus", "log_sigmoid", "log_sigmoid_forward"), ("exp", "log")),
-    **dict.fromkeys(("softplus_backward", "log_sigmoid_backward"), ("exp", "div")),
+    **dict.fromkeys(("softplus_backward", "log_sigmoid_backward"), ("exp",)),
     "mish": ("exp", "log", "tanh"),
 }
 _IEEE = ("div", "sqrt")  # kinds that are one floating-point operation each
@@ -200,8 +195,7 @@ MODELS: dict[str, Model] = {
     "addcdiv": pointwise("div", flops=3, dtype=fractional),
     "elu_backward": pointwise(),
     "pow": _power,
-    "gelu": _gelu("erf"),
-    "gelu_backward": _gelu("erf", "exp"),
+    **dict.fromkeys(("gelu", "gelu_backward"), _gelu),
     "where": _where,
     "outer": _outer,
     "glu": _gated,

@@ -1,0 +1,77 @@
+"""Measuring processes whose answers are known: the real `worker.main` with a `Bench` that times nothing.
+
+What a case does stands in its operator's name.
+"""
+
+import ctypes
+import os
+import signal
+import sys
+import time
+import types
+from collections.abc import Callable
+from typing import Any
+
+from perfprobe.bench import worker
+from perfprobe.bench.answers import Answer
+from perfprobe.bench.clocks import Block
+from perfprobe.tables.measurements import Wanted
+
+COMMAND = [
+    sys.executable,
+    "-c",
+    f"import sys; sys.path[:0] = {sys.path!r}; import tests.bench.fake_worker as f; f.main()",
+]
+CALL_NS = 1000.0
+
+
+class FakeBench:
+    """Each call takes 1000 ns; those of `unsteady` processes differ by 50 %."""
+
+    def __init__(self, torch: Any, *, seed: int, **settings: object) -> None:
+        self._seed = seed
+
+    def answer(self, number: int, wanted: Wanted, recycled: bool = False) -> Answer:
+        what = wanted.operator.removeprefix("fake::")
+        if what in FAULTS:
+            FAULTS[what]()
+        if what == "refused":
+            return Answer(number, not_rebuilt="it cannot be")
+        factor = 1.0 + 0.5 * self._seed if what == "unsteady" else 1.0
+        blocks = [Block(CALL_NS * factor, CALL_NS * factor, 0.0, 0.0, 10.0)] * 3
+        return Answer(
+            number,
+            operator=wanted.operator,
+            blocks={"rotating": blocks, "warm": blocks},
+            notes=[f"process {os.getpid()} order {what}"],
+        )
+
+
+def print_rubbish() -> None:
+    """By Python, by C, and half a line."""
+    print('{"case": 0}')
+    ctypes.CDLL(None).puts(b"rubbish of a library")
+    os.write(1, b'{"case": 0, "blocks":')
+
+
+def leave() -> None:
+    raise SystemExit("it has had enough")
+
+
+FAULTS: dict[str, Callable[[], object]] = {
+    "segfault": lambda: ctypes.string_at(0),
+    "killed": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "leaves": leave,
+    "rubbish": print_rubbish,
+    "slow": lambda: time.sleep(600.0),
+}
+
+
+def main() -> None:
+    sys.modules["torch"] = types.ModuleType("torch")
+    sys.modules["torch"].__version__ = "0.0"  # type: ignore[attr-defined]
+    cases = types.ModuleType("perfprobe.bench.cases")
+    cases.Bench = FakeBench  # type: ignore[attr-defined]
+    sys.modules["perfprobe.bench.cases"] = cases
+    os.write(1, b"a library says hello\n")
+    worker.main()

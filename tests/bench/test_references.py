@@ -1,0 +1,134 @@
+"""References against what they must move and do, counted from the tensors that they are called on."""
+
+import random
+from statistics import median
+from typing import Any
+
+import pytest
+
+from perfprobe.bench.clocks import HostClock
+from perfprobe.bench.references import Reference, References, traffic
+from perfprobe.bench.subjects import Arguments, Subject, rounds
+from perfprobe.models.work import Work, work
+
+torch = pytest.importorskip("torch")
+
+ROTATED = 8 << 20
+
+
+def memory(read: int, written: int, in_place: bool = False) -> Work:
+    return Work(0, read, written, read + written, read + written, "f32", in_place)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        ("aten::sum f32[1024,1024]", ["sum", "mm of a row"]),
+        ("aten::zero_ f32[64]", ["fill_"]),
+        ("aten::copy_ f32[64] f32[64] False", ["copy_"]),
+        ("aten::div.Tensor f32[64] f32[64]", ["add(out=)"]),
+        ("aten::div.Tensor f32[64,64] f32[64,1]", ["copy_"]),
+        ("aten::add_.Tensor f32[64] f32[64] alpha=1", ["add_ in place"]),
+        ("aten::mul_.Tensor f32[64] 3", ["mul_ in place"]),
+        ("aten::mm f32[1,4096] f32[4096,4096]", ["sum", "mm of a row"]),
+    ],
+)
+def test_the_mix_is_that_of_the_call(call: str, words: list[str]) -> None:
+    operator, _, signature = call.partition(" ")
+    made = work(operator, signature)
+    assert made is not None
+    assert [found.words for found in traffic(made)] == words
+
+
+def distinct(subject: Subject) -> list[list[Any]]:
+    """The tensors of each set."""
+    return [[value for value in one.args if hasattr(value, "data_ptr")] for one in subject._sets]
+
+
+@pytest.mark.parametrize("rotates", [False, True])
+@pytest.mark.parametrize(
+    ("made", "passes"),
+    [
+        (memory(3_000_000, 0), 1),
+        (memory(0, 600_000), 1),
+        (memory(400_000, 400_000), 1),
+        (memory(800_000, 400_000), 1),
+        (memory(400_000, 400_000, True), 2),
+        (memory(800_000, 400_000, True), 1.5),
+    ],
+)
+def test_a_reference_moves_the_calls_bytes_and_rotates(made: Work, passes: float, rotates: bool) -> None:
+    """passes: how often an element of the tensors moves; in place one is read and written."""
+    for reference in References(torch, HostClock(), "cpu", ROTATED).of(made, 1, rotates):
+        sets = distinct(reference.subject)
+        touched = sum(tensor.nbytes for tensor in sets[0]) * passes
+        assert touched * reference.scale == pytest.approx(made.read_bytes + made.write_bytes, rel=0.01)
+        places = [{one[place].data_ptr() for one in sets} for place in range(len(sets[0]))]
+        is_output = made.write_bytes > 0 and not made.in_place
+        assert len(places[0]) == (1 if is_output and not rotates else len(sets))
+        assert all(len(place) == len(sets) > 1 for place in places[1:])
+        assert len(set().union(*places)) == sum(map(len, places))  # no buffer is another one
+        assert ROTATED / 2 < len(sets) * sum(tensor.nbytes for tensor in sets[0]) <= ROTATED
+
+
+def of_kind(made: Work, kind: str, threads: int = 1) -> list[Reference]:
+    found = References(torch, HostClock(), "cpu", ROTATED).of(made, threads, False)
+    return [reference for reference in found if reference.kind == kind]
+
+
+def test_a_product_stands_beside_a_square_one_of_its_dtype() -> None:
+    made = work("aten::bmm", "f64[4,64,32] f64[4,32,16]")
+    assert made is not None
+    (found,) = of_kind(made, "gemm")
+    left, right = found.subject._sets[0].args
+    size = left.shape[0]
+    assert left.shape == right.shape == (size, size)
+    assert left.dtype == torch.float64
+    assert found.scale * 2 * size**3 == 2 * 4 * 64 * 32 * 16
+
+
+def test_dtypes_without_a_product_have_no_reference() -> None:
+    assert of_kind(Work(100, 0, 0, 0, 0, "i64", is_product=True), "gemm") == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("exp", ["exp", "exp by _softmax"]),
+        ("erf", ["erf", "erf by gelu"]),
+        ("div", ["div"]),
+        ("pow", ["pow"]),
+        ("rng", ["rng by uniform_"]),
+        ("compare", ["compare by sort"]),
+    ],
+)
+def test_elements_fit_the_second_cache_and_are_scaled(kind: str, words: list[str]) -> None:
+    made = Work(0, 0, 0, 0, 0, "f64", elements=((kind, 10_000_000),))
+    found = of_kind(made, "element", threads=2)
+    assert [(one.text, one.part) for one in found] == [(text, kind) for text in words]
+    for one in found:
+        values = one.subject._sets[0].args[0]
+        steps = 15 if kind == "compare" else 1  # log2 of 32768, what a thread's part of the cache holds
+        assert values.dtype == torch.float64
+        assert values.nbytes == 2 * 256 * 1024
+        assert one.scale * values.numel() * steps == pytest.approx(10_000_000)
+
+
+def test_few_elements_are_as_many() -> None:
+    (found,) = of_kind(Work(0, 0, 0, 0, 0, "f32", elements=(("log", 100),)), "element")
+    assert found.subject._sets[0].args[0].numel() * found.scale == 100
+
+
+def test_an_unknown_kind_leaves_no_half_of_a_sum() -> None:
+    made = Work(0, 0, 0, 0, 0, "f32", elements=(("exp", 100), ("magic", 100)))
+    assert of_kind(made, "element") == []
+
+
+def test_a_call_beside_itself_has_a_ratio_of_one() -> None:
+    values = torch.rand(1 << 18)
+    sets = [Arguments((values,))]
+    subjects = [Subject(name, torch.ops.aten.exp.default, sets, 1) for name in "ab"]
+    blocks = rounds(subjects, HostClock(), 0.2, random.Random(0), torch.set_num_threads)
+    ratios = [a.cpu_ns / b.cpu_ns for a, b in zip(blocks["a"], blocks["b"], strict=True)]
+    assert 0.9 * min(ratios) <= 1.0 <= 1.1 * max(ratios)
+    assert 0.5 < median(ratios) < 2.0

@@ -1,0 +1,82 @@
+"""What is called how often, in which order, with a clock that only counts."""
+
+import random
+
+import pytest
+
+from perfprobe.bench.clocks import Block
+from perfprobe.bench.subjects import Arguments, Subject, rounds
+
+
+class CountingClock:
+    """Each call takes `call_ns`, as `calls` was told to it."""
+
+    def __init__(self, call_ns: float) -> None:
+        self.call_ns = call_ns
+        self.running = False
+
+    def begin(self) -> None:
+        self.running = True
+
+    def end(self, calls: int) -> Block:
+        self.running = False
+        return Block(self.call_ns, self.call_ns, 0.0, 0.0, 1.0)
+
+
+class Operand:
+    """Knows how often it was written since it was put back, and whether that happened while timed."""
+
+    def __init__(self, clock: CountingClock) -> None:
+        self.clock, self.most, self.written, self.timed = clock, 0, 0, 0
+
+    def write(self) -> None:
+        self.written += 1
+        self.timed += self.clock.running
+        self.most = max(self.most, self.written)
+
+    def restore(self) -> None:
+        assert not self.clock.running
+        self.written = 0
+
+
+@pytest.mark.parametrize(("operands", "call_ns"), [(1, 1e3), (1, 1e7), (3, 5e4), (64, 1e3)])
+def test_what_is_written_is_put_back_before_its_third_call(operands: int, call_ns: float) -> None:
+    clock = CountingClock(call_ns)
+    made = [Operand(clock) for _ in range(operands)]
+    subject = Subject("s", Operand.write, [Arguments((one,), {}, one.restore) for one in made], 1)
+    subject.calibrate(clock)
+    for _ in range(20):
+        subject.block(clock)
+        subject.run(1)
+    assert max(one.most for one in made) <= 2
+    assert sum(one.timed for one in made) >= 20
+
+
+def test_calls_go_through_all_copies_in_turn() -> None:
+    clock = CountingClock(50_000.0)
+    seen: list[int] = []
+    subject = Subject("s", seen.append, [Arguments((index,)) for index in range(5)], 1)
+    subject.calibrate(clock)
+    assert subject.calls == 3
+    del seen[:]
+    for _ in range(4):
+        subject.block(clock)
+    first = seen[0]
+    assert seen == [(first + index) % 5 for index in range(len(seen))]
+
+
+def test_rounds_are_whole_shuffled_and_set_the_threads() -> None:
+    clock = CountingClock(1e6)
+    threads: list[int] = []
+    order: list[str] = []
+    subjects = [
+        Subject(name, order.append, [Arguments((name,))], count)
+        for name, count in (("a", 1), ("b", 2), ("c", 1))
+    ]
+    blocks = rounds(subjects, clock, 10.0, random.Random(0), threads.append)
+    assert {name: len(found) for name, found in blocks.items()} == {"a": 9, "b": 9, "c": 9}
+    assert set(threads) == {1, 2}
+    assert threads.count(2) == 10  # each round, and when it was calibrated
+    last = order[-2 * 3 * 9 :: 2]  # a call before each block, and one in it
+    assert len({tuple(last[place : place + 3]) for place in range(0, 27, 3)}) > 1
+    assert all(set(last[place : place + 3]) == {"a", "b", "c"} for place in range(0, 27, 3))

@@ -1,0 +1,175 @@
+"""What is made of blocks, with numbers counted by hand."""
+
+from dataclasses import replace
+
+import pytest
+
+from perfprobe.bench.answers import RECYCLED, Answer, Changed, Limit, decode, encode
+from perfprobe.bench.clocks import Block
+from perfprobe.bench.summary import has_faults, summarise, with_recycled
+from perfprobe.models.work import Work
+from perfprobe.tables.machine import Ceiling, Machine
+from perfprobe.tables.measurements import Estimate, Measurement, Seen, Wanted
+
+CALL = Wanted("aten::mm", "f32[8,8] f32[8,8]", threads=2)
+WORK = Work(4000, 800, 200, 1000, 1000, "f32", is_product=True, elements=(("exp", 10),))
+
+
+def block(cpu_ns: float, wall_ns: float = 0.0, canary_ns: float = 10.0, **more: float) -> Block:
+    fields = {"other_ns": 0.0, "faults": 0.0, **more}
+    return Block(cpu_ns, wall_ns or 2 * cpu_ns, canary_ns=canary_ns, **fields)
+
+
+def answer(**blocks: list[Block]) -> Answer:
+    return Answer(1, operator="aten::mm", blocks=blocks, work=WORK)
+
+
+def row(*answers: Answer, seen: Seen | None = None, machine: Machine | None = None) -> Measurement:
+    return summarise(CALL, seen, answers, machine)
+
+
+def bound(found: Measurement, kind: str) -> tuple[Estimate, str]:
+    (one,) = [bound for bound in found.bounds if bound.kind == kind]
+    return one.fraction, one.reference
+
+
+def test_times_are_medians_of_blocks_and_then_of_processes() -> None:
+    processes = [
+        answer(rotating=[block(ns), block(ns + 10), block(ns + 999)], warm=[block(50)] * 3)
+        for ns in (100, 300, 200)
+    ]
+    found = row(*processes)
+    assert found.rotating == Estimate(210, 110, 310)
+    assert found.warm == Estimate(50, 50, 50)
+    assert found.wall == Estimate(420, 220, 620)
+    assert (found.processes, found.clock, found.contention) == (3, "cpu", 2.0)
+    assert (found.flops, found.read_bytes, found.write_bytes, found.line_bytes) == (4000, 800, 200, 1000)
+
+
+def test_ratios_are_of_blocks_of_the_same_round() -> None:
+    drifting = [100.0, 200.0, 400.0]
+    found = row(
+        replace(
+            answer(
+                rotating=[block(ns) for ns in drifting],
+                floor=[block(ns / 10) for ns in drifting],
+                other=[block(ns / 2) for ns in drifting],
+            ),
+            changes=[Changed("dtype", "f32→bf16", "other")],
+        )
+    )
+    assert bound(found, "overhead") == (Estimate(0.1, 0.1, 0.1), "one element")
+    assert found.counterfactuals[0].speedup == Estimate(2.0, 2.0, 2.0)
+
+
+def test_blocks_under_a_slow_clock_are_out_with_their_pairs() -> None:
+    found = row(
+        answer(
+            rotating=[block(100), block(100), block(900, canary_ns=20)],
+            floor=[block(50, canary_ns=20), block(10), block(10)],
+        )
+    )
+    assert found.rotating == Estimate(100, 100, 100)
+    assert bound(found, "overhead")[0].value == pytest.approx(0.1)
+
+
+def test_memory_takes_the_fastest_and_elements_add_up() -> None:
+    limits = [
+        Limit("memory", "sum", 1.0, 10.0, "a"),
+        Limit("memory", "mm", 1.0, 0.0, "b"),
+        Limit("element", "exp", 2.0, 5.0, "c", "exp"),
+        Limit("element", "div", 1.0, 0.0, "d", "div"),
+        Limit("gemm", "mm 256x256x256", 0.5, 0.0, "e"),
+    ]
+    names = ("rotating", "a", "b", "c", "d", "e")
+    call = answer(**{name: [block(ns)] for name, ns in zip(names, (100, 60, 40, 10, 20, 120), strict=True)})
+    found = row(replace(call, limits=limits))
+    assert bound(found, "memory") == (Estimate(0.4, 0.4, 0.4), "mm")
+    assert bound(found, "element")[0].value == pytest.approx((5 * 2 + 20) / 100)
+    assert bound(found, "element")[1] == "exp + div"
+    assert bound(found, "gemm")[0].value == pytest.approx(0.6)  # and above 1 it would stay above 1
+
+
+def test_processes_may_use_different_references() -> None:
+    def one(subject: str) -> Answer:
+        call = answer(rotating=[block(100)], **{subject: [block(50)]})
+        return replace(call, limits=[Limit("gemm", subject, 1.0, 0.0, subject)])
+
+    assert bound(row(one("mm 256"), one("mm 512")), "gemm") == (Estimate(0.5, 0.5, 0.5), "mm 256 or mm 512")
+
+
+def test_wall_time_counts_where_nothing_was_contended() -> None:
+    quiet = answer(rotating=[block(100, 101)] * 3)
+    assert (row(quiet).clock, row(quiet).rotating) == ("wall", Estimate(101, 101, 101))
+    assert row(quiet, answer(rotating=[block(100, 104)] * 3)).clock == "cpu"
+
+
+def test_a_gpu_has_its_own_clock_and_no_replay() -> None:
+    call = answer(rotating=[block(10, 11, device_ns=500.0)] * 3)
+    found = row(replace(call, device="cuda:0"), seen=Seen(1, 0.5, 100, 100, 100))
+    assert (found.clock, found.device, found.replay) == ("gpu", "cuda:0", None)
+    assert (found.rotating, found.wall) == (Estimate(500, 500, 500), Estimate(11, 11, 11))
+
+
+@pytest.mark.parametrize(
+    ("call_ns", "cpu_ns", "replay"),
+    [(100_000, 400_000, 0.5), (10_000, 36_000, 0.5), (100_000, None, 0.25)],  # 1000 ns are the call's way
+)
+def test_replay_is_by_a_call_in_the_program(call_ns: float, cpu_ns: int | None, replay: float) -> None:
+    call = replace(answer(rotating=[block(call_ns)]), path_ns=1000.0)
+    found = row(call, seen=Seen(2, 0.5, 800_000, 800_000, cpu_ns))
+    assert found.replay == pytest.approx(replay)
+
+
+def test_faults_are_priced_and_shared_by_threads() -> None:
+    call = replace(answer(rotating=[block(1000, faults=3.0, other_ns=1000.0)]), fault_ns=100.0)
+    found = row(call)
+    assert (found.faults, found.other_threads, found.fault_ns) == (3.0, 1.0, 150.0)
+
+
+def test_recycled_memory_is_worth_its_time_where_faults_are() -> None:
+    changes = [Changed("recycled output", "recycled output", RECYCLED)]
+    call = replace(answer(rotating=[block(1000, faults=1.0)] * 3), fault_ns=100.0, changes=changes)
+    assert has_faults(call)
+    assert not has_faults(replace(call, fault_ns=10.0))
+    assert not has_faults(replace(call, changes=[]))
+    assert row(call).counterfactuals == ()
+    recycled = Answer(1, blocks={RECYCLED: [block(250)] * 5})
+    (found,) = row(with_recycled(call, recycled)).counterfactuals
+    assert found.speedup == Estimate(4.0, 4.0, 4.0)
+
+
+def test_known_ceilings_name_the_level_and_the_processors_own_peak() -> None:
+    rate = Estimate(1e11, 1e11, 1e11)
+    machine = Machine(
+        "m", "k", "2", "2026-01-01", 1.0, 0.1, 1.0,
+        ceilings=(Ceiling("isa peak", "cpu", "f32", 2, rate, "fma"),),
+        levels=(("LLC", 1 << 25), ("L2", 1 << 20)),
+    )  # fmt: skip
+    limits = [Limit("memory", "sum", 1.0, 0.0, "a"), Limit("gemm", "mm", 1.0, 0.0, "a")]
+    call = replace(answer(rotating=[block(100)], a=[block(50)]), limits=limits, rotated_bytes=1 << 21)
+    found = {one.kind: one for one in row(call, machine=machine).bounds}
+    assert found["memory"].level == "LLC"
+    assert found["gemm"].isa_fraction == pytest.approx(4000 / (100e-9 * 1e11))
+    far = {one.kind: one for one in row(replace(call, rotated_bytes=1 << 30), machine=machine).bounds}
+    assert far["memory"].level == "DRAM"
+    assert {one.kind: one for one in row(call).bounds}["memory"].level is None
+
+
+def test_an_answer_survives_its_line() -> None:
+    limits, changes = [Limit("gemm", "mm", 1.0, 0.0, "a")], [Changed("threads", "2→1 threads", "change 0")]
+    call = replace(
+        answer(rotating=[block(1.5, faults=2.0)]),
+        limits=limits,
+        changes=changes,
+        nested=[("aten::copy_", 0.5)],
+        notes=["what a reader must know"],
+    )
+    assert decode(encode(call)) == call
+
+
+@pytest.mark.parametrize(
+    "line", ["", "{", "[]", "null", "3", '"x"', '{"case": 1}', '{"work": 3, "blocks": 1}']
+)
+def test_another_line_is_no_answer(line: str) -> None:
+    assert decode(line) is None
