@@ -57,6 +57,7 @@ OPERATOR_DEFAULTS: dict[str, int] = {
     "node_thread": -1,
     "allocated_bytes": -1,
     "freed_bytes": -1,
+    "faults": -1,
 }
 
 

@@ -14,10 +14,11 @@ namespace perfprobe {
 
 // A JSON list with an entry for each defined tensor in the order of the signature's text, lists
 // flattened: `null` where nothing was looked at, else parts of the sample:
-// `{"zeros": 0.5, "negatives": 0.25, "denormals": 0.0, "nonfinite": 0.0, "changes": 0.1}` of floats,
-// `{"lowest": 0, "highest": 31999, "distinct": 0.4}` of integers, `{"true": 0.5, "changes": 0.1}` of
-// booleans. changes: elements whose successor is zero where they are not, or the other way round, or
-// the other boolean: a branch is guessed right on the others.
+// `{"zeros": 0.5, "negatives": 0.25, "denormals": 0.0, "nonfinite": 0.0, "changes": 0.1}` of
+// floats,
+// `{"lowest": 0, "highest": 31999, "distinct": 0.4}` of integers, `{"true": 0.5, "changes": 0.1}`
+// of booleans. changes: elements whose successor is zero where they are not, or the other way
+// round, or the other boolean: a branch is guessed right on the others.
 // "" when no tensor was looked at. Cold.
 std::string describe_values(c10::ArrayRef<const c10::IValue> inputs);
 

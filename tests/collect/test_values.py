@@ -43,8 +43,8 @@ def of_one(path: Path, tensor: torch.Tensor) -> Any:
     return None if found is None else found[0]
 
 
-def floats(*parts: float) -> dict[str, float]:
-    return dict(zip(NAMES, parts, strict=True))
+def floats(*parts: float, changes: float = 0) -> dict[str, float]:
+    return {**dict(zip(NAMES, parts, strict=True)), "changes": changes}
 
 
 DENORMAL = {torch.float32: 1e-40, torch.float64: 1e-310, torch.float16: 1e-7, torch.bfloat16: 1e-40}
@@ -54,7 +54,7 @@ DENORMAL = {torch.float32: 1e-40, torch.float64: 1e-310, torch.float16: 1e-7, to
 def test_floats(tmp_path: Path, dtype: torch.dtype) -> None:
     values = [0.0, -0.0, -1.0, -math.inf, math.nan, DENORMAL[dtype], -DENORMAL[dtype], 2.0]
     tensor = torch.tensor(values * 4, dtype=dtype)
-    assert of_one(tmp_path / "run.perfprobe", tensor) == floats(0.25, 0.375, 0.25, 0.25)
+    assert of_one(tmp_path / "run.perfprobe", tensor) == floats(0.25, 0.375, 0.25, 0.25, changes=0.2188)
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64])
@@ -74,6 +74,8 @@ def test_a_sample_of_a_large_tensor(tmp_path: Path) -> None:
     rows, columns = torch.meshgrid(torch.arange(1024), torch.arange(1024), indexing="ij")
     below = (columns <= rows).float()
     stripes = (columns % 2).float()
+    assert of_one(tmp_path / "e.perfprobe", stripes)["changes"] > 0.99
+    assert of_one(tmp_path / "f.perfprobe", below)["changes"] < 0.05
     assert of_one(tmp_path / "a.perfprobe", below)["zeros"] == pytest.approx(0.5, abs=0.08)
     assert of_one(tmp_path / "b.perfprobe", stripes)["zeros"] == pytest.approx(0.5, abs=0.08)
     assert of_one(tmp_path / "c.perfprobe", (columns < 8).float())["zeros"] > 0.97
@@ -87,14 +89,14 @@ def test_masks_and_what_they_are_applied_to(tmp_path: Path) -> None:
     mask = torch.arange(64) % 4 == 0
     found = seen(tmp_path / "run.perfprobe", lambda: torch.ones(64).masked_fill_(mask, 0.0))
     (values,) = [values for name, values in found.items() if "masked_fill_" in name]
-    assert values == [floats(0, 0, 0, 0), {"true": 0.25}]
+    assert values == [floats(0, 0, 0, 0), {"true": 0.25, "changes": 0.4844}]  # 31 of 64
 
 
 def test_views_are_read_through_their_strides(tmp_path: Path) -> None:
     base = torch.zeros(8, 8)
     base[:, 3] = -1.0
     assert of_one(tmp_path / "a.perfprobe", base.t()[3]) == floats(0, 1, 0, 0)
-    assert of_one(tmp_path / "b.perfprobe", base.t()[2:4]) == floats(0.5, 0.5, 0, 0)
+    assert of_one(tmp_path / "b.perfprobe", base.t()[2:4]) == floats(0.5, 0.5, 0, 0, changes=0.0625)
     assert of_one(tmp_path / "c.perfprobe", base[1, 3].expand(5, 7)) == floats(0, 1, 0, 0)
     assert of_one(tmp_path / "d.perfprobe", base[7, 3]) == floats(0, 1, 0, 0)
 
@@ -162,7 +164,7 @@ def test_a_lazily_copied_tensor_stays_lazy(tmp_path: Path) -> None:
     base = torch.tensor([0.0, 1.0, 2.0, -3.0])
     copy = torch._lazy_clone(base)
     version = copy._version
-    assert of_one(tmp_path / "run.perfprobe", copy) == floats(0.25, 0.25, 0, 0)
+    assert of_one(tmp_path / "run.perfprobe", copy) == floats(0.25, 0.25, 0, 0, changes=0.25)
     assert torch._C._is_cow_tensor(copy)
     assert torch._C._is_cow_tensor(base)
     assert copy._version == version

@@ -87,8 +87,7 @@ def _seen_parts(digest: Digest, needed: Settings) -> Settings:
     if parts["zeros"] >= 1 or not digest or "low" in needed or "value" in needed:
         return {}
     seen: Settings = {kind: part for kind, part in parts.items() if part}
-    if parts["zeros"]:
-        seen["run"] = _run(parts["zeros"], digest)
+    seen.update(_run(parts["zeros"], digest))
     return {**dict.fromkeys(needed, 0.0), **seen} or {"negatives": 0.0}
 
 
@@ -114,17 +113,18 @@ def _mask(name: str, parameter: str, tensor: TensorRecipe, arguments: Arguments,
     if "true" not in digest:
         return "mask", {"true": 0.5}
     true = _part(digest["true"])
-    return "mask", {"true": true, "run": _run(true, digest)}
+    return "mask", {"true": true, **_run(true, digest)}
 
 
-def _run(part: float, digest: Digest) -> int:
+def _run(part: float, digest: Digest) -> Settings:
     """How many neighbours are alike, so that as many differ as were seen: a processor learns long runs.
 
     Of runs of L that are of one kind with chance p, 2 p (1 - p) / L neighbours differ. The sample cannot tell
     runs that are longer than itself.
     """
     changes = max(_part(digest.get("changes", 1.0)), 1 / _SAMPLE)
-    return max(round(2 * part * (1 - part) / changes), 1)
+    run = round(2 * part * (1 - part) / changes)
+    return {"run": run} if run > 1 else {}
 
 
 def _steps(parameter: str, tensor: TensorRecipe, arguments: Arguments) -> Values:
