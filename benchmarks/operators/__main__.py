@@ -10,6 +10,7 @@ import importlib
 import pkgutil
 
 import benchmarks.operators
+from benchmarks import harness
 from benchmarks.operators import alone
 from benchmarks.operators.case import Case
 
@@ -31,7 +32,7 @@ def main() -> None:
     )
     parser.add_argument("--only", metavar="FAMILIES", help=f"separated by commas, of {', '.join(found)}")
     alone.add_threads(parser)
-    alone.harness.add_options(parser)
+    harness.add_options(parser)
     args = parser.parse_args()
     names = args.only.split(",") if args.only else list(found)
     if unknown := set(names) - set(found):

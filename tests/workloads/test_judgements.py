@@ -7,11 +7,17 @@ from benchmarks.judgements import wrong
 from perfprobe.tables.measurements import Bound, Counterfactual, Estimate, Measurement, Verdict, Wanted
 
 
-def expected(kinds, **more):
-    return Expected("it", "aten::mm", "f32[2,2] f32[2,2]", kinds, "", **more)
+def expected(
+    kinds: tuple[str, ...],
+    modifiers: tuple[str, ...] = (),
+    never: tuple[str, ...] = (),
+    measured: tuple[str, ...] = (),
+) -> Expected:
+    inputs = "f32[2,2] f32[2,2]"
+    return Expected("it", "aten::mm", inputs, kinds, "", modifiers=modifiers, never=never, measured=measured)
 
 
-def measurement(kind, *modifiers, high=0.5, changed=()):
+def measurement(kind: str, *modifiers: str, high: float = 0.5, changed: tuple[str, ...] = ()) -> Measurement:
     return Measurement(
         Wanted("aten::mm", ""),
         "cpu",
@@ -32,7 +38,7 @@ def test_another_kind_is_wrong_and_named() -> None:
 
 
 @pytest.mark.parametrize(("high", "right"), [(0.5, True), (0.7, False)])
-def test_ambiguous_is_slow_when_it_is_wholly_below(high, right) -> None:
+def test_ambiguous_is_slow_when_it_is_wholly_below(high: float, right: bool) -> None:
     assert (wrong(expected(SLOW), measurement("ambiguous", high=high)) is None) == right
     assert wrong(expected((MEMORY,)), measurement("ambiguous", high=high)) is not None
 

@@ -3,7 +3,9 @@
 import pytest
 
 from benchmarks.expected import LISTS
+from benchmarks.expected.expectation import Expected
 from benchmarks.operators.__main__ import families
+from benchmarks.operators.case import Case
 from perfprobe.bench.rebuild.recipes import recipe
 from perfprobe.bench.rebuild.schema import schemas
 from perfprobe.tables.measurements import Wanted
@@ -39,7 +41,7 @@ def test_names_are_unique_and_every_shape_has_its_reason() -> None:
 
 
 @pytest.mark.parametrize("case", [case for _, case in CASES], ids=[f"{f}: {c.name}" for f, c in CASES])
-def test_every_case_can_be_rebuilt(case) -> None:
+def test_every_case_can_be_rebuilt(case: Case) -> None:
     recipe(Wanted(case.operator, case.inputs, case.inputs, case.values), schemas(case.operator, torch))
 
 
@@ -47,6 +49,6 @@ EXPECTED = [one for found in LISTS.values() for one in found]
 
 
 @pytest.mark.parametrize("expected", EXPECTED, ids=lambda one: one.name)
-def test_every_expectation_can_be_rebuilt(expected) -> None:
+def test_every_expectation_can_be_rebuilt(expected: Expected) -> None:
     wanted = Wanted(expected.operator, expected.inputs, expected.inputs, expected.values)
     recipe(wanted, schemas(expected.operator, torch))

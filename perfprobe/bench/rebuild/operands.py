@@ -151,7 +151,7 @@ def integers(
 def mask(
     torch: Any, sizes: Any, dtype: Any, generator: Any, true: float = 0.5, count: int = -1, run: int = 1
 ) -> Any:
-    """Booleans, this part of which is True, so many neighbours alike. count: exactly so many are, anywhere."""
+    """Booleans, this part of which is True, so many neighbours alike. count: exactly so many are."""
     if count < 0:
         return _chances(torch, sizes, generator, run) < true
     order = torch.randperm(prod(sizes), generator=generator, device=generator.device)
