@@ -29,6 +29,7 @@ _MOST_COPIES = 1024
 _WARM_BYTES = 256 << 10  # of operands that are written: more copies, so that they are put back seldom
 _RECYCLED_CALLS = 4  # until every place that the heap alternates between has been used
 _USUAL_L2_BYTES = 2 << 20
+_REFUSALS = (RuntimeError, TypeError, ValueError, IndexError, MemoryError)
 
 
 @dataclass(frozen=True)
@@ -71,9 +72,8 @@ class Bench:
                 return self._recycled(number, wanted) if recycled else self._measured(number, wanted)
         except NotRebuilt as why:
             return Answer(number, not_rebuilt=str(why))
-        except (RuntimeError, TypeError, ValueError, NotImplementedError, IndexError, MemoryError) as error:
-            text = str(error).strip().partition("\n")[0] or type(error).__name__
-            return Answer(number, not_rebuilt=f"torch refused it: {text}")
+        except _REFUSALS as error:
+            return Answer(number, not_rebuilt=f"torch refused it: {_line(error)}")
 
     def _measured(self, number: int, wanted: Wanted) -> Answer:
         made = self._recipe(wanted)
@@ -150,19 +150,22 @@ class Bench:
             try:
                 call = Rebuilt(self._recipe(change.wanted), self._torch)
                 sets = self._sets(call, self._place(change.wanted.signature), room)
-            except (NotRebuilt, RuntimeError) as why:
-                notes.append(f"{operator}, {change.kind} {change.change} not measured: {why}")
+                function = _with_copies(call.function, change.copied)
+                subject = Subject(f"change {len(found)}", function, sets, change.wanted.threads)
+                subject.run(1)
+            except (NotRebuilt, *_REFUSALS) as why:
+                notes.append(f"{operator}, {change.kind} {change.change} not measured: {_line(why)}")
                 continue
             room -= len(sets) * call.operand_bytes * (1 + call.writes)
-            function = _with_copies(call.function, change.copied)
-            found[change] = Subject(f"change {len(found)}", function, sets, change.wanted.threads)
+            found[change] = subject
         return found, notes
 
     def _sets(self, call: Rebuilt, place: Place, room: int) -> list[Arguments]:
         """Copies of the operands, more than the caches hold where memory allows."""
         each = max(call.operand_bytes, 1) * (1 + call.writes)
         if each > room:
-            raise NotRebuilt(f"its operands take {each >> 20} MiB, more than the memory that may be used")
+            limit = self._memory_bytes >> 20
+            raise NotRebuilt(f"it takes more than the {limit} MiB of memory that may be used")
         wanted = -(-place.rotated_bytes // max(call.operand_bytes, 1))
         copies = max(1, min(wanted, _MOST_COPIES, room // (4 * each)))
         return [_arguments(call.operands(self._seed + index), call.writes) for index in range(copies)]
@@ -227,6 +230,10 @@ def _with_copies(function: Callable[..., object], places: Sequence[int]) -> Call
         return function(*changed, **kwargs)
 
     return copied
+
+
+def _line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__
 
 
 def _l2_bytes() -> int:

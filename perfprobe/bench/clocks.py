@@ -26,7 +26,8 @@ class Block:
 
     cpu_ns: of the busiest thread; other_ns: of all other threads together; waited_ns: of all threads for a
     processor, None where the kernel does not say; faults: page faults without a disk; canary_ns: what a fixed
-    chain of instructions took before the block; device_ns: by the GPU's events, None on the CPU.
+    chain of instructions took before the block; device_ns: by the GPU's events, None on the CPU; own_ns: CPU
+    time of the calling thread alone, which is what recordings have.
     """
 
     cpu_ns: float
@@ -36,6 +37,7 @@ class Block:
     canary_ns: float
     waited_ns: float | None = None
     device_ns: float | None = None
+    own_ns: float | None = None
 
     @property
     def time_ns(self) -> float:
@@ -86,6 +88,7 @@ class HostClock:
             faults / calls,
             self._canary_ns,
             None if waited is None else waited / calls,
+            own_ns=own_ns / calls,
         )
 
 

@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import log2
+from random import Random
 from statistics import median
 from typing import Any
 
 from perfprobe.bench.clocks import Clock
-from perfprobe.bench.subjects import Arguments, Subject
+from perfprobe.bench.subjects import Arguments, Subject, rounds
 from perfprobe.models.work import Work
 
 _FLOAT_BYTES = 4
@@ -29,6 +30,8 @@ _NEARLY_BEST = 0.97
 _L2_BYTES = 256 << 10  # of one thread: as much read and as much written fits any L2 cache
 _DTYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64"}
 _ROW = 256
+_MOST_START = 0.25  # of a call: measured by a difference, it is noisy, and here it was an eighth
+_SHORT_S = 0.05  # CPU time to find out how long waking threads takes
 _VALUES = object()  # stands for the values once more
 # Overloads of aten by which `models.work.ELEMENT_KINDS` are timed, with what they take after the values. Of
 # alternatives the fastest counts: torch.exp and torch.erf go through MKL, which fused operators do not.
@@ -174,6 +177,7 @@ class References:
         return self._floors[name]
 
     def _median_ns(self, subject: Subject) -> float:
+        self._torch.set_num_threads(subject.threads)
         subject.calibrate(self._clock)
         return median(subject.block(self._clock).time_ns for _ in range(5))
 
@@ -234,4 +238,16 @@ class References:
 
         floor_ns = self._floor(f"{overload} {values.dtype}", function, call(values[:1].flatten()[:1]))
         subject = Subject(f"element {words}", function, [call(values)], threads)
+        if threads > 1 and len(values) > 1:
+            half = Subject("half", function, [call(values[: len(values) // 2])], threads)
+            key = f"{overload} {values.dtype} {len(values)} {threads}"
+            floor_ns = max(floor_ns, self._start_ns(key, subject, half))
         return Reference("element", words, scale, floor_ns, subject, part=kind)
+
+    def _start_ns(self, key: str, whole: Subject, half: Subject) -> float:
+        """What waking the threads takes, beside work that fits their caches: t = start + size * rate."""
+        if key not in self._floors:
+            blocks = rounds([whole, half], self._clock, _SHORT_S, Random(0), self._torch.set_num_threads)
+            times_ns = [median(block.time_ns for block in found) for found in blocks.values()]
+            self._floors[key] = min(2 * times_ns[1] - times_ns[0], _MOST_START * times_ns[0])
+        return self._floors[key]

@@ -13,7 +13,7 @@ from perfprobe.bench.clocks import Block
 from perfprobe.tables.machine import Machine
 from perfprobe.tables.measurements import Bound, Counterfactual, Estimate, Measurement, Seen, Wanted
 
-SOME_FAULTS = 0.05
+SOME_FAULTS = 0.05  # of a call's time
 _SHORT_NS = 20_000  # below it Python's way to the operator counts
 
 _FLOOR = Limit("overhead", "one element", 1.0, 0.0, "floor")
@@ -117,8 +117,11 @@ def summarise(
 
 
 def with_recycled(answer: Answer, recycled: Answer) -> Answer:
-    """The answer with the blocks that were timed apart."""
-    return replace(answer, blocks={**answer.blocks, **recycled.blocks})
+    """The answer with the blocks that were timed apart, or why there are none."""
+    notes = list(answer.notes)
+    if recycled.not_rebuilt is not None:
+        notes.append(f"{answer.operator}, recycled output not measured: {recycled.not_rebuilt}")
+    return replace(answer, blocks={**answer.blocks, **recycled.blocks}, notes=notes)
 
 
 def has_faults(answer: Answer) -> bool:
@@ -189,7 +192,8 @@ def _replay(row: Measurement, measured: Sequence[Answer]) -> float | None:
         return None
     in_program_ns = (seen.total_ns if seen.cpu_ns is None else seen.cpu_ns) / seen.calls
     path_ns = median(answer.path_ns for answer in measured) if rotating.value < _SHORT_NS else 0.0
-    alone_ns = max(rotating.value - path_ns, 0.0) + _more_faults_ns(row, seen, measured)
+    own_ns = None if seen.cpu_ns is None else _middle(_of_blocks(one, lambda block: block.own_ns) for one in measured)
+    alone_ns = max((own_ns or rotating.value) - path_ns, 0.0) + _more_faults_ns(row, seen, measured)
     return alone_ns / in_program_ns if in_program_ns > 0 else None
 
 
@@ -220,6 +224,7 @@ def _with_work(row: Measurement, answer: Answer, machine: Machine | None) -> Mea
         )
     return replace(
         row,
+        dtype=work.dtype,
         flops=work.flops,
         read_bytes=work.read_bytes,
         write_bytes=work.write_bytes,

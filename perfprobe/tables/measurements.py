@@ -69,7 +69,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Counterfactual:
-    """The same call with one thing changed, in the same rounds.
+    """The same call with one thing changed, in the same rounds; "recycled output" later in the process.
 
     kind: "contiguous", "contiguous with copy", "threads", "padded", "dtype", "values", "recycled output".
     change: in words, `K 13→16`. speedup: time of the call as it is, divided by that of the changed one.
@@ -97,10 +97,10 @@ class Measurement:
     the critical path), "wall" or "gpu" (device events). rotating: over copies of the operands larger than the
     caches; warm: the same operands again; wall: of rotating, by the wall clock. floor: the same overload on
     one-element operands. contention: wall by CPU time. faults: page faults of a call; fault_ns: what they
-    cost by the measured price of one. other_threads: CPU time of all other threads, as a part of that of the
-    busiest. replay: rotating, with the price of the page faults
-    that were counted in the program, by what a call took there. nested: the part of the time in operators
-    that it calls, by name. dtype: of the arithmetic, by the work model.
+    cost by the measured price of one, shared by threads as their work is. other_threads: CPU time of all
+    other threads, as a part of that of the busiest. replay: the calling thread's part of rotating, with the
+    price of the page faults that were counted in the program, by what a call took there. nested: the part of
+    the time in operators that it calls, by name. dtype: of the arithmetic, by the work model.
     """
 
     wanted: Wanted

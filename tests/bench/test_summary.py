@@ -43,6 +43,7 @@ def test_times_are_medians_of_blocks_and_then_of_processes() -> None:
     assert found.warm == Estimate(50, 50, 50)
     assert found.wall == Estimate(420, 220, 620)
     assert (found.processes, found.clock, found.contention) == (3, "cpu", 2.0)
+    assert found.dtype == "f32"
     assert (found.flops, found.read_bytes, found.write_bytes, found.line_bytes) == (4000, 800, 200, 1000)
 
 
@@ -137,6 +138,8 @@ def test_recycled_memory_is_worth_its_time_where_faults_are() -> None:
     recycled = Answer(1, blocks={RECYCLED: [block(250)] * 5})
     (found,) = row(with_recycled(call, recycled)).counterfactuals
     assert found.speedup == Estimate(4.0, 4.0, 4.0)
+    refused = with_recycled(call, Answer(1, not_rebuilt="no glibc"))
+    assert refused.notes == ["aten::mm, recycled output not measured: no glibc"]
 
 
 def test_known_ceilings_name_the_level_and_the_processors_own_peak() -> None:

@@ -344,7 +344,13 @@ def more() -> Iterator[Case]:
     yield case(aten._foreach_norm.Scalar, [a, w])
     yield case(aten._foreach_copy_, [f(6, 16), f(16)], [b, w], reads=384 + 64)
     yield case(aten._foreach_zero_, [f(6, 16), f(16)], reads=0)
-    settings = {"lr": 0.1, "dampening": 0.0, "nesterov": False, "maximize": False, "is_first_step": False}
+    settings: dict[str, Any] = {
+        "lr": 0.1,
+        "dampening": 0.0,
+        "nesterov": False,
+        "maximize": False,
+        "is_first_step": False,
+    }
     lists = [[f(6, 16)], [f(6, 16)], [f(6, 16)]]
     yield case(aten._fused_sgd_, *lists, weight_decay=0.0, momentum=0.9, **settings, writes=768)
     image = f(2, 3, 8, 8)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from perfprobe.bench.rebuild.extents import storage_bytes
@@ -30,6 +31,9 @@ class Rebuilt:
     Raises:
         NotRebuilt: this machine or this torch lacks what the call needs, or its results, as far as torch
             tells their sizes beforehand, take more than `limit_bytes`.
+
+    Some kernels of torch trust operands to fit each other and end the process where those of a damaged
+    recording do not: calls belong in a process of their own.
     """
 
     def __init__(self, recipe: CallRecipe, torch: Any, limit_bytes: int = LIMIT_BYTES) -> None:
@@ -47,7 +51,7 @@ class Rebuilt:
         except AttributeError:
             raise NotRebuilt("this torch has no such operator") from None
         if (result_bytes := self._result_bytes()) > limit_bytes:
-            raise NotRebuilt(f"its results take {result_bytes / (1 << 30):.3g} GiB")
+            raise NotRebuilt(f"its results may take {result_bytes / (1 << 30):.3g} GiB")
 
     def operands(self, seed: int) -> Operands:
         """A fresh set. Raises NotRebuilt where torch cannot make it."""
@@ -79,7 +83,7 @@ class Rebuilt:
         raise NotRebuilt("it takes no small operands")
 
     def _result_bytes(self) -> int:
-        """By a call on tensors without data; 0 where torch cannot tell in this way."""
+        """By a call on tensors without data; where torch cannot tell so, as if any number were a size."""
         arguments = [self._without_data(argument) for argument in self.recipe.arguments]
         keywords = {name: self._without_data(value) for name, value in self.recipe.keywords.items()}
         if "device" in keywords:
@@ -88,7 +92,7 @@ class Rebuilt:
             with self._torch.no_grad():
                 return _bytes(self._torch, self.function(*arguments, **keywords))
         except Exception:  # in part written in Python, where anything may go wrong that real operands mend
-            return 0
+            return 8 * max(map(_product, (*self.recipe.arguments, *self.recipe.keywords.values())), default=0)
 
     def _without_data(self, argument: Argument) -> Any:
         if isinstance(argument, tuple):
@@ -101,6 +105,13 @@ class Rebuilt:
         if isinstance(argument, DtypeRecipe):
             return getattr(self._torch, argument.name)
         return "meta" if isinstance(argument, DeviceRecipe) else argument
+
+
+def _product(argument: Argument) -> int:
+    """Of plain whole numbers, as of sizes."""
+    if isinstance(argument, tuple):
+        return prod(max(_product(item), 1) for item in argument)
+    return argument if isinstance(argument, int) else 0
 
 
 def _bytes(torch: Any, results: Any) -> int:

@@ -15,13 +15,9 @@ _COUNTS = ("below", "first", "last", "count")  # settings of makers that say how
 _TRUSTING = frozenset(
     f"aten::{name}"
     for name in (
-        "_fft_c2r",
-        "_ctc_loss",
-        "_ctc_loss_backward",
-        "mkldnn_rnn_layer",
-        "mkldnn_rnn_layer_backward",
+        *("_fft_c2r", "_ctc_loss", "_ctc_loss_backward", "mkldnn_rnn_layer", "mkldnn_rnn_layer_backward"),
+        *("lstm", "gru", "rnn_tanh", "rnn_relu"),  # call these
     )
-    + ("lstm", "gru", "rnn_tanh", "rnn_relu")  # call these
 )
 
 Number = Callable[[int, int, frozenset[int]], int]  # of a number, the most allowed and all extents
@@ -77,7 +73,8 @@ def _smaller(
 
 
 def _resized(tensor: TensorRecipe, sizes: tuple[int, ...], most: int) -> TensorRecipe:
-    counts = {name: int(tensor.settings[name]) for name in _COUNTS if name in tensor.settings}
+    indexes = (tensor.settings.get("low"), tensor.settings.get("below")) != (1, 100)  # else plain integers
+    counts = {name: int(tensor.settings[name]) for name in _COUNTS if name in tensor.settings and indexes}
     settings = {**tensor.settings, **{name: min(count, most) for name, count in counts.items()}}
     if "below" in counts:
         settings["low"] = 0

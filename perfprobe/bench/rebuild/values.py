@@ -27,8 +27,8 @@ _LARGEST = {
     "uint16": 65535,
     "int32": 2147483647,
     "uint32": 4294967295,
-    "int64": (1 << 63) - 2,
-    "uint64": (1 << 63) - 2,
+    "int64": (1 << 61) - 1,  # so that also a range from below zero is one that torch draws from
+    "uint64": (1 << 61) - 1,
 }
 # As many places of a mask are True as this operand has values for.
 _FITTING = {

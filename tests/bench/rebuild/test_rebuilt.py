@@ -218,6 +218,7 @@ def test_operators_with_classes_of_values_exist() -> None:
         ("aten::arange", "end=100000000000000"),
         ("aten::unbind.int", "f32[1000000000]{0} dim=0"),
         ("aten::add", "f32[1000000,1] f32[1000000]"),
+        ("aten::histogram.bin_ct", "f32[8] bins=99999999 - density=False"),
     ],
 )
 def test_results_beyond_the_limit_are_not_made(operator: str, signature: str) -> None:
@@ -242,7 +243,7 @@ calls = {calls!r}
 numbers = ["0", "1", "3", "-1", "9", "1000000", "99999999999", "9223372036854775807"]
 limit = 64 << 20
 made = 0
-for _ in range(1500):
+for _ in range(500):
     operator, signature = chosen.choice(calls)
     for mark in "()[],":
         signature = signature.replace(mark, f" {mark} ")
@@ -273,7 +274,7 @@ def test_hostile_sizes_take_no_memory() -> None:
     )
     assert done.returncode == 0, done.stderr[-2000:]
     made, peak_kib = map(int, done.stdout.split())
-    assert made > 100
+    assert made > 30
     assert peak_kib < 1_200_000, "torch itself takes a part of it"
 
 
@@ -312,3 +313,17 @@ def test_the_smallest_operands_still_fit_each_other() -> None:
         call.run(call.operands(0))
         with pytest.raises(NotRebuilt):
             call.one_element()
+
+
+def test_odd_digests_still_make_operands() -> None:
+    widest = '[{"lowest":-9223372036854775808,"highest":9223372036854775807,"distinct":1},null]'
+    wide = '[{"lowest":-4611686018427387904,"highest":4611686018427387904,"distinct":0.5},null]'
+    for values in (
+        widest,
+        wide,
+        '[{"lowest":5,"highest":1},{}]',
+        "[[],3]",
+        '[{"distinct":-1},{"zeros":"x"}]',
+    ):
+        made = rebuilt("aten::mul.Tensor", "i64[64] i64[64]", values=values).operands(0)
+        assert made.args[0].shape == (64,)

@@ -241,7 +241,7 @@ def test_hostile_texts_raise_nothing_else() -> None:
     words = ["f32", "i64", "...", "nested", "inf", "float", "9" * 30, "self="]
     pieces = [*'[](){},=:@"\\- .0123456789', *words]
     every = [DIV, SUM, LAYER_NORM_BACKWARD, BERNOULLI_, EMBEDDING, FOREACH_SQRT]
-    for _ in range(20_000):
+    for _ in range(5_000):
         text = list(chosen.choice(texts))
         for _ in range(chosen.randrange(6)):
             text[chosen.randrange(len(text))] = chosen.choice(pieces)
