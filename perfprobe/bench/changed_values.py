@@ -17,6 +17,7 @@ _Seen: TypeAlias = "list[dict[str, float] | None]"
 _Rule: TypeAlias = Callable[[Sequence[Item], Sequence[Tensor], _Seen], "tuple[str, _Seen] | None"]
 
 _FEW, _HALF, _MANY = 0.01, 0.5, 0.9
+_LARGEST = 1 << 64
 _INTEGERS = frozenset(("i64", "i32"))
 
 
@@ -53,7 +54,11 @@ def _entry(entry: object) -> dict[str, float] | None:
     """The numbers of an entry. A tensor seen full of zeros was not used yet: it is not rebuilt so."""
     if not isinstance(entry, dict) or entry.get("zeros") == 1:
         return None
-    return {str(key): value for key, value in entry.items() if isinstance(value, int | float)}
+    return {
+        str(key): value
+        for key, value in entry.items()
+        if isinstance(value, int | float) and abs(value) < _LARGEST  # not NaN either
+    }
 
 
 def _known(values: _Seen, key: str) -> float:

@@ -23,25 +23,13 @@ _CONVOLUTIONS = frozenset(
 _COPIES = frozenset(("copy", "_to_copy", "to", "clone", "contiguous"))
 # They touch no element: nothing changes their time.
 _VIEWS = frozenset(("alias", "as_strided", "chunk", "detach", "diagonal", "expand", "lift_fresh", "narrow"))
-_VIEWS |= frozenset(
-    ("permute", "resize", "select", "set", "slice", "split", "split_with_sizes", "squeeze", "t")
-)
-_VIEWS |= frozenset(("transpose", "unbind", "unfold", "unsqueeze", "view", "_reshape_alias", "_unsafe_view"))
+_VIEWS |= frozenset(("permute", "resize", "select", "set", "slice", "split", "split_with_sizes", "squeeze"))
+_VIEWS |= frozenset(("t", "transpose", "unbind", "unfold", "unsqueeze", "view", "_reshape_alias"))
+_VIEWS |= frozenset(("_unsafe_view",))
 _RANDOM = frozenset(("bernoulli", "native_dropout"))
-_FILLS = frozenset(
-    (
-        "fill",
-        "zero",
-        "normal",
-        "uniform",
-        "random",
-        "bernoulli",
-        "exponential",
-        "geometric",
-        "cauchy",
-        "log_normal",
-    )
-)  # what was in their tensor before does not matter to them
+# What was in their tensor before does not matter to them.
+_FILLS = frozenset(("fill", "zero", "normal", "uniform", "random", "bernoulli", "exponential", "geometric"))
+_FILLS |= frozenset(("cauchy", "log_normal"))
 _PARALLEL = 2048  # elements: no kernel of torch splits less work between threads
 _RECYCLABLE_BYTES = 64 << 10  # a smaller output always lies in memory that was used before
 

@@ -281,7 +281,18 @@ def test_another_probability() -> None:
 
 @pytest.mark.parametrize(
     "values",
-    ["", "[", "{}", "[1]", "[[]]", '[{"denormals": "x"}]', '[{"zeros": 1, "denormals": 1}]', "[" * 100_000],
+    [
+        "",
+        "[",
+        "{}",
+        "[1]",
+        "[[]]",
+        '[{"denormals": "x"}]',
+        '[{"denormals": NaN}]',
+        '[{"denormals": 1' + "0" * 400 + "}]",
+        '[{"zeros": 1, "denormals": 1}]',
+        "[" * 100_000,
+    ],
 )
 def test_values_of_a_broken_recording(values: str) -> None:
     assert not of(Wanted("aten::mul.Tensor", "f32[64] f32[64]", values=values), "values")
