@@ -21,49 +21,49 @@ _CPU = (
     (
         "vtune",
         "vtune -collect hotspots -knob sampling-mode=hw -knob enable-stack-collection=true -start-paused"
-        " -r {name}_hotspots -- python {name}.py",
+        " -r {number}_hotspots -- python {name}.py",
         "which functions of which library the time goes to (without hardware counters: sampling-mode=sw)",
         "vtune -help collect hotspots",
     ),
     (
         "vtune",
-        "vtune -collect threading -start-paused -r {name}_threading -- python {name}.py",
+        "vtune -collect threading -start-paused -r {number}_threading -- python {name}.py",
         "how many threads work at once, and what the others wait for",
         "vtune -help collect threading",
     ),
     (
         "vtune",
         "vtune -collect uarch-exploration -knob collect-memory-bandwidth=true -start-paused"
-        " -r {name}_uarch -- python {name}.py",
+        " -r {number}_uarch -- python {name}.py",
         "whether the cores wait for memory, for instructions or for ports; needs hardware counters",
         "vtune -help collect uarch-exploration",
     ),
     (
         "vtune",
-        "vtune -collect performance-snapshot -start-paused -r {name}_snapshot -- python {name}.py",
+        "vtune -collect performance-snapshot -start-paused -r {number}_snapshot -- python {name}.py",
         "the first look: threads, memory and vector use on one page",
         "vtune -help collect performance-snapshot",
     ),
     (
         "vtune",
-        "vtune -report hotspots -r {name}_hotspots -group-by task,function -format csv",
+        "vtune -report hotspots -r {number}_hotspots -group-by task,function -format csv",
         "what was found, as text: function by function inside the hot range",
         "vtune -help report hotspots",
     ),
     (
         "perf stat",
-        "mkfifo -m 600 {name}.ctl {name}.ack; perf stat -D -1 --control fifo:{name}.ctl,{name}.ack"
+        "mkfifo -m 600 {number}.ctl {number}.ack; perf stat -D -1 --control fifo:{number}.ctl,{number}.ack"
         " -e task-clock,context-switches,page-faults,cycles,instructions,cache-misses"
-        " python {name}.py --perf-control {name}.ctl,{name}.ack 2>&1 | grep -v '^Events ';"
-        " rm {name}.ctl {name}.ack",
+        " python {name}.py --perf-control {number}.ctl,{number}.ack 2>&1 | grep -v '^Events ';"
+        " rm {number}.ctl {number}.ack",
         "instructions a cycle, cache misses, page faults and context switches of the hot calls alone",
         "perf stat --help",
     ),
     (
         "perf record",
-        "mkfifo -m 600 {name}.ctl {name}.ack; perf record -D -1 --control fifo:{name}.ctl,{name}.ack"
-        " -o {name}.perf.data python {name}.py --perf-control {name}.ctl,{name}.ack"
-        " 2>&1 | grep -v '^Events '; rm {name}.ctl {name}.ack; perf report -i {name}.perf.data",
+        "mkfifo -m 600 {number}.ctl {number}.ack; perf record -D -1 --control fifo:{number}.ctl,{number}.ack"
+        " -o {number}.perf.data python {name}.py --perf-control {number}.ctl,{number}.ack"
+        " 2>&1 | grep -v '^Events '; rm {number}.ctl {number}.ack; perf report -i {number}.perf.data",
         "which functions the hot calls alone spend their time in",
         "perf record --help",
     ),
@@ -71,14 +71,15 @@ _CPU = (
 _CUDA = (
     (
         "ncu",
-        "ncu --profile-from-start off --set full --target-processes all -f -o {name} python {name}.py --once",
+        "ncu --profile-from-start off --set full --target-processes all -f -o {number}"
+        " python {name}.py --once",
         "each kernel of one call against the GPU's limits, caches emptied before it and clocks at base",
         "ncu --help",
     ),
     (
         "ncu",
         "ncu --profile-from-start off --set full --cache-control none --clock-control none"
-        " --target-processes all -f -o {name}_warm python {name}.py --once --warm",
+        " --target-processes all -f -o {number}_warm python {name}.py --once --warm",
         "the same with caches as they are and clocks free: nearer to the times printed here",
         "ncu --help",
     ),
@@ -92,13 +93,13 @@ _CUDA = (
     (
         "nsys",
         "nsys profile -t cuda,nvtx,osrt,cudnn,cublas -s none --cpuctxsw=none --capture-range=cudaProfilerApi"
-        " --capture-range-end=stop -f true -o {name} python {name}.py --seconds 1",
+        " --capture-range-end=stop -f true -o {number} python {name}.py --seconds 1",
         "launches, kernels and gaps between them on a time line",
         "nsys profile --help",
     ),
     (
         "nsys",
-        "nsys stats -r nvtx_sum,nvtx_kern_sum,cuda_gpu_kern_sum {name}.nsys-rep",
+        "nsys stats -r nvtx_sum,nvtx_kern_sum,cuda_gpu_kern_sum {number}.nsys-rep",
         "what was found, as text: kernel times, and kernels by range",
         "nsys stats --help-reports",
     ),
@@ -123,6 +124,5 @@ ATTACH = (
 def commands(stem: str, device: str) -> tuple[Command, ...]:
     """Those for a script of this name (without .py), for a call on the CPU or on a GPU."""
     chosen = _CPU if device == "cpu" else _CUDA
-    return tuple(
-        Command(tool, line.format(name=stem), answers, check) for tool, line, answers, check in chosen
-    )
+    words = {"name": stem, "number": stem.partition("_")[0]}  # what tools write is named by the number
+    return tuple(Command(tool, line.format(**words), answers, check) for tool, line, answers, check in chosen)

@@ -26,6 +26,7 @@ LEAST_ROTATED_BYTES = 64 << 20  # of all copies of the operands: more than cache
 MOST_COPIES = 1024
 WARM_BYTES = 256 << 10  # of warm operands that are written: more copies, to be put back less often
 BLOCK_S = 0.1
+FAULTS = (AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)  # of torch, of data
 
 
 @dataclass
@@ -115,7 +116,7 @@ def _run(call: dict[str, Any], name: str, device: str, chosen: argparse.Namespac
     try:
         loop = _Loop(torch, function(torch, call), sets, _writes(call), device)
         calls = loop.warm_up(chosen.once, chosen.seconds)
-    except (AttributeError, IndexError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
+    except FAULTS as error:
         raise Refused(f"torch {torch.__version__} does not make this call: {_first_line(error)}") from error
     if chosen.wait:
         _wait()
@@ -129,7 +130,7 @@ def _sets(torch: Any, call: dict[str, Any], device: str, chosen: argparse.Namesp
         sets.append(Operands(torch, call, 0))
         count = chosen.copies or _copies(torch, call, max(1, _storage_bytes(torch, sets[0])), device, chosen)
         sets += [Operands(torch, call, seed) for seed in range(1, count)]
-    except (MemoryError, RuntimeError) as error:
+    except FAULTS as error:
         what = f"set {len(sets) + 1} of the operands cannot be made"
         raise Refused(f"{what}: {_first_line(error)}; try --copies 1") from error
     return sets

@@ -86,13 +86,16 @@ def _add_itt(window: Window, torch: Any, name: str) -> str:
     if found is None:
         found, source = _itt_of_listener(), "the listener's own functions"
     kind = {key: _ITT[key](address) for key, address in found.items() if address}
-    domain = kind["domain_create"](DOMAIN) if set(kind) == set(_ITT) else None
+    domain = kind["domain_create"](DOMAIN) if set(_ITT) - {"resume", "pause"} <= set(kind) else None
     if not domain:
         return "none: nobody listens (INTEL_LIBITTNOTIFY64 names a listener, before torch is imported)"
-    handle, none = kind["string_handle_create"](name.encode()), _IttId()
+    is_on, none = ctypes.c_int.from_address(domain), _IttId()  # a listener may switch its domains off
+    handle = kind["string_handle_create"](name.encode())
+    window.begins.append(lambda: is_on.value and kind["task_begin"](domain, none, none, handle))
+    window.ends.append(lambda: is_on.value and kind["task_end"](domain))
+    if not {"resume", "pause"} <= set(kind):
+        return f"tasks by {source}; the listener cannot resume and pause"
     window.opens.append(kind["resume"])
-    window.begins.append(lambda: kind["task_begin"](domain, none, none, handle))
-    window.ends.append(lambda: kind["task_end"](domain))
     window.closes.append(kind["pause"])
     return f"tasks, resume and pause by {source}"
 

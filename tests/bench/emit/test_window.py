@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
+from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from perfprobe.bench.emit import window as window_module
 from perfprobe.bench.emit.window import Refused, Window, window_for
 
 
@@ -40,6 +44,42 @@ def test_without_any_tool(monkeypatch: pytest.MonkeyPatch, capfd: pytest.Capture
     said = capfd.readouterr().err
     assert "ITT: none: nobody listens" in said
     assert "NVTX: none: this torch is built without CUDA, and the package nvtx is not installed" in said
+
+
+@pytest.mark.parametrize("pauses", [True, False])
+def test_a_listener_that_cannot_pause_and_one_that_is_switched_off(
+    pauses: bool, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    heard: list[str] = []
+    domain = (ctypes.c_int64 * 6)(1)
+
+    def hear(text: str, answer: int | None = None) -> int | None:
+        heard.append(text)
+        return answer
+
+    given: dict[str, Callable[..., Any]] = {
+        "domain_create": lambda name: hear(name.decode(), ctypes.addressof(domain)),
+        "string_handle_create": lambda text: hear(text.decode(), 7),
+        "task_begin": lambda *words: hear(f"begin {words[0] == ctypes.addressof(domain)} {words[3]}"),
+        "task_end": lambda domain: hear("end"),
+        "resume": lambda: hear("resume"),
+        "pause": lambda: hear("pause"),
+    }
+    kept = {key: window_module._ITT[key](function) for key, function in given.items()}
+    addresses = {key: ctypes.cast(one, ctypes.c_void_p).value for key, one in kept.items()}
+    if not pauses:
+        addresses.update(resume=None, pause=None)
+    monkeypatch.setattr(window_module, "_itt_of_torch", lambda torch: addresses)
+    monkeypatch.setitem(sys.modules, "nvtx", None)
+    window = window_for(SimpleNamespace(version=SimpleNamespace(cuda=None, hip=None)), "name", "cpu", None)
+    events_of(window)
+    block = ["begin True 7", "end"]
+    inside = ["resume", *block, *block, "pause"] if pauses else [*block, *block]
+    assert heard == ["perfprobe", "name", *inside]
+    assert ("cannot resume and pause" in capfd.readouterr().err) != pauses
+    domain[0] = 0
+    events_of(window)
+    assert heard[len(inside) + 2 :] == (["resume", "pause"] if pauses else [])
 
 
 def test_perf_is_told_around_each_block(tmp_path: Path) -> None:
