@@ -192,7 +192,11 @@ def _replay(row: Measurement, measured: Sequence[Answer]) -> float | None:
         return None
     in_program_ns = (seen.total_ns if seen.cpu_ns is None else seen.cpu_ns) / seen.calls
     path_ns = median(answer.path_ns for answer in measured) if rotating.value < _SHORT_NS else 0.0
-    own_ns = None if seen.cpu_ns is None else _middle(_of_blocks(one, lambda block: block.own_ns) for one in measured)
+    own_ns = None
+    if seen.cpu_ns is not None:
+        own_ns = _middle(
+            _of_blocks(answer, lambda block: block.own_ns or block.cpu_ns) for answer in measured
+        )
     alone_ns = max((own_ns or rotating.value) - path_ns, 0.0) + _more_faults_ns(row, seen, measured)
     return alone_ns / in_program_ns if in_program_ns > 0 else None
 
