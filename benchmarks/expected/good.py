@@ -48,8 +48,8 @@ GOOD = (
         (COMPUTE,),
         "eight good GEMMs: 0.93 elsewhere",
     ),
-    # Sometimes a model error, measured afterwards: on some processors oneDNN's convolutions do 14-26 % more than
-    # the library's matrix product, which is the limit.
+    # Sometimes a model error, measured afterwards: on some processors oneDNN's convolutions do 14-26 % more
+    # than the library's matrix product, which is the limit.
     Expected(
         "conv 3x3, 64 channels, NCHW",
         "aten::mkldnn_convolution",
@@ -158,7 +158,7 @@ GOOD = (
         (MEMORY,),
         "two passes over a row that stays in L1: 0.78 elsewhere",
     ),
-    # Often wrong, measured afterwards: memory and the element rate of sqrt and div are both reached, at 92-95 %.
+    # Often wrong, measured afterwards: the limits of memory and of sqrt and div are both reached, at 92-95 %.
     Expected(
         "fused Adam",
         "aten::_fused_adam_",
@@ -190,8 +190,8 @@ GOOD = (
         (MEMORY, ELEMENT),
         "of positive numbers; vectorized",
     ),
-    # Wrong, measured afterwards: 49 % of uniform_'s rate. Half of the time goes into guessing each outcome, which
-    # the verdict tells too: value-sensitive, p=0.5 takes twice as long.
+    # Wrong, measured afterwards: 49 % of uniform_'s rate. Half of the time goes into guessing each outcome,
+    # which the verdict tells too: value-sensitive, p=0.5 takes twice as long.
     Expected(
         "bernoulli_",
         "aten::bernoulli_.float",
