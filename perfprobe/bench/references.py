@@ -36,8 +36,11 @@ _VALUES = object()  # stands for the values once more
 # Overloads of aten by which `models.work.ELEMENT_KINDS` are timed, with what they take after the values. Of
 # alternatives the fastest counts: torch.exp and torch.erf go through MKL, which fused operators do not.
 _ELEMENTS: dict[str, tuple[tuple[str, tuple[object, ...]], ...]] = {
-    **{name: ((f"{name}.out", ()),) for name in ("log", "tanh", "sin", "sqrt")},
-    "exp": (("exp.out", ()), ("_softmax.out", (-1, False))),
+    "exp": (("exp.out", ()), ("sigmoid.out", ()), ("_softmax.out", (-1, False))),
+    "log": (("log.out", ()), ("log1p.out", ())),
+    "tanh": (("tanh.out", ()),),
+    "sin": (("sin.out", ()),),
+    "sqrt": (("sqrt.out", ()), ("rsqrt.out", ())),
     "erf": (("erf.out", ()), ("gelu.out", ())),
     "compare": (("sort.default", ()),),
     "div": (("div.out", (_VALUES,)),),
@@ -50,8 +53,8 @@ _ELEMENTS: dict[str, tuple[tuple[str, tuple[object, ...]], ...]] = {
 class Reference:
     """One limit beside a call, which alone would take (ns of a call of the subject - floor_ns) * scale.
 
-    kind: as in `Bound`; text: what is timed, in words. Of those of one kind and part the fastest counts, the
-    parts of a kind add up.
+    kind: as in `Bound`; text: what is timed, in words. Of those of one kind and part the fastest counts;
+    the part is the kind of arithmetic, each of which is a limit by itself.
     """
 
     kind: str
@@ -115,9 +118,8 @@ class References:
             found += [self._memory(kind, moved, threads, rotates_outputs) for kind in traffic(work)]
         if work.is_product and work.flops:
             found += self._gemm(work, threads)
-        if all(kind in _ELEMENTS for kind, _ in work.elements):
-            for kind, count in work.elements:
-                found += self._element(kind, count, work.dtype, threads) if count else []
+        for kind, count in work.elements:
+            found += self._element(kind, count, work.dtype, threads) if count and kind in _ELEMENTS else []
         return found
 
     def _memory(self, kind: _Traffic, moved_bytes: int, threads: int, rotates_outputs: bool) -> Reference:

@@ -50,24 +50,17 @@ class _Process:
         pairs = zip(calls, others, strict=False)
         return _median([call / other if call and other else None for call, other in pairs])
 
-    def bounds(self) -> dict[str, tuple[float, str]]:
-        """By kind of limit: its part of the call's time, and what was timed for it.
+    def bounds(self) -> dict[tuple[str, str], tuple[float, str]]:
+        """By kind and part of a limit: its part of the call's time, and what was timed for it.
 
-        Of alternatives the fastest counts, as a limit is what the machine can do; the parts of a kind add up.
+        Of alternatives the fastest counts, as a limit is what the machine can do.
         """
-        fastest: dict[str, dict[str, tuple[float, str]]] = {}
+        found: dict[tuple[str, str], tuple[float, str]] = {}
         for limit in (_FLOOR, *self.answer.limits):
-            fraction = self._fraction(limit)
+            fraction, key = self._fraction(limit), (limit.kind, limit.part)
             if fraction is not None:
-                parts = fastest.setdefault(limit.kind, {})
-                parts[limit.part] = min(parts.get(limit.part, (inf, "")), (fraction, limit.text))
-        return {
-            kind: (
-                sum(fraction for fraction, _ in parts.values()),
-                " + ".join(words for _, words in parts.values()),
-            )
-            for kind, parts in fastest.items()
-        }
+                found[key] = min(found.get(key, (inf, "")), (fraction, limit.text))
+        return found
 
     def _fraction(self, limit: Limit) -> float | None:
         """What the limit takes as a part of the call, in the same rounds; None without such a subject."""
@@ -157,8 +150,8 @@ def _time(block: Block, clock: str) -> float:
 
 def _bounds(processes: Sequence[_Process]) -> tuple[Bound, ...]:
     found = [process.bounds() for process in processes]
-    kinds = dict.fromkeys(kind for bounds in found for kind in bounds)
-    return tuple(_bound(kind, [bounds[kind] for bounds in found if kind in bounds]) for kind in kinds)
+    keys = dict.fromkeys(key for bounds in found for key in bounds)
+    return tuple(_bound(key[0], [bounds[key] for bounds in found if key in bounds]) for key in keys)
 
 
 def _bound(kind: str, found: Sequence[tuple[float, str]]) -> Bound:

@@ -9,7 +9,7 @@ import pytest
 from perfprobe.bench.clocks import HostClock
 from perfprobe.bench.references import Reference, References, traffic
 from perfprobe.bench.subjects import Arguments, Subject, rounds
-from perfprobe.models.work import Work, work
+from perfprobe.models.work import ELEMENT_KINDS, Work, work
 
 torch = pytest.importorskip("torch")
 
@@ -94,7 +94,7 @@ def test_dtypes_without_a_product_have_no_reference() -> None:
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        ("exp", ["exp", "exp by _softmax"]),
+        ("exp", ["exp", "exp by sigmoid", "exp by _softmax"]),
         ("erf", ["erf", "erf by gelu"]),
         ("div", ["div"]),
         ("pow", ["pow"]),
@@ -115,12 +115,17 @@ def test_elements_fit_the_second_cache_and_are_scaled(kind: str, words: list[str
 
 
 def test_few_elements_are_as_many() -> None:
-    (found,) = of_kind(Work(0, 0, 0, 0, 0, "f32", elements=(("log", 100),)), "element")
-    assert found.subject._sets[0].args[0].numel() * found.scale == 100
+    for found in of_kind(Work(0, 0, 0, 0, 0, "f32", elements=(("log", 100),)), "element"):
+        assert found.subject._sets[0].args[0].numel() * found.scale == 100
 
 
-def test_an_unknown_kind_leaves_no_half_of_a_sum() -> None:
-    made = Work(0, 0, 0, 0, 0, "f32", elements=(("exp", 100), ("magic", 100)))
+def test_every_kind_of_the_models_has_a_reference() -> None:
+    for kind in ELEMENT_KINDS:
+        assert of_kind(Work(0, 0, 0, 0, 0, "f32", elements=((kind, 1000),)), "element")
+
+
+def test_an_unknown_kind_has_no_reference() -> None:
+    made = Work(0, 0, 0, 0, 0, "f32", elements=(("magic", 100),))
     assert of_kind(made, "element") == []
 
 
