@@ -57,7 +57,7 @@ examples:
   torchrun --nproc-per-node 2 -m perfprobe train.py     one file for each rank
   perfprobe --callgraph graph.png train.py       also draw the call graph
   perfprobe report run.perfprobe                 print the report again
-  perfprobe bench run.perfprobe                  do its operators run efficiently?
+  perfprobe bench run.perfprobe                  are its operators efficient?
   perfprobe doctor                               what works here, what does not
 
 `python -m perfprobe` is the same as `perfprobe`. `perfprobe report` also reads
