@@ -133,9 +133,8 @@ def _replay(program: Program, args: argparse.Namespace) -> list[Replayed]:
 
 
 def _seen(cost: Cost, program: Program) -> Seen:
-    return Seen(
-        cost.calls, cost.self_ns / program.operators_ns, cost.self_ns, cost.cpu_ns, cost.cpu_ns, cost.faults
-    )
+    share = cost.self_ns / program.operators_ns
+    return Seen(cost.calls, share, cost.self_ns, cost.cpu_ns, cost.cpu_ns, faults=cost.faults)
 
 
 def _row(name: str, program: Program, replayed: Sequence[Replayed]) -> list[str]:

@@ -68,8 +68,7 @@ class Bench:
         recycled: only the call itself, in memory that is used again and again, as from now on all memory is.
         """
         try:
-            with self._torch.no_grad():
-                return self._recycled(number, wanted) if recycled else self._measured(number, wanted)
+            return self._recycled(number, wanted) if recycled else self._measured(number, wanted)
         except NotRebuilt as why:
             return Answer(number, not_rebuilt=str(why))
         except _REFUSALS as error:
