@@ -137,3 +137,13 @@ def test_a_call_beside_itself_has_a_ratio_of_one() -> None:
     ratios = [a.cpu_ns / b.cpu_ns for a, b in zip(blocks["a"], blocks["b"], strict=True)]
     assert 0.9 * min(ratios) <= 1.0 <= 1.1 * max(ratios)
     assert 0.5 < median(ratios) < 2.0
+
+
+def test_a_convolution_does_the_products_that_are_counted_for_it() -> None:
+    references = References(torch, HostClock(), "cpu", ROTATED)
+    product = next(iter(references._products("f32", 1)))
+    (call,) = product.subject._sets
+    picture, weight = call.args
+    result = torch.nn.functional.conv2d(picture, weight)
+    assert (result == weight[0].numel()).all()  # all are ones: so many products each, none of padding
+    assert product.flops == 2 * result.numel() * weight[0].numel()
