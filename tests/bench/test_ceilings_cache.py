@@ -125,6 +125,24 @@ def test_threads_that_were_not_measured(path: Path, monkeypatch: pytest.MonkeyPa
     assert ceilings.load(threads=(1, 64)) is None
 
 
+def test_other_threads_stay_kept(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "key", lambda _: "key")
+    monkeypatch.setattr(ceilings, "rows", lambda _: [{"cases": 1, "name": "", "torch": "2"}, of_one_thread()])
+    cache.write(machine(), str(path))
+    assert {one.threads for one in ceilings.measured(threads=(1,)).ceilings} == {1}
+    kept = ceilings.load(threads=(1, 2))
+    assert kept is not None
+    assert [one.rate.value for one in kept.ceilings if one.threads == 1] == [7.0]
+    assert [one for one in kept.ceilings if one.threads == 2] == [
+        one for one in machine().ceilings if one.threads == 2
+    ]
+
+
+def of_one_thread() -> dict[str, Any]:
+    key = {"kind": "gemm", "dtype": "f32", "threads": 1, "what": "mm", "mix": "", "footprint_bytes": 0}
+    return {**key, "rate": 7.0}
+
+
 def test_the_key_knows_torch_without_importing_it() -> None:
     torch = pytest.importorskip("torch")
     assert cache.torch_version() == torch.__version__
