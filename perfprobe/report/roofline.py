@@ -170,7 +170,9 @@ def _flat(axes: Any, start: float, end: float, rate: float, text: str, above: st
 
 def _moving(axes: Any, roof: Roofs, shown: list[Point]) -> None:
     axes.set(xscale="log", yscale="log", ylabel="bytes/s")
-    axes.set_xlabel("bytes that must be moved; lines: measured with so many bytes touched")
+    label = "bytes that must be moved; lines: with so many bytes touched again and again"
+    more = "\noperators: on copies in turn that do not stay in the caches" if shown else ""
+    axes.set_xlabel(label + more)
     for mix, line in zip(MIXES, _LINES, strict=True):
         if mix in roof.curves:
             axes.plot(*zip(*roof.curves[mix], strict=True), color=_GREY, linestyle=line, lw=1.2, label=mix)
