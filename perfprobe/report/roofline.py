@@ -49,7 +49,7 @@ def draw(machine: Machine, measurements: Measurements | None, path: str) -> None
     Raises:
         EnvironmentLack: matplotlib is missing, or the file cannot be written.
     """
-    figure_type, style = _matplotlib()
+    figure_type, style = matplotlib()
     shown = () if measurements is None else points(measurements)
     roof = roofs(machine, shown)
     with style({"svg.fonttype": "none", "text.parse_math": False, "font.size": 9}):
@@ -79,15 +79,18 @@ def _fill(figure: Any, roof: Roofs, shown: tuple[Point, ...], *, with_operators:
     _scatter(right, moving, [(float(point.moved_bytes), point.byte_rate) for point in moving])
 
 
-def _matplotlib() -> tuple[Any, Any]:
-    """Without pyplot: no window, no state that a program would share."""
+def matplotlib() -> tuple[Any, Any]:
+    """A figure's type and what sets its style; without pyplot: no window, no state of the program's.
+
+    Raises EnvironmentLack where it is missing.
+    """
     try:
         figure: Any = importlib.import_module("matplotlib.figure")
-        matplotlib: Any = importlib.import_module("matplotlib")
+        library: Any = importlib.import_module("matplotlib")
     except ImportError as error:
         remedy = "install it with `python -m pip install matplotlib`"
         raise EnvironmentLack("a roofline is drawn by matplotlib", str(error), remedy) from error
-    return figure.Figure, matplotlib.rc_context
+    return figure.Figure, library.rc_context
 
 
 def _title(machine: Machine, roof: Roofs, measurements: Measurements | None) -> str:
