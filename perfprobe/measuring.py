@@ -222,7 +222,8 @@ def machine(
     from perfprobe.bench import ceilings
 
     wanted = tuple(threads) or ceilings.default_threads()
-    kept = None if again else ceilings.load(device, wanted if device == "cpu" else (), tell)
+    needed = wanted if device == "cpu" else ()
+    kept = None if again else ceilings.load(device, needed, lambda said: tell(f"{said}: measured again"))
     return kept or ceilings.measured(progress, device, wanted, tell)
 
 

@@ -35,7 +35,7 @@ def load(device: str = "cpu", threads: Sequence[int] = (), tell: Tell = _silent)
         key = cache.key(device)
         machine = cache.read(cache.path_of(key), key)
     except InputError as error:
-        tell(f"{error}: measured again")
+        tell(str(error))
         return None
     if machine is None or not set(threads) <= {one.threads for one in machine.ceilings}:
         return None
