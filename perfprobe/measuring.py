@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from perfprobe.bench.measure import BenchSettings, Progress
     from perfprobe.tables.machine import Machine
-    from perfprobe.tables.measurements import Measurements, Seen, Wanted
+    from perfprobe.tables.measurements import Measurement, Measurements, Seen, Wanted
 
 _NO_MACHINE = (
     "This machine's own limits are not known: `perfprobe machine` measures them, once; then bench names the "
@@ -105,9 +105,18 @@ def measured(task: Task, settings: BenchSettings, progress: Progress) -> Measure
     require_torch()
     machine = kept_machine(task)
     found = measure(task.calls, replace(settings, machine=machine), progress, recording=task.recording)
-    notes = (*task.notes, *found.notes, *(() if machine else (_NO_MACHINE,)))
+    crowded = _crowded(max(row.wanted.threads for row in found.rows)) if found.rows else ()
+    notes = (*task.notes, *found.notes, *crowded, *(() if machine else (_NO_MACHINE,)))
     left_out = None if task.recording is None else 1 - sum(row.seen.share for row in found.rows if row.seen)
     return replace(found, left_out_share=left_out, notes=notes)
+
+
+def _crowded(threads: int) -> tuple[str, ...]:
+    processors = len(os.sched_getaffinity(0))
+    if threads <= processors:
+        return ()
+    said = f"{threads} threads took turns on {processors} processor{'s' if processors > 1 else ''}"
+    return (f"{said}: wall times are longer than these CPU times of one thread.",)
 
 
 def kept_machine(task: Task) -> Machine | None:
@@ -158,8 +167,22 @@ def save(task: Task, found: Measurements, output: str | None) -> str | None:
     if output is None and task.recording is None:
         return None
     path = output or measured_file.beside(task.recording or "")
-    measured_file.write(path, found, task.identity)
+    measured_file.write(path, found if output else _with_known(found, task.known), task.identity)
     return path
+
+
+def _with_known(found: Measurements, known: Measurements | None) -> Measurements:
+    """Also the calls that only an earlier run has measured: one with another --focus throws nothing away."""
+    if known is None or (known.machine, known.torch) != (found.machine, found.torch):
+        return found
+    new = {(row.wanted.operator, row.wanted.signature) for row in found.rows}
+    old = [row for row in known.rows if (row.wanted.operator, row.wanted.signature) not in new]
+    rows = sorted((*found.rows, *old), key=_share, reverse=True)
+    return replace(found, rows=tuple(rows), left_out_share=max(1 - sum(map(_share, rows)), 0.0))
+
+
+def _share(row: Measurement) -> float:
+    return row.seen.share if row.seen is not None else 0.0
 
 
 def text(found: Measurements, *, width: int, color: bool) -> str:
@@ -199,7 +222,8 @@ def machine(
     from perfprobe.bench import ceilings
 
     wanted = tuple(threads) or ceilings.default_threads()
-    kept = None if again else ceilings.load(device, wanted if device == "cpu" else (), tell)
+    needed = wanted if device == "cpu" else ()
+    kept = None if again else ceilings.load(device, needed, lambda said: tell(f"{said}: measured again"))
     return kept or ceilings.measured(progress, device, wanted, tell)
 
 
@@ -229,6 +253,13 @@ def draw_roofline(machine: Machine, output: str, measurements: Measurements | No
     from perfprobe.report.roofline import draw
 
     draw(machine, measurements, output)
+
+
+def require_matplotlib() -> None:
+    """Raises EnvironmentLack where nothing can be drawn: to be known before minutes of measuring."""
+    from perfprobe.report.roofline import matplotlib
+
+    matplotlib()
 
 
 def _own_threads() -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -12,6 +11,7 @@ from typing import TypeAlias
 
 from perfprobe.bench import rules
 from perfprobe.bench.answers import Answer
+from perfprobe.bench.memory import free_bytes
 from perfprobe.bench.process import Ended, MeasuringProcess, command
 from perfprobe.bench.summary import has_faults, rotating_spread, summarise, with_recycled
 from perfprobe.models.verdicts import judge
@@ -166,7 +166,7 @@ class _Run:
     def _process(self, number: int) -> Iterator[MeasuringProcess]:
         settings = {
             "seconds": self.settings.seconds,
-            "memory_bytes": self.settings.memory_bytes or _available_bytes() // 2,
+            "memory_bytes": self.settings.memory_bytes or free_bytes() // 2,
             "with_changes": self.settings.counterfactuals,
             "seed": self.settings.seed + number,
         }
@@ -185,26 +185,6 @@ class _Run:
 
 def _settled(call: Wanted, settings: BenchSettings) -> Wanted:
     return call if settings.threads is None else replace(call, threads=settings.threads)
-
-
-def _available_bytes() -> int:
-    """Memory that can be had without swapping: of the machine, and of this container where it has a limit."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            fields = dict(line.split(":", 1) for line in file)
-        available = int(fields["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError, ValueError):
-        available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
-    limit, used = (_number(f"/sys/fs/cgroup/memory.{name}") for name in ("max", "current"))
-    return available if limit is None or used is None else min(available, max(limit - used, 0))
-
-
-def _number(path: str) -> int | None:
-    try:
-        with open(path, encoding="ascii") as file:
-            return int(file.read())
-    except (OSError, ValueError):
-        return None  # no such limit, or "max"
 
 
 def _processor() -> str:

@@ -98,6 +98,7 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     _check(given)
     if given.plot is not None:
         given.plot = writable(roofline_file(given.plot))
+        measuring.require_matplotlib()
     if given.output is not None:
         given.output = writable(given.output)
     task = _task(given)

@@ -68,6 +68,8 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
 
     given = parser().parse_args(words)
     plot = None if given.plot is None else writable(roofline_file(given.plot))
+    if plot is not None:
+        measuring.require_matplotlib()
     machine = _machine(given)
     if plot is not None:
         measuring.draw_roofline(machine, plot)

@@ -40,6 +40,8 @@ _ORDER = (
     "nvtx",
     "itt",
     "cuda kernels",
+    "ceilings",
+    "roofline",
     "terminal",
     "trial",
 )
@@ -66,6 +68,8 @@ def examine(width: int, *, color: bool) -> list[Part]:
         "nvtx": lambda: of_gpu.ranges("nvtx"),
         "itt": lambda: of_gpu.ranges("itt"),
         "cuda kernels": of_gpu.cuda_kernels,
+        "ceilings": machine.ceilings,
+        "roofline": machine.roofline,
         "terminal": lambda: machine.terminal(width, color=color),
     }
     parts = {name: _examined(name, check) for name, check in alone.items()}

@@ -10,8 +10,9 @@ import sys
 import sysconfig
 import tempfile
 
-from perfprobe.doctor.part import LACK, NOTE, OK, Part
+from perfprobe.doctor.part import LACK, NOTE, OK, Part, install
 from perfprobe.support import units
+from perfprobe.support.errors import EnvironmentLack
 
 _CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 _PACKAGES = {
@@ -90,6 +91,31 @@ def folder(path: str) -> Part:
         why = "a long recording takes 10 to 16 bytes an operator"
         return Part("folder", NOTE, found, why, "name a file on another disk with -o")
     return Part("folder", OK, found)
+
+
+def ceilings() -> Part:
+    """What this machine can do at most, for verdicts that name levels of memory."""
+    from perfprobe.bench import ceilings
+
+    said: list[str] = []
+    kept = ceilings.load(tell=said.append)
+    if kept is None:
+        why = said[0] if said else "perfprobe bench then names no level of memory, and draws no roofline"
+        return Part("ceilings", NOTE, "not measured", why, "measure them with `perfprobe machine`")
+    return Part("ceilings", OK, f"measured {kept.measured[:16].replace('T', ' ')}")
+
+
+def roofline() -> Part:
+    """What draws it."""
+    from importlib.metadata import version
+
+    from perfprobe.report.roofline import matplotlib
+
+    try:
+        matplotlib()
+    except EnvironmentLack as lack:
+        return Part("roofline", LACK, "cannot be drawn", lack.where, install("matplotlib"))
+    return Part("roofline", OK, f"drawn by matplotlib {version('matplotlib')}")
 
 
 def terminal(width: int, *, color: bool) -> Part:

@@ -11,7 +11,7 @@ from rich.console import RenderableType
 from perfprobe.models.verdicts import MEANING
 from perfprobe.report import shorten
 from perfprobe.report.base import Layout
-from perfprobe.report.efficiency_cells import INDENT, place_of, verdict_kind, verdict_text
+from perfprobe.report.efficiency_cells import INDENT, in_program_ns, place_of, verdict_kind, verdict_text
 from perfprobe.report.efficiency_table import efficiency_table
 from perfprobe.report.paragraph import heading, indented, paragraph
 from perfprobe.support import units
@@ -21,6 +21,8 @@ from perfprobe.tables.measurements import Measurement, Measurements
 from perfprobe.tables.trace import shown_name
 
 TOP = 20  # rows in the report of a recording
+_SLOWER = 3.0  # by isolated: cold caches and a busy machine make less
+_NOTABLE = 0.1  # of operator time
 _LONGEST_INPUTS = 80  # cells, in sentences
 _ANSWERS = {  # what part of the time is what, by verdict
     "near a limit of this machine": ("compute-bound", "memory-bound", "element-rate-bound"),
@@ -69,6 +71,7 @@ def _answer(measured: Measurements, layout: Layout) -> Iterator[RenderableType]:
     parts = _parts(measured)
     if parts:
         yield paragraph(f"Of operator time: {', '.join(parts)}.", layout.width)
+    yield from _slower_there(measured, layout)
 
 
 def _call(row: Measurement) -> str:
@@ -96,6 +99,25 @@ def _parts(measured: Measurements) -> list[str]:
     shares["without an answer"] = sum(share for kind, share in seen if kind not in known)
     shares["not looked at"] = measured.left_out_share or 0
     return [f"{units.percent(share)} {text}" for text, share in shares.items() if share > 0]
+
+
+def _slower_there(measured: Measurements, layout: Layout) -> Iterator[RenderableType]:
+    """That the calls are not what the program waits for, where most of their time there is something else."""
+    rows = [row for row in measured.rows if row.seen is not None and row.rotating is not None]
+    slower = sum(row.seen.share for row in rows if row.seen is not None and _is_slower_there(row))
+    if slower >= _NOTABLE:
+        yield paragraph(
+            f"In the program, calls with {units.percent(slower)} of operator time took more than "
+            f"{_SLOWER:g} times as long as by themselves: other programs, threads that wait or first calls "
+            "come on top there, which no faster kernel mends.",
+            layout.width,
+            "yellow",
+        )
+
+
+def _is_slower_there(row: Measurement) -> bool:
+    there_ns = in_program_ns(row)
+    return there_ns is not None and row.rotating is not None and there_ns > _SLOWER * row.rotating.value
 
 
 def _measured_how(measured: Measurements) -> str:

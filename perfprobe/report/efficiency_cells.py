@@ -61,6 +61,14 @@ def threads_speedup(measured: Measurement) -> float | None:
     return None
 
 
+def in_program_ns(measured: Measurement) -> float | None:
+    """Of a call in the program, with what it calls: CPU time where that was recorded, else wall time."""
+    seen = measured.seen
+    if seen is None or seen.calls < 1:
+        return None
+    return (seen.total_ns if seen.cpu_ns is None else seen.cpu_ns) / seen.calls
+
+
 def _parts(estimate: Estimate) -> tuple[float, float, float]:
     return estimate.low, estimate.value, estimate.high
 

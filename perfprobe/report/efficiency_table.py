@@ -16,6 +16,7 @@ from perfprobe.report.efficiency_cells import (
     INDENT,
     STYLES,
     factor,
+    in_program_ns,
     of_limit,
     place_of,
     threads_speedup,
@@ -115,10 +116,8 @@ def _shortened(text: str, width: int) -> str:
 
 
 def _in_program(row: Measurement) -> str | None:
-    if row.seen is None or row.seen.calls < 1:
-        return None
-    whole_ns = row.seen.total_ns if row.seen.cpu_ns is None else row.seen.cpu_ns
-    return units.duration(whole_ns / row.seen.calls)
+    there_ns = in_program_ns(row)
+    return None if there_ns is None else units.duration(there_ns)
 
 
 def _factor(value: float | None) -> str | None:
@@ -136,10 +135,10 @@ def _below(row: Measurement, cut: bool) -> Iterator[str]:
     elif row.verdict is not None and row.verdict.modifiers:
         yield "; ".join(map(printable, row.verdict.modifiers))
     if row.counterfactuals:
-        yield f"tried, times as fast: {'; '.join(map(_tried, row.counterfactuals))}"
+        yield f"tried, times as fast: {'; '.join(_tried(one, row.processes) for one in row.counterfactuals)}"
 
 
-def _tried(one: Counterfactual) -> str:
+def _tried(one: Counterfactual, processes: int) -> str:
     copied = ", copy included," if one.kind == "contiguous with copy" else ""
-    interval = f"({one.speedup.low:.2f}-{one.speedup.high:.2f})"
-    return f"{printable(one.change)}{copied} {factor(one.speedup.value)} {interval}"
+    interval = f" ({one.speedup.low:.2f}-{one.speedup.high:.2f})" if processes > 1 else ""
+    return f"{printable(one.change)}{copied} {factor(one.speedup.value)}{interval}"

@@ -49,7 +49,7 @@ def draw(machine: Machine, measurements: Measurements | None, path: str) -> None
     Raises:
         EnvironmentLack: matplotlib is missing, or the file cannot be written.
     """
-    figure_type, style = _matplotlib()
+    figure_type, style = matplotlib()
     shown = () if measurements is None else points(measurements)
     roof = roofs(machine, shown)
     with style({"svg.fonttype": "none", "text.parse_math": False, "font.size": 9}):
@@ -79,15 +79,18 @@ def _fill(figure: Any, roof: Roofs, shown: tuple[Point, ...], *, with_operators:
     _scatter(right, moving, [(float(point.moved_bytes), point.byte_rate) for point in moving])
 
 
-def _matplotlib() -> tuple[Any, Any]:
-    """Without pyplot: no window, no state that a program would share."""
+def matplotlib() -> tuple[Any, Any]:
+    """A figure's type and what sets its style; without pyplot: no window, no state of the program's.
+
+    Raises EnvironmentLack where it is missing.
+    """
     try:
         figure: Any = importlib.import_module("matplotlib.figure")
-        matplotlib: Any = importlib.import_module("matplotlib")
+        library: Any = importlib.import_module("matplotlib")
     except ImportError as error:
         remedy = "install it with `python -m pip install matplotlib`"
         raise EnvironmentLack("a roofline is drawn by matplotlib", str(error), remedy) from error
-    return figure.Figure, matplotlib.rc_context
+    return figure.Figure, library.rc_context
 
 
 def _title(machine: Machine, roof: Roofs, measurements: Measurements | None) -> str:
@@ -170,7 +173,9 @@ def _flat(axes: Any, start: float, end: float, rate: float, text: str, above: st
 
 def _moving(axes: Any, roof: Roofs, shown: list[Point]) -> None:
     axes.set(xscale="log", yscale="log", ylabel="bytes/s")
-    axes.set_xlabel("bytes that must be moved; lines: measured with so many bytes touched")
+    label = "bytes that must be moved; lines: with so many bytes touched again and again"
+    more = "\noperators: on copies in turn that do not stay in the caches" if shown else ""
+    axes.set_xlabel(label + more)
     for mix, line in zip(MIXES, _LINES, strict=True):
         if mix in roof.curves:
             axes.plot(*zip(*roof.curves[mix], strict=True), color=_GREY, linestyle=line, lw=1.2, label=mix)

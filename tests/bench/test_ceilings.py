@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -145,3 +146,16 @@ def test_the_parent_imports_no_torch() -> None:
         "import sys; from perfprobe.bench import ceilings; ceilings.load(); sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_an_interrupt_right_at_the_start_leaves_nothing_to_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = threading.Timer.start
+
+    def interrupted(timer: threading.Timer) -> None:
+        start(timer)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Timer, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        list(processes.rows(PLAN, BOOT + "import time; time.sleep(1000)"))
+    assert all(one.daemon for one in threading.enumerate() if isinstance(one, threading.Timer))

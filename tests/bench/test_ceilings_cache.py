@@ -84,7 +84,7 @@ def test_a_damaged_file_is_said_and_not_used(text: str, path: Path, monkeypatch:
     monkeypatch.setattr(cache, "key", lambda _: "key")
     assert ceilings.load(tell=said.append) is None
     (line,) = said
-    assert line.endswith("measured again")
+    assert "damaged" in line
 
 
 def test_not_utf_8(path: Path) -> None:
@@ -123,6 +123,24 @@ def test_threads_that_were_not_measured(path: Path, monkeypatch: pytest.MonkeyPa
     cache.write(machine(), str(path))
     assert ceilings.load(threads=(1, 2)) == machine()
     assert ceilings.load(threads=(1, 64)) is None
+
+
+def test_other_threads_stay_kept(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "key", lambda _: "key")
+    monkeypatch.setattr(ceilings, "rows", lambda _: [{"cases": 1, "name": "", "torch": "2"}, of_one_thread()])
+    cache.write(machine(), str(path))
+    assert {one.threads for one in ceilings.measured(threads=(1,)).ceilings} == {1}
+    kept = ceilings.load(threads=(1, 2))
+    assert kept is not None
+    assert [one.rate.value for one in kept.ceilings if one.threads == 1] == [7.0]
+    assert [one for one in kept.ceilings if one.threads == 2] == [
+        one for one in machine().ceilings if one.threads == 2
+    ]
+
+
+def of_one_thread() -> dict[str, Any]:
+    key = {"kind": "gemm", "dtype": "f32", "threads": 1, "what": "mm", "mix": "", "footprint_bytes": 0}
+    return {**key, "rate": 7.0}
 
 
 def test_the_key_knows_torch_without_importing_it() -> None:

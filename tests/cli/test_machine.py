@@ -7,11 +7,16 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from perfprobe import measuring
 from perfprobe.bench.ceilings import cache
+from perfprobe.cli import bench as bench_command
+from perfprobe.cli import machine as machine_command
+from perfprobe.support.errors import EnvironmentLack
 from tests.bench.machines import machine
 
 
@@ -52,6 +57,16 @@ def test_plot(home: Path) -> None:
     assert ended.returncode == 0
     assert "roof.png" in ended.stderr
     assert (home / "roof.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("prepare", [machine_command.prepare, bench_command.prepare])
+def test_without_matplotlib_nothing_is_measured_first(
+    prepare: Callable[[list[str]], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.setattr(measuring, "machine", pytest.fail)
+    with pytest.raises(EnvironmentLack, match="pip install matplotlib"):
+        prepare(["--plot", str(tmp_path / "roof.png")])
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,11 @@ from types import SimpleNamespace
 import pytest
 
 from perfprobe import native
+from perfprobe.bench.ceilings import cache
 from perfprobe.doctor import examine, gpu, installation, machine, text, trial
 from perfprobe.doctor.part import LACK, NOTE, OK, Part
 from perfprobe.support.errors import EnvironmentLack
+from tests.bench import machines
 
 
 @pytest.mark.parametrize(
@@ -34,6 +36,26 @@ def test_python(name: str, version: tuple[int, int], state: str, monkeypatch: py
     part = installation.python()
     assert part.state == state
     assert "CPython 3.10 to 3.14" in part.why or state == OK
+
+
+def test_ceilings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert (machine.ceilings().state, machine.ceilings().remedy) == (
+        NOTE,
+        "measure them with `perfprobe machine`",
+    )
+    key = cache.key("cpu")
+    cache.write(machines.machine(key=key), cache.path_of(key))
+    assert machine.ceilings() == Part("ceilings", OK, "measured 2026-01-02 10:15")
+    Path(cache.path_of(key)).write_text("{")
+    assert "damaged" in machine.ceilings().why
+
+
+def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert machine.roofline().state == OK
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    assert machine.roofline().state == LACK
+    assert "pip install matplotlib" in machine.roofline().remedy
 
 
 def test_the_recorder_was_not_built(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from perfprobe.models.verdicts import MEANING
 from perfprobe.report.text import render_measured
 from perfprobe.support.view import View
 from perfprobe.tables import measured_file
-from perfprobe.tables.measurements import Verdict
+from perfprobe.tables.measurements import Seen, Verdict
 from tests.build import Program, op
 from tests.report.measured import absent, around, bernoulli, bmm, measured
 
@@ -70,6 +70,20 @@ def test_typed_by_hand() -> None:
     assert text.startswith("bmm f32[128,128,16] f32[128,16,128].T takes 2.40 ms: below ceiling: 41 % of GEMM")
     assert "share" not in text
     assert "Of operator time" not in text
+
+
+def test_time_that_only_the_program_takes() -> None:
+    there = Seen(calls=10, share=0.3, self_ns=72_000_000, total_ns=73_000_000, cpu_ns=None)
+    text = " ".join(render_measured(measured(bmm(seen=there), bernoulli())).split())
+    assert "calls with 30.0 % of operator time took more than 3 times as long as by themselves" in text
+    by_cpu = replace(there, cpu_ns=24_000_000)
+    for seen in (by_cpu, replace(there, total_ns=71_000_000), replace(there, share=0.09)):
+        assert "by themselves" not in render_measured(measured(bmm(seen=seen)))
+
+
+def test_one_process_has_no_range() -> None:
+    words = render_measured(measured(replace(bernoulli(), processes=1)))
+    assert "tried, times as fast: 2→1 threads 0.99x\n" in words
 
 
 def test_words_are_explained_once() -> None:

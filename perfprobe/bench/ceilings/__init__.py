@@ -35,7 +35,7 @@ def load(device: str = "cpu", threads: Sequence[int] = (), tell: Tell = _silent)
         key = cache.key(device)
         machine = cache.read(cache.path_of(key), key)
     except InputError as error:
-        tell(f"{error}: measured again")
+        tell(str(error))
         return None
     if machine is None or not set(threads) <= {one.threads for one in machine.ceilings}:
         return None
@@ -79,7 +79,7 @@ def measured(
         missing=gathered.left_out(),
     )
     if wanted is None:
-        _keep(machine, tell)
+        _keep(machine, device, tell)
     return machine
 
 
@@ -118,8 +118,17 @@ def _gathered(plan: Sweep, progress: Progress) -> Gathered:
     return gathered
 
 
-def _keep(machine: Machine, tell: Tell) -> None:
+def _keep(machine: Machine, device: str, tell: Tell) -> None:
+    """Keep it, with what was kept of other numbers of threads."""
+    path = cache.path_of(machine.key)
     try:
-        cache.write(machine, cache.path_of(machine.key))
+        kept = cache.read(path, machine.key)
+    except InputError:
+        kept = None
+    own = {one.threads for one in machine.ceilings}
+    others = () if kept is None else tuple(one for one in kept.ceilings if one.threads not in own)
+    both = (*machine.ceilings, *others)
+    try:
+        cache.write(replace(machine, ceilings=both, levels=levels_of(both, device)), path)
     except PerfprobeError as error:
         tell(str(error))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -18,7 +17,6 @@ from perfprobe.support.errors import EnvironmentLack
 
 _FRESH_BYTES = 64 << 20  # above what malloc keeps: every such tensor is mapped anew
 _PEAK_ROUNDS = 200_000  # 1 ms, beside which meeting other threads is nothing
-_PAGE_BYTES = 4096
 
 
 def groups(torch: Any, sweep: Sweep) -> list[list[Case]]:
@@ -110,35 +108,3 @@ def _fresh(torch: Any) -> Call:
 def recycled(torch: Any) -> Call:
     """The same without fresh pages."""
     return partial(torch.empty(_FRESH_BYTES // 4).fill_, 1.0)
-
-
-def memory_bytes() -> int:
-    """What is free: of the machine, or of the group of processes this one belongs to."""
-    found = [_available_bytes()]
-    for limit, used in (
-        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-        ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
-    ):
-        most, now = _number(limit), _number(used)
-        if most is not None and now is not None:
-            found.append(most - now)
-    return max(0, min(found))
-
-
-def _available_bytes() -> int:
-    try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            for line in file:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
-    except (OSError, ValueError, IndexError):
-        pass
-    return os.sysconf("SC_AVPHYS_PAGES") * _PAGE_BYTES
-
-
-def _number(path: str) -> int | None:
-    try:
-        with open(path, encoding="ascii") as file:
-            return int(file.read())
-    except (OSError, ValueError):
-        return None

@@ -33,8 +33,9 @@ def rows(sweep: Sweep, code: str = _BOOT) -> Iterator[dict[str, Any]]:
     words = [sys.executable, "-W", "ignore", "-c", code, json.dumps([path for path in sys.path if path])]
     with tempfile.TemporaryFile() as said, _started(words, environment, said) as process:
         limit = threading.Timer(sweep.seconds + _GRACE_S, process.kill)
-        limit.start()
+        limit.daemon = True  # Ctrl-C just now must not have us wait for it
         try:
+            limit.start()
             yield from _answers(process, sweep)
             if process.wait() != 0:
                 said.seek(0)

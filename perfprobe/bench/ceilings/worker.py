@@ -17,6 +17,7 @@ from perfprobe.bench.ceilings.case import KEY, Case
 from perfprobe.bench.ceilings.sweep import Sweep
 from perfprobe.bench.ceilings.timing import Timed, timed
 from perfprobe.bench.clocks import Clock, DeviceClock, HostClock
+from perfprobe.bench.memory import free_bytes
 from perfprobe.support.errors import EnvironmentLack
 
 _PART_OF_MEMORY = 4  # that the largest footprint may take of what is free
@@ -48,7 +49,7 @@ def rows(sweep: Sweep) -> Iterator[dict[str, Any]]:
     torch = _torch()
     if sweep.device == "cpu":
         clock: Clock = HostClock()
-        sweep, less = _within(sweep, host.memory_bytes())
+        sweep, less = _within(sweep, free_bytes())
         name, groups = platform.machine(), host.groups(torch, sweep)
         missing = [*less, *host.missing_peaks()]
     else:

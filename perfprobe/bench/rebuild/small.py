@@ -34,11 +34,18 @@ def smaller(recipe: CallRecipe, extent: int) -> Iterator[CallRecipe]:
         return
     if (convolution := _convolution(recipe, extent)) is not None:
         yield convolution
-    extents = frozenset(size for tensor in recipe.tensors() for size in tensor.sizes)
+    # Without tensors all that tells how much there is to do are plain numbers, as in `zeros`.
+    extents = frozenset(size for tensor in recipe.tensors() for size in tensor.sizes) or _numbers(recipe)
     while extent <= _MOST:
         for in_list, alone in product((_as_extent, _as_count, _as_is), (_as_extent, _as_index, _as_is)):
             yield _cut(recipe, lambda value: _smaller(value, extent, extents, in_list, alone))  # noqa: B023
         extent *= 2
+
+
+def _numbers(recipe: CallRecipe) -> frozenset[int]:
+    arguments = (*recipe.arguments, *recipe.keywords.values())
+    items = (item for one in arguments for item in (one if isinstance(one, tuple) else (one,)))
+    return frozenset(item for item in items if type(item) is int)
 
 
 def _as_is(value: int, most: int, extents: frozenset[int]) -> int:
@@ -46,7 +53,7 @@ def _as_is(value: int, most: int, extents: frozenset[int]) -> int:
 
 
 def _as_extent(value: int, most: int, extents: frozenset[int]) -> int:
-    return min(value, most) if value in extents else value
+    return min(value, most) if value in extents or value > _MOST else value
 
 
 def _as_count(value: int, most: int, extents: frozenset[int]) -> int:

@@ -12,6 +12,7 @@ import torch
 
 from perfprobe.bench.rebuild import operands
 from perfprobe.bench.rebuild.classes import FIXED, SAVED
+from perfprobe.bench.rebuild.rebuilt import Rebuilt
 from perfprobe.bench.rebuild.recipe import NotRebuilt
 from perfprobe.bench.rebuild.schema import schemas
 from tests.bench.rebuild.calls import rebuilt, tensors_in
@@ -237,6 +238,7 @@ import random, resource, sys
 import torch
 from tests.bench.rebuild.calls import rebuilt
 from perfprobe.bench.rebuild.recipe import NotRebuilt
+from perfprobe.bench.rebuild.rebuilt import Rebuilt
 
 chosen = random.Random(int(sys.argv[1]))
 calls = {calls!r}
@@ -284,6 +286,20 @@ def test_plain_calls_are_json() -> None:
     made = operands.Operands(torch, plain, 5)
     result = operands.function(torch, plain)(*made.args, **made.kwargs)
     assert (result.dtype, made.args[0].stride()) == (torch.bfloat16, (1, 2))
+
+
+@pytest.mark.parametrize(
+    ("operator", "signature"),
+    [
+        ("aten::randn", "size=(128,64) device=cpu pin_memory=False"),
+        ("aten::arange", "end=50 device=cpu pin_memory=False"),
+        ("aten::new_zeros", "f32[4] size=(200,300)"),
+    ],
+)
+def test_the_smallest_call_of_a_maker_makes_little(operator: str, signature: str) -> None:
+    small = rebuilt(operator, signature).one_element()
+    call = Rebuilt(small, torch, 1 << 20)
+    assert call.run(call.operands(0)).numel() <= 1
 
 
 def test_the_smallest_operands_still_fit_each_other() -> None:
