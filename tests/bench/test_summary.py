@@ -114,7 +114,7 @@ def test_a_gpu_has_its_own_clock_and_no_replay() -> None:
 
 @pytest.mark.parametrize(
     ("call_ns", "cpu_ns", "replay"),
-    [(100_000, 400_000, 0.5), (10_000, 36_000, 0.5), (100_000, None, 0.25)],  # 1000 ns are the call's way
+    [(11_000, 40_000, 0.5), (1_000, 40_000, 0.0), (201_000, None, 0.5)],  # 1000 ns are the call's way
 )
 def test_replay_is_by_a_call_in_the_program(call_ns: float, cpu_ns: int | None, replay: float) -> None:
     call = replace(answer(rotating=[block(call_ns)]), path_ns=1000.0)
