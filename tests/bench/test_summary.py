@@ -122,6 +122,21 @@ def test_replay_is_by_a_call_in_the_program(call_ns: float, cpu_ns: int | None, 
     assert found.replay == pytest.approx(replay)
 
 
+def test_replay_is_of_the_calling_thread_as_recordings_are() -> None:
+    """Another thread was busier; what is shown of the call is that one's time."""
+    call = replace(answer(rotating=[block(3_000, own_ns=2_000.0)]), path_ns=1_000.0)
+    found = row(call, seen=Seen(2, 0.5, 9_000, 9_000, cpu_ns=4_000))
+    assert found.replay == pytest.approx((2_000 - 1_000) / 2_000)
+    assert found.rotating == Estimate(3_000, 3_000, 3_000)
+
+
+def test_replay_has_the_page_faults_of_the_program() -> None:
+    call = replace(answer(rotating=[block(1_000, faults=2.0)]), fault_ns=100.0)
+    seen = Seen(2, 0.5, 9_000, 9_000, cpu_ns=4_000, faults=20)
+    assert row(call, seen=seen).replay == pytest.approx((1_000 + (10 - 2) * 100) / 2_000)
+    assert row(call, seen=replace(seen, faults=None)).replay == pytest.approx(1_000 / 2_000)
+
+
 def test_faults_are_priced_and_shared_by_threads() -> None:
     call = replace(answer(rotating=[block(1000, faults=3.0, other_ns=1000.0)]), fault_ns=100.0)
     found = row(call)
