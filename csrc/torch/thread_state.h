@@ -143,6 +143,7 @@ struct ThreadState {
   OpenStack open;
   NameCache names;
   InternTable signatures;
+  MappedVector<uint32_t> signature_calls;  // by id, where it is looked at them again
   InternTable stacks;
   MappedVector<ModuleSlot> modules = MappedVector<ModuleSlot>(kModuleSlots);
   FrameList frames;

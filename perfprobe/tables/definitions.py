@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy.typing as npt
 
 from perfprobe.tables.blocks import Block
 from perfprobe.tables.columns import TEXT, SomeTable, Table
-from perfprobe.tables.events import AutogradWindows, Losses, Progress, Signatures, Threads
+from perfprobe.tables.events import AutogradWindows, Losses, Progress, Signatures, SignatureValues, Threads
 from perfprobe.tables.gpu import (
     ApiCalls,
     Copies,
@@ -40,6 +41,7 @@ _TABLES: dict[str, type[Table]] = {
     "stacks": Stacks,
     "modules": Modules,
     "signatures": Signatures,
+    "signature_values": SignatureValues,
     "threads": Threads,
     "losses": Losses,
     "progress": Progress,
@@ -66,6 +68,7 @@ _REFERENCES = {
     "modules": {"parent": "modules", "name": "strings", "type": "strings"},
     "stacks": {"parent": "stacks", "frame": "frames", "module": "modules"},
     "signatures": {"text": "strings", "example": "strings", "values": "strings"},
+    "signature_values": {"signature": "signatures", "values": "strings"},
     "threads": {"name": "strings"},
     "autograd_windows": {"thread": "threads"},
     "functions": {"thread": "threads", "file": "strings", "function": "strings"},
@@ -118,7 +121,9 @@ class Definitions:
             frames=Frames(**tables["frames"]),
             stacks=Stacks(**tables["stacks"]),
             modules=Modules(**tables["modules"]),
-            signatures=Signatures(**tables["signatures"]),
+            signatures=_latest(
+                Signatures(**tables["signatures"]), SignatureValues(**tables["signature_values"])
+            ),
             threads=Threads(**tables["threads"]),
             meta=self._meta,
             losses=self._losses(Losses(**tables["losses"]), strays),
@@ -171,6 +176,14 @@ class Definitions:
         rows = [(f"{table}: rows that refer to nothing", count) for table, count in strays.items() if count]
         rows += [(f"meta {key}: not readable", 1) for key in self._unreadable[:8]]
         return Losses.concat([recorded, *(Losses.one("recording", reason, count) for reason, count in rows)])
+
+
+def _latest(signatures: Signatures, looks: SignatureValues) -> Signatures:
+    """With the values of the last look at each."""
+    known = (looks.signature >= 0) & (looks.values >= 0)
+    values = signatures.values.copy()
+    values[looks.signature[known]] = looks.values[known]  # of several the last is kept
+    return replace(signatures, values=values)
 
 
 def _activity(tables: Mapping[str, dict[str, npt.NDArray[Any]]]) -> GpuActivity:

@@ -18,9 +18,9 @@ from perfprobe.tables import storage
 NAMES = ("zeros", "negatives", "denormals", "nonfinite")
 
 
-def seen(path: Path, run: Callable[[], Any]) -> dict[str, list[Any] | None]:
+def seen(path: Path, run: Callable[[], Any], cpu_time: str | None = None) -> dict[str, list[Any] | None]:
     """By operator and signature what was in its tensors, None where nothing was looked at."""
-    with perfprobe.profile(path):
+    with perfprobe.profile(path, cpu_time=cpu_time or False):
         run()
     recording = storage.read(path)
     found: dict[str, list[Any] | None] = {}
@@ -45,6 +45,27 @@ def of_one(path: Path, tensor: torch.Tensor) -> Any:
 
 def floats(*parts: float, changes: float = 0) -> dict[str, float]:
     return {**dict(zip(NAMES, parts, strict=True)), "changes": changes}
+
+
+@pytest.mark.parametrize(
+    ("cpu_time", "calls", "zeros"),
+    [("all", 3, 1.0), ("all", 4, 0.25), ("all", 15, 0.25), ("all", 16, 0.0625), ("outermost", 16, 1.0)],
+)
+def test_tensors_are_looked_at_again_where_all_is_timed(
+    tmp_path: Path, cpu_time: str, calls: int, zeros: float
+) -> None:
+    """By the n-th call one n-th of the elements is zero."""
+    tensor = torch.zeros(64)
+
+    def run() -> None:
+        for call in range(1, calls + 1):
+            tensor.fill_(1)
+            tensor[: 64 // call].zero_()
+            torch.ops.aten.neg(tensor)
+
+    found = seen(tmp_path / "run.perfprobe", run, cpu_time)["aten::neg f32[64]"]
+    assert found is not None
+    assert found[0]["zeros"] == zeros
 
 
 DENORMAL = {torch.float32: 1e-40, torch.float64: 1e-310, torch.float16: 1e-7, torch.bfloat16: 1e-40}
