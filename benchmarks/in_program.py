@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perfprobe.bench.looks import values_of
 from perfprobe.merge.link import link
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.measurements import Wanted
@@ -83,9 +84,8 @@ def _wanted(recording: Recording, key: tuple[int, int, int], threads: int) -> Wa
     if signature < 0 or "::" not in strings[name] or strings[name].startswith(_NOT_CALLABLE):
         return None
     operator = ".".join(filter(None, (strings[name], strings[overload])))
-    columns = (signatures.text, signatures.example, signatures.values)
-    text, example, values = (strings[column[signature]] for column in columns)
-    return Wanted(operator, text, example, values, threads)
+    text, example = (strings[column[signature]] for column in (signatures.text, signatures.example))
+    return Wanted(operator, text, example, values_of(recording, signature), threads)
 
 
 def _after(recording: Recording, rows: LinkedOperators, skipped: int) -> tuple[int, int]:

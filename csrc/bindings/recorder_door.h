@@ -27,8 +27,8 @@ class RecorderDoor final : public RecorderPort {
     return recorder_.define(
         [&](Definitions& definitions) { return definitions.add_signature(hash, signature); });
   }
-  void set_values(int32_t signature, const char* values) override {
-    recorder_.define([&](Definitions& definitions) { definitions.set_values(signature, values); });
+  void add_values(int32_t signature, const char* values) override {
+    recorder_.define([&](Definitions& definitions) { definitions.add_values(signature, values); });
   }
   int32_t add_stack(Hash128 hash, const FrameRef* frames, const int32_t* modules,
                     size_t count) override {

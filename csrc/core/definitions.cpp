@@ -120,7 +120,7 @@ int32_t Definitions::add_signature(Hash128 hash, const SignatureText& signature)
   return id;
 }
 
-void Definitions::set_values(int32_t signature, const char* values) {
+void Definitions::add_values(int32_t signature, const char* values) {
   if (signature != other_signature_id_ && value_bytes_ < kValueBytes / 2)
     new_.signature_values.push_back({signature, intern_values(values)});
 }

@@ -40,7 +40,7 @@ struct SignatureRow {
   int64_t grad_mask;
 };
 
-// A later look at the tensors of a signature: the last row of a signature counts.
+// A later look at the tensors of a signature.
 struct SignatureValues {
   int32_t signature, values;
 };
@@ -99,7 +99,7 @@ class Definitions {
   int32_t add_signature(Hash128 hash, const SignatureText& signature);
   // Nothing for "(other)", and once half of `kValueBytes` is used: first looks go before later
   // ones.
-  void set_values(int32_t signature, const char* values);
+  void add_values(int32_t signature, const char* values);
   [[nodiscard]] int64_t other_signatures() const { return other_signatures_; }
   [[nodiscard]] int64_t other_stacks() const { return other_stacks_; }
   [[nodiscard]] int64_t other_names() const { return other_names_; }

@@ -35,7 +35,7 @@ class TrialRecorder final : public RecorderPort {
   int32_t add_signature(Hash128 /*hash*/, const SignatureText& signature) override {
     return intern_name(signature.text, true).id;
   }
-  void set_values(int32_t /*signature*/, const char* /*values*/) override {}
+  void add_values(int32_t /*signature*/, const char* /*values*/) override {}
   int32_t add_stack(Hash128 /*hash*/, const FrameRef* /*frames*/, const int32_t* /*modules*/,
                     size_t /*count*/) override {
     return 0;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <memory>
 #include <pthread.h>
 #include <stdexcept>
@@ -84,17 +83,19 @@ using Inputs = c10::ArrayRef<const c10::IValue>;
   return id;
 }
 
-// What was zero at first may be no longer, as an optimizer's state: after 4, 16, 64, ... calls.
+// What was zero at first may be no longer, as an optimizer's state, and tensors of one signature
+// may differ. At calls 4, 7, 11, 17, 26, ...: neither all even nor multiples of anything.
 void look_again(ThreadState& state, int32_t signature, Inputs inputs) {
   const auto place = static_cast<size_t>(signature);
-  if (place >= state.signature_calls.size())
-    state.signature_calls.resize(std::max<size_t>(256, 2 * place), 1);
-  const uint32_t calls = ++state.signature_calls[place];
-  if (!std::has_single_bit(calls) || std::countr_zero(calls) % 2 != 0)
+  if (place >= state.looks.size())
+    state.looks.resize(std::max<size_t>(256, 2 * place));
+  SignatureLooks& looks = state.looks[place];
+  if (++looks.calls != looks.next)
     return;
+  looks.next += looks.next / 2 + 1;
   const std::string values = describe_values(inputs);
   if (!values.empty())
-    state.port->set_values(signature, values.c_str());
+    state.port->add_values(signature, values.c_str());
 }
 
 int32_t find_signature(ThreadState& state, const at::RecordFunction& function,

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from perfprobe.bench.looks import values_of
 from perfprobe.support import units
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.findings import Findings, Sums
@@ -104,7 +105,7 @@ def _wanted(recording: Recording, key: _Key, threads: int) -> Wanted:
         operator,
         strings[signatures.text[key.signature]],
         example=strings[signatures.example[key.signature]],
-        values=strings[signatures.values[key.signature]],
+        values=values_of(recording, key.signature),
         threads=threads,
     )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -121,9 +120,8 @@ class Definitions:
             frames=Frames(**tables["frames"]),
             stacks=Stacks(**tables["stacks"]),
             modules=Modules(**tables["modules"]),
-            signatures=_latest(
-                Signatures(**tables["signatures"]), SignatureValues(**tables["signature_values"])
-            ),
+            signatures=Signatures(**tables["signatures"]),
+            looks=SignatureValues(**tables["signature_values"]),
             threads=Threads(**tables["threads"]),
             meta=self._meta,
             losses=self._losses(Losses(**tables["losses"]), strays),
@@ -176,14 +174,6 @@ class Definitions:
         rows = [(f"{table}: rows that refer to nothing", count) for table, count in strays.items() if count]
         rows += [(f"meta {key}: not readable", 1) for key in self._unreadable[:8]]
         return Losses.concat([recorded, *(Losses.one("recording", reason, count) for reason, count in rows)])
-
-
-def _latest(signatures: Signatures, looks: SignatureValues) -> Signatures:
-    """With the values of the last look at each."""
-    known = (looks.signature >= 0) & (looks.values >= 0)
-    values = signatures.values.copy()
-    values[looks.signature[known]] = looks.values[known]  # of several the last is kept
-    return replace(signatures, values=values)
 
 
 def _activity(tables: Mapping[str, dict[str, npt.NDArray[Any]]]) -> GpuActivity:

@@ -67,8 +67,8 @@ class Signatures(Table):
     """Operator inputs.
 
     text: string id; example: string id of the same with float values, -1 for none; values: string id of what
-    was in the tensors when they were last looked at, -1 where nothing was; grad_mask: which tensors require
-    grad.
+    was in the tensors when the signature was first seen, -1 where nothing was looked at; grad_mask: which
+    tensors require grad.
 
     values is a JSON list with an entry for each defined tensor of the text in order, lists flattened: null,
     or (of the first 64) what a sample of 256 elements held; parts are of the sample. Floats `{"zeros": 0.5,
@@ -84,9 +84,9 @@ class Signatures(Table):
 
 @dataclass(frozen=True)
 class SignatureValues(Table):
-    """Later looks at the tensors of signatures, whose row they refer to. values: as there; the last counts.
+    """Looks at the tensors of later calls. signature: a row of `Signatures`; values: as there.
 
-    Only where all operators have CPU time, after 4, 16, 64, ... calls on a thread.
+    Only where all operators have CPU time: at calls 4, 7, 11, 17, 26, ... on a thread.
     """
 
     signature: Int32
