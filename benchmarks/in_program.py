@@ -7,19 +7,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfprobe.tables.events import Operators
+from perfprobe.bench.looks import values_of
+from perfprobe.merge.link import link
+from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.measurements import Wanted
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.storage import read
 
-_COLUMNS = ("start_ns", "end_ns", "cpu_ns", "thread", "depth", "name", "overload", "signature", "faults")
 _STEP = "Optimizer.step#"
 _NOT_CALLABLE = ("autograd::", "torch::autograd::")
 
 
 @dataclass
 class Cost:
-    """CPU time and page faults of the calling thread, with all that the calls called. self_ns: without."""
+    """CPU time, without that of recording, and page faults of the calling thread, with all that the calls
+    called. self_ns: without.
+    """
 
     calls: int = 0
     cpu_ns: int = 0
@@ -48,14 +51,15 @@ def costs(path: str, threads: int, skipped: int) -> Program:
     isolation has that behind it.
     """
     recording = read(path)
-    rows = Operators.concat(list(recording.operators(_COLUMNS)))
+    rows = LinkedOperators.concat(list(link(recording).operators([])))
     begin_ns, steps = _after(recording, rows, skipped)
-    self_ns = _self_ns(rows)
+    cpu_ns = _cpu_ns(rows)
+    self_ns = _self_ns(rows, cpu_ns)
     found: dict[tuple[int, int, int], Cost] = defaultdict(Cost)
     for at in np.flatnonzero(rows.start_ns >= begin_ns).tolist():
         cost = found[int(rows.name[at]), int(rows.overload[at]), int(rows.signature[at])]
         cost.calls += 1
-        cost.cpu_ns += int(rows.cpu_ns[at])
+        cost.cpu_ns += int(cpu_ns[at])
         cost.self_ns += int(self_ns[at])
         cost.faults += int(rows.faults[at])
     return _program(recording, found, threads, steps)
@@ -80,12 +84,11 @@ def _wanted(recording: Recording, key: tuple[int, int, int], threads: int) -> Wa
     if signature < 0 or "::" not in strings[name] or strings[name].startswith(_NOT_CALLABLE):
         return None
     operator = ".".join(filter(None, (strings[name], strings[overload])))
-    columns = (signatures.text, signatures.example, signatures.values)
-    text, example, values = (strings[column[signature]] for column in columns)
-    return Wanted(operator, text, example, values, threads)
+    text, example = (strings[column[signature]] for column in (signatures.text, signatures.example))
+    return Wanted(operator, text, example, values_of(recording, signature), threads)
 
 
-def _after(recording: Recording, rows: Operators, skipped: int) -> tuple[int, int]:
+def _after(recording: Recording, rows: LinkedOperators, skipped: int) -> tuple[int, int]:
     """When the skipped steps had ended, and how many were left."""
     is_step = np.array([recording.strings[name].startswith(_STEP) for name in rows.name.tolist()])
     ends_ns = np.sort(rows.end_ns[is_step])
@@ -96,13 +99,17 @@ def _after(recording: Recording, rows: Operators, skipped: int) -> tuple[int, in
     return int(ends_ns[skipped - 1]) if skipped else 0, len(ends_ns) - skipped
 
 
-def _self_ns(rows: Operators) -> np.ndarray:
-    """CPU time less that of direct children; a thread's rows come in the order in which they ended."""
+def _cpu_ns(rows: LinkedOperators) -> np.ndarray:
     if (rows.cpu_ns < 0).any():
         raise SystemExit("the program was not recorded with --cpu-time all")
-    self_ns = rows.cpu_ns.copy()
+    return rows.cpu_ns - np.maximum(rows.recording_ns, 0)
+
+
+def _self_ns(rows: LinkedOperators, cpu_ns: np.ndarray) -> np.ndarray:
+    """CPU time less that of direct children; a thread's rows come in the order in which they ended."""
+    self_ns = cpu_ns.copy()
     called_ns: dict[tuple[int, int], int] = defaultdict(int)  # by thread and depth, since the last caller
     for at, (thread, depth) in enumerate(zip(rows.thread.tolist(), rows.depth.tolist(), strict=True)):
         self_ns[at] -= called_ns.pop((thread, depth + 1), 0)
-        called_ns[thread, depth] += int(rows.cpu_ns[at])
-    return self_ns
+        called_ns[thread, depth] += int(cpu_ns[at])
+    return np.maximum(self_ns, 0)

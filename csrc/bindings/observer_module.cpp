@@ -25,6 +25,8 @@ namespace {
 // Measured once; later recordings of the process reuse it.
 std::optional<double> event_cost_ns;
 std::optional<double> empty_ns;
+std::optional<double> timed_event_cost_ns;  // where every operator has CPU time
+std::optional<double> empty_cpu_ns;
 
 template <class Pointed>
 Pointed* pointer_in(const py::object& capsule, const char* name) {
@@ -67,8 +69,12 @@ void start(const py::capsule& recorder, const py::object& module_call, const std
   static_cast<void>(tested);
   // The program's own profiler would see the thousands of calls it takes.
   if (!event_cost_ns && !at::hasThreadLocalCallbacks()) {
-    event_cost_ns = measure_event_cost_ns();
+    event_cost_ns = measure_event_cost_ns(/*cpu_timed=*/false);
     empty_ns = measure_empty_ns();
+  }
+  if (timed == CpuTime::all && !timed_event_cost_ns && !at::hasThreadLocalCallbacks()) {
+    timed_event_cost_ns = measure_event_cost_ns(/*cpu_timed=*/true);
+    empty_cpu_ns = measure_empty_cpu_ns();
   }
   start_observer(*port, timed, Threads::all, emitter);
 }
@@ -108,6 +114,8 @@ PYBIND11_MODULE(_observer, module) {
              py::arg("name_of") = py::none(), py::arg("is_range") = false);
   module.def("event_cost_ns", [] { return event_cost_ns; });
   module.def("empty_ns", [] { return empty_ns; });
+  module.def("timed_event_cost_ns", [] { return timed_event_cost_ns; });
+  module.def("empty_cpu_ns", [] { return empty_cpu_ns; });
   module.def("cpu_read_ns", &measure_cpu_read_ns);
   module.def("null_callbacks", &add_null_callbacks, py::arg("needs_inputs"));
   module.def("remove_null_callbacks", &remove_null_callbacks);

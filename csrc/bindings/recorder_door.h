@@ -27,6 +27,9 @@ class RecorderDoor final : public RecorderPort {
     return recorder_.define(
         [&](Definitions& definitions) { return definitions.add_signature(hash, signature); });
   }
+  void add_values(int32_t signature, const char* values) override {
+    recorder_.define([&](Definitions& definitions) { definitions.add_values(signature, values); });
+  }
   int32_t add_stack(Hash128 hash, const FrameRef* frames, const int32_t* modules,
                     size_t count) override {
     return names_.add_stack(hash, frames, modules, count);

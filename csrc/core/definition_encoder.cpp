@@ -48,6 +48,12 @@ void encode(const MappedVector<SignatureRow>& rows, BlockEncoder& encoder) {
   add_column(encoder, "grad_mask", rows, &SignatureRow::grad_mask);
 }
 
+void encode(const MappedVector<SignatureValues>& rows, BlockEncoder& encoder) {
+  encoder.begin("signature_values", rows.size(), 2);
+  add_column(encoder, "signature", rows, &SignatureValues::signature);
+  add_column(encoder, "values", rows, &SignatureValues::values);
+}
+
 void encode(const MappedVector<ThreadRow>& rows, BlockEncoder& encoder) {
   encoder.begin("threads", rows.size(), 3);
   add_column(encoder, "os_thread", rows, &ThreadRow::os_thread);
@@ -71,7 +77,9 @@ bool write_table(MappedVector<Row>& rows, BlockEncoder& encoder, RecordingFile& 
 bool write_definitions(NewDefinitions& fresh, BlockEncoder& encoder, RecordingFile& file) {
   return write_table(fresh.strings, encoder, file) && write_table(fresh.frames, encoder, file) &&
          write_table(fresh.modules, encoder, file) && write_table(fresh.stacks, encoder, file) &&
-         write_table(fresh.signatures, encoder, file) && write_table(fresh.threads, encoder, file);
+         write_table(fresh.signatures, encoder, file) &&
+         write_table(fresh.signature_values, encoder, file) &&
+         write_table(fresh.threads, encoder, file);
 }
 
 }  // namespace perfprobe

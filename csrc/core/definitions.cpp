@@ -26,7 +26,7 @@ std::pair<int32_t, bool> number(std::pmr::map<Key, int32_t>& ids, const Key& key
 
 bool NewDefinitions::empty() const {
   return strings.empty() && frames.empty() && stacks.empty() && modules.empty() &&
-         signatures.empty() && threads.empty();
+         signatures.empty() && signature_values.empty() && threads.empty();
 }
 
 InternedText Definitions::intern(std::string_view text) {
@@ -120,6 +120,11 @@ int32_t Definitions::add_signature(Hash128 hash, const SignatureText& signature)
   return id;
 }
 
+void Definitions::add_values(int32_t signature, const char* values) {
+  if (signature != other_signature_id_ && value_bytes_ < kValueBytes / 2)
+    new_.signature_values.push_back({signature, intern_values(values)});
+}
+
 int32_t Definitions::intern_values(const char* values) {
   if (values == nullptr || value_bytes_ >= kValueBytes)
     return kNone;
@@ -137,6 +142,7 @@ void Definitions::put_back(NewDefinitions&& refused) {
   append(refused.stacks, new_.stacks);
   append(refused.modules, new_.modules);
   append(refused.signatures, new_.signatures);
+  append(refused.signature_values, new_.signature_values);
   append(refused.threads, new_.threads);
   new_ = std::move(refused);
 }

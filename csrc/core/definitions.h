@@ -40,6 +40,11 @@ struct SignatureRow {
   int64_t grad_mask;
 };
 
+// A later look at the tensors of a signature.
+struct SignatureValues {
+  int32_t signature, values;
+};
+
 struct ThreadRow {
   int64_t os_thread, forward_id;
   int32_t name;
@@ -51,6 +56,7 @@ struct NewDefinitions {
   MappedVector<StackKey> stacks;
   MappedVector<ModuleRow> modules;
   MappedVector<SignatureRow> signatures;
+  MappedVector<SignatureValues> signature_values;
   MappedVector<ThreadRow> threads;
   [[nodiscard]] bool empty() const;
 };
@@ -91,6 +97,9 @@ class Definitions {
   int32_t other_stack();
 
   int32_t add_signature(Hash128 hash, const SignatureText& signature);
+  // Nothing for "(other)", and once half of `kValueBytes` is used: first looks go before later
+  // ones.
+  void add_values(int32_t signature, const char* values);
   [[nodiscard]] int64_t other_signatures() const { return other_signatures_; }
   [[nodiscard]] int64_t other_stacks() const { return other_stacks_; }
   [[nodiscard]] int64_t other_names() const { return other_names_; }

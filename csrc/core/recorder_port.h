@@ -16,7 +16,7 @@ namespace perfprobe {
 
 // Name of the capsule that carries a RecorderPort*; raise the number with any change of this
 // interface.
-inline constexpr const char* kRecorderCapsule = "perfprobe.recorder.3";
+inline constexpr const char* kRecorderCapsule = "perfprobe.recorder.4";
 
 struct InternedText {
   int32_t id;
@@ -45,6 +45,8 @@ class RecorderPort {
   // `finite`: an operator of torch's registry, not one of the ranges a program makes up.
   virtual InternedText intern_name(const char* name, bool finite) = 0;
   virtual int32_t add_signature(Hash128 hash, const SignatureText& signature) = 0;
+  // What is in the tensors of a later call of a signature.
+  virtual void add_values(int32_t signature, const char* values) = 0;
   // Both need the GIL; frames come innermost first, `modules` holds a module id per frame (-1
   // none).
   virtual int32_t add_stack(Hash128 hash, const FrameRef* frames, const int32_t* modules,

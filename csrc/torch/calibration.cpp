@@ -35,6 +35,7 @@ class TrialRecorder final : public RecorderPort {
   int32_t add_signature(Hash128 /*hash*/, const SignatureText& signature) override {
     return intern_name(signature.text, true).id;
   }
+  void add_values(int32_t /*signature*/, const char* /*values*/) override {}
   int32_t add_stack(Hash128 /*hash*/, const FrameRef* /*frames*/, const int32_t* /*modules*/,
                     size_t /*count*/) override {
     return 0;
@@ -74,7 +75,9 @@ TrialRecorder& trial_recorder() {
 // the trial, which has no locks, must not see those of other threads.
 class TrialRun {
  public:
-  TrialRun() { start_observer(trial_recorder(), CpuTime::off, Threads::this_one); }
+  explicit TrialRun(CpuTime cpu_time = CpuTime::off) {
+    start_observer(trial_recorder(), cpu_time, Threads::this_one);
+  }
   ~TrialRun() { stop_observer(); }
   TrialRun(const TrialRun&) = delete;
   TrialRun& operator=(const TrialRun&) = delete;
@@ -109,6 +112,25 @@ void record_nothing() {
   RECORD_FUNCTION("perfprobe::empty", c10::ArrayRef<const c10::IValue>{});
 }
 
+// The median of what `time_of` finds in the records of empty events.
+template <class Time>
+int64_t middle_of_empty(CpuTime cpu_time, Time time_of) {
+  constexpr size_t kEvents = 2000;
+  const TrialRun run(cpu_time);
+  std::vector<int64_t> times;
+  for (size_t i = 0; i < kEvents; ++i) {
+    record_nothing();
+    const Chunk& chunk = trial_recorder().chunk();
+    if (chunk.count > 0)
+      times.push_back(time_of(chunk.rows[chunk.count - 1]));
+  }
+  if (times.empty())
+    throw std::runtime_error("the observer's self-test recorded no empty event");
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  return *middle;
+}
+
 }  // namespace
 
 void run_self_test() {
@@ -130,10 +152,10 @@ void run_self_test() {
   }
 }
 
-double measure_event_cost_ns() {
+double measure_event_cost_ns(bool cpu_timed) {
   constexpr int kCalls = 500;
   constexpr int kRounds = 7;
-  const TrialRun run;
+  const TrialRun run(cpu_timed ? CpuTime::all : CpuTime::off);
   const at::Tensor tensor = at::empty({4, 4});
   std::array<int64_t, kRounds> cost_ns{};
   time_calls(tensor, kCalls);
@@ -159,23 +181,15 @@ double measure_cpu_read_ns() {
 }
 
 double measure_empty_ns() {
-  constexpr size_t kEvents = 2000;
   const TickRate rate;
-  const TrialRun run;
-  std::vector<int64_t> ticks;
-  for (size_t i = 0; i < kEvents; ++i) {
-    record_nothing();
-    const Chunk& chunk = trial_recorder().chunk();
-    if (chunk.count == 0)
-      continue;
-    const OperatorRecord& row = chunk.rows[chunk.count - 1];
-    ticks.push_back(row.end_ticks - row.start_ticks);
-  }
-  if (ticks.empty())
-    throw std::runtime_error("the observer's self-test recorded no empty event");
-  const auto middle = ticks.begin() + static_cast<std::ptrdiff_t>(ticks.size() / 2);
-  std::nth_element(ticks.begin(), middle, ticks.end());
-  return static_cast<double>(*middle) * rate.ns_per_tick();
+  const int64_t ticks = middle_of_empty(
+      CpuTime::off, [](const OperatorRecord& row) { return row.end_ticks - row.start_ticks; });
+  return static_cast<double>(ticks) * rate.ns_per_tick();
+}
+
+double measure_empty_cpu_ns() {
+  return static_cast<double>(
+      middle_of_empty(CpuTime::all, [](const OperatorRecord& row) { return row.cpu_ns; }));
 }
 
 }  // namespace perfprobe

@@ -8,8 +8,9 @@ namespace perfprobe {
 void run_self_test();
 
 // Nanoseconds that recording adds to one operator on this machine, measured now (about 3 ms): the
-// lowest of several rounds, each with and without the callbacks. Needs the GIL.
-double measure_event_cost_ns();
+// lowest of several rounds, each with and without the callbacks. cpu_timed: as it is where every
+// operator's CPU clock is read and its page faults are counted (10 ms). Needs the GIL.
+double measure_event_cost_ns(bool cpu_timed);
 
 // Nanoseconds that a reading of the thread's CPU clock takes: the lowest of several rounds (2 ms).
 double measure_cpu_read_ns();
@@ -17,5 +18,9 @@ double measure_cpu_read_ns();
 // Nanoseconds that the record of an event shows in which nothing happens: the median of many, taken
 // now (under 1 ms). Shorter than that nothing can be told apart. Needs the GIL.
 double measure_empty_ns();
+
+// The same of its CPU time, where that of every operator is read: what of the recording's cost lies
+// between an operator's own two readings. Needs the GIL.
+double measure_empty_cpu_ns();
 
 }  // namespace perfprobe

@@ -130,6 +130,11 @@ class NameCache {
   std::pmr::unordered_map<Hash128, int, Hash128Low> variants_{pool_.resource()};
 };
 
+struct SignatureLooks {
+  uint32_t calls = 1;
+  uint32_t next = 4;  // the call whose tensors are looked at
+};
+
 struct ThreadState {
   static constexpr size_t kModuleSlots = 1024;
   // Of signatures, and of stacks: twice what a recording tells apart.
@@ -143,6 +148,7 @@ struct ThreadState {
   OpenStack open;
   NameCache names;
   InternTable signatures;
+  MappedVector<SignatureLooks> looks;  // by signature, where tensors are looked at again
   InternTable stacks;
   MappedVector<ModuleSlot> modules = MappedVector<ModuleSlot>(kModuleSlots);
   FrameList frames;

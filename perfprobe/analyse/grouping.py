@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perfprobe.tables.columns import Int64, Rows
+from perfprobe.tables.columns import Int32, Int64, Rows
 from perfprobe.tables.events import USER_SCOPE, LinkedOperators
 from perfprobe.tables.findings import Sums
 from perfprobe.tables.trace import Gap
@@ -23,7 +23,7 @@ GROUPS = {
 KEYS = GROUPS["row"]
 
 MEASURED = (
-    *("cpu_ns", "cpu_self_ns", "allocated_bytes", "freed_bytes"),
+    *("cpu_ns", "cpu_self_ns", "recording_ns", "faults", "allocated_bytes", "freed_bytes"),
     *("autograd_ns", "autograd_self_ns", "gpu_ns", "gpu_self_ns"),
 )
 
@@ -61,14 +61,14 @@ def measured(rows: Sums | LinkedOperators, order: Rows, first: Rows) -> dict[str
     return {name: measured_sums(getattr(rows, name), order, first) for name in MEASURED}
 
 
-def measured_sums(values: Int64, order: Rows, first: Rows) -> Int64:
+def measured_sums(values: Int64 | Int32, order: Rows, first: Rows) -> Int64:
     """Sums of what is not -1; -1 where nothing was measured."""
     # A column that was never recorded is one value, repeated: neither compared nor moved row by row.
     if bool((values[:1] if values.strides == (0,) else values).max() < 0):
         return np.broadcast_to(np.int64(-1), len(first))
     values = values[order]
     measured = np.add.reduceat((values >= 0).astype(np.int64), first)
-    return np.where(measured > 0, np.add.reduceat(np.maximum(values, 0), first), -1)
+    return np.where(measured > 0, np.add.reduceat(np.maximum(values, 0), first, dtype=np.int64), -1)
 
 
 def grouped(keys: list[npt.NDArray[Any]]) -> tuple[Rows, Rows]:

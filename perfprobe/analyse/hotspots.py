@@ -172,8 +172,8 @@ def _batch_rows(batch: LinkedOperators, group: str, focus: Focus | None) -> tupl
 
 
 def _without_nested(batch: LinkedOperators, nested: Rows) -> LinkedOperators:
-    """The batch with CPU and GPU time of nested calls left to the calls around them."""
-    totals = {name: getattr(batch, name) for name in ("cpu_ns", "gpu_ns")}
+    """The batch with CPU and GPU time and page faults of nested calls left to the calls around them."""
+    totals = {name: getattr(batch, name) for name in ("cpu_ns", "recording_ns", "faults", "gpu_ns")}
     recorded = {
         name: column.copy() for name, column in totals.items() if len(nested) and int(column.max()) >= 0
     }

@@ -41,7 +41,8 @@ class Answer:
 
     case: its number; not_rebuilt: why there is nothing else. operator: with its overload. blocks: by subject,
     those of one place belong to one round; "rotating", "warm" and "floor" are the call itself. rotated_bytes:
-    of all copies of its operands. fault_ns: price of a page fault; path_ns: what Python adds to a call.
+    of all copies of its operands. fault_ns: price of a page fault; path_ns: what Python adds to
+    a call, 0.0 where that is little.
     """
 
     case: int

@@ -13,6 +13,7 @@ from perfprobe.bench.answers import RECYCLED, Answer, Changed, Limit
 from perfprobe.bench.clocks import Clock, DeviceClock, HostClock
 from perfprobe.bench.counterfactuals import Change, changes
 from perfprobe.bench.nested import nested
+from perfprobe.bench.path import PythonPath, short
 from perfprobe.bench.rebuild.operands import Operands
 from perfprobe.bench.rebuild.rebuilt import Rebuilt
 from perfprobe.bench.rebuild.recipe import CallRecipe, NotRebuilt
@@ -60,7 +61,7 @@ class Bench:
         self._places: dict[str, Place] = {}
         allocator.settle()
         self._fault_ns = allocator.fault_ns()
-        self._path_ns = self._call_path_ns()
+        self._path = PythonPath(torch)
 
     def answer(self, number: int, wanted: Wanted, recycled: bool = False) -> Answer:
         """Measure a case; whatever torch refuses becomes the reason why it was not rebuilt.
@@ -107,7 +108,7 @@ class Bench:
             nested=nested(self._torch, operator, subjects[0]),
             rotated_bytes=len(sets) * call.operand_bytes,
             fault_ns=self._fault_ns,
-            path_ns=self._path_ns,
+            path_ns=self._path.ns(operator, subjects[0]) if short(blocks["rotating"]) else 0.0,
             notes=notes,
         )
 
@@ -187,16 +188,6 @@ class Bench:
             raise NotRebuilt(f"there is no clock for {device}")
         rotated = max(_LEAST_ROTATED_BYTES, 2 * l2_bytes)
         return Place(device, clock, References(self._torch, clock, device, rotated), rotated)
-
-    def _call_path_ns(self) -> float:
-        """What `function(*args)` through torch.ops takes for an operator that does nothing.
-
-        A program's calls mostly come another way, so this much of a short call is ours.
-        """
-        one, clock = self._torch.ones(1), HostClock()
-        subject = Subject("path", self._torch.ops.aten.is_same_size.default, [Arguments((one, one))], 1)
-        subject.calibrate(clock)
-        return min(subject.block(clock).cpu_ns for _ in range(5))
 
 
 def _arguments(operands: Operands, writes: bool) -> Arguments:

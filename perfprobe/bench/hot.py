@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from perfprobe.bench.looks import values_of
 from perfprobe.support import units
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.findings import Findings, Sums
@@ -104,7 +105,7 @@ def _wanted(recording: Recording, key: _Key, threads: int) -> Wanted:
         operator,
         strings[signatures.text[key.signature]],
         example=strings[signatures.example[key.signature]],
-        values=strings[signatures.values[key.signature]],
+        values=values_of(recording, key.signature),
         threads=threads,
     )
 
@@ -112,9 +113,9 @@ def _wanted(recording: Recording, key: _Key, threads: int) -> Wanted:
 def _seen(trace: Trace, rows: Sums, share: float) -> Seen:
     every = trace.recording.text("recording", "cpu_time") == "all" and bool((rows.cpu_ns >= 0).all())
     calls, self_ns, total_ns = (int(column.sum()) for column in (rows.calls, rows.self_ns, rows.total_ns))
-    return Seen(
-        calls, share, self_ns, total_ns, int(rows.cpu_ns.sum()) if every else None, _lines(trace, rows)
-    )
+    cpu_ns = int(rows.cpu_ns.sum() - np.maximum(rows.recording_ns, 0).sum()) if every else None
+    faults = int(rows.faults.sum()) if every and bool((rows.faults >= 0).all()) else None
+    return Seen(calls, share, self_ns, total_ns, cpu_ns, _lines(trace, rows), faults)
 
 
 def _lines(trace: Trace, rows: Sums) -> tuple[str, ...]:

@@ -14,7 +14,6 @@ from perfprobe.tables.machine import Machine
 from perfprobe.tables.measurements import Bound, Counterfactual, Estimate, Measurement, Seen, Wanted
 
 SOME_FAULTS = 0.05  # of a call's time
-_SHORT_NS = 20_000  # below it Python's way to the operator counts
 
 _FLOOR = Limit("overhead", "one element", 1.0, 0.0, "floor")
 
@@ -184,7 +183,7 @@ def _replay(row: Measurement, measured: Sequence[Answer]) -> float | None:
     if seen is None or rotating is None or not seen.calls or row.clock == "gpu":
         return None
     in_program_ns = (seen.total_ns if seen.cpu_ns is None else seen.cpu_ns) / seen.calls
-    path_ns = median(answer.path_ns for answer in measured) if rotating.value < _SHORT_NS else 0.0
+    path_ns = median(answer.path_ns for answer in measured)
     own_ns = None
     if seen.cpu_ns is not None:
         own_ns = _middle(

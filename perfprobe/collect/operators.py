@@ -127,6 +127,9 @@ class OperatorCollector:
         self._facts.extend("cost", event_ns=observer.event_cost_ns(), empty_ns=observer.empty_ns())
         if self._options.cpu_time != "off":
             self._facts.extend("cost", cpu_read_ns=observer.cpu_read_ns())
+        if self._options.cpu_time == "all":
+            timed_event_ns, empty_cpu_ns = observer.timed_event_cost_ns(), observer.empty_cpu_ns()
+            self._facts.extend("cost", timed_event_ns=timed_event_ns, empty_cpu_ns=empty_cpu_ns)
         self._compiled = CompiledKernels(
             self._facts, self._torch, observer.compiled_kernel, self._kernel_names
         )

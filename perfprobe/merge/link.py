@@ -18,6 +18,7 @@ from perfprobe.merge.gpu_times import GpuTimes
 from perfprobe.merge.nest import Nesting
 from perfprobe.merge.origins import Origins
 from perfprobe.merge.python import python_code
+from perfprobe.merge.recording_cost import RecordingCost
 from perfprobe.merge.source import module_texts, sites
 from perfprobe.merge.sources import Matching
 from perfprobe.merge.uncounted import uncounted
@@ -42,6 +43,7 @@ COLUMNS = (
     "node_thread",
     "allocated_bytes",
     "freed_bytes",
+    "faults",
 )
 
 
@@ -78,7 +80,7 @@ class Linker:
 
     def stream(self, losses: list[Losses]) -> Iterator[LinkedOperators]:
         """All operators, linked; at the end what could not be linked is appended to `losses`."""
-        nesting, cpu_nesting = Nesting(), Nesting()
+        nesting, cpu_nesting, cost = Nesting(), Nesting(), RecordingCost(self._recording)
         all_timed = self._recording.text("recording", "cpu_time") == "all"
         backwards = 0
         last_ns = self._recording.last_ns
@@ -97,19 +99,25 @@ class Linker:
             if all_timed:
                 cpu_self_ns = cpu_nesting.self_times(rows.thread, rows.depth, rows.start_ns, rows.cpu_ns)
                 cpu_self_ns = np.where(rows.cpu_ns >= 0, cpu_self_ns, -1)
-            linked = self._linked(rows, self_ns, cpu_self_ns)
+            linked = self._linked(
+                rows, self_ns, cpu_self_ns, cost.within(rows.thread, rows.depth, rows.cpu_ns)
+            )
             yield self._with_figures(linked, places if order is None else places[order])
         losses += _incomplete(self._recording, last_ns)
         losses += _link_losses(self._recording, nesting, backwards)
         losses += uncounted(self._recording)
 
-    def _linked(self, rows: Operators, self_ns: Int64, cpu_self_ns: Int64) -> LinkedOperators:
+    def _linked(
+        self, rows: Operators, self_ns: Int64, cpu_self_ns: Int64, recording_ns: Int64
+    ) -> LinkedOperators:
         return LinkedOperators(
             start_ns=rows.start_ns,
             end_ns=rows.end_ns,
             self_ns=self_ns,
             cpu_ns=rows.cpu_ns,
             cpu_self_ns=cpu_self_ns,
+            recording_ns=recording_ns,
+            faults=rows.faults,
             thread=rows.thread,
             depth=rows.depth,
             name=rows.name,

@@ -21,7 +21,7 @@ from perfprobe.tables.trace import GAP_TEXTS, Gap, Line, Phase, Trace
 SCHEMA = 1
 PHASES = ("forward_ns", "backward_ns", "recompute_ns", "other_ns")
 MEASURED = (
-    *("cpu_ns", "cpu_self_ns", "allocated_bytes", "freed_bytes"),
+    *("cpu_ns", "cpu_self_ns", "recording_ns", "faults", "allocated_bytes", "freed_bytes"),
     *("autograd_ns", "autograd_self_ns", "gpu_ns", "gpu_self_ns"),
 )
 

@@ -102,7 +102,10 @@ def _cost(findings: Findings, hotspots: Hotspots) -> str:
     if event_ns is None and reading_ns is None:
         return "recording cost not measured"
     writer_ns = recording.number("cost", "writer_cpu_ns") or 0
+    timed_ns = recording.number("cost", "timed_event_ns")  # where all are: with its system calls
     reads_ns = 2 * hotspots.totals.cpu_timed * (recording.number("cost", "cpu_read_ns") or 0)
+    if timed_ns is not None:
+        event_ns, reads_ns = timed_ns, 0
     cost_ns = (event_ns or 0) * hotspots.totals.operators + reads_ns + writer_ns + (reading_ns or 0)
     # Events that were not kept cost the same; what the autograd profiler takes as it records is not measured.
     least = "" if findings.whole and reading_ns is None else "at least "

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from perfprobe.tables.blocks import Block
 from perfprobe.tables.columns import TEXT, SomeTable, Table
-from perfprobe.tables.events import AutogradWindows, Losses, Progress, Signatures, Threads
+from perfprobe.tables.events import AutogradWindows, Losses, Progress, Signatures, SignatureValues, Threads
 from perfprobe.tables.gpu import (
     ApiCalls,
     Copies,
@@ -40,6 +40,7 @@ _TABLES: dict[str, type[Table]] = {
     "stacks": Stacks,
     "modules": Modules,
     "signatures": Signatures,
+    "signature_values": SignatureValues,
     "threads": Threads,
     "losses": Losses,
     "progress": Progress,
@@ -66,6 +67,7 @@ _REFERENCES = {
     "modules": {"parent": "modules", "name": "strings", "type": "strings"},
     "stacks": {"parent": "stacks", "frame": "frames", "module": "modules"},
     "signatures": {"text": "strings", "example": "strings", "values": "strings"},
+    "signature_values": {"signature": "signatures", "values": "strings"},
     "threads": {"name": "strings"},
     "autograd_windows": {"thread": "threads"},
     "functions": {"thread": "threads", "file": "strings", "function": "strings"},
@@ -119,6 +121,7 @@ class Definitions:
             stacks=Stacks(**tables["stacks"]),
             modules=Modules(**tables["modules"]),
             signatures=Signatures(**tables["signatures"]),
+            looks=SignatureValues(**tables["signature_values"]),
             threads=Threads(**tables["threads"]),
             meta=self._meta,
             losses=self._losses(Losses(**tables["losses"]), strays),

@@ -83,6 +83,17 @@ class Signatures(Table):
 
 
 @dataclass(frozen=True)
+class SignatureValues(Table):
+    """Looks at the tensors of later calls. signature: a row of `Signatures`; values: as there.
+
+    Only where all operators have CPU time: at calls 4, 7, 11, 17, 26, ... on a thread.
+    """
+
+    signature: Int32
+    values: Int32
+
+
+@dataclass(frozen=True)
 class Threads(Table):
     """Threads that ran operators. forward_id: torch's RecordFunction thread id; name: string id."""
 
@@ -120,14 +131,15 @@ class LinkedOperators(Table):
     """Operators with their links, grouped by thread, in the order in which they ended.
 
     self_ns: duration less that of the direct children. cpu_ns: as recorded; cpu_self_ns: less that of the
-    direct children, -1 unless all operators have it. frame: the user's line; for a row in backward the
-    line of Python that ran in backward, else the line of the forward call. forward_frame: in backward, the
-    line of the forward call; forward_stack: in backward, the stack of the forward call, -1 where it is not
-    known. module: the nn.Module. phase: a `Phase`. gap: a `Gap`, why there is no frame.
+    direct children, -1 unless all operators have it. recording_ns: the part of cpu_ns that recording took, by
+    what it was measured to cost; faults: as recorded; both -1 likewise. frame: the user's line; for a row in
+    backward the line of Python that ran in backward, else the line of the forward call. forward_frame: in
+    backward, the line of the forward call; forward_stack: in backward, the stack of the forward call, -1
+    where it is not known. module: the nn.Module. phase: a `Phase`. gap: a `Gap`, why there is no frame.
     autograd_ns, autograd_self_ns: duration and self time of the same call as the autograd profiler saw it,
     where it recorded beside the observer. gpu_ns: time on GPUs of all that was launched while it ran, by it
-    or by what it called, added up where several ran at once; gpu_self_ns: of what it launched itself,
-    without CUDA graphs, which stand for many operators; both -1 where nothing was recorded of GPUs.
+    or by what it called, added up where several ran at once; gpu_self_ns: of what it launched itself, without
+    CUDA graphs, which stand for many operators; both -1 where nothing was recorded of GPUs.
     """
 
     start_ns: Int64
@@ -135,6 +147,8 @@ class LinkedOperators(Table):
     self_ns: Int64
     cpu_ns: Int64
     cpu_self_ns: Int64
+    recording_ns: Int64
+    faults: Int32
     thread: Int32
     depth: Int32
     name: Int32

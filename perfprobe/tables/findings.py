@@ -24,10 +24,10 @@ class Sums(Table):
 
     name, overload: string ids; signature: the first signature of that text; frame, forward_frame, phase,
     gap: as in LinkedOperators. total_ns: time in which at least one call of the row was open on its thread,
-    so that a call nested in another of the same row counts once; cpu_ns and gpu_ns likewise. cpu_ns,
-    cpu_self_ns, allocated_bytes, freed_bytes, autograd_ns, autograd_self_ns, gpu_ns, gpu_self_ns: -1 where
-    they were not recorded;
-    autograd_ns and autograd_self_ns count nested calls too.
+    so that a call nested in another of the same row counts once; cpu_ns, recording_ns, faults and gpu_ns
+    likewise. cpu_ns, cpu_self_ns, recording_ns, faults, allocated_bytes, freed_bytes, autograd_ns,
+    autograd_self_ns, gpu_ns, gpu_self_ns: -1 where they were not recorded; autograd_ns and autograd_self_ns
+    count nested calls too.
     """
 
     name: Int32
@@ -44,6 +44,8 @@ class Sums(Table):
     total_ns: Int64
     cpu_ns: Int64
     cpu_self_ns: Int64
+    recording_ns: Int64
+    faults: Int64
     allocated_bytes: Int64
     freed_bytes: Int64
     autograd_ns: Int64

@@ -38,9 +38,9 @@ class Wanted:
 class Seen:
     """What a recording says of all calls of one signature.
 
-    share: of all operator time; total_ns, self_ns: wall; cpu_ns: CPU time of the calling thread, faults: its
-    page faults; None where they were not recorded for every operator. lines: of the program, `file:line in
-    function`, those with most self time, that one first.
+    share: of all operator time; total_ns, self_ns: wall; cpu_ns: CPU time of the calling thread, without what
+    recording took of it, faults: its page faults; None where they were not recorded for every operator.
+    lines: of the program, `file:line in function`, those with most self time, that one first.
     """
 
     calls: int

@@ -11,7 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from perfprobe.tables.columns import Int32, Int64, Mask
-from perfprobe.tables.events import AutogradWindows, Losses, Operators, Progress, Signatures, Threads
+from perfprobe.tables.events import (
+    AutogradWindows,
+    Losses,
+    Operators,
+    Progress,
+    Signatures,
+    SignatureValues,
+    Threads,
+)
 from perfprobe.tables.gpu import GpuActivity
 from perfprobe.tables.python import Calls, Functions, Samples
 from perfprobe.tables.ranges import Ranges
@@ -48,6 +56,7 @@ class Recording:
     operator_rows: int
     source: OperatorSource
     damaged: dict[str, int] = field(default_factory=dict)
+    looks: SignatureValues = field(default_factory=SignatureValues.empty)
     autograd_windows: AutogradWindows = field(default_factory=AutogradWindows.empty)
     autograd_source: OperatorSource | None = None
     functions: Functions = field(default_factory=Functions.empty)

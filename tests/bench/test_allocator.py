@@ -4,6 +4,8 @@ import ctypes
 import os
 import platform
 import resource
+import subprocess
+import sys
 
 import pytest
 
@@ -28,6 +30,32 @@ def faults_of_a_big_array() -> int:
     ctypes.memset(array, 1, SIZE)
     libc.free(array)
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+
+def faults_after_operands_were_freed(apart: bool) -> int:
+    """Page faults of a big array once two smaller ones, with something above them, were freed."""
+    libc = ctypes.CDLL(None)
+    libc.malloc.restype, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+    allocator.settle()
+    if apart:
+        allocator.map_apart()
+    operands = [libc.malloc(ctypes.c_size_t(SIZE * 3 // 8)) for _ in range(3)]
+    assert all(libc.malloc(ctypes.c_size_t(60 << 10)) for _ in range(64))
+    for operand in operands:
+        libc.free(operand)
+    allocator.settle()
+    faults_of_a_big_array()
+    return faults_of_a_big_array()
+
+
+@GLIBC
+@SMALL_PAGES
+@pytest.mark.parametrize("apart", [False, True])
+def test_operands_that_are_mapped_apart_leave_no_hole_for_outputs(apart: bool) -> None:
+    code = "import sys; from tests.bench.test_allocator import faults_after_operands_were_freed as faults; "
+    code += f"sys.exit(faults({apart}) // 1000)"
+    thousands = subprocess.run([sys.executable, "-c", code], check=False).returncode
+    assert thousands == (SIZE // 4096 // 1000 if apart else 0)
 
 
 @GLIBC

@@ -59,6 +59,8 @@ def test_the_critical_path_is_the_busiest_thread(helper: tuple[threading.Event, 
     block = clock.end(1)
     assert 30 * MS <= block.cpu_ns < 45 * MS
     assert 10 * MS <= block.other_ns < 25 * MS
+    assert block.own_ns is not None
+    assert 10 * MS <= block.own_ns < 25 * MS
 
 
 def test_every_thread_has_a_clock(helper: tuple[threading.Event, threading.Event]) -> None:

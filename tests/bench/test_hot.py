@@ -107,3 +107,26 @@ def test_cpu_time_only_where_it_is_that_of_all_calls(tmp_path: Path) -> None:
 
     assert cpu_ns({"cpu_time": "all"}) == [480, 100, 30]
     assert cpu_ns({"cpu_time": "outermost"}) == cpu_ns({"cpu_time": True}) == cpu_ns({}) == [None] * 3
+
+
+def test_cpu_time_is_without_that_of_recording(tmp_path: Path) -> None:
+    cost = {"timed_event_ns": 20.0, "empty_cpu_ns": 5.0}
+    found = of(program(recording={"cpu_time": "all"}, cost=cost), tmp_path)
+    assert [seen.cpu_ns for _, seen in found.calls] == [480 - 2 * 5, 100 - 5, 30 - 5]
+
+
+def test_page_faults_count_once_and_only_where_they_were_counted(tmp_path: Path) -> None:
+    def faults(cpu_time: str, **fields: int) -> list[int | None]:
+        made = Program(recording={"cpu_time": cpu_time})
+        made.thread(1)
+        inputs, stack = made.signature("f32[8]"), made.stack("/p/train.py:1 main")
+        fields |= {"signature": inputs, "stack": stack}
+        made.run(
+            op("mine::again", 0, 100, op("mine::again", 10, 90, cpu_ns=70, **fields), cpu_ns=90, **fields),
+            op("mine::again", 100, 200, cpu_ns=90, **fields),
+        )
+        return [seen.faults for _, seen in of(made, tmp_path).calls]
+
+    assert faults("all", faults=3) == [6]
+    assert faults("all", faults=0) == [0]
+    assert faults("all") == faults("outermost", faults=3) == [None]

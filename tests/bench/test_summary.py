@@ -114,12 +114,27 @@ def test_a_gpu_has_its_own_clock_and_no_replay() -> None:
 
 @pytest.mark.parametrize(
     ("call_ns", "cpu_ns", "replay"),
-    [(100_000, 400_000, 0.5), (10_000, 36_000, 0.5), (100_000, None, 0.25)],  # 1000 ns are the call's way
+    [(11_000, 40_000, 0.5), (1_000, 40_000, 0.0), (201_000, None, 0.5)],  # 1000 ns are the call's way
 )
 def test_replay_is_by_a_call_in_the_program(call_ns: float, cpu_ns: int | None, replay: float) -> None:
     call = replace(answer(rotating=[block(call_ns)]), path_ns=1000.0)
     found = row(call, seen=Seen(2, 0.5, 800_000, 800_000, cpu_ns))
     assert found.replay == pytest.approx(replay)
+
+
+def test_replay_is_of_the_calling_thread_as_recordings_are() -> None:
+    """Another thread was busier; what is shown of the call is that one's time."""
+    call = replace(answer(rotating=[block(3_000, own_ns=2_000.0)]), path_ns=1_000.0)
+    found = row(call, seen=Seen(2, 0.5, 9_000, 9_000, cpu_ns=4_000))
+    assert found.replay == pytest.approx((2_000 - 1_000) / 2_000)
+    assert found.rotating == Estimate(3_000, 3_000, 3_000)
+
+
+def test_replay_has_the_page_faults_of_the_program() -> None:
+    call = replace(answer(rotating=[block(1_000, faults=2.0)]), fault_ns=100.0)
+    seen = Seen(2, 0.5, 9_000, 9_000, cpu_ns=4_000, faults=20)
+    assert row(call, seen=seen).replay == pytest.approx((1_000 + (10 - 2) * 100) / 2_000)
+    assert row(call, seen=replace(seen, faults=None)).replay == pytest.approx(1_000 / 2_000)
 
 
 def test_faults_are_priced_and_shared_by_threads() -> None:

@@ -34,6 +34,8 @@ class Row:
     duration_ns: int
     cpu_ns: int
     cpu_self_ns: int
+    recording_ns: int
+    faults: int
     self_ns: int
     line: str
     forward_line: str
@@ -84,6 +86,8 @@ def _row(trace: Trace, batch: LinkedOperators, row: int, parent: int) -> Row:
         duration_ns=int(batch.end_ns[row] - batch.start_ns[row]),
         cpu_ns=int(batch.cpu_ns[row]),
         cpu_self_ns=int(batch.cpu_self_ns[row]),
+        recording_ns=int(batch.recording_ns[row]),
+        faults=int(batch.faults[row]),
         self_ns=int(batch.self_ns[row]),
         line=_line(trace, int(batch.frame[row])),
         forward_line=_line(trace, int(batch.forward_frame[row])),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,7 +27,7 @@ def single() -> None:
 def library() -> Iterator[torch.library.Library]:
     """Operators whose CPU time is known, defined for a test."""
     made = torch.library.Library("perfprobe_cpu", "FRAGMENT")
-    for name, work in (("spin", spin), ("sleep", sleep), ("around", around)):
+    for name, work in (("spin", spin), ("sleep", sleep), ("around", around), ("touch", touch)):
         made.define(f"{name}(Tensor x) -> Tensor")
         made.impl(name, work, "CPU")
     yield made
@@ -48,6 +49,17 @@ def sleep(x: torch.Tensor) -> torch.Tensor:
 def around(x: torch.Tensor) -> torch.Tensor:
     spun: torch.Tensor = torch.ops.perfprobe_cpu.spin(x)
     return spun
+
+
+TOUCHED_PAGES = 500
+
+
+def touch(x: torch.Tensor) -> torch.Tensor:
+    with mmap.mmap(-1, TOUCHED_PAGES * mmap.PAGESIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as pages:
+        pages.madvise(mmap.MADV_NOHUGEPAGE)
+        for page in range(TOUCHED_PAGES):
+            pages[page * mmap.PAGESIZE] = 1
+    return x.clone()
 
 
 def rows_of(path: Path, run: Callable[[], object], cpu_time: object = "all") -> dict[str, Row]:
@@ -105,6 +117,31 @@ def test_every_operator_is_within_its_parent(tmp_path: Path) -> None:
     assert min(row.cpu_self_ns for row in rows) >= 0
 
 
+@pytest.mark.usefixtures("library")
+def test_page_faults_of_fresh_pages(tmp_path: Path) -> None:
+    """Each page once; Python and torch may touch a few of their own, but not on every call."""
+    x = torch.ones(4)
+    calls = record(
+        tmp_path / "run.perfprobe",
+        lambda: [torch.ops.perfprobe_cpu.touch(x) for _ in range(5)],
+        cpu_time="all",
+    )
+    faults = sorted(row.faults for row in calls if row.name == "perfprobe_cpu::touch")
+    assert TOUCHED_PAGES <= faults[0] <= faults[2] < TOUCHED_PAGES + 20
+
+
+def test_what_recording_took_is_of_all_that_ran_inside(tmp_path: Path) -> None:
+    rows = record(
+        tmp_path / "run.perfprobe", lambda: torch.einsum("ij,jk->ik", *[torch.ones(4, 4)] * 2), cpu_time="all"
+    )
+    inner = [row for row in rows if row.depth > 0]
+    (outer,) = [row for row in rows if row.name == "aten::einsum"]
+    assert outer.recording_ns > len(inner) * max(
+        row.recording_ns for row in inner if row.name == "aten::as_strided"
+    )
+    assert 0 < outer.recording_ns <= outer.cpu_ns
+
+
 @pytest.mark.parametrize("cpu_time", ["outermost", True])
 def test_cpu_time_of_outermost_operators_only(tmp_path: Path, cpu_time: object) -> None:
     a = torch.randn(256, 256)
@@ -118,6 +155,7 @@ def test_cpu_time_of_outermost_operators_only(tmp_path: Path, cpu_time: object) 
 def test_no_cpu_time(tmp_path: Path, cpu_time: object) -> None:
     rows = record(tmp_path / "run.perfprobe", lambda: torch.ones(2) + 1, cpu_time=cpu_time)
     assert {(row.cpu_ns, row.cpu_self_ns) for row in rows} == {(-1, -1)}
+    assert {(row.recording_ns, row.faults) for row in rows} == {(-1, -1)}
 
 
 def test_a_choice_that_does_not_exist(tmp_path: Path) -> None:

@@ -18,9 +18,9 @@ from perfprobe.tables import storage
 NAMES = ("zeros", "negatives", "denormals", "nonfinite")
 
 
-def seen(path: Path, run: Callable[[], Any]) -> dict[str, list[Any] | None]:
+def seen(path: Path, run: Callable[[], Any], cpu_time: str | None = None) -> dict[str, list[Any] | None]:
     """By operator and signature what was in its tensors, None where nothing was looked at."""
-    with perfprobe.profile(path):
+    with perfprobe.profile(path, cpu_time=cpu_time or False):
         run()
     recording = storage.read(path)
     found: dict[str, list[Any] | None] = {}
@@ -45,6 +45,31 @@ def of_one(path: Path, tensor: torch.Tensor) -> Any:
 
 def floats(*parts: float, changes: float = 0) -> dict[str, float]:
     return {**dict(zip(NAMES, parts, strict=True)), "changes": changes}
+
+
+@pytest.mark.parametrize(("cpu_time", "calls"), [("all", [4, 7, 11]), ("outermost", [])])
+def test_tensors_are_looked_at_again_where_all_is_timed(
+    tmp_path: Path, cpu_time: str, calls: list[int]
+) -> None:
+    """In the n-th call n of 64 elements are zero."""
+    tensor, path = torch.ones(64), tmp_path / "run.perfprobe"
+
+    def run() -> None:
+        for call in range(16):
+            tensor[call] = 0
+            torch.ops.aten.neg(tensor)
+
+    first = seen(path, run, cpu_time)["aten::neg f32[64]"]
+    assert first is not None
+    assert first[0]["zeros"] == pytest.approx(1 / 64, abs=1e-4)
+    recording = storage.read(path)
+    strings, signatures, looks = recording.strings, recording.signatures, recording.looks
+    zeros = [
+        round(json.loads(strings[values])[0]["zeros"] * 64)
+        for signature, values in zip(looks.signature.tolist(), looks.values.tolist(), strict=True)
+        if strings[signatures.text[signature]] == "f32[64]"
+    ]
+    assert zeros == calls
 
 
 DENORMAL = {torch.float32: 1e-40, torch.float64: 1e-310, torch.float16: 1e-7, torch.bfloat16: 1e-40}

@@ -327,3 +327,13 @@ def test_facts_of_a_recording(tmp_path: Path) -> None:
     assert recording.texts("a", "c") == ["x"]
     assert recording.texts("z") == []
     assert np.array_equal(recording.modules.parent, np.empty(0))
+
+
+def test_looks_at_tensors_that_refer_to_nothing(tmp_path: Path) -> None:
+    made = build.Program()
+    first, early = made.signature("f32[8]"), made.string("early")
+    looks = {"signature": [first, 99], "values": [early, 99]}
+    recording = storage.read(write(tmp_path, made.encode() + build.table_block("signature_values", looks)))
+    assert recording.looks.signature.tolist() == [first, -1]
+    assert recording.looks.values.tolist() == [early, -1]
+    assert "signature_values: rows that refer to nothing" in recording.losses.reason.tolist()

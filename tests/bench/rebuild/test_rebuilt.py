@@ -149,6 +149,18 @@ def test_values_are_of_the_kind_that_was_seen() -> None:
     assert sorted(with_each_once.operands(0).args[2].tolist()) == list(range(50))
 
 
+@pytest.mark.parametrize(("part", "changes"), [(0.5, 0.5), (0.5, 0.05), (0.2, 0.02)])
+def test_masks_and_zeros_come_in_runs_as_were_seen(part: float, changes: float) -> None:
+    """A processor learns long runs: a mask with as many neighbours that differ costs the same."""
+    floats = {"zeros": part, "negatives": 0, "denormals": 0, "nonfinite": 0, "changes": changes}
+    seen = json.dumps([floats, {"true": part, "changes": changes}])
+    made = rebuilt("aten::masked_fill_.Scalar", "f32[400,500] bool[400,500] value=1", values=seen).operands(0)
+    for kinds in (made.args[0] == 0, made.args[1]):
+        flat = kinds.flatten()
+        assert flat.float().mean().item() == pytest.approx(part, abs=0.05)
+        assert (flat[1:] != flat[:-1]).float().mean().item() == pytest.approx(changes, rel=0.15)
+
+
 def test_saved_tensors_fit_their_forward() -> None:
     call = rebuilt(*ARTICLE[7])
     grad, x, shape, _, _, weight, bias, _ = call.operands(0).args

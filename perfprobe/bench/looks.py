@@ -1,0 +1,57 @@
+"""What was in the tensors of a signature's calls, from several looks at them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from perfprobe.tables.recording import Recording
+
+_LOOKS = 8  # so many of the last; the first is of a time when the state of an optimizer was still zero
+_EXTREMES = {"lowest": min, "highest": max}
+
+
+def values_of(recording: Recording, signature: int) -> str:
+    """As `signatures.values`: the mean of what was seen in later calls, else what was seen in the first.
+
+    Calls of one signature may differ: Adam's state for an embedding holds zeros, that for the layer of the
+    same shape behind it none, and a square root of zeros and what is next to them takes five times as long. A
+    call with the mean of their parts costs about the mean of their costs.
+    """
+    strings, looks = recording.strings, recording.looks
+    rows = np.flatnonzero((looks.signature == signature) & (looks.values >= 0))[-_LOOKS:]
+    seen = [_digests(strings[looks.values[row]]) for row in rows.tolist()]
+    of_each = [digests for digests in seen if digests is not None and len(digests) == len(seen[-1] or ())]
+    if not of_each:
+        return strings[recording.signatures.values[signature]]
+    return json.dumps([_mean(digests) for digests in zip(*of_each, strict=True)])
+
+
+def _digests(text: str) -> list[Any] | None:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, list) else None
+
+
+def _mean(digests: Sequence[Any]) -> dict[str, float] | None:
+    """Of one tensor; None where any of the looks saw nothing or something else."""
+    first = digests[0]
+    if not all(isinstance(one, dict) and one.keys() == first.keys() for one in digests):
+        return None
+    columns = {name: [one[name] for one in digests] for name in first}
+    if not all(_is_number(value) for column in columns.values() for value in column):
+        return None
+    return {name: _EXTREMES.get(name, _middle)(column) for name, column in columns.items()}
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= 2**64
+
+
+def _middle(values: Sequence[float]) -> float:
+    return sum(values) / len(values)

@@ -1,0 +1,63 @@
+"""What is made of several looks at tensors, with means counted by hand."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perfprobe.bench.looks import values_of
+from perfprobe.tables import storage
+from tests.build import Program, table_block
+
+
+def values(folder: Path, *looks: Any) -> str:
+    made = Program()
+    signature, other = made.signature("f32[8] i64[8]"), made.signature("f32[9]")
+    texts = [one if isinstance(one, str) else json.dumps(one) for one in looks]
+    rows = {
+        "signature": [signature] * len(looks) + [other],
+        "values": [*map(made.string, texts), made.string('[{"zeros": 0.9}]')],
+    }
+    path = folder / "made.perfprobe"
+    path.write_bytes(made.encode() + table_block("signature_values", rows))
+    return values_of(storage.read(path), signature)
+
+
+def test_parts_are_means_and_extremes_are_of_all(tmp_path: Path) -> None:
+    found = values(
+        tmp_path,
+        [{"zeros": 0.5, "changes": 0.1}, {"lowest": 3, "highest": 9, "distinct": 1.0}],
+        [{"zeros": 0.0, "changes": 0.0}, {"lowest": 1, "highest": 5, "distinct": 0.5}],
+    )
+    assert json.loads(found) == [
+        {"zeros": 0.25, "changes": 0.05},
+        {"lowest": 1, "highest": 9, "distinct": 0.75},
+    ]
+
+
+def test_the_last_ones_count(tmp_path: Path) -> None:
+    looks = [[{"zeros": part}] for part in (1.0, 1.0, 1.0, *[0.25] * 8)]
+    assert json.loads(values(tmp_path, *looks)) == [{"zeros": 0.25}]
+
+
+def test_without_later_looks_the_first_counts(tmp_path: Path) -> None:
+    assert values(tmp_path) == ""
+
+
+@pytest.mark.parametrize(
+    ("odd", "expected"),
+    [
+        ([None], [None]),
+        ([{"true": 0.5}], [None]),
+        ([{"zeros": "many"}], [None]),
+        ([{"zeros": True}], [None]),
+        ([{"zeros": 10**400}], [None]),
+        ("[{", [{"zeros": 0.5}]),
+        ("[" * 100_000, [{"zeros": 0.5}]),
+        ("7", [{"zeros": 0.5}]),
+    ],
+)
+def test_what_no_recorder_writes_is_no_digest(odd: Any, expected: Any, tmp_path: Path) -> None:
+    good = [{"zeros": 0.5}]
+    assert json.loads(values(tmp_path, good, odd, good)) == expected
