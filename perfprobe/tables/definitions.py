@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from perfprobe.tables.blocks import Block
 from perfprobe.tables.columns import TEXT, SomeTable, Table
-from perfprobe.tables.events import AutogradWindows, Losses, Progress, Signatures, Threads
+from perfprobe.tables.events import AutogradWindows, Losses, OperandReuse, Progress, Signatures, Threads
 from perfprobe.tables.gpu import (
     ApiCalls,
     Copies,
@@ -40,6 +40,7 @@ _TABLES: dict[str, type[Table]] = {
     "stacks": Stacks,
     "modules": Modules,
     "signatures": Signatures,
+    "operand_reuse": OperandReuse,
     "threads": Threads,
     "losses": Losses,
     "progress": Progress,
@@ -58,6 +59,7 @@ _TABLES: dict[str, type[Table]] = {
 }
 _EVENTS = ("kernels", "copies", "api_calls", "gpu_waits", "gpu_overheads", "external_ids", "ranges")
 MOST_OF: dict[str, int] = {
+    "operand_reuse": 4_194_304 + 64,  # 8 rows of 8 operands of each signature
     "samples": 4_194_304,  # the sampler looks more rarely in a long run, to stay below
     **dict.fromkeys(_EVENTS, 67_108_864),  # hours of a busy device, some gigabytes in memory
 }
@@ -66,6 +68,7 @@ _REFERENCES = {
     "modules": {"parent": "modules", "name": "strings", "type": "strings"},
     "stacks": {"parent": "stacks", "frame": "frames", "module": "modules"},
     "signatures": {"text": "strings", "example": "strings", "values": "strings"},
+    "operand_reuse": {"signature": "signatures"},
     "threads": {"name": "strings"},
     "autograd_windows": {"thread": "threads"},
     "functions": {"thread": "threads", "file": "strings", "function": "strings"},
@@ -119,6 +122,7 @@ class Definitions:
             stacks=Stacks(**tables["stacks"]),
             modules=Modules(**tables["modules"]),
             signatures=Signatures(**tables["signatures"]),
+            operand_reuse=OperandReuse(**tables["operand_reuse"]),
             threads=Threads(**tables["threads"]),
             meta=self._meta,
             losses=self._losses(Losses(**tables["losses"]), strays),

@@ -83,6 +83,23 @@ class Signatures(Table):
 
 
 @dataclass(frozen=True)
+class OperandReuse(Table):
+    """How long ago operands had last been touched, by signature; where all operators have CPU time.
+
+    operand: which defined tensor of the text, lists flattened; of the first 8. same_as: the earlier operand
+    that it also is in most calls, -1 for none. bucket: 0 to 5, how large a cache it still lay in, of
+    64 KiB * 4 ** bucket, when what any thread's operators touch goes through it; 6 where in none, 7 where no
+    operator had touched it before. calls: so many of them.
+    """
+
+    signature: Int32
+    operand: Int32
+    same_as: Int32
+    bucket: Int32
+    calls: Int64
+
+
+@dataclass(frozen=True)
 class Threads(Table):
     """Threads that ran operators. forward_id: torch's RecordFunction thread id; name: string id."""
 

@@ -11,7 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from perfprobe.tables.columns import Int32, Int64, Mask
-from perfprobe.tables.events import AutogradWindows, Losses, Operators, Progress, Signatures, Threads
+from perfprobe.tables.events import (
+    AutogradWindows,
+    Losses,
+    OperandReuse,
+    Operators,
+    Progress,
+    Signatures,
+    Threads,
+)
 from perfprobe.tables.gpu import GpuActivity
 from perfprobe.tables.python import Calls, Functions, Samples
 from perfprobe.tables.ranges import Ranges
@@ -55,6 +63,7 @@ class Recording:
     samples: Samples = field(default_factory=Samples.empty)
     gpu: GpuActivity = field(default_factory=GpuActivity.empty)
     ranges: Ranges = field(default_factory=Ranges.empty)
+    operand_reuse: OperandReuse = field(default_factory=OperandReuse.empty)
 
     def autograd_operators(self, columns: Sequence[str]) -> Iterator[Operators]:
         """What the autograd profiler recorded beside the observer; as `operators`."""
