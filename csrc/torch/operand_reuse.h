@@ -51,8 +51,8 @@ class OpenOperands {
 // counted; an operand lies in it while fewer than its size have been counted since its last touch.
 class OperandReuse {
  public:
-  static constexpr size_t kOperands = 8;  // of an operator, lists flattened; of later ones nothing
-  static constexpr size_t kCaches = 6;    // of 64 KiB, 256 KiB, 1 MiB, ... 64 MiB
+  static constexpr size_t kOperands = 16;  // of an operator, lists flattened; of later ones nothing
+  static constexpr size_t kCaches = 6;     // of 64 KiB, 256 KiB, 1 MiB, ... 64 MiB
   static constexpr size_t kBuckets = kCaches + 2;  // the smallest cache; none; never touched before
   static constexpr uint64_t kSmallestCache = 64 << 10;
 
@@ -86,7 +86,7 @@ class OperandReuse {
     int32_t same_as = -1;
   };
 
-  Slot& slot_of(const void* storage);
+  [[nodiscard]] Slot& slot_of(const void* storage);
   [[nodiscard]] bool lies_in(const Slot& slot, size_t cache) const {
     return missed_[cache] - slot.missed[cache] < kSmallestCache << 2 * cache;
   }
@@ -95,7 +95,8 @@ class OperandReuse {
   void touch(const Touched& tensor, uint64_t touches_before);
 
   std::mutex mutex_;
-  MappedVector<Slot> slots_;  // when full, the one that was touched longest ago makes room
+  // When full, the one that was touched longest ago makes room.
+  Slot* const slots_ = static_cast<Slot*>(map_bytes(kSlots * sizeof(Slot)));
   std::array<uint64_t, kCaches> missed_{};
   uint64_t touches_ = 0;
   MappedVector<std::array<Operand, kOperands>> signatures_;

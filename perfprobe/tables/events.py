@@ -15,6 +15,9 @@ FUNCTION = 0  # scopes of torch's RecordFunction
 BACKWARD_FUNCTION = 1
 USER_SCOPE = 7
 
+CACHES = 6  # whose sizes `operand_reuse` tells apart
+MOST_OPERANDS = 16
+
 
 @dataclass(frozen=True)
 class Operators(Table):
@@ -86,7 +89,7 @@ class Signatures(Table):
 class OperandReuse(Table):
     """How long ago operands had last been touched, by signature; where all operators have CPU time.
 
-    operand: which defined tensor of the text, lists flattened; of the first 8. same_as: the earlier operand
+    operand: which defined tensor of the text, lists flattened; of the first 16. same_as: the earlier operand
     that it also is in most calls, -1 for none. bucket: 0 to 5, how large a cache it still lay in, of
     64 KiB * 4 ** bucket, when what any thread's operators touch goes through it; 6 where in none, 7 where no
     operator had touched it before. calls: so many of them.

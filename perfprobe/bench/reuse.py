@@ -1,0 +1,106 @@
+"""How far back operands were last touched in the program, and copies of them that are as far back."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from math import lcm
+from typing import Any, NamedTuple
+
+from perfprobe.tables.events import CACHES, MOST_OPERANDS, OperandReuse
+
+_SMALLEST_BYTES = 64 << 10
+_LONGEST_ROUND = 2048  # calls
+
+
+class Reuse(NamedTuple):
+    """As `Wanted` has them."""
+
+    reuse: tuple[int, ...] = ()
+    same: tuple[int, ...] = ()
+
+
+def by_signature(table: OperandReuse) -> dict[int, Reuse]:
+    """What was recorded of each signature's operands: of most of their calls."""
+    calls: dict[int, dict[int, dict[int, int]]] = defaultdict(lambda: defaultdict(dict))
+    same: dict[int, dict[int, int]] = defaultdict(dict)
+    columns = (table.signature, table.operand, table.same_as, table.bucket, table.calls)
+    for signature, operand, same_as, bucket, count in zip(*(each.tolist() for each in columns), strict=True):
+        if signature >= 0 and 0 <= operand < MOST_OPERANDS and count > 0:
+            calls[signature][operand][bucket] = count
+            same[signature][operand] = same_as if 0 <= same_as < operand else -1
+    return {
+        signature: Reuse(
+            tuple(_bytes(operands.get(place, {})) for place in range(max(operands) + 1)),
+            tuple(same[signature].get(place, -1) for place in range(max(operands) + 1)),
+        )
+        for signature, operands in calls.items()
+    }
+
+
+def _bytes(calls: dict[int, int]) -> int:
+    """The middle of the bucket that holds the median call; -1 where that lay in no cache."""
+    known = {bucket: count for bucket, count in sorted(calls.items()) if 0 <= bucket <= CACHES}
+    left = sum(known.values()) / 2
+    for bucket, count in known.items():
+        left -= count
+        if left <= 0:
+            return -1 if bucket == CACHES else (_SMALLEST_BYTES << 2 * bucket) // 2
+    return -1
+
+
+def copies(reuse: Sequence[int], sizes: Sequence[int], other_bytes: int, most: int) -> tuple[int, ...]:
+    """How many copies of each operand to take in turn, so that it was last touched so many bytes ago.
+
+    Args:
+        reuse: bytes; -1, or none, where it is as far back as can be.
+        sizes: bytes of each operand; 0 of those that count as another one.
+        other_bytes: that each call touches anew.
+        most: copies that there are.
+    """
+    far = 1 << 62
+    back = [reuse[place] if place < len(reuse) and reuse[place] >= 0 else far for place in range(len(sizes))]
+    found = [most] * len(sizes)
+    nearer_bytes = other_bytes
+    rest_bytes = sum(sizes)
+    for place in sorted(range(len(sizes)), key=lambda place: back[place]):
+        if back[place] < far:
+            # A round of its copies touches all of these, itself too.
+            fitting = round((back[place] + sizes[place] - nearer_bytes) / max(rest_bytes, 1))
+            found[place] = max(1, min(fitting, most))
+        nearer_bytes += found[place] * sizes[place]
+        rest_bytes -= sizes[place]
+    return tuple(found)
+
+
+def mixed(
+    torch: Any, sets: Sequence[Any], taken: Sequence[int], same: Sequence[int]
+) -> Iterator[tuple[list[Any], dict[str, Any]]]:
+    """args and kwargs of each call of a round: each tensor from the set that is its turn.
+
+    Args:
+        sets: with `args` and `kwargs`.
+        taken: of each tensor, lists flattened, how many sets it is taken from in turn.
+        same: places of earlier tensors that are taken instead, -1 or none for a tensor of its own.
+    """
+    tensors = [_tensors(torch, [*one.args, *one.kwargs.values()]) for one in sets]
+    for call in range(min(lcm(*taken), _LONGEST_ROUND)):
+        turns = [tensors[call % count][place] for place, count in enumerate(taken)]
+        for place, earlier in enumerate(same[: len(turns)]):
+            if 0 <= earlier < place and turns[earlier].shape == turns[place].shape:
+                turns[place] = turns[earlier]
+        left = iter(turns)
+        args = [_replaced(torch, one, left) for one in sets[0].args]
+        yield args, {name: _replaced(torch, one, left) for name, one in sets[0].kwargs.items()}
+
+
+def _tensors(torch: Any, value: Any) -> list[Any]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    return [tensor for item in value for tensor in _tensors(torch, item)] if isinstance(value, list) else []
+
+
+def _replaced(torch: Any, value: Any, left: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return next(left)
+    return [_replaced(torch, item, left) for item in value] if isinstance(value, list) else value
