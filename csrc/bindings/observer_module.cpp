@@ -81,6 +81,7 @@ py::dict reuse_columns() {
   columns["same_as"] = rows.same_as;
   columns["bucket"] = rows.bucket;
   columns["calls"] = rows.calls;
+  columns["back_bytes"] = rows.back_bytes;
   return columns;
 }
 

@@ -152,6 +152,7 @@ OperandReuse::Rows OperandReuse::rows() {
       rows.same_as.push_back(2 * uint64_t{operand.same_calls} > all ? operand.same_as : -1);
       rows.bucket.push_back(static_cast<int64_t>(bucket));
       rows.calls.push_back(operand.calls[bucket]);
+      rows.back_bytes.push_back(static_cast<int64_t>(operand.back_bytes[bucket]));
     }
   }
   return rows;
@@ -171,25 +172,34 @@ OperandReuse::Slot& OperandReuse::slot_of(const void* storage) {
   return *oldest;
 }
 
-size_t OperandReuse::bucket_of(const void* storage) {
-  const Slot& slot = slot_of(storage);
-  if (slot.storage != storage)
-    return kBuckets - 1;
-  size_t cache = 0;
-  while (cache < kCaches && !lies_in(slot, cache))
-    ++cache;
-  return cache;
+void OperandReuse::count(Operand& operand, const Touched& tensor) {
+  const Slot& slot = slot_of(tensor.storage);
+  size_t bucket = kBuckets - 1;
+  uint64_t back = 0;
+  if (slot.storage == tensor.storage) {
+    bucket = 0;
+    while (bucket < kCaches && !lies_in(slot, bucket, tensor.bytes))
+      ++bucket;
+    // What the largest cache missed that it does not lie in; the next one may have missed nothing.
+    back = bucket == 0 ? missed_since(slot, 0) : missed_since(slot, bucket - 1);
+    back = bucket < kCaches ? std::min(back, size_of(bucket)) : back;
+  }
+  const uint32_t calls = ++operand.calls[bucket];
+  float& mean = operand.back_bytes[bucket];
+  mean += (static_cast<float>(back) - mean) / static_cast<float>(calls);
 }
 
-void OperandReuse::count(int32_t signature, const Touched* tensors, size_t count) {
+void OperandReuse::count(int32_t signature, const Touched* tensors, size_t tensors_there) {
   const auto row = static_cast<size_t>(signature);
+  if (row >= kSignatures)
+    return;
   if (signatures_.size() <= row)
     signatures_.resize(row + 1);
-  for (size_t place = 0; place < count; ++place) {
+  for (size_t place = 0; place < tensors_there; ++place) {
     if (tensors[place].bytes == 0)
       continue;
     Operand& operand = signatures_[row][place];
-    ++operand.calls[bucket_of(tensors[place].storage)];
+    count(operand, tensors[place]);
     const int32_t same = same_before(tensors, place);
     if (same >= 0) {
       ++operand.same_calls;
@@ -206,7 +216,7 @@ void OperandReuse::touch(const Touched& tensor, uint64_t touches_before) {
   if (known && slot.touch > touches_before)
     return;
   for (size_t cache = 0; cache < kCaches; ++cache) {
-    if (!known || !lies_in(slot, cache))
+    if (!known || !lies_in(slot, cache, tensor.bytes))
       missed_[cache] += tensor.bytes;
   }
   slot = {tensor.storage, ++touches_, missed_};

@@ -48,17 +48,19 @@ class OpenOperands {
 };
 
 // All threads. For each of some sizes of caches, the bytes that did not lie in one of that size are
-// counted; an operand lies in it while fewer than its size have been counted since its last touch.
+// counted; an operand lies in it while it fits in together with what was counted since its last
+// touch.
 class OperandReuse {
  public:
   static constexpr size_t kOperands = 16;  // of an operator, lists flattened; of later ones nothing
   static constexpr size_t kCaches = 6;     // of 64 KiB, 256 KiB, 1 MiB, ... 64 MiB
   static constexpr size_t kBuckets = kCaches + 2;  // the smallest cache; none; never touched before
   static constexpr uint64_t kSmallestCache = 64 << 10;
+  static constexpr size_t kSignatures = 16'384;  // of later ones nothing
 
   // A row for each bucket of an operand that is not empty.
   struct Rows {
-    std::vector<int64_t> signature, operand, same_as, bucket, calls;
+    std::vector<int64_t> signature, operand, same_as, bucket, calls, back_bytes;
   };
 
   void clear();
@@ -82,15 +84,20 @@ class OperandReuse {
   };
   struct Operand {
     std::array<uint32_t, kBuckets> calls{};
-    uint32_t same_calls = 0;  // in which it was also an earlier operand
+    std::array<float, kBuckets> back_bytes{};  // the mean
+    uint32_t same_calls = 0;                   // in which it was also an earlier operand
     int32_t same_as = -1;
   };
 
   [[nodiscard]] Slot& slot_of(const void* storage);
-  [[nodiscard]] bool lies_in(const Slot& slot, size_t cache) const {
-    return missed_[cache] - slot.missed[cache] < kSmallestCache << 2 * cache;
+  static constexpr uint64_t size_of(size_t cache) { return kSmallestCache << 2 * cache; }
+  [[nodiscard]] uint64_t missed_since(const Slot& slot, size_t cache) const {
+    return missed_[cache] - slot.missed[cache];
   }
-  [[nodiscard]] size_t bucket_of(const void* storage);
+  [[nodiscard]] bool lies_in(const Slot& slot, size_t cache, uint64_t bytes) const {
+    return missed_since(slot, cache) + bytes <= size_of(cache);
+  }
+  void count(Operand& operand, const Touched& tensor);
   void count(int32_t signature, const Touched* tensors, size_t count);
   void touch(const Touched& tensor, uint64_t touches_before);
 

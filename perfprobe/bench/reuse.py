@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from perfprobe.tables.events import CACHES, MOST_OPERANDS, OperandReuse
 
-_SMALLEST_BYTES = 64 << 10
+_LARGEST_BYTES = 64 << 20  # of these caches
 _LONGEST_ROUND = 2048  # calls
 
 
@@ -22,12 +22,12 @@ class Reuse(NamedTuple):
 
 def by_signature(table: OperandReuse) -> dict[int, Reuse]:
     """What was recorded of each signature's operands: of most of their calls."""
-    calls: dict[int, dict[int, dict[int, int]]] = defaultdict(lambda: defaultdict(dict))
+    calls: dict[int, dict[int, dict[int, tuple[int, int]]]] = defaultdict(lambda: defaultdict(dict))
     same: dict[int, dict[int, int]] = defaultdict(dict)
-    columns = (table.signature, table.operand, table.same_as, table.bucket, table.calls)
-    for signature, operand, same_as, bucket, count in zip(*(each.tolist() for each in columns), strict=True):
-        if signature >= 0 and 0 <= operand < MOST_OPERANDS and count > 0:
-            calls[signature][operand][bucket] = count
+    columns = (table.signature, table.operand, table.same_as, table.bucket, table.calls, table.back_bytes)
+    for signature, operand, same_as, bucket, *seen in zip(*(each.tolist() for each in columns), strict=True):
+        if signature >= 0 and 0 <= operand < MOST_OPERANDS and min(seen) >= 0:
+            calls[signature][operand][bucket] = seen[0], seen[1]
             same[signature][operand] = same_as if 0 <= same_as < operand else -1
     return {
         signature: Reuse(
@@ -38,14 +38,14 @@ def by_signature(table: OperandReuse) -> dict[int, Reuse]:
     }
 
 
-def _bytes(calls: dict[int, int]) -> int:
-    """The middle of the bucket that holds the median call; -1 where that lay in no cache."""
-    known = {bucket: count for bucket, count in sorted(calls.items()) if 0 <= bucket <= CACHES}
-    left = sum(known.values()) / 2
-    for bucket, count in known.items():
-        left -= count
+def _bytes(seen: dict[int, tuple[int, int]]) -> int:
+    """What the bucket of the median call has on average; -1 where that lay in no cache."""
+    known = {bucket: calls for bucket, calls in sorted(seen.items()) if 0 <= bucket <= CACHES}
+    left = sum(calls for calls, _ in known.values()) / 2
+    for bucket, (calls, back_bytes) in known.items():
+        left -= calls
         if left <= 0:
-            return -1 if bucket == CACHES else (_SMALLEST_BYTES << 2 * bucket) // 2
+            return -1 if bucket == CACHES else min(back_bytes, _LARGEST_BYTES)
     return -1
 
 
@@ -58,16 +58,13 @@ def copies(reuse: Sequence[int], sizes: Sequence[int], other_bytes: int, most: i
         other_bytes: that each call touches anew.
         most: copies that there are.
     """
-    far = 1 << 62
-    back = [reuse[place] if place < len(reuse) and reuse[place] >= 0 else far for place in range(len(sizes))]
+    known = {place: reuse[place] for place in range(min(len(sizes), len(reuse))) if reuse[place] >= 0}
     found = [most] * len(sizes)
-    nearer_bytes = other_bytes
-    rest_bytes = sum(sizes)
-    for place in sorted(range(len(sizes)), key=lambda place: back[place]):
-        if back[place] < far:
-            # A round of its copies touches all of these, itself too.
-            fitting = round((back[place] + sizes[place] - nearer_bytes) / max(rest_bytes, 1))
-            found[place] = max(1, min(fitting, most))
+    nearer_bytes, rest_bytes, copies_before = other_bytes, sum(sizes), 1
+    # A round of its copies touches all of these, itself too; what needs fewer copies goes round meanwhile.
+    for place in sorted(known, key=lambda place: known[place] + sizes[place]):
+        fitting = round((known[place] + sizes[place] - nearer_bytes) / max(rest_bytes, 1))
+        found[place] = copies_before = max(copies_before, min(fitting, most))
         nearer_bytes += found[place] * sizes[place]
         rest_bytes -= sizes[place]
     return tuple(found)

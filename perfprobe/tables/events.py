@@ -92,7 +92,8 @@ class OperandReuse(Table):
     operand: which defined tensor of the text, lists flattened; of the first 16. same_as: the earlier operand
     that it also is in most calls, -1 for none. bucket: 0 to 5, how large a cache it still lay in, of
     64 KiB * 4 ** bucket, when what any thread's operators touch goes through it; 6 where in none, 7 where no
-    operator had touched it before. calls: so many of them.
+    operator had touched it before. calls: so many of them; back_bytes: what operators had touched
+    since, on average, as far as it did not lie in the next smaller of these caches.
     """
 
     signature: Int32
@@ -100,6 +101,7 @@ class OperandReuse(Table):
     same_as: Int32
     bucket: Int32
     calls: Int64
+    back_bytes: Int64
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ def test_what_goes_round_counts_once(tmp_path: Path) -> None:
 
     found = reuse_of(tmp_path / "it.perfprobe", run)
     assert found["sin_ f32[3]"] == [{1: 1}]
-    assert found[f"neg_ f32[{40 * KIB}]"] == [{NEVER: 1, 0: 99}]
+    assert found[f"neg_ f32[{40 * KIB}]"] == [{NEVER: 1, 1: 99}]
 
 
 def test_views_and_new_memory_touch_nothing_and_callers_what_is_left(tmp_path: Path) -> None:
