@@ -76,7 +76,7 @@ OpenOperands::Level& OpenOperands::open(size_t depth) {
     levels_.resize(depth + 1);
   const size_t first = depth == 0 ? 0 : levels_[depth - 1].end;
   tensors.resize(std::min(first, tensors.size()));
-  levels_[depth] = {tensors.size(), tensors.size(), 0, false};
+  levels_[depth] = {tensors.size(), tensors.size()};
   return levels_[depth];
 }
 
@@ -111,6 +111,7 @@ void OperandReuse::begin(OpenOperands& operands, size_t depth, bool touches, int
     operands.add(input);
   level.end = operands.tensors.size();
   level.touches = touches;
+  level.signature = signature;
   const std::lock_guard lock(mutex_);
   level.touches_before = touches_;
   if (signature >= 0) {
@@ -132,6 +133,7 @@ void OperandReuse::end(OpenOperands& operands, size_t depth,
     // Its outputs are then taken for memory that was never touched.
   }
   const std::lock_guard lock(mutex_);
+  count_result(operands, level);
   for (size_t i = level.first; i < operands.tensors.size(); ++i)
     touch(operands.tensors[i], level.touches_before);
 }
@@ -139,16 +141,17 @@ void OperandReuse::end(OpenOperands& operands, size_t depth,
 OperandReuse::Rows OperandReuse::rows() {
   const std::lock_guard lock(mutex_);
   Rows rows;
-  for (size_t place = 0; place < signatures_.size() * kOperands; ++place) {
-    const Operand& operand = signatures_[place / kOperands][place % kOperands];
+  constexpr size_t kRows = kOperands + 1;
+  for (size_t place = 0; place < signatures_.size() * kRows; ++place) {
+    const Operand& operand = signatures_[place / kRows][place % kRows];
     uint64_t all = 0;
     for (const uint32_t calls : operand.calls)
       all += calls;
     for (size_t bucket = 0; bucket < kBuckets; ++bucket) {
       if (operand.calls[bucket] == 0)
         continue;
-      rows.signature.push_back(static_cast<int64_t>(place / kOperands));
-      rows.operand.push_back(static_cast<int64_t>(place % kOperands));
+      rows.signature.push_back(static_cast<int64_t>(place / kRows));
+      rows.operand.push_back(static_cast<int64_t>(place % kRows));
       rows.same_as.push_back(2 * uint64_t{operand.same_calls} > all ? operand.same_as : -1);
       rows.bucket.push_back(static_cast<int64_t>(bucket));
       rows.calls.push_back(operand.calls[bucket]);
@@ -206,6 +209,22 @@ void OperandReuse::count(int32_t signature, const Touched* tensors, size_t tenso
       operand.same_as = same;
     }
   }
+}
+
+// Of the first result: how long ago its memory had been touched, by whoever had it then.
+void OperandReuse::count_result(const OpenOperands& operands, const OpenOperands::Level& level) {
+  const auto row = static_cast<size_t>(level.signature);
+  if (level.signature < 0 || row >= signatures_.size() || operands.tensors.size() <= level.end)
+    return;
+  const Touched& result = operands.tensors[level.end];
+  const Touched* inputs = operands.tensors.data();
+  const bool is_input =
+      std::any_of(inputs + level.first, inputs + level.end,
+                  [&](const Touched& input) { return input.storage == result.storage; });
+  const bool is_made =
+      result.bytes > 0 && !is_input && slot_of(result.storage).touch <= level.touches_before;
+  if (is_made)
+    count(signatures_[row][kResult], result);
 }
 
 void OperandReuse::touch(const Touched& tensor, uint64_t touches_before) {

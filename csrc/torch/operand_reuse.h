@@ -32,6 +32,7 @@ class OpenOperands {
   struct Level {
     size_t first = 0, end = 0;  // of `tensors`
     uint64_t touches_before = 0;
+    int32_t signature = -1;
     bool touches = false;
   };
 
@@ -55,6 +56,7 @@ class OperandReuse {
   static constexpr size_t kOperands = 16;  // of an operator, lists flattened; of later ones nothing
   static constexpr size_t kCaches = 6;     // of 64 KiB, 256 KiB, 1 MiB, ... 64 MiB
   static constexpr size_t kBuckets = kCaches + 2;  // the smallest cache; none; never touched before
+  static constexpr size_t kResult = kOperands;     // the row of what it makes, before it does
   static constexpr uint64_t kSmallestCache = 64 << 10;
   static constexpr size_t kSignatures = 16'384;  // of later ones nothing
 
@@ -99,6 +101,7 @@ class OperandReuse {
   }
   void count(Operand& operand, const Touched& tensor);
   void count(int32_t signature, const Touched* tensors, size_t count);
+  void count_result(const OpenOperands& operands, const OpenOperands::Level& level);
   void touch(const Touched& tensor, uint64_t touches_before);
 
   std::mutex mutex_;
@@ -106,7 +109,7 @@ class OperandReuse {
   Slot* const slots_ = static_cast<Slot*>(map_bytes(kSlots * sizeof(Slot)));
   std::array<uint64_t, kCaches> missed_{};
   uint64_t touches_ = 0;
-  MappedVector<std::array<Operand, kOperands>> signatures_;
+  MappedVector<std::array<Operand, kOperands + 1>> signatures_;
 };
 
 }  // namespace perfprobe

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from math import lcm
 from typing import Any, NamedTuple
 
-from perfprobe.tables.events import CACHES, MOST_OPERANDS, OperandReuse
+from perfprobe.tables.events import CACHES, MOST_OPERANDS, RESULT, OperandReuse
 
 _LARGEST_BYTES = 64 << 20  # of these caches
 _LONGEST_ROUND = 2048  # calls
@@ -17,6 +17,7 @@ class Reuse(NamedTuple):
     """As `Wanted` has them."""
 
     reuse: tuple[int, ...] = ()
+    result_reuse: int = -1
     same: tuple[int, ...] = ()
 
 
@@ -26,26 +27,37 @@ def by_signature(table: OperandReuse) -> dict[int, Reuse]:
     same: dict[int, dict[int, int]] = defaultdict(dict)
     columns = (table.signature, table.operand, table.same_as, table.bucket, table.calls, table.back_bytes)
     for signature, operand, same_as, bucket, *seen in zip(*(each.tolist() for each in columns), strict=True):
-        if signature >= 0 and 0 <= operand < MOST_OPERANDS and min(seen) >= 0:
+        if signature >= 0 and 0 <= operand <= RESULT and min(seen) >= 0:
             calls[signature][operand][bucket] = seen[0], seen[1]
             same[signature][operand] = same_as if 0 <= same_as < operand else -1
+    places = {
+        signature: range(1 + max((place for place in operands if place < MOST_OPERANDS), default=-1))
+        for signature, operands in calls.items()
+    }
     return {
         signature: Reuse(
-            tuple(_bytes(operands.get(place, {})) for place in range(max(operands) + 1)),
-            tuple(same[signature].get(place, -1) for place in range(max(operands) + 1)),
+            tuple(_bytes(operands.get(place, {})) for place in places[signature]),
+            _result_bytes(operands.get(RESULT, {})),
+            tuple(same[signature].get(place, -1) for place in places[signature]),
         )
         for signature, operands in calls.items()
     }
 
 
-def _bytes(seen: dict[int, tuple[int, int]]) -> int:
-    """What the bucket of the median call has on average; -1 where that lay in no cache."""
+def _result_bytes(seen: dict[int, tuple[int, int]]) -> int:
+    """The same of a result's memory; -1 where most of it came from elsewhere than a tensor's beginning."""
+    unknown = sum(calls for bucket, (calls, _) in seen.items() if bucket > CACHES)
+    return -1 if 2 * unknown > sum(calls for calls, _ in seen.values()) else _bytes(seen, _LARGEST_BYTES)
+
+
+def _bytes(seen: dict[int, tuple[int, int]], far_bytes: int = -1) -> int:
+    """What the bucket of the median call has on average; where that lay in no cache, this."""
     known = {bucket: calls for bucket, calls in sorted(seen.items()) if 0 <= bucket <= CACHES}
     left = sum(calls for calls, _ in known.values()) / 2
     for bucket, (calls, back_bytes) in known.items():
         left -= calls
         if left <= 0:
-            return -1 if bucket == CACHES else min(back_bytes, _LARGEST_BYTES)
+            return far_bytes if bucket == CACHES else min(back_bytes, _LARGEST_BYTES)
     return -1
 
 

@@ -59,7 +59,7 @@ _TABLES: dict[str, type[Table]] = {
 }
 _EVENTS = ("kernels", "copies", "api_calls", "gpu_waits", "gpu_overheads", "external_ids", "ranges")
 MOST_OF: dict[str, int] = {
-    "operand_reuse": 4_194_304,  # 8 rows of 16 operands of each of 16,384 signatures, twice over
+    "operand_reuse": 4_194_304,  # 8 rows of 17 operands of each of 16,384 signatures, twice over
     "samples": 4_194_304,  # the sampler looks more rarely in a long run, to stay below
     **dict.fromkeys(_EVENTS, 67_108_864),  # hours of a busy device, some gigabytes in memory
 }

@@ -25,8 +25,9 @@ class Wanted:
     in the grammar of recordings. example: the same with the values of floats, "" where not known. values:
     what was seen in the tensors, as `signatures.values` has it, "" where nothing was looked at. threads: of
     torch's pool. reuse: of each tensor, lists flattened, the bytes that the program touched since it last
-    touched this one, about; -1 or none for more than caches hold, and where it is not known. same: the place
-    of the earlier tensor that it also is, -1 or none for none.
+    touched this one, about; -1 or none for more than caches hold, and where it is not known. result_reuse:
+    the same of the memory that its result gets. same: the place of the earlier tensor that it also is, -1 or
+    none for none.
     """
 
     operator: str
@@ -35,6 +36,7 @@ class Wanted:
     values: str = ""
     threads: int = 1
     reuse: tuple[int, ...] = ()
+    result_reuse: int = -1
     same: tuple[int, ...] = ()
 
 

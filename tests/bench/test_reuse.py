@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -35,17 +36,22 @@ def table(*rows: tuple[int, ...]) -> OperandReuse:
 def test_the_median_call_of_each_operand() -> None:
     """What it had on average; calls on what was never touched before do not count."""
     near, middle, never = (5, 0, -1, 0, 3, 9), (5, 0, -1, 2, 4, 512 * KIB), (5, 0, -1, 7, 99, 0)
-    found = reuse.by_signature(table(near, middle, never, (5, 2, 0, 6, 9, MIB << 10), (7, 0, -1, 7, 1, 0)))
+    found = reuse.by_signature(
+        table(near, middle, never, (5, 2, 0, 6, 9, MIB << 10), (7, 0, -1, 7, 1, 0), (7, 16, -1, 6, 1, 0))
+    )
     assert found == {
-        5: reuse.Reuse((512 * KIB, -1, -1), (-1, -1, 0)),
-        7: reuse.Reuse((-1,), (-1,)),
+        5: reuse.Reuse((512 * KIB, -1, -1), -1, (-1, -1, 0)),
+        7: reuse.Reuse((-1,), 64 * MIB, (-1,)),
     }
 
 
 def test_a_damaged_table_is_no_reuse_at_all() -> None:
-    rows = [(-1, 0, -1, 0, 1, 0), (1, -1, -1, 0, 1, 0), (1, 99, -1, 0, 1, 0), (4, 0, -1, 0, 1, -8)]
+    rows = [(-1, 0, -1, 0, 1, 0), (1, -1, -1, 0, 1, 0), (1, 17, -1, 0, 1, 0), (4, 0, -1, 0, 1, -8)]
     rows += [(2, 0, 7, -4, 1, 0), (3, 0, -1, 2**30, 5, 0)]
-    assert reuse.by_signature(table(*rows)) == {2: reuse.Reuse((-1,), (-1,)), 3: reuse.Reuse((-1,), (-1,))}
+    assert reuse.by_signature(table(*rows)) == {
+        2: reuse.Reuse((-1,), -1, (-1,)),
+        3: reuse.Reuse((-1,), -1, (-1,)),
+    }
 
 
 def touched_since(sizes: Sequence[int], taken: Sequence[int], other_bytes: int, place: int) -> int:
@@ -114,6 +120,19 @@ def test_what_is_written_is_put_back() -> None:
     assert all(torch.equal(one.args[0], start) for one, start in zip(operands[1:], before[1:], strict=True))
 
 
+def test_results_get_the_memory_of_so_many_calls_ago() -> None:
+    """Of 1 MiB as the operand, 10 MiB back: the operand in one place and ten results at a time."""
+    made, _ = subject_of(Wanted("aten::neg", "f32[262144]", reuse=(0,), result_reuse=10 * MIB), 20)
+    seen = []
+    original = made._function.__closure__  # type: ignore[attr-defined]
+    (kept,) = (cell.cell_contents for cell in original if isinstance(cell.cell_contents, deque))
+    for _ in range(30):
+        made.run(1)
+        seen.append(kept[-1].data_ptr())
+    assert len(set(seen[-10:])) == 10
+    assert len({one.args[0].data_ptr() for one in made._sets}) == 1
+
+
 def test_nothing_is_replayed_that_was_not_seen() -> None:
     wanted = Wanted("aten::neg", "f32[64]", reuse=(-1,))
     call = Rebuilt(recipe(wanted, schemas(wanted.operator, torch), 1 << 30), torch)
@@ -131,4 +150,4 @@ def test_a_program_says_how_far_back_its_operands_were(tmp_path: Path) -> None:
     found = reuse.by_signature(storage.read(path).operand_reuse)
     (seen,) = (one for one in found.values() if len(one.reuse) == 3)
     # Between: other and gradient; as a float that was added to.
-    assert seen == reuse.Reuse((4 * MIB + 28, 0, 0), (-1, -1, 1))
+    assert seen == reuse.Reuse((4 * MIB + 28, 0, 0), -1, (-1, -1, 1))

@@ -10,6 +10,7 @@ import torch
 
 import perfprobe
 from perfprobe.tables import storage
+from perfprobe.tables.events import RESULT
 from tests.collect.recorded import one_thread
 
 KIB = 256  # elements of float32
@@ -21,7 +22,9 @@ def single() -> None:
     one_thread()
 
 
-def reuse_of(path: Path, run: Callable[[], object], cpu_time: str = "all") -> dict[str, list[dict[int, int]]]:
+def reuse_of(
+    path: Path, run: Callable[[], object], cpu_time: str = "all", results: bool = False
+) -> dict[str, list[dict[int, int]]]:
     """By operator and signature, for each operand: calls by bucket."""
     with perfprobe.profile(path, cpu_time=cpu_time):
         run()
@@ -35,9 +38,10 @@ def reuse_of(path: Path, run: Callable[[], object], cpu_time: str = "all") -> di
     rows = recording.operand_reuse
     columns = (rows.signature, rows.operand, rows.bucket, rows.calls)
     for signature, operand, bucket, calls in zip(*(column.tolist() for column in columns), strict=True):
-        operands = found.setdefault(names[signature], [])
-        operands.extend({} for _ in range(operand + 1 - len(operands)))
-        operands[operand][bucket] = calls
+        if (operand == RESULT) is results:
+            place, operands = operand % RESULT, found.setdefault(names[signature], [])
+            operands.extend({} for _ in range(place + 1 - len(operands)))
+            operands[place][bucket] = calls
     return found
 
 
@@ -122,3 +126,18 @@ def test_an_operand_that_is_another_one_too(tmp_path: Path) -> None:
 
 def test_without_all_cpu_times_there_is_nothing(tmp_path: Path) -> None:
     assert reuse_of(tmp_path / "it.perfprobe", lambda: torch.ones(3).neg_(), cpu_time="off") == {}
+
+
+def test_memory_that_a_result_gets(tmp_path: Path) -> None:
+    """That of the result before, unmapped and mapped again: 40 MiB, and 30 that are touched meanwhile."""
+    start, other = torch.ones(40 << 10, KIB), torch.ones(30 << 10, KIB)
+
+    def run() -> None:
+        for _ in range(3):
+            start.exp()
+            other.neg_()
+
+    found = reuse_of(tmp_path / "it.perfprobe", run, results=True)
+    (calls,) = found["exp f32[40960,256]"]
+    assert calls == {NEVER: 1, FURTHER: 2}
+    assert "neg_ f32[30720,256]" not in found
