@@ -23,8 +23,8 @@ uint32_t last_generation = 0;
 RecorderPort* current_port = nullptr;
 Emitter* current_emitter = nullptr;
 std::atomic<const ExternalIdPort*> current_ids{nullptr};
-size_t cpu_timed_levels = 0;  // operators with fewer open around them have CPU time
-bool counts_faults = false;   // where all have it; and the reuse of their operands
+size_t cpu_timed_levels = 0;                // operators with fewer open around them have CPU time
+bool counts_faults = false;                 // where all have it; and the reuse of their operands
 OperandReuse& reuse = *new OperandReuse();  // threads may outlive what is destroyed at exit
 Threads recorded_threads = Threads::all;
 at::CallbackHandle callback = at::INVALID_CALLBACK_HANDLE;
