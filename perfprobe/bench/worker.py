@@ -44,9 +44,8 @@ def main() -> None:
 
 def _wanted(fields: dict[str, Any]) -> Wanted:
     """As it was before it became JSON, which has no tuples."""
-    return Wanted(
-        **{name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
-    )
+    whole: dict[str, Any] = {name: tuple(of) if isinstance(of, list) else of for name, of in fields.items()}
+    return Wanted(**whole)
 
 
 def _own_output() -> TextIO:

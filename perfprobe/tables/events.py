@@ -90,11 +90,11 @@ class OperandReuse(Table):
     """How long ago operands had last been touched, by signature; where all operators have CPU time.
 
     signature: of the first 16,384. operand: which defined tensor of the text, lists flattened, of the first
-    16; 16 for the memory of the first result. same_as: the earlier operand that it also is in most calls, -1 for
-    none. bucket: 0 to 5, how large a cache it still lay in, of 64 KiB * 4 ** bucket, when what any thread's
-    operators touch goes through it; 6 where in none, 7 where no operator had touched it before. calls: so
-    many of them. back_bytes: what operators had touched since, on average, as far as it did not lie in the
-    next smaller of these caches.
+    16; 16 for the memory of the first result. same_as: the earlier operand that it also is in most calls, -1
+    for none. bucket: 0 to 5, how large a cache it still lay in, of 64 KiB * 4 ** bucket, when what any
+    thread's operators touch goes through it; 6 where in none, 7 where no operator had touched it before.
+    calls: so many of them. back_bytes: what operators had touched since, on average, as far as it did not lie
+    in the next smaller of these caches.
     """
 
     signature: Int32

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
 import random
-from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -124,8 +124,8 @@ def test_results_get_the_memory_of_so_many_calls_ago() -> None:
     """Of 1 MiB as the operand, 10 MiB back: the operand in one place and ten results at a time."""
     made, _ = subject_of(Wanted("aten::neg", "f32[262144]", reuse=(0,), result_reuse=10 * MIB), 20)
     seen = []
-    original = made._function.__closure__  # type: ignore[attr-defined]
-    (kept,) = (cell.cell_contents for cell in original if isinstance(cell.cell_contents, deque))
+    cells = inspect.getclosurevars(made._function).nonlocals
+    kept = cells["kept"]
     for _ in range(30):
         made.run(1)
         seen.append(kept[-1].data_ptr())
