@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from perfprobe.bench.looks import values_of
+from perfprobe.bench.reuse import Reuse, by_signature
 from perfprobe.merge.link import link
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.measurements import Wanted
@@ -69,12 +70,13 @@ def _program(
     recording: Recording, found: dict[tuple[int, int, int], Cost], threads: int, steps: int
 ) -> Program:
     callable_costs, other_ns = {}, 0
+    reuse = by_signature(recording.operand_reuse)
     for key, cost in sorted(found.items(), key=lambda item: -item[1].self_ns):
         wanted = _wanted(recording, key, threads)
         if wanted is None:
             other_ns += cost.self_ns
         else:
-            callable_costs[wanted] = cost
+            callable_costs[replace(wanted, **reuse.get(key[2], Reuse())._asdict())] = cost
     return Program(callable_costs, other_ns, steps)
 
 

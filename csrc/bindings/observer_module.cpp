@@ -79,6 +79,18 @@ void start(const py::capsule& recorder, const py::object& module_call, const std
   start_observer(*port, timed, Threads::all, emitter);
 }
 
+py::dict reuse_columns() {
+  const OperandReuse::Rows rows = operand_reuse();
+  py::dict columns;
+  columns["signature"] = rows.signature;
+  columns["operand"] = rows.operand;
+  columns["same_as"] = rows.same_as;
+  columns["bucket"] = rows.bucket;
+  columns["calls"] = rows.calls;
+  columns["back_bytes"] = rows.back_bytes;
+  return columns;
+}
+
 py::object compiled_kernel(const py::str& name, const py::object& kernel) {
   PyObject* made = wrap_compiled_kernel(name.ptr(), kernel.ptr());
   if (made == nullptr)
@@ -108,6 +120,7 @@ PYBIND11_MODULE(_observer, module) {
              py::arg("ranges") = py::none(), py::arg("folders") = Folders());
   module.def("hand_on_ids", &hand_on, py::arg("ids"));
   module.def("stop", &stop_observer);
+  module.def("operand_reuse", &reuse_columns);
   module.def("messages_full", &messages_full);
   module.def("compiled_kernel", &compiled_kernel, py::arg("name"), py::arg("kernel"));
   module.def("recorded_method", &recorded_method, py::arg("function"), py::arg("names"),

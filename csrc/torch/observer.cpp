@@ -9,6 +9,7 @@
 #include <ATen/record_function.h>
 
 #include "core/clock.h"
+#include "torch/operand_reuse.h"
 #include "torch/operator_ranges.h"
 #include "torch/stacks.h"
 #include "torch/tensor_values.h"
@@ -25,6 +26,7 @@ Emitter* current_emitter = nullptr;
 std::atomic<const ExternalIdPort*> current_ids{nullptr};
 size_t cpu_timed_levels = 0;  // operators with fewer open around them have CPU time
 bool is_thorough = false;     // all have it: a microsecond more an operator is no matter then
+OperandReuse& reuse = *new OperandReuse();  // threads may outlive what is destroyed at exit
 Threads recorded_threads = Threads::all;
 at::CallbackHandle callback = at::INVALID_CALLBACK_HANDLE;
 at::CallbackHandle null_callback = at::INVALID_CALLBACK_HANDLE;
@@ -141,6 +143,15 @@ void set_node(OpenOperator* parent, OpenOperator& open, bool is_node) {
   state.unwind(depth);
 }
 
+// Page faults of the thread so far.
+[[gnu::noinline]] int64_t begin_counting(ThreadState& state, const at::RecordFunction& function,
+                                         const NameSlot& slot, const OpenOperator& open) {
+  const Inputs inputs =
+      slot.is_operator ? inputs_of(function, static_cast<size_t>(slot.arguments)) : Inputs();
+  reuse.begin(state.operands, state.open.size(), slot.touches, open.signature, inputs);
+  return thread_faults();
+}
+
 std::unique_ptr<at::ObserverContext> open_operator(const at::RecordFunction& function) {
   std::unique_ptr<at::ObserverContext> context;
   const uint32_t generation = current_generation.load(std::memory_order_acquire);
@@ -168,7 +179,7 @@ std::unique_ptr<at::ObserverContext> open_operator(const at::RecordFunction& fun
   open.follows = 0;
   if (state.emitter != nullptr) [[unlikely]]
     context = begin_range(state, function, slot, parent, open);
-  open.start_faults = is_thorough ? thread_faults() : kNone;
+  open.start_faults = is_thorough ? begin_counting(state, function, slot, open) : kNone;
   open.start_cpu_ns = state.open.size() < cpu_timed_levels ? thread_cpu_ns() : kNone;
   open.start_ticks = read_ticks();
   const ExternalIdPort* ids = current_ids.load(std::memory_order_acquire);
@@ -243,6 +254,8 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* context) {
   const auto depth = static_cast<int16_t>(state->open.size() - 1);
   const int64_t cpu_ns = open.start_cpu_ns == kNone ? kNone : thread_cpu_ns() - open.start_cpu_ns;
   const int32_t faults = faults_since(open.start_faults);
+  if (open.start_faults != kNone) [[unlikely]]
+    reuse.end(state->operands, state->open.size() - 1, function.outputs());
   OperatorRecord* row = room_for_row(*state);
   if (row == nullptr) {
     state->port->count_dropped(Dropped::no_memory);
@@ -295,6 +308,7 @@ void remove_callback(at::CallbackHandle& handle) {
 // A forked child keeps the callback (removing it takes torch's locks) but records nothing.
 void forget_in_child() {
   current_generation = 0;
+  reuse.forget_in_child();
   forget_emitters();
   if (thread_state == nullptr)
     return;
@@ -314,13 +328,16 @@ void start_observer(RecorderPort& port, CpuTime cpu_time, Threads threads, Emitt
   current_port = &port;
   cpu_timed_levels = timed_levels(cpu_time);
   is_thorough = cpu_time == CpuTime::all;
+  if (is_thorough)
+    reuse.clear();
   recorded_threads = threads;
   current_emitter = emitter;
   ticks_are_tsc = port.takes_tsc();
   if (emitter != nullptr)
     emitter->training.start();
   current_generation.store(++last_generation, std::memory_order_release);
-  callback = add_callback(at::RecordFunctionCallback(on_start, on_end).needsInputs(true), threads);
+  at::RecordFunctionCallback made(on_start, on_end);
+  callback = add_callback(made.needsInputs(true).needsOutputs(is_thorough), threads);
 }
 
 void hand_on_ids(const ExternalIdPort* ids) {
@@ -337,6 +354,10 @@ void stop_observer() {
     thread_state->unwind(0);
   if (current_emitter != nullptr)
     current_emitter->training.stop();
+}
+
+OperandReuse::Rows operand_reuse() {
+  return is_thorough ? reuse.rows() : OperandReuse::Rows();
 }
 
 bool messages_full() {

@@ -8,6 +8,7 @@
 
 #include "core/recorder_port.h"
 #include "torch/emitter.h"
+#include "torch/operand_reuse.h"
 
 namespace perfprobe {
 
@@ -26,6 +27,8 @@ void start_observer(RecorderPort& port, CpuTime cpu_time, Threads threads,
 void hand_on_ids(const ExternalIdPort* ids);
 // Removes them; rows that end later are not recorded.
 void stop_observer();
+// Of the latest recording; nothing unless all operators had CPU time.
+[[nodiscard]] OperandReuse::Rows operand_reuse();
 // Whether the latest recording set operators as ranges, and more of them than can be told apart.
 [[nodiscard]] bool messages_full();
 

@@ -59,9 +59,9 @@ const NameSlot& NameCache::fill(NameSlot& slot, const at::RecordFunction& functi
   const Integers integers = remembered == integers_.end() ? Integers::by_value : remembered->second;
   const bool is_engine = std::string_view(known.text).starts_with(kEnginePrefix);
   const int32_t arguments = is_operator ? static_cast<int32_t>(function.num_inputs()) : kNone;
-  slot = {name,        known.text,  known.id,
-          overload_id, arguments,   integers,
-          is_engine,   is_operator, kind_of(known.text, is_operator)};
+  const bool touches = is_operator && touches_operands(function);
+  slot = {name,     known.text, known.id,    overload_id, arguments,
+          integers, is_engine,  is_operator, touches,     kind_of(known.text, is_operator)};
   return slot;
 }
 

@@ -13,6 +13,7 @@
 #include "core/recorder_port.h"
 #include "python/frames.h"
 #include "torch/emitter.h"
+#include "torch/operand_reuse.h"
 #include "torch/signature.h"
 
 namespace perfprobe {
@@ -29,6 +30,7 @@ struct NameSlot {
   Integers integers = Integers::by_value;
   bool is_engine = false;    // autograd::engine::evaluate_function
   bool is_operator = false;  // in torch's registry
+  bool touches = false;      // the data of its tensors
   Kind kind = Kind::any;
 };
 
@@ -157,6 +159,7 @@ struct ThreadState {
   const ExternalIdPort* ids = nullptr;  // what got the latest operator's id
   InternTable range_messages;
   ThreadPhase phase;
+  OpenOperands operands;
   int32_t forward_id = 0;  // torch's number of this thread
 
   // Starts over for another recording.

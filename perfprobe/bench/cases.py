@@ -20,6 +20,7 @@ from perfprobe.bench.rebuild.recipe import CallRecipe, NotRebuilt
 from perfprobe.bench.rebuild.recipes import recipe
 from perfprobe.bench.rebuild.schema import schemas
 from perfprobe.bench.references import Reference, References
+from perfprobe.bench.replayed import replayed, warm_copies
 from perfprobe.bench.subjects import Arguments, Subject, rounds
 from perfprobe.models.signature import parse, tensors
 from perfprobe.models.work import work
@@ -27,7 +28,6 @@ from perfprobe.tables.measurements import Wanted
 
 _LEAST_ROTATED_BYTES = 64 << 20
 _MOST_COPIES = 1024
-_WARM_BYTES = 256 << 10  # of operands that are written: more copies, so that they are put back seldom
 _RECYCLED_CALLS = 4  # until every place that the heap alternates between has been used
 _USUAL_L2_BYTES = 2 << 20
 _REFUSALS = (RuntimeError, TypeError, ValueError, IndexError, MemoryError)
@@ -83,9 +83,11 @@ class Bench:
         place = self._place(wanted.signature)
         model = work(operator, wanted.signature)
         room = self._memory_bytes - (2 * model.write_bytes + model.read_bytes if model else 0)
-        sets = self._sets(call, place, room)
+        operands = self._operands(call, place, room)
+        sets = [_arguments(one, call.writes) for one in operands]
         room -= len(sets) * call.operand_bytes * (1 + call.writes)
         subjects = self._of_the_call(call, sets, wanted.threads)
+        subjects += replayed(self._torch, call, operands, wanted)
         references = place.references.of(model, wanted.threads, call.writes) if model else []
         call_itself = replace(wanted, operator=operator)
         beside = changes(call_itself, made, wanted.threads, model) if self._with_changes else ()
@@ -127,7 +129,7 @@ class Bench:
 
     def _of_the_call(self, call: Rebuilt, sets: Sequence[Arguments], threads: int) -> list[Subject]:
         """The call on all copies in turn, on the same operands again, and on single elements."""
-        copies = max(1, _WARM_BYTES // max(call.operand_bytes, 1)) if call.writes else 1
+        copies = warm_copies(call)
         found = [
             Subject("rotating", call.function, sets, threads),
             Subject("warm", call.function, sets[:copies], threads),
@@ -161,6 +163,9 @@ class Bench:
         return found, notes
 
     def _sets(self, call: Rebuilt, place: Place, room: int) -> list[Arguments]:
+        return [_arguments(one, call.writes) for one in self._operands(call, place, room)]
+
+    def _operands(self, call: Rebuilt, place: Place, room: int) -> list[Operands]:
         """Copies of the operands, more than the caches hold where memory allows."""
         each = max(call.operand_bytes, 1) * (1 + call.writes)
         if each > room:
@@ -168,7 +173,7 @@ class Bench:
             raise NotRebuilt(f"it takes more than the {limit} MiB of memory that may be used")
         wanted = -(-place.rotated_bytes // max(call.operand_bytes, 1))
         copies = max(1, min(wanted, _MOST_COPIES, room // (4 * each)))
-        return [_arguments(call.operands(self._seed + index), call.writes) for index in range(copies)]
+        return [call.operands(self._seed + index) for index in range(copies)]
 
     def _place(self, signature: str) -> Place:
         devices = {tensor.device for tensor in tensors(parse(signature) or ())} - {"cpu"}

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from perfprobe.bench.looks import values_of
+from perfprobe.bench.reuse import Reuse, by_signature
 from perfprobe.support import units
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.findings import Findings, Sums
@@ -60,9 +61,10 @@ def hot(findings: Findings, top: int, threads: int | None = None) -> Hot:
     times_ns = {key: int(time_ns[rows].sum()) for key, rows in places.items()}
     chosen = sorted(times_ns, key=lambda key: -times_ns[key])[: top or None]
     used = threads or _threads(recording) or 1
+    reuse = by_signature(recording.operand_reuse)
     calls = tuple(
         (
-            _wanted(recording, key, used),
+            _wanted(recording, key, used, reuse.get(key.signature, Reuse())),
             _seen(findings.trace, sums.take(places[key]), times_ns[key] / whole_ns),
         )
         for key in chosen
@@ -98,7 +100,7 @@ def _why_not(recording: Recording, key: _Key, phase: int) -> str | None:
     return NO_INPUTS if key.signature < 0 else None
 
 
-def _wanted(recording: Recording, key: _Key, threads: int) -> Wanted:
+def _wanted(recording: Recording, key: _Key, threads: int, reuse: Reuse) -> Wanted:
     strings, signatures = recording.strings, recording.signatures
     operator = ".".join(part for part in (strings[key.name], strings[key.overload]) if part)
     return Wanted(
@@ -107,6 +109,7 @@ def _wanted(recording: Recording, key: _Key, threads: int) -> Wanted:
         example=strings[signatures.example[key.signature]],
         values=values_of(recording, key.signature),
         threads=threads,
+        **reuse._asdict(),
     )
 
 

@@ -31,17 +31,24 @@ class Arguments:
 class Subject:
     """A function and the sets of arguments that it is called on in turn.
 
-    threads: of torch's pool while it runs.
+    threads: of torch's pool while it runs. written: how many of the sets differ in what calls write; None for
+    all of them.
     """
 
     def __init__(
-        self, name: str, function: Callable[..., object], sets: Sequence[Arguments], threads: int
+        self,
+        name: str,
+        function: Callable[..., object],
+        sets: Sequence[Arguments],
+        threads: int,
+        written: int | None = None,
     ) -> None:
         self.name, self.threads = name, threads
         self.calls, self._warm_up = 1, 1
         self._function, self._sets = function, sets
         self._next = self._since_restore = 0
-        self._between_restores = len(sets) * _CALLS_BETWEEN_RESTORES if sets[0].restore else 1 << 62
+        between = (written or len(sets)) * _CALLS_BETWEEN_RESTORES
+        self._between_restores = between if sets[0].restore else 1 << 62
 
     def calibrate(self, clock: Clock) -> None:
         """Find the calls of a block."""

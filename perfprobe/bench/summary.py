@@ -91,6 +91,7 @@ def summarise(
         processes=len(measured),
         rotating=rotating,
         warm=_estimate(process.median("warm") for process in processes),
+        replayed=_estimate(process.median("replayed") for process in processes),
         wall=_estimate(_of_blocks(answer, lambda block: block.wall_ns) for answer in measured),
         floor=_estimate(process.median("floor") for process in processes),
         contention=_middle(
@@ -179,7 +180,7 @@ def _fault_ns(row: Measurement, measured: Sequence[Answer]) -> float | None:
 
 def _replay(row: Measurement, measured: Sequence[Answer]) -> float | None:
     """None on a GPU: what was recorded there is the launch, which is not what the device's events time."""
-    seen, rotating = row.seen, row.rotating
+    seen, rotating = row.seen, row.replayed or row.rotating
     if seen is None or rotating is None or not seen.calls or row.clock == "gpu":
         return None
     in_program_ns = (seen.total_ns if seen.cpu_ns is None else seen.cpu_ns) / seen.calls
@@ -187,7 +188,8 @@ def _replay(row: Measurement, measured: Sequence[Answer]) -> float | None:
     own_ns = None
     if seen.cpu_ns is not None:
         own_ns = _middle(
-            _of_blocks(answer, lambda block: block.own_ns or block.cpu_ns) for answer in measured
+            _of_blocks(answer, lambda block: block.own_ns or block.cpu_ns, _like_the_program(row))
+            for answer in measured
         )
     alone_ns = max((own_ns or rotating.value) - path_ns, 0.0) + _more_faults_ns(row, seen, measured)
     return alone_ns / in_program_ns if in_program_ns > 0 else None
@@ -195,7 +197,10 @@ def _replay(row: Measurement, measured: Sequence[Answer]) -> float | None:
 
 def _more_faults_ns(row: Measurement, seen: Seen, measured: Sequence[Answer]) -> float:
     """What page faults cost in the program beyond those in isolation: memory has another history there."""
-    price_ns, alone_ns = _middle(answer.fault_ns for answer in measured), _fault_ns(row, measured)
+    price_ns = _middle(answer.fault_ns for answer in measured)
+    subject = _like_the_program(row)
+    faults = _middle(_of_blocks(answer, lambda block: block.faults, subject) for answer in measured)
+    alone_ns = _fault_ns(replace(row, faults=faults), measured)
     if seen.faults is None or price_ns is None or alone_ns is None:
         return 0.0
     return seen.faults / seen.calls * price_ns - alone_ns
@@ -246,8 +251,12 @@ def _isa_rate(machine: Machine, dtype: str, row: Measurement) -> float | None:
     return None
 
 
-def _of_blocks(answer: Answer, value: Callable[[Block], float]) -> float | None:
-    blocks = answer.blocks.get("rotating", ())
+def _like_the_program(row: Measurement) -> str:
+    return "replayed" if row.replayed else "rotating"
+
+
+def _of_blocks(answer: Answer, value: Callable[[Block], float], subject: str = "rotating") -> float | None:
+    blocks = answer.blocks.get(subject, ())
     return median(map(value, blocks)) if blocks else None
 
 

@@ -12,7 +12,7 @@ import json
 import os
 import signal
 import sys
-from typing import TextIO
+from typing import Any, TextIO
 
 from perfprobe.bench.answers import encode
 from perfprobe.tables.measurements import Wanted
@@ -36,10 +36,16 @@ def main() -> None:
     for line in sys.stdin:
         case = json.loads(line)
         print(
-            encode(bench.answer(case["case"], Wanted(**case["wanted"]), case["recycled"])),
+            encode(bench.answer(case["case"], _wanted(case["wanted"]), case["recycled"])),
             file=answers,
             flush=True,
         )
+
+
+def _wanted(fields: dict[str, Any]) -> Wanted:
+    """As it was before it became JSON, which has no tuples."""
+    whole: dict[str, Any] = {name: tuple(of) if isinstance(of, list) else of for name, of in fields.items()}
+    return Wanted(**whole)
 
 
 def _own_output() -> TextIO:

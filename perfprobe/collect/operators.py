@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from array import array
 
 from perfprobe import native
 from perfprobe.collect import emit
@@ -75,6 +76,7 @@ class OperatorCollector:
                 self._facts.guarded(self.name, calls.stop)
         if self._observer is not None:
             self._observer.stop()
+            self._facts.guarded(self.name, self._write_operand_reuse)
             emit.say_if_full(self._facts, self._observer)
             self._facts.extend("cost", writer_cpu_ns=self._facts.recorder.writer_cpu_ns)
         if self._torch is not None:
@@ -86,6 +88,12 @@ class OperatorCollector:
             self._facts.guarded("torch", lambda: self._facts.extend("torch", **describe(self._torch)))
         else:
             self._say_why_there_is_no_torch()
+
+    def _write_operand_reuse(self) -> None:
+        columns = self._observer.operand_reuse()
+        if columns["signature"]:
+            rows = {name: array("q", values) for name, values in columns.items()}
+            self._facts.recorder.add_rows("operand_reuse", rows)
 
     def _torch_ready(self, torch: ModuleType) -> None:
         if os.getpid() != self._process:

@@ -12,7 +12,15 @@ import numpy.typing as npt
 
 from perfprobe.tables.blocks import Block
 from perfprobe.tables.columns import TEXT, SomeTable, Table
-from perfprobe.tables.events import AutogradWindows, Losses, Progress, Signatures, SignatureValues, Threads
+from perfprobe.tables.events import (
+    AutogradWindows,
+    Losses,
+    OperandReuse,
+    Progress,
+    Signatures,
+    SignatureValues,
+    Threads,
+)
 from perfprobe.tables.gpu import (
     ApiCalls,
     Copies,
@@ -41,6 +49,7 @@ _TABLES: dict[str, type[Table]] = {
     "modules": Modules,
     "signatures": Signatures,
     "signature_values": SignatureValues,
+    "operand_reuse": OperandReuse,
     "threads": Threads,
     "losses": Losses,
     "progress": Progress,
@@ -59,6 +68,7 @@ _TABLES: dict[str, type[Table]] = {
 }
 _EVENTS = ("kernels", "copies", "api_calls", "gpu_waits", "gpu_overheads", "external_ids", "ranges")
 MOST_OF: dict[str, int] = {
+    "operand_reuse": 4_194_304,  # 8 rows of 17 operands of each of 16,384 signatures, twice over
     "samples": 4_194_304,  # the sampler looks more rarely in a long run, to stay below
     **dict.fromkeys(_EVENTS, 67_108_864),  # hours of a busy device, some gigabytes in memory
 }
@@ -68,6 +78,7 @@ _REFERENCES = {
     "stacks": {"parent": "stacks", "frame": "frames", "module": "modules"},
     "signatures": {"text": "strings", "example": "strings", "values": "strings"},
     "signature_values": {"signature": "signatures", "values": "strings"},
+    "operand_reuse": {"signature": "signatures"},
     "threads": {"name": "strings"},
     "autograd_windows": {"thread": "threads"},
     "functions": {"thread": "threads", "file": "strings", "function": "strings"},
@@ -122,6 +133,7 @@ class Definitions:
             modules=Modules(**tables["modules"]),
             signatures=Signatures(**tables["signatures"]),
             looks=SignatureValues(**tables["signature_values"]),
+            operand_reuse=OperandReuse(**tables["operand_reuse"]),
             threads=Threads(**tables["threads"]),
             meta=self._meta,
             losses=self._losses(Losses(**tables["losses"]), strays),

@@ -15,6 +15,9 @@ FUNCTION = 0  # scopes of torch's RecordFunction
 BACKWARD_FUNCTION = 1
 USER_SCOPE = 7
 
+CACHES = 6  # whose sizes `operand_reuse` tells apart
+MOST_OPERANDS = RESULT = 16
+
 
 @dataclass(frozen=True)
 class Operators(Table):
@@ -91,6 +94,26 @@ class SignatureValues(Table):
 
     signature: Int32
     values: Int32
+
+
+@dataclass(frozen=True)
+class OperandReuse(Table):
+    """How long ago operands had last been touched, by signature; where all operators have CPU time.
+
+    signature: of the first 16,384. operand: which defined tensor of the text, lists flattened, of the first
+    16; 16 for the memory of the first result. same_as: the earlier operand that it also is in most calls, -1
+    for none. bucket: 0 to 5, how large a cache it still lay in, of 64 KiB * 4 ** bucket, when what any
+    thread's operators touch goes through it; 6 where in none, 7 where no operator had touched it before.
+    calls: so many of them. back_bytes: what operators had touched since, on average, as far as it did not lie
+    in the next smaller of these caches.
+    """
+
+    signature: Int32
+    operand: Int32
+    same_as: Int32
+    bucket: Int32
+    calls: Int64
+    back_bytes: Int64
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,10 @@ class Wanted:
     operator: with its overload: `aten::div.Tensor`; without, the overload is found by the inputs. signature:
     in the grammar of recordings. example: the same with the values of floats, "" where not known. values:
     what was seen in the tensors, as `signatures.values` has it, "" where nothing was looked at. threads: of
-    torch's pool.
+    torch's pool. reuse: of each tensor, lists flattened, the bytes that the program touched since it last
+    touched this one, about; -1 or none for more than caches hold, and where it is not known. result_reuse:
+    the same of the memory that its result gets. same: the place of the earlier tensor that it also is, -1 or
+    none for none.
     """
 
     operator: str
@@ -32,6 +35,9 @@ class Wanted:
     example: str = ""
     values: str = ""
     threads: int = 1
+    reuse: tuple[int, ...] = ()
+    result_reuse: int = -1
+    same: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -97,12 +103,13 @@ class Measurement:
 
     not_rebuilt: why it was not measured. device: "cpu" or "cuda:0". clock: whose times these are: "cpu" (of
     the critical path), "wall" or "gpu" (device events). rotating: over copies of the operands larger than the
-    caches; warm: the same operands again; wall: of rotating, by the wall clock. floor: the same overload on
-    one-element operands. contention: wall by CPU time. faults: page faults of a call; fault_ns: what they
-    cost by the measured price of one, shared by threads as their work is. other_threads: CPU time of all
-    other threads, as a part of that of the busiest. replay: the calling thread's part of rotating, with the
-    price of the page faults that were counted in the program, by what a call took there. nested: the part of
-    the time in operators that it calls, by name. dtype: of the arithmetic, by the work model.
+    caches; warm: the same operands again; replayed: each as far back as in the program; wall: of rotating, by
+    the wall clock. floor: the same overload on one-element operands. contention: wall by CPU time. faults:
+    page faults of a call; fault_ns: what they cost by the measured price of one, shared by threads as their
+    work is. other_threads: CPU time of all other threads, as a part of that of the busiest. replay: the
+    calling thread's part of replayed, or of rotating without it, with the price of the page faults that were
+    counted in the program, by what a call took there. nested: the part of the time in operators that it
+    calls, by name. dtype: of the arithmetic, by the work model.
     """
 
     wanted: Wanted
@@ -113,6 +120,7 @@ class Measurement:
     processes: int = 0
     rotating: Estimate | None = None
     warm: Estimate | None = None
+    replayed: Estimate | None = None
     wall: Estimate | None = None
     floor: Estimate | None = None
     contention: float | None = None

@@ -14,6 +14,7 @@ from perfprobe.tables.columns import Int32, Int64, Mask
 from perfprobe.tables.events import (
     AutogradWindows,
     Losses,
+    OperandReuse,
     Operators,
     Progress,
     Signatures,
@@ -64,6 +65,7 @@ class Recording:
     samples: Samples = field(default_factory=Samples.empty)
     gpu: GpuActivity = field(default_factory=GpuActivity.empty)
     ranges: Ranges = field(default_factory=Ranges.empty)
+    operand_reuse: OperandReuse = field(default_factory=OperandReuse.empty)
 
     def autograd_operators(self, columns: Sequence[str]) -> Iterator[Operators]:
         """What the autograd profiler recorded beside the observer; as `operators`."""

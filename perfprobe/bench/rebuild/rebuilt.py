@@ -25,7 +25,8 @@ _REFUSALS = (RuntimeError, TypeError, ValueError, IndexError, AttributeError, Me
 class Rebuilt:
     """A call: `rebuilt.function(*operands.args, **operands.kwargs)`.
 
-    function: torch's OpOverload. operand_bytes: of one set of operands, known before any is made. writes:
+    function: torch's OpOverload. operand_bytes: of one set of operands, and result_bytes: of its
+    results, as far as they are known before any is made. writes:
     whether the call changes an operand, so that `restore()` has something to do.
 
     Raises:
@@ -50,8 +51,9 @@ class Rebuilt:
             self.function = function(torch, self._call)
         except AttributeError:
             raise NotRebuilt("this torch has no such operator") from None
-        if (result_bytes := self._result_bytes()) > limit_bytes:
-            raise NotRebuilt(f"its results may take {result_bytes / (1 << 30):.3g} GiB")
+        self.result_bytes = self._result_bytes()
+        if self.result_bytes > limit_bytes:
+            raise NotRebuilt(f"its results may take {self.result_bytes / (1 << 30):.3g} GiB")
 
     def operands(self, seed: int) -> Operands:
         """A fresh set. Raises NotRebuilt where torch cannot make it."""

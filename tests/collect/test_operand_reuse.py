@@ -1,0 +1,143 @@
+"""How long ago operands had been touched, against programs whose touches are counted by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+import perfprobe
+from perfprobe.tables import storage
+from perfprobe.tables.events import RESULT
+from tests.collect.recorded import one_thread
+
+KIB = 256  # elements of float32
+FURTHER, NEVER = 6, 7
+
+
+@pytest.fixture(autouse=True)
+def single() -> None:
+    one_thread()
+
+
+def reuse_of(
+    path: Path, run: Callable[[], object], cpu_time: str = "all", results: bool = False
+) -> dict[str, list[dict[int, int]]]:
+    """By operator and signature, for each operand: calls by bucket."""
+    with perfprobe.profile(path, cpu_time=cpu_time):
+        run()
+    recording = storage.read(path)
+    names = {}
+    for batch in recording.operators(["name", "signature"]):
+        for name, signature in zip(batch.name.tolist(), batch.signature.tolist(), strict=True):
+            text = recording.strings[recording.signatures.text[signature]] if signature >= 0 else ""
+            names[signature] = f"{recording.strings[name].removeprefix('aten::')} {text}"
+    found: dict[str, list[dict[int, int]]] = {}
+    rows = recording.operand_reuse
+    columns = (rows.signature, rows.operand, rows.bucket, rows.calls)
+    for signature, operand, bucket, calls in zip(*(column.tolist() for column in columns), strict=True):
+        if (operand == RESULT) is results:
+            place, operands = operand % RESULT, found.setdefault(names[signature], [])
+            operands.extend({} for _ in range(place + 1 - len(operands)))
+            operands[place][bucket] = calls
+    return found
+
+
+def test_distances_that_were_counted_by_hand(tmp_path: Path) -> None:
+    """Each of the tensors is touched once, then so many bytes of others, then it is looked at again."""
+    sizes = [1, 100, 1000, 3000, 12_000, 40_000, 80_000]  # KiB touched meanwhile
+    first = [torch.ones(3 + at) for at in range(len(sizes))]  # a signature of its own for each
+    between = [torch.ones(size * KIB) for size in sizes]
+
+    def run() -> None:
+        for one, other in zip(first, between, strict=True):
+            one.neg_()
+            other.neg_()
+            one.sin_()
+
+    found = reuse_of(tmp_path / "it.perfprobe", run)
+    assert [found[f"neg_ f32[{3 + at}]"] for at in range(len(sizes))] == [[{NEVER: 1}]] * len(sizes)
+    assert [found[f"sin_ f32[{3 + at}]"] for at in range(len(sizes))] == [
+        [{bucket: 1}] for bucket in (0, 1, 2, 3, 4, 5, FURTHER)
+    ]
+
+
+def test_what_goes_round_counts_once(tmp_path: Path) -> None:
+    """Two tensors of 40 KiB in turn, a hundred times, are 80 KiB and not 8 MiB."""
+    first, other, another = torch.ones(3), torch.ones(40 * KIB), torch.ones(40, KIB)
+
+    def run() -> None:
+        first.neg_()
+        for _ in range(100):
+            other.neg_()
+            another.neg_()
+        first.sin_()
+
+    found = reuse_of(tmp_path / "it.perfprobe", run)
+    assert found["sin_ f32[3]"] == [{1: 1}]
+    assert found[f"neg_ f32[{40 * KIB}]"] == [{NEVER: 1, 1: 99}]
+
+
+def test_views_and_new_memory_touch_nothing_and_callers_what_is_left(tmp_path: Path) -> None:
+    weight, bias, inputs = torch.ones(8, 5), torch.ones(8), torch.ones(2, 5)
+
+    def run() -> None:
+        weight.t()
+        weight.view(40)
+        torch.empty_like(weight)
+        weight.sin_()  # never before, for all that
+        torch.nn.functional.linear(inputs, weight, bias)  # its addmm touches all three
+        inputs.cos_()
+
+    found = reuse_of(tmp_path / "it.perfprobe", run)
+    assert found["sin_ f32[8,5]"] == [{NEVER: 1}]
+    assert found["linear f32[2,5] f32[8,5] f32[8]"] == [{NEVER: 1}, {0: 1}, {NEVER: 1}]
+    assert found["cos_ f32[2,5]"] == [{0: 1}]
+
+
+def test_a_result_is_as_near_as_what_followed_it(tmp_path: Path) -> None:
+    """The result of an operator lies in the smallest cache until something else goes through it."""
+    start, other = torch.ones(7), torch.ones(100 * KIB)
+
+    def run() -> None:
+        made = start.exp()
+        made.view(7, 1).tanh()
+        other.neg_()
+        made.view(1, 7).tanh()
+
+    found = reuse_of(tmp_path / "it.perfprobe", run)
+    assert found["tanh f32[7,1]"] == [{0: 1}]
+    assert found["tanh f32[1,7]"] == [{1: 1}]
+
+
+def test_an_operand_that_is_another_one_too(tmp_path: Path) -> None:
+    mean, gradient, other = torch.ones(6), torch.ones(6), torch.ones(6)
+    with perfprobe.profile(tmp_path / "it.perfprobe", cpu_time="all"):
+        mean.addcmul_(gradient, gradient)
+        other.add_(gradient)
+    rows = storage.read(tmp_path / "it.perfprobe").operand_reuse
+    found = {(row[0], row[1]): row[2] for row in zip(rows.signature, rows.operand, rows.same_as, strict=True)}
+    first, second = sorted({signature for signature, _ in found})
+    assert [found[first, at] for at in range(3)] == [-1, -1, 1]
+    assert [found[second, at] for at in range(2)] == [-1, -1]
+
+
+def test_without_all_cpu_times_there_is_nothing(tmp_path: Path) -> None:
+    assert reuse_of(tmp_path / "it.perfprobe", lambda: torch.ones(3).neg_(), cpu_time="off") == {}
+
+
+def test_memory_that_a_result_gets(tmp_path: Path) -> None:
+    """That of the result before, unmapped and mapped again: 40 MiB, and 30 that are touched meanwhile."""
+    start, other = torch.ones(40 << 10, KIB), torch.ones(30 << 10, KIB)
+
+    def run() -> None:
+        for _ in range(3):
+            start.exp()
+            other.neg_()
+
+    found = reuse_of(tmp_path / "it.perfprobe", run, results=True)
+    (calls,) = found["exp f32[40960,256]"]
+    assert calls == {NEVER: 1, FURTHER: 2}
+    assert "neg_ f32[30720,256]" not in found
