@@ -12,6 +12,7 @@ from perfprobe.bench import allocator
 from perfprobe.bench.answers import RECYCLED, Answer, Changed, Limit
 from perfprobe.bench.clocks import Clock, DeviceClock, HostClock
 from perfprobe.bench.counterfactuals import Change, changes
+from perfprobe.bench.drift import calls_between_restores
 from perfprobe.bench.nested import nested
 from perfprobe.bench.path import PythonPath, short
 from perfprobe.bench.rebuild.operands import Operands
@@ -84,7 +85,7 @@ class Bench:
         model = work(operator, wanted.signature)
         room = self._memory_bytes - (2 * model.write_bytes + model.read_bytes if model else 0)
         operands = self._operands(call, place, room)
-        sets = [_arguments(one, call.writes) for one in operands]
+        sets = [_arguments(one, call) for one in operands]
         room -= len(sets) * call.operand_bytes * (1 + call.writes)
         subjects = self._of_the_call(call, sets, wanted.threads)
         subjects += replayed(self._torch, call, operands, wanted)
@@ -136,7 +137,7 @@ class Bench:
         ]
         try:
             one = Rebuilt(call.one_element(), self._torch)
-            few = [_arguments(one.operands(index), one.writes) for index in range(64 if one.writes else 1)]
+            few = [_arguments(one.operands(index), one) for index in range(64 if one.writes else 1)]
             found.append(Subject("floor", one.function, few, threads))
         except NotRebuilt:
             pass  # not every operator has a smallest case: a floor of None says so
@@ -163,7 +164,7 @@ class Bench:
         return found, notes
 
     def _sets(self, call: Rebuilt, place: Place, room: int) -> list[Arguments]:
-        return [_arguments(one, call.writes) for one in self._operands(call, place, room)]
+        return [_arguments(one, call) for one in self._operands(call, place, room)]
 
     def _operands(self, call: Rebuilt, place: Place, room: int) -> list[Operands]:
         """Copies of the operands, more than the caches hold where memory allows."""
@@ -195,8 +196,9 @@ class Bench:
         return Place(device, clock, References(self._torch, clock, device, rotated), rotated)
 
 
-def _arguments(operands: Operands, writes: bool) -> Arguments:
-    return Arguments(operands.args, operands.kwargs, operands.restore if writes else None)
+def _arguments(operands: Operands, call: Rebuilt) -> Arguments:
+    calls = calls_between_restores(call.recipe.operator, call.recipe.overload)
+    return Arguments(operands.args, operands.kwargs, operands.restore if call.writes else None, calls)
 
 
 def _limit(reference: Reference) -> Limit:

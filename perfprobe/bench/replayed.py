@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from perfprobe.bench.drift import calls_between_restores
 from perfprobe.bench.rebuild.extents import storage_bytes
 from perfprobe.bench.rebuild.operands import Operands
 from perfprobe.bench.rebuild.rebuilt import Rebuilt
@@ -41,8 +42,9 @@ def replayed(torch: Any, call: Rebuilt, sets: Sequence[Operands], wanted: Wanted
     for place in written:
         taken[place] = max(taken[place], min(warm_copies(call), len(sets)))
     fewest, most = (of((taken[place] for place in written), default=0) for of in (min, max))
+    calls = calls_between_restores(call.recipe.operator, call.recipe.overload)
     arguments = [
-        Arguments(args, kwargs, sets[turn].restore if turn < most else None)
+        Arguments(args, kwargs, sets[turn].restore if turn < most else None, calls)
         for turn, (args, kwargs) in enumerate(mixed(torch, sets, taken, wanted.same))
     ]
     function = _keeping(call.function, results - 1)

@@ -13,6 +13,9 @@ from statistics import median
 from perfprobe.tables.measurements import Estimate
 
 BLOCK_NS = 150_000  # CPU time of a block
+# Threads fall asleep between blocks, and waking them takes as long as several short calls: in a program they
+# are asleep for less, as the next call comes at once.
+BLOCK_OF_THREADS_NS = 1_000_000
 MOST_CALLS = 1000
 FEWEST_BLOCKS = 9
 MOST_BLOCKS = 200
@@ -24,9 +27,10 @@ SLOW_CLOCK = 0.85
 MORE_PROCESSES = 0.20
 
 
-def calls_of_a_block(call_ns: float) -> int:
-    """As many as take BLOCK_NS, 1 to MOST_CALLS."""
-    return max(1, min(MOST_CALLS, ceil(BLOCK_NS / max(call_ns, 1.0))))
+def calls_of_a_block(call_ns: float, threads: int = 1) -> int:
+    """As many as take the time of a block, 1 to MOST_CALLS."""
+    block_ns = BLOCK_NS if threads == 1 else BLOCK_OF_THREADS_NS
+    return max(1, min(MOST_CALLS, ceil(block_ns / max(call_ns, 1.0))))
 
 
 def noise(values: Sequence[float]) -> float:

@@ -14,18 +14,22 @@ from typing import Any
 
 from perfprobe.bench import rules
 from perfprobe.bench.clocks import Block, Clock
+from perfprobe.bench.drift import FEW
 
 _SHORT_NS = 1_000_000  # a call that is shorter gets two calls before its block, others one
-_CALLS_BETWEEN_RESTORES = 2  # exp_ of exp_ of 1.5 is 88, still an ordinary number
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """One set of operands. restore: puts back what calls wrote; None when they write nothing."""
+    """One set of operands.
+
+    restore: puts back what calls wrote; None when they write nothing. calls: so many may come before that.
+    """
 
     args: Sequence[Any]
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     restore: Callable[[], object] | None = None
+    calls: int = FEW
 
 
 class Subject:
@@ -47,7 +51,7 @@ class Subject:
         self.calls, self._warm_up = 1, 1
         self._function, self._sets = function, sets
         self._next = self._since_restore = 0
-        between = (written or len(sets)) * _CALLS_BETWEEN_RESTORES
+        between = (written or len(sets)) * sets[0].calls
         self._between_restores = between if sets[0].restore else 1 << 62
 
     def calibrate(self, clock: Clock) -> None:
@@ -55,7 +59,8 @@ class Subject:
         block = min((self.block(clock) for _ in range(2)), key=lambda block: block.time_ns)
         self._warm_up = 2 if block.longest_ns < _SHORT_NS and self._between_restores > 2 else 1
         for _ in range(2):  # one call alone is timed too long when it is short
-            self.calls = min(rules.calls_of_a_block(block.longest_ns), self._between_restores - self._warm_up)
+            calls = rules.calls_of_a_block(block.longest_ns, self.threads)
+            self.calls = min(calls, self._between_restores - self._warm_up)
             if self.calls == 1:
                 break
             block = self.block(clock)
