@@ -19,6 +19,7 @@ from perfprobe.tables.trace import Phase, Trace
 
 _ENGINE = "autograd::engine::"
 _COMPILED = "inductor::"
+_MOST_THREADS = 4096  # more are a broken recording, and would all be started
 _LINES = 3  # of a call that are kept
 _WORTH_SAYING = 0.001  # of operator time
 
@@ -132,7 +133,7 @@ def _lines(trace: Trace, rows: Sums) -> tuple[str, ...]:
 def _threads(recording: Recording) -> int | None:
     """Of torch's pool when the program ended."""
     threads = recording.number("torch", "threads")
-    return int(threads) if threads is not None and threads >= 1 else None
+    return int(threads) if threads is not None and 1 <= threads <= _MOST_THREADS else None
 
 
 def _thread_notes(recording: Recording, threads: int | None) -> Iterator[str]:

@@ -49,8 +49,7 @@ def _faster(measurement: Measurement, kind: str, text: str) -> Iterator[str]:
 def _threads(measurement: Measurement, kind: str) -> Iterator[str]:
     """The counterfactual is one thread instead of n: what n threads gain is its inverse.
 
-    A call that is mostly dispatch has nothing to share out, so only a loss is worth a word there. One near
-    the bandwidth of as many threads is as parallel as the memory: that is said of a kernel on one alone.
+    A call that is mostly dispatch has nothing to share out, so only a loss is worth a word there.
     """
     threads = measurement.wanted.threads
     for found in _of(measurement, "threads")[:1] if threads > 1 else ():
@@ -61,16 +60,15 @@ def _threads(measurement: Measurement, kind: str) -> Iterator[str]:
         if one.low > CLEAR:
             yield f"slower with threads: {on}"
         elif kind != "overhead-bound":
-            idle = measurement.other_threads is not None and measurement.other_threads < IDLE
-            if idle or kind != "memory-bound":
-                yield from _poorly(measurement, one, f"{on} threads", idle)
+            yield from _poorly(measurement, one, f"{on} threads")
 
 
-def _poorly(measurement: Measurement, one: Estimate, on: str, idle: bool) -> Iterator[str]:
+def _poorly(measurement: Measurement, one: Estimate, on: str) -> Iterator[str]:
     threads = measurement.wanted.threads
     least = TWO_THREADS if threads == 2 else EFFICIENCY * threads
     if 1 / one.low < least:
         yield f"poorly parallel: {on}"
+    idle = measurement.other_threads is not None and measurement.other_threads < IDLE
     if idle and 1 / one.low < CLEAR:
         yield "serial kernel"
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from perfprobe.models.verdicts import KINDS, MEANING, judge
-from perfprobe.tables.measurements import Bound, Estimate, Measurement, Wanted
+from perfprobe.tables.measurements import Estimate, Measurement, Wanted
 from tests.models.measured import MEASURED, bound, changed, made, near, with_changes
 
 
@@ -134,22 +134,6 @@ MODIFIERS: dict[str, tuple[Measurement, tuple[str, ...]]] = {
     "others are not idle": (
         with_changes(changed("threads", "2→1 threads", 0.97), other_threads=0.4),
         ("poorly parallel: 1.03x on 2 threads",),
-    ),
-    "as parallel as the memory": (
-        with_changes(
-            changed("threads", "2→1 threads", 0.97),
-            other_threads=0.4,
-            bounds=(Bound("memory", near(0.9), "copy_"),),
-        ),
-        (),
-    ),
-    "one thread near the limit of two": (
-        with_changes(
-            changed("threads", "2→1 threads", 0.97),
-            other_threads=0.001,
-            bounds=(Bound("memory", near(0.9), "copy_"),),
-        ),
-        ("poorly parallel: 1.03x on 2 threads", "serial kernel"),
     ),
     "threads harm": (
         with_changes(changed("threads", "2→1 threads", 1 / 0.48)),
