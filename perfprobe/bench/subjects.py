@@ -88,9 +88,11 @@ class Subject:
     def _put_back(self, calls: int) -> None:
         """Restore what was written when so many more calls would be too many, well before any is timed."""
         if self._since_restore + calls > self._between_restores:
-            for arguments in self._sets:
-                if arguments.restore is not None:
-                    arguments.restore()
+            # The set that is used next is put back first: the others drive it out of the caches again.
+            for turn in range(self._next, self._next + len(self._sets)):
+                restore = self._sets[turn % len(self._sets)].restore
+                if restore is not None:
+                    restore()
             self._since_restore = 0
         self._since_restore += calls
 
