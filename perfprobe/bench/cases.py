@@ -87,7 +87,7 @@ class Bench:
         operands = self._operands(call, place, room)
         sets = [_arguments(one, call) for one in operands]
         room -= len(sets) * call.operand_bytes * (1 + call.writes)
-        subjects = self._of_the_call(call, sets, wanted.threads)
+        subjects = self._of_the_call(call, sets, place, wanted.threads)
         subjects += replayed(self._torch, call, operands, wanted)
         references = place.references.of(model, wanted.threads, call.writes) if model else []
         call_itself = replace(wanted, operator=operator)
@@ -128,11 +128,13 @@ class Bench:
     def _recipe(self, wanted: Wanted) -> CallRecipe:
         return recipe(wanted, schemas(wanted.operator, self._torch), self._memory_bytes)
 
-    def _of_the_call(self, call: Rebuilt, sets: Sequence[Arguments], threads: int) -> list[Subject]:
+    def _of_the_call(
+        self, call: Rebuilt, sets: Sequence[Arguments], place: Place, threads: int
+    ) -> list[Subject]:
         """The call on all copies in turn, on the same operands again, and on single elements."""
         copies = warm_copies(call)
         found = [
-            Subject("rotating", call.function, sets, threads),
+            Subject("rotating", call.function, sets, threads, evict=place.references.read_arena),
             Subject("warm", call.function, sets[:copies], threads),
         ]
         try:

@@ -185,6 +185,10 @@ class References:
             self._arenas[place] = self._torch.ones(max(count, self._rotated), device=self._device)
         return self._arenas[place]
 
+    def read_arena(self) -> None:
+        """Read as much as is rotated through."""
+        self._arena(0, self._rotated).sum()
+
     def _floor(self, name: str, function: Callable[..., object], one: Arguments) -> float:
         """ns of a call on one element."""
         if name not in self._floors:

@@ -36,7 +36,7 @@ class Subject:
     """A function and the sets of arguments that it is called on in turn.
 
     threads: of torch's pool while it runs. written: how many of the sets differ in what calls write; None for
-    all of them.
+    all of them. evict: drives what was put back out of the caches.
     """
 
     def __init__(
@@ -46,10 +46,11 @@ class Subject:
         sets: Sequence[Arguments],
         threads: int,
         written: int | None = None,
+        evict: Callable[[], object] | None = None,
     ) -> None:
         self.name, self.threads = name, threads
         self.calls, self._warm_up = 1, 1
-        self._function, self._sets = function, sets
+        self._function, self._sets, self._evict = function, sets, evict
         self._next = self._since_restore = 0
         between = (written or len(sets)) * sets[0].calls
         self._between_restores = between if sets[0].restore else 1 << 62
@@ -88,11 +89,11 @@ class Subject:
     def _put_back(self, calls: int) -> None:
         """Restore what was written when so many more calls would be too many, well before any is timed."""
         if self._since_restore + calls > self._between_restores:
-            # The set that is used next is put back first: the others drive it out of the caches again.
-            for turn in range(self._next, self._next + len(self._sets)):
-                restore = self._sets[turn % len(self._sets)].restore
-                if restore is not None:
-                    restore()
+            for arguments in self._sets:
+                if arguments.restore is not None:
+                    arguments.restore()
+            if self._evict is not None:
+                self._evict()
             self._since_restore = 0
         self._since_restore += calls
 
