@@ -94,8 +94,13 @@ def time(found: Measurement) -> str:
 
 @contextlib.contextmanager
 def busy(loops: int) -> Iterator[None]:
-    """So many processes beside us that do nothing but compute."""
-    running = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(loops)]
+    """So many processes beside us that do nothing but compute.
+
+    Each in a session of its own: Linux shares processors among sessions first, and those of one session would
+    only take from each other.
+    """
+    command = [sys.executable, "-c", "while True: pass"]
+    running = [subprocess.Popen(command, start_new_session=True) for _ in range(loops)]
     try:
         yield
     finally:
