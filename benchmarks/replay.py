@@ -33,7 +33,7 @@ PROGRAMS = {
 }
 SKIPPED_STEPS = 2
 HEAD = ["program, threads", "signatures", "of operator CPU", "not rebuilt", "isolated / program"]
-HEAD += ["as measured", "warm / program", "±15 %", "±30 %", "±30 % of warm to cold"]
+HEAD += ["cold, no faults / program", "±15 %", "±30 %"]
 
 
 @dataclass(frozen=True)
@@ -49,27 +49,13 @@ class Replayed:
 
     @property
     def ratio(self) -> float | None:
-        """Of a call's time alone, with the page faults of the program, and there."""
+        """Time of a call alone, with operands as far back and the page faults of the program, by that there."""
         return self.found.replay
 
     @property
-    def unfaulted_ratio(self) -> float | None:
-        """The same as it was measured: without the program's page faults."""
+    def cold_ratio(self) -> float | None:
+        """The same on copies out of the caches, without the page faults of the program."""
         return None if self.found.rotating is None else self.found.rotating.value / self._in_program_ns
-
-    @property
-    def warm_ratio(self) -> float | None:
-        """The ratio for operands that lie in the caches."""
-        rotating, warm = self.found.rotating, self.found.warm
-        if self.ratio is None or rotating is None or warm is None:
-            return None
-        return self.ratio - (rotating.value - warm.value) / self._in_program_ns
-
-    @property
-    def is_between(self) -> bool:
-        """Whether the program's call lies within 30 % of what it takes on operands that are warm to cold."""
-        ratios = sorted(filter(None, (self.ratio, self.warm_ratio)))
-        return bool(ratios) and ratios[0] <= 1.3 and ratios[-1] >= 0.7
 
     @property
     def off_ns(self) -> float:
@@ -146,12 +132,11 @@ def _row(name: str, program: Program, replayed: Sequence[Replayed]) -> list[str]
         str(len(replayed)),
         units.percent(covered_ns / program.operators_ns),
         units.percent((covered_ns - measured_ns) / program.operators_ns),
-        *(_sum(measured, which, measured_ns) for which in ("ratio", "unfaulted_ratio", "warm_ratio")),
+        *(_sum(measured, which, measured_ns) for which in ("ratio", "cold_ratio")),
         *(
             _count(measured, [abs((one.ratio or 0.0) - 1) <= part for one in measured])
             for part in (0.15, 0.30)
         ),
-        _count(measured, [one.is_between for one in measured]),
     ]
 
 
@@ -187,8 +172,7 @@ def _disagreement(one: Replayed, whole_ns: int) -> str:
     faults = (
         f", {one.cost.faults / one.cost.calls:.0f} page faults there and {one.found.faults or 0:.0f} alone"
     )
-    ratios = f"{one.ratio:.2f} (warm {one.warm_ratio or 0:.2f})"
-    return f"  {ratios}, {share}: {_call(one.found)}: {times}{faults}"
+    return f"  {one.ratio:.2f}, {share}: {_call(one.found)}: {times}{faults}"
 
 
 def _call(found: Measurement) -> str:
