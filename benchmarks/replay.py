@@ -49,7 +49,7 @@ class Replayed:
 
     @property
     def ratio(self) -> float | None:
-        """Time of a call alone, with operands as far back and the page faults of the program, by that there."""
+        """Time of a call alone, with the program's reuse distances and page faults, by that in the program."""
         return self.found.replay
 
     @property
