@@ -49,7 +49,7 @@ class Replayed:
 
     @property
     def ratio(self) -> float | None:
-        """Time of a call alone, with the program's reuse distances and page faults, by that in the program."""
+        """Time of a call alone, with the program's reuse distances and page faults, by that there."""
         return self.found.replay
 
     @property
