@@ -55,7 +55,9 @@ def test_one_thread_of_two_is_told() -> None:
     with replaced(ONE_THREAD):
         calls = [(call("aten::mul.Tensor", SMALL, 2), None)]
         found = harness.all_measured(calls, replace(SETTINGS, seconds=0.2))[0]
-    assert "parallel" in modifiers(found) or "serial" in modifiers(found)
+    # Whichever of the three: changing the number of threads and back costs a moment itself, now more, now less.
+    told = ("poorly parallel", "serial kernel", "slower with threads")
+    assert any(words in modifiers(found) for words in told)
 
 
 def test_a_transposed_operand_is_told(sound: Measured) -> None:
