@@ -55,7 +55,7 @@ def test_one_thread_of_two_is_told() -> None:
     with replaced(ONE_THREAD):
         calls = [(call("aten::mul.Tensor", SMALL, 2), None)]
         found = harness.all_measured(calls, replace(SETTINGS, seconds=0.2))[0]
-    # Whichever of the three: changing the number of threads and back costs a moment itself, now more, now less.
+    # Whichever of the three: changing the number of threads and back costs a moment too, now more, now less.
     told = ("poorly parallel", "serial kernel", "slower with threads")
     assert any(words in modifiers(found) for words in told)
 
