@@ -23,7 +23,7 @@ _HOME = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__
 _BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); import perfprobe; del sys.path[0]; "
 _CODE = _BOOT + "from perfprobe.bench.worker import main; main()"
 # Waiting threads must sleep: CPU time then tells who worked.
-_PASSIVE = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0", "KMP_BLOCKTIME": "0"}
+PASSIVE = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0", "KMP_BLOCKTIME": "0"}
 _RANK = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "PYTHONINSPECT")
 START_LIMIT_S = 300.0
 CASE_LIMIT_S = 300.0
@@ -55,7 +55,7 @@ class MeasuringProcess:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `close`)
         self._process = subprocess.Popen(
             words,
-            env={**environment, **_PASSIVE},
+            env={**environment, **PASSIVE},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 from perfprobe.bench.ceilings.sweep import Sweep
+from perfprobe.bench.process import PASSIVE
 from perfprobe.support.errors import EnvironmentLack
 
 _CODE = "from perfprobe.bench.ceilings.worker import main; main()"
 # This process's own sys.path, so that no torch.py in the folder one happens to be in is taken for torch.
 _BOOT = f"import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); {_CODE}"
-# Threads that wait must not compute; a set number of them is the sweep's business, not the environment's.
-_SET = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0", "KMP_BLOCKTIME": "0"}
+# A set number of threads is the sweep's business, not the environment's.
 _LEFT_OUT = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OMP_PROC_BIND", "OMP_DYNAMIC", "PYTHONINSPECT")
 _GRACE_S = 60.0  # for loading torch and for one case that takes long; then it is ended
 
@@ -29,7 +29,7 @@ def rows(sweep: Sweep, code: str = _BOOT) -> Iterator[dict[str, Any]]:
     Raises:
         EnvironmentLack: the process says what this machine lacks, died, or did not answer.
     """
-    environment = {name: text for name, text in os.environ.items() if name not in _LEFT_OUT} | _SET
+    environment = {name: text for name, text in os.environ.items() if name not in _LEFT_OUT} | PASSIVE
     words = [sys.executable, "-W", "ignore", "-c", code, json.dumps([path for path in sys.path if path])]
     with tempfile.TemporaryFile() as said, _started(words, environment, said) as process:
         limit = threading.Timer(sweep.seconds + _GRACE_S, process.kill)

@@ -92,7 +92,7 @@ class _Run:
             self.torch.set_num_threads(case.threads)
             try:
                 found = timed(case.make(), self.clock, self.sweep.case_s)
-            except (RuntimeError, NotImplementedError, TypeError, AttributeError) as error:
+            except (RuntimeError, TypeError, AttributeError) as error:
                 yield {"missing": [_label(case), f"torch refuses: {str(error).splitlines()[0][:160]}"]}
                 continue
             yield self._row(case, found)
