@@ -10,6 +10,7 @@ from typing import Any
 
 from perfprobe.bench import allocator
 from perfprobe.bench.answers import RECYCLED, Answer, Changed, Limit
+from perfprobe.bench.arena import Arena
 from perfprobe.bench.clocks import Clock, DeviceClock, HostClock
 from perfprobe.bench.counterfactuals import Change, changes
 from perfprobe.bench.drift import calls_between_restores
@@ -84,15 +85,19 @@ class Bench:
         place = self._place(wanted.signature)
         model = work(operator, wanted.signature)
         room = self._memory_bytes - (2 * model.write_bytes + model.read_bytes if model else 0)
-        operands = self._operands(call, place, room)
+        arena = place.references.arena(model)
+        operands = self._operands(call, place, room, arena)
         sets = [_arguments(one, call) for one in operands]
         room -= len(sets) * call.operand_bytes * (1 + call.writes)
-        subjects = self._of_the_call(call, sets, place, wanted.threads)
+        evict = place.references.rotation(model, arena)
+        subjects = self._of_the_call(call, sets, wanted.threads, evict)
         subjects += replayed(self._torch, call, operands, wanted)
-        references = place.references.of(model, wanted.threads, call.writes) if model else []
+        references = place.references.of(model, wanted.threads, call.writes, arena) if model else []
         call_itself = replace(wanted, operator=operator)
         beside = changes(call_itself, made, wanted.threads, model) if self._with_changes else ()
-        changed, notes = self._changed([change for change in beside if not change.recycled], operator, room)
+        changed, notes = self._changed(
+            [change for change in beside if not change.recycled], operator, room, evict
+        )
         everything = [*subjects, *(reference.subject for reference in references), *changed.values()]
         allocator.settle()
         blocks = rounds(everything, place.clock, self._seconds, self._order, self._torch.set_num_threads)
@@ -129,12 +134,12 @@ class Bench:
         return recipe(wanted, schemas(wanted.operator, self._torch), self._memory_bytes)
 
     def _of_the_call(
-        self, call: Rebuilt, sets: Sequence[Arguments], place: Place, threads: int
+        self, call: Rebuilt, sets: Sequence[Arguments], threads: int, evict: Callable[[], object]
     ) -> list[Subject]:
         """The call on all copies in turn, on the same operands again, and on single elements."""
         copies = warm_copies(call)
         found = [
-            Subject("rotating", call.function, sets, threads, evict=place.references.read_arena),
+            Subject("rotating", call.function, sets, threads, evict=evict),
             Subject("warm", call.function, sets[:copies], threads),
         ]
         try:
@@ -146,7 +151,7 @@ class Bench:
         return found
 
     def _changed(
-        self, wanted: Sequence[Change], operator: str, room: int
+        self, wanted: Sequence[Change], operator: str, room: int, evict: Callable[[], object]
     ) -> tuple[dict[Change, Subject], list[str]]:
         """A subject for each change, and why some have none."""
         found: dict[Change, Subject] = {}
@@ -156,7 +161,8 @@ class Bench:
                 call = Rebuilt(self._recipe(change.wanted), self._torch)
                 sets = self._sets(call, self._place(change.wanted.signature), room)
                 function = _with_copies(call.function, change.copied)
-                subject = Subject(f"change {len(found)}", function, sets, change.wanted.threads)
+                name, threads = f"change {len(found)}", change.wanted.threads
+                subject = Subject(name, function, sets, threads, evict=evict)
                 subject.run(1)
             except (NotRebuilt, *_REFUSALS) as why:
                 notes.append(f"{operator}, {change.kind} {change.change} not measured: {_line(why)}")
@@ -168,15 +174,20 @@ class Bench:
     def _sets(self, call: Rebuilt, place: Place, room: int) -> list[Arguments]:
         return [_arguments(one, call) for one in self._operands(call, place, room)]
 
-    def _operands(self, call: Rebuilt, place: Place, room: int) -> list[Operands]:
-        """Copies of the operands, more than the caches hold where memory allows."""
+    def _operands(self, call: Rebuilt, place: Place, room: int, arena: Arena | None = None) -> list[Operands]:
+        """Copies of the operands, more than the caches hold where memory allows; pages of the arena between."""
         each = max(call.operand_bytes, 1) * (1 + call.writes)
         if each > room:
             limit = self._memory_bytes >> 20
             raise NotRebuilt(f"it takes more than the {limit} MiB of memory that may be used")
         wanted = -(-place.rotated_bytes // max(call.operand_bytes, 1))
         copies = max(1, min(wanted, _MOST_COPIES, room // (4 * each)))
-        return [call.operands(self._seed + index) for index in range(copies)]
+        found = []
+        for index in range(copies):
+            found.append(call.operands(self._seed + index))
+            if arena is not None:
+                arena.take((index + 1) / copies)
+        return found
 
     def _place(self, signature: str) -> Place:
         devices = {tensor.device for tensor in tensors(parse(signature) or ())} - {"cpu"}

@@ -16,13 +16,12 @@ from random import Random
 from statistics import median
 from typing import Any
 
+from perfprobe.bench.arena import Arena, set_floats
 from perfprobe.bench.clocks import Clock
 from perfprobe.bench.subjects import Arguments, Subject, rounds
 from perfprobe.models.work import Work
 
 _FLOAT_BYTES = 4
-_LINE = 16  # floats
-_MOST_VIEWS = 1024
 _COLUMNS = 1024
 _GEMM_SIZES = (256, 512, 1024, 2048)
 _LONGEST_GEMM_NS = 30e6
@@ -109,8 +108,13 @@ def traffic(work: Work) -> tuple[_Traffic, ...]:
     return _WRITE
 
 
+def _count(kind: _Traffic, work: Work) -> int:
+    """Floats of each of its buffers, that it moves what the work moves."""
+    return max(1, (work.read_bytes + work.write_bytes) // (kind.floats * _FLOAT_BYTES))
+
+
 class References:
-    """The references of one process, with the memory they lie in.
+    """The references of one process.
 
     Args:
         rotated_bytes: what a rotation runs through.
@@ -119,44 +123,58 @@ class References:
     def __init__(self, torch: Any, clock: Clock, device: str, rotated_bytes: int) -> None:
         self._torch, self._clock, self._device = torch, clock, device
         self._rotated = rotated_bytes // _FLOAT_BYTES
-        self._arenas: list[Any] = []
         self._floors: dict[str, float] = {}
         self._gemms: dict[tuple[str, int], _Product | None] = {}
 
-    def of(self, work: Work, threads: int, rotates_outputs: bool) -> list[Reference]:
+    def arena(self, work: Work | None) -> Arena:
+        """What the references of this work lie in; to be taken part by part while its operands are made."""
+        sets = [set_floats(_count(kind, work), kind.buffers) for kind in traffic(work)] if work else []
+        return Arena(self._torch, self._device, max([self._rotated, *sets]), self._rotated)
+
+    def of(self, work: Work, threads: int, rotates_outputs: bool, arena: Arena) -> list[Reference]:
         """Those that limit this work. rotates_outputs: whether the call writes into its operands."""
         found = []
-        moved = work.read_bytes + work.write_bytes
-        if moved:
-            found += [self._memory(kind, moved, threads, rotates_outputs) for kind in traffic(work)]
+        if work.read_bytes + work.write_bytes:
+            found += [self._memory(kind, work, threads, rotates_outputs, arena) for kind in traffic(work)]
         if work.is_product and work.flops:
             found += self._gemm(work, threads)
         for kind, count in work.elements:
             found += self._element(kind, count, work.dtype, threads) if count and kind in _ELEMENTS else []
         return found
 
-    def _memory(self, kind: _Traffic, moved_bytes: int, threads: int, rotates_outputs: bool) -> Reference:
-        count = max(1, moved_bytes // (kind.floats * _FLOAT_BYTES))
-        function, sets = self._calls(kind, count, rotates_outputs)
+    def rotation(self, work: Work | None, arena: Arena) -> Callable[[], object]:
+        """As much traffic as is rotated through, of the work's mix: caches are then as amid such calls.
+
+        Lines that were written count: their way to memory is a part of what the next calls take.
+        """
+        kind = traffic(work)[0] if work else _UPDATE[0]
+        function, sets = self._calls(kind, self._rotated // kind.buffers, True, arena)
+        return lambda: function(*sets[0].args)
+
+    def _memory(
+        self, kind: _Traffic, work: Work, threads: int, rotates_outputs: bool, arena: Arena
+    ) -> Reference:
+        count = _count(kind, work)
+        function, sets = self._calls(kind, count, rotates_outputs, arena)
         subject = Subject(f"memory {kind.words}", function, sets, threads)
-        scale = moved_bytes / (kind.floats * _FLOAT_BYTES * count)
+        scale = (work.read_bytes + work.write_bytes) / (kind.floats * _FLOAT_BYTES * count)
         one = Arguments([self._torch.ones(1, device=self._device)] * kind.buffers)
         floor_ns = self._floor(kind.function, self._function(kind.function), one)
         return Reference("memory", kind.words, scale, floor_ns, subject)
 
     def _calls(
-        self, kind: _Traffic, count: int, rotates_outputs: bool
+        self, kind: _Traffic, count: int, rotates_outputs: bool, arena: Arena
     ) -> tuple[Callable[..., object], list[Arguments]]:
         torch = self._torch
         if kind.function == "mm" and count >= 64 * _COLUMNS:  # MKL reads faster by it than torch by sum
             rows = count // _COLUMNS
             row, out = (torch.ones(1, size, device=self._device) for size in (rows, _COLUMNS))
-            matrices = [view.view(rows, -1) for view in self._views(0, rows * _COLUMNS, 1)]
+            matrices = [views[0].view(rows, -1) for views in arena.views(rows * _COLUMNS, 1)]
             return (lambda matrix: torch.mm(row, matrix, out=out)), [Arguments((m,)) for m in matrices]
-        columns = [self._views(place, count, kind.buffers) for place in range(kind.buffers)]
+        sets = arena.views(count, kind.buffers)
         if kind.has_output and not rotates_outputs:
-            columns[0] = columns[0][:1] * len(columns[0])
-        return self._function(kind.function), [Arguments(row) for row in zip(*columns, strict=True)]
+            sets = [[sets[0][0], *views[1:]] for views in sets]
+        return self._function(kind.function), [Arguments(views) for views in sets]
 
     def _function(self, name: str) -> Callable[..., object]:
         tensor, torch = self._torch.Tensor, self._torch
@@ -170,24 +188,6 @@ class References:
             "add_": tensor.add_,
         }
         return functions[name]
-
-    def _views(self, place: int, count: int, buffers: int) -> list[Any]:
-        """Parts of one arena, one behind the other; all arenas together hold what is rotated."""
-        step = -(-count // _LINE) * _LINE
-        views = max(1, min(self._rotated // (step * buffers), _MOST_VIEWS))
-        arena = self._arena(place, step * views)
-        return [arena[step * index : step * index + count] for index in range(views)]
-
-    def _arena(self, place: int, count: int) -> Any:
-        while len(self._arenas) <= place:
-            self._arenas.append(self._torch.empty(0, device=self._device))
-        if len(self._arenas[place]) < count:
-            self._arenas[place] = self._torch.ones(max(count, self._rotated), device=self._device)
-        return self._arenas[place]
-
-    def read_arena(self) -> None:
-        """Read as much as is rotated through."""
-        self._arena(0, self._rotated).sum()
 
     def _floor(self, name: str, function: Callable[..., object], one: Arguments) -> float:
         """ns of a call on one element."""

@@ -40,6 +40,11 @@ def test_the_mix_is_that_of_the_call(call: str, words: list[str]) -> None:
     assert [found.words for found in traffic(made)] == words
 
 
+def beside(made: Work, threads: int = 1, rotates: bool = False) -> list[Reference]:
+    references = References(torch, HostClock(), "cpu", ROTATED)
+    return references.of(made, threads, rotates, references.arena(made))
+
+
 def distinct(subject: Subject) -> list[list[Any]]:
     """The tensors of each set."""
     return [[value for value in one.args if hasattr(value, "data_ptr")] for one in subject._sets]
@@ -59,7 +64,7 @@ def distinct(subject: Subject) -> list[list[Any]]:
 )
 def test_a_reference_moves_the_calls_bytes_and_rotates(made: Work, passes: float, rotates: bool) -> None:
     """passes: how often an element of the tensors moves; in place one is read and written."""
-    for reference in References(torch, HostClock(), "cpu", ROTATED).of(made, 1, rotates):
+    for reference in beside(made, 1, rotates):
         sets = distinct(reference.subject)
         touched = sum(tensor.nbytes for tensor in sets[0]) * passes
         assert touched * reference.scale == pytest.approx(made.read_bytes + made.write_bytes, rel=0.01)
@@ -72,8 +77,7 @@ def test_a_reference_moves_the_calls_bytes_and_rotates(made: Work, passes: float
 
 
 def of_kind(made: Work, kind: str, threads: int = 1) -> list[Reference]:
-    found = References(torch, HostClock(), "cpu", ROTATED).of(made, threads, False)
-    return [reference for reference in found if reference.kind == kind]
+    return [reference for reference in beside(made, threads) if reference.kind == kind]
 
 
 def test_a_product_stands_beside_a_square_one_of_its_dtype() -> None:
@@ -147,3 +151,14 @@ def test_a_convolution_does_the_products_that_are_counted_for_it() -> None:
     result = torch.nn.functional.conv2d(picture, weight)
     assert (result == weight[0].numel()).all()  # all are ones: so many products each, none of padding
     assert product.flops == 2 * result.numel() * weight[0].numel()
+
+
+def test_a_rotation_runs_through_all_memory_and_writes_as_the_call_does() -> None:
+    references = References(torch, HostClock(), "cpu", ROTATED)
+    made = memory(400_000, 400_000, in_place=True)
+    arena = references.arena(made)
+    views = [view for (view,) in arena.views(ROTATED // 4, 1)]
+    assert sum(view.nbytes for view in views) == ROTATED
+    before = [view._version for view in views]
+    references.rotation(made, arena)()
+    assert all(view._version > version for view, version in zip(views, before, strict=True))

@@ -1,0 +1,47 @@
+"""Memory for references whose pages lie among those of a call's operands.
+
+Where its pages lie in the machine moves the bandwidth of a tensor by a fifth, for as long as it lives: here
+one of 64 MiB against another gave 0.86 to 1.20 in eight processes, each steady; two whose parts were touched
+in turn gave 0.99 to 1.03. So a reference's pages are taken while operands are made, a part after each set.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+_LINE = 16  # floats
+_MOST_VIEWS = 1024
+
+
+class Arena:
+    """Floats on one device, of which no page is there yet.
+
+    Args:
+        floats: how many.
+        rotated: how many of them views run through.
+    """
+
+    def __init__(self, torch: Any, device: str, floats: int, rotated: int) -> None:
+        self._floats = torch.empty(floats, device=device)
+        self._rotated = rotated
+        self._taken = 0
+
+    def take(self, part: float) -> None:
+        """Touch the pages of this part of it, of 1.0; what was touched stays as it is."""
+        end = min(round(part * len(self._floats)), len(self._floats))
+        self._floats[self._taken : end].fill_(1.0)
+        self._taken = max(self._taken, end)
+
+    def views(self, count: int, buffers: int) -> list[list[Any]]:
+        """Sets of so many buffers of so many floats, together what is rotated through."""
+        self.take(1.0)
+        step = set_floats(count, 1)
+        sets = max(1, min(self._rotated // (step * buffers), _MOST_VIEWS))
+        begins = range(0, sets * buffers * step, step)
+        views = [self._floats[begin : begin + count] for begin in begins]
+        return [views[index : index + buffers] for index in range(0, len(views), buffers)]
+
+
+def set_floats(count: int, buffers: int) -> int:
+    """What a set of so many buffers of so many floats takes, each from the begin of a line."""
+    return -(-count // _LINE) * _LINE * buffers
