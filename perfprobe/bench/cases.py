@@ -175,7 +175,7 @@ class Bench:
         return [_arguments(one, call) for one in self._operands(call, place, room)]
 
     def _operands(self, call: Rebuilt, place: Place, room: int, arena: Arena | None = None) -> list[Operands]:
-        """Copies of the operands, more than the caches hold where memory allows; pages of the arena between."""
+        """Copies of the operands, where memory allows more than caches hold, pages of the arena between."""
         each = max(call.operand_bytes, 1) * (1 + call.writes)
         if each > room:
             limit = self._memory_bytes >> 20
