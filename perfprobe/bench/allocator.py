@@ -6,7 +6,8 @@ import ctypes
 import mmap
 import resource
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from statistics import median
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_MMAP_MAX = -1, -3, -4  # malloc.h of glibc
@@ -33,6 +34,16 @@ def map_apart() -> None:
     A call that is measured after others would then have no page faults where by itself it has them.
     """
     _set(_APART)
+
+
+@contextmanager
+def settled() -> Iterator[None]:
+    """Amid `map_apart`: outputs of what runs here are not mapped by themselves, which costs page faults."""
+    settle()
+    try:
+        yield
+    finally:
+        map_apart()
 
 
 def recycle() -> bool:

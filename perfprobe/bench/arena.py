@@ -11,19 +11,19 @@ from typing import Any
 
 _LINE = 16  # floats
 _MOST_VIEWS = 1024
+_FEWEST_SETS = 4  # their pages lie in several places of the machine
 
 
 class Arena:
     """Floats on one device, of which no page is there yet.
 
     Args:
-        floats: how many.
-        rotated: how many of them views run through.
+        rotated: how many floats to run through at the least.
+        largest: what a set of buffers takes at the most.
     """
 
-    def __init__(self, torch: Any, device: str, floats: int, rotated: int) -> None:
-        self._floats = torch.empty(floats, device=device)
-        self._rotated = rotated
+    def __init__(self, torch: Any, device: str, rotated: int, largest: int) -> None:
+        self._floats = torch.empty(max(rotated, largest * fewest_sets(rotated, largest)), device=device)
         self._taken = 0
 
     def take(self, part: float) -> None:
@@ -36,10 +36,19 @@ class Arena:
         """Sets of so many buffers of so many floats, together what is rotated through."""
         self.take(1.0)
         step = set_floats(count, 1)
-        sets = max(1, min(self._rotated // (step * buffers), _MOST_VIEWS))
+        sets = min(len(self._floats) // (step * buffers), _MOST_VIEWS)
         begins = range(0, sets * buffers * step, step)
         views = [self._floats[begin : begin + count] for begin in begins]
         return [views[index : index + buffers] for index in range(0, len(views), buffers)]
+
+    def whole(self, buffers: int) -> list[Any]:
+        """All of it as so many buffers."""
+        return self.views(len(self._floats) // (buffers * _LINE) * _LINE, buffers)[0]
+
+
+def fewest_sets(rotated: int, one: int) -> int:
+    """Of operands: four, as long as they do not take more than four rotations."""
+    return max(1, min(_FEWEST_SETS, _FEWEST_SETS * rotated // max(one, 1)))
 
 
 def set_floats(count: int, buffers: int) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 from perfprobe.bench import allocator
 from perfprobe.bench.answers import RECYCLED, Answer, Changed, Limit
-from perfprobe.bench.arena import Arena
+from perfprobe.bench.arena import Arena, fewest_sets
 from perfprobe.bench.clocks import Clock, DeviceClock, HostClock
 from perfprobe.bench.counterfactuals import Change, changes
 from perfprobe.bench.drift import calls_between_restores
@@ -180,7 +180,8 @@ class Bench:
         if each > room:
             limit = self._memory_bytes >> 20
             raise NotRebuilt(f"it takes more than the {limit} MiB of memory that may be used")
-        wanted = -(-place.rotated_bytes // max(call.operand_bytes, 1))
+        one, rotated = max(call.operand_bytes, 1), place.rotated_bytes
+        wanted = max(-(-rotated // one), fewest_sets(rotated, one))
         copies = max(1, min(wanted, _MOST_COPIES, room // (4 * each)))
         found = []
         for index in range(copies):

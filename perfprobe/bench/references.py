@@ -16,6 +16,7 @@ from random import Random
 from statistics import median
 from typing import Any
 
+from perfprobe.bench import allocator
 from perfprobe.bench.arena import Arena, set_floats
 from perfprobe.bench.clocks import Clock
 from perfprobe.bench.subjects import Arguments, Subject, rounds
@@ -28,7 +29,7 @@ _LONGEST_GEMM_NS = 30e6
 _NEARLY_BEST = 0.97
 # A convolution is a product too, of another library: on AMD's processors 17 % faster than that of matrices,
 # in half precision seven times. channels, height and width of the result, side of the window.
-_CONVOLUTION = (128, 28, 3)
+_CONVOLUTION = (64, 56, 3)
 _CONVOLVED = ("f16", "bf16", "f32")
 _L2_BYTES = 256 << 10  # of one thread: as much read and as much written fits any L2 cache
 _DTYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64"}
@@ -129,7 +130,7 @@ class References:
     def arena(self, work: Work | None) -> Arena:
         """What the references of this work lie in; to be taken part by part while its operands are made."""
         sets = [set_floats(_count(kind, work), kind.buffers) for kind in traffic(work)] if work else []
-        return Arena(self._torch, self._device, max([self._rotated, *sets]), self._rotated)
+        return Arena(self._torch, self._device, self._rotated, max(sets, default=1))
 
     def of(self, work: Work, threads: int, rotates_outputs: bool, arena: Arena) -> list[Reference]:
         """Those that limit this work. rotates_outputs: whether the call writes into its operands."""
@@ -148,8 +149,8 @@ class References:
         Lines that were written count: their way to memory is a part of what the next calls take.
         """
         kind = traffic(work)[0] if work else _UPDATE[0]
-        function, sets = self._calls(kind, self._rotated // kind.buffers, True, arena)
-        return lambda: function(*sets[0].args)
+        function, buffers = self._function(kind.function), arena.whole(kind.buffers)
+        return lambda: function(*buffers)
 
     def _memory(
         self, kind: _Traffic, work: Work, threads: int, rotates_outputs: bool, arena: Arena
@@ -197,8 +198,9 @@ class References:
 
     def _median_ns(self, subject: Subject) -> float:
         self._torch.set_num_threads(subject.threads)
-        subject.calibrate(self._clock)
-        return median(subject.block(self._clock).time_ns for _ in range(5))
+        with allocator.settled():
+            subject.calibrate(self._clock)
+            return median(subject.block(self._clock).time_ns for _ in range(5))
 
     def _gemm(self, work: Work, threads: int) -> list[Reference]:
         """The product that does most FLOPs in its time, of the short ones among those that do nearly so."""

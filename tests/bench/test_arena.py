@@ -19,7 +19,7 @@ def resident_bytes() -> int:
 
 def test_pages_are_taken_part_by_part_and_once() -> None:
     began = resident_bytes()
-    arena = Arena(torch, "cpu", FLOATS, FLOATS)
+    arena = Arena(torch, "cpu", FLOATS, 1)
     seen = []
     for part in (0.0, 0.25, 0.25, 0.75, 1.0, 1.0):
         arena.take(part)
@@ -28,7 +28,7 @@ def test_pages_are_taken_part_by_part_and_once() -> None:
 
 
 def test_views_lie_apart_on_lines_and_hold_ones() -> None:
-    arena = Arena(torch, "cpu", 4096, 4096)
+    arena = Arena(torch, "cpu", 4096, 1)
     sets = arena.views(100, 3)
     assert len(sets) == 4096 // set_floats(100, 3) == 12
     flat = [view for views in sets for view in views]
@@ -38,6 +38,13 @@ def test_views_lie_apart_on_lines_and_hold_ones() -> None:
     assert all((view == 1.0).all() for view in flat)
 
 
-def test_what_is_larger_than_a_rotation_is_one_set() -> None:
-    ((view,),) = Arena(torch, "cpu", 10_000, 4096).views(10_000, 1)
-    assert len(view) == 10_000
+@pytest.mark.parametrize(("count", "sets"), [(1000, 4), (4096, 4), (7000, 2), (10_000, 1), (100_000, 1)])
+def test_what_is_large_has_few_sets_but_has_them(count: int, sets: int) -> None:
+    views = Arena(torch, "cpu", 4096, set_floats(count, 1)).views(count, 1)
+    assert [len(view) for (view,) in views] == [count] * sets
+
+
+@pytest.mark.parametrize("buffers", [1, 2, 3])
+def test_the_whole_is_buffers_of_one_length(buffers: int) -> None:
+    whole = Arena(torch, "cpu", 10_000, 1).whole(buffers)
+    assert [len(view) for view in whole] == [10_000 // buffers // 16 * 16] * buffers

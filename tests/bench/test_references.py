@@ -73,7 +73,8 @@ def test_a_reference_moves_the_calls_bytes_and_rotates(made: Work, passes: float
         assert len(places[0]) == (1 if is_output and not rotates else len(sets))
         assert all(len(place) == len(sets) > 1 for place in places[1:])
         assert len(set().union(*places)) == sum(map(len, places))  # no buffer is another one
-        assert ROTATED / 2 < len(sets) * sum(tensor.nbytes for tensor in sets[0]) <= ROTATED
+        one = sum(tensor.nbytes for tensor in sets[0])
+        assert len(sets) == max(ROTATED // one, 4) or ROTATED / 2 < len(sets) * one <= ROTATED
 
 
 def of_kind(made: Work, kind: str, threads: int = 1) -> list[Reference]:
