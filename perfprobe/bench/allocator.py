@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from statistics import median
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_MMAP_MAX = -1, -3, -4  # malloc.h of glibc
-_SETTLED = ((_M_MMAP_THRESHOLD, 32 << 20), (_M_TRIM_THRESHOLD, 64 << 20))
+MAPPED_BYTES = 32 << 20  # once settled: what is as large has its pages anew each time
+_SETTLED = ((_M_MMAP_THRESHOLD, MAPPED_BYTES), (_M_TRIM_THRESHOLD, 64 << 20))
 _APART = ((_M_MMAP_THRESHOLD, 64 << 10),)
 _LARGEST_INT = (1 << 31) - 1
 _TOUCHED_BYTES = 8 << 20

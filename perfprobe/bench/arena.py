@@ -11,7 +11,7 @@ from typing import Any
 
 _LINE = 16  # floats
 _MOST_VIEWS = 1024
-_FEWEST_SETS = 4  # their pages lie in several places of the machine
+_FEWEST_SETS, _MOST_ROTATIONS = 8, 4  # so that their pages lie in several places of the machine
 
 
 class Arena:
@@ -47,8 +47,8 @@ class Arena:
 
 
 def fewest_sets(rotated: int, one: int) -> int:
-    """Of operands: four, as long as they do not take more than four rotations."""
-    return max(1, min(_FEWEST_SETS, _FEWEST_SETS * rotated // max(one, 1)))
+    """Of operands: eight, as long as they do not take more than four rotations."""
+    return max(1, min(_FEWEST_SETS, _MOST_ROTATIONS * rotated // max(one, 1)))
 
 
 def set_floats(count: int, buffers: int) -> int:

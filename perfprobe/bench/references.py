@@ -3,7 +3,7 @@
 Which of them stands beside a call follows from the call's `Work`. A reference has its own dispatch taken off,
 as it is to show what the limit alone would take; it has the call's bytes, its mix of reads and writes and
 its threads, and lies in the same caches: what rotates in the call rotates here, and what a call allocates
-again and again is one place that is written again and again. Lines of 64 bytes that are only partly used
+again and again the reference allocates too, and gets the same place. Lines of 64 bytes that are only partly used
 have no reference.
 """
 
@@ -156,15 +156,16 @@ class References:
         self, kind: _Traffic, work: Work, threads: int, rotates_outputs: bool, arena: Arena
     ) -> Reference:
         count = _count(kind, work)
-        function, sets = self._calls(kind, count, rotates_outputs, arena)
+        is_new = kind.has_output and not rotates_outputs
+        function, sets = self._calls(kind, count, is_new, arena)
         subject = Subject(f"memory {kind.words}", function, sets, threads)
         scale = (work.read_bytes + work.write_bytes) / (kind.floats * _FLOAT_BYTES * count)
         one = Arguments([self._torch.ones(1, device=self._device)] * kind.buffers)
-        floor_ns = self._floor(kind.function, self._function(kind.function), one)
+        floor_ns = self._floor(f"{kind.function} {is_new}", self._made(kind, is_new), one)
         return Reference("memory", kind.words, scale, floor_ns, subject)
 
     def _calls(
-        self, kind: _Traffic, count: int, rotates_outputs: bool, arena: Arena
+        self, kind: _Traffic, count: int, is_new: bool, arena: Arena
     ) -> tuple[Callable[..., object], list[Arguments]]:
         torch = self._torch
         if kind.function == "mm" and count >= 64 * _COLUMNS:  # MKL reads faster by it than torch by sum
@@ -173,9 +174,15 @@ class References:
             matrices = [views[0].view(rows, -1) for views in arena.views(rows * _COLUMNS, 1)]
             return (lambda matrix: torch.mm(row, matrix, out=out)), [Arguments((m,)) for m in matrices]
         sets = arena.views(count, kind.buffers)
-        if kind.has_output and not rotates_outputs:
+        if is_new:
             sets = [[sets[0][0], *views[1:]] for views in sets]
-        return self._function(kind.function), [Arguments(views) for views in sets]
+        is_mapped = count * _FLOAT_BYTES >= allocator.MAPPED_BYTES
+        return self._made(kind, is_new and not is_mapped), [Arguments(views) for views in sets]
+
+    def _made(self, kind: _Traffic, is_new: bool) -> Callable[..., object]:
+        """is_new: its output is allocated as a call's is, so that it comes to lie in the same place."""
+        function, empty_like = self._function(kind.function), self._torch.empty_like
+        return (lambda out, *rest: function(empty_like(out), *rest)) if is_new else function
 
     def _function(self, name: str) -> Callable[..., object]:
         tensor, torch = self._torch.Tensor, self._torch

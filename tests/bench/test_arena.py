@@ -38,7 +38,9 @@ def test_views_lie_apart_on_lines_and_hold_ones() -> None:
     assert all((view == 1.0).all() for view in flat)
 
 
-@pytest.mark.parametrize(("count", "sets"), [(1000, 4), (4096, 4), (7000, 2), (10_000, 1), (100_000, 1)])
+@pytest.mark.parametrize(
+    ("count", "sets"), [(500, 8), (2048, 8), (4096, 4), (7000, 2), (10_000, 1), (100_000, 1)]
+)
 def test_what_is_large_has_few_sets_but_has_them(count: int, sets: int) -> None:
     views = Arena(torch, "cpu", 4096, set_floats(count, 1)).views(count, 1)
     assert [len(view) for (view,) in views] == [count] * sets
