@@ -3,8 +3,8 @@
 Which of them stands beside a call follows from the call's `Work`. A reference has its own dispatch taken off,
 as it is to show what the limit alone would take; it has the call's bytes, its mix of reads and writes and
 its threads, and lies in the same caches: what rotates in the call rotates here, and what a call allocates
-again and again the reference allocates too, and gets the same place. Lines of 64 bytes that are only partly used
-have no reference.
+again and again the reference allocates too, and gets the same place. Lines of 64 bytes that are only partly
+used have no reference.
 """
 
 from __future__ import annotations
