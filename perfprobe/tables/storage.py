@@ -20,7 +20,7 @@ claim.
 `operators` and `autograd_operators` are streamed, all other tables are kept in memory.
 
 Changelog of the format: 1, the first version. Columns that were added since, all -1 in older files:
-`signatures.values`. Tables: `signature_values`.
+`signatures.values`, `operators.faults`. Tables: `signature_values`, `operand_reuse`.
 """
 
 from __future__ import annotations
