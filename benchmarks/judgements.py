@@ -134,7 +134,7 @@ def _summary(name: str, judged: Sequence[Judged]) -> list[str]:
         str(len(judged)),
         _errors(judged, "quiet"),
         _errors(judged, "loaded"),
-        f"{len(changed)} calls",
+        f"{len(changed)} of {len(judged)}",
     ]
 
 
