@@ -17,7 +17,7 @@ def nested(torch: Any, operator: str, subject: Subject) -> tuple[tuple[str, floa
     Taken by torch's profiler apart from the timed blocks, as it makes short calls longer.
     """
     name = operator.partition(".")[0]
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], acc_events=True) as profile:
         subject.run(_CALLS)
     total_us, parts_us = 0.0, Counter[str]()
     for event in profile.events():

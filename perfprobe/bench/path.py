@@ -45,7 +45,7 @@ class PythonPath:
         """CPU time of a call outside of the operator, 0.0 where the profiler does not show it."""
         name = operator.partition(".")[0]
         activities = [self._torch.profiler.ProfilerActivity.CPU]
-        with self._torch.profiler.profile(activities=activities) as profile:
+        with self._torch.profiler.profile(activities=activities, acc_events=True) as profile:
             call_ns = self._block_ns(subject)
         inside_us = [
             event.cpu_time_total

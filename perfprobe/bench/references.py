@@ -12,14 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import log2
-from random import Random
 from statistics import median
 from typing import Any
 
 from perfprobe.bench import allocator
 from perfprobe.bench.arena import Arena, set_floats
 from perfprobe.bench.clocks import Clock
-from perfprobe.bench.subjects import Arguments, Subject, rounds
+from perfprobe.bench.subjects import Arguments, Subject
 from perfprobe.models.work import Work
 
 _FLOAT_BYTES = 4
@@ -34,8 +33,6 @@ _CONVOLVED = ("f16", "bf16", "f32")
 _L2_BYTES = 256 << 10  # of one thread: as much read and as much written fits any L2 cache
 _DTYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64"}
 _ROW = 256
-_MOST_START = 0.25  # of a call: measured by a difference, it is noisy, and here it was an eighth
-_SHORT_S = 0.05  # CPU time to find out how long waking threads takes
 _VALUES = object()  # stands for the values once more
 # Overloads of aten by which `models.work.ELEMENT_KINDS` are timed, with what they take after the values. Of
 # alternatives the fastest counts: torch.exp and torch.erf go through MKL, which fused operators do not.
@@ -254,22 +251,24 @@ class References:
 
     def _element(self, kind: str, count: int, dtype: str, threads: int) -> list[Reference]:
         made = getattr(self._torch, _DTYPES.get(dtype, "float32"))
-        most = threads * _L2_BYTES // made.itemsize
+        on_cpu = self._device == "cpu"
+        cache_bytes = (
+            _L2_BYTES if on_cpu else self._rotated
+        )  # a quarter of a rotation, which is twice the cache
+        most = cache_bytes // made.itemsize
         # A sort of N counts N log2(N): here with the N of one thread's part of the cache.
-        steps = log2(_L2_BYTES / made.itemsize) if kind == "compare" else 1.0
+        steps = log2(most) if kind == "compare" else 1.0
         size = max(1, min(round(count / steps), most))
         values = self._torch.rand(size, device=self._device).add_(0.5).to(made)
         if size >= _ROW:
             size -= size % _ROW
             values = values[:size].view(-1, _ROW if kind != "compare" else size)
-        scale = count / (size * steps)
-        return [
-            self._by_operator(kind, overload, more, values, threads, scale)
-            for overload, more in _ELEMENTS[kind]
-        ]
+        # What fits a cache takes several threads mostly to wake up: each does as one does that is awake.
+        scale = count / (size * steps * (threads if on_cpu else 1))
+        return [self._by_operator(kind, overload, more, values, scale) for overload, more in _ELEMENTS[kind]]
 
     def _by_operator(
-        self, kind: str, overload: str, more: Sequence[object], values: Any, threads: int, scale: float
+        self, kind: str, overload: str, more: Sequence[object], values: Any, scale: float
     ) -> Reference:
         name, _, variant = overload.partition(".")
         function = getattr(getattr(self._torch.ops.aten, name), variant)
@@ -280,17 +279,5 @@ class References:
             return Arguments((part, *rest), {"out": self._torch.empty_like(part)} if "out" in variant else {})
 
         floor_ns = self._floor(f"{overload} {values.dtype}", function, call(values[:1].flatten()[:1]))
-        subject = Subject(f"element {words}", function, [call(values)], threads)
-        if threads > 1 and len(values) > 1:
-            half = Subject("half", function, [call(values[: len(values) // 2])], threads)
-            key = f"{overload} {values.dtype} {len(values)} {threads}"
-            floor_ns = max(floor_ns, self._start_ns(key, subject, half))
+        subject = Subject(f"element {words}", function, [call(values)], 1)
         return Reference("element", words, scale, floor_ns, subject, part=kind)
-
-    def _start_ns(self, key: str, whole: Subject, half: Subject) -> float:
-        """What waking the threads takes, beside work that fits their caches: t = start + size * rate."""
-        if key not in self._floors:
-            blocks = rounds([whole, half], self._clock, _SHORT_S, Random(0), self._torch.set_num_threads)
-            times_ns = [median(block.time_ns for block in found) for found in blocks.values()]
-            self._floors[key] = min(2 * times_ns[1] - times_ns[0], _MOST_START * times_ns[0])
-        return self._floors[key]

@@ -115,8 +115,9 @@ def test_elements_fit_the_second_cache_and_are_scaled(kind: str, words: list[str
         values = one.subject._sets[0].args[0]
         steps = 15 if kind == "compare" else 1  # log2 of 32768, what a thread's part of the cache holds
         assert values.dtype == torch.float64
-        assert values.nbytes == 2 * 256 * 1024
-        assert one.scale * values.numel() * steps == pytest.approx(10_000_000)
+        assert values.nbytes == 256 * 1024
+        assert one.subject.threads == 1
+        assert one.scale * values.numel() * steps * 2 == pytest.approx(10_000_000)  # of two threads
 
 
 def test_few_elements_are_as_many() -> None:
