@@ -26,8 +26,8 @@ _COLUMNS = 1024
 _GEMM_SIZES = (256, 512, 1024, 2048)
 _LONGEST_GEMM_NS = 30e6
 _NEARLY_BEST = 0.97
-# A convolution is a product too, of another library: on AMD's processors 17 % faster than that of matrices,
-# in half precision seven times. channels, height and width of the result, side of the window.
+# A convolution is a product too, of another library: on AMD's processors 9 to 17 % faster than that of
+# matrices, in half precision seven times. channels, height and width of the result, side of the window.
 _CONVOLUTION = (64, 56, 3)
 _CONVOLVED = ("f16", "bf16", "f32")
 _L2_BYTES = 256 << 10  # of one thread: as much read and as much written fits any L2 cache
@@ -154,15 +154,18 @@ class References:
     ) -> Reference:
         count = _count(kind, work)
         is_new = kind.has_output and not rotates_outputs
-        function, sets = self._calls(kind, count, is_new, arena)
+        # Not what would be mapped: page faults are no limit of the memory.
+        allocates = is_new and count * _FLOAT_BYTES < allocator.MAPPED_BYTES
+        made = self._made(kind, allocates)
+        function, sets = self._calls(kind, count, made, is_new, arena)
         subject = Subject(f"memory {kind.words}", function, sets, threads)
         scale = (work.read_bytes + work.write_bytes) / (kind.floats * _FLOAT_BYTES * count)
         one = Arguments([self._torch.ones(1, device=self._device)] * kind.buffers)
-        floor_ns = self._floor(f"{kind.function} {is_new}", self._made(kind, is_new), one)
+        floor_ns = self._floor(f"{kind.function} {allocates}", made, one)
         return Reference("memory", kind.words, scale, floor_ns, subject)
 
     def _calls(
-        self, kind: _Traffic, count: int, is_new: bool, arena: Arena
+        self, kind: _Traffic, count: int, made: Callable[..., object], is_new: bool, arena: Arena
     ) -> tuple[Callable[..., object], list[Arguments]]:
         torch = self._torch
         if kind.function == "mm" and count >= 64 * _COLUMNS:  # MKL reads faster by it than torch by sum
@@ -173,13 +176,12 @@ class References:
         sets = arena.views(count, kind.buffers)
         if is_new:
             sets = [[sets[0][0], *views[1:]] for views in sets]
-        is_mapped = count * _FLOAT_BYTES >= allocator.MAPPED_BYTES
-        return self._made(kind, is_new and not is_mapped), [Arguments(views) for views in sets]
+        return made, [Arguments(views) for views in sets]
 
-    def _made(self, kind: _Traffic, is_new: bool) -> Callable[..., object]:
-        """is_new: its output is allocated as a call's is, so that it comes to lie in the same place."""
+    def _made(self, kind: _Traffic, allocates: bool) -> Callable[..., object]:
+        """allocates: its output, as a call does, so that it comes to lie in the same place."""
         function, empty_like = self._function(kind.function), self._torch.empty_like
-        return (lambda out, *rest: function(empty_like(out), *rest)) if is_new else function
+        return (lambda out, *rest: function(empty_like(out), *rest)) if allocates else function
 
     def _function(self, name: str) -> Callable[..., object]:
         tensor, torch = self._torch.Tensor, self._torch
@@ -252,10 +254,8 @@ class References:
     def _element(self, kind: str, count: int, dtype: str, threads: int) -> list[Reference]:
         made = getattr(self._torch, _DTYPES.get(dtype, "float32"))
         on_cpu = self._device == "cpu"
-        cache_bytes = (
-            _L2_BYTES if on_cpu else self._rotated
-        )  # a quarter of a rotation, which is twice the cache
-        most = cache_bytes // made.itemsize
+        # On a GPU a quarter of a rotation, which is twice the cache.
+        most = (_L2_BYTES if on_cpu else self._rotated * _FLOAT_BYTES // 4) // made.itemsize
         # A sort of N counts N log2(N): here with the N of one thread's part of the cache.
         steps = log2(most) if kind == "compare" else 1.0
         size = max(1, min(round(count / steps), most))

@@ -74,7 +74,7 @@ def test_a_reference_moves_the_calls_bytes_and_rotates(made: Work, passes: float
         assert all(len(place) == len(sets) > 1 for place in places[1:])
         assert len(set().union(*places)) == sum(map(len, places))  # no buffer is another one
         one = sum(tensor.nbytes for tensor in sets[0])
-        assert len(sets) == min(8, 4 * ROTATED // one) or ROTATED / 2 < len(sets) * one <= ROTATED
+        assert len(sets) == max(ROTATED // one, min(8, 4 * ROTATED // one))
 
 
 def of_kind(made: Work, kind: str, threads: int = 1) -> list[Reference]:
