@@ -135,7 +135,9 @@ def _functions(calling: Calling, load: Load, paths: Paths, total: Int64) -> tupl
 
 
 def _calls(calling: Calling, paths: Paths, total: Int64, row_of: Int32, passed_over: Mask) -> GraphCalls:
-    chosen = np.flatnonzero((total > 0) & (paths.caller >= 0))
+    # Sums of damaged times may have overflowed: a call is drawn where both of its functions are.
+    are_shown = (row_of[paths.caller] >= 0) & (row_of[paths.callee] >= 0)
+    chosen = np.flatnonzero((total > 0) & (paths.caller >= 0) & are_shown)
     caller, callee = paths.caller[chosen], paths.callee[chosen]
     return GraphCalls(
         caller=row_of[caller],

@@ -46,6 +46,9 @@ COLUMNS = (
     "faults",
 )
 
+# A year. What is longer is damage, and a few of those would make sums of nanoseconds overflow.
+_LONGEST_NS = 366 * 86_400 * 1_000_000_000
+
 
 def link(recording: Recording) -> Trace:
     """Links a recording. Raises InputError when it cannot be read any more."""
@@ -92,8 +95,9 @@ class Linker:
             first += len(batch)
             duration_ns = rows.end_ns - rows.start_ns
             last_ns = max(last_ns, int(rows.end_ns.max()))
-            backwards += int(np.count_nonzero(duration_ns < 0))
-            duration_ns = np.maximum(duration_ns, 0)
+            impossible = (duration_ns < 0) | (duration_ns > _LONGEST_NS)
+            backwards += int(np.count_nonzero(impossible))
+            duration_ns = np.where(impossible, 0, duration_ns)
             self_ns = nesting.self_times(rows.thread, rows.depth, rows.start_ns, duration_ns)
             cpu_self_ns = _not_recorded(len(rows))
             if all_timed:
@@ -158,7 +162,7 @@ def _link_losses(recording: Recording, nesting: Nesting, backwards: int) -> list
             nesting.unfinished,
         ),
         ("inside something that was not recorded: counted as outermost", nesting.orphans),
-        ("ended before they started: counted as 0 ns", backwards),
+        ("ended before they started, or over a year later: counted as 0 ns", backwards),
         *((f"column {column} refers to nothing", rows) for column, rows in recording.damaged.items()),
     )
     return [Losses.one("operators", reason, count) for reason, count in counts if count]

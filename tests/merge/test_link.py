@@ -116,10 +116,11 @@ def test_what_is_damaged_is_counted(tmp_path: Path) -> None:
     program.operators[0]["stack"] = 9
     program.operators[1]["end_ns"] = -1
     program.operators[2]["thread"] = 77
+    program.operators[3]["end_ns"] = 2**62
     rows, losses = read_all(program.recording(tmp_path))
     assert losses["column stack refers to nothing"] == 1
     assert losses["column thread refers to nothing"] == 1
-    assert losses["ended before they started: counted as 0 ns"] == 1
+    assert losses["ended before they started, or over a year later: counted as 0 ns"] == 2
     assert (rows.self_ns >= 0).all()
 
 

@@ -1,5 +1,6 @@
 import contextlib
 import html
+import itertools
 import json
 import random
 import re
@@ -310,6 +311,17 @@ def test_damage_with_a_right_checksum(tmp_path: Path, seed: int, by: str) -> Non
         path.write_bytes(build.head() + b"".join(build.block(item) for item in harmed))
         with contextlib.suppress(InputError):
             session.draw_callgraph(str(path), str(tmp_path / "graph.dot"), GraphView(by))
+
+
+@pytest.mark.parametrize("ends_ns", [*itertools.permutations((10, 2**62, 2**63 - 1, -(2**63)), 3)])
+def test_ends_that_no_clock_has_shown(tmp_path: Path, ends_ns: tuple[int, int, int]) -> None:
+    """Sums of such times overflowed, and a function on whose account they were was not in the graph."""
+    program = Program()
+    first, second = (program.stack(MAIN, place) for place in (FORWARD, PREPARE))
+    for name, stack, end_ns in zip(("mm", "add", "mul"), (first, second, second), ends_ns, strict=True):
+        program.run(op(f"aten::{name}", 0, end_ns, stack=stack))
+    with contextlib.suppress(InputError):  # where no time is left
+        assert "%" in draw(program, tmp_path, GraphView("operator"))
 
 
 def test_without_dot_the_text_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

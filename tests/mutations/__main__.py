@@ -1,0 +1,59 @@
+"""Damages files of every kind and reads them with every command: a result or one line, in time and memory.
+
+    python -m tests.mutations [--count N] [--seed N] [--recordings FOLDER]
+
+FOLDER may hold recordings (*.perfprobe) of one's own, which are then damaged too. Each kind is read in
+a process of its own, which may take 1 GiB; a file that takes more than 20 s to read counts as a hang.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import resource
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.mutations.reading import Fault, read_all
+
+
+def main() -> int:
+    """Returns 1 where anything went wrong."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutations")
+    parser.add_argument("--count", type=int, default=3000, help="of each kind of file")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--recordings", type=Path, default=Path("/nonexistent"), metavar="FOLDER")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, multiprocessing.Pool(2, maxtasksperchild=1) as pool:
+        jobs = [
+            (name, pool.apply_async(_checked, (name, given.count, given.seed, given.recordings, folder)))
+            for name in kinds(given.recordings)
+        ]
+        bad = 0
+        for name, job in jobs:
+            faults, most_mib = job.get()
+            bad += len(faults)
+            print(
+                f"{name:16} {given.count} damaged, {len(faults)} faults, at most {most_mib} MiB", flush=True
+            )
+            for fault in faults[:5]:
+                print(f"  {fault.command} of seed {fault.seed}: {fault.what}", flush=True)
+    return 1 if bad else 0
+
+
+def kinds(recordings: Path) -> list[str]:
+    """The kinds of files there are."""
+    own = sorted(path.stem for path in recordings.glob("*.perfprobe"))
+    return ["operators", "python", "gpu", "pstats", "measurements", *own]
+
+
+def _checked(name: str, count: int, seed: int, recordings: Path, folder: str) -> tuple[list[Fault], int]:
+    place = Path(folder) / name
+    place.mkdir()
+    faults = read_all(name, range(seed, seed + count), recordings, place)
+    return faults, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+
+
+if __name__ == "__main__":
+    sys.exit(main())
