@@ -59,7 +59,9 @@ class Session:
         follow: whether spawned child processes shall record themselves too.
     """
 
-    _active: Session | None = None
+    # By process, so that a forked child has none: setting an entry that may be there already is one step,
+    # whatever thread does it, and takes no lock that a fork could leave held.
+    _active: dict[int, Session] = {}  # noqa: RUF012 (shared on purpose)
 
     def __init__(
         self,
@@ -75,7 +77,8 @@ class Session:
         self._options = options
         self._tell = tell
         self._follow = follow
-        self._process = os.getpid()
+        self._unstarted = iter((True,))
+        self._stopping = False
         self.path = ""  # until it is started
         self._collectors: list[Collector] = []
 
@@ -90,21 +93,26 @@ class Session:
             UsageError: a session runs already, or the named file exists.
             EnvironmentLack: the recorder is not built, or the file cannot be written.
         """
-        active = Session._active
-        if active is not None and active._process == os.getpid():
-            raise UsageError(
-                "this process is being recorded already", active.path, "end that recording first"
+        if not next(self._unstarted, False):  # one step, like `setdefault` below
+            raise UsageError("this recording was started before", self.path, "make another one")
+        running = Session._active.setdefault(os.getpid(), self)
+        if running is not self:
+            self._unstarted = iter((True,))
+            what = "this process is being recorded already"
+            raise UsageError(what, running.path, "end that recording first")
+        try:
+            recorder, self.path = create(
+                native.core().Recorder,
+                path,
+                self._options.buffer_bytes,
+                named=named,
+                in_ns=self._options.gpu_links == "exact",
             )
-        self._process = os.getpid()
-        recorder, self.path = create(
-            native.core().Recorder,
-            path,
-            self._options.buffer_bytes,
-            named=named,
-            in_ns=self._options.gpu_links == "exact",
-        )
+        except BaseException:
+            self._unstarted = iter((True,))
+            del Session._active[os.getpid()]
+            raise
         self._facts = Facts(recorder, self._tell)
-        Session._active = self
         self._write_meta()
         self._children = Children(self._facts, self._child_setup())
         self._facts.guarded("processes", self._children.start)
@@ -121,16 +129,19 @@ class Session:
 
     def stop(self, ending: str | None) -> None:
         """End the recording; harmless when called again, and in a forked child, which does not record."""
-        if Session._active is not self or self._process != os.getpid():
+        if active() is not self or self._stopping:
             return
-        Session._active = None
+        self._stopping = True
         stopped = {**host.moment(), "exit": ending}
-        for collector in self._collectors:
-            self._facts.guarded(collector.name, collector.stop)
-        self._facts.guarded("processes", self._children.stop)
-        self._facts.guarded("versions", lambda: self._facts.extend("versions", **host.package_versions()))
-        self._facts.extend("stop", **stopped)
-        self._facts.recorder.close()
+        try:
+            for collector in self._collectors:
+                self._facts.guarded(collector.name, collector.stop)
+            self._facts.guarded("processes", self._children.stop)
+            self._facts.guarded("versions", lambda: self._facts.extend("versions", **host.package_versions()))
+            self._facts.extend("stop", **stopped)
+            self._facts.recorder.close()
+        finally:
+            Session._active.pop(os.getpid())
 
     def _chosen(self) -> list[Collector]:
         chosen: list[Collector] = []
@@ -200,6 +211,11 @@ class Session:
         )
 
 
+def active() -> Session | None:
+    """The recording being made in this process."""
+    return Session._active.get(os.getpid())
+
+
 def gpu_counters() -> dict[str, Any] | None:
     """What GPUs have done so far in the recording that is being made in this process.
 
@@ -208,10 +224,10 @@ def gpu_counters() -> dict[str, Any] | None:
     recording's rows; ns leaves out what was not timed. None where no GPU is recorded, and where nothing is,
     so that a program that asks runs under plain python too.
     """
-    active = Session._active
-    if active is None or active._process != os.getpid():
+    session = active()
+    if session is None:
         return None
-    found = [collector for collector in active._collectors if isinstance(collector, GpuCollector)]
+    found = [collector for collector in session._collectors if isinstance(collector, GpuCollector)]
     return found[0].counters() if found else None
 
 

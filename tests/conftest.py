@@ -20,5 +20,5 @@ def nothing_is_left_running(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def check() -> None:
-    assert Session._active is None
+    assert not Session._active
     assert not [finder for finder in sys.meta_path if isinstance(finder, ImportWatch)]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,56 @@ def test_recordings_do_not_nest(tmp_path: Path) -> None:
         pass
     assert storage.read(outer).complete
     assert not (tmp_path / "inner").exists()
+
+
+def test_of_threads_that_enter_at_once_one_records(tmp_path: Path) -> None:
+    threads, rounds = 8, 20
+    gate = threading.Barrier(threads)
+    outcomes: list[str] = []
+
+    def enter(number: int, at: int) -> None:
+        gate.wait()
+        try:
+            with perfprobe.profile(tmp_path / f"{at}-{number}.perfprobe", operators="off", python="off"):
+                gate.wait()
+            outcomes.append("recorded")
+        except UsageError as error:
+            gate.wait()
+            outcomes.append(error.what)
+
+    for at in range(rounds):
+        entering = [threading.Thread(target=enter, args=(number, at)) for number in range(threads)]
+        for thread in entering:
+            thread.start()
+        for thread in entering:
+            thread.join()
+    assert outcomes.count("recorded") == rounds
+    assert outcomes.count("this process is being recorded already") == rounds * (threads - 1)
+    assert len(list(tmp_path.glob("*.perfprobe"))) == rounds
+
+
+def test_a_block_is_recorded_once(tmp_path: Path) -> None:
+    profiled = perfprobe.profile(tmp_path / "run.perfprobe", operators="off")
+    with profiled, pytest.raises(UsageError, match="started before"), profiled:
+        pass
+    with pytest.raises(UsageError, match="started before"), profiled:
+        pass
+
+
+def anonymous_kib() -> int:
+    """Memory of this process that is no file's."""
+    lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("Anonymous:"))
+
+
+def test_blocks_keep_no_memory(tmp_path: Path) -> None:
+    """They kept 40 KiB each, and 280 with operators and samples."""
+    for at in range(60):
+        with perfprobe.profile(tmp_path / f"{at}.perfprobe", operators="off"):
+            pass
+        if at == 9:
+            before_kib = anonymous_kib()
+    assert anonymous_kib() - before_kib < 50 * 16
 
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <system_error>
 #include <unistd.h>
+#include <utility>
 
 #include <pybind11/pybind11.h>
 
@@ -19,7 +20,8 @@ namespace {
 
 #ifdef PERFPROBE_FOREIGN_FRAMES
 
-// The sampler itself is never destroyed: its thread may be waiting for a lock when Python ends.
+// A sampler that was not stopped is never destroyed: its thread may be waiting for a lock when Python
+// ends, and in a forked child its locks may be held for ever.
 class PySampler {
  public:
   PySampler(const py::capsule& recorder, int64_t interval_ns, double most_cost)
@@ -35,11 +37,14 @@ class PySampler {
 
   // Its thread needs no GIL, but other threads may need it to let a writer end that it waits for.
   py::dict stop() {
-    if (process_ == ::getpid()) {
+    if (process_ == ::getpid() && sampler_ != nullptr) {
       const py::gil_scoped_release release;
       sampler_->stop();
+      figures_ = sampler_->figures();
+      is_broken_ = sampler_->is_broken();
+      delete std::exchange(sampler_, nullptr);
     }
-    const SamplerFigures figures = sampler_->figures();
+    const SamplerFigures& figures = figures_;
     py::dict named;
     named["interval_ns"] = figures.interval_ns;
     named["last_interval_ns"] = figures.last_interval_ns;
@@ -55,12 +60,14 @@ class PySampler {
     named["cpu_ns"] = figures.cpu_ns;
     named["started_ns"] = figures.started_ns;
     named["stopped_ns"] = figures.stopped_ns;
-    named["broken"] = sampler_->is_broken();
+    named["broken"] = is_broken_;
     return named;
   }
 
  private:
   Sampler* sampler_;
+  SamplerFigures figures_{};
+  bool is_broken_ = false;
   pid_t process_;
 };
 

@@ -26,6 +26,12 @@ Chunk* ChunkPool::take() {
 }
 
 Chunk* ChunkPool::grow() {
+  Chunk* chunk = map_chunk();
+  grown_ += chunk != nullptr ? 1 : 0;
+  return chunk;
+}
+
+Chunk* ChunkPool::map_chunk() {
   try {
     return static_cast<Chunk*>(map_bytes(Chunk::kBytes));
   } catch (const std::bad_alloc&) {
@@ -37,8 +43,17 @@ Chunk* ChunkPool::grow() {
 void ChunkPool::discard_free() {
   munmap(region_ + Chunk::kBytes * mapped_, Chunk::kBytes * (capacity_ - mapped_));
   capacity_ = mapped_;
-  for (Chunk* chunk : free_)
-    madvise(chunk, Chunk::kBytes, MADV_DONTNEED);
+  const bool are_all_free = free_.size() == mapped_ + grown_;
+  for (Chunk* chunk : free_) {
+    if (are_all_free)
+      munmap(chunk, Chunk::kBytes);
+    else
+      madvise(chunk, Chunk::kBytes, MADV_DONTNEED);
+  }
+  if (are_all_free) {
+    free_ = {};
+    capacity_ = mapped_ = grown_ = 0;
+  }
 }
 
 }  // namespace perfprobe

@@ -37,17 +37,21 @@ class ChunkPool {
   Chunk* take();
   // One chunk beyond the bound (more threads record at once than the buffer has chunks), or nullptr
   // when the kernel has no memory.
-  static Chunk* grow();
+  Chunk* grow();
+  // A chunk of no pool, or nullptr.
+  static Chunk* map_chunk();
   void give_back(Chunk* chunk) { free_.push_back(chunk); }
 
-  // Gives the pages of all chunks back to the kernel that are not in use.
+  // Nothing is taken any more: gives the pages of chunks that are not in use back to the kernel, and
+  // once none is, all there are.
   void discard_free();
 
   [[nodiscard]] size_t capacity() const { return capacity_; }
 
  private:
   size_t capacity_;
-  size_t mapped_ = 0;
+  size_t mapped_ = 0;  // chunks of the region that were handed out,
+  size_t grown_ = 0;   // and chunks beyond it
   char* region_;
   std::vector<Chunk*> free_;  // last in, first out: a short run touches few pages
 };

@@ -295,9 +295,27 @@ void Recorder::close() {
   const std::lock_guard file_lock(file_mutex_);
   write_end();
   file_.close();
+  encoder_ = {};
+  operator_encoder_ = {};
+  let_go();
   const std::lock_guard lock(pool_mutex_);
   pool_.discard_free();
   closed_ = true;
+}
+
+// A thread in the middle of an operator may still be reading a name, for a microsecond: the tables go
+// when the next recording of the process ends.
+void Recorder::let_go() {
+  static std::mutex mutex;
+  static auto& earlier = *new std::unique_ptr<Definitions>();
+  std::unique_ptr<Definitions> own;
+  {
+    const std::lock_guard lock(definitions_mutex_);
+    own = std::move(definitions_);
+    losses_ = {};
+  }
+  const std::lock_guard lock(mutex);
+  std::swap(own, earlier);
 }
 
 void Recorder::write_end() {
@@ -329,12 +347,12 @@ std::vector<Loss> Recorder::collect_losses() {
   };
   add("events beyond " + std::to_string(Definitions::kLimit) +
           " different stacks, shown as one stack",
-      definitions_.other_stacks(), "record a shorter part of the program");
+      definitions_->other_stacks(), "record a shorter part of the program");
   add("events beyond " + std::to_string(Definitions::kLimit) +
           " different signatures (or 16 MB of them), shown as (other)",
-      definitions_.other_signatures(), "record a shorter part of the program");
+      definitions_->other_signatures(), "record a shorter part of the program");
   add("events beyond " + std::to_string(Definitions::kLimit) + " different names, shown as (other)",
-      definitions_.other_names(), "give ranges one name, without a number that changes");
+      definitions_->other_names(), "give ranges one name, without a number that changes");
   for (size_t i = 0; i < dropped_.size(); ++i) {
     add(kDroppedTexts[i].reason, dropped_[i], kDroppedTexts[i].remedy);
   }

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -36,7 +37,8 @@ struct ColumnView {
   std::span<const int64_t> values;
 };
 
-// Never destroyed: threads that outlive the recording may still hold a chunk of it.
+// Never destroyed: threads that outlive the recording may still hold a chunk of it. What takes memory
+// is let go of by `close`.
 class Recorder {
  public:
   // Creates the file and starts the writer; throws std::system_error.
@@ -44,12 +46,15 @@ class Recorder {
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
-  // Runs `change(definitions)` under the lock.
+  // Runs `change(definitions)` under the lock. A thread that outlived the recording gets tables that
+  // nobody writes.
   template <class Change>
   auto define(Change change) {
     const std::lock_guard lock(definitions_mutex_);
     try {
-      return change(definitions_);
+      if (!definitions_)
+        definitions_ = std::make_unique<Definitions>();
+      return change(*definitions_);
     } catch (const std::bad_alloc&) {
       definitions_broken_ = true;
       throw;
@@ -106,6 +111,7 @@ class Recorder {
   void write_end();
   bool write_losses(const std::vector<Loss>& losses);
   std::vector<Loss> collect_losses();
+  void let_go();
 
   ChunkPool pool_;  // first: without memory for it no file is made
   std::mutex file_mutex_;
@@ -134,7 +140,7 @@ class Recorder {
   std::atomic<bool> closed_{false};
 
   std::mutex definitions_mutex_;
-  Definitions definitions_;
+  std::unique_ptr<Definitions> definitions_ = std::make_unique<Definitions>();
   std::vector<Loss> losses_;
   std::atomic<bool> definitions_broken_{false};
 

@@ -68,10 +68,16 @@ int32_t PythonNames::add_stack(Hash128 hash, const FrameRef* frames, const int32
   return stack;
 }
 
+PythonNames::Tables& PythonNames::tables() {
+  if (tables_ == nullptr)
+    tables_ = std::make_unique<Tables>();
+  return *tables_;
+}
+
 int32_t PythonNames::frame_row(const FrameRef& frame) {
   const Instruction instruction{frame.code, frame.instruction};
-  const auto known = frames_.find(instruction);
-  if (known != frames_.end())
+  const auto known = tables().frames.find(instruction);
+  if (known != tables().frames.end())
     return known->second;
   auto* code = static_cast<PyCodeObject*>(const_cast<void*>(frame.code));
   const CodeRow& row = code_row(code);
@@ -81,26 +87,26 @@ int32_t PythonNames::frame_row(const FrameRef& frame) {
   const FrameKey key{row.file, row.function, row.first_line, line};
   const int32_t id =
       recorder_.define([&](Definitions& definitions) { return definitions.add_frame(key); });
-  frames_.emplace(instruction, id);
+  tables().frames.emplace(instruction, id);
   return id;
 }
 
 const PythonNames::CodeRow& PythonNames::code_row(PyCodeObject* code) {
-  const auto known = codes_.find(code);
-  if (known != codes_.end())
+  const auto known = tables().codes.find(code);
+  if (known != tables().codes.end())
     return known->second;
   Py_INCREF(code);
-  kept_.push_back(reinterpret_cast<PyObject*>(code));
+  tables().kept.push_back(reinterpret_cast<PyObject*>(code));
   const auto row = recorder_.define([&](Definitions& definitions) {
     return CodeRow{definitions.intern(text_of(code->co_filename)).id,
                    definitions.intern(text_of(function_name(code))).id, code->co_firstlineno};
   });
-  return codes_.emplace(code, row).first->second;
+  return tables().codes.emplace(code, row).first->second;
 }
 
-const PythonNames::KnownModule* PythonNames::find_known(PyObject* module) const {
-  const auto known = modules_.find(module);
-  const bool alive = known != modules_.end() && referent(known->second.weak) == module;
+const PythonNames::KnownModule* PythonNames::find_known(PyObject* module) {
+  const auto known = tables().modules.find(module);
+  const bool alive = known != tables().modules.end() && referent(known->second.weak) == module;
   return alive ? &known->second : nullptr;
 }
 
@@ -130,7 +136,7 @@ int32_t PythonNames::add_tree(PyObject* root) {
   const int32_t root_id = find_known(root)->root;
   std::vector<PyObject*> found{root};
   std::unordered_set<PyObject*> visited{root};
-  while (!found.empty() && modules_.size() < kModuleLimit) {
+  while (!found.empty() && tables().modules.size() < kModuleLimit) {
     PyObject* module = found.back();
     found.pop_back();
     std::vector<PyObject*> children;
@@ -181,7 +187,7 @@ bool PythonNames::remember(PyObject* module, int32_t id, int32_t root_id) {
     PyErr_Clear();
     return false;
   }
-  KnownModule& known = modules_[module];
+  KnownModule& known = tables().modules[module];
   if (known.weak != nullptr) {
     bury(known.weak);
     ++module_generation_;  // cached references to this module are stale
@@ -194,26 +200,24 @@ bool PythonNames::remember(PyObject* module, int32_t id, int32_t root_id) {
 // instructions, this object lives for many more modules.
 void PythonNames::bury(PyObject* weak) {
   constexpr size_t kGraves = 1024;
-  buried_.push_back(weak);
-  if (buried_.size() <= kGraves)
+  tables().buried.push_back(weak);
+  if (tables().buried.size() <= kGraves)
     return;
-  Py_DECREF(buried_.front());
-  buried_.pop_front();
+  Py_DECREF(tables().buried.front());
+  tables().buried.pop_front();
 }
 
 void PythonNames::release() {
   const NoCollection no_collection;
-  for (const auto& [module, known] : modules_)
+  if (tables_ == nullptr)
+    return;
+  for (const auto& [module, known] : tables_->modules)
     Py_DECREF(known.weak);
-  for (PyObject* weak : buried_)
+  for (PyObject* weak : tables_->buried)
     Py_DECREF(weak);
-  for (PyObject* code : kept_)
+  for (PyObject* code : tables_->kept)
     Py_DECREF(code);
-  modules_.clear();
-  buried_.clear();
-  kept_.clear();
-  codes_.clear();
-  frames_.clear();
+  tables_.reset();
 }
 
 }  // namespace perfprobe

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
@@ -52,10 +53,20 @@ class PythonNames {
     int32_t root = kNone;
   };
 
+  struct Tables {
+    MappedPool pool;
+    std::pmr::unordered_map<const void*, CodeRow> codes{pool.resource()};
+    std::pmr::unordered_map<Instruction, int32_t, InstructionHash> frames{pool.resource()};
+    std::pmr::unordered_map<PyObject*, KnownModule> modules{pool.resource()};
+    MappedVector<PyObject*> kept;  // code objects
+    std::pmr::deque<PyObject*> buried{pool.resource()};
+  };
+
+  Tables& tables();
   int32_t frame_row(const FrameRef& frame);
   const CodeRow& code_row(PyCodeObject* code);
 
-  [[nodiscard]] const KnownModule* find_known(PyObject* module) const;
+  [[nodiscard]] const KnownModule* find_known(PyObject* module);
   int32_t add_tree(PyObject* root);
   void add_children(PyObject* module, int32_t id, int32_t root_id, std::vector<PyObject*>& found);
   void add_stray(PyObject* module, int32_t root_id);
@@ -63,12 +74,8 @@ class PythonNames {
   void bury(PyObject* weak);
 
   Recorder& recorder_;
-  MappedPool pool_;
-  std::pmr::unordered_map<const void*, CodeRow> codes_{pool_.resource()};
-  std::pmr::unordered_map<Instruction, int32_t, InstructionHash> frames_{pool_.resource()};
-  std::pmr::unordered_map<PyObject*, KnownModule> modules_{pool_.resource()};
-  MappedVector<PyObject*> kept_;  // code objects
-  std::pmr::deque<PyObject*> buried_{pool_.resource()};
+  // Empty ones take pages too, and recorders that have ended are kept.
+  std::unique_ptr<Tables> tables_;
   std::atomic<uint32_t> module_generation_{0};
 };
 

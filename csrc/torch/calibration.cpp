@@ -21,7 +21,7 @@ namespace {
 // A recorder that keeps one chunk in memory and writes nothing.
 class TrialRecorder final : public RecorderPort {
  public:
-  TrialRecorder() : chunk_(ChunkPool::grow()) {
+  TrialRecorder() : chunk_(ChunkPool::map_chunk()) {
     if (chunk_ == nullptr)
       throw std::runtime_error("no memory for the observer's self-test");
   }
