@@ -92,6 +92,7 @@ def profile(  # noqa: PLR0913 (each is an option of its own)
     gpu_links: str = "time",
     ranges: bool = True,
     emit: str | None = None,
+    keep_argv: bool = False,
 ) -> Profile:
     """Record a block of code: `with perfprobe.profile("run.perfprobe") as p: ...`, then `p.report()`.
 
@@ -109,6 +110,7 @@ def profile(  # noqa: PLR0913 (each is an option of its own)
         gpu_links: how a kernel finds its operator: by "time", or "exact" (costs more at each operator).
         ranges: also record the ranges that the program and its libraries set through NVTX and ITT.
         emit: "nvtx" or "itt": set every operator, step and phase as a range for another tool.
+        keep_argv: record the program's arguments as they are; else what looks like a secret is ***.
 
     Raises:
         UsageError: a value that does not exist; on entering also: the file exists, or recordings would nest.
@@ -124,6 +126,7 @@ def profile(  # noqa: PLR0913 (each is an option of its own)
         gpu_links=gpu_links,
         ranges=ranges,
         emit=emit,
+        keep_argv=keep_argv,
     )
     return Profile(path, options)
 

@@ -14,6 +14,7 @@ from perfprobe.collect.cprofile import CallCounter
 from perfprobe.collect.destination import create, inserted
 from perfprobe.collect.git import head
 from perfprobe.collect.gpu import GpuCollector
+from perfprobe.collect.masking import masked
 from perfprobe.collect.operators import OperatorCollector
 from perfprobe.collect.options import Options
 from perfprobe.collect.ranges import RangeCollector
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from perfprobe.report.exported import Exported
     from perfprobe.support.graph_view import GraphView
     from perfprobe.tables.events import Losses
-    from perfprobe.tables.findings import Findings
+    from perfprobe.tables.findings import Findings, SourceRule
     from perfprobe.tables.measurements import Measurements
     from perfprobe.tables.recording import Recording
 
@@ -183,7 +184,7 @@ class Session:
         facts: dict[str, Callable[[], Any]] = {
             "clock": host.clock,
             "start": host.moment,
-            "program": lambda: {**self._program, "pid": os.getpid()},
+            "program": lambda: {**self._program, "argv": self._shown_argv(), "pid": os.getpid()},
             "recording": lambda: vars(self._options),
             "host": host.host,
             "environment": host.environment,
@@ -196,6 +197,10 @@ class Session:
         }
         for key, fact in facts.items():
             self._facts.guarded(key, lambda: self._facts.meta(key, fact()))  # noqa: B023 (called at once)
+
+    def _shown_argv(self) -> list[str]:
+        words: list[str] = self._program["argv"]
+        return words if self._options.keep_argv else masked(words)
 
     def _child_setup(self) -> str | None:
         if not self._follow:
@@ -327,7 +332,27 @@ def findings(path: str, view: View, *, work: bool) -> Findings:
         gpu,
         named_ranges(trace),
         measurements,
+        source_rule(trace.recording, view.source),
     )
+
+
+def source_rule(recording: Recording, source: str | None) -> SourceRule:
+    """Which files a report on this recording may quote.
+
+    Somebody else's recording may name any file of the one who reads it, and its report may be passed back.
+    """
+    from perfprobe.tables.findings import ANY_SOURCE, SourceRule
+
+    if source is not None:
+        return SourceRule(source, True, "" if source else "not shown: --no-source")
+    name = recording.text("host", "name")
+    if name != os.uname().nodename:
+        whose = "recorded on another host" if name else "recorded on a host it does not name"
+    elif os.stat(recording.path).st_uid != os.geteuid():
+        whose = "another user's recording"
+    else:
+        return ANY_SOURCE
+    return SourceRule(os.getcwd(), False, f"not below this folder, and {whose}: --source DIR")
 
 
 def _measurements(recording: Recording) -> tuple[Measurements | None, list[Losses]]:

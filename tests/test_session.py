@@ -34,7 +34,7 @@ def test_block_is_recorded_with_all_facts(tmp_path: Path) -> None:
     recording = storage.read(path)
     assert recording.complete
     options = {"operators": "observer", "cpu_time": "outermost", "buffer_bytes": 8 << 20, "memory": False}
-    gpu = {"gpu": "auto", "gpu_links": "time", "ranges": True, "emit": None}
+    gpu = {"gpu": "auto", "gpu_links": "time", "ranges": True, "emit": None, "keep_argv": False}
     assert recording.fact("recording") == {**options, "python": "both", **gpu}
     assert recording.fact("program", "pid") == os.getpid()
     assert recording.fact("program", "argv") == sys.argv

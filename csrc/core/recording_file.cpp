@@ -24,7 +24,7 @@ void put_little_endian(uint8_t* to, T value) {
 }  // namespace
 
 RecordingFile::RecordingFile(const std::string& path)
-    : descriptor_(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) {
+    : descriptor_(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)) {
   if (descriptor_ < 0)
     throw std::system_error(errno, std::generic_category(), path);
   move_descriptor();

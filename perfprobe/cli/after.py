@@ -10,6 +10,7 @@ import os
 import sys
 from _signal import SIGINT  # type: ignore[import-not-found]  # `signal` would import enum
 
+from perfprobe.support import files
 from perfprobe.support.errors import EnvironmentLack
 from perfprobe.support.text import printable
 
@@ -106,8 +107,6 @@ def main(
 
 def _write_json(document: dict[str, object], path: str) -> None:
     try:
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(document, file, indent=1, allow_nan=False)
-            file.write("\n")
+        files.write(path, (json.dumps(document, indent=1, allow_nan=False) + "\n").encode())
     except OSError as error:
         raise EnvironmentLack(f"the JSON file cannot be written ({error.strerror})", path) from error

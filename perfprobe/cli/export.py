@@ -9,6 +9,7 @@ from typing import NamedTuple
 from perfprobe.cli.options import Parser, writable
 from perfprobe.cli.report import newest, write
 from perfprobe.collect.base import Stderr
+from perfprobe.support import files
 from perfprobe.support.errors import EnvironmentLack, UsageError
 from perfprobe.support.text import printable
 
@@ -103,8 +104,7 @@ def _save(data: bytes, output: str | None, stem: str, chosen: Format) -> int:
     names = [stem + chosen.suffix, *(f"{stem}-{number}{chosen.suffix}" for number in range(2, MOST_NAMES))]
     for name in names if output is None else [output]:
         try:
-            with open(name, "xb" if output is None else "wb") as file:
-                file.write(data)
+            files.write(name, data, replace=output is not None)
         except FileExistsError:
             continue
         except OSError as error:

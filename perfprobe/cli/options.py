@@ -86,11 +86,28 @@ def add_table_options(parser: Parser) -> None:
     parser.add_argument(
         "--columns", choices=COLUMNS, default="short", help="autograd: those of torch's own table; all"
     )
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument(
+        "--source",
+        metavar="DIR",
+        help="the folder with the program's files (default: where they were; of another user's or another "
+        "host's recording only below the current folder)",
+    )
+    source.add_argument(
+        "--no-source", dest="source", action="store_const", const="", help="print no source lines"
+    )
 
 
 def view(given: argparse.Namespace) -> View:
-    """What the words ask for. Raises UsageError where the focus is no regular expression."""
-    return View(given.top, given.sort, given.group, given.focus, given.columns)
+    """What the words ask for.
+
+    Raises:
+        UsageError: the focus is no regular expression, or the folder with the source is none.
+    """
+    source = given.source
+    if source is not None and source and not os.path.isdir(source):
+        raise UsageError("there is no such folder", source, "name the folder with the program's files")
+    return View(given.top, given.sort, given.group, given.focus, given.columns, source)
 
 
 def width() -> int:

@@ -83,6 +83,7 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
         gpu_links=given.gpu_links,
         ranges=given.ranges == "on",
         emit=given.emit,
+        keep_argv=given.keep_argv,
     )
     session = Session(_about(program), program.folder, chosen, tell=stderr.tell, follow=True)
     report = _report_child(given, stderr)
@@ -137,6 +138,11 @@ def parser() -> Parser:
     )
     parser.add_argument("-m", metavar="MODULE", dest="module", help="run a module, as `python -m` does")
     _add_recording_options(parser)
+    parser.add_argument(
+        "--keep-argv",
+        action="store_true",
+        help="record the program's arguments as they are; else tokens, keys and passwords among them are ***",
+    )
     add_table_options(parser)
     parser.add_argument(
         "--json", metavar="FILE", help="also write the report as JSON when the program has ended"

@@ -15,16 +15,33 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_ENVIRONMENT_PREFIXES = ("OMP_", "MKL_", "KMP_", "GOMP_", "OPENBLAS_", "NUMEXPR_")
-_ENVIRONMENT_NAMES = (
-    "ATEN_CPU_CAPABILITY",
-    "CUDA_LAUNCH_BLOCKING",
-    "CUDA_VISIBLE_DEVICES",
-    "LD_PRELOAD",
-    "PYTORCH_ALLOC_CONF",
-    "PYTORCH_CUDA_ALLOC_CONF",
-    "TORCH_NUM_THREADS",
-)
+# By name and not by prefix: anybody may call a secret OMP_PASSWORD.
+_ENVIRONMENT = {
+    "OMP_": (
+        *("AFFINITY_FORMAT", "ALLOCATOR", "CANCELLATION", "DEFAULT_DEVICE", "DISPLAY_AFFINITY"),
+        *("DISPLAY_ENV", "DYNAMIC", "MAX_ACTIVE_LEVELS", "MAX_TASK_PRIORITY", "NESTED", "NUM_TEAMS"),
+        *("NUM_THREADS", "PLACES", "PROC_BIND", "SCHEDULE", "STACKSIZE", "TARGET_OFFLOAD"),
+        *("TEAMS_THREAD_LIMIT", "THREAD_LIMIT", "TOOL", "WAIT_POLICY"),
+    ),
+    "GOMP_": ("CPU_AFFINITY", "DEBUG", "SPINCOUNT", "STACKSIZE"),
+    "KMP_": (
+        *("AFFINITY", "ALL_THREADS", "BLOCKTIME", "CPUINFO_FILE", "DETERMINISTIC_REDUCTION"),
+        *("DUPLICATE_LIB_OK", "DYNAMIC_MODE", "FORCE_REDUCTION", "FORKJOIN_BARRIER", "HW_SUBSET"),
+        *("INHERIT_FP_CONTROL", "INIT_AT_FORK", "LIBRARY", "MONITOR_STACKSIZE", "PLAIN_BARRIER"),
+        *("REDUCTION_BARRIER", "SETTINGS", "STACKSIZE", "TEAMS_THREAD_LIMIT", "TOPOLOGY_METHOD"),
+        *("TPAUSE", "USER_LEVEL_MWAIT", "USE_YIELD", "VERSION"),
+    ),
+    "MKL_": (
+        *("CBWR", "DEBUG_CPU_TYPE", "DISABLE_FAST_MM", "DOMAIN_NUM_THREADS", "DYNAMIC"),
+        *("ENABLE_INSTRUCTIONS", "FAST_MEMORY_LIMIT", "INTERFACE_LAYER", "NUM_STRIPES", "NUM_THREADS"),
+        *("SERVICE_FORCE_INTEL", "THREADING_LAYER", "VERBOSE"),
+    ),
+    "OPENBLAS_": ("CORETYPE", "DEFAULT_NUM_THREADS", "MAIN_FREE", "NUM_THREADS", "VERBOSE"),
+    "NUMEXPR_": ("MAX_THREADS", "NUM_THREADS"),
+    "PYTORCH_": ("ALLOC_CONF", "CUDA_ALLOC_CONF"),
+    "CUDA_": ("LAUNCH_BLOCKING", "VISIBLE_DEVICES"),
+    "": ("ATEN_CPU_CAPABILITY", "LD_PRELOAD", "TORCH_NUM_THREADS"),
+}
 _PACKAGES = (
     *("torch", "numpy", "scipy", "pandas", "PIL", "cv2", "triton", "torchvision", "torchaudio"),
     *("transformers", "tokenizers", "datasets", "accelerate", "lightning", "pytorch_lightning", "deepspeed"),
@@ -62,12 +79,8 @@ def host(root: str = "/") -> dict[str, object]:
 
 def environment() -> dict[str, str] | None:
     """The variables that steer threads, allocators and devices, those that are set."""
-    wanted = {
-        name: value
-        for name, value in os.environ.items()
-        if name.startswith(_ENVIRONMENT_PREFIXES) or name in _ENVIRONMENT_NAMES
-    }
-    return wanted or None
+    names = [prefix + name for prefix, words in _ENVIRONMENT.items() for name in words]
+    return {name: os.environ[name] for name in names if name in os.environ} or None
 
 
 def rank() -> dict[str, int] | None:

@@ -55,6 +55,8 @@ class Options:
     ranges: bool = True
     # "nvtx" or "itt": set every operator, step and phase as a range for another tool; None for none.
     emit: str | None = None
+    # Keep the program's command line as it is; else what looks like a secret is masked.
+    keep_argv: bool = False
 
     def __init__(self, **given: Any) -> None:
         names = list(Options.__annotations__)

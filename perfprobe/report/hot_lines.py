@@ -45,7 +45,7 @@ class _Row:
 
 def hot_lines(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     """A table for each file; nothing where no operator has a line."""
-    trace, lines, hotspots = findings.trace, findings.lines, findings.hotspots
+    lines, hotspots = findings.lines, findings.hotspots
     assert lines is not None
     assert hotspots is not None
     whole_ns = max(hotspots.totals.self_ns, 1)
@@ -67,7 +67,7 @@ def hot_lines(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
         f"{number} by {'time on GPUs' if by_gpu else 'self time'}, {share} of operator time",
         layout.width,
     )
-    yield from _files(trace, shown, whole_ns, layout.width)
+    yield from _files(findings, shown, whole_ns, layout.width)
     if len(placed) < len(lines):
         yield paragraph(
             f"Without a line: {_without(lines.take(lines.frame < 0), whole_ns)}.", layout.width, _DIM
@@ -87,9 +87,9 @@ def _without(lines: HotLines, whole_ns: int) -> str:
     )
 
 
-def _files(trace: Trace, shown: HotLines, whole_ns: int, width: int) -> Iterator[RenderableType]:
+def _files(findings: Findings, shown: HotLines, whole_ns: int, width: int) -> Iterator[RenderableType]:
     """The file with most self time first; the columns are as wide in each."""
-    sources = SourceText(trace)
+    trace, sources = findings.trace, SourceText(findings)
     places = [trace.line(frame) for frame in shown.frame.tolist()]
     of_file: dict[str, list[tuple[Line, int]]] = {}
     for at, place in enumerate(places):

@@ -47,7 +47,7 @@ def document(findings: Findings, *, top: int | None = None, sort: str = "self") 
         tables["totals"] = [_totals(findings, hotspots)]
         losses, view = _losses(hotspots), _view(hotspots)
         if findings.lines is not None:
-            tables["lines"] = _line_table(trace, findings.lines, hotspots.totals.self_ns, most)
+            tables["lines"] = _line_table(findings, findings.lines, hotspots.totals.self_ns, most)
         if findings.between is not None:
             tables["between"] = _between_table(trace, findings.between, findings.wall_ns, most)
     if findings.sources is not None:
@@ -163,8 +163,9 @@ def _totals(findings: Findings, hotspots: Hotspots) -> dict[str, Any]:
     }
 
 
-def _line_table(trace: Trace, lines: HotLines, total_ns: int, most: int) -> list[dict[str, Any]]:
-    strings, sources = trace.recording.strings, SourceText(trace)
+def _line_table(findings: Findings, lines: HotLines, total_ns: int, most: int) -> list[dict[str, Any]]:
+    trace, sources = findings.trace, SourceText(findings)
+    strings = trace.recording.strings
     found = []
     for value in _rows(lines.take(slice(most or None))):
         line = trace.line(value["frame"])

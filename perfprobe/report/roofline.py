@@ -9,6 +9,8 @@ make them: `copy_` has no FLOPs, and no place in the first panel.
 from __future__ import annotations
 
 import importlib
+import io
+import os
 from collections.abc import Callable, Iterable
 from math import atan2, degrees
 from typing import Any, TypeAlias
@@ -16,7 +18,7 @@ from typing import Any, TypeAlias
 from perfprobe.report.roofline_labels import place
 from perfprobe.report.roofline_points import Point, points
 from perfprobe.report.roofline_roofs import MIXES, Roofs, roofs
-from perfprobe.support import units
+from perfprobe.support import files, units
 from perfprobe.support.errors import EnvironmentLack
 from perfprobe.support.text import printable
 from perfprobe.tables.machine import Machine
@@ -56,8 +58,10 @@ def draw(machine: Machine, measurements: Measurements | None, path: str) -> None
         figure = figure_type(figsize=(15, 6.6), dpi=120, layout="constrained")
         _fill(figure, roof, shown, with_operators=measurements is not None)
         figure.suptitle(_title(machine, roof, measurements))
+        picture = io.BytesIO()
+        figure.savefig(picture, format=os.path.splitext(path)[1][1:])
         try:
-            figure.savefig(path)
+            files.write(path, picture.getvalue())
         except OSError as error:
             what = f"the picture cannot be written ({error.strerror})"
             raise EnvironmentLack(what, path, "name another") from error

@@ -1,7 +1,8 @@
 """The text of source lines, read when the report is made from the files that the recording names.
 
 A recording may name any file, and files change. Only a regular, not too large file that ends in .py is read,
-nothing in it is run, and it is believed only if it was last written before the recording began.
+where the rule allows it; nothing in it is run, and it is believed only if it was last written before the
+recording began, or lies in the folder that the user named.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import posixpath
 import stat
 import tokenize
 
-from perfprobe.tables.trace import Trace
+from perfprobe.tables.findings import Findings
 
 MOST_BYTES = 4 << 20  # of a file
 MOST_BYTES_OF_ALL = 64 << 20
@@ -27,9 +28,11 @@ _UNKNOWN = "not known whether it changed since the recording"
 class SourceText:
     """Source lines by file; each file is read at most once."""
 
-    def __init__(self, trace: Trace) -> None:
-        recording = trace.recording
+    def __init__(self, findings: Findings) -> None:
+        trace, recording = findings.trace, findings.trace.recording
+        self._rule = findings.source_rule
         self._folder = recording.text("program", "cwd") or ""
+        self._bases = [*recording.texts("roots", "script"), self._folder]
         real_ns, then_ns = (recording.number("clock", key) for key in ("realtime_ns", "monotonic_ns"))
         known = real_ns is not None and then_ns is not None and trace.start_ns is not None
         self._start_ns = real_ns + trace.start_ns - then_ns if known else None  # type: ignore[operator]
@@ -50,10 +53,28 @@ class SourceText:
         if file not in self._files:
             self._bytes += LEAST_BYTES
             try:
-                self._files[file] = self._read(posixpath.join(self._folder, file))
+                self._files[file] = self._allowed(posixpath.join(self._folder, file))
             except (OSError, ValueError, LookupError):
                 self._files[file] = _MISSING
         return self._files[file]
+
+    def _allowed(self, path: str) -> list[str] | str:
+        rule = self._rule
+        if rule.folder is None:
+            return self._read(path)
+        if not rule.folder:
+            return rule.refused
+        folder = os.path.realpath(rule.folder)
+        for candidate in [path, *(self._moved(path, folder) if rule.is_given else ())]:
+            real = os.path.realpath(candidate)
+            if real.startswith(os.path.join(folder, "")) and os.path.exists(real):
+                return self._read(real)
+        return rule.refused or _MISSING
+
+    def _moved(self, path: str, folder: str) -> list[str]:
+        """Where a file of the program is when the program's folder is this one."""
+        bases = [base.rstrip("/") + "/" for base in self._bases if base.startswith("/")]
+        return [os.path.join(folder, path[len(base) :]) for base in bases if path.startswith(base)]
 
     def _read(self, path: str) -> list[str] | str:
         if not path.endswith(".py") or self._bytes > MOST_BYTES_OF_ALL:
@@ -64,12 +85,16 @@ class SourceText:
             facts = os.fstat(descriptor)
             if not stat.S_ISREG(facts.st_mode) or facts.st_size > MOST_BYTES:
                 return _MISSING
-            if self._start_ns is None:
-                return _UNKNOWN
-            if facts.st_mtime_ns > self._start_ns:
-                return _CHANGED
+            doubt = None if self._rule.is_given else self._doubt(facts.st_mtime_ns)
+            if doubt is not None:
+                return doubt
             self._bytes += facts.st_size
             return _decoded(opened.read(MOST_BYTES))
+
+    def _doubt(self, written_ns: int) -> str | None:
+        if self._start_ns is None:
+            return _UNKNOWN
+        return _CHANGED if written_ns > self._start_ns else None
 
 
 def _decoded(data: bytes) -> list[str]:

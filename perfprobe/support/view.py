@@ -24,6 +24,7 @@ class View:
         group: what a row of the table of operators is, one of `GROUPS`.
         focus: a regular expression; only what matches is shown.
         columns: one of `COLUMNS`.
+        source: the folder with the program's source lines; None for where they were, "" to print none.
 
     Raises:
         UsageError: a value of another type, one that does not exist or does not suit the group, a negative
@@ -37,6 +38,7 @@ class View:
         group: str = "row",
         focus: str | None = None,
         columns: str = "short",
+        source: str | None = None,
     ) -> None:
         _check("sort order", sort, SORTS)
         _check("grouping", group, GROUPS)
@@ -57,6 +59,7 @@ class View:
         self.group = group
         self.focus = focus
         self.columns = columns
+        self.source = source
 
 
 def compiled(focus: str) -> re.Pattern[str]:

@@ -248,6 +248,22 @@ class Between:
         return int(self.rows.total_ns.sum()) + (self.before_ns or 0) + (self.after_ns or 0)
 
 
+class SourceRule(NamedTuple):
+    """Which files are read for the lines of the program.
+
+    folder: only files below it; None for any that the recording names, "" for none. is_given: the user named
+    that folder as the program's, wherever the program lay when it was recorded. refused: why others are not
+    read.
+    """
+
+    folder: str | None = None
+    is_given: bool = False
+    refused: str = ""
+
+
+ANY_SOURCE = SourceRule()
+
+
 @dataclass(frozen=True)
 class Findings:
     """All that a report may show; None is what was not looked at. focus: see `Hotspots`.
@@ -265,6 +281,7 @@ class Findings:
     gpu: GpuFindings | None = None
     named_ranges: RangeRows | None = None
     measurements: Measurements | None = None
+    source_rule: SourceRule = ANY_SOURCE
 
     @property
     def sources(self) -> Sources | None:

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, asdict, fields, is_dataclass
 from functools import cache
 from typing import Any, get_args, get_origin, get_type_hints
 
+from perfprobe.support import files
 from perfprobe.support.errors import EnvironmentLack, InputError
 from perfprobe.tables.measurements import Measurement, Measurements
 from perfprobe.tables.recording import Recording
@@ -64,16 +64,10 @@ def document(measured: Measurements, belongs_to: str | None) -> dict[str, Any]:
 
 def write(path: str, measured: Measurements, belongs_to: str | None) -> None:
     """Write the document whole or not at all. Raises EnvironmentLack where it cannot be written."""
-    folder, name = os.path.split(path)
-    part = os.path.join(folder, f".{name}.{os.getpid()}")
+    text = json.dumps(document(measured, belongs_to), indent=1, allow_nan=False) + "\n"
     try:
-        with open(part, "w", encoding="utf-8", errors="backslashreplace") as file:
-            json.dump(document(measured, belongs_to), file, indent=1, allow_nan=False)
-            file.write("\n")
-        os.replace(part, path)
+        files.write(path, text.encode(errors="backslashreplace"))
     except OSError as error:
-        if os.path.exists(part):
-            os.unlink(part)
         what = f"the measurements cannot be written ({error.strerror})"
         raise EnvironmentLack(what, path, "name a file with -o") from error
 

@@ -74,7 +74,7 @@ def test_bash(line: list[str], completed: str, folder: Path) -> None:
     [
         ("rep", "report"),
         ("tr", "train.py tree/"),
-        ("report --so", "--sort"),
+        ("report --sor", "--sort"),
         ("report ", "tall.perfprobe tree/"),
         ("--top 5 tw", "two.py"),
     ],

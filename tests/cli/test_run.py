@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -75,6 +76,33 @@ def test_json_is_written_after_the_run(script: Path) -> None:
     assert (document["view"]["group"], document["view"]["focus"]) == ("op", "mm")
     assert document["schema"] == 1
     assert document["meta"]["program"]["argv"] == ["train.py"]
+
+
+@pytest.mark.parametrize(("options", "shown"), [([], "***"), (["--keep-argv"], "S3CR3T")])
+def test_a_secret_among_the_arguments(script: Path, options: list[str], shown: str) -> None:
+    """The program has it; the recording, the report and the JSON file have it only when told to."""
+    words = [*options, "--json", "run.json", "-o", "run.perfprobe"]
+    outcome = perfprobe([*words, "train.py", "--api-key", "S3CR3T", "--lr", "1"], script.parent)
+    assert outcome.out == b"ran ['--api-key', 'S3CR3T', '--lr', '1']\n"
+    recording = script.parent / "run.perfprobe"
+    assert storage.read(recording).texts("program", "argv") == ["train.py", "--api-key", shown, "--lr", "1"]
+    written = outcome.err + recording.read_bytes() + (script.parent / "run.json").read_bytes()
+    assert (b"S3CR3T" in written) == (shown == "S3CR3T")
+
+
+def test_a_recording_is_its_users_alone(script: Path) -> None:
+    perfprobe(["-q", "-o", "run.perfprobe", "train.py"], script.parent)
+    assert stat.S_IMODE((script.parent / "run.perfprobe").stat().st_mode) == 0o600
+
+
+def test_a_planted_link_is_not_followed(script: Path) -> None:
+    victim = script.parent / "victim"
+    victim.write_text("precious")
+    for name in ("run.json", "run.dot"):
+        (script.parent / name).symlink_to(victim)
+    perfprobe(["-q", "--json", "run.json", "--callgraph", "run.dot", "train.py"], script.parent)
+    assert victim.read_text() == "precious"
+    assert json.loads((script.parent / "run.json").read_bytes())["schema"] == 1
 
 
 def test_a_program_may_move_and_spoil_everything(tmp_path: Path) -> None:

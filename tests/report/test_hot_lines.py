@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
+from perfprobe import session
 from perfprobe.report.json import document
 from perfprobe.report.source_text import MOST_BYTES, SourceText
 from perfprobe.report.text import render
+from perfprobe.support.view import View
 from perfprobe.tables.recording import Recording
-from perfprobe.tables.trace import Trace
 from tests.build import Program, op
 from tests.report.test_text import ENGINE, META, findings
 
@@ -135,8 +136,7 @@ def test_only_a_file_as_it_was_is_shown(tmp_path: Path, clock: Any, time_ns: int
 
 def sources(folder: Path) -> SourceText:
     made = recording(folder, "x.py", {1: 5}, program={"cwd": str(folder)})
-    trace: Trace = findings(made).trace
-    return SourceText(trace)
+    return SourceText(findings(made))
 
 
 def test_what_is_no_plain_python_file_is_not_read(tmp_path: Path) -> None:
@@ -194,3 +194,71 @@ def test_no_section_without_lines(tmp_path: Path) -> None:
     program = Program(**META)
     program.run(op("aten::mm", 0, 5))
     assert "Hot lines" not in render(findings(program.recording(tmp_path)))
+
+
+def quoted(path: str, **view: Any) -> tuple[bool, str]:
+    """Whether the report quotes the hot line, and all of the report; the same in JSON."""
+    text = session.report_text(path, View(**view))
+    (row,) = [
+        row for row in session.report_document(path, View(**view))["tables"]["lines"] if row["line"] == 6
+    ]
+    assert ("x = self.fc(x)" in text) == (row["text"] is not None)
+    return "x = self.fc(x)" in text, text
+
+
+def of_host(folder: Path, name: str, **meta: Any) -> str:
+    (folder / "proj").mkdir()
+    file = write(folder / "proj" / "net.py", SOURCE)
+    return recording(folder, file, {6: 50}, host={"name": name}, **meta).path
+
+
+def test_somebody_elses_recording_quotes_only_what_lies_below(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    path = of_host(tmp_path, "another")
+    monkeypatch.chdir(elsewhere)
+    is_quoted, text = quoted(path)
+    assert not is_quoted
+    assert "(not below this folder, and recorded on another host: --source DIR)" in text
+    monkeypatch.chdir(tmp_path)
+    assert quoted(path)[0]
+    (elsewhere / "net.py").symlink_to(tmp_path / "proj" / "net.py")  # below by name, and not in truth
+    monkeypatch.chdir(elsewhere)
+    assert not quoted(path)[0]
+
+
+def test_another_users_recording_is_somebody_elses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = of_host(tmp_path, os.uname().nodename)
+    monkeypatch.chdir("/")
+    assert quoted(path)[0]
+    monkeypatch.chdir(tmp_path / "proj")
+    user = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: user + 1)
+    assert quoted(path)[0]
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    is_quoted, text = quoted(path)
+    assert not is_quoted
+    assert "another user's recording" in text
+
+
+def test_the_folder_that_the_user_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the program lay elsewhere, and the files are newer than the recording: a fresh clone."""
+    clone, here = tmp_path / "clone", tmp_path / "here"
+    (clone / "pkg").mkdir(parents=True)
+    here.mkdir()
+    monkeypatch.chdir(here)
+    (clone / "pkg" / "net.py").write_text(SOURCE)
+    (tmp_path / "outside.py").write_text(SOURCE)
+    for file, is_there in (("/home/a/proj/pkg/net.py", True), ("/home/a/proj/../../outside.py", False)):
+        made = recording(tmp_path, file, {6: 50}, host={"name": "b"}, roots={"script": "/home/a/proj"})
+        assert quoted(made.path, source=str(clone))[0] == is_there
+        assert not quoted(made.path)[0]
+
+
+def test_no_source_at_all(tmp_path: Path) -> None:
+    is_quoted, text = quoted(of_host(tmp_path, os.uname().nodename), source="")
+    assert not is_quoted
+    assert "net.py  (not shown: --no-source)" in text

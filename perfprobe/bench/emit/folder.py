@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -11,6 +10,7 @@ from typing import NamedTuple
 from perfprobe.bench.emit.commands import ABOUT_NCU, ATTACH, Command, commands
 from perfprobe.bench.emit.script import MARK, Candidate, Script, script
 from perfprobe.bench.rebuild.recipe import CallRecipe
+from perfprobe.support import files
 from perfprobe.support.errors import EnvironmentLack, UsageError
 from perfprobe.support.text import printable
 from perfprobe.support.units import ABSENT, percent
@@ -63,7 +63,7 @@ def write_scripts(
         for name in texts:
             _check(place / name)
         for name, text in texts.items():
-            _write(place / name, text)
+            files.write(str(place / name), text.encode())
     except FileExistsError as error:
         raise UsageError("scripts need a folder", f"{place} is a file") from error
     except OSError as error:
@@ -96,19 +96,6 @@ def _check(path: Path) -> None:
         first = file.readline(200).strip().decode(errors="replace")
     if first not in (MARK, _README_MARK):
         raise UsageError("nothing is written", f"{path} is not a script of ours", "name another folder")
-
-
-def _write(path: Path, text: str) -> None:
-    """All of it or nothing; a link is replaced, not followed."""
-    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(beside, 0o644)
-        os.replace(beside, path)
-    except BaseException:
-        os.unlink(beside)
-        raise
 
 
 def _readme(made: list[tuple[Script, Candidate]], left_out: list[LeftOut]) -> str:

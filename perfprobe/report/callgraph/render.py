@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from perfprobe.support import files
 from perfprobe.support.errors import EnvironmentLack
 
 _PACKAGES = ("apt install graphviz", "brew install graphviz", "conda install -c conda-forge graphviz")
@@ -59,7 +60,6 @@ def _drawn(data: bytes, kind: str) -> bytes:
 
 def _write(data: bytes, path: str) -> None:
     try:
-        with open(path, "wb") as file:
-            file.write(data)
+        files.write(path, data)
     except OSError as error:
         raise EnvironmentLack(f"the call graph cannot be written ({error.strerror})", path) from error
