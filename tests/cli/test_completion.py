@@ -42,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["rep"], "report"),
         ([""], "run report export graph bench machine doctor completion train.py two.py tree"),
         (["tr"], "train.py tree"),
-        (["report", "--so"], "--sort"),
+        (["report", "--sor"], "--sort"),
         (["report", "--sort", ""], "self total calls mean median p95 gpu"),
         (["report", "t"], "tall.perfprobe tree"),
         (["bench", "--em"], "--emit"),
@@ -74,7 +74,7 @@ def test_bash(line: list[str], completed: str, folder: Path) -> None:
     [
         ("rep", "report"),
         ("tr", "train.py tree/"),
-        ("report --sor", "--sort"),
+        ("report --sorr", "--sort"),
         ("report ", "tall.perfprobe tree/"),
         ("--top 5 tw", "two.py"),
     ],
