@@ -14,6 +14,7 @@
 #include "core/clock.h"
 #include "core/native_stack.h"
 #include "python/frames.h"
+#include "python/profile_hook.h"
 
 namespace py = pybind11;
 
@@ -105,7 +106,10 @@ class PyRecorder {
     const py::gil_scoped_release release;
     recorder().add_rows(table, views);
   }
-  // Calls `callback` on the main thread, between two bytecodes, no sooner than `delay_ns` from now.
+  // Calls `callback` on the main thread, between two bytecodes, no sooner than `delay_ns` from now,
+  // and then what it returns, when that can be called. No profile or trace function is told of the
+  // first call. The second is for native code that sets one, which sees only the program's frames;
+  // it may fail without a word.
   void call_later(int64_t delay_ns, py::object callback) {
     if (!is_ours())
       return;
@@ -118,14 +122,29 @@ class PyRecorder {
     if (Py_AddPendingCall(&PyRecorder::call_pending, recorder) != 0)
       self->recorder().set_alarm(monotonic_ns() + kRetryNs, &PyRecorder::ring, recorder);
   }
+  // Under a profile or trace function Python 3.11 looks for pending calls again and again before it
+  // enters a function, until none is left: one that another thread has added waits for this one to
+  // end, and this one for that. So neither is there while our Python runs.
   static int call_pending(void* recorder) {
     auto* self = static_cast<PyRecorder*>(recorder);
     if (!self->is_ours() || !self->callback_)
       return 0;
     const py::object callback = std::move(self->callback_);
-    PyObject* result = PyObject_CallNoArgs(callback.ptr());
-    Py_XDECREF(result);
-    return result == nullptr ? -1 : 0;
+    PyObject* next = nullptr;
+    {
+      const HeldTracing held;
+      next = PyObject_CallNoArgs(callback.ptr());
+    }
+    if (next == nullptr)
+      return -1;
+    if (PyCallable_Check(next) != 0) {
+      PyObject* result = PyObject_CallNoArgs(next);
+      if (result == nullptr)
+        PyErr_Clear();
+      Py_XDECREF(result);
+    }
+    Py_DECREF(next);
+    return 0;
   }
   void close() {
     if (!is_ours())

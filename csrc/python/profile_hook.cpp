@@ -19,12 +19,24 @@ struct Goodbye {
 };
 thread_local Goodbye goodbye;
 
-int release_tracing(void* state) {
+void enter_tracing(PyThreadState* state) {
 #if PY_VERSION_HEX >= 0x030B0000
-  PyThreadState_LeaveTracing(static_cast<PyThreadState*>(state));
+  PyThreadState_EnterTracing(state);
 #else
-  --static_cast<PyThreadState*>(state)->tracing;
+  ++state->tracing;
 #endif
+}
+
+void leave_tracing(PyThreadState* state) {
+#if PY_VERSION_HEX >= 0x030B0000
+  PyThreadState_LeaveTracing(state);
+#else
+  --state->tracing;
+#endif
+}
+
+int release_tracing(void* state) {
+  leave_tracing(static_cast<PyThreadState*>(state));
   return 0;
 }
 
@@ -46,13 +58,16 @@ const PyMethodDef* setprofile_definition() {
 
 void hold_tracing() {
   PyThreadState* state = PyThreadState_Get();
-  if (!is_main_thread() || Py_AddPendingCall(&release_tracing, state) != 0)
-    return;
-#if PY_VERSION_HEX >= 0x030B0000
-  PyThreadState_EnterTracing(state);
-#else
-  ++state->tracing;
-#endif
+  if (is_main_thread() && Py_AddPendingCall(&release_tracing, state) == 0)
+    enter_tracing(state);
+}
+
+HeldTracing::HeldTracing() : state_(PyThreadState_Get()) {
+  enter_tracing(state_);
+}
+
+HeldTracing::~HeldTracing() {
+  leave_tracing(state_);
 }
 
 CountedThread* this_thread() {

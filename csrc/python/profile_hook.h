@@ -22,6 +22,18 @@ const PyMethodDef* setprofile_definition();
 // returned, which it does not without one. Holds all events until the call is over.
 void hold_tracing();
 
+// While it lives no profile and no trace function is told anything on this thread.
+class HeldTracing {
+ public:
+  HeldTracing();
+  ~HeldTracing();
+  HeldTracing(const HeldTracing&) = delete;
+  HeldTracing& operator=(const HeldTracing&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
 // Before the first thread, with the first thread attached, and after the last. False with a Python
 // exception set.
 bool open_hook();

@@ -48,10 +48,10 @@ def start(
     )
 
 
-def finish(process: subprocess.Popen[bytes], given: bytes = b"") -> Outcome:
+def finish(process: subprocess.Popen[bytes], given: bytes = b"", *, limit_s: float = LIMIT_S) -> Outcome:
     """The outcome of a process, with what perfprobe said taken out of its standard error."""
     try:
-        out, err = process.communicate(given, timeout=LIMIT_S)
+        out, err = process.communicate(given, timeout=limit_s)
     except subprocess.TimeoutExpired:
         process.kill()  # or it slows down, and its open pipes fail, the tests that follow
         process.communicate()
@@ -62,9 +62,15 @@ def finish(process: subprocess.Popen[bytes], given: bytes = b"") -> Outcome:
     return Outcome(process.returncode, out, rest, said)
 
 
-def perfprobe(words: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None) -> Outcome:
+def perfprobe(
+    words: Sequence[str],
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+    *,
+    limit_s: float = LIMIT_S,
+) -> Outcome:
     """`python -m perfprobe` with these words."""
-    return finish(start(["-m", "perfprobe", *words], folder, environment))
+    return finish(start(["-m", "perfprobe", *words], folder, environment), limit_s=limit_s)
 
 
 def both(

@@ -57,7 +57,7 @@ class AutogradProfiler:
             return
         self._guests.watch()
         FORKS.watch(self._guarded(self._windows.before_fork), self._windows.after_fork)
-        self._windows.tick()
+        self._windows.start()
 
     def stop(self) -> None:
         """Read the last window and write down what was lost."""

@@ -9,11 +9,13 @@ import ctypes
 import os
 import sys
 import time
+from functools import partial
 
 from perfprobe.support.errors import EnvironmentLack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
     from typing import Any
 
@@ -103,21 +105,21 @@ class Kineto:
         # A session of the CPU alone would keep the program's own profiler from the GPU for good.
         if torch.version.cuda is not None and has_gpu_driver():
             self._activities.add(kinds.CUDA)
-        self._start: tuple[int, int, int] | None = None
+        self._start = (0, 0, 0)
         self._stacks = False
-        self._hook: object = None
+        self._begun: list[object] = []  # by a session: what it returned, and its profile function
 
     @property
     def running(self) -> bool:
         """Whether a session of ours is under way."""
-        return self._start is not None
+        return bool(self._begun)
 
     def is_taken(self) -> bool:
         """Whether someone else's session is under way on this thread."""
         return not self.running and bool(self._autograd._profiler_enabled())
 
-    def start(self) -> None:
-        """Begin a session."""
+    def prepare(self) -> Callable[[], None]:
+        """Get ready for a session; the call that is returned begins it, and runs no Python."""
         # Stacks come by the interpreter's profile hook, which may be the program's.
         self._stacks = self._with_stack and sys.getprofile() is None
         config = self._config()
@@ -130,20 +132,16 @@ class Kineto:
             if quiet:
                 os.environ.pop(_LOG_LEVEL, None)
         self._start = clocks()
-        try:
-            self._autograd._enable_profiler(config, self._activities)
-        except BaseException:
-            self._start = None
-            raise
-        self._hook = sys.getprofile()
+        begin = partial(self._autograd._enable_profiler, config, self._activities)
+        # Nothing is kept of a session that fails to begin.
+        return partial(self._begun.extend, map(partial.__call__, (begin, partial(sys.getprofile))))
 
     def stop(self) -> Raw:
         """End the session; its raw results."""
-        assert self._start is not None
         start, stop = self._start, clocks()
-        self._start = None
-        hook = sys.getprofile()
-        with_stacks = self._stacks and hook is not None and hook is self._hook
+        hook, first_hook = sys.getprofile(), self._begun[-1]
+        self._begun.clear()
+        with_stacks = self._stacks and hook is not None and hook is first_hook
         results = self._autograd._disable_profiler()
         if self._stacks and not with_stacks:
             _give_back(hook)

@@ -1,7 +1,8 @@
 """When the profiler runs: in windows, since its raw results take 5 to 7 KB an event until they are read.
 
 A window is closed, read and followed by the next on the main thread, between two bytecodes of the program's
-Python, and only where no function of torch's is under way on that thread and no range is open on it.
+Python, and only where no function of torch's is under way on that thread and no range is open on it. The next
+one begins when no Python of ours runs any more: its profile function sees the program's frames alone.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ RETRY_NS = 2_000_000
 POLL_NS = 5_000_000  # how often a window's memory is looked at: the rate of operators may rise a hundredfold
 MOST_GROWTH_BYTES = 32 << 20  # of the process: what the program allocates itself only makes windows shorter
 NEVER_NS = 1 << 60
+MOST_VAIN = 3  # windows that did not open, one after the other, before it is given up
 OVERDUE = 4  # windows' lengths after which an open range no longer keeps one from being closed
 
 
@@ -61,6 +63,8 @@ class Windows:
         self._away = False
         self._ended = False
         self._stuck = False
+        self._vain = 0
+        self._begin: Callable[[], None] | None = None
         self._absent_since_ns: int | None = None
         self._reason = ""
         self.count = 0
@@ -78,14 +82,22 @@ class Windows:
         self._close()
         return True
 
-    def tick(self) -> None:
-        """Close a window that is due, open the next: called now, and from then on by the recorder's alarm.
+    def start(self) -> None:
+        """Open the first; from then on the recorder's alarm does it."""
+        begin = self.tick()
+        if begin is not None:
+            self._ended = not self._facts.guarded(SOURCE, begin)
+
+    def tick(self) -> Callable[[], None] | None:
+        """Close a window that is due; what is returned opens the next, and is to be called right afterwards.
 
         A fault of ours ends it all and is a loss; an interrupt of the program's that comes meanwhile goes on
         to the program.
         """
+        self._begin = None
         if not self._ended:
             self._ended = not self._facts.guarded(SOURCE, self._step_and_wait)
+        return self._begin
 
     def _step_and_wait(self) -> None:
         delay_ns: int | None = RETRY_NS
@@ -135,6 +147,7 @@ class Windows:
         if self._away or self._kineto.is_taken():
             return None
         if self._kineto.running:
+            self._vain = 0
             open_ns = time.monotonic_ns() - self._opened_ns
             left_ns = self._length_ns - (time.thread_time_ns() - self._opened_cpu_ns)
             grown = _resident_bytes() - self._opened_bytes > MOST_GROWTH_BYTES
@@ -153,9 +166,12 @@ class Windows:
         return self._open() if can_open else RETRY_NS
 
     def _open(self) -> int:
+        if self._vain == MOST_VAIN:
+            raise RuntimeError("torch's profiler does not begin")
+        self._vain += 1  # until it is seen to run
         self._note_absence()
         OPEN_RANGES.watch(self._torch)
-        self._kineto.start()
+        self._begin = self._kineto.prepare()
         self._opened_ns, self._opened_bytes = time.monotonic_ns(), _resident_bytes()
         self._opened_cpu_ns = time.thread_time_ns()
         return min(self._length_ns, POLL_NS)

@@ -1,0 +1,106 @@
+"""Our Python runs in a pending call; others may ask for one just then, under a profile function."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from perfprobe.tables import storage
+from tests.collect.runs import finish, perfprobe, start
+
+# Signals that a pending call waits, with a C function that does nothing.
+ASK = """
+import ctypes
+nothing = ctypes.cast(ctypes.pythonapi.PyErr_CheckSignals, ctypes.c_void_p)
+def ask():
+    ctypes.pythonapi.Py_AddPendingCall(nothing, None)
+"""
+
+CALLBACK = (
+    ASK
+    + """
+import sys
+import time
+from _lsprof import Profiler
+from functools import partial
+from perfprobe import native
+
+recorder = native.core().Recorder("run.perfprobe")
+seen = []
+
+def nested():
+    seen.append("nested")
+
+def callback():
+    ask()
+    nested()
+    return partial(seen.append, "last")
+
+if sys.argv[1] == "profile":
+    profiler = Profiler()
+    profiler.enable()
+else:
+    sys.settrace(lambda *_: None)
+recorder.call_later(0, callback)
+while "last" not in seen:
+    time.sleep(0.001)
+if sys.argv[1] == "profile":
+    profiler.disable()
+    print([entry.code.co_name for entry in profiler.getstats() if hasattr(entry.code, "co_name")])
+else:
+    sys.settrace(None)
+print(seen)
+recorder.close()
+"""
+)
+
+# Another thread asks all the time, while windows are opened and closed.
+PROGRAM = (
+    ASK
+    + """
+import threading, time
+import torch
+
+torch.set_num_threads(1)
+over = threading.Event()
+
+def ask_again():
+    while not over.is_set():
+        ask()
+        time.sleep(0.0001)
+
+def work(x):
+    return x * 2.0
+
+thread = threading.Thread(target=ask_again)
+thread.start()
+x = torch.ones(8)
+end = time.monotonic() + 2
+while time.monotonic() < end:
+    work(x)
+over.set()
+thread.join()
+print("done")
+"""
+)
+
+
+@pytest.mark.parametrize("hook", ["profile", "trace"])
+def test_a_call_that_waits_meanwhile_stops_nothing(hook: str, tmp_path: Path) -> None:
+    outcome = finish(start(["-c", CALLBACK, hook], tmp_path), limit_s=30)
+    names = b"[]\n" if hook == "profile" else b""  # of Python functions that a profiler is told of
+    assert (outcome.status, outcome.out, outcome.err) == (0, names + b"['nested', 'last']\n", b"")
+
+
+def test_a_program_whose_threads_ask_for_calls_ends(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(PROGRAM)
+    words = ["-q", "-o", "run.perfprobe", "--operators", "autograd", "main.py"]
+    outcome = perfprobe(words, tmp_path, limit_s=60)
+    assert (outcome.status, outcome.out) == (0, b"done\n")
+    recording = storage.read(tmp_path / "run.perfprobe")
+    assert recording.fact("autograd")["windows"] > 3
+    # Frames are the program's also in windows that were opened between its lines.
+    functions = {recording.strings[name] for name in recording.frames.function.tolist()}
+    assert "work" in functions
+    assert not functions & {"tick", "_step", "_step_and_wait", "guarded"}
