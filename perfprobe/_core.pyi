@@ -41,6 +41,9 @@ class Recorder:
     def resume(self) -> None: ...
     def close(self) -> None: ...
 
+def tell_of_process_starts(told: Callable[[str, tuple[Any, ...]], object] | None) -> None:
+    """From now on call `told(event, arguments)` before each subprocess, os.system and os.posix_spawn."""
+
 class Sampler:
     """Looks at the Python stacks of all threads, from a native thread of its own."""
 

@@ -310,6 +310,8 @@ def findings(path: str, view: View, *, work: bool) -> Findings:
     from perfprobe.analyse.named_ranges import named_ranges
     from perfprobe.analyse.steps import StepBoundaries
     from perfprobe.merge import link
+    from perfprobe.merge.children import lost_children
+    from perfprobe.tables.children import children
     from perfprobe.tables.events import Losses
     from perfprobe.tables.findings import Findings
 
@@ -322,9 +324,10 @@ def findings(path: str, view: View, *, work: bool) -> Findings:
     hot_lines = lines(trace, found.ungrouped)
     gpu = gpu_findings(trace, steps[0].result()) if steps else None
     measurements, lost = _measurements(trace.recording)
+    started = children(trace.recording)
     return Findings(
         trace,
-        replace(found, losses=Losses.concat([found.losses, *lost])),
+        replace(found, losses=Losses.concat([found.losses, *lost, *lost_children(started)])),
         hot_lines,
         between.result(),
         calling.result(),
@@ -333,6 +336,7 @@ def findings(path: str, view: View, *, work: bool) -> Findings:
         named_ranges(trace),
         measurements,
         source_rule(trace.recording, view.source),
+        started,
     )
 
 

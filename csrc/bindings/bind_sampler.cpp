@@ -20,8 +20,8 @@ namespace {
 
 #ifdef PERFPROBE_FOREIGN_FRAMES
 
-// A sampler that was not stopped is never destroyed: its thread may be waiting for a lock when Python
-// ends, and in a forked child its locks may be held for ever.
+// A sampler that was not stopped is never destroyed: its thread may be waiting for a lock when
+// Python ends, and in a forked child its locks may be held for ever.
 class PySampler {
  public:
   PySampler(const py::capsule& recorder, int64_t interval_ns, double most_cost)

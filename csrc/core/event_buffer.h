@@ -42,8 +42,8 @@ class ChunkPool {
   static Chunk* map_chunk();
   void give_back(Chunk* chunk) { free_.push_back(chunk); }
 
-  // Nothing is taken any more: gives the pages of chunks that are not in use back to the kernel, and
-  // once none is, all there are.
+  // Nothing is taken any more: gives the pages of chunks that are not in use back to the kernel,
+  // and once none is, all there are.
   void discard_free();
 
   [[nodiscard]] size_t capacity() const { return capacity_; }

@@ -303,8 +303,8 @@ void Recorder::close() {
   closed_ = true;
 }
 
-// A thread in the middle of an operator may still be reading a name, for a microsecond: the tables go
-// when the next recording of the process ends.
+// A thread in the middle of an operator may still be reading a name, for a microsecond: the tables
+// go when the next recording of the process ends.
 void Recorder::let_go() {
   static std::mutex mutex;
   static auto& earlier = *new std::unique_ptr<Definitions>();

@@ -37,8 +37,8 @@ struct ColumnView {
   std::span<const int64_t> values;
 };
 
-// Never destroyed: threads that outlive the recording may still hold a chunk of it. What takes memory
-// is let go of by `close`.
+// Never destroyed: threads that outlive the recording may still hold a chunk of it. What takes
+// memory is let go of by `close`.
 class Recorder {
  public:
   // Creates the file and starts the writer; throws std::system_error.
@@ -46,8 +46,8 @@ class Recorder {
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
-  // Runs `change(definitions)` under the lock. A thread that outlived the recording gets tables that
-  // nobody writes.
+  // Runs `change(definitions)` under the lock. A thread that outlived the recording gets tables
+  // that nobody writes.
   template <class Change>
   auto define(Change change) {
     const std::lock_guard lock(definitions_mutex_);

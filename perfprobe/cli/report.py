@@ -12,13 +12,16 @@ from perfprobe.support.text import encodable, printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+    from perfprobe.support.view import View
 
 _DESCRIPTION = "Print the report of a recording: the hot operators with their shapes and source lines."
 _EXAMPLES = """\
 examples:
   perfprobe report                           the newest recording in this folder
   perfprobe report train-20260102-101500-4711.perfprobe --top 40
+  perfprobe report run-*.perfprobe           of all child processes or ranks
   perfprobe report --sort calls              the most frequent first
   perfprobe report --sort gpu                the most time on GPUs first
   perfprobe report --group op --columns autograd      the table torch prints
@@ -31,10 +34,11 @@ def parser() -> Parser:
     """The options of `report`."""
     parser = Parser("report", description=_DESCRIPTION, epilog=_EXAMPLES)
     parser.add_argument(
-        "file",
-        nargs="?",
+        "files",
+        nargs="*",
         metavar="FILE",
-        help="a recording (default: the newest one here), or a .pstats file",
+        help="recordings (default: the newest one here), or .pstats files; of several, one report after the "
+        "other, and with --json a list",
     )
     add_table_options(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
@@ -44,16 +48,29 @@ def parser() -> Parser:
 def prepare(words: Sequence[str]) -> Callable[[], int]:
     """Read the recording and build the report; the call that is returned prints it."""
     from perfprobe import session
+    from perfprobe.cli import guarded
 
     given = parser().parse_args(words)
     wanted = view(given)
-    path = given.file if given.file is not None else newest()
+    paths = given.files or [newest()]
     if given.json:
-        document = session.report_document(path, wanted)
-        text = json.dumps(document, indent=1, allow_nan=False) + "\n"
-    else:
+        documents = [session.report_document(path, wanted) for path in paths]
+        shown = documents if len(paths) > 1 else documents[0]
+        text = json.dumps(shown, indent=1, allow_nan=False) + "\n"
+        return lambda: write(text)
+    if len(paths) == 1:
+        text = session.report_text(paths[0], wanted, width=width(), color=colored())
+        return lambda: write(text)
+    return lambda: guarded(lambda: max(write(text) for text in _texts(paths, wanted)))
+
+
+def _texts(paths: Sequence[str], wanted: View) -> Iterator[str]:
+    """The reports one by one: the first is read while the next is made."""
+    from perfprobe import session
+
+    for number, path in enumerate(paths):
         text = session.report_text(path, wanted, width=width(), color=colored())
-    return lambda: write(text)
+        yield f"{'' if number == 0 else chr(10)}== {printable(path)}\n\n{text}"
 
 
 def newest() -> str:

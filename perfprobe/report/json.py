@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from perfprobe.report.children import child_table
 from perfprobe.report.efficiency_columns import efficiency_fields, measured_rows
 from perfprobe.report.json_functions import function_tables
 from perfprobe.report.json_gpu import gpu_tables, range_table
@@ -59,6 +60,7 @@ def document(findings: Findings, *, top: int | None = None, sort: str = "self") 
         tables |= gpu_tables(findings, findings.gpu, top or 0)
     if findings.named_ranges is not None:
         tables["named_ranges"] = range_table(findings, findings.named_ranges, top or 0)
+    tables |= child_table(findings.children)
     meta = dict(findings.trace.recording.meta)
     return {"schema": SCHEMA, "meta": meta, "view": view, "losses": losses, "tables": tables}
 

@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from perfprobe.report.base import Layout
+from perfprobe.report.children import cpu_of_children, work_in_children
 from perfprobe.report.gpu.headline import headline
 from perfprobe.report.hottest import hottest, hottest_python
 from perfprobe.report.paragraph import joined, paragraph
@@ -29,6 +30,7 @@ def summary(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
         cut(program(trace), min(layout.width, LONGEST_PROGRAM)),
         f"wall {units.duration(findings.wall_ns)}",
         f"CPU {units.duration(trace.cpu_ns)}",
+        *cpu_of_children(findings),
         *([_operator_share(findings, hotspots)] if hotspots is not None else []),
         *_threads(trace, hotspots),
         f"torch {printable(_torch_version(trace) or units.ABSENT)}",
@@ -42,6 +44,7 @@ def summary(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
             if source == "recording":
                 number = f" (count {units.count(count)})" if count > 0 else ""
                 yield paragraph(f"Incomplete: {printable(reason)}{number}.", layout.width, "yellow")
+    yield from work_in_children(findings, layout)
     yield from headline(findings, layout)
     yield from hottest(findings, layout)
     yield from hottest_python(findings, layout)

@@ -10,6 +10,7 @@ from rich.console import Console, RenderableType
 from perfprobe.report.agreement import agreement
 from perfprobe.report.base import Layout, Section
 from perfprobe.report.between import between
+from perfprobe.report.children import child_recordings
 from perfprobe.report.efficiency import efficiency, efficiency_of
 from perfprobe.report.environment import environment
 from perfprobe.report.functions import functions
@@ -44,6 +45,7 @@ SECTIONS = (
     Section("sources", (), agreement),
     Section("environment", (), environment),
     Section("losses", ("hotspots",), losses),
+    Section("child recordings", (), child_recordings),
 )
 
 

@@ -102,6 +102,11 @@ class Definitions:
         self._end_ns: int | None = None
         self._snapshot = -1
 
+    @property
+    def meta(self) -> dict[str, Any]:
+        """The meta values so far."""
+        return self._meta
+
     def add(self, block: Block) -> None:
         """Takes in a block; one of an unknown table is skipped. Raises DamagedError."""
         if block.table in self._tables:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from perfprobe.tables.children import Children
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Table
 from perfprobe.tables.events import USER_SCOPE, Losses
 from perfprobe.tables.gpu_findings import GpuFindings
@@ -262,6 +263,7 @@ class SourceRule(NamedTuple):
 
 
 ANY_SOURCE = SourceRule()
+NO_CHILDREN = Children()
 
 
 @dataclass(frozen=True)
@@ -282,6 +284,7 @@ class Findings:
     named_ranges: RangeRows | None = None
     measurements: Measurements | None = None
     source_rule: SourceRule = ANY_SOURCE
+    children: Children = NO_CHILDREN
 
     @property
     def sources(self) -> Sources | None:

@@ -25,6 +25,8 @@ Changelog of the format: 1, the first version. Columns that were added since, al
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 import stat
 import struct
@@ -50,6 +52,7 @@ MARKER = 0x4B4C4250
 SUFFIX = ".perfprobe"
 BATCH_ROWS = 131_072  # a batch's columns and what is derived from them stay near 20 MB
 MOST_BLOCK_ROWS = 262_144
+_FIRST_BLOCKS = 32  # hold what is written at the start
 
 _VERSION = struct.Struct("<H")
 _BLOCK_HEAD = struct.Struct("<III")
@@ -77,6 +80,22 @@ def read(path: str | os.PathLike[str]) -> Recording:
     except (OSError, ValueError) as error:  # a ValueError is a name with a NUL
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise InputError(f"cannot read the recording: {reason}", name) from error
+
+
+def facts(path: str) -> dict[str, Any]:
+    """The meta values at the beginning of a recording: who made it and when, without reading the rest.
+
+    Empty where the file is none, or cannot be read.
+    """
+    definitions = Definitions()
+    unreadable = (OSError, ValueError, InputError, DamagedError)
+    with contextlib.suppress(*unreadable), open(path, "rb", opener=regular_file) as file:
+        _check_head(file, path)
+        for payload in itertools.islice(_payloads(file), _FIRST_BLOCKS):
+            block = Block(payload)
+            if block.table == "meta":
+                definitions.add(block)
+    return definitions.meta
 
 
 def newest(folder: str | os.PathLike[str] = ".") -> str:

@@ -149,7 +149,8 @@ def test_what_is_special(program: str, pair: Pair) -> None:
 
 
 def check_loader(pair: Pair) -> None:
-    assert losses(storage.read(pair.recording)) == {"forked child processes were not recorded": 2}
+    said = {"DataLoader workers were not recorded: they are forked": 2}
+    assert losses(storage.read(pair.recording)) == said
 
 
 def check_profilers(pair: Pair) -> None:

@@ -1,0 +1,19 @@
+#include <pybind11/pybind11.h>
+
+#include "python/process_starts.h"
+
+namespace py = pybind11;
+
+namespace perfprobe {
+
+void bind_processes(py::module_& module) {
+  module.def(
+      "tell_of_process_starts",
+      [](const py::object& told) {
+        if (!tell_of_process_starts(told.is_none() ? nullptr : told.ptr()))
+          throw py::error_already_set();
+      },
+      py::arg("told"));
+}
+
+}  // namespace perfprobe

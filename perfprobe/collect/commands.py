@@ -1,0 +1,108 @@
+"""What a process is that the program starts: its name without arguments, and how to have it recorded."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+LONGEST = 80  # letters of a command
+
+PYTHON, LAUNCHER, SHELL, OTHER = "python", "launcher", "shell", "other"
+
+LAUNCHERS = {
+    "torchrun": "torchrun ... -m perfprobe {}",
+    "torch.distributed.run": "torchrun ... -m perfprobe {}",
+    "torch.distributed.launch": "torchrun ... -m perfprobe {}",
+    "accelerate": "accelerate launch ... -m perfprobe {}",
+    "accelerate.commands.launch": "accelerate launch ... -m perfprobe {}",
+    "deepspeed": "deepspeed ... --module perfprobe {}",
+    "mpirun": "mpirun ... python -m perfprobe {}",
+    "mpiexec": "mpiexec ... python -m perfprobe {}",
+    "srun": "srun ... python -m perfprobe {}",
+}
+
+_PYTHON = re.compile(r"(python|pypy)[\d.]*w?")
+_SHELLS = ("sh", "bash", "dash", "zsh")
+_PLAIN_SHELL = re.compile(r"[\w@%+=:,./ -]*")  # words, and nothing that a shell acts upon
+_RUNS_PYTHON = re.compile(r"(^|[\s/;&|(])(python[\d.]*|torchrun|accelerate|deepspeed)\s")
+_WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
+
+
+class Command:
+    """A command line, as far as it is kept.
+
+    kind: PYTHON, LAUNCHER (it starts Python processes itself), SHELL (with Python in it) or OTHER; text: the
+    program, and of Python the script or module; arguments may be secrets, and tell no two runs apart. target:
+    what Python runs, "" where that is not known.
+    """
+
+    def __init__(self, kind: str, text: str, target: str = "", flags: str = "") -> None:
+        self.kind = kind
+        self.text = text[:LONGEST]
+        self.target = target
+        self._flags = flags
+
+    @property
+    def records_itself(self) -> bool:
+        """Whether it is perfprobe that is started."""
+        return self.target in ("-m perfprobe", "perfprobe")
+
+    def recipe(self, launcher: str | None) -> str:
+        """How it would be recorded, "" where it cannot be. launcher: what started it, one of `LAUNCHERS`."""
+        target = self.target or "script.py"
+        if launcher is not None and self.kind == PYTHON:
+            return LAUNCHERS[launcher].format(target)
+        if self.kind == LAUNCHER:
+            return LAUNCHERS[self.text].format("train.py")
+        if self.kind == PYTHON:
+            return f"python {self._flags}-m perfprobe {target} ..."
+        return "put `-m perfprobe` behind its `python`" if self.kind == SHELL else ""
+
+
+def command(words: Sequence[str]) -> Command:
+    """Tell what a command line is."""
+    while words and ("=" in words[0].partition("/")[0] or words[0] in ("env", "exec", "nohup", "time")):
+        words = words[1:]  # variables, and what only passes on
+    if not words:
+        return Command(OTHER, "(empty)")
+    name = os.path.basename(words[0])
+    if name in _SHELLS and "-c" in words[:-1]:
+        return _of_shell(words[words.index("-c") + 1])
+    if _PYTHON.fullmatch(name) or words[0] == sys.executable:
+        return _of_python(words[1:])
+    if name == "perfprobe":
+        return Command(OTHER, name, name)
+    return Command(LAUNCHER if name in LAUNCHERS else OTHER, name)
+
+
+def launcher_of(module: str, script: str) -> str | None:
+    """Which launcher a program itself is, None for any other."""
+    names = (module, os.path.basename(script))
+    return next((name for name in names if name in LAUNCHERS), None)
+
+
+def _of_shell(text: str) -> Command:
+    if _PLAIN_SHELL.fullmatch(text):
+        return command(text.split())
+    if _RUNS_PYTHON.search(text + " ") is not None:
+        return Command(SHELL, "a shell with python in it")
+    return Command(OTHER, os.path.basename((text.split() or ["sh"])[0]))
+
+
+def _of_python(words: Sequence[str]) -> Command:
+    flags: list[str] = []
+    at = 0
+    while at < len(words) and words[at].startswith("-") and words[at] not in ("-m", "-c", "-"):
+        taken = 2 if words[at] in _WITH_VALUE else 1
+        flags += words[at : at + taken]
+        at += taken
+    rest = words[at:]
+    target = "-c CODE" if rest[:1] == ["-c"] else " ".join(rest[:2] if rest[:1] == ["-m"] else rest[:1])
+    if rest[:1] == ["-m"] and rest[1:] and rest[1] in LAUNCHERS:
+        return Command(LAUNCHER, rest[1])
+    return Command(PYTHON, f"python {target}".rstrip(), target, "".join(f"{flag} " for flag in flags))

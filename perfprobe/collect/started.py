@@ -1,0 +1,93 @@
+"""The processes that the program starts without forking itself: counted, by command."""
+
+from __future__ import annotations
+
+from os import getpid
+
+from perfprobe import native
+from perfprobe.collect.commands import command, launcher_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from perfprobe.collect.base import Facts
+
+_MOST_COMMANDS = 50
+_REST = "others"
+
+
+class Started:
+    """Counts them for one recording, in the meta value `children`.
+
+    It is {"started": [{"kind", "command", "recipe", "count"}], "spawned", "cpu_ns"}: those that are not
+    recorded, those of `multiprocessing` that record themselves, and the CPU time of all that have ended. It
+    is written at the first sight of a command and at every doubling of its count, so that the recording of a
+    program that was killed has them too.
+    """
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._process = getpid()
+        self._rows: dict[str, dict[str, object]] = {}
+        self._counts: dict[str, int] = {}
+        self._spawned = 0
+        self._last: object = None
+
+    def start(self) -> None:
+        """Begin to count."""
+        program = self._facts.known("program")
+        self._launcher = launcher_of(str(program.get("module") or ""), str(program.get("script") or ""))
+        native.core().tell_of_process_starts(self._seen)
+
+    def stop(self, cpu_ns: int) -> None:
+        """End, and write what was counted and the CPU time of children."""
+        native.core().tell_of_process_starts(None)
+        if self._rows:
+            self._write()
+        if self._spawned:
+            self._facts.extend("children", spawned=self._spawned)
+        if cpu_ns > 0:
+            self._facts.extend("children", cpu_ns=cpu_ns)
+
+    def add_spawned(self, *, records_itself: bool) -> None:
+        """One that `multiprocessing` spawns."""
+        if not records_itself:
+            recipe = "run the program under perfprobe: python -m perfprobe script.py"
+            self._add("spawned", "spawned by multiprocessing", recipe)
+            return
+        self._spawned += 1
+        if self._spawned & (self._spawned - 1) == 0:
+            self._facts.extend("children", spawned=self._spawned)
+
+    def _seen(self, event: str, arguments: tuple[object, ...]) -> None:
+        if getpid() != self._process:
+            return
+        words = arguments[0] if event == "os.system" else arguments[1]
+        if event == "os.posix_spawn" and words is self._last:
+            return  # subprocess, which has told of this one before
+        self._last = words
+        given = ["sh", "-c", words] if event == "os.system" else words
+        self._count([_text(word) for word in given] if isinstance(given, (list, tuple)) else [_text(given)])
+
+    def _count(self, words: list[str]) -> None:
+        found = command(words)
+        if not found.records_itself:
+            self._add(found.kind, found.text, found.recipe(self._launcher))
+
+    def _add(self, kind: str, command: str, recipe: str) -> None:
+        if command not in self._rows and len(self._rows) >= _MOST_COMMANDS:
+            command, recipe = _REST, ""
+        self._rows.setdefault(command, {"kind": kind, "command": command, "recipe": recipe})
+        self._counts[command] = count = self._counts.get(command, 0) + 1
+        if count & (count - 1) == 0:
+            self._write()
+
+    def _write(self) -> None:
+        rows = [{**row, "count": self._counts[key]} for key, row in self._rows.items()]
+        self._facts.extend("children", started=rows)
+
+
+def _text(word: object) -> str:
+    # Of other types the program's own code would have to be asked.
+    if type(word) is bytes:
+        return word.decode(errors="backslashreplace")
+    return word if type(word) is str else "(?)"

@@ -1,0 +1,151 @@
+"""Children that are not recorded are counted, and those that are, named."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+from tests.collect.runs import finish, perfprobe, start
+
+
+def report(folder: Path, source: str, *words: str) -> dict[str, Any]:
+    """The JSON report on a program; standard error is under the key `text`."""
+    (folder / "program.py").write_text(dedent(source))
+    given = words or ("program.py",)
+    outcome = perfprobe(["-o", "run.perfprobe", "--json", "run.json", *given], folder)
+    assert outcome.status == 0, outcome.err
+    document: dict[str, Any] = json.loads((folder / "run.json").read_bytes())
+    return {**document, "text": " ".join(outcome.err.decode().split())}
+
+
+def lost(document: dict[str, Any]) -> dict[str, tuple[int, str]]:
+    rows = [row for row in document["losses"] if row["source"] == "processes"]
+    return {row["reason"]: (row["count"], row["remedy"]) for row in rows}
+
+
+def test_every_way_to_start_a_process_is_counted(tmp_path: Path) -> None:
+    (tmp_path / "child.py").write_text("import sys, time; time.process_time() > 0 and print(sys.argv[1:])")
+    document = report(
+        tmp_path,
+        f"""
+        import os, subprocess, sys
+        for number in range(3):
+            subprocess.run([sys.executable, "-u", "child.py", "--token", str(number)], check=True)
+        subprocess.run("exec true && {sys.executable} child.py", shell=True)
+        os.system("{sys.executable} child.py x")
+        os.popen("true").read()
+        os.waitpid(os.posix_spawn("/bin/true", ["true"], os.environ), 0)
+        subprocess.Popen(["true"], close_fds=False).wait()  # may go through posix_spawn
+        subprocess.run([sys.executable, "-m", "perfprobe", "-q", "child.py"], check=True)
+        """,
+    )
+    assert lost(document) == {
+        "child processes were not recorded: python child.py": (4, "python -u -m perfprobe child.py ..."),
+        "child processes were not recorded: a shell with python in it": (
+            *(1, "put `-m perfprobe` behind its `python`"),
+        ),
+        "child processes that are no Python were not recorded: true (3)": (3, None),
+    }
+    text = (
+        "5 child processes were not recorded: python child.py and 1 more command. To record them: python -u"
+    )
+    assert text in document["text"]
+    assert "CPU of child processes" in document["text"]
+    assert document["meta"]["children"]["cpu_ns"] >= 10_000_000  # five interpreters, by the kernel's count
+
+
+def test_a_launchers_children_are_recorded_through_it(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import os; print(os.environ['RANK'])")
+    words = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "train.py")
+    document = report(tmp_path, "", *words)
+    reason = "child processes were not recorded: python train.py"
+    assert lost(document)[reason] == (2, "torchrun ... -m perfprobe train.py")
+    assert "2 child processes were not recorded: python train.py." in document["text"]
+
+
+def test_a_program_that_is_killed_has_said_what_it_started(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(
+        "import subprocess, sys, time\n"
+        "for _ in range(5): subprocess.run([sys.executable, '-c', '1'])\n"
+        "print('ready', flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    process = start(["-m", "perfprobe", "-q", "-o", "run.perfprobe", "program.py"], tmp_path)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    process.send_signal(signal.SIGKILL)
+    finish(process)
+    document = json.loads(perfprobe(["report", "--json", "run.perfprobe"], tmp_path).out)
+    assert lost(document)["child processes were not recorded: python -c CODE"][0] >= 4
+
+
+SPAWNS = """
+import multiprocessing, time
+def inner(): time.sleep(0.01)
+def work(deeper):
+    if deeper:
+        run(inner)
+def run(target, *args):
+    child = multiprocessing.get_context("spawn").Process(target=target, args=args)
+    child.start(); child.join()
+if __name__ == "__main__":
+    run(work, False)
+    run(work, True)
+"""
+
+
+def test_recordings_of_children_are_named_and_read_together(tmp_path: Path) -> None:
+    (tmp_path / "run-99999.perfprobe").write_bytes(b"PERFPROBE\n\x01\x00")  # somebody else's, without a word
+    document = report(tmp_path, SPAWNS)
+    (tmp_path / "run-99999.perfprobe").unlink()
+    names = {os.path.basename(row["recording"]) for row in document["tables"]["children"]}
+    assert names == {path.name for path in tmp_path.glob("run-*.perfprobe")}
+    assert len(names) == 3
+    assert lost(document) == {}
+    assert "Child recordings 3, in" in document["text"]
+    assert all(name in document["text"] for name in names)
+
+    texts = perfprobe(["report", "run.perfprobe", *names], tmp_path)
+    assert texts.status == 0
+    assert texts.out.count(b"\nEnvironment\n") == 4
+    assert [line for line in texts.out.splitlines() if line.startswith(b"== ")] == [
+        f"== {name}".encode() for name in ("run.perfprobe", *names)
+    ]
+    documents = json.loads(perfprobe(["report", "--json", "run.perfprobe", *names], tmp_path).out)
+    assert [found["schema"] for found in documents] == [1] * 4
+
+    for name in names:
+        (tmp_path / name).unlink()
+    again = json.loads(perfprobe(["report", "--json", "run.perfprobe"], tmp_path).out)
+    assert lost(again)["recordings of spawned child processes are not beside this one"][0] == 2
+
+
+def test_of_several_files_one_may_be_bad(tmp_path: Path) -> None:
+    report(tmp_path, "pass")
+    outcome = perfprobe(["report", "run.perfprobe", "none.perfprobe"], tmp_path)
+    assert outcome.status == 3
+    assert b"== run.perfprobe" in outcome.out
+    assert len(outcome.said) == 1
+
+
+def test_a_block_counts_what_it_cannot_follow(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(
+        "import multiprocessing, perfprobe\n"
+        "if __name__ == '__main__':\n"
+        "    for number in range(3):\n"
+        "        with perfprobe.profile(f'{number}.perfprobe'):\n"
+        "            for _ in range(number):\n"
+        "                child = multiprocessing.get_context('spawn').Process(target=print)\n"
+        "                child.start(); child.join()\n"
+    )
+    assert finish(start(["program.py"], tmp_path)).status == 0
+    for number in range(3):
+        document = json.loads(perfprobe(["report", "--json", f"{number}.perfprobe"], tmp_path).out)
+        reason = "child processes were not recorded: spawned by multiprocessing"
+        assert lost(document).get(reason, (0, ""))[0] == number
+    assert len(list(tmp_path.glob("*.perfprobe"))) == 3

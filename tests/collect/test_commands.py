@@ -1,0 +1,68 @@
+"""What a started process is called, and how it would be recorded."""
+
+import sys
+
+import pytest
+
+from perfprobe.collect.commands import LONGEST, command, launcher_of
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "text", "recipe"),
+    [
+        ("python train.py --token X", "python", "python train.py", "python -m perfprobe train.py ..."),
+        ("/usr/bin/python3.12 -u -W error -m pkg.train 3", "python", "python -m pkg.train", None),
+        ("python -u t.py", "python", "python t.py", "python -u -m perfprobe t.py ..."),
+        (f"{sys.executable} -X dev t.py", "python", "python t.py", "python -X dev -m perfprobe t.py ..."),
+        ("A=1 env B=/x python t.py", "python", "python t.py", "python -m perfprobe t.py ..."),
+        ("python", "python", "python", "python -m perfprobe script.py ..."),
+        ("torchrun --nproc-per-node 2 t.py", "launcher", "torchrun", "torchrun ... -m perfprobe train.py"),
+        ("python -m torch.distributed.run t.py", "launcher", "torch.distributed.run", None),
+        ("g++ -O3 x.cpp", "other", "g++", ""),
+        ("/usr/bin/nvidia-smi", "other", "nvidia-smi", ""),
+        ("./train.sh", "other", "train.sh", ""),
+        ("", "other", "(empty)", ""),
+    ],
+)
+def test_a_command_line(line: str, kind: str, text: str, recipe: str | None) -> None:
+    found = command(line.split())
+    assert (found.kind, found.text) == (kind, text)
+    assert recipe is None or found.recipe(None) == recipe
+    assert not found.records_itself
+
+
+def test_code_on_the_command_line_is_not_kept() -> None:
+    assert command(["python", "-c", "login('S3CR3T')"]).text == "python -c CODE"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "named"),
+    [
+        ("python t.py", "python", "python t.py"),
+        ("cd x && python3 t.py > log", "shell", "a shell with python in it"),
+        ("uname > /dev/null", "other", "uname"),
+        ("ls | grep pythonic", "other", "ls"),
+        ("", "other", "(empty)"),
+    ],
+)
+def test_what_a_shell_is_to_do(text: str, kind: str, named: str) -> None:
+    found = command(["/bin/sh", "-c", text])
+    assert (found.kind, found.text) == (kind, named)
+
+
+@pytest.mark.parametrize(
+    "line", ["python -m perfprobe t.py", "perfprobe t.py", "env/bin/python -u -m perfprobe t.py"]
+)
+def test_perfprobe_itself_is_no_loss(line: str) -> None:
+    assert command(line.split()).records_itself
+
+
+def test_what_a_launcher_starts_is_recorded_through_the_launcher() -> None:
+    launcher = launcher_of("torch.distributed.run", "")
+    assert launcher_of("", "/env/bin/torchrun") == "torchrun"
+    assert launcher_of("pkg.train", "train.py") is None
+    assert command(["python", "-u", "t.py"]).recipe(launcher) == "torchrun ... -m perfprobe t.py"
+
+
+def test_a_long_one_is_cut() -> None:
+    assert len(command(["python", "x" * 500]).text) == LONGEST
