@@ -147,16 +147,8 @@ def _outcome(name: str, operators: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / f"{name}.py"
         program.write_text(dedent(PROGRAMS[name]))
-        command = [
-            sys.executable,
-            "-m",
-            "perfprobe",
-            "--operators",
-            operators,
-            "-o",
-            "run.perfprobe",
-            program,
-        ]
+        words = ["--operators", operators, "-o", "run.perfprobe", str(program)]
+        command = [sys.executable, "-m", "perfprobe", *words]
         try:
             done = subprocess.run(command, cwd=folder, capture_output=True, timeout=LIMIT_S, check=False)
         except subprocess.TimeoutExpired:
