@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from perfprobe.bench import allocator
 from perfprobe.bench.answers import RECYCLED, Answer, Changed, Limit
 from perfprobe.bench.arena import Arena, fewest_sets
-from perfprobe.bench.clocks import Clock, DeviceClock, HostClock
+from perfprobe.bench.clocks import Block, Clock, DeviceClock, HostClock
 from perfprobe.bench.counterfactuals import Change, changes
 from perfprobe.bench.drift import calls_between_restores
 from perfprobe.bench.nested import nested
@@ -117,7 +117,7 @@ class Bench:
             rotated_bytes=len(sets) * call.operand_bytes,
             fault_ns=self._fault_ns,
             path_ns=self._path.ns(operator, subjects[0]) if short(blocks["rotating"]) else 0.0,
-            notes=notes,
+            notes=[*notes, *_starved(operator, blocks)],
         )
 
     def _recycled(self, number: int, wanted: Wanted) -> Answer:
@@ -208,6 +208,13 @@ class Bench:
             raise NotRebuilt(f"there is no clock for {device}")
         rotated = max(_LEAST_ROTATED_BYTES, 2 * l2_bytes)
         return Place(device, clock, References(self._torch, clock, device, rotated), rotated)
+
+
+def _starved(operator: str, blocks: Mapping[str, Sequence[Block]]) -> list[str]:
+    """That even a long head start leaves the GPU waiting, as for calls that wait for it themselves."""
+    if not all(block.starved for block in blocks["rotating"]):
+        return []
+    return [f"{operator}: the GPU waited for the host between the calls: its time contains that of launching"]
 
 
 def _arguments(operands: Operands, call: Rebuilt) -> Arguments:

@@ -12,8 +12,11 @@ import os
 import resource
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
+
+from perfprobe.bench.head_start import HeadStart
 
 _THREADS = "/proc/self/task"
 _PER_THREAD_CPU = 6  # CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED of linux/posix-timers.h
@@ -27,7 +30,8 @@ class Block:
     cpu_ns: of the busiest thread; other_ns: of all other threads together; waited_ns: of all threads for a
     processor, None where the kernel does not say; faults: page faults without a disk; canary_ns: what a fixed
     chain of instructions took before the block; device_ns: by the GPU's events, None on the CPU; own_ns: CPU
-    time of the calling thread alone, which is what recordings have.
+    time of the calling thread alone, which is what recordings have; starved: the GPU waited for the host, so
+    device_ns contains launching.
     """
 
     cpu_ns: float
@@ -38,6 +42,7 @@ class Block:
     waited_ns: float | None = None
     device_ns: float | None = None
     own_ns: float | None = None
+    starved: bool = False
 
     @property
     def time_ns(self) -> float:
@@ -61,63 +66,93 @@ class Clock(Protocol):
 
 
 class HostClock:
-    """CPU time of every thread of this process, and wall time."""
+    """CPU time of every thread of this process, and wall time.
+
+    `begin` and `end` are two steps each: the kernel is asked about every thread, which takes 20 us a thread, apart
+    from the clocks that are read next to the calls.
+    """
 
     def begin(self) -> None:
+        self.prepare()
+        self.start()
+
+    def end(self, calls: int) -> Block:
+        self.stop()
+        return self.finish(calls)
+
+    def prepare(self) -> None:
+        """The slow readings before the calls."""
         self._canary_ns = canary_ns()
         self._waited_ns = _waited_ns()
         self._faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
         self._cpu_ns = threads_cpu_ns()
+
+    def start(self) -> None:
+        """The quick ones, right before the calls."""
         self._wall_ns = time.monotonic_ns()
         self._own_ns = time.thread_time_ns()
 
-    def end(self, calls: int) -> Block:
-        own_ns = time.thread_time_ns() - self._own_ns
-        wall_ns = time.monotonic_ns() - self._wall_ns
+    def stop(self) -> None:
+        """The quick ones, right after the calls."""
+        self._own_ns = time.thread_time_ns() - self._own_ns
+        self._wall_ns = time.monotonic_ns() - self._wall_ns
+
+    def finish(self, calls: int) -> Block:
+        """The slow readings after the calls, and what has passed, for one of so many."""
         spent = {thread: ns - self._cpu_ns.get(thread, 0) for thread, ns in threads_cpu_ns().items()}
         faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - self._faults
         waited_ns = _waited_ns()
         # The calling thread's own time is without the reading of the other clocks.
-        spent[threading.get_native_id()] = own_ns
+        spent[threading.get_native_id()] = self._own_ns
         busiest = max(spent.values())
         waited = None if waited_ns is None or self._waited_ns is None else waited_ns - self._waited_ns
         return Block(
             busiest / calls,
-            wall_ns / calls,
+            self._wall_ns / calls,
             (sum(spent.values()) - busiest) / calls,
             faults / calls,
             self._canary_ns,
             None if waited is None else waited / calls,
-            own_ns=own_ns / calls,
+            own_ns=self._own_ns / calls,
         )
 
 
 class DeviceClock:
     """Events of a CUDA stream around the block; the host's clocks run until all is launched, not until done.
 
-    The device is kept busy for a moment first, so that kernels shorter than their launch stand close together
-    between the events: `device_ns` is then the kernels' time, `wall_ns` that of launching.
+    The device is kept busy for a moment first: see `HeadStart`. `device_ns` is then the kernels' time, `wall_ns`
+    that of launching. Nothing but the calls and the quick clocks lies between the events.
     """
 
-    _HEAD_START_CYCLES = 1_000_000  # 0.5 ms at 2 GHz
-
-    def __init__(self, cuda: Any, host: Clock) -> None:
+    def __init__(self, cuda: Any, host: HostClock) -> None:
         """cuda: `torch.cuda`, with the device made current."""
         self._cuda, self._host = cuda, host
-        self._events = [cuda.Event(enable_timing=True) for _ in range(2)]
+        self._span = HeadStart(cuda)
 
     def begin(self) -> None:
         self._cuda.synchronize()
-        self._cuda._sleep(self._HEAD_START_CYCLES)
-        self._events[0].record()
-        self._host.begin()
+        self._host.prepare()
+        self._span.begin()
+        self._host.start()
 
     def end(self, calls: int) -> Block:
-        host = self._host.end(calls)
-        self._events[1].record()
-        self._cuda.synchronize()
-        device_ns = self._events[0].elapsed_time(self._events[1]) * 1e6 / calls  # it gives milliseconds
-        return Block(**{**vars(host), "device_ns": device_ns})
+        self._span.end()
+        self._host.stop()
+        host = self._host.finish(calls)
+        device_ns = self._span.device_ns() / calls
+        return Block(**{**vars(host), "device_ns": device_ns, "starved": self._span.starved})
+
+
+def unstarved(block: Callable[[], Block]) -> Block:
+    """Time a block again, with longer and longer head starts, until the GPU does not wait for the host.
+
+    The last one is given where that cannot be had; it says so itself.
+    """
+    for _ in range(HeadStart.TRIES):
+        found = block()
+        if not found.starved:
+            break
+    return found
 
 
 def threads_cpu_ns() -> dict[int, int]:

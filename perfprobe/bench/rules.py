@@ -66,6 +66,11 @@ def at_full_clock(canaries_ns: Sequence[float]) -> list[bool]:
     return [ns * SLOW_CLOCK <= usual_ns for ns in canaries_ns]
 
 
+def fed(starved: Sequence[bool]) -> list[bool]:
+    """Of each block, whether it counts: one in which the GPU waited for the host only where all are such."""
+    return [all(starved) or not each for each in starved]
+
+
 def uncontended(wall_ns: Sequence[float], cpu_ns: Sequence[float]) -> bool:
     """Whether no block lost time to other programs, so that its wall time is as good as its CPU time."""
     return all(wall < CONTENDED * cpu for wall, cpu in zip(wall_ns, cpu_ns, strict=True))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from perfprobe.bench import rules
-from perfprobe.bench.clocks import Block, Clock
+from perfprobe.bench.clocks import Block, Clock, unstarved
 from perfprobe.bench.drift import FEW
 
 _SHORT_NS = 1_000_000  # a call that is shorter gets two calls before its block, others one
@@ -52,6 +52,7 @@ class Subject:
         self.calls, self._warm_up = 1, 1
         self._function, self._sets, self._evict = function, sets, evict
         self._next = self._since_restore = 0
+        self._starves = False
         between = (written or len(sets)) * sets[0].calls
         self._between_restores = between if sets[0].restore else 1 << 62
 
@@ -67,7 +68,17 @@ class Subject:
             block = self.block(clock)
 
     def block(self, clock: Clock) -> Block:
-        """Time one block, after calls that are not timed."""
+        """Time one block, after calls that are not timed; again where a GPU waited for the host.
+
+        Calls that have once not been had without that are timed once from then on.
+        """
+        if self._starves:
+            return self._block(clock)
+        found = unstarved(lambda: self._block(clock))
+        self._starves = found.starved
+        return found
+
+    def _block(self, clock: Clock) -> Block:
         self._put_back(self._warm_up + self.calls)
         self._call(self._take(self._warm_up))
         function, timed = self._function, [(one.args, one.kwargs) for one in self._take(self.calls)]

@@ -27,9 +27,12 @@ class _Process:
         self.answer = answer
         names = list(answer.blocks)
         every = [block for name in names for block in answer.blocks[name]]
-        usable = iter(rules.at_full_clock([block.canary_ns for block in every]))
+        at_full_clock = iter(rules.at_full_clock([block.canary_ns for block in every]))
         self._times: Mapping[str, _Times] = {
-            name: [_time(block, clock) if next(usable) else None for block in answer.blocks[name]]
+            name: [
+                _time(block, clock) if next(at_full_clock) and fed else None
+                for block, fed in zip(answer.blocks[name], _fed(answer.blocks[name]), strict=True)
+            ]
             for name in names
         }
 
@@ -146,6 +149,10 @@ def clock_of(answers: Sequence[Answer]) -> str:
 
 def _time(block: Block, clock: str) -> float:
     return block.wall_ns if clock == "wall" else block.time_ns
+
+
+def _fed(blocks: Sequence[Block]) -> list[bool]:
+    return rules.fed([block.starved for block in blocks])
 
 
 def _bounds(processes: Sequence[_Process]) -> tuple[Bound, ...]:

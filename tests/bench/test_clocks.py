@@ -86,10 +86,11 @@ def test_the_canary_takes_time() -> None:
 
 
 class FakeCuda:
-    """Writes down what it is told; its events are 3 ms apart."""
+    """Writes down what it is told; its events are 3 ms apart, and happen at once or not until all is done."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_happened: bool = False) -> None:
         self.told: list[str] = []
+        self.has_happened = has_happened
 
     def synchronize(self) -> None:
         self.told.append("synchronize")
@@ -99,35 +100,57 @@ class FakeCuda:
 
     def Event(self, enable_timing: bool) -> Any:  # noqa: N802
         assert enable_timing
-        return FakeEvent(self.told)
+        return FakeEvent(self)
 
 
 class FakeEvent:
-    def __init__(self, told: list[str]) -> None:
-        self.record = lambda: told.append("event")
+    def __init__(self, cuda: FakeCuda) -> None:
+        self.cuda = cuda
+
+    def record(self) -> None:
+        self.cuda.told.append("event")
+
+    def query(self) -> bool:
+        self.cuda.told.append("query")
+        return self.cuda.has_happened
 
     def elapsed_time(self, other: "FakeEvent") -> float:
         return 3.0
 
 
-class FakeHost:
+class FakeHost(HostClock):
     def __init__(self, told: list[str]) -> None:
         self.told = told
 
-    def begin(self) -> None:
-        self.told.append("begin")
+    def prepare(self) -> None:
+        self.told.append("slow readings")
 
-    def end(self, calls: int) -> Block:
-        self.told.append("end")
+    def start(self) -> None:
+        self.told.append("start")
+
+    def stop(self) -> None:
+        self.told.append("stop")
+
+    def finish(self, calls: int) -> Block:
+        self.told.append("slow readings")
         return Block(10.0, 11.0, 0.0, 0.0, 5.0)
 
 
-def test_device_events_stand_around_the_launches_and_are_kept_apart() -> None:
+def test_only_the_quick_clocks_stand_between_the_device_events_and_the_calls() -> None:
     cuda = FakeCuda()
     clock = DeviceClock(cuda, FakeHost(cuda.told))
     clock.begin()
+    cuda.told.append("calls")
     block = clock.end(1000)
-    order = ["synchronize", "sleep", "event", "begin", "end", "event", "synchronize"]
-    assert cuda.told == order
+    before = ["synchronize", "slow readings", "sleep", "event", "start"]
+    assert cuda.told == [*before, "calls", "event", "query", "stop", "slow readings", "synchronize"]
     assert block.device_ns == pytest.approx(3000.0)
     assert (block.cpu_ns, block.wall_ns, block.time_ns) == (10.0, 11.0, block.device_ns)
+
+
+@pytest.mark.parametrize("has_happened", [False, True])
+def test_a_device_that_waited_for_the_host_is_told(has_happened: bool) -> None:
+    cuda = FakeCuda(has_happened=has_happened)
+    clock = DeviceClock(cuda, FakeHost(cuda.told))
+    clock.begin()
+    assert clock.end(1).starved == has_happened

@@ -7,7 +7,7 @@ from statistics import median
 
 from perfprobe.bench import rules
 from perfprobe.bench.ceilings.case import Call
-from perfprobe.bench.clocks import Block, Clock
+from perfprobe.bench.clocks import Block, Clock, unstarved
 
 _LONG_NS = 50e6
 _HOST_TIMES = ("wall_ns", "cpu_ns")
@@ -17,7 +17,8 @@ _HOST_TIMES = ("wall_ns", "cpu_ns")
 class Timed:
     """Of one call: median and fastest block in ns, and page faults; of all blocks: wall and CPU time.
 
-    host_ns: what the call takes on the CPU; of a GPU's kernels, what launching them takes.
+    host_ns: what the call takes on the CPU; of a GPU's kernels, what launching them takes. starved: the GPU
+    waited for the host in every block, so its times contain launching.
     """
 
     call_ns: float
@@ -26,6 +27,7 @@ class Timed:
     faults: float
     wall_s: float
     cpu_s: float
+    starved: bool = False
 
 
 def timed(call: Call, clock: Clock, seconds: float) -> Timed:
@@ -39,17 +41,21 @@ def timed(call: Call, clock: Clock, seconds: float) -> Timed:
     while not rules.enough([_ns(block) for block in blocks] or [1.0], spent_s, seconds):
         blocks.append(_block(call, clock, calls))
         spent_s += max(blocks[-1].cpu_ns, _ns(blocks[-1])) * calls / 1e9
-    times_ns = [_ns(block) for block in blocks]
+    starved = [block.starved for block in blocks]
+    times_ns = [_ns(block) for block, counts in zip(blocks, rules.fed(starved), strict=True) if counts]
     wall_s, cpu_s = (sum(getattr(block, name) for block in blocks) * calls / 1e9 for name in _HOST_TIMES)
     host_ns, faults = (median(getattr(block, name) for block in blocks) for name in ("cpu_ns", "faults"))
-    return Timed(median(times_ns), min(times_ns), host_ns, faults, wall_s, cpu_s)
+    return Timed(median(times_ns), min(times_ns), host_ns, faults, wall_s, cpu_s, all(starved))
 
 
 def _block(call: Call, clock: Clock, calls: int) -> Block:
-    clock.begin()
-    for _ in range(calls):
-        call()
-    return clock.end(calls)
+    def once() -> Block:
+        clock.begin()
+        for _ in range(calls):
+            call()
+        return clock.end(calls)
+
+    return unstarved(once)
 
 
 def _ns(block: Block) -> float:

@@ -104,6 +104,8 @@ class _Run:
     def _row(self, case: Case, found: Timed) -> dict[str, Any]:
         # Nothing makes a processor faster than its peak, so of a peak the fastest block counts.
         call_ns = found.best_ns if case.kind == "isa peak" else found.call_ns
+        if case.work and found.starved:
+            return {"missing": [_label(case), "the GPU waited for the host between the calls"]}
         rate = case.work / call_ns * 1e9 if case.work else found.host_ns
         if case.kind == "gemm":
             self.work_ns[case.family] = call_ns / case.work

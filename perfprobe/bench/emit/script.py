@@ -15,6 +15,7 @@ from perfprobe.tables.measurements import Measurement, Wanted
 MARK = "# Written by `perfprobe bench --emit`; needs torch, nothing of perfprobe. It is yours to change."
 _EMBEDDED = (
     ("perfprobe.bench.rebuild", "operands.py"),
+    ("perfprobe.bench", "head_start.py"),
     ("perfprobe.bench.emit", "window.py"),
     ("perfprobe.bench.emit", "runner.py"),
 )
