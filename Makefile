@@ -3,7 +3,8 @@
 # make lint    ruff, mypy, import layers, clang-format
 # make bench   what recording costs, beside torch.profiler
 # make sanitize   the native tests under address,undefined and under thread
-# make gpu-check OUT=folder   on a machine with a GPU: builds with PYTHON, checks all that needs one, in 9 minutes
+# make gpu-check OUT=folder [GROUP=A]   on a machine with a GPU: builds with PYTHON, checks all that needs one, or
+#              the checks of one group, in less than ten minutes each
 # make clean   remove what was built; make distclean removes .venv too
 #
 # PYTHON       the interpreter .venv is made with
@@ -15,6 +16,7 @@ TORCH ?= torch==2.13.0
 PYTEST_ARGS ?= -q
 SANITIZE ?=
 OUT ?=
+GROUP ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -87,7 +89,7 @@ sanitize:
 # With the Python that has the GPU's torch, and without .venv: there is no network where this runs.
 gpu-check:
 	@[ -n "$(OUT)" ] || { echo "name a folder for what it finds: make gpu-check OUT=folder" >&2; exit 2; }
-	@$(PYTHON) -u -m tests.gpu.check --out "$(OUT)"
+	@$(PYTHON) -u -m tests.gpu.check --out "$(OUT)" $(GROUP:%=--group %)
 
 lint: setup
 	@$(BIN)/ruff check --quiet

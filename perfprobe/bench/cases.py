@@ -198,11 +198,12 @@ class Bench:
         return self._places[device]
 
     def _new_place(self, device: str) -> Place:
-        clock: Clock = HostClock()
+        host = HostClock()
+        clock: Clock = host
         l2_bytes = _l2_bytes() * self._torch.get_num_threads()
         if device.startswith("cuda"):
             self._torch.cuda.set_device(device)
-            clock = DeviceClock(self._torch.cuda, clock)
+            clock = DeviceClock(self._torch.cuda, host)
             l2_bytes = self._torch.cuda.get_device_properties(device).L2_cache_size
         elif device != "cpu":
             raise NotRebuilt(f"there is no clock for {device}")

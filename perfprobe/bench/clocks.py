@@ -68,8 +68,8 @@ class Clock(Protocol):
 class HostClock:
     """CPU time of every thread of this process, and wall time.
 
-    `begin` and `end` are two steps each: the kernel is asked about every thread, which takes 20 us a thread, apart
-    from the clocks that are read next to the calls.
+    `begin` and `end` are two steps each: to ask about every thread takes 20 us a thread, and lies apart from
+    the clocks that are read next to the calls.
     """
 
     def begin(self) -> None:
@@ -120,8 +120,8 @@ class HostClock:
 class DeviceClock:
     """Events of a CUDA stream around the block; the host's clocks run until all is launched, not until done.
 
-    The device is kept busy for a moment first: see `HeadStart`. `device_ns` is then the kernels' time, `wall_ns`
-    that of launching. Nothing but the calls and the quick clocks lies between the events.
+    The device is kept busy for a moment first: see `HeadStart`. `device_ns` is then the kernels' time,
+    `wall_ns` that of launching. Nothing but the calls and the quick clocks lies between the events.
     """
 
     def __init__(self, cuda: Any, host: HostClock) -> None:

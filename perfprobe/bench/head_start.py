@@ -13,8 +13,8 @@ class HeadStart:
     """The time that one stream takes for calls, without that of launching them.
 
     Kernels that are shorter than their launch stand close together between the events only where the host is
-    ahead of the device throughout. It was where the first event had not happened when the last launch returned:
-    else `starved` is True, the events have timed the host, and the next head start is longer.
+    ahead of the device throughout. It was, where the first event had not happened once the last launch was
+    made: else `starved` is True, the events have timed the host, and the next head start is longer.
 
     Args:
         cuda: `torch.cuda`, with the device made current.
@@ -45,7 +45,7 @@ class HeadStart:
         self._failed = self._failed + 1 if self.starved else 0
         if self.starved:
             self._length_ns = min(self.MOST_NS, max(2 * self._length_ns, 2 * launching_ns))
-        if self._failed == self.TRIES:  # these calls wait for the device themselves: others need not pay for it
+        if self._failed == self.TRIES:  # these calls wait for the device themselves: others need not pay
             self._length_ns, self._failed = self.LEAST_NS, 0
 
     def device_ns(self) -> float:

@@ -1,7 +1,7 @@
-"""A GPU and the host that launches on it, simulated: one stream, its events, and what each call takes the host.
+"""A GPU and the host that launches on it, simulated: one stream, its events, and what calls take the host.
 
-Nothing waits: a clock is moved on. Figures of the host are those of a server with many threads: reading the state
-of a thread through /proc takes it 18 us (0.3 ms at 17 threads).
+Nothing waits: a clock is moved on. Figures of the host are those of a server with many threads: reading the
+state of a thread through /proc takes it 18 us (0.3 ms at 17 threads).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the device's clock reads of kernels of known length, on a simulated GPU with many threads beside it."""
+"""What the device's clock reads of kernels of known length: a simulated GPU, with many threads beside it."""
 
 from __future__ import annotations
 

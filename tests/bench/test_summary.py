@@ -1,6 +1,7 @@
 """What is made of blocks, with numbers counted by hand."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ WORK = Work(4000, 800, 200, 1000, 1000, "f32", is_product=True, elements=(("exp"
 
 
 def block(cpu_ns: float, wall_ns: float = 0.0, canary_ns: float = 10.0, **more: float) -> Block:
-    fields = {"other_ns": 0.0, "faults": 0.0, **more}
+    fields: dict[str, Any] = {"other_ns": 0.0, "faults": 0.0, **more}
     return Block(cpu_ns, wall_ns or 2 * cpu_ns, canary_ns=canary_ns, **fields)
 
 

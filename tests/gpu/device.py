@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import os
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import TypeAlias
 
 import torch
@@ -37,6 +39,18 @@ class StandinKernels:
         self._library.standin_synchronize(stream)
         at_ns = [number * duration_ns for number in range(launches + 1)]
         return float(at_ns[-1]), [(at_ns[number], at_ns[number + 1], 0) for number in range(launches)]
+
+    def behind(self, duration_ns: int) -> None:
+        """A kernel that is not waited for."""
+        self._launch(b"perfprobe_spin", duration_ns, 7)
+
+    def copying_to_pageable(self) -> Callable[[], object]:
+        """Copies 4 KiB from the device (`MemoryKind` 3) to pageable memory (1), and returns at its end.
+
+        No function of Python's, so that its line is the caller's.
+        """
+        sizes = (ctypes.c_uint64(4096), ctypes.c_uint64(10_000))
+        return partial(self._library.standin_copy, 2, 3, 1, 0, *sizes, 7)
 
     def _launch(self, name: bytes, duration_ns: int, stream: int) -> None:
         self._library.standin_launch(name, ctypes.c_uint64(duration_ns), ctypes.c_uint32(stream))

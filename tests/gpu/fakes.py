@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
+from pathlib import Path
 
 from tests.gpu.child import Room, expect
 from tests.gpu.result import Skip
@@ -47,3 +49,14 @@ def crashes(room: Room) -> None:
 def exits(room: Room) -> None:
     print("gone early", flush=True)
     os._exit(7)
+
+
+def which(room: Room) -> None:
+    """Which perfprobe a check gets, and what else is on its path."""
+    import perfprobe
+
+    room.note(
+        which=vars(perfprobe)["WHICH"],
+        root_on_path=str(Path(__file__).resolve().parents[2]) in sys.path,
+        benchmarks=find_spec("benchmarks.overhead.gpu") is not None,
+    )

@@ -1,51 +1,110 @@
-"""The checks, in the order they run: what is needed most comes first, should the time not suffice."""
+"""The checks, by group and in the order they run: what is needed most comes first."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+
+GROUP_S = 570.0  # a group's time, with the build: where GPUs are lent, a command may take ten minutes
+BUILD_S = 90.0  # with 16 processors; warms the disk's cache meanwhile
 
 
 @dataclass(frozen=True)
 class Check:
-    """function: "module:function", called with a `child.Room` in a process of its own."""
+    """function: "module:function", called with a `child.Room` in a process of its own.
+
+    limit_s: when it is killed; usual_s: what it takes at most where nothing is wrong. gpu_for: what of it the
+    stand-in for libcupti does not have, "" where it runs against that too.
+    """
 
     name: str
     function: str
     limit_s: float
-    with_standin: bool = False  # whether it can also run without a GPU, against the stand-in for libcupti
+    gpu_for: str = "a GPU"
+    group: str = "A"
+    usual_s: float = 10.0
+
+    @property
+    def with_standin(self) -> bool:
+        """Whether it can also run without a GPU."""
+        return not self.gpu_for
 
 
-def _check(module: str, name: str, limit_s: float = 60.0, *, with_standin: bool = False) -> Check:
-    return Check(name, f"tests.gpu.{module}:{name}", limit_s, with_standin)
+_TORCH = "kernels of torch"
+_GRAPHS = "CUDA graphs of torch"
+_TIMES = "a device that takes time"
+
+
+def _group(group: str, *checks: tuple[str, str, float, str]) -> Iterator[Check]:
+    """checks: module and name, usual seconds, why it needs a GPU. The limit leaves room for a cold disk."""
+    for module, name, usual_s, gpu_for in checks:
+        limit_s = min(max(60.0, 4 * usual_s), 240.0)
+        yield Check(name, f"tests.gpu.{module}:{name}", limit_s, gpu_for, group, usual_s)
 
 
 CHECKS: tuple[Check, ...] = (
-    _check("wholes", "environment", 120),  # the first to load torch, from a cold disk
-    _check("exact", "spin_truth", with_standin=True),
-    _check("exact", "monotonic_clock", with_standin=True),
-    _check("links", "lines"),
-    _check("exact", "copies"),
-    _check("links", "thread_ids", with_standin=True),
-    _check("exact", "counters", with_standin=True),
-    _check("wholes", "fixtures", 150, with_standin=True),
-    _check("links", "second_session"),
-    _check("links", "graph_replay"),
-    _check("exact", "kineto_counts", 110),
-    _check("clients", "profiler_holds_cupti"),
-    _check("clients", "profiler_beside_us"),
-    _check("clients", "buffer_delivery"),
-    _check("clients", "nvtx_ranges"),
-    _check("links", "external_ids", 150),
-    _check("clients", "ids_by_call_kind"),
-    _check("links", "triton"),
-    _check("links", "graph_before_session"),
-    _check("exact", "streams"),
-    _check("wholes", "ceilings"),
-    _check("wholes", "machine_ceilings", 120),
-    _check("wholes", "report", 90),
-    _check("wholes", "doctor"),
-    _check("wholes", "perf_events", with_standin=True),
-    _check("wholes", "pytest_gpu", 120),
-    _check("clients", "under_ncu", 120),
-    _check("wholes", "overhead", 180),
+    *_group(
+        "A",
+        ("wholes", "environment", 25, "what the machine is"),  # the first to load torch, from a cold disk
+        ("exact", "spin_truth", 9, ""),
+        ("exact", "monotonic_clock", 9, ""),
+        ("links", "lines", 10, _TORCH),
+        ("exact", "copies", 9, "memory of a GPU"),
+        ("links", "thread_ids", 8, ""),
+        ("exact", "counters", 12, ""),
+        ("wholes", "fixtures", 28, ""),
+        ("sessions", "three_sessions", 12, ""),
+        ("sessions", "no_losses", 26, ""),
+        ("links", "second_session", 12, _GRAPHS),
+        ("links", "graph_replay", 10, _GRAPHS),
+        ("sessions", "long_capture", 12, _GRAPHS),
+        ("exact", "kineto_counts", 20, "records that Kineto sees too"),
+        ("clients", "profiler_holds_cupti", 8, "Kineto's own client of CUPTI"),
+        ("clients", "profiler_beside_us", 9, "Kineto's own client of CUPTI"),
+        ("sessions", "after_profiler", 10, "Kineto's own client of CUPTI"),
+        ("sessions", "quiet_without_gpu", 8, "a driver that says whether it was initialised"),
+        ("clients", "buffer_delivery", 10, ""),
+        ("sessions", "beyond_valid", 8, ""),
+        ("strain", "pageable_wait", 12, ""),
+        ("clients", "nvtx_ranges", 9, "a torch that sets NVTX ranges"),
+        ("links", "external_ids", 30, _TORCH),
+        ("clients", "ids_by_call_kind", 10, "calls of the runtime that are calls of the driver"),
+        ("links", "triton", 16, "Triton and its compiler for GPUs"),
+        ("links", "graph_before_session", 12, _GRAPHS),
+        ("exact", "streams", 9, "streams of torch"),
+        ("wholes", "ceilings", 9, _TIMES),
+        ("wholes", "report", 16, _TORCH),
+        ("wholes", "doctor", 14, "a GPU to be found"),
+        ("strain", "launch_bound", 50, "what launching costs, with Kineto beside it"),
+    ),
+    *_group(
+        "B",
+        ("timing", "device_clock", 15, _TIMES),
+        ("timing", "bench_on_gpu", 90, _TIMES),
+        ("wholes", "machine_ceilings", 100, _TIMES),
+        ("clients", "under_ncu", 60, "Nsight Compute"),
+        ("wholes", "perf_events", 3, ""),
+        ("wholes", "overhead", 150, "what launching costs, with Kineto beside it"),
+    ),
+    *_group(
+        "C",
+        ("strain", "storm", 50, ""),
+        ("strain", "crowd", 12, ""),
+        ("strain", "whole_step", 70, "autograd's kernels, pinned memory and torch.compile"),
+        ("strain", "endings", 50, ""),
+        ("wholes", "pytest_gpu", 40, "tests that are marked gpu"),
+    ),
 )
+GROUPS: tuple[str, ...] = tuple(dict.fromkeys(check.group for check in CHECKS))
+
+
+def table() -> str:
+    """Every check: its group, its time, and what of it needs a GPU where the stand-in is not enough."""
+    lines = []
+    for group in GROUPS:
+        own = [check for check in CHECKS if check.group == group]
+        lines.append(f"group {group}: {BUILD_S + sum(check.usual_s for check in own):.0f} s with the build")
+        for check in own:
+            where = "runs against the stand-in" if check.with_standin else f"needs a GPU: {check.gpu_for}"
+            lines.append(f"  {check.name:<22}{check.usual_s:5.0f} s  {where}")
+    return "\n".join(lines)

@@ -7,11 +7,14 @@ meanwhile: a program that uses torch could wait for ever.
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 import time
 from typing import Any
 
 import torch
+
+from tests.gpu import machine
 
 CONCURRENT_KERNEL, RUNTIME, EXTERNAL_CORRELATION = 10, 5, 39
 CUSTOM2 = 5  # kinds 3 and 4, CUSTOM0 and CUSTOM1, are Kineto's
@@ -43,7 +46,9 @@ class SubscriberParams(ctypes.Structure):
 
 
 def library() -> Any:
-    """The copy that torch has mapped."""
+    """The copy that torch has mapped, or the stand-in."""
+    if machine.has_standin():
+        return ctypes.CDLL(os.environ["PERFPROBE_CUPTI"])
     major = str(torch.version.cuda).split(".", maxsplit=1)[0]
     return ctypes.CDLL(f"libcupti.so.{major}")
 
@@ -55,6 +60,7 @@ class Client:
         self.cupti = library()
         self.counts: dict[int, int] = {}
         self.arrivals: list[tuple[int, int]] = []  # (native thread, CLOCK_MONOTONIC ns)
+        self.beyond: list[tuple[int, int, int]] = []  # (bytes of a buffer, valid ones, others that are not 0)
         self._buffers: dict[int, Any] = {}
         self._subscriber = ctypes.c_void_p()
         # Kept as long as this lives: CUPTI holds nothing but their addresses.
@@ -119,6 +125,8 @@ class Client:
 
     def _complete(self, context: Any, stream: int, buffer: Any, size: int, valid: int) -> None:
         self.arrivals.append((threading.get_native_id(), time.monotonic_ns()))
+        rest = ctypes.string_at(buffer + valid, size - valid)
+        self.beyond.append((size, valid, len(rest) - rest.count(0)))
         record = ctypes.c_void_p()
         args = (ctypes.c_void_p(buffer), ctypes.c_size_t(valid), ctypes.byref(record))
         while valid and self.cupti.cuptiActivityGetNextRecord(*args) == 0 and record.value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from tests.gpu import process
 from tests.gpu.child import Room, expect
 
 PROGRAMS = Path(__file__).with_name("programs.py")
+LOADS = Path(__file__).with_name("loads.py")
 LIMIT_S = 55.0
 
 Rows = dict[str, npt.NDArray[Any]]
@@ -66,21 +67,39 @@ def columns(table: Table) -> Rows:
     return {name: np.asarray(getattr(table, name)) for name in type(table).dtypes}
 
 
-def alone(room: Room, name: str, *arguments: str, environment: Mapping[str, str] | None = None) -> Any:
+def source(name: str) -> Path:
+    """The file of the program of that name."""
+    return LOADS if f"\ndef {name}(" in LOADS.read_text(encoding="utf-8") else PROGRAMS
+
+
+def alone(
+    room: Room,
+    name: str,
+    *arguments: str,
+    environment: Mapping[str, str] | None = None,
+    limit_s: float = LIMIT_S,
+) -> Any:
     """Run the program without perfprobe: what is known of it."""
     truth = room.folder / f"{name}.json"
-    words = [sys.executable, "-u", PROGRAMS, name, truth, *arguments]
-    ended = process.run(words, LIMIT_S, room.folder, environment)
+    words = [sys.executable, "-u", source(name), name, truth, *arguments]
+    ended = process.run(words, limit_s, room.folder, environment)
     print(ended.output, flush=True)
     expect(ended.status == 0, f"{name} {ended.how()}: {ended.last_line()}")
     return json.loads(truth.read_text(encoding="utf-8"))
 
 
-def record(room: Room, name: str, *options: str, environment: Mapping[str, str] | None = None) -> Seen:
+def record(
+    room: Room,
+    name: str,
+    *options: str,
+    environment: Mapping[str, str] | None = None,
+    arguments: Sequence[str] = (),
+    limit_s: float = LIMIT_S,
+) -> Seen:
     """Run the program under `python -m perfprobe --gpu cupti`; options: more of perfprobe's."""
     path, truth = room.folder / f"{name}.perfprobe", room.folder / f"{name}.json"
     words = [sys.executable, "-u", "-m", "perfprobe", "--gpu", "cupti", "-o", path, *options]
-    ended = process.run([*words, PROGRAMS, name, truth], LIMIT_S, room.folder, environment)
+    ended = process.run([*words, source(name), name, truth, *arguments], limit_s, room.folder, environment)
     print(ended.output, flush=True)
     expect(ended.status == 0, f"{name} {ended.how()}: {ended.last_line()}")
     expect(path.exists(), f"{name}: nothing was recorded: {ended.last_line()}")

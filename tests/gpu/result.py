@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 PASS, FAIL, SKIP = "pass", "fail", "skip"
+NOT_RUN = "not run: the time was used up"
 MOST_FILES = 8
+MOST_DEPTH = 2  # folders below each other
 MOST_FILE_BYTES = 16 << 20
 _MOST_OUTPUT_BYTES = 4 << 20
 
@@ -68,20 +70,26 @@ class Report:
         for result in self.results:
             lines.append(result.line())
             lines += [f"        {key}: {value}" for key, value in result.said.items()]
+        late = [result.name for result in self.results if result.reason == NOT_RUN]
+        if late:
+            only = " ".join(f"--only {name}" for name in late)
+            lines += ["", f"{len(late)} checks did not get a turn; in a run of their own: {only}"]
         lines += ["", *self._left_out()]
         (self.folder / "summary.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
         print(f"{total}: {self.folder / 'summary.txt'}", flush=True)
         return 1 if counted[FAIL] else 0
 
     def _left_out(self) -> list[str]:
-        """Removes what would not travel: files that are too large, and those beyond the eighth."""
+        """Removes what would not travel: files too large or too deep, and those beyond the eighth."""
         files = sorted(path for path in self.folder.rglob("*") if path.is_file())
-        too_large = [path for path in files if path.stat().st_size >= MOST_FILE_BYTES]
+        too_deep = [path for path in files if len(path.relative_to(self.folder).parts) > MOST_DEPTH + 1]
+        files = [path for path in files if path not in too_deep]
+        too_large = [path for path in files if path.stat().st_size > MOST_FILE_BYTES]
         own = {"summary.txt", "results.jsonl", "output.txt"}
         others = [path for path in files if path not in too_large and path.name not in own]
         beyond = others[MOST_FILES - len(own) :]
-        for path in too_large + beyond:
-            os.unlink(path)
-        return [f"left out, too large: {path.name}" for path in too_large] + [
-            f"left out, one file too many: {path.name}" for path in beyond
-        ]
+        left_out = {"too large": too_large, "too deep": too_deep, "one file too many": beyond}
+        for paths in left_out.values():
+            for path in paths:
+                os.unlink(path)
+        return [f"left out, {why}: {path.name}" for why, paths in left_out.items() for path in paths]

@@ -20,7 +20,9 @@ def test_with_a_gpu(each: Check, tmp_path: Path) -> None:
     if lack is not None:
         pytest.skip(lack)
     report = Report(tmp_path / "out")
-    check.run_one(each, report, tmp_path, check.end_in(each.limit_s + 10), check.environment(None))
+    check.run_one(
+        each, report, tmp_path, check.end_in(each.limit_s + 10), check.environment(None, tmp_path / "path")
+    )
     result = report.results[0]
     if result.status == SKIP:
         pytest.skip(result.reason)

@@ -6,12 +6,13 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.gpu import check, machine, result
+from tests.gpu import check, listed, machine, result
 from tests.gpu.listed import CHECKS, Check
 from tests.gpu.result import FAIL, PASS, SKIP, Report, Result
 
@@ -19,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def fake(name: str, limit_s: float = 60.0, *, with_standin: bool = False) -> Check:
-    return Check(name, f"tests.gpu.fakes:{name}", limit_s, with_standin)
+    return Check(name, f"tests.gpu.fakes:{name}", limit_s, "" if with_standin else "a GPU")
 
 
 def run(out: Path, *arguments: str) -> tuple[int, dict[str, dict[str, Any]]]:
@@ -120,15 +121,21 @@ def test_files_that_would_not_travel_are_left_out(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(result, "MOST_FILE_BYTES", 1000)
     report = Report(tmp_path)
     report.add(Result("one", PASS))
-    (tmp_path / "large.bin").write_bytes(bytes(1000))
+    (tmp_path / "large.bin").write_bytes(bytes(1001))
+    deep = tmp_path / "00" / "two" / "three"
+    deep.mkdir(parents=True)
+    (deep / "deep.json").write_text("{}")
+    (deep.parent / "second.json").write_text("{}")
     for number in range(7):
         (tmp_path / f"{number}.json").write_text("{}")
     report.close()
-    left = {path.name for path in tmp_path.iterdir()}
-    assert left == {"summary.txt", "results.jsonl", "output.txt", *(f"{n}.json" for n in range(5))}
+    left = {path.name for path in tmp_path.rglob("*") if path.is_file()}
+    kept = [*(f"{n}.json" for n in range(4)), "second.json"]
+    assert left == {"summary.txt", "results.jsonl", "output.txt", *kept}
     summary = (tmp_path / "summary.txt").read_text()
     assert "left out, too large: large.bin" in summary
     assert "left out, one file too many: 6.json" in summary
+    assert "left out, too deep: deep.json" in summary
 
 
 @pytest.mark.parametrize("each", CHECKS, ids=lambda each: each.name)
@@ -136,3 +143,121 @@ def test_every_check_that_is_listed_exists(each: Check) -> None:
     module, name = each.function.split(":")
     tree = (ROOT / (module.replace(".", "/") + ".py")).read_text()
     assert f"def {name}(room: Room) -> None:" in tree
+
+
+@pytest.mark.parametrize("group", listed.GROUPS)
+def test_a_group_ends_in_less_than_ten_minutes(group: str) -> None:
+    usual_s = sum(each.usual_s for each in CHECKS if each.group == group)
+    assert listed.BUILD_S + usual_s + check.RESERVE_S <= listed.GROUP_S < 600
+    assert all(each.limit_s >= 1.5 * each.usual_s for each in CHECKS)
+
+
+def test_the_groups_are_those_that_were_planned() -> None:
+    """A is what the first minutes on a GPU are for: what is recorded at all, and how well."""
+    of = {each.name: each.group for each in CHECKS}
+    asked_for = """environment spin_truth monotonic_clock lines copies thread_ids counters fixtures
+        second_session graph_replay kineto_counts profiler_holds_cupti profiler_beside_us buffer_delivery
+        nvtx_ranges external_ids ids_by_call_kind triton graph_before_session streams ceilings report
+        doctor"""
+    assert {of[name] for name in asked_for.split()} == {"A"}
+    assert {of[name] for name in ("machine_ceilings", "under_ncu", "perf_events", "overhead")} == {"B"}
+    assert len(of) == len(CHECKS)
+
+
+def test_a_group_runs_its_own_checks(with_gpu: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    made = [replace(fake(name), group=group) for name, group in (("passes", "A"), ("skips", "B"))]
+    with_gpu.setattr(check, "CHECKS", made)
+    found = [set(run(tmp_path / group, "--group", group)[1]) for group in ("A", "B")]
+    assert found == [{"passes"}, {"skips"}]
+    assert set(run(tmp_path / "all")[1]) == {"passes", "skips"}
+
+
+def test_each_group_has_a_time_of_its_own(with_gpu: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What the first one used up is not taken from the second."""
+    late = [replace(fake("hangs", 600.0), group="A"), replace(fake("skips"), group="A")]
+    with_gpu.setattr(check, "CHECKS", [*late, replace(fake("passes"), group="B")])
+    _, found = run(tmp_path, "--deadline", "13")
+    assert found["skips"]["reason"] == "not run: the time was used up"
+    assert found["passes"]["status"] == PASS
+    summary = (tmp_path / "summary.txt").read_text()
+    assert "1 checks did not get a turn; in a run of their own: --only skips" in summary
+
+
+def package(folder: Path, *built: str) -> Path:
+    """A perfprobe that says which one it is, with these extension modules."""
+    (folder / "perfprobe").mkdir(parents=True)
+    (folder / "perfprobe" / "__init__.py").write_text(f"WHICH = {folder.name!r}\n")
+    for name in built:
+        (folder / "perfprobe" / name).write_text("")
+    return folder
+
+
+@pytest.fixture
+def bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The interpreter without this one's packages: an editable install comes before every path."""
+    monkeypatch.setattr(sys, "executable", vars(sys).get("_base_executable", sys.executable))
+
+
+@pytest.mark.usefixtures("bare")
+def test_a_site_comes_before_everything(with_gpu: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Of this tree only the checks and the benchmarks are on the path: its perfprobe may not be built."""
+    site = package(tmp_path / "unpacked", "_core.so", "_observer.so")
+    with_gpu.setattr(check, "CHECKS", [fake("which")])
+    assert check.main(["--out", str(tmp_path / "out"), "--site", str(site)]) == 0
+    site_line, line = (tmp_path / "out" / "results.jsonl").read_text().splitlines()
+    assert json.loads(site_line)["said"] == {"file": str(site / "perfprobe" / "__init__.py")}
+    assert json.loads(line)["said"] == {"which": "unpacked", "root_on_path": False, "benchmarks": True}
+
+
+@pytest.mark.usefixtures("bare")
+def test_a_perfprobe_that_comes_before_the_site_is_told(tmp_path: Path) -> None:
+    site, other = (package(tmp_path / name, "_core.so", "_observer.so") for name in ("site", "other"))
+    found = check.found_in(site, {"PYTHONPATH": f"{other}:{site}"}, tmp_path)
+    assert (found.status, found.reason) == (FAIL, f"not in {site}: {other}/perfprobe/__init__.py")
+
+
+@pytest.mark.usefixtures("bare")
+def test_without_a_site_the_tree_does_not_hide_what_is_installed(tmp_path: Path) -> None:
+    installed = package(tmp_path / "installed")
+    paths = check.environment(None, tmp_path / "path")["PYTHONPATH"].split(os.pathsep)
+    paths.append(str(installed))  # as site-packages lies behind PYTHONPATH
+    program = "import perfprobe, tests.gpu.child; print(perfprobe.WHICH)"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.stdout.strip() == "installed", ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--site", "."], "nothing was built as _core*.so, _observer*.so"),
+        (["--only", "nonsense"], "there is no check nonsense"),
+        (["--group", "Z"], "invalid choice: 'Z'"),
+        ([], "name a folder"),
+    ],
+)
+def test_what_cannot_be_is_a_line_and_status_2(
+    words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = ["--out", str(tmp_path)] if words else []
+    with pytest.raises(SystemExit) as exit_:
+        check.main([*out, *words])
+    assert exit_.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_the_list_names_every_check_and_what_needs_a_gpu(capsys: pytest.CaptureFixture[str]) -> None:
+    assert check.main(["--list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    told = {line.split()[0]: line for line in lines if line.startswith("  ")}
+    assert list(told) == [each.name for each in CHECKS]
+    for each in CHECKS:
+        wanted = f"needs a GPU: {each.gpu_for}" if each.gpu_for else "runs against the stand-in"
+        assert told[each.name].endswith(wanted)

@@ -28,8 +28,8 @@ LEAST_ROTATED_BYTES = 64 << 20  # of all copies of the operands: more than cache
 MOST_COPIES = 1024
 WARM_BYTES = 256 << 10  # of warm operands that are written: more copies, to be put back less often
 BLOCK_S = 0.1
-TIMED_MS, MOST_TIMED_CALLS = 1, 200  # of a block for the device's events; more launches than queues hold would wait
-TIMED_BLOCKS = 5
+TIMED_BLOCKS, TIMED_MS = 5, 1  # for the device's events
+MOST_TIMED_CALLS = 200  # more launches than queues hold would wait
 FAULTS = (AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)  # of torch, of data
 
 
@@ -244,11 +244,12 @@ class _Loop:
         return Tally(calls, wall_ns, cpu_ns)
 
     def on_device(self, calls: int) -> str:
-        """us of a call by the device's events, in short blocks that no tool is told of, for calls of a block.
+        """us of a call by the device's events, in short blocks that no tool is told of. calls: of a block.
 
-        Not those of the window: a head start cannot be as long as they are, and is a kernel that tools would see.
+        Not those of the window: no head start is as long as they are, and tools would see its kernel.
         """
-        span, found, starved = HeadStart(self._torch.cuda), [], 0
+        span, starved = HeadStart(self._torch.cuda), 0
+        found: list[float] = []
         part = calls if self._writes else calls * TIMED_MS // int(BLOCK_S * 1e3)
         count = min(MOST_TIMED_CALLS, max(1, part))
         while len(found) < TIMED_BLOCKS and starved < span.TRIES:

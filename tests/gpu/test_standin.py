@@ -1,0 +1,38 @@
+"""The checks that need no GPU, run against the stand-in for libcupti: each passes, as `--list` says.
+
+Those of `QUICK`, which no other test runs; all, in a minute or two, where PERFPROBE_WHOLE_CHECK is set.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.collect import standin
+from tests.gpu import check
+from tests.gpu.listed import CHECKS
+from tests.gpu.result import PASS, Report
+
+pytest.importorskip("torch")
+QUICK = {"three_sessions", "beyond_valid", "pageable_wait", "crowd"}
+
+
+@pytest.mark.slow
+def test_what_is_said_to_need_no_gpu_passes_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in standin.environment(standin.build(tmp_path)).items():
+        monkeypatch.setenv(name, value)
+    report, installed = Report(tmp_path / "out"), check.environment(None, tmp_path / "path")
+    is_whole = os.environ.get("PERFPROBE_WHOLE_CHECK")
+    own = [each for each in CHECKS if each.with_standin and (is_whole or each.name in QUICK)]
+
+    # They sleep more than they work, and the stand-in has a device for each process.
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda each: check.run_one(each, report, tmp_path, check.end_in(300), installed), own))
+    report.close()
+    print((tmp_path / "out" / "output.txt").read_text())
+    assert {result.name: (result.status, result.reason) for result in report.results} == {
+        each.name: (PASS, "") for each in own
+    }
