@@ -158,7 +158,7 @@ class Session:
         if self._options.gpu == "off":
             self._facts.meta("gpu", {"lack": "switched off with --gpu off"})
         else:
-            told = (operators.hand_on_ids, operators.watch_gpu)
+            told = (operators.hand_on_ids, operators.watch_gpu, operators.profiler_reads_gpu)
             chosen.append(GpuCollector(self._facts, self._options, *told))
         if self._options.python in ("both", "sample"):
             chosen.append(SamplerCollector(self._facts))

@@ -54,6 +54,7 @@ class GpuCollector:
     Args:
         hand_on_ids: in exact linking, is given what takes the ids of operators.
         begun: is told that a GPU is recorded.
+        profiler_reads_gpu: whether the autograd profiler records it; None where that is not used.
     """
 
     name = "gpu"
@@ -64,11 +65,13 @@ class GpuCollector:
         options: Options,
         hand_on_ids: Callable[[object], None],
         begun: Callable[[], None] = lambda: None,
+        profiler_reads_gpu: Callable[[], bool | None] = lambda: None,
     ) -> None:
         self._facts = facts
         self._options = options
         self._hand_on_ids = hand_on_ids
         self._begun = begun
+        self._profiler_reads_gpu = profiler_reads_gpu
         self._process = os.getpid()
         self._watch = ImportWatch("torch", self._torch_ready)
         self._torch: Any = None
@@ -77,6 +80,7 @@ class GpuCollector:
         self._session: GpuSession | None = None
         self._profilers: ProfilerWatch | None = None
         self._said = False
+        self._is_profilers = False  # the autograd profiler records the GPU
 
     def available(self) -> EnvironmentLack | None:
         """Always None: only the program's torch says whether there is anything to record."""
@@ -93,10 +97,12 @@ class GpuCollector:
             self._profilers.stop()
         self._unhook()
         if self._session is not None:
-            self._facts.guarded(self.name, self._synchronize)
+            self._facts.guarded(self.name, lambda: wait_for_gpus(self._torch))
             figures = self._session.stop()
             self._facts.extend(self.name, **figures, counters=self.counters())
             self._say_what_is_missing(figures)
+        elif self._is_profilers:
+            self._facts.guarded(self.name, self._name_devices)
         elif not self._said:
             missing = "initialised CUDA through torch" if self._torch is not None else "imported torch"
             self._lack(f"the program never {missing}", "", is_expected=True)
@@ -155,10 +161,10 @@ class GpuCollector:
         self._hook = None
 
     def _begin(self) -> None:
-        if self._options.gpu == "auto" and self._options.operators in ("autograd", "both"):
+        by_profiler = self._profiler_reads_gpu()
+        if by_profiler is not None:
             # One of the two would be left without records, without a word.
-            remedy = "record with --operators observer"
-            self._lack("the autograd profiler has CUPTI for itself", remedy)
+            self._leave_to_profiler(by_profiler)
             return
         major = str(self._torch.version.cuda or "0").split(".")[0]
         packages = os.path.dirname(os.path.dirname(os.path.abspath(self._torch.__file__)))
@@ -186,6 +192,24 @@ class GpuCollector:
             self._facts.tell(f"{reason}: records of the GPU may stop")
             self._facts.loss(self.name, reason, 1, "unset TEARDOWN_CUPTI")
 
+    def _leave_to_profiler(self, reads_gpu: bool) -> None:
+        """CUPTI is Kineto's, which is beneath the autograd profiler: what it sees is recorded by that."""
+        if not reads_gpu:
+            self._lack("the autograd profiler has CUPTI for itself", "record with --operators observer")
+            return
+        self._is_profilers = True
+        self._facts.extend(self.name, source="the autograd profiler")
+        if self._options.gpu_links == "exact":
+            reason = "exact links: the autograd profiler records the GPU, kernels are linked by time"
+            self._facts.loss(self.name, reason, 1, "record with --operators observer")
+        self._begun()
+
+    def _name_devices(self) -> None:
+        cuda = self._torch.cuda
+        if cuda.is_initialized():
+            names = [cuda.get_device_name(device) for device in range(cuda.device_count())]
+            self._facts.extend(self.name, devices=[{"name": name} for name in names])
+
     def _lack(self, reason: str, remedy: str, *, is_expected: bool = False) -> None:
         """Nothing is recorded. is_expected: only worth a word where the GPU was asked for."""
         self._said = True
@@ -194,16 +218,6 @@ class GpuCollector:
             return
         self._facts.tell(f"no GPU is recorded: {reason}" + (f"; {remedy}" if remedy else ""))
         self._facts.loss(self.name, f"no GPU was recorded: {reason}", 1, remedy)
-
-    def _synchronize(self) -> None:
-        cuda = self._torch.cuda
-        if not cuda.is_initialized():
-            return
-        # Not a device that the program has not used: that would make a context there.
-        is_used = getattr(self._torch._C, "_cuda_hasPrimaryContext", None)
-        for device in range(cuda.device_count()):
-            if is_used is None or is_used(device):
-                cuda.synchronize(device)
 
     def _say_what_is_missing(self, figures: dict[str, Any]) -> None:
         for name, (reason, remedy) in _LOSSES.items():
@@ -215,6 +229,18 @@ class GpuCollector:
             reason = "incomplete: another client of CUPTI took over, or records stayed away for 2 s"
             self._facts.tell(f"the recording of the GPU is {reason}")
             self._facts.loss(self.name, reason, 1, "run without the other profiler")
+
+
+def wait_for_gpus(torch: Any) -> None:
+    """Until all that the program has launched has run."""
+    cuda = torch.cuda
+    if not cuda.is_initialized():
+        return
+    # Not a device that the program has not used: that would make a context there.
+    is_used = getattr(torch._C, "_cuda_hasPrimaryContext", None)
+    for device in range(cuda.device_count()):
+        if is_used is None or is_used(device):
+            cuda.synchronize(device)
 
 
 def _moved(total: tuple[int, int, int]) -> dict[str, int]:

@@ -66,6 +66,10 @@ class OperatorCollector:
             self._launches = LaunchCalls(self._facts, self._torch, wrap, self._kernel_names)
             self._facts.guarded(self.name, self._launches.start)
 
+    def profiler_reads_gpu(self) -> bool | None:
+        """Whether the autograd profiler records GPUs too; None where it does not record at all."""
+        return None if self._profiler is None else self._profiler.reads_gpu
+
     def stop(self) -> None:
         """Stop the sources and write down what is only known now."""
         self._watch.stop()
@@ -167,6 +171,7 @@ class OperatorCollector:
             self._torch,
             beside_observer=self._observer is not None,
             memory=self._options.memory,
+            gpu=self._options.gpu != "off",
         )
         self._profiler = profiler
         profiler.start()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import traceback
@@ -75,6 +76,7 @@ class Torch:
         cuda_module = SimpleNamespace(
             is_initialized=lambda: self.initialised,
             device_count=lambda: 3,
+            get_device_name=lambda device: f"GPU {device}",
             synchronize=self.synchronised.append,
         )
         self.internals: Any = SimpleNamespace(
@@ -102,7 +104,9 @@ class Torch:
 class Trial:
     """A collector beside a made-up torch, and what it said."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, torch: Torch, **options: Any) -> None:
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, torch: Torch, by_profiler: bool | None = None, **options: Any
+    ) -> None:
         Session.made, Session.refusal = [], None
         core = SimpleNamespace(GpuSession=Session, is_gpu_driver_assumed=lambda: False)
         monkeypatch.setattr(native, "core", lambda: core)
@@ -112,7 +116,9 @@ class Trial:
         self.ids: list[object] = []
         self.facts = Facts(self.recorder, self.said.append)  # type: ignore[arg-type]
         begun = lambda: self.ids.append("begun")  # noqa: E731
-        self.collector = GpuCollector(self.facts, Options(**options), self.ids.append, begun)
+        self.collector = GpuCollector(
+            self.facts, Options(**options), self.ids.append, begun, lambda: by_profiler
+        )
 
 
 def test_it_begins_just_before_cuda_does(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,13 +209,29 @@ def test_what_cupti_refuses_is_said_without_being_asked(monkeypatch: pytest.Monk
     assert trial.collector.counters() is None
 
 
-def test_the_autograd_profiler_keeps_cupti_unless_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    trial = Trial(monkeypatch, Torch(initialised=True), operators="both")
+@pytest.mark.parametrize("gpu", ["auto", "cupti"])
+def test_cupti_is_left_to_the_autograd_profiler(gpu: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That records what it sees of the GPU, and nothing needs to be said."""
+    trial = Trial(monkeypatch, Torch(initialised=True), True, operators="both", gpu=gpu)
+    trial.collector.start()
+    trial.collector.stop()
+    assert (Session.made, trial.said, trial.recorder.losses) == ([], [], [])
+    assert trial.ids == ["begun"]
+    devices = [{"name": f"GPU {device}"} for device in range(3)]
+    assert json.loads(trial.recorder.meta["gpu"]) == {"source": "the autograd profiler", "devices": devices}
+
+
+def test_exact_links_are_not_had_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    trial = Trial(monkeypatch, Torch(initialised=True), True, operators="both", gpu_links="exact")
+    trial.collector.start()
+    assert [loss.partition(":")[0] for loss in trial.recorder.losses] == ["exact links"]
+
+
+def test_an_autograd_profiler_that_sees_no_gpu_is_a_loss(monkeypatch: pytest.MonkeyPatch) -> None:
+    trial = Trial(monkeypatch, Torch(initialised=True), False, operators="both")
     trial.collector.start()
     assert Session.made == []
     assert "autograd profiler" in trial.said[0]
-    Trial(monkeypatch, Torch(initialised=True), operators="both", gpu="cupti").collector.start()
-    assert len(Session.made) == 1
 
 
 def test_teardown_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from perfprobe.collect.autograd.columns import OPERATORS, WINDOWS, Rows
+from perfprobe.collect.autograd.device import DeviceReader
 from perfprobe.collect.autograd.hooks import FORKS, OPEN_RANGES, Guests
 from perfprobe.collect.autograd.kineto import Kineto, refusal
 from perfprobe.collect.autograd.names import Names
@@ -31,14 +32,18 @@ class AutogradProfiler:
         beside_observer: whether the observer records too: rows then go to a table of their own, and lines
             are left to it.
         memory: also record allocations.
+        gpu: also record what it sees of GPUs, where there are any.
     """
 
-    def __init__(self, facts: Facts, torch: Any, *, beside_observer: bool, memory: bool) -> None:
+    def __init__(
+        self, facts: Facts, torch: Any, *, beside_observer: bool, memory: bool, gpu: bool = False
+    ) -> None:
         self._facts = facts
         self._beside = beside_observer
         self._memory = memory
-        self._kineto = Kineto(torch, with_stack=not beside_observer, memory=memory)
+        self._kineto = Kineto(torch, with_stack=not beside_observer, memory=memory, gpu=gpu)
         self._names = Names(facts.recorder, torch)
+        self._device = DeviceReader(self._names)
         self._reader = TreeReader(torch, self._names, Signatures(torch))
         self._windows = Windows(facts, torch, self._kineto, self._read)
         windows = self._windows
@@ -48,6 +53,11 @@ class AutogradProfiler:
         self._events = 0
         self._without_stacks = 0
         self._other_threads = False
+
+    @property
+    def reads_gpu(self) -> bool:
+        """Whether it records GPUs, so that nothing else must."""
+        return self._kineto.reads_gpu
 
     def start(self) -> None:
         """Begin; does nothing but write a loss where Kineto must not be used."""
@@ -85,7 +95,11 @@ class AutogradProfiler:
         return lambda *values: self._facts.guarded(SOURCE, lambda: step(*values))
 
     def _read(self, raw: Raw) -> tuple[int, bool]:
-        threads = self._reader.read(raw).values()
+        of_host = None
+        if self._kineto.reads_gpu:
+            of_host, of_device = self._device.split(raw.results.events())
+            self._device.write(self._facts.recorder, raw, of_device)
+        threads = self._reader.read(raw, of_host).values()
         rows, windows = Rows(OPERATORS), Rows(WINDOWS)
         for thread in threads:
             before = len(rows)
@@ -105,6 +119,8 @@ class AutogradProfiler:
 
     def _write_losses(self) -> None:
         lose, reader = self._facts.loss, self._reader
+        for reason, count, remedy in self._device.losses():
+            lose("gpu", reason, count, remedy)
         if reader.cut_off:
             remedy = "nothing to do" if self._beside else "record with the observer"
             lose(SOURCE, "operators and ranges that a window's end cut off", reader.cut_off, remedy)

@@ -11,6 +11,7 @@ import sys
 import time
 from functools import partial
 
+from perfprobe.collect.gpu import wait_for_gpus
 from perfprobe.support.errors import EnvironmentLack
 
 TYPE_CHECKING = False
@@ -61,14 +62,21 @@ class Raw:
 
     Kineto's times are ns of the Unix epoch. Both clocks are read as a pair at either end; between them
     `to_monotonic` draws a straight line. error_ns: how far the pairs can be off. with_stacks: whether
-    Python's calls were seen all the time.
+    Python's calls were seen all the time. last_unix_ns: from when on we waited for GPUs, to end the session.
     """
 
     def __init__(
-        self, results: Any, start: tuple[int, int, int], stop: tuple[int, int, int], *, with_stacks: bool
+        self,
+        results: Any,
+        start: tuple[int, int, int],
+        stop: tuple[int, int, int],
+        *,
+        with_stacks: bool,
+        last_unix_ns: int | None = None,
     ) -> None:
         self.results = results
         self.with_stacks = with_stacks
+        self.last_unix_ns = stop[1] if last_unix_ns is None else last_unix_ns
         self.start_ns, self.stop_ns = start[0], stop[0]
         self.unix_stop_ns = stop[1]
         self._unix_start_ns = start[1]
@@ -95,9 +103,14 @@ def clocks() -> tuple[int, int, int]:
 
 
 class Kineto:
-    """Starts and stops sessions on the calling thread, which must be the same for both."""
+    """Starts and stops sessions on the calling thread, which must be the same for both.
 
-    def __init__(self, torch: ModuleType | Any, *, with_stack: bool, memory: bool) -> None:
+    Args:
+        gpu: whether what it sees of GPUs is wanted too.
+    """
+
+    def __init__(self, torch: ModuleType | Any, *, with_stack: bool, memory: bool, gpu: bool = False) -> None:
+        self._torch = torch
         self._autograd, self._profiler = torch._C._autograd, torch._C._profiler
         self._with_stack, self._memory = with_stack, memory
         kinds = self._profiler.ProfilerActivity
@@ -105,6 +118,7 @@ class Kineto:
         # A session of the CPU alone would keep the program's own profiler from the GPU for good.
         if torch.version.cuda is not None and has_gpu_driver():
             self._activities.add(kinds.CUDA)
+        self.reads_gpu = gpu and kinds.CUDA in self._activities
         self._start = (0, 0, 0)
         self._stacks = False
         self._begun: list[object] = []  # by a session: what it returned, and its profile function
@@ -138,6 +152,9 @@ class Kineto:
 
     def stop(self) -> Raw:
         """End the session; its raw results."""
+        last_unix_ns = time.time_ns() if self.reads_gpu else None
+        if self.reads_gpu and not _is_capturing(self._torch):  # that would break the capture
+            wait_for_gpus(self._torch)  # what still runs when a session ends is in none
         start, stop = self._start, clocks()
         hook, first_hook = sys.getprofile(), self._begun[-1]
         self._begun.clear()
@@ -145,14 +162,23 @@ class Kineto:
         results = self._autograd._disable_profiler()
         if self._stacks and not with_stacks:
             _give_back(hook)
-        return Raw(results, start, stop, with_stacks=with_stacks)
+        return Raw(results, start, stop, with_stacks=with_stacks, last_unix_ns=last_unix_ns)
 
     def _config(self) -> Any:
         profiler = self._profiler
-        experimental = profiler._ExperimentalConfig(capture_overload_names=True)
+        try:
+            more = {"expose_kineto_event_metadata": True} if self.reads_gpu else {}
+            experimental = profiler._ExperimentalConfig(capture_overload_names=True, **more)
+        except TypeError:  # before torch 2.10
+            experimental = profiler._ExperimentalConfig(capture_overload_names=True)
         return profiler.ProfilerConfig(
             profiler.ProfilerState.KINETO, True, self._memory, self._stacks, False, False, experimental
         )
+
+
+def _is_capturing(torch: Any) -> bool:
+    """Whether this thread is capturing a CUDA graph."""
+    return torch.cuda.is_initialized() and bool(torch.cuda.is_current_stream_capturing())
 
 
 def _give_back(hook: Any) -> None:

@@ -96,6 +96,7 @@ class Names:
         self._modules: dict[tuple[int, str], int] = {}
         self._searches = 0
         self._threads: dict[int, int] = {}
+        self._system_threads: dict[int, int] = {}
         self._sources = Sources()
         self._files = Files()
         self._foreign = tuple(
@@ -123,6 +124,13 @@ class Names:
             name = self.text(_thread_name(os_thread))
             self._threads[forward_id] = self._recorder.add_thread(os_thread, forward_id, name)
         return self._threads[forward_id]
+
+    def thread_of_system(self, os_thread: int) -> int:
+        """The row of a thread that only the system's number is known of: torch may have another row of it."""
+        if os_thread not in self._system_threads:
+            name = self.text(_thread_name(os_thread))
+            self._system_threads[os_thread] = self._recorder.add_thread(os_thread, -1, name)
+        return self._system_threads[os_thread]
 
     def function(self, call: Call) -> Function:
         """What the call runs; only of the user's files is the source read."""

@@ -50,14 +50,15 @@ class TreeReader:
         self.left_open = False  # whether the last session had one on the main thread
         self.function_only = 0  # the user's, whose line in their function is not known
 
-    def read(self, raw: Raw) -> dict[int, Thread]:
-        """What the session saw, by torch's number of the thread."""
+    def read(self, raw: Raw, of_host: Sequence[Any] | None = None) -> dict[int, Thread]:
+        """What the session saw, by torch's number of the thread. of_host: its events but those of GPUs."""
         self.left_open = False
         self._with_stacks = raw.with_stacks
         self._latest_ns = raw.unix_stop_ns - EDGE_NS
         events = raw.results.events()
         self.load = len(events)
-        self._events = {event.correlation_id(): event for event in events if not _is_python(event)}
+        of_host = events if of_host is None else of_host
+        self._events = {event.correlation_id(): event for event in of_host if not _is_python(event)}
         self._threads: dict[int, Thread] = {}
         self._read_trees(raw.results.experimental_event_tree())
         self._events = {}

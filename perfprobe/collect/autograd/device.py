@@ -1,0 +1,195 @@
+"""What Kineto saw of GPUs in a session, as rows of the tables that CUPTI's records go to otherwise.
+
+Kineto's events have CUPTI's names, times and correlation ids; the rest is in a piece of JSON for each, which
+torch gives since 2.10. What it does not tell is -1 in the rows and a loss: see `losses`.
+"""
+
+from __future__ import annotations
+
+import json
+
+from perfprobe.collect.autograd.columns import Rows
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
+
+    from perfprobe.collect.autograd.kineto import Raw
+    from perfprobe.collect.autograd.names import Names
+    from perfprobe.native import Recorder
+
+    _Event = tuple[str, Any, Mapping[str, Any]]  # its kind, itself, and its facts
+
+_KERNEL, _COPY, _FILL, _CALL, _WAIT = "kernel", "gpu_memcpy", "gpu_memset", "cuda_runtime", "cuda_sync"
+_KINDS = {kind: kind for kind in (_KERNEL, _COPY, _FILL, _CALL, _WAIT)} | {"cuda_driver": _CALL}
+# Before activity_type (torch 2.13), the first of these facts that an event has.
+_FACTS = {"cbid": _CALL, "cid": _CALL, "cuda_sync_kind": _WAIT, "grid": _KERNEL}
+_NAMES = {"Memcpy ": _COPY, "Memset ": _FILL}
+_FILL_KIND = 100  # tables.gpu.CopyKind; torch's own numbers are not told, only these words
+_COPIES = ("HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP")  # from 1 on
+_MEMORY = ("Unknown", "Pageable", "Pinned", "Device", "Array", "Managed", "Device Static", "Managed Static")
+_WAITS = ("Unknown", "Event Sync", "Stream Wait Event", "Stream Sync", "Context Sync")
+_GRAPH_LAUNCHES = ("cudaGraphLaunch", "cuGraphLaunch")
+_SIZE = ("grid", "block")
+_REMEDY = "record with --operators observer"
+_WHERE = ("device", "context", "stream")
+_COLUMNS: dict[str, tuple[str, ...]] = {
+    "launches": (
+        *("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z"),
+        *("registers", "static_shared_bytes", "dynamic_shared_bytes", "local_bytes"),
+    ),
+    "kernels": ("start_ns", "end_ns", *_WHERE, "name", "launch", "correlation", "graph", "graph_node"),
+    "copies": (
+        *("start_ns", "end_ns", *_WHERE, "kind", "source", "destination", "is_async", "size_bytes"),
+        *("peer_device", "correlation", "graph", "graph_node"),
+    ),
+    "api_calls": ("start_ns", "end_ns", "thread", "name", "correlation", "result", "stack"),
+    "gpu_waits": ("start_ns", "end_ns", "kind", "context", "stream", "correlation"),
+}
+
+
+class DeviceReader:
+    """Reads sessions one after the other; one for a recording."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._launches: dict[tuple[int, ...], int] = {}
+        self._waits = self._graph_launches = self._without_graph = self._without_facts = 0
+        self.events = 0  # kernels, copies and fills
+
+    def split(self, events: Sequence[Any]) -> tuple[list[Any], list[_Event]]:
+        """Those of the CPU, and those of GPUs and of CUDA's API, each with its kind and facts.
+
+        Both number their events from 1 on, so they have to be kept apart.
+        """
+        host, device = [], []
+        for event in events:
+            found = _kind(event)
+            if found is None:
+                host.append(event)
+            else:
+                device.append((found[0], event, found[1]))
+        return host, device
+
+    def write(self, recorder: Recorder, raw: Raw, device: Sequence[_Event]) -> None:
+        """Write rows of what `split` found. Calls after `raw.last_unix_ns` are not the program's."""
+        tables = {name: Rows(columns) for name, columns in _COLUMNS.items()}
+        for kind, event, facts in device:
+            times = (raw.to_monotonic(event.start_ns()), raw.to_monotonic(event.end_ns()))
+            correlation = int(facts.get("correlation", event.correlation_id()))
+            if kind == _CALL:
+                if event.start_ns() <= raw.last_unix_ns:
+                    tables["api_calls"].add((*times, *self._call(event), correlation, -1, -1))
+            elif kind == _WAIT:
+                self._waits += 1
+                where = (_id(facts.get("context")), _id(facts.get("stream")))
+                word = _word(_WAITS, facts.get("cuda_sync_kind"))
+                tables["gpu_waits"].add((*times, word, *where, correlation))
+            else:
+                self._add_work(tables, kind, event, facts, (*times, correlation))
+        for name, rows in tables.items():
+            if len(rows):
+                rows.write(recorder, name)
+
+    def _add_work(
+        self,
+        tables: Mapping[str, Rows],
+        kind: str,
+        event: Any,
+        facts: Mapping[str, Any],
+        known: tuple[int, int, int],
+    ) -> None:
+        """A kernel, a copy or a fill. known: its times and correlation."""
+        start_ns, end_ns, correlation = known
+        self.events += 1
+        self._without_facts += not facts
+        where = (_id(event.device_index()), _id(facts.get("context")), _id(event.device_resource_id()))
+        graph = (_number(facts, "graph id"), _number(facts, "graph node id"))
+        self._without_graph += graph[0] < 0
+        name = str(event.name())
+        if kind == _KERNEL:
+            launch = self._launch(facts, tables["launches"])
+            tables["kernels"].add(
+                (start_ns, end_ns, *where, self._names.text(name), launch, correlation, *graph)
+            )
+            return
+        what = (*_move(name), -1, _number(facts, "bytes"), -1, correlation, *graph)
+        tables["copies"].add((start_ns, end_ns, *where, *what))
+
+    def losses(self) -> Iterator[tuple[str, int, str]]:
+        """What Kineto does not tell of what it saw: reason, count (-1 not known) and remedy."""
+        if not self.events:
+            return
+        unknown = "results of CUDA calls, shared and local memory of launches, and which copies were async"
+        yield f"{unknown}: Kineto does not tell them", -1, _REMEDY
+        if not self._waits:
+            yield "waits for the GPU, by line: Kineto does not tell them", -1, _REMEDY
+        if self._graph_launches and self._without_graph:
+            yield "nodes of CUDA graphs: Kineto does not tell them", self._graph_launches, _REMEDY
+        if self._without_facts:
+            reason = "bytes of copies and sizes of launches: this torch's Kineto does not tell them"
+            yield reason, self._without_facts, _REMEDY
+
+    def _call(self, event: Any) -> tuple[int, int]:
+        """Its thread, which the system knows by that number, and its name."""
+        name = str(event.name())
+        self._graph_launches += name.startswith(_GRAPH_LAUNCHES)
+        return self._names.thread_of_system(int(event.device_resource_id())), self._names.text(name)
+
+    def _launch(self, facts: Mapping[str, Any], rows: Rows) -> int:
+        """The row of how a kernel was launched. Shared memory is told as one sum, which no column holds."""
+        if any(name not in facts for name in _SIZE):
+            return -1
+        sizes = [int(size) for name in _SIZE for size in facts[name]]
+        key = (*sizes, _number(facts, "registers per thread"), -1, -1, -1)
+        if key not in self._launches:
+            self._launches[key] = len(self._launches)
+            rows.add(key)
+        return self._launches[key]
+
+
+def _kind(event: Any) -> tuple[str, Mapping[str, Any]] | None:
+    """What of GPUs it is, with its facts; None for all else."""
+    told = getattr(event, "activity_type", None)
+    text = told() if told is not None else None
+    if isinstance(text, str):
+        return (_KINDS[text], _facts(event)) if text in _KINDS else None
+    facts = _facts(event)
+    named = next((kind for name, kind in _NAMES.items() if event.name().startswith(name)), None)
+    kind = next((kind for fact, kind in _FACTS.items() if fact in facts), named)
+    return None if kind is None else (kind, facts)
+
+
+def _facts(event: Any) -> Mapping[str, Any]:
+    """Kineto gives the inside of an object of JSON."""
+    told = getattr(event, "metadata_json", None)
+    try:
+        found = json.loads(f"{{{told()}}}") if told is not None else {}
+    except ValueError:  # of an event whose name has quotes
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _number(facts: Mapping[str, Any], name: str) -> int:
+    value = facts.get(name)
+    return int(value) if isinstance(value, (int, float)) else -1
+
+
+def _id(value: object) -> int:
+    """A number of the driver's; some of them have all bits set where there is none."""
+    return value if isinstance(value, int) and 0 <= value < 1 << 31 else -1
+
+
+def _word(words: Sequence[str], word: object) -> int:
+    return words.index(word) if isinstance(word, str) and word in words else 0
+
+
+def _move(name: str) -> tuple[int, int, int]:
+    """Kind, source and destination of "Memcpy HtoD (Pageable -> Device)" or "Memset (Device)"."""
+    what, _, memory = name.partition(" (")
+    source, _, destination = memory.rstrip(")").partition(" -> ")
+    if what == "Memset":
+        return _FILL_KIND, 0, _word(_MEMORY, source)
+    kind = _word(("", *_COPIES), what.removeprefix("Memcpy "))
+    return kind, _word(_MEMORY, source), _word(_MEMORY, destination)
