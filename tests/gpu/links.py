@@ -14,6 +14,9 @@ from tests.gpu.child import Room, expect
 from tests.gpu.recorded import Seen
 from tests.gpu.result import Skip
 
+# CUPTI's version from which on launches of graphs have their numbers in later sessions too.
+_RIGHT_NUMBERS = 130101
+
 
 def lines(room: Room) -> None:
     """Every kernel of forward and backward, the copy and the wait on the program's marked lines."""
@@ -180,4 +183,24 @@ def judge_sessions(room: Room, captured: str) -> None:
         spins = len(seen.kernels("perfprobe_spin")["row"])
         room.note(**{f"session {number}": f"{spins} of {truth['spins']} spins, losses {seen.losses()}"})
         expect(spins == truth["spins"], f"session {number}: {spins} spins recorded")
-        judge_graph(seen, truth["replays"], truth["nodes"], room)
+        if number > 1 and seen.recording.fact("gpu", "cupti_version") < _RIGHT_NUMBERS:
+            judge_wrong_numbers(*graph_links(seen), truth["replays"] * truth["nodes"], room)
+        else:
+            judge_graph(seen, truth["replays"], truth["nodes"], room)
+
+
+def graph_links(seen: Seen) -> tuple[int, int, int]:
+    """Kernels of graphs: how many there are, how many have a call, how many one that launched no graph."""
+    trace = seen.trace()
+    assert trace.gpu is not None
+    of_graph = recorded.columns(seen.recording.gpu.kernels)["graph"] >= 0
+    calls = trace.gpu.kernel_call[of_graph]
+    wrong = ~trace.gpu.graph_launch[calls[calls >= 0]]
+    return int(of_graph.sum()), int((calls >= 0).sum()), int(wrong.sum())
+
+
+def judge_wrong_numbers(found: int, linked: int, wrong: int, nodes: int, room: Room) -> None:
+    """Where CUPTI numbers launches of graphs wrongly: all nodes, and none under a call of another kind."""
+    room.note(known_fault=f"{found} of {nodes} nodes, {linked} linked, {wrong} wrongly")
+    expect(found == nodes, f"{found} graph kernels, {nodes} ran")
+    expect(not wrong, f"{wrong} kernels of graphs are under calls that launched none")

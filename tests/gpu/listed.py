@@ -92,7 +92,6 @@ CHECKS: tuple[Check, ...] = (
         ("strain", "crowd", 12, ""),
         ("strain", "whole_step", 70, "autograd's kernels, pinned memory and torch.compile"),
         ("strain", "endings", 50, ""),
-        ("wholes", "pytest_gpu", 40, "tests that are marked gpu"),
     ),
 )
 GROUPS: tuple[str, ...] = tuple(dict.fromkeys(check.group for check in CHECKS))

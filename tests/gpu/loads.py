@@ -175,15 +175,18 @@ def ends(how: str) -> dict[str, Any]:
 def after_profiler(path: str) -> dict[str, Any]:
     """torch.profiler first, then a recording; records itself."""
     import perfprobe
+    from tests.gpu.raw_cupti import library
 
     kernels = started()
     activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
     with torch.profiler.profile(activities=activities) as profiler:
         kernels.timed_empty(20)
     seen = profiler.profiler.kineto_results.events()
+    can_name = hasattr(library(), "cuptiSubscribe_v2")
     with perfprobe.profile(path, gpu="cupti"):
         kernels.timed_empty(50)
-    return {"empty": 50, "seen_by_torch": sum(event.name() == "perfprobe_empty" for event in seen)}
+    by_torch = sum(event.name() == "perfprobe_empty" for event in seen)
+    return {"empty": 50, "seen_by_torch": by_torch, "can_name": can_name}
 
 
 def cpu_only() -> dict[str, Any]:

@@ -12,6 +12,7 @@ from perfprobe.tables.gpu import CopyKind, MemoryKind
 from tests.build import Program, op
 from tests.gpu import exact, links
 from tests.gpu.child import Room
+from tests.gpu.links import graph_links, judge_wrong_numbers
 from tests.gpu.recorded import Seen
 from tests.gpu.result import Unmet
 
@@ -180,6 +181,30 @@ def test_graphs(kernels: list[tuple[int, int]], words: str, tmp_path: Path, room
         program.kernel("perfprobe_empty", 5000 + at, 5001 + at, correlation, graph=3, graph_node=node)
     seen = Seen(program.recording(tmp_path), {})
     verdict(lambda: links.judge_graph(seen, 2, 2, room), words)
+
+
+@pytest.mark.parametrize(
+    ("links", "words"),
+    [
+        ((4, 4, 0), ""),
+        ((4, 1, 0), ""),
+        ((3, 3, 0), "3 graph kernels, 4 ran"),
+        ((4, 3, 1), "1 kernels of graphs are under calls that launched none"),
+    ],
+)
+def test_graphs_with_wrong_numbers(links: tuple[int, int, int], words: str, room: Room) -> None:
+    verdict(lambda: judge_wrong_numbers(*links, 4, room), words)
+
+
+def test_links_of_graphs_are_counted(tmp_path: Path) -> None:
+    """Of two launches, 1 and 2; nobody has made 50."""
+    program = Program()
+    program.thread(1)
+    for correlation in (1, 2):
+        program.api_call("cudaGraphLaunch", correlation * 1000, correlation * 1000 + 50, correlation)
+    for at, call in enumerate((1, 2, 50, 50)):
+        program.kernel("perfprobe_empty", 5000 + at, 5001 + at, call, graph=3, graph_node=at)
+    assert graph_links(Seen(program.recording(tmp_path), {})) == (4, 2, 0)
 
 
 @pytest.mark.parametrize(("line", "words"), [(5, ""), (6, "aten::mm on")])

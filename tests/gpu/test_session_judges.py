@@ -127,21 +127,24 @@ NAMED = "no GPU was recorded: another tool uses CUPTI already: Kineto (cuptiSubs
 
 
 @pytest.mark.parametrize(
-    ("kernels", "loss", "words"),
+    ("kernels", "loss", "can_name", "words"),
     [
-        (3, "", ""),
-        (2, "", "2 kernels recorded, 3 ran"),
-        (0, NAMED, ""),
-        (0, NAMED.replace(": Kineto", ""), "no word of the other client"),
-        (0, "", "no word of the other client"),
+        (3, "", True, ""),
+        (2, "", True, "2 kernels recorded, 3 ran"),
+        (0, NAMED, True, ""),
+        (0, NAMED.replace(": Kineto", ""), False, ""),
+        (0, NAMED.replace(": Kineto", ""), True, "no word of the other client"),
+        (0, "", False, "no word of the other client"),
     ],
 )
-def test_after_another_profiler(kernels: int, loss: str, words: str, tmp_path: Path, room: Room) -> None:
+def test_after_another_profiler(
+    kernels: int, loss: str, can_name: bool, words: str, tmp_path: Path, room: Room
+) -> None:
     program = Program()
     for at in range(kernels):
         program.kernel("perfprobe_empty", 1000 + at, 1001 + at, at)
     program.losses = [("gpu", loss, 1, "")] if loss else []
-    seen = Seen(program.recording(tmp_path), {"empty": 3, "seen_by_torch": 20})
+    seen = Seen(program.recording(tmp_path), {"empty": 3, "seen_by_torch": 20, "can_name": can_name})
     verdict(lambda: sessions.judge_after(seen, room), words)
 
 
@@ -149,6 +152,7 @@ def test_after_another_profiler(kernels: int, loss: str, words: str, tmp_path: P
     ("driver", "output", "loss", "words"),
     [
         (3, "perfprobe: the recording is a.perfprobe", "", ""),
+        (3, "AMD EPYC · 16 cores · NVIDIA driver 580.95 · 1 NVIDIA GPU", "", ""),
         (0, "", "", "the driver answers 0, not 3"),
         (3, "perfprobe: no GPU is recorded", "", "it says"),
         (3, "", "no GPU was recorded", "losses"),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.overhead.gpu import OBSERVERS
 from perfprobe.tables.gpu import CopyKind, MemoryKind
 from tests.build import Program
 from tests.gpu import strain
@@ -128,6 +129,10 @@ def test_pageable_waits(waits: list[tuple[int | None, int]], took_ms: int, words
     rows = [{"line": line, "total_ns": ms * MS} for line, ms in waits]
     truth = {"took_ns": took_ms * MS, "marks": {"PAGEABLE": 7, "STANDIN": 3}}
     verdict(lambda: strain.judge_pageable(rows, truth, room), words)
+
+
+def test_what_is_compared_is_measured() -> None:
+    assert {*strain.OURS, *strain.THEIRS, strain.BOTH_OF_THEIRS} <= set(OBSERVERS)
 
 
 def loops(added_ns: int) -> dict[str, Any]:

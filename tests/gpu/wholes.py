@@ -16,9 +16,7 @@ from typing import Any
 
 from tests.gpu import machine, process, recorded
 from tests.gpu.child import Room, expect
-from tests.gpu.result import Skip
 
-ROOT = Path(__file__).resolve().parents[2]
 _PACKAGES = ("numpy", "rich", "gprof2dot", "graphviz", "nvtx", "ittapi", "pytest", "triton")
 
 
@@ -131,27 +129,6 @@ def overhead(room: Room) -> None:
     print(ended.output, flush=True)
     expect(ended.status == 0, f"the benchmark {ended.how()}: {ended.last_line()}")
     room.note(table=[line for line in ended.output.splitlines() if line.startswith("|")])
-
-
-def pytest_gpu(room: Room) -> None:
-    """Tests elsewhere in the suite that are marked `gpu`."""
-    if importlib.util.find_spec("pytest") is None:
-        raise Skip("no pytest here")
-    own = Path(__file__).parent
-    files = [
-        path
-        for path in (ROOT / "tests").rglob("test_*.py")
-        if path.parent != own and "mark.gpu" in path.read_text()
-    ]
-    if not files:
-        raise Skip("no other test is marked gpu")
-    paths = os.environ["PYTHONPATH"].split(os.pathsep)
-    words = [sys.executable, "-m", "pytest", "-m", "gpu", "-q", "-p", "no:cacheprovider"]
-    words += ["-c", str(ROOT / "pyproject.toml"), "-o", f"pythonpath={' '.join(paths)}", *map(str, files)]
-    ended = process.run(words, 110, room.folder)
-    print(ended.output, flush=True)
-    room.note(last=ended.last_line())
-    expect(ended.status == 0, f"pytest {ended.how()}: {ended.last_line()}")
 
 
 def fixtures(room: Room) -> None:
