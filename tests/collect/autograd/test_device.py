@@ -284,6 +284,7 @@ def test_kernels_of_a_session_are_under_its_operators(
     _, found = analysed(recording)
     assert len(recording.gpu.kernels) == len(recording.gpu.api_calls) == 5
     assert (found.unlinked, found.outside) == (0, 0)
+    assert (recording.gpu.launches.grid_x.tolist(), recording.gpu.kernels.launch.tolist()) == ([4], [0] * 5)
     assert [recording.strings[name] for name in found.kernels.operator.tolist()] == ["aten::mm"]
     assert set(recording.threads.os_thread.tolist()) == {threading.get_native_id()}
     assert (recording.gpu.kernels.end_ns - recording.gpu.kernels.start_ns).tolist() == [200] * 5
