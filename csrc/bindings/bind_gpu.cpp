@@ -11,6 +11,7 @@
 
 #include "bindings/gpu_dicts.h"
 #include "bindings/recorder_door.h"
+#include "gpu/cupti_faults.h"
 #include "gpu/gpu_recording.h"
 
 namespace py = pybind11;
@@ -44,6 +45,7 @@ py::dict describe(const GpuFigures& figures) {
   named["requested_buffers"] = figures.buffers.requested;
   named["completed_buffers"] = figures.buffers.completed;
   named["refused_buffers"] = figures.buffers.refused;
+  named["lent_buffers"] = figures.buffers.lent();
   named["foreign_buffers"] = figures.buffers.foreign;
   named["most_buffers"] = figures.buffers.most_used;
   named["flushes"] = figures.flushes;
@@ -54,6 +56,30 @@ py::dict describe(const GpuFigures& figures) {
   named["context"] = figures.had_context;
   named["broken"] = figures.is_broken;
   return named;
+}
+
+py::list faults_of(uint32_t version) {
+  py::list names;
+  for (const KnownFault& fault : kKnownFaults) {
+    if (version > 0 && fault.is_in(version))
+      names.append(fault.name);
+  }
+  return names;
+}
+
+py::list known_faults() {
+  py::list all;
+  for (const KnownFault& fault : kKnownFaults) {
+    py::dict named;
+    named["name"] = fault.name;
+    named["first"] = fault.first;
+    named["fixed"] = fault.fixed;
+    named["what"] = fault.what;
+    named["answer"] = fault.answer;
+    named["remedy"] = fault.remedy;
+    all.append(named);
+  }
+  return all;
 }
 
 // What Python holds. The recording itself is never destroyed.
@@ -102,7 +128,10 @@ class PyGpuSession {
     py::dict named;
     named["library"] = recording_->library().path;
     named["library_found"] = recording_->library().how;
-    named["cupti_version"] = recording_->session().version();
+    const uint32_t version = recording_->session().version();
+    named["cupti_version"] = version;
+    named["faults"] = faults_of(version);
+    named["session"] = recording_->session().number();
     named["driver"] = number(recording_->driver().version());
     named["devices"] = devices;
     named["lacks"] = recording_->session().lacks();
@@ -124,6 +153,7 @@ class PyGpuSession {
 
 void bind_gpu(py::module_& module) {
   module.def("is_gpu_driver_assumed", &is_driver_assumed);
+  module.def("cupti_faults", &known_faults);
   py::class_<PyGpuSession>(module, "GpuSession")
       .def(py::init<py::capsule, int, std::vector<std::string>, bool>(), py::arg("recorder"),
            py::arg("cuda_major"), py::arg("site_packages"), py::arg("with_ids"))

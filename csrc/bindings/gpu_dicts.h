@@ -11,6 +11,8 @@ namespace perfprobe {
 inline void describe(const GpuRowFigures& figures, pybind11::dict& named) {
   named["records"] = figures.records;
   named["untimed"] = figures.untimed;
+  named["shifted"] = figures.shifted;
+  named["foreign_times"] = figures.foreign_times;
   named["unknown_kinds"] = figures.unknown_kinds;
   named["malformed"] = figures.malformed;
   named["beyond_limits"] = figures.dropped;

@@ -6,8 +6,6 @@
 namespace perfprobe {
 namespace {
 
-constexpr uint32_t kOtherClient = 39;
-
 struct Meaning {
   uint32_t code;
   const char* reason;
@@ -50,6 +48,7 @@ std::string load_cupti(void* library, CuptiApi& api) {
   find(api.unsubscribe, "cuptiUnsubscribe", true);
   find(api.set_thread_id_type, "cuptiSetThreadIdType", false);
   find(api.register_timestamp, "cuptiActivityRegisterTimestampCallback", true);
+  find(api.get_timestamp, "cuptiGetTimestamp", false);
   find(api.register_callbacks, "cuptiActivityRegisterCallbacks", true);
   find(api.set_attribute, "cuptiActivitySetAttribute", true);
   find(api.enable, "cuptiActivityEnable", true);

@@ -17,6 +17,8 @@ struct CuptiFault {
   std::string remedy;
 };
 
+inline constexpr uint32_t kOtherClient = 39;  // MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED
+
 struct CuptiSubscriberParams {
   size_t struct_bytes;
   const char* name;
@@ -39,6 +41,7 @@ struct CuptiApi {
   Code (*unsubscribe)(Subscriber);
   Code (*set_thread_id_type)(uint32_t type);  // optional
   Code (*register_timestamp)(uint64_t (*clock)());
+  Code (*get_timestamp)(uint64_t* timestamp);  // optional
   Code (*register_callbacks)(OnRequest, OnComplete);
   Code (*set_attribute)(uint32_t attribute, size_t* bytes, void* value);
   Code (*enable)(uint32_t kind);

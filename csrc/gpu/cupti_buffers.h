@@ -17,6 +17,9 @@ struct BufferFigures {
   int64_t refused = 0;  // requests that got no memory
   int64_t foreign = 0;  // buffers that came back and were not ours
   int64_t most_used = 0;
+
+  // Neither refused nor given back.
+  [[nodiscard]] int64_t lent() const { return requested - completed - refused; }
 };
 
 // Never destroyed: CUPTI may hold a buffer for ever.
@@ -41,6 +44,7 @@ class CuptiBuffers {
   void keep_spares();
   // The buffer that has waited longest; memory is null when none has. To be given back.
   Full take();
+  // Makes all of it zeros.
   void give_back(const Full& full);
   // Until `due_ns` of the monotonic clock, or until `kManyFull` buffers wait, or `wake`.
   void wait(int64_t due_ns);

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "core/clock.h"
+#include "gpu/cupti_faults.h"
 #include "gpu/cupti_records.h"
 #include "gpu/cupti_walk.h"
 
@@ -22,8 +23,6 @@ constexpr uint32_t kCanaryKind = 4;  // CUSTOM1: operators have CUSTOM2
 constexpr uint64_t kCanary = 0x7065726670726f62;
 constexpr size_t kOtherNameBytes = 256;
 
-// Before CUPTI 12.9 a request that gets no memory ends the process.
-constexpr uint32_t kFirstWithRefusals = 27;
 constexpr size_t kMostBuffers = 64;  // each thread that calls CUDA has one of its own
 // Far beyond the last call of any version; unknown numbers are errors.
 constexpr uint32_t kCalls = 1200;
@@ -73,6 +72,16 @@ constexpr std::array<std::string_view, 8> kDriverCalls{
     "cuLaunch",         "cuGraphLaunch",       "cuMemcpy",           "cuMemset",
     "cuCtxSynchronize", "cuStreamSynchronize", "cuEventSynchronize", "cuDriverGetVersion"};
 
+// Of the process, and only touched by whom CUPTI has accepted as its one client.
+struct GivenClock {
+  decltype(CuptiApi::register_timestamp) to = nullptr;  // the library that has ours
+  bool is_told = false;                                 // whether that can be asked for it
+};
+GivenClock given_clock;
+int sessions = 0;
+
+// CUPTI may call it until the process ends: it needs nothing of ours but its code, which stays
+// (csrc/CMakeLists.txt: nodelete).
 uint64_t our_clock() {
   return static_cast<uint64_t>(monotonic_ns());
 }
@@ -122,7 +131,7 @@ CuptiBuffers& cupti_buffers() {
 std::optional<CuptiFault> CuptiSession::open(bool with_ids) {
   if (const Code code = api_.get_version(&version_); code != 0)
     return explain(code, "cuptiGetVersion");
-  cupti_buffers().limit(version_ >= kFirstWithRefusals ? kMostBuffers : CuptiBuffers::kMost);
+  cupti_buffers().limit(kRefusalFault.is_in(version_) ? CuptiBuffers::kMost : kMostBuffers);
   cupti_buffers().keep_spares();
   strides_ = probe_strides(api_.next_record);
   std::optional<CuptiFault> fault = subscribe();
@@ -137,31 +146,72 @@ std::optional<CuptiFault> CuptiSession::open(bool with_ids) {
     return fault;
   }
   choose_calls();
+  if (kWaitFault.is_in(version_))
+    lacks_.emplace_back("waits for the whole GPU (cudaDeviceSynchronize): a fault of this CUPTI");
+  number_ = ++sessions;
   return std::nullopt;
 }
 
+// Not by cuptiSubscribe_v2: beside such a subscriber calls that name none, which all of ours are,
+// may be refused.
 std::optional<CuptiFault> CuptiSession::subscribe() {
-  if (api_.subscribe_v2 == nullptr) {
-    const Code code = api_.subscribe(&subscriber_, on_callback, nullptr);
-    return code == 0 ? std::nullopt : std::optional(explain(code, "cuptiSubscribe"));
-  }
-  std::array<char, kOtherNameBytes> other{};
-  CuptiSubscriberParams params{sizeof params, "perfprobe", other.data(), other.size() - 1};
-  const Code code = api_.subscribe_v2(&subscriber_, on_callback, nullptr, &params);
-  return code == 0 ? std::nullopt : std::optional(explain(code, "cuptiSubscribe_v2", other.data()));
+  const Code code = api_.subscribe(&subscriber_, on_callback, nullptr);
+  if (code == 0)
+    return std::nullopt;
+  return explain(code, "cuptiSubscribe", code == kOtherClient ? other_client() : "");
 }
 
-// The clock always: an earlier client's may still be there. It must come before any kind.
+// Only cuptiSubscribe_v2 names it; "" where that is not known.
+std::string CuptiSession::other_client() {
+  if (api_.subscribe_v2 == nullptr)
+    return "";
+  std::array<char, kOtherNameBytes> other{};
+  CuptiSubscriberParams params{sizeof params, "perfprobe", other.data(), other.size() - 1};
+  CuptiApi::Subscriber subscriber = nullptr;
+  const Code code = api_.subscribe_v2(&subscriber, on_callback, nullptr, &params);
+  if (code == 0)  // it has gone, or shares
+    static_cast<void>(api_.unsubscribe(subscriber));
+  return code == kOtherClient ? other.data() : "";
+}
+
+// The clock must come before any kind.
 std::optional<CuptiFault> CuptiSession::prepare() {
   const bool has_threads =
       api_.set_thread_id_type != nullptr && api_.set_thread_id_type(kSystemThreadIds) == 0;
   if (!has_threads)
     lacks_.emplace_back("the threads of calls (cuptiSetThreadIdType)");
-  if (const Code code = api_.register_timestamp(our_clock); code != 0)
-    return explain(code, "cuptiActivityRegisterTimestampCallback");
+  if (std::optional<CuptiFault> fault = give_clock(); fault)
+    return fault;
   promise_zeroed_buffers(1);  // CUPTI need not clear them inside a launch
   const Code code = api_.register_callbacks(on_request, on_complete);
   return code == 0 ? std::nullopt : std::optional(explain(code, "cuptiActivityRegisterCallbacks"));
+}
+
+// Always, for an earlier client's may still be there; but not a second time where that spoils times
+// and ours still is.
+std::optional<CuptiFault> CuptiSession::give_clock() {
+  const bool is_there = given_clock.to == api_.register_timestamp;
+  if (is_there && (!given_clock.is_told || has_our_clock()))
+    return std::nullopt;
+  if (const Code code = api_.register_timestamp(our_clock); code != 0)
+    return explain(code, "cuptiActivityRegisterTimestampCallback");
+  given_clock = {api_.register_timestamp, has_our_clock()};
+  return std::nullopt;
+}
+
+// Whether older versions than those that are known have the fault is not known.
+void CuptiSession::take_clock_back() {
+  if (version_ < kClockFault.fixed)
+    return;
+  static_cast<void>(api_.register_timestamp(default_clock));
+  given_clock = {};
+}
+
+bool CuptiSession::has_our_clock() const {
+  uint64_t now = 0;
+  const uint64_t before = our_clock();
+  return api_.get_timestamp != nullptr && api_.get_timestamp(&now) == 0 && now >= before &&
+         now <= our_clock();
 }
 
 void CuptiSession::promise_zeroed_buffers(uint8_t promised) {
@@ -247,7 +297,7 @@ void CuptiSession::close() {
   if (api_.get_dropped(nullptr, 0, &dropped) == 0)
     dropped_records_ += static_cast<int64_t>(dropped);
   promise_zeroed_buffers(0);  // the next client's are not
-  static_cast<void>(api_.register_timestamp(default_clock));
+  take_clock_back();
   if (api_.set_thread_id_type != nullptr)
     static_cast<void>(api_.set_thread_id_type(kDefaultThreadIds));
   static_cast<void>(api_.unsubscribe(subscriber_));

@@ -40,13 +40,19 @@ class CuptiSession {
   void close();
 
   [[nodiscard]] uint32_t version() const { return version_; }
+  // Of those that the process has opened, from 1 on; 0 before `open`.
+  [[nodiscard]] int number() const { return number_; }
   [[nodiscard]] int64_t dropped_records() const { return dropped_records_; }
   // Kinds of records that could not be switched on, and calls that could not be left out.
   [[nodiscard]] const std::vector<std::string>& lacks() const { return lacks_; }
 
  private:
   std::optional<CuptiFault> subscribe();
+  std::string other_client();
   std::optional<CuptiFault> prepare();
+  std::optional<CuptiFault> give_clock();
+  void take_clock_back();
+  [[nodiscard]] bool has_our_clock() const;
   void promise_zeroed_buffers(uint8_t promised);
   std::optional<CuptiFault> enable_kinds(bool with_ids);
   void choose_calls();
@@ -57,6 +63,7 @@ class CuptiSession {
   const CuptiApi& api_;
   CuptiApi::Subscriber subscriber_ = nullptr;
   uint32_t version_ = 0;
+  int number_ = 0;
   Strides strides_;
   std::vector<uint32_t> enabled_;
   std::vector<std::string> lacks_;

@@ -1,5 +1,6 @@
 #include "gpu/gpu_recording.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -14,6 +15,7 @@ namespace {
 
 constexpr int64_t kFlushNs = 250'000'000;
 constexpr int64_t kCanaryNs = 2'000'000'000;
+constexpr int64_t kLastBuffersNs = 200'000'000;
 constexpr int64_t kLookNs = 5'000'000;
 
 // What came after an earlier recording had ended.
@@ -38,8 +40,10 @@ std::optional<CuptiFault> GpuRecording::start() {
     return CuptiFault{library_.path + " has no " + missing, "name another in PERFPROBE_CUPTI"};
   external_ids_ = {cupti::kExternalKind, api_.push_external_id, api_.pop_external_id};
   discard_buffers();
+  buffers_before_ = cupti_buffers().figures();
   rows_ = std::make_unique<GpuRows>(recorder_, api_.next_record, api_.callback_name, totals_);
   figures_.started_ns = monotonic_ns();
+  rows_->begin_session(figures_.started_ns);
   if (auto fault = session_.open(with_ids_); fault)
     return fault;
   if (auto fault = keep_buffers(); fault) {
@@ -95,7 +99,7 @@ void GpuRecording::stop() {
   drain();  // so that there is room for the last ones
   is_ending_ = true;
   session_.flush_last([this] { driver_.make_traced_call(); });
-  await_canary();
+  await_records();
   session_.close();
   figures_.dropped_records = session_.dropped_records();
   keep_clocks();
@@ -106,21 +110,38 @@ void GpuRecording::stop() {
 
 // Records may come a moment after the call that asked for them has returned; of a program that used
 // no GPU there are none to wait for.
-void GpuRecording::await_canary() {
+void GpuRecording::await_records() {
   const int64_t until_ns = monotonic_ns() + (figures_.had_context ? kCanaryNs : 0);
   drain();
   while (!figures_.is_canary_seen && !figures_.is_broken && monotonic_ns() < until_ns) {
     cupti_buffers().wait(monotonic_ns() + kLookNs);
     drain();
   }
+  // Each thread has a buffer of its own, and they come in no order: others than the canary's.
+  const int64_t last_ns = monotonic_ns() + (figures_.had_context ? kLastBuffersNs : 0);
+  while (own_buffers().lent() > 0 && !figures_.is_broken && monotonic_ns() < last_ns) {
+    cupti_buffers().wait(monotonic_ns() + kLookNs);
+    drain();
+  }
+  drain();
 }
 
 GpuFigures GpuRecording::figures() const {
   GpuFigures figures = figures_;
   if (rows_ != nullptr)
     figures.rows = rows_->figures();
-  figures.buffers = cupti_buffers().figures();
+  figures.buffers = own_buffers();
   return figures;
+}
+
+// One that an earlier recording left with CUPTI may come back in this one.
+BufferFigures GpuRecording::own_buffers() const {
+  BufferFigures own = cupti_buffers().figures();
+  own.requested -= buffers_before_.requested;
+  own.refused -= buffers_before_.refused;
+  own.foreign -= buffers_before_.foreign;
+  own.completed = std::min(own.completed - buffers_before_.completed, own.requested - own.refused);
+  return own;
 }
 
 void GpuRecording::run() {

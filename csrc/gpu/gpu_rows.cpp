@@ -4,6 +4,7 @@
 #include "gpu/api_names.h"
 #include "gpu/cupti_decode.h"
 #include "gpu/kernel_names.h"
+#include "gpu/record_clock.h"
 
 namespace perfprobe {
 namespace {
@@ -32,6 +33,7 @@ class GpuRows::Decoder {
         api_names_(recorder, name),
         api_threads_(recorder) {}
 
+  void begin_session(int64_t started_ns) { clock_.begin(started_ns); }
   void take(uint8_t* buffer, size_t valid_bytes);
   void write();
   [[nodiscard]] GpuRowFigures figures() const { return figures_; }
@@ -58,15 +60,24 @@ class GpuRows::Decoder {
 
   // The same for a row that has times; how long it took, 0 when it was not timed.
   template <class Row>
-  int64_t put_timed(RowTable<Row>& table, const Row& row) {
+  int64_t put_timed(RowTable<Row>& table, Row row) {
+    if (row.start_ns < 0)
+      ++figures_.untimed;
+    else
+      count(clock_.settle(row.start_ns, row.end_ns));
     put(table, row);
-    figures_.untimed += row.start_ns < 0 ? 1 : 0;
     return row.end_ns - row.start_ns;
+  }
+
+  void count(RecordClock::Fit fit) {
+    figures_.shifted += fit == RecordClock::Fit::shifted ? 1 : 0;
+    figures_.foreign_times += fit == RecordClock::Fit::foreign ? 1 : 0;
   }
 
   Recorder& recorder_;
   NextRecord next_;
   const Strides strides_;
+  RecordClock clock_;
   GpuTotals& totals_;
   KernelNames kernel_names_;
   ApiNames api_names_;
@@ -86,6 +97,7 @@ class GpuRows::Decoder {
 
 void GpuRows::Decoder::take(uint8_t* buffer, size_t valid_bytes) {
   kernel_names_.begin_buffer();
+  clock_.begin_buffer();
   CuptiWalk walk(next_, strides_, buffer, valid_bytes);
   CuptiWalk::State state = walk.step();
   for (; state == CuptiWalk::State::at_record; state = walk.step()) {
@@ -198,6 +210,10 @@ GpuRows::GpuRows(Recorder& recorder, NextRecord next, CallbackName name, GpuTota
     : decoder_(std::make_unique<Decoder>(recorder, next, name, totals)) {}
 
 GpuRows::~GpuRows() = default;
+
+void GpuRows::begin_session(int64_t started_ns) {
+  decoder_->begin_session(started_ns);
+}
 
 void GpuRows::take(uint8_t* buffer, size_t valid_bytes) {
   decoder_->take(buffer, valid_bytes);

@@ -38,7 +38,7 @@ void in_the_order_of_completion_and_zeroed() {
   CuptiBuffers buffers;
   uint8_t* first = buffers.request();
   uint8_t* second = buffers.request();
-  std::memset(second, 7, 100);
+  std::memset(second, 7, 10'000);  // more than it will say
   buffers.complete(second, 100);
   buffers.complete(first, 0);
   const CuptiBuffers::Full full = buffers.take();
@@ -47,7 +47,7 @@ void in_the_order_of_completion_and_zeroed() {
   CHECK(buffers.take().memory == first);
   CHECK(buffers.take().memory == nullptr);
   buffers.give_back(full);
-  CHECK(std::all_of(second, second + 100, [](uint8_t byte) { return byte == 0; }));
+  CHECK(std::all_of(second, second + CuptiBuffers::kBytes, [](uint8_t byte) { return byte == 0; }));
 }
 
 void what_is_not_ours_is_left_alone() {

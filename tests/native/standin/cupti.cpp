@@ -18,6 +18,7 @@ using standin::state;
 constexpr uint32_t kInvalidParameter = 1;
 constexpr uint32_t kInvalidOperation = 7;
 constexpr uint32_t kNoMore = 12;
+constexpr uint32_t kNotCompatible = 14;
 constexpr uint32_t kInvalidKind = 21;
 constexpr uint32_t kOtherClient = 39;
 
@@ -54,11 +55,25 @@ uint32_t subscribe(const char* function, void** subscriber) {
   if (state().is_subscribed || std::getenv("STANDIN_CLIENT") != nullptr)
     return kOtherClient;
   state().is_subscribed = true;
+  ++state().sessions;
   *subscriber = &state();
   return 0;
 }
 
+// Of a call that names no subscriber; under the lock.
+uint32_t refusal(const char* function) {
+  if (state().is_newer_subscriber && standin::refuses_older_calls())
+    return kNotCompatible;
+  return failure(function);
+}
+
 }  // namespace
+
+EXPORT uint32_t cuptiGetTimestamp(uint64_t* timestamp) {
+  const std::lock_guard lock(state().mutex);
+  *timestamp = state().now();
+  return refusal("cuptiGetTimestamp");
+}
 
 EXPORT uint32_t cuptiGetVersion(uint32_t* version) {
   *version = standin::layout().version;
@@ -72,6 +87,10 @@ EXPORT uint32_t cuptiSubscribe(void** subscriber, void* /*callback*/, void* /*da
 EXPORT uint32_t cuptiSubscribe_v2(void** subscriber, void* /*callback*/, void* /*data*/,
                                   SubscriberParams* params) {
   const uint32_t code = subscribe("cuptiSubscribe_v2", subscriber);
+  if (code == 0) {
+    const std::lock_guard lock(state().mutex);
+    state().is_newer_subscriber = true;
+  }
   const char* other = std::getenv("STANDIN_CLIENT");
   if (code == kOtherClient && other != nullptr && params->other_name_bytes > 0) {
     std::strncpy(params->other_name, other, params->other_name_bytes - 1);
@@ -83,6 +102,7 @@ EXPORT uint32_t cuptiSubscribe_v2(void** subscriber, void* /*callback*/, void* /
 EXPORT uint32_t cuptiUnsubscribe(void* /*subscriber*/) {
   const std::lock_guard lock(state().mutex);
   state().is_subscribed = false;
+  state().is_newer_subscriber = false;
   return failure("cuptiUnsubscribe");
 }
 
@@ -97,7 +117,7 @@ EXPORT uint32_t cuptiActivityRegisterTimestampCallback(uint64_t (*clock)()) {
     return kInvalidParameter;
   const std::lock_guard lock(state().mutex);
   state().set_clock(clock);
-  return failure("cuptiActivityRegisterTimestampCallback");
+  return refusal("cuptiActivityRegisterTimestampCallback");
 }
 
 EXPORT uint32_t cuptiActivityRegisterCallbacks(standin::OnRequest request,
@@ -105,7 +125,7 @@ EXPORT uint32_t cuptiActivityRegisterCallbacks(standin::OnRequest request,
   const std::lock_guard lock(state().mutex);
   state().on_request = request;
   state().on_complete = complete;
-  return failure("cuptiActivityRegisterCallbacks");
+  return refusal("cuptiActivityRegisterCallbacks");
 }
 
 EXPORT uint32_t cuptiActivitySetAttribute(uint32_t attribute, size_t* bytes, void* value) {
@@ -123,6 +143,8 @@ EXPORT uint32_t cuptiActivityEnable(uint32_t kind) {
   if (standin::stride(kind) == 0)
     return kInvalidKind;
   const std::lock_guard lock(state().mutex);
+  if (const uint32_t code = refusal("cuptiActivityEnable"); code != 0)
+    return code;
   state().kinds.insert(kind);
   if (kind == standin::kRuntime || kind == standin::kDriver)
     state().filters.at(kind == standin::kDriver ? 1 : 2) = {};

@@ -6,7 +6,9 @@
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <thread>
+#include <time.h>
 #include <unistd.h>
+#include <utility>
 
 #include "standin.h"
 #include "state.h"
@@ -85,6 +87,9 @@ EXPORT void standin_launch_by_driver(const char* name, uint64_t duration_ns, uin
 EXPORT void standin_launch_graph(const char* name, uint32_t count, uint64_t duration_ns,
                                  uint32_t stream) {
   call(kRuntimeDomain, 311, [&](uint32_t correlation) {
+    const bool is_wrong = standin::spoils_graph_ids() && state().sessions > 1;
+    if (const uint32_t before = std::exchange(state().graph_correlation, correlation); is_wrong)
+      correlation = before;
     for (uint64_t node = 1; node <= count; ++node) {
       const standin::Times times = state().span(stream, duration_ns);
       state().add(
@@ -152,6 +157,13 @@ EXPORT uint32_t standin_is_subscribed() {
 EXPORT uint32_t standin_is_traced(uint32_t domain, uint32_t callback) {
   const std::lock_guard lock(state().mutex);
   return state().is_traced(domain, callback) ? 1 : 0;
+}
+
+EXPORT uint32_t standin_has_default_clock() {
+  const std::lock_guard lock(state().mutex);
+  timespec time{};
+  clock_gettime(CLOCK_REALTIME, &time);
+  return state().now() / 1'000'000'000 + 1 >= static_cast<uint64_t>(time.tv_sec) ? 1 : 0;
 }
 
 EXPORT uint32_t standin_are_zeros_promised() {

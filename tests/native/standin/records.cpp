@@ -8,11 +8,12 @@
 namespace standin {
 namespace {
 
-const std::array<Layout, 4> kLayouts{{
+const std::array<Layout, 5> kLayouts{{
     {"12.4", 22, 208, 88, 40},
     {"12.9", 27, 208, 96, 56},
     {"13.0", 130001, 216, 96, 56},
     {"13.1", 130101, 224, 96, 56},
+    {"13.2", 130200, 224, 96, 56},
 }};
 
 constexpr uint32_t kDevice = 0;
@@ -163,6 +164,15 @@ void forget_end(Record& record) {
 
 void forget_times(Record& record) {
   std::memset(record.bytes.data() + times_offset(record.kind), 0, 2 * sizeof(uint64_t));
+}
+
+void move_times(Record& record, uint64_t ahead_ns) {
+  std::array<uint64_t, 2> times{};
+  uint8_t* place = record.bytes.data() + times_offset(record.kind);
+  std::memcpy(times.data(), place, sizeof times);
+  for (uint64_t& time_ns : times)
+    time_ns += ahead_ns;
+  std::memcpy(place, times.data(), sizeof times);
 }
 
 }  // namespace standin

@@ -61,5 +61,7 @@ Record external_record(uint32_t external_kind, uint64_t id, uint32_t correlation
 // Of a forced flush: what still runs has no end, and one that the device lost has no times.
 void forget_end(Record& record);
 void forget_times(Record& record);
+// Times of a clock that is so much ahead.
+void move_times(Record& record, uint64_t ahead_ns);
 
 }  // namespace standin

@@ -2,12 +2,18 @@
 // makes records of what `standin_*` is asked to pretend. All of it is synthetic.
 //
 // What it shall do wrong is told by the environment:
-//   STANDIN_LAYOUT=12.4     the version whose records it makes (12.4, 12.9, 13.0, 13.1)
+//   STANDIN_LAYOUT=12.4     the version it plays (12.4, 12.9, 13.0, 13.1, 13.2), by its records and
+//                           by what is wrong in it: see `spoils_clock` and others in state.h
 //   STANDIN_FAIL=f=c,...    the function f returns the code c; `cuptiActivityEnable10` is of a kind
 //   STANDIN_CLIENT=name     another client has subscribed: 39, and this name
 //   STANDIN_BUFFER=n        uses no more than n bytes of a buffer
 //   STANDIN_DROP=n          loses every n-th record of a device, and counts it as dropped
 //   STANDIN_UNTIMED=n       every n-th kernel has no times
+//   STANDIN_REALTIME=n      every n-th kernel has times of CUPTI's own clock
+//   STANDIN_STRANGE=n       every n-th kernel has times of a clock that nobody knows
+//   STANDIN_LATE=ms         what a device did comes as long after the forced flush, behind all else
+//   STANDIN_KEEP=1          and this never does
+//   STANDIN_SCRIBBLE=n      writes n bytes behind what it says is valid of a buffer
 //   STANDIN_SLOW_FLUSH=ms   a flush takes as long
 //   STANDIN_DEVICES=n       how many the driver shows (1)
 #pragma once
@@ -38,4 +44,6 @@ uint32_t standin_is_subscribed();
 // Whether this call would be recorded, and whether the client says that its buffers hold zeros.
 uint32_t standin_is_traced(uint32_t domain, uint32_t callback);
 uint32_t standin_are_zeros_promised();
+// Whether times are those of CUPTI's own clock.
+uint32_t standin_has_default_clock();
 }

@@ -25,6 +25,11 @@ uint64_t setting(const char* name, uint64_t otherwise);
 // The code that STANDIN_FAIL sets for this function, 0 none.
 uint32_t failure(const char* function);
 
+// What is wrong in the version that is played, unless a setting says otherwise.
+bool spoils_clock();         // a clock that is registered again does not hold for the first
+bool spoils_graph_ids();     // graph launches of later sessions have ids of others
+bool refuses_older_calls();  // calls without a subscriber, beside one of cuptiSubscribe_v2
+
 struct Filter {
   std::set<uint32_t> on, off;  // calls that differ from their kind
 };
@@ -36,6 +41,9 @@ class State {
   OnComplete on_complete = nullptr;
   uint64_t (*clock)() = nullptr;
   bool is_subscribed = false;
+  bool is_newer_subscriber = false;
+  uint32_t sessions = 0;
+  uint32_t graph_correlation = 0;  // of the graph that was launched last
   bool are_threads_known = false;  // by the kernel's number
   bool are_zeros_promised = false;
   std::set<uint32_t> kinds;
@@ -52,28 +60,34 @@ class State {
   Times span(uint32_t stream, uint64_t duration_ns);
   [[nodiscard]] uint64_t stream_end(uint32_t stream) const;
   // Times of another clock mean nothing any more.
-  void set_clock(uint64_t (*other)()) {
-    clock = other;
-    stream_ends_.clear();
-  }
+  void set_clock(uint64_t (*other)());
   // As in CUPTI a kernel's name stays where it is.
   const char* keep(const char* name) { return names_.insert(name).first->c_str(); }
   // Hands out the records that are complete by now; all of them when forced.
   void flush(bool is_forced);
 
  private:
-  void put(const Record& record);
-  void hand_out();
+  struct Buffer {
+    uint8_t* memory = nullptr;
+    OnComplete owner = nullptr;
+    size_t bytes = 0;
+    size_t used = 0;
+  };
+
+  void spoil_times(Record& record);
+  void put(Buffer& buffer, const Record& record);
+  void write(Buffer& buffer, const Record& record) const;
+  void hand_out(Buffer& buffer) const;
+  void hand_out_late(const std::deque<Record>& records);
 
   std::deque<Record> pending_;
   std::set<std::string> names_;
   std::map<uint32_t, uint64_t> stream_ends_;
-  uint8_t* buffer_ = nullptr;
-  OnComplete buffer_owner_ = nullptr;
-  size_t bytes_ = 0;
-  size_t used_ = 0;
+  Buffer buffer_;
   uint64_t device_records_ = 0;
   uint64_t kernels_ = 0;
+  uint32_t clocks_ = 0;          // how often one was registered
+  uint32_t spoilt_records_ = 0;  // that come in CUPTI's own clock
 };
 
 State& state();

@@ -1,0 +1,66 @@
+// What is known to be wrong in which version of CUPTI, and what is done about it here. The one
+// place that says so: the session goes by it, recordings name what their version has, and the
+// merge, the losses and `perfprobe doctor` go by those names.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace perfprobe {
+
+// Versions as cuptiGetVersion gives them: 24 is CUDA 12.6 with all its updates, 130101 is 13.1
+// Update 1.
+struct KnownFault {
+  std::string_view name;  // in recordings
+  uint32_t first;         // the first version that has it, as far as is known
+  uint32_t fixed;         // the first one that does not
+  std::string_view what;
+  std::string_view answer;
+  std::string_view remedy;  // for the user
+
+  [[nodiscard]] constexpr bool is_in(uint32_t version) const {
+    return version >= first && version < fixed;
+  }
+};
+
+// NVIDIA's notes: zero or foreign times from 12.6 Update 2 until 13.1. As seen by others
+// (pytorch/pytorch#192021): none where the clock is registered once, k records where it is
+// registered for the k-th time again.
+inline constexpr KnownFault kClockFault{
+    "clock",
+    24,
+    130100,
+    "a clock that is registered again does not hold for the first kernels",
+    "it is registered once and left there until the program ends; times of CUPTI's own clock are "
+    "converted, others left out, and both counted",
+    "use a torch built for CUDA 13.1 or newer"};
+
+// NVIDIA's notes of 13.1 Update 1.
+inline constexpr KnownFault kGraphFault{
+    "graph_ids",
+    0,
+    130101,
+    "from the second recording of a process on, launches of CUDA graphs have wrong numbers",
+    "kernels of graphs are then shown without operator and line, and counted",
+    "record once in a process, or use CUDA 13.1 Update 1 or newer"};
+
+// NVIDIA's notes of 13.0 Update 1; which versions before have it they do not say.
+inline constexpr KnownFault kWaitFault{"device_waits",
+                                       130000,
+                                       130001,
+                                       "cudaDeviceSynchronize gives no record of its wait",
+                                       "that such waits are missing is said among the losses",
+                                       "use CUDA 13.0 Update 1 or newer"};
+
+// As seen by others (pytorch/kineto#1534).
+inline constexpr KnownFault kRefusalFault{"refusals",
+                                          0,
+                                          27,
+                                          "a request that gets no memory ends the program",
+                                          "twice as many buffers are allowed",
+                                          "use a torch built for CUDA 12.9 or newer"};
+
+inline constexpr std::array kKnownFaults{kClockFault, kGraphFault, kWaitFault, kRefusalFault};
+
+}  // namespace perfprobe
