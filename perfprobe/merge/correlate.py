@@ -13,18 +13,18 @@ import numpy as np
 import numpy.typing as npt
 
 from perfprobe.merge.backward import ForwardCalls, first_known
+from perfprobe.merge.gpu_calls import Correlations, Launches, starts
 from perfprobe.merge.gpu_times import GpuTimes, Launched, times_by_call
 from perfprobe.merge.innermost import Innermost
 from perfprobe.merge.origins import Origins
 from perfprobe.merge.roots import keys, roots
 from perfprobe.merge.seen_calls import seen_stacks
-from perfprobe.tables.columns import Int32, Int64, Mask, Rows
-from perfprobe.tables.events import USER_SCOPE, Operators
+from perfprobe.tables.columns import Int32, Int64, Rows
+from perfprobe.tables.events import USER_SCOPE, Losses, Operators
 from perfprobe.tables.gpu import CallSites, GpuLinks
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.trace import Gap
 
-_GRAPH_LAUNCHES = ("cudaGraphLaunch", "cuGraphLaunch")
 _OWN_RANGES = "cuda::"  # what the collector sets around a wait, at its line
 _KEPT = ("start_ns", "name", "overload", "signature", "stack", "scope", "node_sequence", "node_thread")
 
@@ -33,6 +33,7 @@ class CallsWithin:
     """Finds the operator around each call while the recording is read for the forward calls."""
 
     more_columns: tuple[str, ...] = ("end_ns", "overload", "signature")
+    losses: tuple[Losses, ...] = ()
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
@@ -60,16 +61,17 @@ class CallsWithin:
         """All links, once all operators are in, and the time on GPUs of operators."""
         disagreements = self._take_named()
         gpu = self._recording.gpu
-        call_of = _Correlations(self._recording)
+        launched = Launches(self._recording)
         links = GpuLinks(
-            kernel_call=call_of(gpu.kernels.correlation),
-            copy_call=call_of(gpu.copies.correlation),
-            wait_call=call_of(gpu.waits.correlation),
+            kernel_call=launched.call(gpu.kernels),
+            copy_call=launched.call(gpu.copies),
+            wait_call=Correlations(self._recording)(gpu.waits.correlation),
             sites=self._sites(origins, forward),
-            graph_launch=_starts(self._recording, _GRAPH_LAUNCHES)[gpu.api_calls.name],
+            graph_launch=launched.graph_launch,
             exact=int(np.count_nonzero(self._named.place >= 0)),
             disagreements=disagreements,
         )
+        self.losses = launched.losses()
         return links, GpuTimes(self._os_threads, self._launched(links))
 
     def _take_named(self) -> int:
@@ -106,7 +108,7 @@ class CallsWithin:
     def _range_stacks(self) -> Int32:
         """The stack of the range that the collector set around a call, -1 for none: it is the call's own."""
         ranges = self._ranges.columns
-        is_own = _starts(self._recording, (_OWN_RANGES,))[ranges["name"]]
+        is_own = starts(self._recording, (_OWN_RANGES,))[ranges["name"]]
         return np.where(is_own, ranges["stack"], np.int32(-1))
 
     def _launched(self, links: GpuLinks) -> Launched:
@@ -164,25 +166,6 @@ class _Around:
             column[points] = other.columns[name][others]
 
 
-class _Correlations:
-    """Finds calls by their correlation id."""
-
-    def __init__(self, recording: Recording) -> None:
-        calls = recording.gpu.api_calls
-        is_driver = np.array([_is_of_driver(text) for text in recording.strings.text] + [False], np.bool_)
-        # Of a call of the runtime and the driver's within it the runtime's comes first.
-        self._order = np.lexsort((is_driver[calls.name], calls.correlation))
-        self._sorted = calls.correlation[self._order]
-
-    def __call__(self, correlation: Int64) -> Int32:
-        """The call that has each of these ids, -1 for none."""
-        if len(self._sorted) == 0:
-            return np.full(len(correlation), -1, np.int32)
-        place = np.minimum(np.searchsorted(self._sorted, correlation), len(self._sorted) - 1)
-        known = (correlation >= 0) & (self._sorted[place] == correlation)
-        return np.where(known, self._order[place], -1).astype(np.int32)
-
-
 def _named(recording: Recording) -> tuple[Rows, Int64]:
     """The calls whose operator has an external id, and when that operator started."""
     named, calls = recording.gpu.external_ids, recording.gpu.api_calls
@@ -192,12 +175,3 @@ def _named(recording: Recording) -> tuple[Rows, Int64]:
     place = np.minimum(np.searchsorted(correlation, calls.correlation), len(correlation) - 1)
     found = np.flatnonzero((calls.correlation >= 0) & (correlation[place] == calls.correlation))
     return found, named.start_ns[row[place[found]]]
-
-
-def _starts(recording: Recording, prefixes: tuple[str, ...]) -> Mask:
-    """Which strings start so, with one more entry, False, for none."""
-    return np.array([*(text.startswith(prefixes) for text in recording.strings.text), False], np.bool_)
-
-
-def _is_of_driver(name: str) -> bool:
-    return name.startswith("cu") and name[2:3].isupper()

@@ -60,12 +60,15 @@ def link(recording: Recording) -> Trace:
     origins = Origins(recording, forward)
     links, times = (None, None) if calls_within is None else calls_within.result(origins, forward)
     linker = Linker(recording, forward, origins, matching, times)
+    linker.losses = () if calls_within is None else calls_within.losses
     sources = None if matching is None else matching.sources()
     return Trace(recording, site, texts, linker.stream, sources, python_code(recording), links)
 
 
 class Linker:
-    """What a batch of operators is linked with."""
+    """What a batch of operators is linked with. losses: what linking GPUs lost."""
+
+    losses: tuple[Losses, ...] = ()
 
     def __init__(
         self,
@@ -110,6 +113,7 @@ class Linker:
         losses += _incomplete(self._recording, last_ns)
         losses += _link_losses(self._recording, nesting, backwards)
         losses += uncounted(self._recording)
+        losses += self.losses
 
     def _linked(
         self, rows: Operators, self_ns: Int64, cpu_self_ns: Int64, recording_ns: Int64

@@ -53,6 +53,7 @@ class Gap(IntEnum):
     NODE_WITHOUT_OPERATOR = 7
     OUTSIDE_OPERATORS = 8
     CALL_NOT_RECORDED = 9
+    GRAPH_LAUNCH_UNKNOWN = 10
 
 
 GAP_TEXTS = {
@@ -66,6 +67,7 @@ GAP_TEXTS = {
     Gap.NODE_WITHOUT_OPERATOR: "TorchScript: a node for several operators",
     Gap.OUTSIDE_OPERATORS: "called outside of operators, where no Python was seen",
     Gap.CALL_NOT_RECORDED: "the call that started it was not recorded",
+    Gap.GRAPH_LAUNCH_UNKNOWN: "of a CUDA graph whose launch is not known",
 }
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from perfprobe.merge import link
 from perfprobe.tables import storage
-from perfprobe.tables.events import LinkedOperators
+from perfprobe.tables.events import LinkedOperators, Losses
 from perfprobe.tables.gpu import CopyKind, GpuLinks, WaitKind
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.trace import Gap, Phase, Trace
@@ -129,6 +129,64 @@ def test_a_graph_is_no_operators_own(tmp_path: Path) -> None:
     assert links_of(trace).graph_launch.tolist() == [True, False]
     assert lines(trace) == [5, 5]
     assert gpu_times(trace) == {"replay": (25, 5)}
+
+
+def replays(**gpu: object) -> Program:
+    """Two graph launches on lines 5 and 6 and a plain one; their kernels, with numbers that may be wrong."""
+    program = Program(gpu=gpu)
+    program.thread(1)
+    for at, line in enumerate((5, 6, 7)):
+        program.run(op("replay", 100 * at, 100 * at + 90, stack=program.stack(f"a.py:{line} main")))
+        program.api_call("cudaLaunchKernel" if line == 7 else "cudaGraphLaunch", 100 * at + 10, 100 * at + 20, at)
+    program.kernel("first", 50, 60, 0, graph=3, graph_node=8)
+    program.kernel("second", 150, 160, 0, graph=3, graph_node=8)  # of line 6: the number is that of line 5
+    program.kernel("third", 170, 180, 2, graph=3, graph_node=9)  # and here that of a plain launch
+    program.kernel("plain", 250, 260, 2)
+    program.copy(CopyKind.HOST_TO_DEVICE, 170, 180, 0, graph=3)
+    return program
+
+
+FAULTS = {"faults": {"clock": "newer", "graph_ids": "record once"}}
+
+
+def lost(trace: Trace) -> list[tuple[str, int, str]]:
+    rows: list[Losses] = []
+    for _ in trace.stream(rows):
+        pass
+    found = Losses.concat(rows)
+    columns = zip(found.source, found.reason, found.count.tolist(), found.remedy, strict=True)
+    return [
+        (reason, count, remedy) for source, reason, count, remedy in columns if (source, "graph" in reason) == ("gpu", True)
+    ]
+
+
+@pytest.mark.parametrize("gpu", [{}, {"session": 1, **FAULTS}, {"session": 2, "faults": {}}, {"session": 2}])
+def test_only_the_launch_of_a_graph_starts_its_kernels(gpu: dict[str, object], tmp_path: Path) -> None:
+    trace = link(replays(**gpu).recording(tmp_path))
+    assert links_of(trace).kernel_call.tolist() == [0, 0, -1, 2]
+    assert links_of(trace).copy_call.tolist() == [0]
+    ((_, count, remedy),) = lost(trace)
+    assert (count, remedy) == (1, "")
+
+
+def test_graphs_of_later_sessions_have_no_line_where_their_numbers_are_wrong(tmp_path: Path) -> None:
+    trace = link(replays(session=2, **FAULTS).recording(tmp_path))
+    assert links_of(trace).kernel_call.tolist() == [-1, -1, -1, 2]
+    assert links_of(trace).copy_call.tolist() == [-1]
+    ((reason, count, remedy),) = lost(trace)
+    assert (count, remedy) == (4, "record once")
+    assert "without operator and line" in reason
+
+
+def test_a_graph_launch_with_a_wrong_number_takes_no_kernel_of_another_call(tmp_path: Path) -> None:
+    program = Program(gpu={"session": 3, **FAULTS})
+    program.thread(1)
+    program.api_call("cudaGraphLaunch", 10, 20, 1)  # the number of the call below
+    program.api_call("cudaLaunchKernel", 30, 40, 1)
+    program.kernel("plain", 50, 60, 1)
+    trace = link(program.recording(tmp_path))
+    assert links_of(trace).kernel_call.tolist() == [1]
+    assert lost(trace) == []
 
 
 def test_ranges_are_no_operators_but_have_what_ran_in_them(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_kernels_by_time_with_what_launched_them(tmp_path: Path) -> None:
     on.figures |= {"exact": 40, "disagreements": 2}
     text = render(on.findings(tmp_path))
     assert "40 calls were linked by the operator's number (--gpu-links exact); by time 2 of them" in text
-    assert "Of 10 kernels and copies the starting call was not recorded." in lines[-1]
+    assert "Of 10 kernels and copies the starting call is not known." in lines[-1]
 
 
 def test_times_that_the_driver_did_not_give_are_no_zeros(tmp_path: Path) -> None:

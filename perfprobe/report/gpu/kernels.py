@@ -149,4 +149,4 @@ def _notes(gpu: GpuFindings, shown: KernelRows) -> Iterator[str]:
             f"time {units.count(gpu.disagreements)} of them would be another operator's."
         )
     if gpu.unlinked > 0:
-        yield f"Of {units.count(gpu.unlinked)} kernels and copies the starting call was not recorded."
+        yield f"Of {units.count(gpu.unlinked)} kernels and copies the starting call is not known."
