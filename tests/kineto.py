@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from perfprobe.tables.gpu import CopyKind, WaitKind
+from perfprobe.tables.gpu import CopyKind, MemoryKind, WaitKind
 from tests.build import Op, Program
 
 _OPERATORS = ("cpu_op", "operator", "user_annotation")
@@ -77,8 +78,18 @@ def _add_work(program: Program, told: Told, event: dict[str, Any], category: str
         told.kernels.append((facts.get("external id"), correlation))
     else:
         kind = CopyKind.FILL if category == "memset" else _DIRECTIONS[event["name"].split()[1]]
+        source, destination = _ends(event["name"])
+        fields |= {"source": source, "destination": destination}
         program.copy(kind, *_times(event), correlation, size_bytes=facts["bytes"], **fields)
         told.copies.append((facts.get("external id"), correlation))
+
+
+def _ends(name: str) -> tuple[int, int]:
+    """The memory from and to which, as in `Memcpy HtoD (Pageable -> Device)`."""
+    found = re.search(r"\((\w+) -> (\w+)\)", name)
+    words = found.groups() if found else ("Unknown", "Unknown")
+    source, destination = (MemoryKind[word.upper()] for word in words)
+    return source, destination
 
 
 def _nested(program: Program, events: list[dict[str, Any]]) -> list[Op]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfprobe.tables.columns import Int64
+from perfprobe.tables.columns import Int32, Int64
 from perfprobe.tables.gpu import ApiCalls, Copies, GpuActivity, GpuLinks, GpuWaits, Kernels
 from perfprobe.tables.gpu_findings import DeviceRows, StepCounts, Steps
 
@@ -29,16 +29,18 @@ def device_rows(gpu: GpuActivity) -> DeviceRows:
     return found.take(np.argsort(-found.busy_ns, kind="stable"))
 
 
-def step_counts(gpu: GpuActivity, links: GpuLinks, steps: Steps) -> StepCounts:
+def step_counts(
+    gpu: GpuActivity, links: GpuLinks, steps: Steps, all_waits: GpuWaits, wait_call: Int32
+) -> StepCounts:
     """A row for each step, in their order, and one for all that is in none, if there is any."""
     begun_ns = np.append(gpu.api_calls.start_ns, np.int64(-1))
     kernel_step = _step(steps, begun_ns[links.kernel_call])
     copy_step = _step(steps, begun_ns[links.copy_call])
-    wait_step = _step(steps, np.where(links.wait_call >= 0, begun_ns[links.wait_call], gpu.waits.start_ns))
+    wait_step = _step(steps, np.where(wait_call >= 0, begun_ns[wait_call], all_waits.start_ns))
     rows = len(steps) + 1  # the last one: in none
     kernels, kernel_ns = _counts(gpu.kernels, kernel_step, rows)
     copies, copy_ns = _counts(gpu.copies, copy_step, rows)
-    waits, wait_ns = _counts(gpu.waits, wait_step, rows)
+    waits, wait_ns = _counts(all_waits, wait_step, rows)
     found = StepCounts(
         step=np.append(np.arange(len(steps), dtype=np.int32), np.int32(-1)),
         kernels=kernels,

@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from perfprobe.analyse.devices import device_rows, duration_ns, step_counts
+from perfprobe.analyse.gpu_waits import all_waits
 from perfprobe.analyse.grouping import grouped, measured_sums
 from perfprobe.analyse.hotspots import same_signatures
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows
-from perfprobe.tables.gpu import ApiCalls, Copies, GpuLinks, Kernels
+from perfprobe.tables.gpu import ApiCalls, Copies, GpuLinks, GpuWaits, Kernels
 from perfprobe.tables.gpu_findings import CopyRows, GpuFindings, KernelRows, LaunchRows, Steps, WaitRows
 from perfprobe.tables.trace import Gap, Trace
 
@@ -36,15 +37,16 @@ def gpu_findings(trace: Trace, steps: Steps) -> GpuFindings | None:
     is_graph = np.concatenate([kernel_graph, copy_graph])
     in_operator = np.append(links.sites.name >= 0, False)[calls]
     untimed = np.concatenate([duration_ns(gpu.kernels), duration_ns(gpu.copies)]) < 0
+    waits, wait_call = all_waits(gpu, links)
     launches = np.unique(gpu.api_calls.correlation[links.graph_launch])
     return GpuFindings(
         kernels=_kernel_rows(trace, links, kernel_graph),
         copies=_copy_rows(trace, links, copy_graph),
-        waits=_wait_rows(trace, links),
+        waits=_wait_rows(trace, links, waits, wait_call),
         calls=_launch_rows(gpu.api_calls),
         devices=device_rows(gpu),
         steps=steps,
-        step_counts=step_counts(gpu, links, steps),
+        step_counts=step_counts(gpu, links, steps, waits, wait_call),
         graph_launches=len(launches),
         unlinked=int(np.count_nonzero(calls < 0)),
         outside=int(np.count_nonzero((calls >= 0) & ~in_operator & ~is_graph)),
@@ -73,13 +75,16 @@ def _origin(trace: Trace, links: GpuLinks, call: Int32, is_graph: Mask | None = 
     }
     if is_graph is not None:
         columns = {name: np.where(is_graph, np.int32(-1), column) for name, column in columns.items()}
+    gap = at_call(sites.gap, Gap.CALL_NOT_RECORDED)
+    if is_graph is not None:
+        gap = np.where(is_graph & (call < 0), gap.dtype.type(Gap.GRAPH_LAUNCH_UNKNOWN), gap)
     return {
         **columns,
         "frame": at_call(sites.frame, -1),
         "forward_frame": at_call(sites.forward_frame, -1),
         "module": at_call(sites.module, -1),
         "phase": at_call(sites.phase, 0),
-        "gap": at_call(sites.gap, Gap.CALL_NOT_RECORDED),
+        "gap": gap,
         "linked": (call >= 0).astype(np.int8),
     }
 
@@ -165,12 +170,11 @@ def _copy_rows(trace: Trace, links: GpuLinks, is_graph: Mask) -> CopyRows:
     return found.take(_most_first(found.total_ns))
 
 
-def _wait_rows(trace: Trace, links: GpuLinks) -> WaitRows:
-    waits = trace.recording.gpu.waits
+def _wait_rows(trace: Trace, links: GpuLinks, waits: GpuWaits, wait_call: Int32) -> WaitRows:
     if len(waits) == 0:
         return WaitRows.empty()
-    call = np.append(trace.recording.gpu.api_calls.name, np.int32(-1))[links.wait_call]
-    columns = {**_origin(trace, links, links.wait_call), "kind": waits.kind, "call": call}
+    call = np.append(trace.recording.gpu.api_calls.name, np.int32(-1))[wait_call]
+    columns = {**_origin(trace, links, wait_call), "kind": waits.kind, "call": call}
     groups = _Groups.of(columns, _WAIT_KEYS, duration_ns(waits))
     found = WaitRows(
         **groups.keys(),

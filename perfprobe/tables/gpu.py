@@ -43,13 +43,17 @@ class MemoryKind(IntEnum):
 
 
 class WaitKind(IntEnum):
-    """What a synchronization waited for: CUpti_ActivitySynchronizationType in cupti_activity.h."""
+    """What was waited for: CUpti_ActivitySynchronizationType in cupti_activity.h.
+
+    PAGEABLE_COPY is ours, and never recorded: a copy from or to pageable memory keeps its caller.
+    """
 
     UNKNOWN = 0
     EVENT = 1
     STREAM_WAIT_EVENT = 2
     STREAM = 3
     CONTEXT = 4
+    PAGEABLE_COPY = 100
 
 
 class OverheadKind(IntEnum):

@@ -18,7 +18,7 @@ from perfprobe.analyse.hotspots import hotspots
 from perfprobe.analyse.steps import StepBoundaries
 from perfprobe.merge import link
 from perfprobe.support.view import GROUPS, View
-from perfprobe.tables.gpu import CopyKind, WaitKind
+from perfprobe.tables.gpu import CopyKind, MemoryKind, WaitKind
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.trace import Gap, Trace
@@ -86,6 +86,32 @@ def test_a_step_by_hand(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert (len(found.steps), found.step_counts.step.tolist()) == (0, [-1])
     assert (found.unlinked, found.outside, found.untimed, found.graph_launches) == (0, 1, 0, 0)
+
+
+def test_copies_of_pageable_memory_keep_their_caller(tmp_path: Path) -> None:
+    program = Program()
+    program.thread(1)
+    pageable, pinned, device = MemoryKind.PAGEABLE, MemoryKind.PINNED, MemoryKind.DEVICE
+    to_gpu, to_host = CopyKind.HOST_TO_DEVICE, CopyKind.DEVICE_TO_HOST
+    copies: list[tuple[int, int, int, int, int, int, int]] = [
+        (to_gpu, pageable, device, 10, 100, 50, 104),  # its last part is on its way: until 100
+        (to_host, device, pageable, 200, 300, 250, 290),  # behind a kernel: until 290
+        (to_gpu, pageable, device, 400, 410, 415, 416),  # handed over at once
+        (to_gpu, pinned, device, 500, 600, 510, 590),  # not pageable
+        (to_host, device, pageable, 700, 800, 710, 790),  # has a record of its own
+        (to_host, device, pageable, 900, 950, -1, -1),  # has no times
+    ]
+    for at, (kind, source, destination, *times) in enumerate(copies, 1):
+        program.api_call("cudaMemcpyAsync", times[0], times[1], at)
+        program.copy(kind, times[2], times[3], at, source=source, destination=destination)
+    program.gpu_wait(WaitKind.STREAM, 705, 795, 5)
+    program.copy(to_host, 960, 965, -1, source=device, destination=pageable)  # of which no call is known
+    program.api_call("cudaGraphLaunch", 1000, 1100, 7)
+    program.copy(to_gpu, 1010, 1020, 7, graph=3)
+    _, found = analysed(program.recording(tmp_path))
+    rows = zip(*(getattr(found.waits, name).tolist() for name in ("kind", "waits", "total_ns")), strict=True)
+    assert list(rows) == [(WaitKind.PAGEABLE_COPY, 2, 90 + 90), (WaitKind.STREAM, 1, 90)]
+    assert (found.step_counts.waits.tolist(), found.step_counts.wait_ns.tolist()) == ([3], [270])
 
 
 def test_what_a_row_is(tmp_path: Path) -> None:

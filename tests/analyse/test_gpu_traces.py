@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perfprobe.tables.gpu import GpuLinks
+from perfprobe.tables.gpu import GpuLinks, WaitKind
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.trace import Trace
 from tests.analyse.test_gpu import analysed
@@ -142,3 +142,22 @@ def test_sums_are_those_of_the_trace(name: str, tmp_path: Path) -> None:
     inside = np.append(links_of(trace).sites.name >= 0, False)[calls]
     times_ns = np.concatenate([rows.end_ns - rows.start_ns for rows in (gpu.kernels, gpu.copies)])
     assert own_ns == times_ns[inside].sum()
+
+
+# The calls of copies of 19 MB, in us, read off the traces; others, of 256 bytes, end before their copy begins.
+PAGEABLE = {
+    "v100_resnet50_num_workers_0": (2022, 2027, 2020, 2021, 2016, 1867),
+    "v100_resnet50_num_workers_4": (39_996, 3082, 3088, 3114, 3870, 3015),
+}
+
+
+@pytest.mark.parametrize("name", PAGEABLE)
+def test_copies_of_pageable_memory_keep_the_program(name: str, tmp_path: Path) -> None:
+    """As the traces of torch 1.9 have no synchronization records, all waits are those inside copies."""
+    trace, found, _ = traced(name, tmp_path)
+    (row,) = range(len(found.waits))
+    assert found.waits.kind[row] == WaitKind.PAGEABLE_COPY
+    assert trace.recording.strings[found.waits.call[row]] == "cudaMemcpyAsync"
+    assert found.waits.waits[row] == len(PAGEABLE[name])
+    assert found.waits.total_ns[row] == sum(PAGEABLE[name]) * 1000
+    assert found.waits.longest_ns[row] == max(PAGEABLE[name]) * 1000

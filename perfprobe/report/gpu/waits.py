@@ -33,6 +33,7 @@ KINDS: dict[int, str] = {
     WaitKind.STREAM_WAIT_EVENT: "stream for an event",
     WaitKind.STREAM: "a stream",
     WaitKind.CONTEXT: "the whole GPU",
+    WaitKind.PAGEABLE_COPY: "a pageable copy",
 }
 
 

@@ -1,0 +1,50 @@
+"""When the program waited for GPUs: in calls that do nothing else, and inside copies of pageable memory."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perfprobe.tables.columns import Int32, Rows
+from perfprobe.tables.gpu import GpuActivity, GpuLinks, GpuWaits, MemoryKind, WaitKind
+
+
+def all_waits(gpu: GpuActivity, links: GpuLinks) -> tuple[GpuWaits, Int32]:
+    """The waits that CUPTI recorded and those inside copies, and the call in which each was, -1 none."""
+    waits, call = _inside_copies(gpu, links)
+    return GpuWaits.concat([gpu.waits, waits]), np.concatenate([links.wait_call, call])
+
+
+def _inside_copies(gpu: GpuActivity, links: GpuLinks) -> tuple[GpuWaits, Int32]:
+    """A copy with a pageable end that began before its call ended: for it the caller stood still.
+
+    The driver takes pageable memory through pinned memory of its own, and CUPTI has no record of that wait: it
+    is from the call's start to the end of call or copy. A call that copies to a device ends a little before
+    the copy, when the last part is in pinned memory; one of a few kB before it begins: that is no wait.
+    """
+    copies, calls = gpu.copies, gpu.api_calls
+    rows = _last_of_each_call(gpu, links)
+    call = links.copy_call[rows]
+    end_ns = np.minimum(copies.end_ns[rows], calls.end_ns[call])
+    kept = (calls.start_ns[call] >= 0) & (calls.end_ns[call] > copies.start_ns[rows])
+    kept &= (end_ns >= calls.start_ns[call]) & ~np.isin(call, links.wait_call[links.wait_call >= 0])
+    rows, call, end_ns = rows[kept], call[kept], end_ns[kept]
+    found = GpuWaits(
+        start_ns=calls.start_ns[call],
+        end_ns=end_ns,
+        kind=np.full(len(rows), WaitKind.PAGEABLE_COPY, np.int8),
+        context=copies.context[rows],
+        stream=copies.stream[rows],
+        correlation=copies.correlation[rows],
+    )
+    return found, call
+
+
+def _last_of_each_call(gpu: GpuActivity, links: GpuLinks) -> Rows:
+    """The timed copies of pageable memory that no graph launched; of several by one call the last to end."""
+    copies = gpu.copies
+    pageable = (copies.source == MemoryKind.PAGEABLE) | (copies.destination == MemoryKind.PAGEABLE)
+    timed = (copies.start_ns >= 0) & (copies.end_ns >= copies.start_ns)
+    rows = np.flatnonzero(pageable & timed & (copies.graph < 0) & (links.copy_call >= 0))
+    latest_first = rows[np.argsort(-copies.end_ns[rows], kind="stable")]
+    _, first = np.unique(links.copy_call[latest_first], return_index=True)
+    return latest_first[first]
