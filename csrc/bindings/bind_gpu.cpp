@@ -50,6 +50,7 @@ py::dict describe(const GpuFigures& figures) {
   named["most_buffers"] = figures.buffers.most_used;
   named["flushes"] = figures.flushes;
   named["cpu_ns"] = figures.cpu_ns;
+  named["call_cost_ns"] = number(figures.call_cost_ns);
   named["started_ns"] = figures.started_ns;
   named["stopped_ns"] = figures.stopped_ns;
   named["canary"] = figures.is_canary_seen;
@@ -58,13 +59,14 @@ py::dict describe(const GpuFigures& figures) {
   return named;
 }
 
-py::list faults_of(uint32_t version) {
-  py::list names;
+// What mends each fault that this version has, by name.
+py::dict faults_of(uint32_t version) {
+  py::dict remedies;
   for (const KnownFault& fault : kKnownFaults) {
     if (version > 0 && fault.is_in(version))
-      names.append(fault.name);
+      remedies[py::str(fault.name)] = fault.remedy;
   }
-  return names;
+  return remedies;
 }
 
 py::list known_faults() {

@@ -1,16 +1,28 @@
 #include "gpu/cuda_driver.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <dlfcn.h>
+#include <limits>
 #include <utility>
 
+#include "core/clock.h"
 #include "gpu/vendor_library.h"
 
 namespace perfprobe {
 namespace {
 
 using GetNumber = int (*)(int*);
+
+constexpr int kRounds = 8;
+constexpr int kCallsOfRound = 32;
+
+GetNumber find_runtime_version() {
+  void* runtime = find_mapped("libcudart.so");
+  return runtime == nullptr ? nullptr
+                            : reinterpret_cast<GetNumber>(dlsym(runtime, "cudaRuntimeGetVersion"));
+}
 
 // CUdevice_attribute in cuda.h.
 constexpr std::array<std::pair<int64_t GpuDevice::*, int>, 8> kAttributes{{
@@ -95,14 +107,26 @@ bool CudaDriver::has_context() const {
 
 void CudaDriver::make_traced_call() const {
   int version = 0;
-  if (void* runtime = find_mapped("libcudart.so"); runtime != nullptr) {
-    const auto of_runtime = reinterpret_cast<GetNumber>(dlsym(runtime, "cudaRuntimeGetVersion"));
-    if (of_runtime != nullptr)
-      of_runtime(&version);
+  for (const GetNumber call : {find_runtime_version(), find<GetNumber>("cuDriverGetVersion")}) {
+    if (call != nullptr)
+      call(&version);
   }
-  const auto of_driver = find<GetNumber>("cuDriverGetVersion");
-  if (of_driver != nullptr)
-    of_driver(&version);
+}
+
+int64_t CudaDriver::traced_call_ns() const {
+  const GetNumber of_runtime = find_runtime_version();
+  const GetNumber call = of_runtime != nullptr ? of_runtime : find<GetNumber>("cuDriverGetVersion");
+  if (call == nullptr)
+    return -1;
+  int64_t least_ns = std::numeric_limits<int64_t>::max();
+  for (int round = 0; round < kRounds; ++round) {
+    int version = 0;
+    const int64_t start_ns = monotonic_ns();
+    for (int i = 0; i < kCallsOfRound; ++i)
+      call(&version);
+    least_ns = std::min(least_ns, monotonic_ns() - start_ns);
+  }
+  return least_ns / kCallsOfRound;
 }
 
 }  // namespace perfprobe

@@ -37,6 +37,8 @@ class CudaDriver {
   [[nodiscard]] bool has_context() const;
   // Makes one call of the runtime, if it is loaded, and one of the driver; both without effect.
   void make_traced_call() const;
+  // How long one such call takes, the best of a few rounds; -1 where there is none.
+  [[nodiscard]] int64_t traced_call_ns() const;
 
  private:
   template <class Function>

@@ -18,7 +18,7 @@ constexpr int64_t kCanaryNs = 2'000'000'000;
 constexpr int64_t kLastBuffersNs = 200'000'000;
 constexpr int64_t kLookNs = 5'000'000;
 
-// What came after an earlier recording had ended.
+// What came after an earlier recording had ended, and of the calls that were timed.
 void discard_buffers() {
   for (auto full = cupti_buffers().take(); full.memory != nullptr; full = cupti_buffers().take())
     cupti_buffers().give_back(full);
@@ -39,13 +39,17 @@ std::optional<CuptiFault> GpuRecording::start() {
   if (const std::string missing = load_cupti(library_.handle, api_); !missing.empty())
     return CuptiFault{library_.path + " has no " + missing, "name another in PERFPROBE_CUPTI"};
   external_ids_ = {cupti::kExternalKind, api_.push_external_id, api_.pop_external_id};
-  discard_buffers();
-  buffers_before_ = cupti_buffers().figures();
+  const int64_t plain_ns = driver_.traced_call_ns();
   rows_ = std::make_unique<GpuRows>(recorder_, api_.next_record, api_.callback_name, totals_);
   figures_.started_ns = monotonic_ns();
   rows_->begin_session(figures_.started_ns);
   if (auto fault = session_.open(with_ids_); fault)
     return fault;
+  if (plain_ns >= 0)
+    figures_.call_cost_ns = std::max(driver_.traced_call_ns() - plain_ns, int64_t{0});
+  session_.flush();
+  discard_buffers();
+  buffers_before_ = cupti_buffers().figures();
   if (auto fault = keep_buffers(); fault) {
     session_.flush_last([] {});
     session_.close();

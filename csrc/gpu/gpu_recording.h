@@ -26,7 +26,8 @@ struct GpuFigures {
   BufferFigures buffers;        // of this recording, but for the most of them that were in use
   int64_t dropped_records = 0;  // by CUPTI, for want of memory
   int64_t flushes = 0;
-  int64_t cpu_ns = 0;  // of our thread
+  int64_t cpu_ns = 0;         // of our thread
+  int64_t call_cost_ns = -1;  // what recording a call of CUDA adds to it; a kernel's record is more
   int64_t started_ns = 0;
   int64_t stopped_ns = 0;
   bool is_canary_seen = false;

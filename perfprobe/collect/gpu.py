@@ -38,10 +38,24 @@ COPIES = (
 _LOSSES = {
     "dropped_records": ("records of the GPU that CUPTI had no memory for", ""),
     "untimed": ("kernels, copies and calls without a time: CUPTI gave none, or they still ran", ""),
+    "refused_buffers": (
+        "requests of CUPTI for memory that got none: what would have been written there is missing",
+        "start fewer threads that use the GPU",
+    ),
+    "lent_buffers": (
+        "buffers that CUPTI did not give back within 200 ms of the end: the records in them are missing",
+        "report this with the version of CUPTI",
+    ),
     "malformed": ("records of the GPU that could not be read", "report this with the version of CUPTI"),
     "beyond_limits": ("records of the GPU beyond what names, launches and threads are kept of", ""),
     "unread_names": ("kernels whose name could not be read", ""),
 }
+# The same of clocks: the remedy is that of the fault which the version of CUPTI has.
+_CLOCK_LOSSES = {
+    "shifted": "times of the GPU that came in CUPTI's own clock, and were converted: they may be off by some us",
+    "foreign_times": "times of the GPU in a clock that is not known: left out",
+}
+_CLOCK_FAULT = "clock"
 
 
 class GpuCollector:
@@ -221,6 +235,11 @@ class GpuCollector:
 
     def _say_what_is_missing(self, figures: dict[str, Any]) -> None:
         for name, (reason, remedy) in _LOSSES.items():
+            if figures[name] and (name != "lent_buffers" or figures["context"]):
+                self._facts.loss(self.name, reason, figures[name], remedy)
+        faults: Any = self._facts.known(self.name).get("faults") or {}
+        remedy = faults.get(_CLOCK_FAULT) or "report this with the version of CUPTI"
+        for name, reason in _CLOCK_LOSSES.items():
             if figures[name]:
                 self._facts.loss(self.name, reason, figures[name], remedy)
         if figures["broken"]:

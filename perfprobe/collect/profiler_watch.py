@@ -18,6 +18,7 @@ class ProfilerWatch:
         self._gpu = getattr(torch.autograd.ProfilerActivity, "CUDA", None)
         self._original = getattr(self._module, "_prepare_profiler", None)
         self._hook: Any = None
+        self._until = _until(str(getattr(torch, "__version__", "")))
         self._said = False
 
     def start(self) -> None:
@@ -41,6 +42,16 @@ class ProfilerWatch:
         if self._said or self._gpu not in activities:
             return
         self._said = True
-        reason = "the program's own torch.profiler gets no records of the GPU while perfprobe has CUPTI"
+        reason = (
+            "the program's own torch.profiler gets no records of the GPU: it was started while perfprobe has "
+            f"CUPTI, and gets {self._until}"
+        )
         self._facts.tell(f"{reason}; --gpu off leaves them to it")
         self._facts.loss("gpu", reason, 1, "--gpu off leaves them to it")
+
+
+def _until(version: str) -> str:
+    """For how long; Kineto of torch 2.11, once refused, never asks CUPTI again (seen in its binary)."""
+    if version.startswith("2.11."):
+        return "none until the process ends"
+    return "perhaps none until the process ends"

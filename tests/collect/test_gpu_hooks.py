@@ -14,7 +14,7 @@ import pytest
 
 from perfprobe import native
 from perfprobe.collect.base import Facts
-from perfprobe.collect.gpu import GpuCollector
+from perfprobe.collect.gpu import _CLOCK_LOSSES, _LOSSES, GpuCollector
 from perfprobe.collect.options import Options
 from perfprobe.collect.profiler_watch import ProfilerWatch
 
@@ -23,7 +23,7 @@ class Recorder:
     """Takes what collectors write down."""
 
     def __init__(self) -> None:
-        self.losses: list[str] = []
+        self.losses: list[tuple[str, str, int, str]] = []
         self.meta: dict[str, str] = {}
 
     def capsule(self) -> None:
@@ -33,7 +33,7 @@ class Recorder:
         self.meta[key] = value
 
     def add_loss(self, source: str, reason: str, count: int, remedy: str) -> None:
-        self.losses.append(reason)
+        self.losses.append((source, reason, count, remedy))
 
 
 class Session:
@@ -41,6 +41,8 @@ class Session:
 
     made: list[Session]
     refusal: tuple[str, str] | None = None
+    figures: dict[str, Any]  # of its stop, where they are not 0
+    faults: dict[str, str]
 
     def __init__(self, recorder: object, major: int, packages: list[str], with_ids: bool) -> None:
         self.major, self.packages, self.with_ids = major, packages, with_ids
@@ -51,7 +53,12 @@ class Session:
         return Session.refusal
 
     def facts(self) -> dict[str, Any]:
-        return {"library": "libcupti.so.13", "devices": [{"name": "GPU"}], "lacks": []}
+        return {
+            "library": "libcupti.so.13",
+            "devices": [{"name": "GPU"}],
+            "lacks": [],
+            "faults": Session.faults,
+        }
 
     def external_ids(self) -> str:
         return "ids"
@@ -61,8 +68,8 @@ class Session:
 
     def stop(self) -> dict[str, Any]:
         self.stopped = True
-        names = ("dropped_records", "untimed", "malformed", "beyond_limits", "unread_names", "broken")
-        return {**dict.fromkeys(names, 0), "canary": True, "context": True}
+        names = (*_LOSSES, *_CLOCK_LOSSES, "broken")
+        return {**dict.fromkeys(names, 0), "canary": True, "context": True, **Session.figures}
 
 
 class Torch:
@@ -108,6 +115,7 @@ class Trial:
         self, monkeypatch: pytest.MonkeyPatch, torch: Torch, by_profiler: bool | None = None, **options: Any
     ) -> None:
         Session.made, Session.refusal = [], None
+        Session.figures, Session.faults = {}, {}
         core = SimpleNamespace(GpuSession=Session, is_gpu_driver_assumed=lambda: False)
         monkeypatch.setattr(native, "core", lambda: core)
         monkeypatch.setitem(sys.modules, "torch", torch.module)
@@ -235,11 +243,70 @@ def test_an_autograd_profiler_that_sees_no_gpu_is_a_loss(monkeypatch: pytest.Mon
     assert "autograd profiler" in trial.said[0]
 
 
+@pytest.mark.parametrize(
+    ("figure", "reason", "remedy"),
+    [
+        ("refused_buffers", "requests of CUPTI for memory that got none", "fewer threads"),
+        ("lent_buffers", "did not give back within 200 ms", "report this"),
+        ("shifted", "in CUPTI's own clock, and were converted", "newer CUDA"),
+        ("foreign_times", "in a clock that is not known", "newer CUDA"),
+    ],
+)
+def test_what_cupti_did_wrong_is_a_loss(
+    figure: str, reason: str, remedy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trial = Trial(monkeypatch, Torch(initialised=True))
+    Session.figures, Session.faults = {figure: 3}, {"clock": "newer CUDA"}
+    trial.collector.start()
+    trial.collector.stop()
+    ((source, said, count, mended),) = trial.recorder.losses
+    assert (source, count) == ("gpu", 3)
+    assert reason in said
+    assert remedy in mended
+
+
+def test_where_no_fault_of_clocks_is_known_their_losses_are_to_be_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    trial = Trial(monkeypatch, Torch(initialised=True))
+    Session.figures = {"foreign_times": 1}
+    trial.collector.start()
+    trial.collector.stop()
+    assert "report this" in str(trial.recorder.losses)
+
+
+def test_buffers_are_missed_only_where_a_gpu_was_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    trial = Trial(monkeypatch, Torch(initialised=True))
+    Session.figures = {"lent_buffers": 1, "context": False}
+    trial.collector.start()
+    trial.collector.stop()
+    assert trial.recorder.losses == []
+
+
 def test_teardown_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEARDOWN_CUPTI", "1")
     trial = Trial(monkeypatch, Torch(initialised=True))
     trial.collector.start()
     assert "TEARDOWN_CUPTI" in trial.said[0]
+
+
+@pytest.mark.parametrize(
+    ("version", "until"),
+    [
+        ("2.11.0+cu130", "and gets none until the process ends"),
+        ("2.13.0", "and gets perhaps none until the process ends"),
+    ],
+)
+def test_for_how_long_the_programs_own_profiler_lacks_the_gpu(
+    version: str, until: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch = Torch()
+    torch.module.__version__ = version
+    trial = Trial(monkeypatch, torch)
+    ProfilerWatch(trial.facts, torch.module).start()
+    torch.profiler._prepare_profiler("config", {2})
+    assert until in trial.said[0]
+    assert "--gpu off" in trial.said[0]
 
 
 def test_the_programs_own_profiler_is_warned_of_once(monkeypatch: pytest.MonkeyPatch) -> None:
