@@ -43,7 +43,30 @@ def cupti(said: Mapping[str, Any], driver: Mapping[str, Any]) -> Part:
     reason = said.get("cupti", said.get("ended") or "the trial said nothing")
     if reason:
         return Part("cupti", LACK, "GPUs cannot be recorded", reason, said.get("cupti_remedy", ""))
-    return Part("cupti", OK, f"{said['library']}, found {said['library_found']}")
+    found = f"{cupti_release(said['cupti_version'])}, {said['library']}, found {said['library_found']}"
+    faults = [known for known in native.core().cupti_faults() if known["name"] in said["faults"]]
+    if not faults:
+        return Part("cupti", OK, found, "no fault of this version is known")
+    told = "; ".join(f"{fault['what']} ({fault['answer']})" for fault in faults)
+    remedies = "; ".join(dict.fromkeys(fault["remedy"] for fault in faults))
+    return Part("cupti", NOTE, found, f"known faults of this version: {told}", remedies)
+
+
+# What cuptiGetVersion gave before CUDA 13; see cupti_version.h.
+_OLD_RELEASES = {
+    **{18: "11.8", 19: "12.0 or 12.1", 20: "12.2", 21: "12.3", 22: "12.4", 23: "12.5", 24: "12.6"},
+    **{26: "12.8", 27: "12.9", 28: "12.9 Update 1"},
+}
+
+
+def cupti_release(version: int) -> str:
+    """CUPTI's release by the number of its interface, which is named too: 130001 is 13.0 Update 1."""
+    if version >= 130_000:
+        major, minor, update = version // 10_000, version // 100 % 100, version % 100
+        release = f"{major}.{minor}" + (f" Update {update}" if update else "")
+    else:
+        release = _OLD_RELEASES.get(version, "")
+    return f"CUPTI {release} (version {version})" if release else f"CUPTI, version {version}"
 
 
 def ranges(interface: str) -> Part:

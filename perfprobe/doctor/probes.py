@@ -109,7 +109,8 @@ def _cupti(found: Any) -> None:
             _say(cupti=fault[0], cupti_remedy=fault[1])
         else:
             facts = session.facts()
-            _say(cupti="", library=facts["library"], library_found=facts["library_found"])
+            known = ("library", "library_found", "cupti_version", "faults")
+            _say(cupti="", **{name: facts[name] for name in known})
         session.stop()
         recorder.close()
 

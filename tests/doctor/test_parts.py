@@ -193,16 +193,43 @@ def test_text_obeys_nothing_and_breaks_no_remedy() -> None:
             LACK,
             "GPUs cannot be recorded",
         ),
-        (
-            {"cuda": "13.0", "cupti": "", "library": "/l/libcupti.so.13", "library_found": "mapped by torch"},
-            *({"devices": ["A"]}, OK, "/l/libcupti.so.13, found mapped by torch"),
-        ),
     ],
 )
 def test_cupti(said: dict[str, object], driver: dict[str, object], state: str, found: str) -> None:
     part = gpu.cupti(said, driver)
     assert (part.state, part.found) == (state, found)
     assert part.state != LACK or (part.why in ("error 39", "the trial said nothing"))
+
+
+@pytest.mark.parametrize(
+    ("version", "release", "faults"),
+    [
+        (22, "CUPTI 12.4 (version 22)", ["refusals", "graph_ids"]),
+        (24, "CUPTI 12.6 (version 24)", ["clock", "refusals", "graph_ids"]),
+        (28, "CUPTI 12.9 Update 1 (version 28)", ["clock", "graph_ids"]),
+        (130000, "CUPTI 13.0 (version 130000)", ["clock", "device_waits", "graph_ids"]),
+        (130001, "CUPTI 13.0 Update 1 (version 130001)", ["clock", "graph_ids"]),
+        (130100, "CUPTI 13.1 (version 130100)", ["graph_ids"]),
+        (130101, "CUPTI 13.1 Update 1 (version 130101)", []),
+        (25, "CUPTI, version 25", ["clock", "refusals", "graph_ids"]),
+    ],
+)
+def test_cupti_is_named_with_what_is_wrong_in_it(version: int, release: str, faults: list[str]) -> None:
+    """By NVIDIA's release notes: the clock 12.6 Update 2 to 13.0, graphs up to 13.1, waits up to 13.0."""
+    table = {known["name"]: known for known in native.core().cupti_faults()}
+    assert {name for name, known in table.items() if known["first"] <= version < known["fixed"]} == {*faults}
+    library = {"library": "/l/libcupti.so.13", "library_found": "mapped by torch"}
+    part = gpu.cupti(
+        {"cuda": "13.0", "cupti": "", **library, "cupti_version": version, "faults": faults},
+        {"devices": ["A"]},
+    )
+    assert part.found == f"{release}, /l/libcupti.so.13, found mapped by torch"
+    assert part.state == (NOTE if faults else OK)
+    for name in faults:
+        assert f"{table[name]['what']} ({table[name]['answer']})" in part.why
+        assert table[name]["remedy"] in part.remedy
+    assert ("graphs have wrong numbers" in part.why) is ("graph_ids" in faults)
+    assert ("does not hold for the first kernels" in part.why) is ("clock" in faults)
 
 
 def test_ranges_reach_the_recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
