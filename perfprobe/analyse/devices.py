@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from perfprobe.tables.columns import Int32, Int64
 from perfprobe.tables.gpu import ApiCalls, Copies, GpuActivity, GpuLinks, GpuWaits, Kernels
 from perfprobe.tables.gpu_findings import DeviceRows, StepCounts, Steps
+from perfprobe.tables.strings import Strings
 
 
-def device_rows(gpu: GpuActivity) -> DeviceRows:
+_NCCL = "nccl"  # what its kernels' names begin with: ncclDevKernel_AllReduce_Sum_f32_RING_LL
+
+
+def device_rows(gpu: GpuActivity, strings: Strings) -> DeviceRows:
     """A row for each device, the busiest first; what has no times is counted, but takes none."""
+    nccl = [row for row, text in enumerate(strings.text) if text.startswith(_NCCL)]
     device = np.concatenate([gpu.kernels.device, gpu.copies.device])
     order = np.argsort(device, kind="stable")
     devices, first = np.unique(device[order], return_index=True)
@@ -22,6 +29,7 @@ def device_rows(gpu: GpuActivity) -> DeviceRows:
                 number,
                 gpu.kernels.take(rows[rows < kernels]),
                 gpu.copies.take(rows[rows >= kernels] - kernels),
+                nccl,
             )
             for number, rows in zip(devices.tolist(), parts, strict=True)
         ]
@@ -55,11 +63,9 @@ def step_counts(
     return found if is_any else found.take(slice(0, -1))
 
 
-def _device(device: int, kernels: Kernels, copies: Copies) -> DeviceRows:
-    start_ns, end_ns = (
-        np.concatenate([getattr(rows, name)[duration_ns(rows) >= 0] for rows in (kernels, copies)])
-        for name in ("start_ns", "end_ns")
-    )
+def _device(device: int, kernels: Kernels, copies: Copies, nccl: Sequence[int]) -> DeviceRows:
+    is_nccl = np.isin(kernels.name, nccl)
+    start_ns, end_ns = _timed(kernels, copies)
     streams = np.concatenate([kernels.stream, copies.stream])
     values = {
         "kernels": len(kernels),
@@ -68,12 +74,30 @@ def _device(device: int, kernels: Kernels, copies: Copies) -> DeviceRows:
         "copy_ns": _total(copies),
         "copied_bytes": int(np.maximum(copies.size_bytes, 0).sum()),
         "streams": len(np.unique(streams)),
-        "busy_ns": union_ns(start_ns, end_ns) if len(start_ns) else -1,
+        "busy_ns": _open_ns(kernels, copies),
         "first_ns": int(start_ns.min()) if len(start_ns) else -1,
         "last_ns": int(end_ns.max()) if len(start_ns) else -1,
+        "computing_ns": _open_ns(kernels.take(~is_nccl)),
+        "nccl_ns": _open_ns(kernels.take(is_nccl)),
+        "copying_ns": _open_ns(copies),
     }
     columns = {name: np.array([value], np.int64) for name, value in values.items()}
     return DeviceRows(device=np.array([device], np.int32), **columns)
+
+
+def _timed(*tables: Kernels | Copies) -> tuple[Int64, Int64]:
+    """Start and end of all rows that have times."""
+    timed = [rows.take(duration_ns(rows) >= 0) for rows in tables]
+    return (
+        np.concatenate([rows.start_ns for rows in timed]),
+        np.concatenate([rows.end_ns for rows in timed]),
+    )
+
+
+def _open_ns(*tables: Kernels | Copies) -> int:
+    """How long at least one row was open; -1 where there are some, but none is timed."""
+    start_ns, end_ns = _timed(*tables)
+    return union_ns(start_ns, end_ns) if len(start_ns) or not any(map(len, tables)) else -1
 
 
 def union_ns(start_ns: Int64, end_ns: Int64) -> int:

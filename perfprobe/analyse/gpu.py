@@ -44,7 +44,7 @@ def gpu_findings(trace: Trace, steps: Steps) -> GpuFindings | None:
         copies=_copy_rows(trace, links, copy_graph),
         waits=_wait_rows(trace, links, waits, wait_call),
         calls=_launch_rows(gpu.api_calls),
-        devices=device_rows(gpu),
+        devices=device_rows(gpu, trace.recording.strings),
         steps=steps,
         step_counts=step_counts(gpu, links, steps, waits, wait_call),
         graph_launches=len(launches),

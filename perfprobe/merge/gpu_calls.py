@@ -44,7 +44,9 @@ class Launches:
         """What has no call because its number was not believed."""
         if self._unknown == 0:
             return ()
-        reason = "kernels and copies of CUDA graphs without operator and line: CUPTI has wrong numbers for them"
+        reason = (
+            "kernels and copies of CUDA graphs without operator and line: CUPTI has wrong numbers for them"
+        )
         return (Losses.one("gpu", reason, self._unknown, self._remedy or ""),)
 
 

@@ -116,7 +116,11 @@ class StepCounts(Table):
 
 @dataclass(frozen=True)
 class DeviceRows(Table):
-    """What each device did, from first_ns to last_ns. busy_ns: in which at least one kernel or copy ran."""
+    """What each device did, from first_ns to last_ns. busy_ns: in which at least one kernel or copy ran.
+
+    computing_ns: in which at least one kernel ran, NCCL's left out; nccl_ns: one of NCCL's, which run also
+    while they wait for other GPUs; copying_ns: at least one copy or fill. They overlap.
+    """
 
     device: Int32
     kernels: Int64
@@ -128,6 +132,9 @@ class DeviceRows(Table):
     busy_ns: Int64
     first_ns: Int64
     last_ns: Int64
+    computing_ns: Int64
+    nccl_ns: Int64
+    copying_ns: Int64
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ def test_a_step_by_hand(tmp_path: Path) -> None:
         ["cudaMemcpyAsync", 1, 0, 10],
     ]
     assert [column[0].item() for column in found.devices.columns().values()] == [
-        0, 5, 67, 1, 5, 1024, 1, 72, 30, 479,
+        0, 5, 67, 1, 5, 1024, 1, 72, 30, 479, 67, 0, 5,
     ]  # fmt: skip
     assert (len(found.steps), found.step_counts.step.tolist()) == (0, [-1])
     assert (found.unlinked, found.outside, found.untimed, found.graph_launches) == (0, 1, 0, 0)

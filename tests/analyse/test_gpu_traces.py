@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 from collections import Counter
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from perfprobe.report.gpu.verdict import Use, verdict
 from perfprobe.tables.gpu import GpuLinks, WaitKind
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.trace import Trace
@@ -161,3 +163,62 @@ def test_copies_of_pageable_memory_keep_the_program(name: str, tmp_path: Path) -
     assert found.waits.waits[row] == len(PAGEABLE[name])
     assert found.waits.total_ns[row] == sum(PAGEABLE[name]) * 1000
     assert found.waits.longest_ns[row] == max(PAGEABLE[name]) * 1000
+
+
+def swept_ns(events: list[dict[str, Any]]) -> int:
+    """How long at least one of these events of a trace was open, by counting them open and closed."""
+    edges = [(round(event["ts"] * 1000), 1) for event in events]
+    edges += [(round(event["ts"] * 1000) + round(event["dur"] * 1000), -1) for event in events]
+    edges.sort(key=lambda edge: (edge[0], -edge[1]))
+    total_ns = depth = begun_ns = 0
+    for time_ns, change in edges:
+        if depth == 0:
+            begun_ns = time_ns
+        depth += change
+        if depth == 0:
+            total_ns += time_ns - begun_ns
+    return total_ns
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("a100_nccl", "mostly it waited for the program"),
+        ("h100_qwen_0.5b", "there the GPU is the bottleneck"),
+        ("v100_resnet50_num_workers_0", "so both are a bottleneck"),
+        ("v100_resnet50_num_workers_4", "so both are a bottleneck"),
+        ("h100_bert_small", "mostly it waited for the program"),
+    ],
+)
+def test_kernels_copies_and_nccl_apart(name: str, said: str, tmp_path: Path) -> None:
+    _, found, _ = traced(name, tmp_path)
+    with gzip.open(folder() / f"{name}.json.gz") as file:
+        events = [event for event in json.load(file)["traceEvents"] if event.get("ph") == "X"]
+    by_category: dict[str, list[dict[str, Any]]] = {}
+    for event in events:
+        category = event.get("cat", "").lower().removeprefix("gpu_")
+        nccl = category == "kernel" and event["name"].startswith("nccl")
+        by_category.setdefault("nccl" if nccl else category, []).append(event)
+    copies = by_category.get("memcpy", []) + by_category.get("memset", [])
+    devices = found.devices
+    assert devices.computing_ns.tolist() == [swept_ns(by_category["kernel"])]
+    assert devices.nccl_ns.tolist() == [swept_ns(by_category.get("nccl", []))]
+    assert devices.copying_ns.tolist() == [swept_ns(copies)]
+    span_ns = int(devices.last_ns[0] - devices.first_ns[0])
+    assert said in verdict(found, Use.of(found, 0), span_ns)
+
+
+def test_a_loop_bound_by_its_copies(tmp_path: Path) -> None:
+    """The copies of a trace of image classification, one after the other, without what was between them."""
+    _, found, _ = traced("a100_simple_add", tmp_path)
+    use = Use.of(found, 0)
+    copying = Use(
+        found.devices.busy_ns[0].item(),
+        1.0,
+        *(
+            float(column[0] / found.devices.busy_ns[0])
+            for column in (found.devices.computing_ns, found.devices.nccl_ns, found.devices.copying_ns)
+        ),
+    )
+    assert use.busy < 0.01
+    assert "so copying is the bottleneck" in verdict(found, copying, copying.span_ns)

@@ -137,7 +137,9 @@ def replays(**gpu: object) -> Program:
     program.thread(1)
     for at, line in enumerate((5, 6, 7)):
         program.run(op("replay", 100 * at, 100 * at + 90, stack=program.stack(f"a.py:{line} main")))
-        program.api_call("cudaLaunchKernel" if line == 7 else "cudaGraphLaunch", 100 * at + 10, 100 * at + 20, at)
+        program.api_call(
+            "cudaLaunchKernel" if line == 7 else "cudaGraphLaunch", 100 * at + 10, 100 * at + 20, at
+        )
     program.kernel("first", 50, 60, 0, graph=3, graph_node=8)
     program.kernel("second", 150, 160, 0, graph=3, graph_node=8)  # of line 6: the number is that of line 5
     program.kernel("third", 170, 180, 2, graph=3, graph_node=9)  # and here that of a plain launch
@@ -156,7 +158,9 @@ def lost(trace: Trace) -> list[tuple[str, int, str]]:
     found = Losses.concat(rows)
     columns = zip(found.source, found.reason, found.count.tolist(), found.remedy, strict=True)
     return [
-        (reason, count, remedy) for source, reason, count, remedy in columns if (source, "graph" in reason) == ("gpu", True)
+        (reason, count, remedy)
+        for source, reason, count, remedy in columns
+        if (source, "graph" in reason) == ("gpu", True)
     ]
 
 

@@ -73,8 +73,9 @@ def test_times_that_the_driver_did_not_give_are_no_zeros(tmp_path: Path) -> None
     assert "what limits the program is open" in text
 
 
-def test_lost_records_leave_open_what_limits_the_program(tmp_path: Path) -> None:
-    on = OnGpu(gpu={"dropped_records": 4})
+@pytest.mark.parametrize("name", ["dropped_records", "refused_buffers", "lent_buffers"])
+def test_lost_records_leave_open_what_limits_the_program(name: str, tmp_path: Path) -> None:
+    on = OnGpu(gpu={name: 4})
     on.device(95 * MS)
     text = " ".join(render(on.findings(tmp_path)).split())
     assert "GPU 0 was busy for at least 95.0 % of wall" in text
@@ -174,9 +175,68 @@ def test_the_headline_says_who_waits_for_whom(
     assert text.splitlines()[1].startswith("GPU 0 was busy for ")
 
 
+@pytest.mark.parametrize(
+    ("busy", "computing", "nccl", "copying", "said"),
+    [  # of 70 ms from first to last
+        # A loop that sends its batches over PCIe: the GPU is busy, and hardly computes.
+        (
+            69,
+            7,
+            0,
+            66,
+            "(computing 10.0 %, copying 94.3 %): it computed for 10.0 % only, so copying is the bottleneck.",
+        ),
+        # Behind copies that overlap it computes all the time.
+        (69, 66, 0, 50, "(computing 94.3 %, copying 71.4 %): there the GPU is the bottleneck."),
+        # One of several GPUs waits for the slowest one, spinning.
+        (
+            69,
+            21,
+            56,
+            0,
+            "NCCL 80.0 %): it computed for 30.0 % only, so NCCL, whose kernels run also while they wait ",
+        ),
+        (
+            69,
+            49,
+            21,
+            0,
+            "it computed for 70.0 %, and NCCL, whose kernels run also while they wait for other GPUs, took ",
+        ),
+        (42, 7, 0, 35, "copying is the bottleneck; for the other 40.0 % it waited for the program."),
+        (42, 41, 0, 2, "work: for the other 40.0 % it waited for the program, so both are a bottleneck."),
+        (14, 1, 0, 13, "(computing 1.4 %, copying 18.6 %): mostly it waited for the program, which is the "),
+    ],
+)
+def test_copies_and_nccl_are_no_computing(
+    busy: int, computing: int, nccl: int, copying: int, said: str, tmp_path: Path
+) -> None:
+    on = OnGpu()
+    apart = {"computing_ns": computing * MS, "nccl_ns": nccl * MS, "copying_ns": copying * MS}
+    on.device(busy * MS, **apart)
+    assert said in " ".join(render(on.findings(tmp_path)).split())
+
+
+@pytest.mark.parametrize(
+    ("busy_ms", "cost_ns", "is_said"), [(42, 310, True), (7, 310, True), (69, 310, False), (42, 0, False)]
+)
+def test_what_recording_added_to_launches_is_said_where_the_gpu_waited(
+    busy_ms: int, cost_ns: int, is_said: bool, tmp_path: Path
+) -> None:
+    on = OnGpu(gpu={"call_cost_ns": cost_ns})
+    on.device(busy_ms * MS)
+    for name, calls in (("cudaLaunchKernel", 39_000), ("cudaMemcpyAsync", 1000)):
+        row = {"name": on.string(name), "calls": calls, "failed": 0, "total_ns": MS, "longest_ns": MS}
+        on.calls.append(row)
+    text = " ".join(render(on.findings(tmp_path)).split())
+    added = "Recording made each of 40,000 calls of CUDA at least 310 ns longer, 12.4 ms in all."
+    assert (added in text) is is_said
+    assert ("Recording made" in text) is is_said
+
+
 def test_a_gpu_used_for_a_short_time_is_no_bottleneck(tmp_path: Path) -> None:
     on = OnGpu()
-    on.device(9 * MS, first_ns=20 * MS, last_ns=30 * MS)
+    on.device(9 * MS, first_ns=20 * MS, last_ns=30 * MS, copying_ns=0)
     text = render(on.findings(tmp_path))
     assert "busy for 9.0 % of wall, 90.0 % of the time from its first to its last work: that is only" in text
     assert "only 10.0 % of wall, in the rest it was not used." in text

@@ -9,16 +9,15 @@ from rich.console import RenderableType
 
 from perfprobe.report.base import Layout
 from perfprobe.report.gpu.kernels import hottest_kernel
-from perfprobe.report.gpu.waits import program_waited_ns
+from perfprobe.report.gpu.verdict import Use, verdict
 from perfprobe.report.paragraph import paragraph
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.gpu_findings import GpuFindings
+from perfprobe.tables.recording import Recording
 
-_HARDLY_IDLE = 0.9  # of the time from its first to its last work
-_HALF = 0.5
-_NOTEWORTHY = 0.05  # of the wall time
 _LOST = "records of its work are lost, so what limits the program is open"
+_LOSSES = ("dropped_records", "refused_buffers", "lent_buffers")
 
 
 def headline(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
@@ -30,33 +29,27 @@ def headline(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     busy_ns = int(gpu.devices.busy_ns[at])
     if busy_ns < 0:
         return
-    span_ns = max(int(gpu.devices.last_ns[at] - gpu.devices.first_ns[at]), 1)
+    recording, use = findings.trace.recording, Use.of(gpu, at)
     several = f", the busiest of {len(gpu.devices)}," if len(gpu.devices) > 1 else ""
-    lost = findings.trace.recording.number("gpu", "dropped_records") or 0
-    least = "at least " if gpu.untimed > 0 or lost > 0 else ""
-    share, used = (units.percent(min(busy_ns / whole_ns, 1)) for whole_ns in (wall_ns, span_ns))
+    lost = any((recording.number("gpu", name) or 0) > 0 for name in _LOSSES)
+    least = "at least " if gpu.untimed > 0 or lost else ""
+    share, used = units.percent(min(busy_ns / wall_ns, 1)), units.percent(use.busy)
     name = f"GPU {int(gpu.devices.device[at])}{several}"
-    said = f"{name} was busy for {least}{share} of wall, {used} of the time from its first to its last work"
-    verdict = _LOST if lost > 0 else _verdict(gpu, busy_ns, span_ns, wall_ns)
-    yield paragraph(f"{said}: {verdict}.", layout.width, "bold")
+    parts = f" ({use.parts()})" if use.parts() else ""
+    said = f"{name} was busy for {least}{share} of wall, {used} of the time from its first to its last work{parts}"
+    judged = _LOST if lost else verdict(gpu, use, wall_ns)
+    cost = "" if use.hardly_idle else _recording_cost(recording, gpu)
+    yield paragraph(f"{said}: {judged}.{cost}", layout.width, "bold")
     yield from hottest_kernel(findings, layout)
 
 
-def _verdict(gpu: GpuFindings, busy_ns: int, span_ns: int, wall_ns: int) -> str:
-    """Judged by the time in which the program used it, without start and end. Without all times: open."""
-    if gpu.untimed > 0:
-        return "some of its work has no times, so what limits the program is open"
-    if span_ns < _HALF * wall_ns:
-        return f"that is only {units.percent(span_ns / wall_ns)} of wall, in the rest it was not used"
-    used = busy_ns / span_ns
-    if used >= _HARDLY_IDLE:
-        return "there the GPU is the bottleneck"
-    if used >= _HALF:
-        return f"for the other {units.percent(1 - used)} it waited for the program, so both are a bottleneck"
-    waited = program_waited_ns(gpu.waits) / wall_ns
-    if waited < _NOTEWORTHY:
-        return "mostly it waited for the program, which is the bottleneck"
+def _recording_cost(recording: Recording, gpu: GpuFindings) -> str:
+    """What recording added to the program's calls of CUDA, which may be why a GPU had to wait; "" unknown."""
+    call_ns, calls = recording.number("gpu", "call_cost_ns"), int(gpu.calls.calls.sum())
+    if call_ns is None or call_ns <= 0 or calls == 0:
+        return ""
+    whole_ns = int(call_ns * calls)
     return (
-        "mostly it waited for the program, which is the bottleneck, though that stood still for the GPU for "
-        f"{units.percent(waited)} of wall"
+        f" Recording made each of {units.count(calls)} calls of CUDA at least {units.duration(int(call_ns))} "
+        f"longer, {units.duration(whole_ns)} in all."
     )
