@@ -11,7 +11,6 @@ from perfprobe.tables.gpu import ApiCalls, Copies, GpuActivity, GpuLinks, GpuWai
 from perfprobe.tables.gpu_findings import DeviceRows, StepCounts, Steps
 from perfprobe.tables.strings import Strings
 
-
 _NCCL = "nccl"  # what its kernels' names begin with: ncclDevKernel_AllReduce_Sum_f32_RING_LL
 
 

@@ -17,9 +17,9 @@ def all_waits(gpu: GpuActivity, links: GpuLinks) -> tuple[GpuWaits, Int32]:
 def _inside_copies(gpu: GpuActivity, links: GpuLinks) -> tuple[GpuWaits, Int32]:
     """A copy with a pageable end that began before its call ended: for it the caller stood still.
 
-    The driver takes pageable memory through pinned memory of its own, and CUPTI has no record of that wait: it
-    is from the call's start to the end of call or copy. A call that copies to a device ends a little before
-    the copy, when the last part is in pinned memory; one of a few kB before it begins: that is no wait.
+    The driver takes pageable memory through pinned memory of its own, and CUPTI has no record of that wait:
+    it is from the call's start to the end of call or copy. A call that copies to a device ends a little
+    before the copy, when the last part is in pinned memory; one of a few kB before it begins: that is none.
     """
     copies, calls = gpu.copies, gpu.api_calls
     rows = _last_of_each_call(gpu, links)

@@ -52,7 +52,7 @@ _LOSSES = {
 }
 # The same of clocks: the remedy is that of the fault which the version of CUPTI has.
 _CLOCK_LOSSES = {
-    "shifted": "times of the GPU that came in CUPTI's own clock, and were converted: they may be off by some us",
+    "shifted": "times of the GPU that came in CUPTI's own clock, and were converted: exact to some us",
     "foreign_times": "times of the GPU in a clock that is not known: left out",
 }
 _CLOCK_FAULT = "clock"

@@ -146,7 +146,7 @@ def test_sums_are_those_of_the_trace(name: str, tmp_path: Path) -> None:
     assert own_ns == times_ns[inside].sum()
 
 
-# The calls of copies of 19 MB, in us, read off the traces; others, of 256 bytes, end before their copy begins.
+# The calls of copies of 19 MB, in us, read off the traces; those of 256 bytes end before their copy begins.
 PAGEABLE = {
     "v100_resnet50_num_workers_0": (2022, 2027, 2020, 2021, 2016, 1867),
     "v100_resnet50_num_workers_4": (39_996, 3082, 3088, 3114, 3870, 3015),

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import textwrap
 import time
 from collections import Counter
 from dataclasses import dataclass
@@ -18,9 +17,7 @@ import numpy as np
 import pytest
 
 from perfprobe.collect.gpu import COPIES
-from perfprobe.merge import link
 from perfprobe.tables import storage
-from perfprobe.tables.events import Losses
 from perfprobe.tables.gpu import CopyKind, MemoryKind, WaitKind
 from perfprobe.tables.recording import Recording
 from tests.collect.runs import LIMIT_S, Outcome, both, perfprobe
@@ -365,90 +362,3 @@ def test_without_a_gpu_nothing_is_said_unless_asked(tmp_path: Path) -> None:
         assert len([line for line in outcome.said if "no GPU is recorded" in line]) == said
         assert len(seen.losses) == said
         assert seen.recording.fact("gpu", "lack")
-
-
-def blocks(program: str, folder: Path, library: Path, count: int, **settings: str) -> list[Recording]:
-    """Recordings of one process, each of a block of its own that runs `program` with its number as `i`."""
-    text = f"""
-import perfprobe
-def block(i):
-{textwrap.indent(textwrap.dedent(program), "    ")}
-for i in range({count}):
-    with perfprobe.profile(f"block{{i}}.perfprobe", gpu="cupti"):
-        block(i)
-"""
-    (folder / "main.py").write_text(OPERATORS + text)
-    environ = {**os.environ, **environment(library, **settings)}
-    subprocess.run([sys.executable, "main.py"], cwd=folder, env=environ, timeout=LIMIT_S, check=True)
-    return [storage.read(folder / f"block{i}.perfprobe") for i in range(count)]
-
-
-def gpu_losses(recording: Recording) -> dict[str, tuple[int, str]]:
-    """Count and remedy by reason, what linking lost with them."""
-    losses: list[Losses] = []
-    for _ in link(recording).operators(losses):
-        pass
-    table = Losses.concat([recording.losses, *losses])
-    columns = zip(table.source, table.reason, table.count.tolist(), table.remedy, strict=True)
-    return {str(reason): (count, str(remedy)) for source, reason, count, remedy in columns if source == "gpu"}
-
-
-def in_session(recording: Recording) -> bool:
-    """Whether all kernels ran between the session's start and end."""
-    kernels = recording.gpu.kernels
-    return bool(
-        np.all(kernels.start_ns >= recording.fact("gpu", "started_ns"))
-        and np.all(kernels.end_ns <= recording.fact("gpu", "stopped_ns"))
-        and np.all(kernels.end_ns - kernels.start_ns == 1000)
-    )
-
-
-LAUNCHES = """
-for _ in range(12):
-    work(torch.ones(2), "k", 1000)
-wait()
-"""
-
-
-@pytest.mark.parametrize("layout", ["13.0", "13.1"])
-def test_three_blocks_of_a_process_are_all_in_the_one_clock(
-    layout: str, tmp_path: Path, library: Path
-) -> None:
-    for number, recording in enumerate(blocks(LAUNCHES, tmp_path, library, 3, layout=layout), 1):
-        assert len(recording.gpu.kernels) == 12
-        assert in_session(recording)
-        assert recording.fact("gpu", "session") == number
-        assert gpu_losses(recording) == {}
-
-
-def test_kernels_in_the_default_clock_are_converted_and_counted(tmp_path: Path, library: Path) -> None:
-    for recording in blocks(LAUNCHES, tmp_path, library, 2, realtime="4"):
-        assert in_session(recording)
-        ((reason, (count, remedy)),) = gpu_losses(recording).items()
-        assert (count, remedy) == (3, "use a torch built for CUDA 13.1 or newer")
-        assert "in CUPTI's own clock, and were converted" in reason
-
-
-GRAPHS = """
-gpu.standin_launch_graph(b"first", 3, 1000, 7)
-gpu.standin_launch_graph(b"second", 3, 1000, 7)
-wait()
-"""
-
-
-def test_graphs_of_a_second_block_have_no_line_rather_than_a_wrong_one(tmp_path: Path, library: Path) -> None:
-    """Played is 13.0, which gives the kernels of a graph the number of the launch before theirs."""
-    for number, recording in enumerate(blocks(GRAPHS, tmp_path, library, 2), 1):
-        links = link(recording).gpu
-        assert links is not None
-        kernels, calls = recording.gpu.kernels, recording.gpu.api_calls
-        started = np.append(calls.start_ns, -1)[links.kernel_call]
-        by_name = {
-            recording.strings[name]: set(started[kernels.name == name].tolist()) for name in set(kernels.name)
-        }
-        first, second = sorted(calls.start_ns[links.graph_launch].tolist())
-        expected = ({first}, {second}) if number == 1 else ({-1}, {-1})
-        assert (by_name["first"], by_name["second"]) == expected
-        assert list(gpu_losses(recording).values()) == (
-            [] if number == 1 else [(6, "record once in a process, or use CUDA 13.1 Update 1 or newer")]
-        )

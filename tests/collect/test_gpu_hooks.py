@@ -143,7 +143,7 @@ def test_it_begins_just_before_cuda_does(monkeypatch: pytest.MonkeyPatch) -> Non
     trial.collector.stop()
     assert session.stopped
     assert torch.synchronised == [0, 2]
-    assert trial.recorder.losses == trial.said == []
+    assert (trial.recorder.losses, trial.said) == ([], [])
 
 
 def test_it_begins_at_once_where_cuda_is_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,7 +161,7 @@ def test_a_program_without_cuda_never_meets_it(monkeypatch: pytest.MonkeyPatch) 
     trial.collector.stop()
     assert torch.internals._cuda_init == original
     assert Session.made == []
-    assert trial.said == trial.recorder.losses == []
+    assert (trial.said, trial.recorder.losses) == ([], [])
     assert "never initialised CUDA" in trial.recorder.meta["gpu"]
 
 
@@ -301,7 +301,7 @@ def test_for_how_long_the_programs_own_profiler_lacks_the_gpu(
     version: str, until: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     torch = Torch()
-    torch.module.__version__ = version
+    vars(torch.module)["__version__"] = version
     trial = Trial(monkeypatch, torch)
     ProfilerWatch(trial.facts, torch.module).start()
     torch.profiler._prepare_profiler("config", {2})

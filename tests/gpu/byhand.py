@@ -83,19 +83,15 @@ def link_all(compiler: str, root: Path, folder: Path, torch: dict[str, str], end
     """The libraries, of objects by folder."""
     package = tree.site(folder) / "perfprobe"
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
-    observer = object_of(root / "csrc/bindings/observer_module.cpp", root, folder)
     objects = {
-        name: [object_of(path, root, folder) for path in sorted((root / "csrc" / name).glob("*.cpp"))]
-        for name in ("core", "gpu", "python", "cpu", "bindings", "torch", "gpu/injections")
+        name: [object_of(path, root, folder) for path in sources] for name, sources in linked(root).items()
     }
-    base = [*objects["core"], *objects["gpu"], *objects["python"], *objects["cpu"]]
     libraries = [f"{torch['directory']}/lib/lib{name}.so" for name in ("torch_python", "torch_cpu", "c10")]
     targets: dict[str, Sequence[str | Path]] = {
-        f"_core{suffix}": [*base, *(path for path in objects["bindings"] if path != observer)],
-        f"_observer{suffix}": [*base, *objects["torch"], observer, "-Wl,--allow-shlib-undefined", *libraries],
+        f"_core{suffix}": [*objects["_core"], "-Wl,-z,nodelete"],
+        f"_observer{suffix}": [*objects["_observer"], "-Wl,--allow-shlib-undefined", *libraries],
+        "libperfprobe_inject.so": objects["libperfprobe_inject"],
     }
-    if objects["gpu/injections"]:
-        targets["libperfprobe_inject.so"] = objects["gpu/injections"]
     ended = process.Ended(0, "", 0.0)
     for name, inputs in targets.items():
         words = [compiler, "-shared", "-o", package / name, *inputs, "-lpthread", "-ldl"]
@@ -107,6 +103,21 @@ def link_all(compiler: str, root: Path, folder: Path, torch: dict[str, str], end
     missing = cuda_kernels(root, package, folder, end_s)
     (package / "_build.json").write_text(json.dumps({"libperfprobe_cuda": missing}), encoding="utf-8")
     return ended
+
+
+def linked(root: Path) -> dict[str, list[Path]]:
+    """The sources of each library."""
+
+    def of(*folders: str) -> list[Path]:
+        return [path for name in folders for path in sorted((root / "csrc" / name).glob("*.cpp"))]
+
+    observer = root / "csrc/bindings/observer_module.cpp"
+    bindings = [path for path in of("bindings") if path != observer]
+    return {
+        "_core": [*of("core", "gpu", "python", "cpu", "cpu/peak"), *bindings],
+        "_observer": [*of("core", "gpu", "python", "cpu", "torch"), observer],
+        "libperfprobe_inject": of("gpu/injections"),
+    }
 
 
 def cuda_kernels(root: Path, package: Path, folder: Path, end_s: float) -> str | None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.gpu import check, listed, machine, result
+from tests.gpu import byhand, check, listed, machine, result
 from tests.gpu.listed import CHECKS, Check
 from tests.gpu.result import FAIL, PASS, SKIP, Report, Result
 
@@ -136,6 +136,23 @@ def test_files_that_would_not_travel_are_left_out(tmp_path: Path, monkeypatch: p
     assert "left out, too large: large.bin" in summary
     assert "left out, one file too many: 6.json" in summary
     assert "left out, too deep: deep.json" in summary
+
+
+def test_all_that_needs_a_gpu_is_a_check() -> None:
+    """`make gpu-check` runs its list and no test: one that is marked elsewhere would run nowhere."""
+    marked = [path for path in (ROOT / "tests").rglob("test_*.py") if "@pytest.mark.gpu" in path.read_text()]
+    others = [path for path in marked if path.name not in ("test_checks.py", "test_harness.py")]
+    assert others == []
+    assert not any("pytest" in each.function for each in CHECKS)
+
+
+def test_by_hand_every_source_is_linked() -> None:
+    sources = {path for path in (ROOT / "csrc").rglob("*.cpp")}
+    by_target = byhand.linked(ROOT)
+    assert set().union(*by_target.values()) == sources
+    cmake = (ROOT / "csrc/CMakeLists.txt").read_text()
+    assert "target_link_libraries(_core PRIVATE perfprobe_python perfprobe_gpu perfprobe_peak" in cmake
+    assert ROOT / "csrc/cpu/peak/peak.cpp" in by_target["_core"]
 
 
 @pytest.mark.parametrize("each", CHECKS, ids=lambda each: each.name)

@@ -1,116 +1,17 @@
 // The client of CUPTI against a libcupti that needs no GPU and does wrong what it is told to:
 // counts and times are those of the calls that this program made.
-#include "gpu/gpu_recording.h"
-
 #include <cstdint>
 #include <cstdlib>
-#include <dlfcn.h>
 #include <string>
 #include <thread>
-#include <unistd.h>
 #include <vector>
 
-#include "check.h"
-#include "core/clock.h"
-#include "standin/standin.h"
+#include "on_standin.h"
 
-namespace {
-
-using perfprobe::CuptiFault;
-using perfprobe::GpuFigures;
-using perfprobe::GpuRecording;
-using perfprobe::GpuTotalsSnapshot;
+using namespace perfprobe::test;
 using perfprobe::Recorder;
 
-constexpr uint64_t kKernelNs = 1000;
-
-template <class Function>
-Function* find(const char* name) {
-  static void* library = dlopen(STANDIN, RTLD_NOW);
-  return reinterpret_cast<Function*>(dlsym(library, name));
-}
-
-const auto launch = find<decltype(standin_launch)>("standin_launch");
-const auto launch_by_driver = find<decltype(standin_launch_by_driver)>("standin_launch_by_driver");
-const auto launch_graph = find<decltype(standin_launch_graph)>("standin_launch_graph");
-const auto copy = find<decltype(standin_copy)>("standin_copy");
-const auto fill = find<decltype(standin_fill)>("standin_fill");
-const auto synchronize = find<decltype(standin_synchronize)>("standin_synchronize");
-const auto ask = find<decltype(standin_ask)>("standin_ask");
-const auto take_over = find<decltype(standin_take_over)>("standin_take_over");
-const auto kinds = find<decltype(standin_kinds)>("standin_kinds");
-const auto is_subscribed = find<decltype(standin_is_subscribed)>("standin_is_subscribed");
-const auto is_traced = find<decltype(standin_is_traced)>("standin_is_traced");
-const auto has_default_clock =
-    find<decltype(standin_has_default_clock)>("standin_has_default_clock");
-const auto are_zeros_promised =
-    find<decltype(standin_are_zeros_promised)>("standin_are_zeros_promised");
-
-// For one scope: what the stand-in shall do wrong.
-class Setting {
- public:
-  Setting(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
-  ~Setting() { unsetenv(name_); }
-
- private:
-  const char* name_;
-};
-
-// A recorder is never destroyed, so neither is what points to it.
-std::vector<Recorder*>& recorders() {
-  static auto& all = *new std::vector<Recorder*>;
-  return all;
-}
-
-Recorder& make_recorder() {
-  const std::string path = "/tmp/gpu_recording_test." + std::to_string(::getpid()) + "." +
-                           std::to_string(recorders().size());
-  recorders().push_back(new Recorder(path, size_t{4} << 20, 50'000'000));
-  ::unlink(path.c_str());
-  return *recorders().back();
-}
-
-struct Result {
-  std::string refusal;
-  GpuTotalsSnapshot totals;
-  GpuFigures figures;
-};
-
-template <class Program>
-Result record(Program program) {
-  static auto& recordings = *new std::vector<GpuRecording*>;
-  Recorder& recorder = make_recorder();
-  recordings.push_back(new GpuRecording(recorder, {}, false));
-  GpuRecording& recording = *recordings.back();
-  Result result;
-  if (const auto fault = recording.start(); fault) {
-    result.refusal = fault->reason;
-  } else {
-    program(recorder);
-  }
-  recording.stop();
-  result.totals = recording.totals();
-  result.figures = recording.figures();
-  recorder.close();
-  return result;
-}
-
-bool is_clock_spoilt() {
-  const char* layout = std::getenv("STANDIN_LAYOUT");
-  return layout == nullptr || std::string(layout) == "12.9" || std::string(layout) == "13.0";
-}
-
-void launch_many(int count, uint32_t stream) {
-  for (int i = 0; i < count; ++i)
-    launch("kernel", kKernelNs, stream);
-  synchronize(stream);
-}
-
-void check_left_clean() {
-  CHECK_EQUAL(kinds(), uint64_t{0});
-  CHECK_EQUAL(is_subscribed(), 0U);
-  CHECK_EQUAL(are_zeros_promised(), 0U);
-}
+namespace {
 
 void everything_is_counted() {
   const Result result = record([](Recorder&) {
@@ -187,80 +88,6 @@ void recordings_follow_each_other() {
     CHECK(result.figures.is_canary_seen);
     check_left_clean();
     launch_many(1, 1);  // of nobody
-  }
-}
-
-// Another client has set its clock since: ours is registered again, and what that spoils is mended.
-void a_clock_that_was_replaced_is_set_again() {
-  record([](Recorder&) { launch_many(1, 1); });
-  find<uint32_t(uint64_t (*)())>("cuptiActivityRegisterTimestampCallback")(
-      [] { return static_cast<uint64_t>(perfprobe::monotonic_ns() / 3); });
-  const Result result = record([](Recorder&) { launch_many(20, 1); });
-  CHECK_EQUAL(result.totals.kernels.calls, 20);
-  CHECK_EQUAL(result.totals.kernels.ns, 20 * int64_t{kKernelNs});
-  CHECK_EQUAL(result.figures.rows.foreign_times, 0);
-  CHECK_EQUAL(result.figures.rows.shifted > 0, is_clock_spoilt());
-}
-
-// Below 13.1 it is registered once: what is left behind is ours, for as long as the process lives.
-void the_clock_is_left_as_the_version_allows() {
-  record([](Recorder&) { launch_many(1, 1); });
-  const std::string layout = std::getenv("STANDIN_LAYOUT") ? std::getenv("STANDIN_LAYOUT") : "13.0";
-  CHECK_EQUAL(has_default_clock(), layout == "13.1" || layout == "13.2" ? 1U : 0U);
-}
-
-void times_of_the_default_clock_are_made_ours() {
-  const Setting setting("STANDIN_REALTIME", "4");
-  const Result result = record([](Recorder&) { launch_many(100, 1); });
-  CHECK_EQUAL(result.totals.kernels.calls, 100);
-  CHECK_EQUAL(result.totals.kernels.ns, 100 * int64_t{kKernelNs});
-  CHECK_EQUAL(result.figures.rows.shifted, 25);
-  CHECK_EQUAL(result.figures.rows.foreign_times, 0);
-  CHECK_EQUAL(result.figures.rows.untimed, 0);
-}
-
-void times_of_an_unknown_clock_are_none() {
-  const Setting setting("STANDIN_STRANGE", "4");
-  const Result result = record([](Recorder&) { launch_many(100, 1); });
-  CHECK_EQUAL(result.totals.kernels.calls, 100);
-  CHECK_EQUAL(result.totals.kernels.ns, 75 * int64_t{kKernelNs});
-  CHECK_EQUAL(result.figures.rows.foreign_times, 25);
-  CHECK_EQUAL(result.figures.rows.untimed, 0);
-}
-
-// The buffer with the kernels comes behind the one with the canary.
-void a_late_buffer_is_waited_for() {
-  const Setting setting("STANDIN_LATE", "60");
-  const Result result = record([](Recorder&) { launch_many(50, 1); });
-  CHECK_EQUAL(result.totals.kernels.calls, 50);
-  CHECK(result.figures.is_canary_seen);
-  CHECK_EQUAL(result.figures.buffers.lent(), 0);
-}
-
-void a_buffer_that_never_comes_is_counted() {
-  const Setting setting("STANDIN_KEEP", "1");
-  for (int i = 0; i < 2; ++i) {  // each recording counts its own
-    const Result result = record([](Recorder&) { launch_many(50, 1); });
-    CHECK_EQUAL(result.totals.kernels.calls, 0);
-    CHECK(result.figures.is_canary_seen);
-    CHECK_EQUAL(result.figures.buffers.lent(), 1);
-  }
-  const Result result = record([](Recorder&) { synchronize(1); });
-  CHECK_EQUAL(result.figures.buffers.lent(), 0);
-}
-
-// Fields that CUPTI leaves to the zeros it was promised are those of nobody else.
-void buffers_come_back_clean() {
-  const Setting setting("STANDIN_SCRIBBLE", "300000");
-  for (int i = 0; i < 3; ++i) {
-    const Result result = record([](Recorder&) { launch_many(20, 1); });
-    const Result more = record([](Recorder&) { launch_many(600, 1); });
-    CHECK_EQUAL(more.totals.kernels.calls, 600);
-    CHECK_EQUAL(more.totals.kernels.ns, 600 * int64_t{kKernelNs});
-    CHECK_EQUAL(more.figures.rows.dropped, 0);
-    CHECK_EQUAL(more.figures.rows.malformed + more.figures.rows.unknown_kinds, 0);
-    CHECK_EQUAL(more.figures.rows.unread_names, 0);
-    CHECK_EQUAL(more.figures.rows.untimed, 0);
   }
 }
 
@@ -381,19 +208,11 @@ void the_mapped_library_comes_first() {
 }  // namespace
 
 int main() {
-  setenv("PERFPROBE_CUPTI", STANDIN, 1);
-  setenv("PERFPROBE_ASSUME_DRIVER", "1", 1);
+  use_standin();
   everything_is_counted();
   launches_are_traced_and_questions_are_not();
   threads_and_forks_lose_nothing();
   recordings_follow_each_other();
-  a_clock_that_was_replaced_is_set_again();
-  the_clock_is_left_as_the_version_allows();
-  times_of_the_default_clock_are_made_ours();
-  times_of_an_unknown_clock_are_none();
-  a_late_buffer_is_waited_for();
-  a_buffer_that_never_comes_is_counted();
-  buffers_come_back_clean();
   many_small_buffers();
   what_is_refused_is_counted();
   dropped_records_are_counted();

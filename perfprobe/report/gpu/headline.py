@@ -36,10 +36,10 @@ def headline(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     share, used = units.percent(min(busy_ns / wall_ns, 1)), units.percent(use.busy)
     name = f"GPU {int(gpu.devices.device[at])}{several}"
     parts = f" ({use.parts()})" if use.parts() else ""
-    said = f"{name} was busy for {least}{share} of wall, {used} of the time from its first to its last work{parts}"
+    said = f"{name} was busy for {least}{share} of wall, {used} of the time from its first to its last work"
     judged = _LOST if lost else verdict(gpu, use, wall_ns)
     cost = "" if use.hardly_idle else _recording_cost(recording, gpu)
-    yield paragraph(f"{said}: {judged}.{cost}", layout.width, "bold")
+    yield paragraph(f"{said}{parts}: {judged}.{cost}", layout.width, "bold")
     yield from hottest_kernel(findings, layout)
 
 

@@ -1,0 +1,105 @@
+// What is wrong in versions of CUPTI (gpu/cupti_faults.h), played by the stand-in: clocks that do
+// not hold, buffers that come late or not at all, or that are not as clean as they were.
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "on_standin.h"
+
+using namespace perfprobe::test;
+using perfprobe::Recorder;
+
+namespace {
+
+bool is_clock_spoilt() {
+  const char* layout = std::getenv("STANDIN_LAYOUT");
+  return layout == nullptr || std::string(layout) == "12.9" || std::string(layout) == "13.0";
+}
+
+// Another client has set its clock since: ours is registered again, and what that spoils is mended.
+void a_clock_that_was_replaced_is_set_again() {
+  record([](Recorder&) { launch_many(1, 1); });
+  find<uint32_t(uint64_t (*)())>("cuptiActivityRegisterTimestampCallback")(
+      [] { return static_cast<uint64_t>(perfprobe::monotonic_ns() / 3); });
+  const Result result = record([](Recorder&) { launch_many(20, 1); });
+  CHECK_EQUAL(result.totals.kernels.calls, 20);
+  CHECK_EQUAL(result.totals.kernels.ns, 20 * int64_t{kKernelNs});
+  CHECK_EQUAL(result.figures.rows.foreign_times, 0);
+  CHECK_EQUAL(result.figures.rows.shifted > 0, is_clock_spoilt());
+}
+
+// Below 13.1 it is registered once: what is left behind is ours, for as long as the process lives.
+void the_clock_is_left_as_the_version_allows() {
+  record([](Recorder&) { launch_many(1, 1); });
+  const std::string layout = std::getenv("STANDIN_LAYOUT") ? std::getenv("STANDIN_LAYOUT") : "13.0";
+  CHECK_EQUAL(has_default_clock(), layout == "13.1" || layout == "13.2" ? 1U : 0U);
+}
+
+void times_of_the_default_clock_are_made_ours() {
+  const Setting setting("STANDIN_REALTIME", "4");
+  const Result result = record([](Recorder&) { launch_many(100, 1); });
+  CHECK_EQUAL(result.totals.kernels.calls, 100);
+  CHECK_EQUAL(result.totals.kernels.ns, 100 * int64_t{kKernelNs});
+  CHECK_EQUAL(result.figures.rows.shifted, 25);
+  CHECK_EQUAL(result.figures.rows.foreign_times, 0);
+  CHECK_EQUAL(result.figures.rows.untimed, 0);
+}
+
+void times_of_an_unknown_clock_are_none() {
+  const Setting setting("STANDIN_STRANGE", "4");
+  const Result result = record([](Recorder&) { launch_many(100, 1); });
+  CHECK_EQUAL(result.totals.kernels.calls, 100);
+  CHECK_EQUAL(result.totals.kernels.ns, 75 * int64_t{kKernelNs});
+  CHECK_EQUAL(result.figures.rows.foreign_times, 25);
+  CHECK_EQUAL(result.figures.rows.untimed, 0);
+}
+
+// The buffer with the kernels comes behind the one with the canary.
+void a_late_buffer_is_waited_for() {
+  const Setting setting("STANDIN_LATE", "60");
+  const Result result = record([](Recorder&) { launch_many(50, 1); });
+  CHECK_EQUAL(result.totals.kernels.calls, 50);
+  CHECK(result.figures.is_canary_seen);
+  CHECK_EQUAL(result.figures.buffers.lent(), 0);
+}
+
+void a_buffer_that_never_comes_is_counted() {
+  const Setting setting("STANDIN_KEEP", "1");
+  for (int i = 0; i < 2; ++i) {  // each recording counts its own
+    const Result result = record([](Recorder&) { launch_many(50, 1); });
+    CHECK_EQUAL(result.totals.kernels.calls, 0);
+    CHECK(result.figures.is_canary_seen);
+    CHECK_EQUAL(result.figures.buffers.lent(), 1);
+  }
+  const Result result = record([](Recorder&) { synchronize(1); });
+  CHECK_EQUAL(result.figures.buffers.lent(), 0);
+}
+
+// Fields that CUPTI leaves to the zeros it was promised are those of nobody else.
+void buffers_come_back_clean() {
+  const Setting setting("STANDIN_SCRIBBLE", "300000");
+  for (int i = 0; i < 3; ++i) {
+    const Result result = record([](Recorder&) { launch_many(20, 1); });
+    const Result more = record([](Recorder&) { launch_many(600, 1); });
+    CHECK_EQUAL(more.totals.kernels.calls, 600);
+    CHECK_EQUAL(more.totals.kernels.ns, 600 * int64_t{kKernelNs});
+    CHECK_EQUAL(more.figures.rows.dropped, 0);
+    CHECK_EQUAL(more.figures.rows.malformed + more.figures.rows.unknown_kinds, 0);
+    CHECK_EQUAL(more.figures.rows.unread_names, 0);
+    CHECK_EQUAL(more.figures.rows.untimed, 0);
+  }
+}
+
+}  // namespace
+
+int main() {
+  use_standin();
+  a_clock_that_was_replaced_is_set_again();
+  the_clock_is_left_as_the_version_allows();
+  times_of_the_default_clock_are_made_ours();
+  times_of_an_unknown_clock_are_none();
+  a_late_buffer_is_waited_for();
+  a_buffer_that_never_comes_is_counted();
+  buffers_come_back_clean();
+  return report();
+}
