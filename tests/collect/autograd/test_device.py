@@ -336,7 +336,7 @@ def test_a_session_ends_when_what_it_saw_launched_has_run(
         _C=SimpleNamespace(_autograd=autograd, _profiler=profiler),
     )
     session = kineto.Kineto(torch, with_stack=False, memory=False, gpu=gpu)
-    session.start()
+    session.prepare()()
     raw = session.stop()
     assert told == wanted
     assert session.reads_gpu == gpu
