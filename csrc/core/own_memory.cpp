@@ -69,7 +69,7 @@ bool OwnMemory::read(std::span<const MemoryPiece> pieces) const {
 }
 
 // No piece reaches into another page, which may not be there, before the text is known to.
-bool OwnMemory::read_text(const char* from, size_t most_bytes, std::string& into) const {
+bool Memory::read_text(const char* from, size_t most_bytes, std::string& into) const {
   constexpr uintptr_t kPage = 4096;  // or a multiple of it
   constexpr size_t kPiece = 512;     // more than most texts have
   into.clear();

@@ -15,16 +15,13 @@ struct MemoryPiece {
   size_t bytes;
 };
 
-class OwnMemory {
+// What copies are taken from: this process's memory, or in tests an image of one.
+class Memory {
  public:
-  enum class Way { system_call, file };  // process_vm_readv, or /proc/self/mem where it is refused
+  virtual ~Memory() = default;
 
-  // Throws std::system_error when the kernel allows neither.
-  OwnMemory();
-  explicit OwnMemory(Way way);
-
-  // In the order given, with one system call where it can be; false when a piece was not readable.
-  [[nodiscard]] bool read(std::span<const MemoryPiece> pieces) const;
+  // In the order given; false when a piece was not readable.
+  [[nodiscard]] virtual bool read(std::span<const MemoryPiece> pieces) const = 0;
 
   template <class T>
   [[nodiscard]] bool read(const void* from, T& into) const {
@@ -34,6 +31,19 @@ class OwnMemory {
 
   // A text that ends with NUL, cut off after `most_bytes`; false when it was not readable.
   [[nodiscard]] bool read_text(const char* from, size_t most_bytes, std::string& into) const;
+};
+
+class OwnMemory final : public Memory {
+ public:
+  enum class Way { system_call, file };  // process_vm_readv, or /proc/self/mem where it is refused
+
+  // Throws std::system_error when the kernel allows neither.
+  OwnMemory();
+  explicit OwnMemory(Way way);
+
+  using Memory::read;
+  // With one system call where it can be.
+  [[nodiscard]] bool read(std::span<const MemoryPiece> pieces) const override;
 
  private:
   pid_t process_;

@@ -17,7 +17,7 @@ constexpr size_t kMostThreads = 16'384;
 
 // One walk along the list. Its links are checked both ways: a state that was freed meanwhile has
 // lost its own.
-bool walk_threads(const OwnMemory& memory, std::vector<SeenThread>& threads) {
+bool walk_threads(const Memory& memory, std::vector<SeenThread>& threads) {
   threads.clear();
   const PyThreadState* previous = nullptr;
   const PyThreadState* next = newest_thread();
@@ -44,7 +44,7 @@ const void* code_of(const Frame& frame) {
 }
 
 uintptr_t outer_of(const Frame& frame) {
-  return reinterpret_cast<uintptr_t>(frame.previous);
+  return address_of(frame.previous);
 }
 
 // From 3.12 on there are frames without Python code where C calls into the interpreter.
@@ -63,9 +63,9 @@ int64_t offset_of(const Frame& frame) {
 #else
   const auto* instruction = frame.prev_instr;
 #endif
-  const auto first = reinterpret_cast<intptr_t>(code_of(frame)) +
-                     static_cast<intptr_t>(offsetof(PyCodeObject, co_code_adaptive));
-  return reinterpret_cast<intptr_t>(instruction) - first;
+  // Unsigned until the end: either may be anything.
+  const uintptr_t first = address_of(code_of(frame)) + offsetof(PyCodeObject, co_code_adaptive);
+  return static_cast<int64_t>(address_of(instruction) - first);
 }
 
 // Frames, and what points at them, lie on word boundaries above the first page.
@@ -100,7 +100,7 @@ PyInterpreterState* main_interpreter() {
   return interpreter;
 }
 
-bool read_threads(const OwnMemory& memory, std::vector<SeenThread>& threads) {
+bool read_threads(const Memory& memory, std::vector<SeenThread>& threads) {
   for (int i = 0; i < kTries; ++i) {
     if (walk_threads(memory, threads))
       return true;
@@ -108,7 +108,7 @@ bool read_threads(const OwnMemory& memory, std::vector<SeenThread>& threads) {
   return false;
 }
 
-ForeignFrames::ForeignFrames(const OwnMemory& memory) : memory_(memory) {}
+ForeignFrames::ForeignFrames(const Memory& memory) : memory_(memory) {}
 
 bool ForeignFrames::read(SeenThread& thread) {
   constexpr size_t kMostSteps = 4 * kMost;  // with the frames that have no code
@@ -151,38 +151,43 @@ template <class Frame>
 bool ForeignFrames::read_frame(uintptr_t address, Frame& frame, uintptr_t& block_start) {
   for (;;) {
     for (const Block& block : blocks_ | std::views::reverse) {  // outwards, as frames are read
-      if (address >= block.start && address + sizeof(frame) <= block.start + block.bytes) {
-        std::memcpy(static_cast<void*>(&frame), &copies_[block.place + (address - block.start)],
-                    sizeof(frame));
-        block_start = block.start;
-        return true;
-      }
+      if (!block.range.holds(address, sizeof(frame)))
+        continue;
+      const size_t place = block.place + (address - block.range.start);
+      std::memcpy(static_cast<void*>(&frame), &copies_[place], sizeof(frame));
+      block_start = block.range.start;
+      return true;
     }
     if (outer_chunk_ == 0 || !read_outer_chunk())
       return memory_.read(reinterpret_cast<const void*>(address), frame);
   }
 }
 
-std::byte* ForeignFrames::add_block(uintptr_t start, size_t bytes) {
-  if (used_ + bytes > copies_.size())
-    copies_.resize(2 * (used_ + bytes));
-  blocks_.push_back({start, bytes, used_});
-  used_ += bytes;
-  return &copies_[used_ - bytes];
+std::byte* ForeignFrames::add_block(const AddressRange& range) {
+  const size_t place = used_;
+  if (place + range.bytes > copies_.size())
+    copies_.resize(2 * (place + range.bytes));
+  blocks_.push_back({range, place});
+  used_ += range.bytes;
+  return &copies_[place];
 }
 
+// What CPython takes at least; smaller ones, in a circle, would take for ever to copy.
+constexpr size_t kLeastChunkBytes = size_t{16} << 10;
 constexpr size_t kMostChunkBytes = size_t{1} << 20;    // larger ones belong to no sane stack
 constexpr size_t kMostCopiedBytes = size_t{32} << 20;  // of one stack; what is beyond is read alone
 constexpr size_t kRoomBytes = 2048;                    // the thread goes on while it is looked at
 
-// The part of the newest chunk that is in use, and some room: the thread goes on meanwhile.
-size_t bytes_in_use(const PyThreadState& state) {
-  const auto start = reinterpret_cast<uintptr_t>(state.datastack_chunk);
-  const auto top = reinterpret_cast<uintptr_t>(state.datastack_top) + kRoomBytes;
-  const auto end = std::min(top, reinterpret_cast<uintptr_t>(state.datastack_limit));
+// The part of the newest chunk that is in use, and some room: the thread goes on meanwhile. Nothing
+// where that makes no sense.
+AddressRange part_in_use(const PyThreadState& state) {
+  const uintptr_t start = address_of(state.datastack_chunk);
+  const uintptr_t end = std::min(above(address_of(state.datastack_top), kRoomBytes),
+                                 address_of(state.datastack_limit));
+  const size_t bytes = end > start ? end - start : 0;
   const bool is_sane =
-      start != 0 && end > start + sizeof(_PyStackChunk) && end - start <= kMostChunkBytes;
-  return is_sane ? end - start : 0;
+      is_plausible(start) && bytes > sizeof(_PyStackChunk) && bytes <= kMostChunkBytes;
+  return is_sane ? AddressRange{start, bytes} : AddressRange{};
 }
 
 #if PY_VERSION_HEX < 0x030D0000
@@ -194,28 +199,29 @@ size_t bytes_in_use(const PyThreadState& state) {
 class TopPlace {
  public:
   TopPlace(const PyThreadState& before, bool is_wide) {
-    const auto place = reinterpret_cast<uintptr_t>(before.cframe);
-    start_ = is_wide ? place - kReachBytes : place;
-    bytes_ = is_wide ? copy_.size() : sizeof(_PyCFrame);
+    const uintptr_t place = address_of(before.cframe);
+    range_ = is_wide ? AddressRange{below(place, kReachBytes), copy_.size()}
+                     : AddressRange{place, sizeof(_PyCFrame)};
   }
 
-  MemoryPiece piece() { return {reinterpret_cast<const void*>(start_), copy_.data(), bytes_}; }
+  MemoryPiece piece() {
+    return {reinterpret_cast<const void*>(range_.start), copy_.data(), range_.bytes};
+  }
 
   // False when the place is too far from where it was.
   [[nodiscard]] bool find_top(const PyThreadState& now, uintptr_t& top) const {
-    const uintptr_t distance = reinterpret_cast<uintptr_t>(now.cframe) - start_;
+    const uintptr_t address = address_of(now.cframe);
     _PyCFrame place;
-    if (distance > bytes_ - sizeof(place))
+    if (!range_.holds(address, sizeof(place)))
       return false;
-    std::memcpy(&place, &copy_[distance], sizeof(place));
-    top = reinterpret_cast<uintptr_t>(place.current_frame);
+    std::memcpy(&place, &copy_[address - range_.start], sizeof(place));
+    top = address_of(place.current_frame);
     return true;
   }
 
  private:
   static constexpr size_t kReachBytes = 2048;
-  uintptr_t start_;
-  size_t bytes_;
+  AddressRange range_;
   std::array<std::byte, 2 * kReachBytes> copy_;
 };
 
@@ -231,16 +237,14 @@ bool ForeignFrames::read_top(SeenThread& thread, uintptr_t& top) {
   TopPlace place(before, !reads_narrow_);
   pieces[count++] = place.piece();
 #endif
-  if (const size_t bytes = bytes_in_use(before); bytes > 0) {
-    const auto start = reinterpret_cast<uintptr_t>(before.datastack_chunk);
-    pieces[count++] = {before.datastack_chunk, add_block(start, bytes), bytes};
-  }
+  if (const AddressRange part = part_in_use(before); part.bytes > 0)
+    pieces[count++] = {before.datastack_chunk, add_block(part), part.bytes};
   const bool was_read = memory_.read({pieces, count});
   reads_narrow_ = !was_read && !reads_narrow_;  // next to the place there may be nothing
   if (!was_read || thread.state.id != before.id)
     return false;
 #if PY_VERSION_HEX >= 0x030D0000
-  top = reinterpret_cast<uintptr_t>(thread.state.current_frame);
+  top = address_of(thread.state.current_frame);
 #else
   if (!place.find_top(thread.state, top))
     return false;
@@ -248,7 +252,7 @@ bool ForeignFrames::read_top(SeenThread& thread, uintptr_t& top) {
   if (!blocks_.empty()) {
     _PyStackChunk chunk;
     std::memcpy(&chunk, &copies_[blocks_[0].place], sizeof(chunk));
-    outer_chunk_ = reinterpret_cast<uintptr_t>(chunk.previous);
+    outer_chunk_ = address_of(chunk.previous);
   }
   return true;
 }
@@ -259,15 +263,16 @@ bool ForeignFrames::read_outer_chunk() {
   const uintptr_t start = outer_chunk_;
   outer_chunk_ = 0;
   _PyStackChunk chunk;
-  if (!is_plausible(start) || !memory_.read(address, chunk) || chunk.size < sizeof(chunk) ||
+  if (!is_plausible(start) || !memory_.read(address, chunk) || chunk.size < kLeastChunkBytes ||
       chunk.size > kMostChunkBytes || used_ + chunk.size > kMostCopiedBytes)
     return false;
-  const MemoryPiece piece{address, add_block(start, chunk.size), chunk.size};
+  const MemoryPiece piece{address, add_block({start, chunk.size}), chunk.size};
   if (!memory_.read({&piece, 1})) {
     blocks_.pop_back();
+    used_ -= chunk.size;
     return false;
   }
-  outer_chunk_ = reinterpret_cast<uintptr_t>(chunk.previous);
+  outer_chunk_ = address_of(chunk.previous);
   return true;
 }
 

@@ -1,6 +1,6 @@
 // Reads the Python frames of other threads while they run, without the GIL.
 //
-// What is read may be half-built, popped or freed by then: everything is copied through OwnMemory
+// What is read may be half-built, popped or freed by then: everything is copied through Memory
 // and is no more than a claim until SeenCode has checked that its code objects are what they say.
 #pragma once
 
@@ -9,6 +9,7 @@
 
 #include <Python.h>
 
+#include "core/address_range.h"
 #include "core/mapped_memory.h"
 #include "core/own_memory.h"
 
@@ -37,7 +38,7 @@ struct SeenThread {
 
 // The threads of the main interpreter that have Python state, newest first. False when the list
 // changed while it was read, as often as it was tried.
-bool read_threads(const OwnMemory& memory, std::vector<SeenThread>& threads);
+bool read_threads(const Memory& memory, std::vector<SeenThread>& threads);
 
 // The interpreter whose threads these are: to be asked first while Python runs. It is a static
 // object, which stays when Python has ended.
@@ -52,7 +53,7 @@ class ForeignFrames {
  public:
   static constexpr size_t kMost = 16'384;  // deeper stacks are cut at their outer end
 
-  explicit ForeignFrames(const OwnMemory& memory);
+  explicit ForeignFrames(const Memory& memory);
 
   // The thread's frames, innermost first, into `frames()`; none for a thread without Python frames.
   // False when they changed meanwhile. `thread.state` is brought up to date either way.
@@ -63,8 +64,7 @@ class ForeignFrames {
 
  private:
   struct Block {  // a copy of memory that frames lie in
-    uintptr_t start;
-    size_t bytes;
+    AddressRange range;
     size_t place;  // in copies_
   };
 
@@ -72,9 +72,9 @@ class ForeignFrames {
   template <class Frame>
   bool read_frame(uintptr_t address, Frame& frame, uintptr_t& block);
   bool read_outer_chunk();
-  std::byte* add_block(uintptr_t start, size_t bytes);
+  std::byte* add_block(const AddressRange& range);
 
-  const OwnMemory& memory_;
+  const Memory& memory_;
   MappedVector<ForeignFrame> frames_;
   bool was_cut_ = false;
   bool reads_narrow_ = false;

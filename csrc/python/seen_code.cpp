@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "core/address_range.h"
 #include "python/code_locations.h"
 #include "python/frames.h"
 
@@ -115,7 +116,7 @@ bool SeenCode::check(std::span<const ForeignFrame> frames, bool with_gaps) {
   ++checks_;
   unchecked_.clear();
   for (const ForeignFrame& frame : frames) {
-    if (reinterpret_cast<uintptr_t>(frame.code) % alignof(PyCodeObject) != 0)
+    if (address_of(frame.code) % alignof(PyCodeObject) != 0)
       return false;
     Entry& entry = entries_.try_emplace(frame.code, pool_.resource()).first->second;
     if (entry.checked == checks_)
@@ -193,8 +194,7 @@ bool SeenCode::read_text(const PyObject* text, std::pmr::string& into) const {
     return false;
   std::vector<std::byte> data(length * kind);
   const size_t place = object.state.ascii ? sizeof(PyASCIIObject) : sizeof(PyCompactUnicodeObject);
-  const MemoryPiece piece{reinterpret_cast<const std::byte*>(text) + place, data.data(),
-                          data.size()};
+  const MemoryPiece piece{part_of(text, place), data.data(), data.size()};
   if (!data.empty() && !memory_.read({&piece, 1}))
     return false;
   if (!append_text(data, kind, into))
@@ -208,9 +208,8 @@ bool SeenCode::read_bytes(const PyObject* bytes, std::pmr::vector<uint8_t>& into
       object.ob_size < 0 || static_cast<size_t>(object.ob_size) > kMostTableBytes)
     return false;
   into.resize(static_cast<size_t>(object.ob_size));
-  const MemoryPiece piece{
-      reinterpret_cast<const std::byte*>(bytes) + offsetof(PyBytesObject, ob_sval), into.data(),
-      into.size()};
+  const MemoryPiece piece{part_of(bytes, offsetof(PyBytesObject, ob_sval)), into.data(),
+                          into.size()};
   return into.empty() || memory_.read({&piece, 1});
 }
 

@@ -45,12 +45,13 @@ class SeenCode {
     friend class SeenCode;
     // All fields of the object that never change, up to the first that does.
     static constexpr size_t kHeadBytes = offsetof(PyCodeObject, co_weakreflist);
-    alignas(PyCodeObject) std::array<std::byte, kHeadBytes> head{};
+    struct alignas(PyCodeObject) Head : std::array<std::byte, kHeadBytes> {};
+    Head head{};
     bool is_known = false;
     uint64_t checked = 0;  // the check it last stood
   };
 
-  explicit SeenCode(const OwnMemory& memory) : memory_(memory) {}
+  explicit SeenCode(const Memory& memory) : memory_(memory) {}
 
   // Whether these frames are all of code objects that live now, at instructions of theirs, and lie
   // end to end; with gaps, also where they do not, as torch.compile makes them. All of them are
@@ -59,7 +60,7 @@ class SeenCode {
   [[nodiscard]] Entry& entry(const void* code) { return entries_.at(code); }
 
  private:
-  using Head = std::array<std::byte, Entry::kHeadBytes>;
+  using Head = Entry::Head;
   static constexpr size_t kMost = 16'384;  // and all is forgotten, to be seen again
 
   bool check_heads();
@@ -67,7 +68,7 @@ class SeenCode {
   bool read_text(const PyObject* text, std::pmr::string& into) const;
   bool read_bytes(const PyObject* bytes, std::pmr::vector<uint8_t>& into) const;
 
-  const OwnMemory& memory_;
+  const Memory& memory_;
   MappedPool pool_;
   std::pmr::unordered_map<const void*, Entry> entries_{pool_.resource()};
   uint64_t checks_ = 0;
