@@ -15,7 +15,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.overhead import disk, emission, gpu, process, region, truth
+from benchmarks.overhead import disk, emission, gpu, idle, process, region, truth
 
 os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # two lines on standard error for every session of torch's
 
@@ -25,6 +25,7 @@ PARTS = {
     "disk": disk.report,
     "process": process.report,
     "truth": truth.report,
+    "idle": idle.report,
     "gpu": gpu.report,
 }
 

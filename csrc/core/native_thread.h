@@ -6,6 +6,7 @@
 #include <functional>
 #include <mutex>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/types.h>
 
 namespace perfprobe {
@@ -26,6 +27,9 @@ class NativeThread {
   void resume();
   // For good; false when it was called before.
   bool end();
+
+  // Sends it a signal, which it takes by waiting for it; for `wake`.
+  void signal(int number) { pthread_kill(thread_, number); }
 
   // The kernel's number of the thread, or of the last one around a fork.
   [[nodiscard]] int64_t os_thread() const { return id_; }

@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <limits>
 #include <system_error>
 #include <utility>
 
@@ -57,8 +56,8 @@ void Recorder::write_until_closed() {
       leaving = writer_.leaving();
       only_rang = !leaving && queue_.size() < kManyChunks;
     }
-    ring_alarms();
     const bool is_due = monotonic_ns() >= due_ns;
+    ring_alarms(is_due);
     if (is_due)
       due_ns = monotonic_ns() + flush_ns_;
     try {
@@ -105,25 +104,27 @@ void Recorder::set_alarm(int64_t due_ns, void (*ring)(void*), void* argument) {
   const std::lock_guard lock(pool_mutex_);
   std::erase_if(alarms_, [ring](const Alarm& alarm) { return alarm.ring == ring; });
   alarms_.push_back({due_ns, ring, argument});
-  wake_writer_.notify_one();
+  if (due_ns != kAtHeartbeat)
+    wake_writer_.notify_one();
 }
 
 int64_t Recorder::next_alarm_ns() const {
-  int64_t next_ns = std::numeric_limits<int64_t>::max();
+  int64_t next_ns = kAtHeartbeat;
   for (const Alarm& alarm : alarms_)
     next_ns = std::min(next_ns, alarm.due_ns);
   return next_ns;
 }
 
-void Recorder::ring_alarms() {
+void Recorder::ring_alarms(bool is_heartbeat) {
   std::vector<Alarm> due;
   {
     const std::lock_guard lock(pool_mutex_);
     const int64_t now_ns = monotonic_ns();
     std::erase_if(alarms_, [&](const Alarm& alarm) {
-      if (alarm.due_ns <= now_ns)
+      const bool is_due = alarm.due_ns <= now_ns || (is_heartbeat && alarm.due_ns == kAtHeartbeat);
+      if (is_due)
         due.push_back(alarm);
-      return alarm.due_ns <= now_ns;
+      return is_due;
     });
   }
   for (const Alarm& alarm : due)

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -74,6 +75,10 @@ class Recorder {
   // later call with the same `ring` replaces an earlier one. The writer holds no lock of ours
   // meanwhile.
   void set_alarm(int64_t due_ns, void (*ring)(void*), void* argument);
+  // The same at the next heartbeat, for which the writer wakes anyway.
+  void set_heartbeat_alarm(void (*ring)(void*), void* argument) {
+    set_alarm(kAtHeartbeat, ring, argument);
+  }
   // Around a fork: see NativeThread. Without a writer (no thread to be had) recording threads still
   // write whenever the buffer is full.
   void pause();
@@ -107,7 +112,7 @@ class Recorder {
   bool encode_rows(const Chunk& chunk, uint32_t rows);
   void write_progress();
   [[nodiscard]] int64_t next_alarm_ns() const;
-  void ring_alarms();
+  void ring_alarms(bool is_heartbeat);
   void write_end();
   bool write_losses(const std::vector<Loss>& losses);
   std::vector<Loss> collect_losses();
@@ -131,6 +136,7 @@ class Recorder {
   std::condition_variable wake_writer_;
   std::vector<Chunk*> active_;  // owned by recording threads
   std::vector<Chunk*> queue_;   // to be written whole
+  static constexpr int64_t kAtHeartbeat = std::numeric_limits<int64_t>::max();
   struct Alarm {
     int64_t due_ns;
     void (*ring)(void*);

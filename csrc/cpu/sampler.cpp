@@ -1,11 +1,11 @@
 #include "cpu/sampler.h"
 
 #include <algorithm>
-#include <chrono>
 #include <exception>
 #include <sys/syscall.h>
 #include <system_error>
 #include <unistd.h>
+#include <utility>
 
 #include "core/clock.h"
 
@@ -22,6 +22,22 @@ constexpr int64_t kLongestOpenNs = 5'000'000'000;  // of a thread that stands st
 // after each further half of them.
 constexpr int64_t kRowsToDoubling = 524'288;
 constexpr int64_t kMostGrowth = 64;
+// Resting: from when on, how long (a part of the time that nothing has run, so that the middle of a
+// wait is a fair guess), the CPU time that calls it back, and how much of it a thread may have used
+// that is found where it was.
+constexpr int64_t kStillNs = 80'000'000;
+constexpr int64_t kStillToRest = 4;
+constexpr int64_t kMostRestNs = 500'000'000;
+constexpr int64_t kCallNs = 500'000;
+constexpr int64_t kUnseenNs = 2'500'000;
+
+// When a thread that was seen elsewhere before came to where it is seen now. One that runs has done
+// so for as long as its clock says. One that waits may have come there at any time in between: the
+// middle is as often too early as too late.
+int64_t turned_ns(int64_t since_ns, int64_t now_ns, int64_t ran_ns, bool is_running) {
+  const int64_t latest_ns = std::max(now_ns - ran_ns, since_ns);
+  return is_running ? latest_ns : std::min(since_ns + (now_ns - since_ns) / 2, latest_ns);
+}
 
 }  // namespace
 
@@ -37,7 +53,7 @@ Sampler::Sampler(Recorder& recorder, int64_t interval_ns, double most_cost)
 }
 
 void Sampler::start() {
-  tick_ns_ = written_ns_ = due_ns_ = figures_.started_ns = monotonic_ns();
+  tick_ns_ = written_ns_ = due_ns_ = still_since_ns_ = figures_.started_ns = monotonic_ns();
   plan_next();
   const int64_t main_thread = ::getpid();
   const int64_t cpu_ns = cpu_time_ns(main_thread);
@@ -71,34 +87,66 @@ SamplerFigures Sampler::figures() const {
 // An error here must not end the program: the sampling ends, and `figures` says so.
 void Sampler::run() try {
   const int64_t before_ns = figures_.cpu_ns;
-  while (wait_until_due()) {
+  wait_.begin();
+  for (wait(); !thread_.leaving(); wait()) {
     const int64_t late_ns = monotonic_ns() - due_ns_;
     if (late_ns > interval_ns_ / 2) {
       ++figures_.late_ticks;
       figures_.late_ns += late_ns;
     }
     tick();
-    if (tick_ns_ - written_ns_ >= kWriteNs) {
+    plan_next();
+    // Not later than at the tick after this one, also when that is far away.
+    if (due_ns_ - written_ns_ >= kWriteNs + kWriteNs / 2 || tick_ns_ - written_ns_ >= kWriteNs) {
       figures_.cpu_ns = before_ns + thread_cpu_ns();
       write();
     }
-    plan_next();
   }
   figures_.cpu_ns = before_ns + thread_cpu_ns();
+  wait_.end();
 } catch (const std::exception&) {
+  wait_.end();
   is_broken_ = true;
 }
 
-bool Sampler::wait_until_due() {
-  std::unique_lock lock(wake_mutex_);
-  const std::chrono::steady_clock::time_point due{std::chrono::nanoseconds(due_ns_)};
-  return !wake_.wait_until(lock, due, [this] { return thread_.leaving(); });
+// Until the next tick, or until there is something to be seen again.
+void Sampler::wait() {
+  is_called_ = false;
+  while (!thread_.leaving() && !is_called_) {
+    if (wait_.wait_until(due_ns_))
+      return;
+    is_called_ = rests_ && !thread_.leaving();
+  }
+  due_ns_ = monotonic_ns();
 }
 
 // Uniform from half to three halves of the interval, so that no loop of the program keeps step.
 void Sampler::plan_next() {
-  std::uniform_int_distribution<int64_t> jitter(interval_ns_ / 2, interval_ns_ * 3 / 2);
+  int64_t mean_ns = interval_ns_;
+  if (rest())
+    mean_ns = std::max(mean_ns, std::min((tick_ns_ - still_since_ns_) / kStillToRest, kMostRestNs));
+  std::uniform_int_distribution<int64_t> jitter(mean_ns / 2, mean_ns * 3 / 2);
   due_ns_ = std::max(due_ns_ + jitter(random_), monotonic_ns() + interval_ns_ / 4);
+}
+
+// Whether the next wait may be a long one. Only where the end of it is sure to be noticed.
+bool Sampler::rest() {
+  const bool is_at_work = is_called_ && program_cpu_ns() - watched_ns_ >= kCallNs / 2;
+  if (std::exchange(has_moved_, false) || is_at_work)
+    still_since_ns_ = tick_ns_;
+  const bool was_resting = std::exchange(rests_, tick_ns_ - still_since_ns_ >= kStillNs);
+  if (rests_ && (!was_resting || is_called_)) {
+    watched_ns_ = program_cpu_ns();
+    rests_ = wait_.watch(kCallNs);
+  } else if (was_resting && !rests_) {
+    wait_.unwatch();
+  }
+  return rests_;
+}
+
+// Of all threads but ours that are always there: their work alone is no end of a rest.
+int64_t Sampler::program_cpu_ns() const {
+  return process_cpu_ns() - thread_cpu_ns() - recorder_.writer_cpu_ns();
 }
 
 // New threads come first in the list; that one went is seen when it is looked at.
@@ -112,6 +160,7 @@ void Sampler::tick() {
   const int64_t previous_ns = tick_ns_;
   if (!know_threads()) {
     ++figures_.failed_ticks;
+    has_moved_ = true;
     return;
   }
   ++figures_.ticks;
@@ -137,48 +186,101 @@ void Sampler::look_at(SeenThread& seen, int64_t previous_tick_ns) {
   const int64_t now_ns = monotonic_ns();
   // Else it is new, or had no Python state at times.
   const bool is_followed = thread.tick + 1 == tick && thread.sample.end_ns > 0;
-  const bool stood_still = is_followed && thread.is_open && thread.state == seen.state.id &&
-                           thread.cpu_ns == cpu_ns && thread.sample.look != Look::failed;
+  const bool is_same = is_followed && thread.state == seen.state.id;
+  const bool has_run = !is_same || thread.cpu_ns != cpu_ns;
   ++figures_.looks;
   thread.tick = tick;
-  if (stood_still) {
-    thread.sample.end_ns = now_ns;
-    ++thread.sample.looks;
+  if (!has_run && thread.sample.look != Look::failed) {
+    stay(thread, now_ns);
     return;
   }
   const PyThreadState before = seen.state;
-  threads_.close(thread);
-  SampleRow& sample = thread.sample;
-  sample.start_ns = is_followed ? sample.end_ns : previous_tick_ns;
-  sample.end_ns = now_ns;
-  sample.cpu_ns = is_followed ? cpu_ns - thread.cpu_ns : -1;
-  sample.thread = thread.row;
-  sample.looks = 1;
-  sample.look = read_stack(seen, thread);
-  thread.is_open = true;
+  Found found = read_stack(seen, thread);
+  found.time_ns = now_ns;
+  const int64_t ran_ns = is_followed ? cpu_ns - thread.cpu_ns : cpu_ns;
+  found.is_running = rests_ && (is_called_ ? ran_ns >= kCallNs / 2 : cpu_time_ns(number) > cpu_ns);
+  if (is_same && is_there_still(thread, found, ran_ns)) {
+    stay(thread, now_ns);
+    return;
+  }
+  has_moved_ |= has_run;
+  const int64_t since_ns = is_followed ? thread.sample.end_ns : previous_tick_ns;
+  const bool is_divided = rests_ && has_run;
+  move_on(thread, found, since_ns,
+          is_divided ? turned_ns(since_ns, now_ns, ran_ns, found.is_running) : since_ns);
+  thread.sample.cpu_ns = is_followed ? ran_ns : -1;
   thread.state = before.id;
   thread.cpu_ns = cpu_ns;
   is_list_stale_ |= before.prev != seen.state.prev || before.next != seen.state.next;
 }
 
+// It has run a little and is back, or goes on: what it ran is kept, to count where it is found next
+// time. Else only the long waits themselves would be seen of a program that works for less than
+// what goes unseen.
+bool Sampler::is_there_still(const SampledThread& thread, const Found& found,
+                             int64_t ran_ns) const {
+  return rests_ && thread.is_open && found.look != Look::failed &&
+         found.look == thread.sample.look && found.stack == thread.sample.stack &&
+         ran_ns < kUnseenNs;
+}
+
+// It counts as often as it would have been looked at: it cannot have been elsewhere.
+void Sampler::stay(SampledThread& thread, int64_t now_ns) {
+  if (!thread.is_open) {  // it was written down because it was so long
+    thread.sample.start_ns = thread.sample.end_ns;
+    thread.sample.cpu_ns = 0;
+    thread.sample.looks = 0;
+    thread.is_open = true;
+  }
+  const int64_t looks = rests_ ? (now_ns - thread.sample.end_ns) / interval_ns_ : 1;
+  thread.sample.looks += static_cast<int32_t>(std::max<int64_t>(looks, 1));
+  thread.sample.end_ns = now_ns;
+}
+
+// The time since the last look is that of the place where the thread is found: so every place gets
+// its share, as long as looks come at times of their own. After a rest they do not, and the time is
+// divided at `start_ns`: until then a row without a look goes on where the thread was before.
+void Sampler::move_on(SampledThread& thread, const Found& found, int64_t since_ns,
+                      int64_t start_ns) {
+  threads_.close(thread);
+  SampleRow& sample = thread.sample;
+  if (start_ns > since_ns && sample.end_ns == since_ns) {
+    sample.start_ns = since_ns;
+    sample.end_ns = start_ns;
+    sample.cpu_ns = 0;
+    sample.looks = 0;
+    rows_.add(sample);
+  }
+  sample.start_ns = start_ns;
+  sample.end_ns = found.time_ns;
+  sample.thread = thread.row;
+  sample.looks = 1;
+  sample.look = found.look;
+  sample.stack = found.stack;
+  thread.is_open = true;
+}
+
 // A copy that fits together is taken as it is, however the thread moved on meanwhile: to insist on
 // one during which it stood still would favour slow functions.
-Look Sampler::read_stack(SeenThread& seen, SampledThread& thread) {
-  thread.sample.stack = kNone;
+Sampler::Found Sampler::read_stack(SeenThread& seen, SampledThread& thread) {
+  Found found{0, Look::failed, kNone, false};
   for (int i = 0; i < kTries; ++i) {
     figures_.retries += i > 0 ? 1 : 0;
     if (!frames_.read(seen))
       continue;
-    if (frames_.frames().empty())
-      return Look::no_python;
+    if (frames_.frames().empty()) {
+      found.look = Look::no_python;
+      return found;
+    }
     const bool with_gaps = i >= kTriesWithoutGaps;
-    if (!stacks_.name(frames_.frames(), thread.last, thread.sample.stack, with_gaps))
+    if (!stacks_.name(frames_.frames(), thread.last, found.stack, with_gaps))
       continue;
     figures_.cut_stacks += frames_.was_cut() ? 1 : 0;
-    return Look::read;
+    found.look = Look::read;
+    return found;
   }
   ++figures_.failed_looks;
-  return Look::failed;
+  return found;
 }
 
 void Sampler::write() {

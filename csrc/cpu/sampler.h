@@ -1,13 +1,16 @@
 // Looks at the Python stacks of all threads at jittered intervals, from a thread of its own that
 // never takes the GIL and sends no signals.
+//
+// While no thread runs it rests: it looks twice a second or so, and is called back by the kernel as
+// soon as the process has used a few milliseconds of CPU time. What lies between two looks is then
+// told apart by the threads' own clocks: see Sampler::move_on.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <random>
 #include <vector>
 
+#include "core/cpu_wait.h"
 #include "core/native_thread.h"
 #include "core/own_memory.h"
 #include "core/recorder.h"
@@ -53,13 +56,25 @@ class Sampler {
   [[nodiscard]] SamplerFigures figures() const;
 
  private:
+  struct Found {  // by a look at a thread
+    int64_t time_ns;
+    Look look;
+    int32_t stack;
+    bool is_running;  // asked while the sampler rests
+  };
+
   void run();
-  bool wait_until_due();
+  void wait();
   bool know_threads();
   void tick();
   void look_at(SeenThread& seen, int64_t previous_tick_ns);
-  Look read_stack(SeenThread& seen, SampledThread& thread);
+  bool is_there_still(const SampledThread& thread, const Found& found, int64_t ran_ns) const;
+  void move_on(SampledThread& thread, const Found& found, int64_t since_ns, int64_t start_ns);
+  void stay(SampledThread& thread, int64_t now_ns);
+  Found read_stack(SeenThread& seen, SampledThread& thread);
   void plan_next();
+  bool rest();
+  int64_t program_cpu_ns() const;
   void write();
   void keep_to_cost(int64_t cpu_ns, int64_t wall_ns);
 
@@ -86,13 +101,13 @@ class Sampler {
   double cost_ = 0;         // of late, smoothed
   bool is_broken_ = false;  // no memory was left
 
-  std::mutex wake_mutex_;
-  std::condition_variable wake_;
-  NativeThread thread_{[this] { run(); },
-                       [this] {
-                         const std::lock_guard lock(wake_mutex_);
-                         wake_.notify_one();
-                       }};
+  CpuWait wait_;
+  bool rests_ = false;          // no thread of Python has run of late: looks are rare
+  bool is_called_ = false;      // from a rest, by the CPU time that was used
+  bool has_moved_ = false;      // a thread had run, at this tick
+  int64_t still_since_ns_ = 0;  // no thread has run since then
+  int64_t watched_ns_ = 0;      // CPU time of the program's threads, when it began to rest
+  NativeThread thread_{[this] { run(); }, [this] { thread_.signal(CpuWait::signal()); }};
 };
 
 }  // namespace perfprobe

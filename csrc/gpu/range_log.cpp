@@ -23,8 +23,6 @@ struct RangeThread {
 
 namespace {
 
-constexpr int64_t kWriteNs = 400'000'000;
-
 thread_local RangeThread* own_thread = nullptr;
 thread_local bool own_thread_gone = false;
 
@@ -60,7 +58,7 @@ void RangeLog::begin(Recorder& recorder) {
   started_ns_ = monotonic_ns();
   lost_ = 0;
   recording_ = true;
-  recorder.set_alarm(started_ns_ + kWriteNs, &RangeLog::ring, this);
+  recorder.set_heartbeat_alarm(&RangeLog::ring, this);
 }
 
 RangeFigures RangeLog::end() {
@@ -224,7 +222,7 @@ void RangeLog::ring(void* log) {
   if (self.matcher_ == nullptr)
     return;
   self.make_rows();
-  self.recorder_->set_alarm(monotonic_ns() + kWriteNs, &RangeLog::ring, log);
+  self.recorder_->set_heartbeat_alarm(&RangeLog::ring, log);
 }
 
 void RangeLog::before_fork() {

@@ -1,6 +1,7 @@
 #include "python/bytecode_probe.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <frameobject.h>
 #endif
 
+#include "core/address_range.h"
 #include "core/clock.h"
 #include "python/call_profile.h"
 #include "python/frames.h"
@@ -34,20 +36,26 @@ bool read_place(const OwnMemory& memory, const PyThreadState* state, Place& plac
   _PyCFrame found{};
   _Py_CODEUNIT* instruction = nullptr;
   if (!memory.read(&state->cframe, evaluation) || !memory.read(evaluation, found) ||
-      !memory.read(&found.current_frame->prev_instr, instruction))
+      !memory.read(part_of(found.current_frame, offsetof(_PyInterpreterFrame, prev_instr)),
+                   instruction))
     return false;
   place = {found.current_frame, reinterpret_cast<intptr_t>(instruction), found.use_tracing != 0};
 #else
   PyFrameObject* frame = nullptr;
   int instruction = 0;
-  if (!memory.read(&state->frame, frame) || !memory.read(&frame->f_lasti, instruction))
+  if (!memory.read(&state->frame, frame) ||
+      !memory.read(part_of(frame, offsetof(PyFrameObject, f_lasti)), instruction))
     return false;
   place = {frame, instruction, true};
 #endif
   return true;
 }
 
+constexpr bool kKnowsPlaces = true;
+
 #else
+
+constexpr bool kKnowsPlaces = false;
 
 bool read_place(const OwnMemory& /*memory*/, const PyThreadState* /*state*/, Place& /*place*/) {
   return false;
@@ -58,7 +66,7 @@ bool read_place(const OwnMemory& /*memory*/, const PyThreadState* /*state*/, Pla
 }  // namespace
 
 void BytecodeProbe::begin() {
-  if (::syscall(SYS_gettid) != ::getpid() ||
+  if (!kKnowsPlaces || ::syscall(SYS_gettid) != ::getpid() ||
       ::pthread_getcpuclockid(::pthread_self(), &clock_) != 0)
     return;
   state_ = PyThreadState_Get();
@@ -68,7 +76,10 @@ void BytecodeProbe::begin() {
 }
 
 void BytecodeProbe::set_alarm() {
-  recorder_.set_alarm(monotonic_ns() + kGapNs, &BytecodeProbe::look, this);
+  if (gap_ns_ < kRestNs)
+    recorder_.set_alarm(monotonic_ns() + gap_ns_, &BytecodeProbe::look, this);
+  else
+    recorder_.set_heartbeat_alarm(&BytecodeProbe::look, this);
 }
 
 // On the writer's thread, without the GIL. A look at a thread that has no processor just then,
@@ -86,9 +97,11 @@ void BytecodeProbe::look(void* probe) {
   if (was_read && end_ns > start_ns) {
     const int64_t time_ns = std::exchange(self->judged_ns_, end_ns);
     if (before != after && before.is_slowed && after.is_slowed &&
-        (self->seen_ns_ += std::min(end_ns - time_ns, kLongestNs)) >= kManyNs)
+        (self->seen_ns_ += std::min(end_ns - time_ns, kLongestGaps * self->gap_ns_)) >= kManyNs)
       self->hurry();
   }
+  const bool has_run = end_ns != std::exchange(self->looked_ns_, end_ns);
+  self->gap_ns_ = has_run ? kGapNs : std::min(2 * self->gap_ns_, kRestNs);
   self->set_alarm();
 }
 

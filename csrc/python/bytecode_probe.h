@@ -32,9 +32,11 @@ class BytecodeProbe {
 
  private:
   static constexpr int64_t kGapNs = 20'000'000;
+  static constexpr int64_t kRestNs = 500'000'000;  // from there on at the writer's heartbeats
   static constexpr int64_t kManyNs = 100'000'000;
-  // What one look may judge: on a busy machine the last one that told anything may be long ago.
-  static constexpr int64_t kLongestNs = 4 * kGapNs;
+  // What one look may judge, in gaps: on a busy machine the last one that told anything may be long
+  // ago.
+  static constexpr int64_t kLongestGaps = 4;
 
   static void look(void* probe);
   static int settle(void* probe);
@@ -45,8 +47,10 @@ class BytecodeProbe {
   CallProfile& profile_;
   PyThreadState* state_ = nullptr;
   const OwnMemory memory_{OwnMemory::Way::system_call};
-  clockid_t clock_ = 0;    // the main thread's CPU time
-  int64_t judged_ns_ = 0;  // up to here
+  clockid_t clock_ = 0;      // the main thread's CPU time
+  int64_t judged_ns_ = 0;    // up to here
+  int64_t looked_ns_ = 0;    // where it stood at the last look
+  int64_t gap_ns_ = kGapNs;  // until the next one: it doubles while the main thread does not run
   std::atomic<bool> looks_ = false;
   std::atomic<int64_t> seen_ns_ = 0;
 };

@@ -144,10 +144,11 @@ def _by_thread(samples: Samples, thread_of: Int64) -> dict[int, _Looks]:
     if len(samples) == 0:
         return {}
     thread = thread_of[samples.thread]
-    order = np.lexsort((samples.end_ns, thread))
+    time_ns = np.where(samples.looks > 0, samples.end_ns, samples.start_ns)
+    order = np.lexsort((time_ns, thread))
     parts = np.split(order, first_of_each(thread[order])[1:])
     return {
-        int(thread[rows[0]]): _Looks(rows, samples.end_ns[rows])
+        int(thread[rows[0]]): _Looks(rows, time_ns[rows])
         for rows in parts
         if samples.thread[rows[0]] >= 0
     }

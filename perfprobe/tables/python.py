@@ -75,7 +75,8 @@ class Samples(Table):
     end_ns: when the sampler looked; start_ns: when it last looked at this thread before, or the thread was
     first seen. Looks in a row between which the thread did not run are one row. stack: as that of operators,
     without modules; -1 where `look` is not READ. cpu_ns: CPU time of the thread in between, -1 not known.
-    looks: how many times it was looked at.
+    looks: how many times it was looked at, and would have been while it stood still and the sampler rested.
+    0: not again since start_ns, when it was there; by its CPU time it had gone elsewhere by end_ns.
     """
 
     start_ns: Int64

@@ -72,6 +72,22 @@ def test_by_hand(tmp_path: Path) -> None:
     assert set(found.cpu_ns.tolist()) == {-1}
 
 
+def test_time_without_a_look_belongs_where_the_look_before_it_was(tmp_path: Path) -> None:
+    """After a rest: a thread waited in an operator, and worked outside of it when it was looked at."""
+    program = Program()
+    program.thread(1)
+    program.row("threads", 1001, 0, program.string(""))
+    program.run(op("wait", 10, 300), op("add", 390, 410))
+    program.sample(0, 100, "a.py:1 f", thread=1, looks=20)
+    program.sample(100, 350, "a.py:1 f", thread=1, looks=0)
+    program.sample(350, 400, "a.py:2 f", thread=1)
+    recording = program.recording(tmp_path)
+    assert times(recording, run(recording)) == {
+        (1, 1, "READ", "wait"): (20, 350),
+        (1, 2, "READ", "add"): (1, 50),
+    }
+
+
 def test_equal_rows_are_one_and_cpu_time_is_what_is_known(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)

@@ -1,0 +1,135 @@
+"""A program that sleeps: perfprobe's threads sleep too, and what runs in between is seen all the same."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from perfprobe import _core
+from tests.collect.sampled import Sampled, sampling
+
+_lack = _core.sampler_lack()
+pytestmark = pytest.mark.skipif(_lack is not None, reason=str(_lack))
+
+INTERVAL_NS = 5_000_000  # as perfprobe samples by default
+WATCHED_S = 5
+
+
+def switches(process: int) -> int:
+    """How often all its threads together have gone to sleep so far, as the kernel counts."""
+    counted = 0
+    for status in Path(f"/proc/{process}/task").glob("*/status"):
+        found = re.search(r"^voluntary_ctxt_switches:\s*(\d+)", status.read_text(), re.MULTILINE)
+        counted += int(found[1]) if found else 0
+    return counted
+
+
+def test_a_program_that_sleeps_is_left_asleep(tmp_path: Path) -> None:
+    (tmp_path / "sleep.py").write_text("import time\nprint('now', flush=True)\ntime.sleep(60)")
+    words = [sys.executable, "-m", "perfprobe", "-q", "-o", "run.perfprobe", "sleep.py"]
+    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"now\n"
+            time.sleep(2)
+            threads = len(list(Path(f"/proc/{process.pid}/task").iterdir()))
+            before = switches(process.pid)
+            time.sleep(WATCHED_S)
+            counted = switches(process.pid) - before
+        finally:
+            process.kill()
+    assert threads == 3  # the program's, the writer, the sampler
+    assert 0 < counted <= 5 * WATCHED_S
+
+
+def nap(seconds: float) -> None:
+    time.sleep(seconds)
+
+
+def work(seconds: float) -> None:
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        sum(range(50))
+
+
+def other_nap(seconds: float) -> None:
+    time.sleep(seconds)
+
+
+def times_of(sampled: Sampled, thread: int, *functions: str) -> dict[str, float]:
+    """Seconds by samples, of each of these functions with what it calls."""
+    times = dict.fromkeys(functions, 0.0)
+    for sample in sampled.of_thread(thread):
+        names = {function for _, function, _ in sampled.stack(sample)}
+        for function in names.intersection(functions):
+            times[function] += int(sampled.samples.end_ns[sample] - sampled.samples.start_ns[sample]) / 1e9
+    return times
+
+
+class Clock:
+    """What the program's own clock says of its functions, in seconds."""
+
+    def __init__(self) -> None:
+        self.times: dict[str, float] = {}
+
+    def call(self, function: Callable[[float], None], seconds: float) -> None:
+        """Calls it, and adds up how long that took."""
+        start = time.perf_counter()
+        function(seconds)
+        took = time.perf_counter() - start
+        self.times[function.__name__] = self.times.get(function.__name__, 0.0) + took
+
+
+@pytest.mark.parametrize(
+    ("nap_s", "work_s", "rounds"), [(0.05, 0.02, 30), (0.2, 0.06, 10), (1, 1, 2)], ids=str
+)
+def test_shares_are_those_of_the_clock(tmp_path: Path, nap_s: float, work_s: float, rounds: int) -> None:
+    clock = Clock()
+    with sampling(tmp_path, INTERVAL_NS) as result:
+        for _ in range(rounds):
+            clock.call(nap, nap_s)
+            clock.call(work, work_s)
+        sampled = result()
+    found = times_of(sampled, threading.get_native_id(), "nap", "work")
+    right = clock.times["work"] / sum(clock.times.values())
+    assert found["work"] / sum(found.values()) == pytest.approx(right, abs=0.06)
+    assert sum(found.values()) == pytest.approx(sum(clock.times.values()), rel=0.05)
+
+
+def test_a_thread_that_goes_from_one_wait_to_the_next_is_seen_in_both(tmp_path: Path) -> None:
+    clock = Clock()
+    with sampling(tmp_path, INTERVAL_NS) as result:
+        for _ in range(4):
+            clock.call(nap, 0.5)
+            clock.call(other_nap, 0.5)
+        sampled = result()
+    found = times_of(sampled, threading.get_native_id(), "nap", "other_nap")
+    right = clock.times["nap"] / sum(clock.times.values())
+    assert found["nap"] / sum(found.values()) == pytest.approx(right, abs=0.15)
+
+
+def test_a_thread_that_begins_during_a_rest_has_its_own_time(tmp_path: Path) -> None:
+    def begin() -> None:
+        start = time.monotonic_ns()
+        work(0.1)
+        began.append((threading.get_native_id(), start))
+
+    began: list[tuple[int, int]] = []
+    with sampling(tmp_path, INTERVAL_NS) as result:
+        time.sleep(0.6)
+        thread = threading.Thread(target=begin)
+        thread.start()
+        thread.join()
+        sampled = result()
+    ((number, start_ns),) = began
+    first = next(sampled.of_thread(number))
+    # By its CPU time, from when it began: not from the look before, which may be long ago.
+    assert sampled.samples.start_ns[first] - start_ns + 5_000_000 >= 0
+    assert times_of(sampled, number, "work")["work"] > 0
