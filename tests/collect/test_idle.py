@@ -88,7 +88,7 @@ class Clock:
 
 
 @pytest.mark.parametrize(
-    ("nap_s", "work_s", "rounds"), [(0.05, 0.02, 30), (0.2, 0.06, 10), (1, 1, 2)], ids=str
+    ("nap_s", "work_s", "rounds"), [(0.05, 0.02, 30), (0.5, 0.15, 7), (1, 1, 2)], ids=str
 )
 def test_shares_are_those_of_the_clock(tmp_path: Path, nap_s: float, work_s: float, rounds: int) -> None:
     clock = Clock()
