@@ -148,7 +148,5 @@ def _by_thread(samples: Samples, thread_of: Int64) -> dict[int, _Looks]:
     order = np.lexsort((time_ns, thread))
     parts = np.split(order, first_of_each(thread[order])[1:])
     return {
-        int(thread[rows[0]]): _Looks(rows, time_ns[rows])
-        for rows in parts
-        if samples.thread[rows[0]] >= 0
+        int(thread[rows[0]]): _Looks(rows, time_ns[rows]) for rows in parts if samples.thread[rows[0]] >= 0
     }
