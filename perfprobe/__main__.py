@@ -1,11 +1,22 @@
 """`python -m perfprobe`."""
 
+import posix
 import sys
+
+
+def _current_folder_comes_first() -> bool:
+    """Whether python has put the current folder on sys.path: not where it was told not to, or it is gone."""
+    try:
+        posix.getcwd()
+    except OSError:
+        return False
+    return not getattr(sys.flags, "safe_path", sys.flags.isolated)
+
 
 if __name__ == "__main__":
     # -m puts the current folder first: a json.py or argparse.py lying there must not become ours. The program
     # gets its own first entry from collect/runner.
-    if not getattr(sys.flags, "safe_path", sys.flags.isolated):
+    if _current_folder_comes_first():
         del sys.path[:1]
     from perfprobe.cli import main
 

@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import json
 import os
+import re
 import sys
 
 from perfprobe.support.errors import EnvironmentLack
@@ -184,8 +185,6 @@ def why_not_built(name: str) -> str | None:
 
 def rebuild() -> str:
     """The exact command that builds the native modules again for the Python and torch that are running."""
-    import shlex
-
     source, editable = _source()
     command = [sys.executable, "-m", "pip", "install", "--force-reinstall", "--no-deps"]
     if source is None:
@@ -194,23 +193,39 @@ def rebuild() -> str:
         command += ["--no-build-isolation", "-e", source]
     else:
         command += [source]
-    return f"rebuild it with `{shlex.join(command)}`"
+    return f"rebuild it with `{' '.join(_quoted(word) for word in command)}`"
 
 
 def _source() -> tuple[str | None, bool]:
     """Where perfprobe was installed from, and whether as an editable install; None when pip does not say."""
-    from importlib import metadata
-    from urllib.parse import unquote
-
-    try:
-        recorded = json.loads(metadata.distribution("perfprobe").read_text("direct_url.json") or "{}")
-    except (metadata.PackageNotFoundError, ValueError):
-        return None, False
-    url = str(recorded.get("url", ""))
-    editable = bool(recorded.get("dir_info", {}).get("editable"))
+    recorded = _direct_url()
+    url, about = str(recorded.get("url", "")), recorded.get("dir_info")
     if not url.startswith("file://") or url.endswith(".whl"):  # a wheel is as it was built
         return None, False
-    return unquote(url.removeprefix("file://")), editable
+    path = re.sub(b"%([0-9a-fA-F]{2})", lambda code: bytes.fromhex(code[1].decode()), os.fsencode(url[7:]))
+    return os.fsdecode(path), isinstance(about, dict) and bool(about.get("editable"))
+
+
+def _direct_url() -> dict[str, Any]:
+    """What pip wrote down about the place that it installed perfprobe from.
+
+    importlib.metadata, shlex and urllib would know better, but this runs in the program's process: they would
+    be looked for in its folder first.
+    """
+    for folder in [os.path.dirname(os.path.dirname(os.path.abspath(__file__))), *sys.path]:
+        try:
+            names = os.listdir(folder)
+        except OSError:
+            continue
+        for name in names:
+            if name.startswith("perfprobe-") and name.endswith(".dist-info"):
+                return _loaded(os.path.join(folder, name, "direct_url.json"))
+    return {}
+
+
+def _quoted(word: str) -> str:
+    """The word as a shell takes it."""
+    return word if re.fullmatch(r"[\w@%+=:,./-]+", word, re.ASCII) else "'" + word.replace("'", "'\"'\"'") + "'"
 
 
 def _stamped_torch(folder: str) -> str | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import atexit
 import importlib
 import os
+import sys
+from os import getpid
 
 from perfprobe import __version__, native
 from perfprobe.collect import host
@@ -19,12 +21,13 @@ from perfprobe.collect.operators import OperatorCollector
 from perfprobe.collect.options import Options
 from perfprobe.collect.ranges import RangeCollector
 from perfprobe.collect.sampling import SamplerCollector
+from perfprobe.collect.shadowed import give_back
 from perfprobe.support.errors import UsageError
 from perfprobe.support.view import View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from perfprobe.collect.base import Collector
@@ -39,10 +42,11 @@ if TYPE_CHECKING:
 _CHILD = """
 import sys
 before = sys.path[:]
-sys.path[:] = [entry for entry in before if entry] + [{home!r}]
+loaded = list(sys.modules)
+sys.path[:] = [entry for entry in before if isinstance(entry, str) and entry[:1] == "/"] + [{home!r}]
 try:
     from perfprobe.session import record_child
-    record_child({settings!r})
+    record_child({settings!r}, loaded)
 except Exception as error:
     sys.stderr.write("perfprobe: this child process is not recorded: %s\\n" % error)
 finally:
@@ -55,7 +59,7 @@ class Session:
 
     Args:
         program: the meta value `program`, without the process's own entries.
-        folder: where the program lies.
+        folder: where the program lies; None where the folder is gone.
         tell: takes a line that cannot wait for the report.
         follow: whether spawned child processes shall record themselves too.
     """
@@ -67,7 +71,7 @@ class Session:
     def __init__(
         self,
         program: dict[str, Any],
-        folder: str,
+        folder: str | None,
         options: Options,
         *,
         tell: Callable[[str], None],
@@ -96,7 +100,7 @@ class Session:
         """
         if not next(self._unstarted, False):  # one step, like `setdefault` below
             raise UsageError("this recording was started before", self.path, "make another one")
-        running = Session._active.setdefault(os.getpid(), self)
+        running = Session._active.setdefault(getpid(), self)
         if running is not self:
             self._unstarted = iter((True,))
             what = "this process is being recorded already"
@@ -111,7 +115,7 @@ class Session:
             )
         except BaseException:
             self._unstarted = iter((True,))
-            del Session._active[os.getpid()]
+            del Session._active[getpid()]
             raise
         self._facts = Facts(recorder, self._tell)
         self._write_meta()
@@ -142,7 +146,7 @@ class Session:
             self._facts.extend("stop", **stopped)
             self._facts.recorder.close()
         finally:
-            Session._active.pop(os.getpid())
+            Session._active.pop(getpid())
 
     def _chosen(self) -> list[Collector]:
         chosen: list[Collector] = []
@@ -184,12 +188,12 @@ class Session:
         facts: dict[str, Callable[[], Any]] = {
             "clock": host.clock,
             "start": host.moment,
-            "program": lambda: {**self._program, "argv": self._shown_argv(), "pid": os.getpid()},
+            "program": lambda: {**self._program, "argv": self._shown_argv(), "pid": getpid()},
             "recording": lambda: vars(self._options),
             "host": host.host,
             "environment": host.environment,
             "versions": lambda: host.versions(__version__),
-            "git": lambda: head(self._folder),
+            "git": lambda: None if self._folder is None else head(self._folder),
             "rank": host.rank,
             "gpus": host.gpus,
             "nvidia": host.nvidia,
@@ -218,7 +222,7 @@ class Session:
 
 def active() -> Session | None:
     """The recording being made in this process."""
-    return Session._active.get(os.getpid())
+    return Session._active.get(getpid())
 
 
 def gpu_counters() -> dict[str, Any] | None:
@@ -236,13 +240,18 @@ def gpu_counters() -> dict[str, Any] | None:
     return found[0].counters() if found else None
 
 
-def record_child(settings: dict[str, Any]) -> None:
-    """Record this process, a spawned child of a recorded one, into a file of its own, until it ends."""
+def record_child(settings: dict[str, Any], loaded: Sequence[str]) -> None:
+    """Record this process, a spawned child of a recorded one, into a file of its own, until it ends.
+
+    loaded: the modules that were there before any of perfprobe's.
+    """
     options = Options(**settings["options"])
     program = {**settings["program"], "parent_pid": os.getppid()}
     session = Session(program, settings["folder"], options, tell=Stderr().tell, follow=True)
-    session.start(inserted(settings["path"], str(os.getpid())), named=False)
+    session.start(inserted(settings["path"], str(getpid())), named=False)
     atexit.register(session.stop, None)
+    if settings["folder"] is not None:
+        give_back([name for name in sys.modules if name not in loaded], settings["folder"])
     session.begin()
 
 

@@ -3,6 +3,7 @@
 #include <pybind11/pybind11.h>
 
 #include "python/frames.h"
+#include "python/outermost.h"
 
 namespace py = pybind11;
 
@@ -44,9 +45,16 @@ py::list stack_fast() {
 #endif
 }
 
+py::object result_of(PyObject* result) {
+  if (result == nullptr)
+    throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(result);
+}
+
 }  // namespace
 
-// The calling thread's frames, both ways: for tests that hold one against the other.
+// The calling thread's frames, both ways: for tests that hold one against the other. And the
+// program, run as if there were none.
 void bind_frames(py::module_& module) {
 #ifdef PERFPROBE_FAST_FRAMES
   module.attr("FAST_FRAMES") = true;
@@ -55,6 +63,12 @@ void bind_frames(py::module_& module) {
 #endif
   module.def("stack_fast", &stack_fast);
   module.def("stack_public", &stack_public);
+  module.def("run_outermost", [](const py::object& code, const py::dict& globals) {
+    return result_of(run_outermost(code.ptr(), globals.ptr()));
+  }, py::arg("code"), py::arg("globals"));
+  module.def("call_outermost", [](const py::object& function, const py::args& arguments) {
+    return result_of(call_outermost(function.ptr(), arguments.ptr()));
+  }, py::arg("function"));
 }
 
 }  // namespace perfprobe

@@ -24,13 +24,17 @@ std::string thread_name() {
   return name;
 }
 
+// The type is kept from before the program, which may have a file by the name of the module.
 PyObject* new_profiler() {
-  PyObject* module = PyImport_ImportModule("_lsprof");
-  if (module == nullptr)
-    return nullptr;
-  PyObject* profiler = PyObject_CallMethod(module, "Profiler", nullptr);
-  Py_DECREF(module);
-  return profiler;
+  static PyObject* type = nullptr;
+  if (type == nullptr) {
+    PyObject* module = PyImport_ImportModule("_lsprof");
+    if (module == nullptr)
+      return nullptr;
+    type = PyObject_GetAttrString(module, "Profiler");
+    Py_DECREF(module);
+  }
+  return type == nullptr ? nullptr : PyObject_CallNoArgs(type);
 }
 
 }  // namespace

@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from perfprobe.bench.process import command
-from perfprobe.support import errors
+from perfprobe.support import errors, starter
 from perfprobe.support.errors import EnvironmentLack, PerfprobeError, UsageError
 from perfprobe.tables.measured_file import measurement
 from perfprobe.tables.measurements import Measurement, Wanted
@@ -46,10 +45,14 @@ def not_callable(wanted: Wanted, reason: str, hint: str) -> UsageError:
 
 
 def _asked(request: dict[str, Any]) -> str:
-    words = [word.replace("perfprobe.bench.worker", __name__) for word in command()]
     try:
         ended = subprocess.run(
-            words, input=json.dumps(request).encode(), capture_output=True, check=True, timeout=_LIMIT_S
+            starter.command(__name__),
+            env=starter.environment(),
+            input=json.dumps(request).encode(),
+            capture_output=True,
+            check=True,
+            timeout=_LIMIT_S,
         )
         answer = json.loads(ended.stdout)
     except (OSError, ValueError, subprocess.SubprocessError) as error:

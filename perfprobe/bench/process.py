@@ -6,7 +6,6 @@ import json
 import os
 import selectors
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -14,17 +13,14 @@ from dataclasses import asdict
 from typing import Any
 
 from perfprobe.bench.answers import LONGEST, Answer, decode
+from perfprobe.support import starter
 from perfprobe.support.errors import EnvironmentLack
 from perfprobe.support.text import printable
 from perfprobe.tables.measurements import Wanted
 
-_HOME = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# This very perfprobe, even where another one comes first on sys.path.
-_BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); import perfprobe; del sys.path[0]; "
-_CODE = _BOOT + "from perfprobe.bench.worker import main; main()"
 # Waiting threads must sleep: CPU time then tells who worked.
 PASSIVE = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0", "KMP_BLOCKTIME": "0"}
-_RANK = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "PYTHONINSPECT")
+_RANK = ("RANK", "LOCAL_RANK", "WORLD_SIZE")
 START_LIMIT_S = 300.0
 CASE_LIMIT_S = 300.0
 
@@ -35,8 +31,7 @@ class Ended(Exception):
 
 def command() -> list[str]:
     """What starts a measuring process."""
-    flags = ["-S"] if sys.flags.no_site else []
-    return [sys.executable, *flags, "-W", "ignore", "-c", _CODE, json.dumps([_HOME, *sys.path])]
+    return starter.command("perfprobe.bench.worker")
 
 
 class MeasuringProcess:
@@ -51,11 +46,10 @@ class MeasuringProcess:
     """
 
     def __init__(self, words: Sequence[str], settings: Mapping[str, object]) -> None:
-        environment = {name: text for name, text in os.environ.items() if name not in _RANK}
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `close`)
         self._process = subprocess.Popen(
             words,
-            env={**environment, **PASSIVE},
+            env={**starter.environment(_RANK), **PASSIVE},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

@@ -5,12 +5,14 @@ Reading a recording needs numpy, whose threads and memory must not appear in the
 
 from __future__ import annotations
 
+import _signal as signal  # type: ignore[import-not-found]  # `signal` would import enum
 import json
 import os
 import sys
-from _signal import SIGINT  # type: ignore[import-not-found]  # `signal` would import enum
+from json import dumps
+from os import WIFSIGNALED, WTERMSIG, posix_spawn, waitpid
 
-from perfprobe.support import files
+from perfprobe.support import files, starter
 from perfprobe.support.errors import EnvironmentLack
 from perfprobe.support.text import printable
 
@@ -21,20 +23,11 @@ if TYPE_CHECKING:
     from perfprobe.collect.base import Stderr
     from perfprobe.support.view import View
 
-# SIGINT, which a Ctrl-C sends to both processes, ends this one without a word: the other says what there is
-# to say. It is held back (see `_run`) until the interpreter, whose own handler raises, has started.
-_BOOT = """\
-import _signal as signal
-if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
-import json, sys
-wanted = json.loads(sys.argv[1])
-sys.path[:] = wanted["path"]
-from perfprobe.cli import guarded
-from perfprobe.cli.after import main
-sys.exit(guarded(lambda: main(**wanted["report"])))
-"""
+# Its streams, as posix_spawn takes them.
+_SIGINT = signal.SIGINT
+_NOTHING_TO_READ = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
+_ON_STANDARD_ERROR = (os.POSIX_SPAWN_DUP2, 2, 1)
+_NOWHERE = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
 
 
 class ReportChild:
@@ -48,10 +41,8 @@ class ReportChild:
     ) -> None:
         self._stderr = stderr
         self._wanted = {"view": vars(view), "json_file": json_file, "callgraph": callgraph, "table": table}
-        home = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-        self._path = [*sys.path, home]
-        self._environment = {name: value for name, value in os.environ.items() if name != "PYTHONINSPECT"}
-        self._command = [sys.executable, *(["-S"] if sys.flags.no_site else []), "-W", "ignore", "-c", _BOOT]
+        self._command = starter.command(__name__)
+        self._environment = starter.environment()
 
     def print(self, path: str) -> None:
         """Report on the recording at `path` and say where it is."""
@@ -63,31 +54,45 @@ class ReportChild:
         self._stderr.tell(f"the recording is {printable(path)}")
 
     def _run(self, report: dict[str, object]) -> None:
-        words = [*self._command, json.dumps({"path": self._path, "report": report})]
-        streams: list[tuple[Any, ...]] = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
+        words = [*self._command, dumps(report)]
+        streams: list[tuple[Any, ...]] = [_NOTHING_TO_READ]
         if self._stderr.usable():
-            streams += [(os.POSIX_SPAWN_DUP2, 2, 1)]
+            streams.append(_ON_STANDARD_ERROR)
         else:
-            streams += [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
-        process = os.posix_spawn(
-            sys.executable, words, self._environment, file_actions=streams, setsigmask=[SIGINT]
+            streams += _NOWHERE
+        process = posix_spawn(
+            words[0], words, self._environment, file_actions=streams, setsigmask=[_SIGINT]
         )
         status = _wait(process)
-        if status is not None and os.WIFSIGNALED(status):
-            self._stderr.tell(f"the report was cut short: its process ended by signal {os.WTERMSIG(status)}")
+        if status is not None and WIFSIGNALED(status):
+            self._stderr.tell(f"the report was cut short: its process ended by signal {WTERMSIG(status)}")
 
 
 def _wait(process: int) -> int | None:
     try:
-        return os.waitpid(process, 0)[1]
+        return waitpid(process, 0)[1]
     except ChildProcessError:
         return None  # the program lets the system collect its children: it has ended, how is not known
 
 
-def main(
+def main() -> int:
+    """The other process: what it prints on standard output is the program's standard error.
+
+    SIGINT, which a Ctrl-C sends to both processes, ends this one without a word: the other says what there is
+    to say. It is held back (see `_run`) until the interpreter, whose own handler raises, has started.
+    """
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+    from perfprobe.cli import guarded
+
+    status: int = guarded(lambda: _report(**json.loads(sys.argv[1])))
+    return status
+
+
+def _report(
     recording: str, *, view: dict[str, Any], json_file: str | None, callgraph: str | None, table: bool
 ) -> int:
-    """The other process: what it prints on standard output is the program's standard error."""
     from perfprobe import session
     from perfprobe.cli.options import colored, width
     from perfprobe.cli.report import write

@@ -10,7 +10,7 @@ import argparse
 import importlib
 import sys
 
-from perfprobe.cli.options import Parser
+from perfprobe.cli.options import PROGRAM_OPTIONS, Parser
 from perfprobe.cli.report import write
 from perfprobe.support.errors import EnvironmentLack
 
@@ -121,7 +121,7 @@ def script(shtab: Any, shell: str) -> str:
         "@all@": "|".join(COMMANDS),
         "@others@": "|".join(name for name in COMMANDS if name != "run"),
         "@commands@": " ".join(COMMANDS),
-        "@valued@": "|".join(sorted(module("run").parser().valued() - {"-m"})),
+        "@valued@": "|".join(sorted(module("run").parser().valued() - set(PROGRAM_OPTIONS))),
     }
     added = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}[shell]
     for name, text in names.items():

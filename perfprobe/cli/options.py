@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import NoReturn
 
+PROGRAM_OPTIONS = ("-m", "-c")  # of `run`: what follows one of them is the program, and its words
 _WIDTH = 200  # where there is no terminal to ask
 _SCALES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
@@ -49,8 +50,8 @@ class Parser(argparse.ArgumentParser):
         found = [action for action in self._actions if action.nargs == "?" and action.choices]
         return {name: set(action.choices or ()) for action in found for name in action.option_strings}
 
-    def split(self, words: Sequence[str], last: str) -> int:
-        """How many words are options of ours: those before the first plain word, `--`, or option `last`."""
+    def split(self, words: Sequence[str], last: tuple[str, ...]) -> int:
+        """How many words are options of ours: those before the first plain word, `--`, or one of `last`."""
         valued, may_follow = self.valued(), self._may_follow()
         place = 0
         while place < len(words):
@@ -148,6 +149,18 @@ def size(text: str) -> int:
     return int(match[1]) * _SCALES[match[2].upper()]
 
 
+def absolute(path: str) -> str:
+    """The absolute path of a file.
+
+    Raises:
+        EnvironmentLack: it lies in the current folder, and somebody has removed that.
+    """
+    try:
+        return os.path.abspath(path)
+    except OSError as error:
+        raise EnvironmentLack("the current folder is gone", path, "give the file's whole path") from error
+
+
 def writable(path: str) -> str:
     """The absolute path of a file that can be written later; checked now, before hours of running.
 
@@ -155,7 +168,7 @@ def writable(path: str) -> str:
         UsageError: it is a folder.
         EnvironmentLack: its folder is missing or not writable.
     """
-    whole = os.path.abspath(path)
+    whole = absolute(path)
     if os.path.isdir(whole):
         raise UsageError("the file to write is a folder", path, "name a file")
     folder = os.path.dirname(whole)

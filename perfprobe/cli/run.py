@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import atexit
 import os
+from os import getpid
+from sys import getrecursionlimit, setrecursionlimit
 
 from perfprobe import __version__
 from perfprobe.cli.after import ReportChild
-from perfprobe.cli.options import Parser, add_table_options, size, view, writable
+from perfprobe.cli.options import PROGRAM_OPTIONS, Parser, absolute, add_table_options, size, view, writable
 from perfprobe.collect.base import Stderr, fault
 from perfprobe.collect.destination import SUFFIX, default_path, with_rank
 from perfprobe.collect.host import rank
@@ -20,8 +22,8 @@ from perfprobe.collect.options import (
     PYTHON_SOURCES,
     Options,
 )
-from perfprobe.collect.program import Program
-from perfprobe.collect.runner import Ending, run
+from perfprobe.collect.program import Program, current_folder
+from perfprobe.collect.runner import Ending, run, run_missing
 from perfprobe.session import Session
 from perfprobe.support.errors import UsageError
 from perfprobe.support.graph_view import picture
@@ -32,9 +34,10 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Sequence
 
+_OWN_DEPTH = 1000  # of calls, as the interpreter has it by default
 _USAGE = """\
 perfprobe [run] [OPTIONS] script.py [ARGS]
-       perfprobe [run] [OPTIONS] -m MODULE [ARGS]
+       perfprobe [run] [OPTIONS] -m MODULE | -c CODE | - [ARGS]
        perfprobe report [FILE] [OPTIONS]
        perfprobe graph [FILE] [OPTIONS]
        perfprobe bench [FILE | OPERATOR INPUT ...] [OPTIONS]
@@ -69,10 +72,12 @@ Exit code: the program's; 2 wrong usage, 3 bad input, 4 something missing here.
 def prepare(words: Sequence[str]) -> Callable[[], int]:
     """Check the words, start recording; the call that is returned runs the program."""
     options = parser()
-    place = options.split(words, "-m")
+    place = options.split(words, PROGRAM_OPTIONS)
     given = options.parse_args(words[:place])
     program = _program(words[place:])
     stderr = Stderr()
+    if program.missing:
+        return lambda: _run_missing(program, words[place])
     chosen = Options(
         operators=given.operators,
         cpu_time=given.cpu_time,
@@ -107,12 +112,14 @@ class Finish:
         self._ending = ending
         self._report = report
         self._stderr = stderr
-        self._process = os.getpid()
+        self._process = getpid()
 
     def __call__(self) -> None:
-        if os.getpid() != self._process:
+        if getpid() != self._process:
             return  # a forked child that ends like a program of its own
         path = self._session.path
+        limit = getrecursionlimit()
+        setrecursionlimit(max(limit, _OWN_DEPTH))  # the program may have left us none
         try:
             self._session.stop(self._ending.text)
             self._report.print(path)
@@ -121,6 +128,8 @@ class Finish:
         except Exception as error:
             where = f"the recording is {printable(path)}"
             self._stderr.tell(f"the report was not printed ({fault(error)}); {where}")
+        finally:
+            setrecursionlimit(limit)
 
 
 def parser() -> Parser:
@@ -137,6 +146,7 @@ def parser() -> Parser:
         help="the recording to write (default: named by script, date and PID); must not exist",
     )
     parser.add_argument("-m", metavar="MODULE", dest="module", help="run a module, as `python -m` does")
+    parser.add_argument("-c", metavar="CODE", dest="code", help="run code, as `python -c` does")
     _add_recording_options(parser)
     parser.add_argument(
         "--keep-argv",
@@ -226,21 +236,27 @@ def _add_gpu_options(parser: Parser) -> None:
 def _program(words: Sequence[str]) -> Program:
     if words[:1] == ["--"]:
         words = words[1:]
-    elif words and words[0].startswith("-m"):
-        attached = words[0].removeprefix("-m")
-        return Program([attached, *words[1:]] if attached else words[1:], as_module=True)
-    if words:
-        _refuse_command(words[0])
-    return Program(words, as_module=False)
-
-
-def _refuse_command(word: str) -> None:
-    """A script that does not exist may be a mistyped command, and one that does may be a recording."""
+    elif words and words[0].startswith(PROGRAM_OPTIONS):
+        option, attached = words[0][:2], words[0][2:]
+        return Program([attached, *words[1:]] if attached else words[1:], option)
+    word = words[0] if words else ""
     if word.endswith(SUFFIX) and os.path.isfile(word):
         meant = f"perfprobe report {word}"
         raise UsageError("this is a recording and no script", word, f"did you mean `{meant}`?")
-    if os.path.exists(word) or not word.isalpha():
-        return
+    return Program(words)
+
+
+def _run_missing(program: Program, word: str) -> int:
+    """What python does without a program; and a script that does not exist may be a mistyped command."""
+    from perfprobe.cli import guarded
+
+    status = run_missing(program)
+    if word.isalpha():
+        guarded(lambda: _refuse_command(word))
+    return status
+
+
+def _refuse_command(word: str) -> None:
     import difflib
 
     from perfprobe.cli import COMMANDS
@@ -254,13 +270,18 @@ def _refuse_command(word: str) -> None:
 def _about(program: Program) -> dict[str, object]:
     """The meta value `program`: as the program sees itself."""
     shown = program.argv if program.kind != "module" else [program.name, *program.argv[1:]]
-    return {"argv": shown, "script": program.file or None, "module": program.name or None, "cwd": os.getcwd()}
+    return {
+        "argv": shown,
+        "script": program.file or None,
+        "module": program.name or None,
+        "cwd": current_folder(),
+    }
 
 
 def _path(given: argparse.Namespace, program: Program) -> str:
     if given.output is None:
         return default_path(program.stem, rank())
-    return with_rank(os.path.abspath(given.output), rank())
+    return with_rank(absolute(given.output), rank())
 
 
 def _report_child(given: argparse.Namespace, stderr: Stderr) -> ReportChild:

@@ -1,10 +1,14 @@
-"""What a collector is, and how it writes down what it knows."""
+"""What a collector is, and how it writes down what it knows.
+
+Functions of the standard library that are needed while the program runs, and after it, are taken by name when
+this starts, here and in every collector: a program may put anything in their place (`os.fstat = None`).
+"""
 
 from __future__ import annotations
 
-import json
-import os
 import sys
+from json import dumps
+from os import fstat, write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +46,7 @@ class Facts:
         if isinstance(value, dict):
             self._known[key] = value
         if value is not None:
-            self.recorder.add_meta(key, json.dumps(value))
+            self.recorder.add_meta(key, dumps(value))
 
     def extend(self, key: str, **values: object) -> None:
         """Add fields to a meta object; all of it is written again, since the last row of a key counts."""
@@ -83,13 +87,14 @@ def fault(error: BaseException) -> str:
         place = place.tb_next
     if place is None:
         return text
-    return f"{text} ({os.path.basename(place.tb_frame.f_code.co_filename)}:{place.tb_lineno})"
+    file = place.tb_frame.f_code.co_filename.rpartition("/")[2]
+    return f"{text} ({file}:{place.tb_lineno})"
 
 
 def _identity(number: int) -> tuple[int, int] | None:
     """Device and inode behind a file descriptor; None when it is closed."""
     try:
-        status = os.fstat(number)
+        status = fstat(number)
     except OSError:
         return None
     return status.st_dev, status.st_ino
@@ -120,7 +125,7 @@ class Stderr:
             return
         self.drain()
         try:
-            os.write(2, f"perfprobe: {line}\n".encode(errors="backslashreplace"))
+            write(2, f"perfprobe: {line}\n".encode(errors="backslashreplace"))
         except OSError:
             return  # nobody reads standard error any more: there is no other place to say so
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sys
+from os import getpid, register_at_fork, times
 
 from perfprobe.collect.imports import ImportWatch
 from perfprobe.collect.started import Started
@@ -43,7 +43,7 @@ class Forks:
         """Pauses this recorder around every fork from now on; returns the forks so far, by kind."""
         if not self._registered:
             self._registered = True
-            os.register_at_fork(before=self._before, after_in_parent=self._after_in_parent)
+            register_at_fork(before=self._before, after_in_parent=self._after_in_parent)
         self._recorder = recorder
         return dict(self._counts)
 
@@ -79,10 +79,10 @@ class Spawns:
 
     def wrap(self, spawn: ModuleType) -> None:
         """Takes `multiprocessing.spawn`."""
-        if self._wrapped is spawn:
+        original = getattr(spawn, "get_command_line", None)
+        if self._wrapped is spawn or original is None:  # it may be a module of the program's own of that name
             return
         self._wrapped = spawn
-        original = spawn.get_command_line
 
         def get_command_line(**values: object) -> list[str]:
             command: list[str] = original(**values)
@@ -107,7 +107,7 @@ class Children:
     def __init__(self, facts: Facts, setup: str | None) -> None:
         self._facts = facts
         self._setup = setup
-        self._process = os.getpid()
+        self._process = getpid()
         self._forks_before: dict[str, int] = {}
         self._cpu_before_s = 0.0
         self._watch = ImportWatch("multiprocessing.spawn", _SPAWNS.wrap)
@@ -136,7 +136,7 @@ class Children:
         self._started.stop(round((_cpu_of_children_s() - self._cpu_before_s) * 1e9))
 
     def _spawned(self, command: list[str]) -> list[str]:
-        if self._process != os.getpid():
+        if self._process != getpid():
             return command
         self._started.add_spawned(records_itself=self._setup is not None)
         return command if self._setup is None else _with_setup(command, self._setup)
@@ -144,8 +144,8 @@ class Children:
 
 def _cpu_of_children_s() -> float:
     """CPU time of the children that have ended and were waited for."""
-    times = os.times()
-    return times.children_user + times.children_system
+    so_far = times()
+    return so_far.children_user + so_far.children_system
 
 
 def _with_setup(command: list[str], setup: str) -> list[str]:

@@ -11,6 +11,7 @@ import os
 import sys
 import weakref
 from functools import wraps
+from os import getpid
 from types import BuiltinFunctionType
 
 from perfprobe.collect import generated, launches
@@ -48,7 +49,7 @@ class CompiledKernels:
         self._torch = torch
         self._wrap = wrap
         self._names = names
-        self._process = os.getpid()
+        self._process = getpid()
         self._recording = True
         self._watch = ImportWatch(_CACHE_MODULE, self._hook)
         self._cache: Any = None
@@ -112,7 +113,7 @@ class CompiledKernels:
 
     def _guarded(self, what: str, step: Callable[[], None]) -> None:
         """Whatever is not as expected in inductor costs one row in `losses`, and nothing else."""
-        if not self._recording or os.getpid() != self._process:  # a forked child does not record
+        if not self._recording or getpid() != self._process:  # a forked child does not record
             return
         try:
             step()

@@ -120,7 +120,8 @@ class CallCounter:
 
     def _hook_threads(self, threading: ModuleType) -> None:
         starter = native.core().thread_starter()
-        if starter is not None and threading._profile_hook is None:
+        # A module of the program's own may have the name.
+        if starter is not None and getattr(threading, "_profile_hook", starter) is None:
             self._threading = threading
             self._threading.setprofile(starter)
 

@@ -6,6 +6,7 @@ import errno
 import os
 import time
 
+from perfprobe.collect.program import current_folder
 from perfprobe.support.errors import EnvironmentLack, PerfprobeError, UsageError
 
 TYPE_CHECKING = False
@@ -19,11 +20,15 @@ _MOST_NAMES = 1000
 
 
 def default_path(stem: str, rank: dict[str, int] | None) -> str:
-    """`<stem>-<date>-<pid>.perfprobe` in the current folder; under torchrun host and rank precede the PID."""
+    """`<stem>-<date>-<pid>.perfprobe` in the current folder; under torchrun host and rank precede the PID.
+
+    Where somebody has removed the current folder, in the one for temporary files.
+    """
     parts = [stem, time.strftime("%Y%m%d-%H%M%S")]
     if rank is not None:
         parts += [os.uname().nodename, f"rank{rank['rank']}"]
-    return os.path.join(os.getcwd(), "-".join([*parts, str(os.getpid())]) + SUFFIX)
+    folder = current_folder() or os.environ.get("TMPDIR") or "/tmp"
+    return os.path.join(folder, "-".join([*parts, str(os.getpid())]) + SUFFIX)
 
 
 def with_rank(path: str, rank: dict[str, int] | None) -> str:

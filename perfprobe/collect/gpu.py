@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from os import getpid
 
 from perfprobe import native
 from perfprobe.collect.imports import ImportWatch
@@ -86,7 +87,7 @@ class GpuCollector:
         self._hand_on_ids = hand_on_ids
         self._begun = begun
         self._profiler_reads_gpu = profiler_reads_gpu
-        self._process = os.getpid()
+        self._process = getpid()
         self._watch = ImportWatch("torch", self._torch_ready)
         self._torch: Any = None
         self._initialise: Any = None  # torch's own, while ours is in its place
@@ -123,7 +124,7 @@ class GpuCollector:
 
     def counters(self) -> dict[str, Any] | None:
         """As `perfprobe.gpu_counters`; None where no GPU is recorded."""
-        if self._session is None or os.getpid() != self._process:
+        if self._session is None or getpid() != self._process:
             return None
         totals = self._session.totals()
         copies = dict(zip(COPIES, map(_moved, totals["copies"]), strict=True))
@@ -131,7 +132,7 @@ class GpuCollector:
         return {"kernels": {"calls": calls, "ns": ns}, "copies": copies, "fills": _moved(totals["fills"])}
 
     def _torch_ready(self, torch: ModuleType) -> None:
-        if os.getpid() == self._process:
+        if getpid() == self._process:
             self._torch = torch
             self._facts.guarded(self.name, self._prepare)
 
@@ -157,7 +158,7 @@ class GpuCollector:
 
         def _cuda_init() -> object:
             self._unhook()
-            if os.getpid() == self._process:
+            if getpid() == self._process:
                 self._facts.guarded(self.name, self._begin)
             try:
                 return original()

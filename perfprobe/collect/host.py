@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-import time
+from time import monotonic_ns, process_time_ns, time_ns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,14 +52,14 @@ _ours: set[str] = set()  # packages that are there because perfprobe has importe
 
 def clock() -> dict[str, int]:
     """One moment on both clocks, in ns: what turns the recording's times into dates."""
-    before_ns = time.monotonic_ns()
-    realtime_ns = time.time_ns()
-    return {"monotonic_ns": (before_ns + time.monotonic_ns()) // 2, "realtime_ns": realtime_ns}
+    before_ns = monotonic_ns()
+    realtime_ns = time_ns()
+    return {"monotonic_ns": (before_ns + monotonic_ns()) // 2, "realtime_ns": realtime_ns}
 
 
 def moment() -> dict[str, int]:
     """Now: the monotonic clock and the CPU time of this process, both in ns."""
-    return {"monotonic_ns": time.monotonic_ns(), "cpu_ns": time.process_time_ns()}
+    return {"monotonic_ns": monotonic_ns(), "cpu_ns": process_time_ns()}
 
 
 def host(root: str = "/") -> dict[str, object]:

@@ -6,8 +6,8 @@ line that asked for them. What waits for a GPU becomes a range: waiting is no wo
 
 from __future__ import annotations
 
-import os
 import weakref
+from os import getpid
 from types import BuiltinFunctionType, FunctionType, ModuleType
 
 from perfprobe.collect.base import fault
@@ -66,7 +66,7 @@ class LaunchCalls:
         self._torch = torch
         self._wrap = wrap
         self._names = names
-        self._process = os.getpid()
+        self._process = getpid()
         self._replaced: list[tuple[Any, str, Any, Any]] = []
         self._faults: set[str] = set()
         self._watches = [ImportWatch(INDUCTORS, self._see_inductor), ImportWatch(_TRITONS, self._see_triton)]
@@ -134,7 +134,7 @@ class LaunchCalls:
 
     def _guarded(self, what: str, step: Callable[[], None]) -> None:
         """Whatever has another shape than is known costs one row in `losses`, and nothing else."""
-        if os.getpid() != self._process:
+        if getpid() != self._process:
             return
         try:
             step()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import wraps
+
 from perfprobe import native
 from perfprobe.support.errors import EnvironmentLack
 
@@ -48,13 +50,11 @@ def decorated(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     Raises:
         TypeError: it is an asynchronous generator function.
     """
-    import functools
-
     flags = getattr(getattr(function, "__code__", None), "co_flags", 0)
     if flags & _ASYNC_GENERATOR:
         raise TypeError("an asynchronous generator cannot be a range; put `with` into its body")
     wrap = _coroutine if flags & _COROUTINE else _generator if flags & _GENERATOR else _plain
-    return functools.wraps(function)(wrap(function, name))
+    return wraps(function)(wrap(function, name))
 
 
 def _plain(function: Callable[..., Any], name: str) -> Callable[..., Any]:

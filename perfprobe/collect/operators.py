@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from array import array
+from os import getpid
 
 from perfprobe import native
 from perfprobe.collect import emit
@@ -33,7 +34,7 @@ class OperatorCollector:
     def __init__(self, facts: Facts, options: Options) -> None:
         self._facts = facts
         self._options = options
-        self._process = os.getpid()
+        self._process = getpid()
         self._watch = ImportWatch("torch", self._torch_ready)
         self._torch: Any = None
         self._observer: Any = None
@@ -100,7 +101,7 @@ class OperatorCollector:
             self._facts.recorder.add_rows("operand_reuse", rows)
 
     def _torch_ready(self, torch: ModuleType) -> None:
-        if os.getpid() != self._process:
+        if getpid() != self._process:
             return  # a forked child that imports torch only now: it does not record
         self._torch = torch
         self._facts.guarded("torch", self._describe_torch)

@@ -1,4 +1,4 @@
-"""What the user asked to run, checked before anything is recorded."""
+"""What the user asked to run, looked at before anything is recorded."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import importlib.util
 import os
 import sys
 
+from perfprobe.collect.shadowed import find_in, importer
 from perfprobe.support.errors import UsageError
 
 TYPE_CHECKING = False
@@ -13,63 +14,89 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal
 
+_NEEDS = {"": "there is no script to run", "-m": "-m needs the name of a module", "-c": "-c needs code to run"}
+_STDIN = 0
+
 
 class Program:
-    """A script, a module (-m), or a folder or zip file with a `__main__`.
+    """A script, a module (-m), code (-c), a script on standard input (-), or a folder or zip file.
 
-    `argv` is the program's own; `file` the absolute path of a script or archive, "" for a module; `name` that
-    of the module; `first_on_path` what plain python puts first on sys.path; `stem` begins a recording's name.
+    `argv` is the program's own; `file` the absolute path of a script or archive, "" for others; `name` that
+    of the module; `source` the bytes of a script, or the code of -c; `first_on_path` what plain python puts
+    first on sys.path, None for nothing; `stem` begins a recording's name. `missing` says whether plain python
+    finds nothing to run either; for a script it is what python says of that.
+
+    Args:
+        words: the program's command line, without `option`.
+        option: "-m", "-c", or "" for a script, a folder, a zip file or "-".
     """
 
-    def __init__(self, words: Sequence[str], *, as_module: bool) -> None:
+    def __init__(self, words: Sequence[str], option: str = "") -> None:
         if not words:
-            what = "-m needs the name of a module" if as_module else "there is no script to run"
-            raise UsageError(what, "", "see `python -m perfprobe --help`")
-        self.kind: Literal["script", "module", "archive"] = "script"
+            raise UsageError(_NEEDS[option], "", "see `python -m perfprobe --help`")
+        self.kind: Literal["script", "module", "command", "stdin", "archive"] = "script"
         self.argv = list(words)
         self.name = self.file = ""
-        self.source = b""
-        if as_module:
+        self.source: bytes | str = b""
+        self.first_on_path: str | None = None
+        self.missing: str | bool = False
+        if option == "-m":
             self._be_module(words[0])
+        elif option == "-c":
+            self._be_command(words[0])
+        elif words[0] == "-":
+            self._be_stdin()
         elif _importable(words[0]):
             self._be_archive(words[0])
         else:
             self._be_script(words[0])
 
     @property
-    def folder(self) -> str:
-        """The folder the program lies in; for a module the current one."""
-        return os.path.dirname(os.path.realpath(self.file)) if self.kind == "script" else self.first_on_path
+    def folder(self) -> str | None:
+        """The folder the program lies in; the current one where it lies in none. None: that one is gone."""
+        if self.kind == "script":
+            return os.path.dirname(os.path.realpath(self.file))
+        return self.first_on_path or current_folder()
 
     def _be_module(self, name: str) -> None:
         self.kind = "module"
         self.name = self.stem = name
         self.argv[0] = "-m"  # as plain python has it while it looks for the module
-        self.first_on_path = os.getcwd()
+        self.first_on_path = current_folder()
         top = name.partition(".")[0]
         # A module's package is not imported to look into it: that would run its code before recording starts.
-        if top and top not in sys.modules and not _found(top, self.first_on_path):
-            raise UsageError(f"there is no module named {top}", "", "name one that can be imported from here")
+        self.missing = not top or (top not in sys.modules and not _found(top, self.first_on_path))
+
+    def _be_command(self, code: str) -> None:
+        self.kind = "command"
+        self.stem = "command"
+        self.source = code
+        self.argv[0] = "-c"
+        self.first_on_path = ""
+
+    def _be_stdin(self) -> None:
+        if os.isatty(_STDIN):
+            raise UsageError("what is typed cannot be recorded", "-", "write it to a file, or pipe it in")
+        self.kind = self.stem = "stdin"
+        self.source = _all_of_stdin()
+        self.first_on_path = ""
 
     def _be_archive(self, path: str) -> None:
         self.kind = "archive"
         self.file = self.first_on_path = _absolute(path)
         self.stem = os.path.splitext(os.path.basename(os.path.normpath(path)))[0]
-        if not _has_main(path):
-            kind = "folder" if os.path.isdir(path) else "zip file"
-            raise UsageError(f"the {kind} has no __main__.py to run", path, "name a script")
+        self.missing = not _has_main(path)
 
     def _be_script(self, path: str) -> None:
-        if path == "-":
-            raise UsageError("a program on standard input cannot be recorded", "", "write it to a file")
         self.file = _absolute(path)
-        self.first_on_path = os.path.dirname(os.path.realpath(path))
         self.stem = os.path.splitext(os.path.basename(path))[0]
         try:
+            self.first_on_path = os.path.dirname(os.path.realpath(path))
             with open(self.file, "rb") as file:
                 self.source = file.read()
         except OSError as error:
-            raise UsageError("the script cannot be read", path, error.strerror or str(error)) from error
+            why = f"[Errno {error.errno}] {error.strerror}"
+            self.missing = f"{sys.orig_argv[0]}: can't open file {self.file!r}: {why}\n"
 
 
 def safe_path() -> bool:
@@ -84,32 +111,42 @@ def leave_launcher() -> None:
         del sys.path[0]
 
 
+def current_folder() -> str | None:
+    """The current folder; None when somebody has removed it."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return None
+
+
 def _absolute(path: str) -> str:
     # Not os.path.abspath: the interpreter normalises nothing either.
-    return path if os.path.isabs(path) else os.path.join(os.getcwd(), path)
+    folder = None if os.path.isabs(path) else current_folder()
+    return path if folder is None else os.path.join(folder, path)
 
 
-def _importer(path: str) -> object:
-    for hook in sys.path_hooks:
-        try:
-            return hook(path)
-        except ImportError:
-            continue
-    return None
+def _all_of_stdin() -> bytes:
+    """What plain python reads before it runs any of it; nothing where standard input is closed."""
+    parts = []
+    try:
+        while part := os.read(_STDIN, 1 << 16):
+            parts.append(part)
+    except OSError:
+        pass
+    return b"".join(parts)
 
 
 def _importable(path: str) -> bool:
-    return os.path.isdir(path) or (os.path.isfile(path) and _importer(path) is not None)
+    return os.path.isdir(path) or (os.path.isfile(path) and importer(path) is not None)
 
 
 def _has_main(path: str) -> bool:
-    find = getattr(_importer(path), "find_spec", None)
-    return find is not None and find("__main__") is not None
+    return find_in(path, "__main__") is not None
 
 
-def _found(name: str, folder: str) -> bool:
+def _found(name: str, folder: str | None) -> bool:
     before = sys.path[:]
-    sys.path[:] = before if safe_path() else [folder, *before]
+    sys.path[:] = before if safe_path() or folder is None else [folder, *before]
     try:
         return importlib.util.find_spec(name) is not None
     except (ImportError, ValueError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from os import environ, putenv, unsetenv
 
 from perfprobe import native
 from perfprobe.support.errors import EnvironmentLack
@@ -72,8 +73,8 @@ class RangeCollector:
         if self._log is None:
             return
         for variable in self._ours:
-            if variable not in os.environ:  # else the program has set one of its own
-                os.unsetenv(variable)
+            if variable not in environ:  # else the program has set one of its own
+                unsetenv(variable)
         if _VARIABLES["NVTX"] in self._ours and self._had_nvtx and not self._was_found_by("/nvtx/"):
             self._facts.loss(self.name, _NVTX_CAME_BEFORE, 1, _FROM_THE_START)
         figures = self._log.stop()
@@ -83,14 +84,14 @@ class RangeCollector:
                 self._facts.loss(self.name, reason, figures[what], _REMEDIES.get(what, ""))
 
     def _be_found(self, interface: str, variable: str, path: str) -> None:
-        given = os.environ.get(variable)
+        given = environ.get(variable)
         if given == path:  # a recorded process has started this one: not the program's own
-            del os.environ[variable]
+            del environ[variable]
         elif given is not None:
             reason = f"{interface} ranges: they go to another tool, {variable} is {given}"
             self._facts.loss(self.name, reason, 1, f"record without that tool, or unset {variable}")
             return
-        os.putenv(variable, path)
+        putenv(variable, path)
         self._ours.append(variable)
 
     def _was_found_by(self, part: str) -> bool:

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import builtins
+import importlib
 import sys
-from importlib.machinery import SourceFileLoader, SourcelessFileLoader
+from importlib.machinery import BuiltinImporter, SourceFileLoader, SourcelessFileLoader
 from types import ModuleType
 
+from perfprobe import native
 from perfprobe.collect.program import safe_path
+from perfprobe.collect.shadowed import give_back, loaded_for_us
 from perfprobe.collect.traceback import hide_from_traceback
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import FrameType
     from typing import Any
 
     from perfprobe.collect.program import Program
 
-# Before Python 3.12 the `exec` that runs a module counts against the recursion limit like a frame.
-_EXEC_DEPTH = 1 if sys.version_info < (3, 12) else 0
+_NO_SCRIPT = 2  # python's exit code when the script cannot be read
 
 # For the life of the process: the interpreter uses the module of the launcher's file without owning it.
 _launchers: list[ModuleType] = []
@@ -37,30 +38,48 @@ def run(program: Program, ending: Ending, begin: Callable[[], None]) -> None:
 
     `begin` is called when nothing but the program is left to run.
     Nothing of the launcher's is in its way: `__main__` is a new module, `sys.argv` and `sys.path` are those
-    of a plain start, the launcher's frames count neither in tracebacks nor against the recursion limit.
+    of a plain start, the launcher's frames are in no traceback and no dump and do not count against the
+    recursion limit, and no module that only perfprobe has loaded hides a file of the program's.
     """
-    import runpy
-
+    core = native.core()
+    through_runpy = program.kind in ("module", "archive")
+    loaded = loaded_for_us(by_runpy_too=not through_runpy)
     namespace = _fresh_main()
     sys.argv[:] = program.argv
+    runpy = importlib.import_module("runpy") if through_runpy else None
     _put_on_path(program)
-    _allow_for_frames(program)
+    if program.first_on_path is not None and sys.path[:1] == [program.first_on_path]:
+        give_back(loaded, program.first_on_path)
     try:
-        if program.kind == "script":
-            code = _script_code(program, namespace)
+        if runpy is None:
+            code = _code(program, namespace)
             begin()
-            exec(code, namespace)
-        elif program.kind == "module":
-            begin()
-            runpy._run_module_as_main(program.name)  # type: ignore[attr-defined]
+            core.run_outermost(code, namespace)
         else:
             begin()
-            runpy._run_module_as_main("__main__", False)  # type: ignore[attr-defined]
+            core.call_outermost(runpy._run_module_as_main, *_module(program))
     except BaseException as error:
         ending.text = _ending(error)
         hide_from_traceback(run.__code__)
         raise
     ending.text = "returned"
+
+
+def run_missing(program: Program) -> int:
+    """Let python say that there is nothing to run, as it does; returns the exit code, or raises SystemExit."""
+    if isinstance(program.missing, str):
+        if sys.stderr is not None:
+            sys.stderr.write(program.missing)
+        return _NO_SCRIPT
+    runpy = importlib.import_module("runpy")
+    sys.argv[:] = program.argv
+    _put_on_path(program)
+    runpy._run_module_as_main(*_module(program))
+    return 0
+
+
+def _module(program: Program) -> tuple[object, ...]:
+    return (program.name,) if program.kind == "module" else ("__main__", False)
 
 
 def _ending(error: BaseException) -> str:
@@ -83,7 +102,12 @@ def _fresh_main() -> dict[str, Any]:
     return namespace
 
 
-def _script_code(program: Program, namespace: dict[str, Any]) -> Any:
+def _code(program: Program, namespace: dict[str, Any]) -> Any:
+    if program.kind == "command":
+        return _command_code(str(program.source), namespace)
+    if program.kind == "stdin":
+        namespace.update(__loader__=BuiltinImporter, __file__="<stdin>", __cached__=None)
+        return compile(program.source, "<stdin>", "exec", dont_inherit=True)
     path = program.file
     kind = SourcelessFileLoader if path.endswith(".pyc") else SourceFileLoader
     loader = kind("__main__", path)
@@ -94,19 +118,19 @@ def _script_code(program: Program, namespace: dict[str, Any]) -> Any:
     return compile(program.source, path, "exec", dont_inherit=True)
 
 
+def _command_code(source: str, namespace: dict[str, Any]) -> Any:
+    namespace.update(__loader__=BuiltinImporter)
+    if sys.version_info >= (3, 14):
+        source = importlib.import_module("textwrap").dedent(source)
+    code = compile(f"{source}\n", "<string>", "exec", dont_inherit=True)
+    if sys.version_info >= (3, 13):  # from here on tracebacks show the lines of -c
+        linecache = importlib.import_module("linecache")
+        key = code if sys.version_info >= (3, 14) else "<string>"
+        linecache._register_code(key, source, "<string>")
+    return code
+
+
 def _put_on_path(program: Program) -> None:
     # The launcher's own first entry is gone already (`program.leave_launcher`).
-    if program.kind == "archive" or not safe_path():
+    if program.first_on_path is not None and (program.kind == "archive" or not safe_path()):
         sys.path.insert(0, program.first_on_path)
-
-
-def _allow_for_frames(program: Program) -> None:
-    """Raise the recursion limit by the launcher's depth: the program gets as deep as under plain python."""
-    depth = _EXEC_DEPTH if program.kind == "script" else 0
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        depth += 1
-        if frame.f_code.co_name == "<module>" and frame.f_back is not None:
-            depth += _EXEC_DEPTH
-        frame = frame.f_back
-    sys.setrecursionlimit(sys.getrecursionlimit() + depth)

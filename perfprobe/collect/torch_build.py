@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_FACTS = {
+_PATTERNS = {
     "compiler": r"^ *- ((?:GCC|clang|MSVC|ICC)\S* [\d.]+)",
     "openmp": r"\(a\.k\.a\. (OpenMP [\d.]+)\)",
     "cuda_runtime": r"^ *- CUDA Runtime ([\d.]+)",
@@ -17,6 +17,7 @@ _FACTS = {
     "blas": r"BLAS_INFO=(\w+)",
     "build_type": r"BUILD_TYPE=(\w+)",
 }
+_FACTS = {name: re.compile(pattern, re.MULTILINE) for name, pattern in _PATTERNS.items()}
 _LONGEST = 40
 _MOST_DEVICES = 16
 
@@ -41,5 +42,5 @@ def describe(torch: Any) -> dict[str, object]:
 
 def facts(shown: str) -> dict[str, object]:
     """The facts in the text of `torch.__config__.show()`; those that are not there are left out."""
-    matches = {name: re.search(pattern, shown, re.MULTILINE) for name, pattern in _FACTS.items()}
+    matches = {name: pattern.search(shown) for name, pattern in _FACTS.items()}
     return {name: match[1][:_LONGEST] for name, match in matches.items() if match is not None}

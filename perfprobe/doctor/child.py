@@ -6,36 +6,27 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from perfprobe.support import starter
 from perfprobe.support.text import printable
 
 MARK = "perfprobe-doctor "  # before what a probe says; other lines are other people's prints
-_HOME = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# This very perfprobe, even where another one comes first on sys.path.
-_BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); import perfprobe; del sys.path[0]; "
-_PROBE = _BOOT + "from perfprobe.doctor.probes import main; main()"
-_COMMAND = _BOOT + "from perfprobe.cli import main; sys.exit(main())"
 _RANK = ("RANK", "LOCAL_RANK", "WORLD_SIZE")  # would make the trial one rank of a distributed run
 
 
 class Child:
     """A Python process with this one's sys.path, ended when it takes longer than `limit_s`."""
 
-    def __init__(self, code: str, words: Sequence[str], folder: str | None, limit_s: float) -> None:
-        flags = ["-S"] if sys.flags.no_site else []
-        environment = {
-            name: text for name, text in os.environ.items() if name not in ("PYTHONINSPECT", *_RANK)
-        }
+    def __init__(self, module: str, words: Sequence[str], folder: str | None, limit_s: float) -> None:
         self._end = time.monotonic() + limit_s
         self._limit_s = limit_s
         self._process = subprocess.Popen(
-            [sys.executable, *flags, "-W", "ignore", "-c", code, json.dumps([_HOME, *sys.path]), *words],
+            starter.command(module, words),
             cwd=folder,
-            env=environment,
+            env=starter.environment(_RANK),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -56,12 +47,12 @@ class Child:
 
 def probe(name: str, *words: str, limit_s: float) -> Child:
     """One of the functions in `probes`."""
-    return Child(_PROBE, [name, *words], None, limit_s)
+    return Child("perfprobe.doctor.probes", [name, *words], None, limit_s)
 
 
 def command(words: Sequence[str], folder: str, limit_s: float) -> Child:
     """`perfprobe WORDS` in a folder."""
-    return Child(_COMMAND, words, folder, limit_s)
+    return Child("perfprobe.cli", words, folder, limit_s)
 
 
 def answers(child: Child) -> Mapping[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import json
 import os
 import sys
@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from perfprobe.collect.program import safe_path
+from perfprobe.collect.shadowed import find_in
 from perfprobe.doctor.child import MARK
 from perfprobe.support.errors import PerfprobeError
 from perfprobe.support.view import View
@@ -32,9 +33,14 @@ def _error(error: BaseException) -> str:
 
 
 def torch() -> None:
-    """torch as a script in this folder imports it, the observer for it, and its own profiler."""
-    if not safe_path():
-        sys.path.insert(0, "")
+    """torch as a script in this folder imports it, the observer for it, and its own profiler.
+
+    A file of that name that lies here is found, and not run: `doctor` runs nothing of the folder it is called in.
+    """
+    hiding = _hiding("torch")
+    if hiding is not None:
+        _say(path=hiding)
+        return
     try:
         import torch as found
     except BaseException as error:
@@ -47,6 +53,15 @@ def torch() -> None:
     _observer(found)
     _profiler(found)
     _cupti(found)
+
+
+def _hiding(name: str) -> str | None:
+    """The file in the current folder that a script here would import by that name, not the installed one."""
+    here = None if safe_path() else find_in(os.getcwd(), name)
+    installed = importlib.util.find_spec(name)
+    if here is None or here.origin is None:
+        return None
+    return None if installed is not None and installed.origin == here.origin else here.origin
 
 
 def _observer(found: Any) -> None:

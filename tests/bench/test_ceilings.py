@@ -19,7 +19,7 @@ from perfprobe.bench.ceilings.gather import Gathered
 from perfprobe.models.work import ELEMENT_KINDS
 from perfprobe.support.errors import EnvironmentLack
 
-BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); json.load(sys.stdin); "
+BOOT = "import json, sys; json.load(sys.stdin); "
 PLAN = sweep.quick("cpu", (1,))
 
 
@@ -63,18 +63,18 @@ def test_noise_contention_and_what_came_too_late() -> None:
 )
 def test_a_process_that_dies_is_one_line(code: str, says: str) -> None:
     with pytest.raises(EnvironmentLack, match=says):
-        list(processes.rows(PLAN, BOOT + code))
+        list(processes.rows(PLAN, [sys.executable, "-c", BOOT + code]))
 
 
 def test_a_lack_of_the_process_is_ours() -> None:
     code = """print('{"lack": ["no torch", "here", "install it"]}')"""
     with pytest.raises(EnvironmentLack, match="no torch: here; install it"):
-        list(processes.rows(PLAN, BOOT + code))
+        list(processes.rows(PLAN, [sys.executable, "-c", BOOT + code]))
 
 
 def test_the_process_is_gone_when_nobody_listens() -> None:
     code = """import os, time; print('{"pid": %d}' % os.getpid(), flush=True); time.sleep(600)"""
-    answers: Iterator[dict[str, int]] = processes.rows(PLAN, BOOT + code)
+    answers: Iterator[dict[str, int]] = processes.rows(PLAN, [sys.executable, "-c", BOOT + code])
     pid = next(answers)["pid"]
     answers.close()  # type: ignore[attr-defined]
     with pytest.raises(ProcessLookupError):
@@ -157,5 +157,5 @@ def test_an_interrupt_right_at_the_start_leaves_nothing_to_wait_for(monkeypatch:
 
     monkeypatch.setattr(threading.Timer, "start", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        list(processes.rows(PLAN, BOOT + "import time; time.sleep(1000)"))
+        list(processes.rows(PLAN, [sys.executable, "-c", BOOT + "import time; time.sleep(1000)"]))
     assert all(one.daemon for one in threading.enumerate() if isinstance(one, threading.Timer))

@@ -4,13 +4,12 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from perfprobe.cli.after import _BOOT
+from perfprobe.support import starter
 
 
 def interrupted() -> None:
@@ -24,7 +23,7 @@ def ignoring() -> None:
     interrupted()
 
 
-@pytest.mark.parametrize(("prepare", "status"), [(interrupted, -signal.SIGINT), (ignoring, 3)])
+@pytest.mark.parametrize(("prepare", "status"), [(interrupted, -signal.SIGINT), (ignoring, 0)])
 def test_report_child_is_interrupted_without_a_word(
     prepare: Callable[[], None], status: int, tmp_path: Path
 ) -> None:
@@ -35,9 +34,8 @@ def test_report_child_is_interrupted_without_a_word(
         "callgraph": None,
         "table": False,
     }
-    words = json.dumps({"path": sys.path, "report": report})
     child = subprocess.run(
-        [sys.executable, "-c", _BOOT.replace("guarded(", "3 or guarded("), words],
+        starter.command("perfprobe.cli.after", [json.dumps(report)]),
         preexec_fn=prepare,
         cwd=tmp_path,
         capture_output=True,

@@ -124,10 +124,7 @@ def test_a_program_may_move_and_spoil_everything(tmp_path: Path) -> None:
     [
         ([], 2, "there is no script to run; see `python -m perfprobe --help`"),
         (["-m"], 2, "-m needs the name of a module"),
-        (["absent.py"], 2, "the script cannot be read: absent.py; No such file or directory"),
-        (["-m", "absent_module"], 2, "there is no module named absent_module"),
-        (["folder"], 2, "the folder has no __main__.py to run: folder"),
-        (["-"], 2, "a program on standard input cannot be recorded"),
+        (["-c"], 2, "-c needs code to run"),
         (["--top", "x", "train.py"], 2, "argument --top: 'x' is not a whole number, 0 or more; see"),
         (["--sort", "best", "train.py"], 2, "argument --sort: invalid choice: 'best'"),
         (["--nothing", "train.py"], 2, "unrecognized arguments: --nothing; see `perfprobe run --help`"),
@@ -152,17 +149,6 @@ def test_a_program_may_move_and_spoil_everything(tmp_path: Path) -> None:
         (["--json", "absent/x.json", "train.py"], 4, "the folder to write into does not exist: "),
         (["--json", "folder", "train.py"], 2, "the file to write is a folder: folder"),
         (
-            ["reprot"],
-            2,
-            "there is no such script and no such command: reprot; did you mean `perfprobe report`?",
-        ),
-        (
-            ["-q", "report"],
-            2,
-            "there is no such script and no such command: report; did you mean `perfprobe re",
-        ),
-        (["help"], 2, "there is no such script and no such command: help; did you mean `perfprobe --help`?"),
-        (
             ["taken.perfprobe"],
             2,
             "this is a recording and no script: taken.perfprobe; did you mean `perfprobe ",
@@ -185,6 +171,38 @@ def test_bad_input_is_one_line_and_the_program_does_not_run(
     assert line.startswith(f"perfprobe: {says}")
     assert (script.parent / "taken.perfprobe").read_text() == "precious"
     assert recordings(script.parent) == [script.parent / "taken.perfprobe"]
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["reprot"], "perfprobe report"),
+        (["-q", "report"], "perfprobe report"),
+        (["help"], "perfprobe --help"),
+        (["graf", "run.perfprobe"], "perfprobe graph"),
+    ],
+    ids=" ".join,
+)
+def test_a_mistyped_command_is_told_beside_pythons_words(
+    words: list[str], meant: str, tmp_path: Path
+) -> None:
+    word = words[1] if words[0].startswith("-") else words[0]
+    outcome = perfprobe(words, tmp_path)
+    plain = finish(start(words[words.index(word) :], tmp_path))
+    assert (outcome.status, outcome.out, outcome.err) == (2, b"", plain.err)
+    assert plain.err
+    says = f"there is no such script and no such command: {word}; did you mean `{meant}`?"
+    assert outcome.said == (f"perfprobe: {says}",)
+
+
+def test_what_is_typed_is_refused(tmp_path: Path) -> None:
+    ours, theirs = os.openpty()
+    words = [sys.executable, "-m", "perfprobe", "-"]
+    done = subprocess.run(words, cwd=tmp_path, stdin=theirs, capture_output=True, check=False)
+    os.close(ours)
+    os.close(theirs)
+    said = b"perfprobe: what is typed cannot be recorded: -; write it to a file, or pipe it in\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, b"", said)
 
 
 def test_newest_recording_is_reported(script: Path) -> None:

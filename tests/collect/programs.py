@@ -192,6 +192,20 @@ _SOURCES = {
         print("gone")
         """,
     "own_modules_win": "import token, types; print(token.__file__ == __file__.replace('main', 'token'))",
+    "spoils_functions": """
+        import atexit, builtins, json, os, posixpath, re, sys, threading, time, weakref
+        kept = {json: ["dumps", "loads"], os: ["fstat", "write", "getpid", "posix_spawn", "waitpid", "open",
+                "read", "close", "stat", "getcwd", "unsetenv", "WIFSIGNALED", "WTERMSIG", "WEXITSTATUS"],
+                posixpath: ["join", "dirname", "basename", "abspath", "exists", "isabs", "isfile"],
+                re: ["search", "fullmatch", "match", "compile", "sub"],
+                time: ["time", "time_ns", "monotonic_ns", "process_time_ns", "perf_counter_ns"],
+                builtins: ["open", "print", "input", "__import__", "exec", "compile"],
+                threading: ["enumerate"], weakref: ["ref"], sys: ["_getframe", "getprofile", "exc_info"]}
+        print("spoilt")
+        for module, names in kept.items():
+            for name in names:
+                setattr(module, name, None)
+        """,
     "namespace": """
         import sys
         print(sorted(globals()), __name__, __package__, __spec__, __doc__, __cached__)

@@ -168,7 +168,7 @@ def test_a_program_without_cuda_never_meets_it(monkeypatch: pytest.MonkeyPatch) 
 def test_a_forked_child_that_initialises_cuda_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     torch = Torch()
     Trial(monkeypatch, torch).collector.start()
-    monkeypatch.setattr(os, "getpid", lambda: 1)
+    monkeypatch.setattr("perfprobe.collect.gpu.getpid", lambda: 1)
     assert torch.internals._cuda_init() == "initialised"
     assert Session.made == []
 

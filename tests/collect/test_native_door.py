@@ -98,10 +98,13 @@ def test_observer_that_does_not_load(installed: Path) -> None:
         ),
     ],
 )
-def test_rebuild_command(recorded: str | None, words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    from importlib import metadata
-
-    distribution = SimpleNamespace(read_text=lambda name: recorded)
-    monkeypatch.setattr(metadata, "distribution", lambda name: distribution)
+def test_rebuild_command(
+    recorded: str | None, words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    about = tmp_path / "perfprobe-0.1.0.dist-info"
+    about.mkdir()
+    if recorded is not None:
+        (about / "direct_url.json").write_text(recorded)
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
     command = shlex.split(native.rebuild().split("`")[1])
     assert command == [sys.executable, "-m", "pip", "install", "--force-reinstall", "--no-deps", *words]

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
 from tests.collect.programs import ENCODED, SOURCES
-from tests.collect.runs import Outcome, both
+from tests.collect.runs import Outcome, both, perfprobe
 
 ARGUMENTS = ["--epochs", "1", "-o", "x", "--", "-m", "report"]
 
@@ -36,3 +37,15 @@ def test_script_behaves_as_under_plain_python(name: str, tmp_path: Path) -> None
     pair = both([script.name, *ARGUMENTS], tmp_path, given=b"first\nsecond\n", environment=variables)
     assert seen(pair.recorded) == seen(pair.plain)
     assert pair.recording.stat().st_size > 0
+
+
+def test_a_program_that_spoils_functions_is_recorded_all_the_same(tmp_path: Path) -> None:
+    """`os.fstat = None`: what perfprobe needs at the end it has from before."""
+    pytest.importorskip("numpy", reason="reports need numpy")
+    (tmp_path / "main.py").write_text(SOURCES["spoils_functions"])
+    outcome = perfprobe(["-o", "run.perfprobe", "--json", "run.json", "main.py"], tmp_path)
+    assert outcome.status == 0
+    assert outcome.said[0].startswith("perfprobe: the recording is ")
+    document = json.loads((tmp_path / "run.json").read_text())
+    assert document["meta"]["stop"]["exit"] == "returned"
+    assert [row["source"] for row in document["losses"] if row["source"] != "operators"] == []

@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import IO, Any
 
 from perfprobe.bench.ceilings.sweep import Sweep
 from perfprobe.bench.process import PASSIVE
+from perfprobe.support import starter
 from perfprobe.support.errors import EnvironmentLack
 
-_CODE = "from perfprobe.bench.ceilings.worker import main; main()"
-# This process's own sys.path, so that no torch.py in the folder one happens to be in is taken for torch.
-_BOOT = f"import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); {_CODE}"
+_WORKER = "perfprobe.bench.ceilings.worker"
 # A set number of threads is the sweep's business, not the environment's.
-_LEFT_OUT = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OMP_PROC_BIND", "OMP_DYNAMIC", "PYTHONINSPECT")
+_LEFT_OUT = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OMP_PROC_BIND", "OMP_DYNAMIC")
 _GRACE_S = 60.0  # for loading torch and for one case that takes long; then it is ended
 
 
-def rows(sweep: Sweep, code: str = _BOOT) -> Iterator[dict[str, Any]]:
+def rows(sweep: Sweep, words: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
     """What one fresh process measures, row by row; it is gone when this ends, however it ends.
+
+    Args:
+        words: its command line, where it is not the worker's.
 
     Raises:
         EnvironmentLack: the process says what this machine lacks, died, or did not answer.
     """
-    environment = {name: text for name, text in os.environ.items() if name not in _LEFT_OUT} | PASSIVE
-    words = [sys.executable, "-W", "ignore", "-c", code, json.dumps([path for path in sys.path if path])]
+    environment = starter.environment(_LEFT_OUT) | PASSIVE
+    words = words or starter.command(_WORKER)
     with tempfile.TemporaryFile() as said, _started(words, environment, said) as process:
         limit = threading.Timer(sweep.seconds + _GRACE_S, process.kill)
         limit.daemon = True  # Ctrl-C just now must not have us wait for it
@@ -45,7 +45,7 @@ def rows(sweep: Sweep, code: str = _BOOT) -> Iterator[dict[str, Any]]:
             process.kill()
 
 
-def _started(words: list[str], environment: dict[str, str], said: IO[bytes]) -> subprocess.Popen[str]:
+def _started(words: Sequence[str], environment: dict[str, str], said: IO[bytes]) -> subprocess.Popen[str]:
     # In a session of its own: Ctrl-C is for us, and the process is ended when we end.
     pipe = subprocess.PIPE
     return subprocess.Popen(

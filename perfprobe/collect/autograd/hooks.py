@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from _thread import get_native_id
+from os import getpid, register_at_fork
 from types import FunctionType
 
 TYPE_CHECKING = False
@@ -19,7 +19,7 @@ _ENDS = ("_run_on_profiler_stop",)
 
 def on_main_thread() -> bool:
     """Whether the calling thread is the process's first."""
-    return get_native_id() == os.getpid()
+    return get_native_id() == getpid()
 
 
 class OpenRanges:
@@ -154,7 +154,7 @@ class Forks:
         self._before, self._after = before, after
         if before is not None and not self._registered:
             self._registered = True
-            os.register_at_fork(
+            register_at_fork(
                 before=lambda: _call(self._before), after_in_parent=lambda: _call(self._after)
             )
 

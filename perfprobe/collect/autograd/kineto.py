@@ -8,8 +8,8 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-import time
 from functools import partial
+from time import monotonic_ns, time_ns
 
 from perfprobe.collect.gpu import wait_for_gpus
 from perfprobe.support.errors import EnvironmentLack
@@ -93,9 +93,9 @@ def clocks() -> tuple[int, int, int]:
     """CLOCK_MONOTONIC, Unix time, and how far apart the two readings may be, all in ns."""
     best = None
     for _ in range(5):
-        before_ns = time.monotonic_ns()
-        unix_ns = time.time_ns()
-        after_ns = time.monotonic_ns()
+        before_ns = monotonic_ns()
+        unix_ns = time_ns()
+        after_ns = monotonic_ns()
         found = ((before_ns + after_ns) // 2, unix_ns, (after_ns - before_ns) // 2 + 1)
         best = found if best is None or found[2] < best[2] else best
     assert best is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from os import getpid
 from typing import NamedTuple
 
 from perfprobe.collect.autograd.kineto import EDGE_NS
@@ -128,7 +128,7 @@ class TreeReader:
             thread = self._threads[forward_id] = Thread(forward_id, os_thread)
         if end_ns < start_ns or end_ns > self._latest_ns:
             self.cut_off += 1
-            self.left_open |= thread.os_thread in (os.getpid(), -1)
+            self.left_open |= thread.os_thread in (getpid(), -1)
             return stack
         seen = Seen(start_ns, end_ns, name, scope, int(about.sequence_number))
         seen.name = self._names.text(name, finite="::" in name)

@@ -7,8 +7,10 @@ one begins when no Python of ours runs any more: its profile function sees the p
 
 from __future__ import annotations
 
-import os
-import time
+from os import O_RDONLY, close, sysconf
+from os import open as open_file
+from os import read as read_file
+from time import monotonic_ns, thread_time_ns
 
 from perfprobe import native
 from perfprobe.collect.autograd.hooks import OPEN_RANGES, on_main_thread
@@ -148,8 +150,8 @@ class Windows:
             return None
         if self._kineto.running:
             self._vain = 0
-            open_ns = time.monotonic_ns() - self._opened_ns
-            left_ns = self._length_ns - (time.thread_time_ns() - self._opened_cpu_ns)
+            open_ns = monotonic_ns() - self._opened_ns
+            left_ns = self._length_ns - (thread_time_ns() - self._opened_cpu_ns)
             grown = _resident_bytes() - self._opened_bytes > MOST_GROWTH_BYTES
             if left_ns > 0 and open_ns < LONGEST_NS and not grown:
                 return min(left_ns, POLL_NS)
@@ -172,13 +174,13 @@ class Windows:
         self._note_absence()
         OPEN_RANGES.watch(self._torch)
         self._begin = self._kineto.prepare()
-        self._opened_ns, self._opened_bytes = time.monotonic_ns(), _resident_bytes()
-        self._opened_cpu_ns = time.thread_time_ns()
+        self._opened_ns, self._opened_bytes = monotonic_ns(), _resident_bytes()
+        self._opened_cpu_ns = thread_time_ns()
         return min(self._length_ns, POLL_NS)
 
     def _close(self) -> None:
-        began_ns = time.monotonic_ns()
-        used_ns = time.thread_time_ns() - self._opened_cpu_ns
+        began_ns = monotonic_ns()
+        used_ns = thread_time_ns() - self._opened_cpu_ns
         raw = self._kineto.stop()
         events, left_open = self._read(raw)
         self.count += 1
@@ -187,7 +189,7 @@ class Windows:
         if left_open and not OPEN_RANGES.count and not self._ended and not self._absent_since_ns:
             self._stuck = True
             self._begin_absence(Absence.OTHER)
-        self.reading_ns += time.monotonic_ns() - began_ns
+        self.reading_ns += monotonic_ns() - began_ns
 
     def _leave(self, reason: str) -> None:
         """Close the window before it is full."""
@@ -205,13 +207,13 @@ class Windows:
         self._length_ns = min(max(wanted_ns, SHORTEST_NS), longest_ns)
 
     def _begin_absence(self, reason: str) -> None:
-        self._absent_since_ns, self._reason = time.monotonic_ns(), reason
+        self._absent_since_ns, self._reason = monotonic_ns(), reason
 
     def _note_absence(self) -> None:
         if self._absent_since_ns is not None:
             entry = self.absences.setdefault(self._reason, [0, 0])
             entry[0] += 1
-            entry[1] += time.monotonic_ns() - self._absent_since_ns
+            entry[1] += monotonic_ns() - self._absent_since_ns
             self._absent_since_ns = None
 
 
@@ -236,10 +238,10 @@ def _left_open(guest: Any) -> bool:
 def _resident_bytes() -> int:
     """Memory of this process; 0 where it cannot be read."""
     try:
-        file = os.open("/proc/self/statm", os.O_RDONLY)
+        file = open_file("/proc/self/statm", O_RDONLY)
     except OSError:
         return 0
     try:
-        return int(os.read(file, 64).split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return int(read_file(file, 64).split()[1]) * sysconf("SC_PAGE_SIZE")
     finally:
-        os.close(file)
+        close(file)

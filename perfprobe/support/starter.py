@@ -1,0 +1,50 @@
+"""The command line and environment of processes of perfprobe's own: they run nothing of the current folder.
+
+They import what this process would have imported, from the same places, whatever folder they start in: a
+json.py that lies there is not ours. The one exception is what the interpreter's own start-up imports
+(`sitecustomize`, .pth files), as for any Python process.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_HOME = os.path.dirname(os.path.dirname(_HERE))
+# Options of this interpreter that decide what is imported, and what is written beside it.
+_FLAGS = {
+    "isolated": "-I",
+    "ignore_environment": "-E",
+    "no_user_site": "-s",
+    "no_site": "-S",
+    "dont_write_bytecode": "-B",
+}
+_X_OPTIONS = ("utf8", "pycache_prefix", "gil")
+# What has an interpreter look for code elsewhere (sys.path is handed over whole), or not end.
+_CODE_VARIABLES = ("PYTHONPATH", "PYTHONSTARTUP", "PYTHONINSPECT")
+
+
+def command(module: str, words: Sequence[str] = ()) -> list[str]:
+    """Runs `main()` of a module of perfprobe's, with these words as `sys.argv[1:]` and this sys.path.
+
+    What `main` returns is the exit code. Entries of sys.path that depend on the current folder are left out.
+    """
+    path = [_HOME, *(entry for entry in sys.path if isinstance(entry, str) and os.path.isabs(entry))]
+    flags = [flag for name, flag in _FLAGS.items() if getattr(sys.flags, name)]
+    for name in _X_OPTIONS:
+        value = sys._xoptions.get(name)
+        if value is not None:
+            flags += ["-X", name if value is True else f"{name}={value}"]
+    boot = os.path.join(_HERE, "boot.py")
+    return [sys.executable, *flags, "-W", "ignore", boot, str(len(path)), *path, module, *words]
+
+
+def environment(without: Sequence[str] = ()) -> dict[str, str]:
+    """This process's own environment without what would have other code run, and `without` these."""
+    left_out = {*_CODE_VARIABLES, *without}
+    return {name: value for name, value in os.environ.items() if name not in left_out}
