@@ -225,7 +225,9 @@ def _direct_url() -> dict[str, Any]:
 
 def _quoted(word: str) -> str:
     """The word as a shell takes it."""
-    return word if re.fullmatch(r"[\w@%+=:,./-]+", word, re.ASCII) else "'" + word.replace("'", "'\"'\"'") + "'"
+    if re.fullmatch(r"[\w@%+=:,./-]+", word, re.ASCII):
+        return word
+    return "'" + word.replace("'", "'\"'\"'") + "'"
 
 
 def _stamped_torch(folder: str) -> str | None:

@@ -63,12 +63,18 @@ void bind_frames(py::module_& module) {
 #endif
   module.def("stack_fast", &stack_fast);
   module.def("stack_public", &stack_public);
-  module.def("run_outermost", [](const py::object& code, const py::dict& globals) {
-    return result_of(run_outermost(code.ptr(), globals.ptr()));
-  }, py::arg("code"), py::arg("globals"));
-  module.def("call_outermost", [](const py::object& function, const py::args& arguments) {
-    return result_of(call_outermost(function.ptr(), arguments.ptr()));
-  }, py::arg("function"));
+  module.def(
+      "run_outermost",
+      [](const py::object& code, const py::dict& globals) {
+        return result_of(run_outermost(code.ptr(), globals.ptr()));
+      },
+      py::arg("code"), py::arg("globals"));
+  module.def(
+      "call_outermost",
+      [](const py::object& function, const py::args& arguments) {
+        return result_of(call_outermost(function.ptr(), arguments.ptr()));
+      },
+      py::arg("function"));
 }
 
 }  // namespace perfprobe

@@ -60,9 +60,7 @@ class ReportChild:
             streams.append(_ON_STANDARD_ERROR)
         else:
             streams += _NOWHERE
-        process = posix_spawn(
-            words[0], words, self._environment, file_actions=streams, setsigmask=[_SIGINT]
-        )
+        process = posix_spawn(words[0], words, self._environment, file_actions=streams, setsigmask=[_SIGINT])
         status = _wait(process)
         if status is not None and WIFSIGNALED(status):
             self._stderr.tell(f"the report was cut short: its process ended by signal {WTERMSIG(status)}")

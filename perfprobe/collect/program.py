@@ -14,7 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal
 
-_NEEDS = {"": "there is no script to run", "-m": "-m needs the name of a module", "-c": "-c needs code to run"}
+_NEEDS = {
+    "": "there is no script to run",
+    "-m": "-m needs the name of a module",
+    "-c": "-c needs code to run",
+}
 _STDIN = 0
 
 

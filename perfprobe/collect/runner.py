@@ -66,7 +66,7 @@ def run(program: Program, ending: Ending, begin: Callable[[], None]) -> None:
 
 
 def run_missing(program: Program) -> int:
-    """Let python say that there is nothing to run, as it does; returns the exit code, or raises SystemExit."""
+    """Let python say that there is nothing to run, as it does: the exit code, or SystemExit."""
     if isinstance(program.missing, str):
         if sys.stderr is not None:
             sys.stderr.write(program.missing)

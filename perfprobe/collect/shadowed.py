@@ -33,7 +33,7 @@ def loaded_for_us(*, by_runpy_too: bool) -> list[str]:
 
 
 def give_back(loaded: Iterable[str], place: str) -> None:
-    """Forget those of the loaded modules that are found in `place`: what comes first on the program's path."""
+    """Forget those of these modules that are found in `place`: what comes first on the program's path."""
     for top in {name.partition(".")[0] for name in loaded} - {_OURS, "__main__"}:
         if BuiltinImporter.find_spec(top) is None and FrozenImporter.find_spec(top) is None:
             found = find_in(place, top)

@@ -35,7 +35,7 @@ def _error(error: BaseException) -> str:
 def torch() -> None:
     """torch as a script in this folder imports it, the observer for it, and its own profiler.
 
-    A file of that name that lies here is found, and not run: `doctor` runs nothing of the folder it is called in.
+    A file of that name that lies here is found, and not run: `doctor` runs nothing of the current folder.
     """
     hiding = _hiding("torch")
     if hiding is not None:

@@ -35,7 +35,7 @@ from perfprobe.support.errors import EnvironmentLack, UsageError
     ],
 )
 def test_everything_after_the_script_belongs_to_the_script(words: str, ours: int) -> None:
-    assert parser().split(words.split(), "-m") == ours
+    assert parser().split(words.split(), ("-m", "-c")) == ours
 
 
 @pytest.mark.parametrize(

@@ -154,9 +154,7 @@ class Forks:
         self._before, self._after = before, after
         if before is not None and not self._registered:
             self._registered = True
-            register_at_fork(
-                before=lambda: _call(self._before), after_in_parent=lambda: _call(self._after)
-            )
+            register_at_fork(before=lambda: _call(self._before), after_in_parent=lambda: _call(self._after))
 
 
 FORKS = Forks()
