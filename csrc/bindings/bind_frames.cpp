@@ -54,7 +54,8 @@ py::object result_of(PyObject* result) {
 }  // namespace
 
 // The calling thread's frames, both ways: for tests that hold one against the other. And the
-// program, run as if there were none.
+// program, run as if there were none: `begin` is called before, so that who counts calls from there
+// on does not count ours.
 void bind_frames(py::module_& module) {
 #ifdef PERFPROBE_FAST_FRAMES
   module.attr("FAST_FRAMES") = true;
@@ -65,16 +66,18 @@ void bind_frames(py::module_& module) {
   module.def("stack_public", &stack_public);
   module.def(
       "run_outermost",
-      [](const py::object& code, const py::dict& globals) {
+      [](const py::object& begin, const py::object& code, const py::dict& globals) {
+        begin();
         return result_of(run_outermost(code.ptr(), globals.ptr()));
       },
-      py::arg("code"), py::arg("globals"));
+      py::arg("begin"), py::arg("code"), py::arg("globals"));
   module.def(
       "call_outermost",
-      [](const py::object& function, const py::args& arguments) {
+      [](const py::object& begin, const py::object& function, const py::args& arguments) {
+        begin();
         return result_of(call_outermost(function.ptr(), arguments.ptr()));
       },
-      py::arg("function"));
+      py::arg("begin"), py::arg("function"));
 }
 
 }  // namespace perfprobe

@@ -52,12 +52,9 @@ def run(program: Program, ending: Ending, begin: Callable[[], None]) -> None:
         give_back(loaded, program.first_on_path)
     try:
         if runpy is None:
-            code = _code(program, namespace)
-            begin()
-            core.run_outermost(code, namespace)
+            core.run_outermost(begin, _code(program, namespace), namespace)
         else:
-            begin()
-            core.call_outermost(runpy._run_module_as_main, *_module(program))
+            core.call_outermost(begin, runpy._run_module_as_main, *_module(program))
     except BaseException as error:
         ending.text = _ending(error)
         hide_from_traceback(run.__code__)
