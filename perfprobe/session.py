@@ -132,6 +132,21 @@ class Session:
             if isinstance(counter, CallCounter):
                 self._facts.guarded(counter.name, counter.begin)
 
+    def end(self) -> None:
+        """The program has ended; what runs once the frames around it have ended is recorded as well."""
+        self._tell_operators(OperatorCollector.pause)
+
+    def go_on(self) -> None:
+        """Record again what comes; see `end`."""
+        self._tell_operators(OperatorCollector.go_on)
+
+    def _tell_operators(self, step: Callable[[OperatorCollector], None]) -> None:
+        if Session._active is not self or self._process != getpid():
+            return
+        for collector in self._collectors:
+            if isinstance(collector, OperatorCollector):
+                self._facts.guarded(collector.name, lambda: step(collector))  # noqa: B023 (called at once)
+
     def stop(self, ending: str | None) -> None:
         """End the recording; harmless when called again, and in a forked child, which does not record."""
         if active() is not self or self._stopping:

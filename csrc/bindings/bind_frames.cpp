@@ -3,6 +3,7 @@
 #include <pybind11/pybind11.h>
 
 #include "python/frames.h"
+#include "python/keep_exception.h"
 #include "python/outermost.h"
 
 namespace py = pybind11;
@@ -45,7 +46,21 @@ py::list stack_fast() {
 #endif
 }
 
-py::object result_of(PyObject* result) {
+bool succeeds(const py::object& end) {
+  PyObject* ended = PyObject_CallNoArgs(end.ptr());
+  Py_XDECREF(ended);
+  return ended != nullptr;
+}
+
+// Of the program, once `end` has been called. What the program raises comes first.
+py::object result_of(PyObject* result, const py::object& end) {
+  if (result == nullptr) {
+    const KeepException keep;
+    if (!succeeds(end))
+      PyErr_Clear();
+  } else if (!succeeds(end)) {
+    Py_CLEAR(result);
+  }
   if (result == nullptr)
     throw py::error_already_set();
   return py::reinterpret_steal<py::object>(result);
@@ -54,8 +69,8 @@ py::object result_of(PyObject* result) {
 }  // namespace
 
 // The calling thread's frames, both ways: for tests that hold one against the other. And the
-// program, run as if there were none: `begin` is called before, so that who counts calls from there
-// on does not count ours.
+// program, run as if there were none: `begin` is called before and `end` after, so that who watches
+// calls between the two sees none of ours, nor the end of frames that were hidden.
 void bind_frames(py::module_& module) {
 #ifdef PERFPROBE_FAST_FRAMES
   module.attr("FAST_FRAMES") = true;
@@ -64,20 +79,23 @@ void bind_frames(py::module_& module) {
 #endif
   module.def("stack_fast", &stack_fast);
   module.def("stack_public", &stack_public);
+  module.def("count_frames", &count_frames);
   module.def(
       "run_outermost",
-      [](const py::object& begin, const py::object& code, const py::dict& globals) {
+      [](const py::object& begin, const py::object& end, const py::object& code,
+         const py::dict& globals) {
         begin();
-        return result_of(run_outermost(code.ptr(), globals.ptr()));
+        return result_of(run_outermost(code.ptr(), globals.ptr()), end);
       },
-      py::arg("begin"), py::arg("code"), py::arg("globals"));
+      py::arg("begin"), py::arg("end"), py::arg("code"), py::arg("globals"));
   module.def(
       "call_outermost",
-      [](const py::object& begin, const py::object& function, const py::args& arguments) {
+      [](const py::object& begin, const py::object& end, const py::object& function,
+         const py::args& arguments) {
         begin();
-        return result_of(call_outermost(function.ptr(), arguments.ptr()));
+        return result_of(call_outermost(function.ptr(), arguments.ptr()), end);
       },
-      py::arg("begin"), py::arg("function"));
+      py::arg("begin"), py::arg("end"), py::arg("function"));
 }
 
 }  // namespace perfprobe

@@ -18,13 +18,17 @@ class HiddenFrames {
  private:
   PyThreadState* state_;
   void* frame_;
-  int depth_;
+  int c_depth_;
 };
 
 // As the interpreter runs a script: `code` in `globals`. New reference, or nullptr with an
-// exception set.
+// exception set. The recursion limit, which may be any by now, leaves the caller room after that,
+// until it has called `count_frames`.
 PyObject* run_outermost(PyObject* code, PyObject* globals);
 // The same for a call of a function, with a tuple of arguments.
 PyObject* call_outermost(PyObject* function, PyObject* arguments);
+
+// Has the frames that were hidden count against the recursion limit again.
+void count_frames();
 
 }  // namespace perfprobe

@@ -98,7 +98,7 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     atexit.register(finish)  # before the program's own: handlers run in reverse order
 
     def action() -> int:
-        run(program, ending, session.begin)
+        run(program, ending, session)
         return 0
 
     return action
@@ -119,7 +119,7 @@ class Finish:
             return  # a forked child that ends like a program of its own
         path = self._session.path
         limit = getrecursionlimit()
-        setrecursionlimit(max(limit, _OWN_DEPTH))  # the program may have left us none
+        setrecursionlimit(max(limit, _OWN_DEPTH))  # the program may have set one that is too low for us
         try:
             self._session.stop(self._ending.text)
             self._report.print(path)

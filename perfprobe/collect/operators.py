@@ -71,6 +71,16 @@ class OperatorCollector:
         """Whether the autograd profiler records GPUs too; None where it does not record at all."""
         return None if self._profiler is None else self._profiler.reads_gpu
 
+    def pause(self) -> None:
+        """The frames that run are not those that a profile function knows of."""
+        if self._profiler is not None:
+            self._profiler.pause()
+
+    def go_on(self) -> None:
+        """They are, from here on."""
+        if self._profiler is not None:
+            self._profiler.go_on()
+
     def stop(self) -> None:
         """Stop the sources and write down what is only known now."""
         self._watch.stop()

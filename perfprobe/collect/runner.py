@@ -15,10 +15,22 @@ from perfprobe.collect.traceback import hide_from_traceback
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+    from typing import Any, Protocol
 
     from perfprobe.collect.program import Program
+
+    class Watch(Protocol):
+        """What wants to know when the program runs."""
+
+        def begin(self) -> None:
+            """What comes now is the program."""
+
+        def end(self) -> None:
+            """It has ended; a profile function that saw it must not see what comes now."""
+
+        def go_on(self) -> None:
+            """From here on it may: what is left runs in frames that it can see."""
+
 
 _NO_SCRIPT = 2  # python's exit code when the script cannot be read
 
@@ -33,10 +45,10 @@ class Ending:
         self.text: str | None = None
 
 
-def run(program: Program, ending: Ending, begin: Callable[[], None]) -> None:
+def run(program: Program, ending: Ending, watch: Watch) -> None:
     """Run the program as `__main__`; what it raises goes on to the interpreter, which ends as it always does.
 
-    `begin` is called when nothing but the program is left to run.
+    `watch` is told right before and after the program, and when what is left are the launcher's own frames.
     Nothing of the launcher's is in its way: `__main__` is a new module, `sys.argv` and `sys.path` are those
     of a plain start, the launcher's frames are in no traceback and no dump and do not count against the
     recursion limit, and no module that only perfprobe has loaded hides a file of the program's.
@@ -52,13 +64,16 @@ def run(program: Program, ending: Ending, begin: Callable[[], None]) -> None:
         give_back(loaded, program.first_on_path)
     try:
         if runpy is None:
-            core.run_outermost(begin, _code(program, namespace), namespace)
+            core.run_outermost(watch.begin, watch.end, _code(program, namespace), namespace)
         else:
-            core.call_outermost(begin, runpy._run_module_as_main, *_module(program))
+            core.call_outermost(watch.begin, watch.end, runpy._run_module_as_main, *_module(program))
     except BaseException as error:
         ending.text = _ending(error)
         hide_from_traceback(run.__code__)
         raise
+    finally:
+        watch.go_on()
+        core.count_frames()  # what is left of us only returns
     ending.text = "returned"
 
 

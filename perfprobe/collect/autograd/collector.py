@@ -69,6 +69,14 @@ class AutogradProfiler:
         FORKS.watch(self._guarded(self._windows.before_fork), self._windows.after_fork)
         self._windows.start()
 
+    def pause(self) -> None:
+        """Close the window, until `go_on`."""
+        self._windows.pause()
+
+    def go_on(self) -> None:
+        """Open another."""
+        self._windows.go_on()
+
     def stop(self) -> None:
         """Read the last window and write down what was lost."""
         FORKS.watch(None, None)

@@ -9,7 +9,7 @@ import ctypes
 import os
 import sys
 from functools import partial
-from time import monotonic_ns, time_ns
+from time import monotonic_ns, thread_time_ns, time_ns
 
 from perfprobe.collect.gpu import wait_for_gpus
 from perfprobe.support.errors import EnvironmentLack
@@ -121,12 +121,17 @@ class Kineto:
         self.reads_gpu = gpu and kinds.CUDA in self._activities
         self._start = (0, 0, 0)
         self._stacks = False
-        self._begun: list[object] = []  # by a session: what it returned, and its profile function
+        self._begun: list[Any] = []  # by a session: what it returned, its profile function, two clocks
 
     @property
     def running(self) -> bool:
         """Whether a session of ours is under way."""
         return bool(self._begun)
+
+    @property
+    def begun_ns(self) -> tuple[int, int]:
+        """When the session began: the monotonic clock, and the CPU time of its thread."""
+        return self._begun[2], self._begun[3]
 
     def is_taken(self) -> bool:
         """Whether someone else's session is under way on this thread."""
@@ -147,8 +152,9 @@ class Kineto:
                 os.environ.pop(_LOG_LEVEL, None)
         self._start = clocks()
         begin = partial(self._autograd._enable_profiler, config, self._activities)
+        others = (partial(sys.getprofile), partial(monotonic_ns), partial(thread_time_ns))
         # Nothing is kept of a session that fails to begin.
-        return partial(self._begun.extend, map(partial.__call__, (begin, partial(sys.getprofile))))
+        return partial(self._begun.extend, map(partial.__call__, (begin, *others)))
 
     def stop(self) -> Raw:
         """End the session; its raw results."""
@@ -156,7 +162,7 @@ class Kineto:
         if self.reads_gpu and not _is_capturing(self._torch):  # that would break the capture
             wait_for_gpus(self._torch)  # what still runs when a session ends is in none
         start, stop = self._start, clocks()
-        hook, first_hook = sys.getprofile(), self._begun[-1]
+        hook, first_hook = sys.getprofile(), self._begun[1]
         self._begun.clear()
         with_stacks = self._stacks and hook is not None and hook is first_hook
         results = self._autograd._disable_profiler()

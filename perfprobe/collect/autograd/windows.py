@@ -61,8 +61,8 @@ class Windows:
         self._facts, self._torch = facts, torch
         self._core = native.core()
         self._length_ns = FIRST_NS
-        self._opened_ns = self._opened_cpu_ns = self._opened_bytes = 0
-        self._away = False
+        self._opened_bytes = 0
+        self._away = self._paused = False
         self._ended = False
         self._stuck = False
         self._vain = 0
@@ -140,6 +140,21 @@ class Windows:
         if on_main_thread() and not self._ended:
             self._come_back()
 
+    def pause(self) -> None:
+        """Close the window: its profile function saw none of the frames below the program, which end now."""
+        if on_main_thread() and not self._ended and not self._away:
+            self._away = self._paused = True
+            if OPEN_RANGES.count:
+                self._leave(Absence.RANGE)
+            elif self._kineto.running:
+                self._close()
+
+    def go_on(self) -> None:
+        """A window that is opened from here on sees them."""
+        if self._paused:
+            self._paused = False
+            self._come_back()
+
     def _come_back(self) -> None:
         self._away = False
         self._recorder.call_later(0, self.tick)
@@ -150,8 +165,9 @@ class Windows:
             return None
         if self._kineto.running:
             self._vain = 0
-            open_ns = monotonic_ns() - self._opened_ns
-            left_ns = self._length_ns - (thread_time_ns() - self._opened_cpu_ns)
+            begun_ns, begun_cpu_ns = self._kineto.begun_ns
+            open_ns = monotonic_ns() - begun_ns
+            left_ns = self._length_ns - (thread_time_ns() - begun_cpu_ns)
             grown = _resident_bytes() - self._opened_bytes > MOST_GROWTH_BYTES
             if left_ns > 0 and open_ns < LONGEST_NS and not grown:
                 return min(left_ns, POLL_NS)
@@ -174,13 +190,12 @@ class Windows:
         self._note_absence()
         OPEN_RANGES.watch(self._torch)
         self._begin = self._kineto.prepare()
-        self._opened_ns, self._opened_bytes = monotonic_ns(), _resident_bytes()
-        self._opened_cpu_ns = thread_time_ns()
+        self._opened_bytes = _resident_bytes()
         return min(self._length_ns, POLL_NS)
 
     def _close(self) -> None:
         began_ns = monotonic_ns()
-        used_ns = thread_time_ns() - self._opened_cpu_ns
+        used_ns = thread_time_ns() - self._kineto.begun_ns[1]
         raw = self._kineto.stop()
         events, left_open = self._read(raw)
         self.count += 1
