@@ -129,6 +129,10 @@ class PyRecorder {
     auto* self = static_cast<PyRecorder*>(recorder);
     if (!self->is_ours() || !self->callback_)
       return 0;
+    if (enters_again()) {
+      self->recorder().set_alarm(monotonic_ns(), &PyRecorder::ring, recorder);
+      return 0;
+    }
     const py::object callback = std::move(self->callback_);
     PyObject* next = nullptr;
     {

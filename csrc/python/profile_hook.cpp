@@ -4,6 +4,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <opcode.h>
+
 namespace perfprobe {
 namespace {
 
@@ -61,6 +63,35 @@ void hold_tracing() {
   if (is_main_thread() && Py_AddPendingCall(&release_tracing, state) == 0)
     enter_tracing(state);
 }
+
+#if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030C0000
+
+bool enters_again() {
+  PyThreadState* state = PyThreadState_Get();
+  if (state->cframe->use_tracing == 0)
+    return false;
+  PyFrameObject* frame = PyThreadState_GetFrame(state);
+  if (frame == nullptr)
+    return false;
+  PyCodeObject* code = PyFrame_GetCode(frame);
+  PyObject* bytes = PyCode_GetCode(code);
+  const int place = PyFrame_GetLasti(frame);
+  const bool found = bytes != nullptr && place >= 0 && place < PyBytes_GET_SIZE(bytes) &&
+                     static_cast<unsigned char>(PyBytes_AS_STRING(bytes)[place]) == RESUME;
+  PyErr_Clear();
+  Py_XDECREF(bytes);
+  Py_DECREF(code);
+  Py_DECREF(frame);
+  return found;
+}
+
+#else
+
+bool enters_again() {
+  return false;
+}
+
+#endif
 
 HeldTracing::HeldTracing() : state_(PyThreadState_Get()) {
   enter_tracing(state_);

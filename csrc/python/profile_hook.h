@@ -22,6 +22,11 @@ const PyMethodDef* setprofile_definition();
 // returned, which it does not without one. Holds all events until the call is over.
 void hold_tracing();
 
+// Whether this thread is about to tell its profile function of a call whose frame is there already:
+// Python 3.11 looks for pending calls before it does. A function set now would be told of a frame
+// that it has found.
+bool enters_again();
+
 // While it lives no profile and no trace function is told anything on this thread.
 class HeldTracing {
  public:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -104,3 +105,48 @@ def test_a_program_whose_threads_ask_for_calls_ends(tmp_path: Path) -> None:
     functions = {recording.strings[name] for name in recording.frames.function.tolist()}
     assert "work" in functions
     assert not functions & {"tick", "_step", "_step_and_wait", "guarded"}
+
+
+PLACES = """
+import sys
+import threading
+from _lsprof import Profiler
+from opcode import opname
+from perfprobe import native
+
+recorder = native.core().Recorder("run.perfprobe")
+sys.setswitchinterval(1e-5)  # pending calls are looked for when the thread gets the lock back
+places, over = [], []
+
+def spin():
+    while not over:
+        pass
+
+def callback():
+    frame = sys._getframe(1)
+    places.append(opname[frame.f_code.co_code[frame.f_lasti]])
+    recorder.call_later(0, callback)
+
+def work():
+    pass
+
+thread = threading.Thread(target=spin)
+thread.start()
+profiler = Profiler()
+profiler.enable()
+recorder.call_later(0, callback)
+while len(places) < 300:
+    work()
+profiler.disable()
+over.append(True)
+thread.join()
+recorder.close()
+print("RESUME" in places, len(set(places)) > 1)
+"""
+
+
+@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="others tell of a call before they look")
+def test_no_profile_function_is_set_where_a_call_is_yet_to_be_told(tmp_path: Path) -> None:
+    """Its first event would be the call of a frame that it has found already: two frames, and one return."""
+    outcome = finish(start(["-c", PLACES], tmp_path), limit_s=60)
+    assert (outcome.status, outcome.out, outcome.err) == (0, b"False True\n", b"")
