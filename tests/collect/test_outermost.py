@@ -31,7 +31,7 @@ PROGRAMS = {
     "limit_at_exit": "import atexit, sys\n" + dedent(DEPTH) + "sys.setrecursionlimit(300)\n"
     "atexit.register(lambda: print(depth(0), sys.getrecursionlimit()))\n",
     "limit_too_low": "import sys\nsys.setrecursionlimit(5)\nprint(sys.getrecursionlimit())\n",
-    "fails_at_a_low_limit": "import sys\nsys.setrecursionlimit(15)\nraise ValueError(sys.getrecursionlimit())\n",
+    "fails_at_a_low_limit": "import sys\nsys.setrecursionlimit(15)\nraise ValueError(1)\n",
     "frames": """
         import inspect, sys, traceback
         def show():
