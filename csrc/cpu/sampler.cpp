@@ -33,10 +33,13 @@ constexpr int64_t kUnseenNs = 2'500'000;
 
 // When a thread that was seen elsewhere before came to where it is seen now. One that runs has done
 // so for as long as its clock says. One that waits may have come there at any time in between: the
-// middle is as often too early as too late.
-int64_t turned_ns(int64_t since_ns, int64_t now_ns, int64_t ran_ns, bool is_running) {
-  const int64_t latest_ns = std::max(now_ns - ran_ns, since_ns);
-  return is_running ? latest_ns : std::min(since_ns + (now_ns - since_ns) / 2, latest_ns);
+// middle is as often too early as too late. Half an interval earlier than that, as what is found by
+// a look has the time since the look before: what ends while looks are frequent loses as much.
+int64_t turned_ns(int64_t since_ns, int64_t now_ns, int64_t ran_ns, bool is_running,
+                  int64_t interval_ns) {
+  const int64_t latest_ns = now_ns - ran_ns;
+  const int64_t middle_ns = std::min(since_ns + (now_ns - since_ns) / 2, latest_ns);
+  return std::max((is_running ? latest_ns : middle_ns) - interval_ns / 2, since_ns);
 }
 
 }  // namespace
@@ -206,8 +209,9 @@ void Sampler::look_at(SeenThread& seen, int64_t previous_tick_ns) {
   has_moved_ |= has_run;
   const int64_t since_ns = is_followed ? thread.sample.end_ns : previous_tick_ns;
   const bool is_divided = rests_ && has_run;
-  move_on(thread, found, since_ns,
-          is_divided ? turned_ns(since_ns, now_ns, ran_ns, found.is_running) : since_ns);
+  move_on(
+      thread, found, since_ns,
+      is_divided ? turned_ns(since_ns, now_ns, ran_ns, found.is_running, interval_ns_) : since_ns);
   thread.sample.cpu_ns = is_followed ? ran_ns : -1;
   thread.state = before.id;
   thread.cpu_ns = cpu_ns;
