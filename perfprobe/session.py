@@ -141,7 +141,7 @@ class Session:
         self._tell_operators(OperatorCollector.go_on)
 
     def _tell_operators(self, step: Callable[[OperatorCollector], None]) -> None:
-        if Session._active is not self or self._process != getpid():
+        if active() is not self:
             return
         for collector in self._collectors:
             if isinstance(collector, OperatorCollector):

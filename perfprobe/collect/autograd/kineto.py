@@ -158,7 +158,7 @@ class Kineto:
 
     def stop(self) -> Raw:
         """End the session; its raw results."""
-        last_unix_ns = time.time_ns() if self.reads_gpu else None
+        last_unix_ns = time_ns() if self.reads_gpu else None
         if self.reads_gpu and not _is_capturing(self._torch):  # that would break the capture
             wait_for_gpus(self._torch)  # what still runs when a session ends is in none
         start, stop = self._start, clocks()
