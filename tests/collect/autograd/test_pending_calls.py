@@ -96,7 +96,7 @@ def test_a_call_that_waits_meanwhile_stops_nothing(hook: str, tmp_path: Path) ->
 
 def test_a_program_whose_threads_ask_for_calls_ends(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(PROGRAM)
-    words = ["-q", "-o", "run.perfprobe", "--operators", "autograd", "main.py"]
+    words = ["-q", "-o", "run.perfprobe", "--operators", "autograd", "--python", "off", "main.py"]
     outcome = perfprobe(words, tmp_path, limit_s=60)
     assert (outcome.status, outcome.out) == (0, b"done\n")
     recording = storage.read(tmp_path / "run.perfprobe")
