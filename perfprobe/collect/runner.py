@@ -72,14 +72,14 @@ def run(program: Program, ending: Ending, watch: Watch) -> None:
         hide_from_traceback(run.__code__)
         raise
     finally:
-        _return_from(watch)  # what is left of us only returns
+        _return_from(core, watch)  # what is left of us only returns
     ending.text = "returned"
 
 
-def _return_from(watch: Watch) -> None:
+def _return_from(core: ModuleType, watch: Watch) -> None:
     # A function of its own: cProfile, which saw it begin, knows it for ours and counts no call in it.
     watch.go_on()
-    native.core().count_frames()
+    core.count_frames()
 
 
 def run_missing(program: Program) -> int:

@@ -141,7 +141,7 @@ profiler.disable()
 over.append(True)
 thread.join()
 recorder.close()
-print("RESUME" in places, len(set(places)) > 1)
+print("RESUME" in places)
 """
 
 
@@ -149,4 +149,4 @@ print("RESUME" in places, len(set(places)) > 1)
 def test_no_profile_function_is_set_where_a_call_is_yet_to_be_told(tmp_path: Path) -> None:
     """Its first event would be the call of a frame that it has found already: two frames, and one return."""
     outcome = finish(start(["-c", PLACES], tmp_path), limit_s=60)
-    assert (outcome.status, outcome.out, outcome.err) == (0, b"False True\n", b"")
+    assert (outcome.status, outcome.out, outcome.err) == (0, b"False\n", b"")
