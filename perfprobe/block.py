@@ -8,7 +8,8 @@ import sys
 from perfprobe.collect import host
 from perfprobe.collect.destination import default_path
 from perfprobe.collect.options import BUFFER_BYTES, Options
-from perfprobe.session import Session, report_text
+from perfprobe.results import report_text
+from perfprobe.session import Session
 from perfprobe.support.errors import UsageError
 from perfprobe.support.text import encodable
 from perfprobe.support.view import View

@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 
-from perfprobe import session
+from perfprobe import results
 from perfprobe.support.errors import EnvironmentLack, InputError, UsageError
 from perfprobe.support.view import View
 
@@ -57,7 +57,7 @@ def of_recording(path: str, *, top: int, focus: str | None, threads: int | None)
     from perfprobe.bench.hot import hot
     from perfprobe.tables import measured_file
 
-    found = session.findings(path, View(group="signature", focus=focus), work=False)
+    found = results.findings(path, View(group="signature", focus=focus), work=False)
     if found.hotspots is None:
         raise InputError(
             "a profile of Python functions has no operators to measure", path, "record the program"

@@ -22,7 +22,7 @@ from typing import Any
 from benchmarks.overhead.process import WORKLOADS, Run, run
 from benchmarks.overhead.tables import Spread, markdown
 from benchmarks.overhead.tools import TOOLS, Tool
-from perfprobe import session
+from perfprobe import results
 
 PHASES = ("tokenize", "count", "encode", "score")
 # Wide embeddings give the tensors half of the time; the calls are all in the three other phases.
@@ -61,7 +61,7 @@ def by_timers(output: str) -> Shares:
 
 def by_perfprobe(path: Path) -> Shares:
     """The report's table of Python functions."""
-    rows = session.report_document(str(path))["tables"]["functions"]
+    rows = results.report_document(str(path))["tables"]["functions"]
     own = [row for row in rows if row["file"] == SCRIPT[0]]
     return normalised({row["function"].rpartition(".")[2]: row["total_ns"] or 0 for row in own})
 

@@ -91,7 +91,7 @@ def main() -> int:
 def _report(
     recording: str, *, view: dict[str, Any], json_file: str | None, callgraph: str | None, table: bool
 ) -> int:
-    from perfprobe import session
+    from perfprobe import results
     from perfprobe.cli.options import colored, width
     from perfprobe.cli.report import write
     from perfprobe.support.graph_view import GraphView
@@ -99,11 +99,11 @@ def _report(
 
     wanted = View(**view)
     if json_file is not None:
-        _write_json(session.report_document(recording, wanted), json_file)
+        _write_json(results.report_document(recording, wanted), json_file)
     if table:
-        write(session.report_text(recording, wanted, width=width(), color=colored()))
+        write(results.report_text(recording, wanted, width=width(), color=colored()))
     if callgraph is not None:
-        session.draw_callgraph(recording, callgraph, GraphView())
+        results.draw_callgraph(recording, callgraph, GraphView())
         write(f"perfprobe: the call graph is {printable(callgraph)}\n")
     return 0
 

@@ -47,37 +47,37 @@ def parser() -> Parser:
 
 def prepare(words: Sequence[str]) -> Callable[[], int]:
     """Read the recording and build the report; the call that is returned prints it."""
-    from perfprobe import session
+    from perfprobe import results
     from perfprobe.cli import guarded
 
     given = parser().parse_args(words)
     wanted = view(given)
     paths = given.files or [newest()]
     if given.json:
-        documents = [session.report_document(path, wanted) for path in paths]
+        documents = [results.report_document(path, wanted) for path in paths]
         shown = documents if len(paths) > 1 else documents[0]
         text = json.dumps(shown, indent=1, allow_nan=False) + "\n"
         return lambda: write(text)
     if len(paths) == 1:
-        text = session.report_text(paths[0], wanted, width=width(), color=colored())
+        text = results.report_text(paths[0], wanted, width=width(), color=colored())
         return lambda: write(text)
     return lambda: guarded(lambda: max(write(text) for text in _texts(paths, wanted)))
 
 
 def _texts(paths: Sequence[str], wanted: View) -> Iterator[str]:
     """The reports one by one: the first is read while the next is made."""
-    from perfprobe import session
+    from perfprobe import results
 
     for number, path in enumerate(paths):
-        text = session.report_text(path, wanted, width=width(), color=colored())
+        text = results.report_text(path, wanted, width=width(), color=colored())
         yield f"{'' if number == 0 else chr(10)}== {printable(path)}\n\n{text}"
 
 
 def newest() -> str:
     """The newest recording in the current folder, as standard error says. Raises InputError."""
-    from perfprobe import session
+    from perfprobe import results
 
-    path = session.newest(os.getcwd())
+    path = results.newest(os.getcwd())
     if sys.stderr is not None:
         sys.stderr.write(f"perfprobe: the newest recording here is {printable(os.path.basename(path))}\n")
     return path

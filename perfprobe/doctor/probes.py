@@ -138,16 +138,16 @@ def reading(folder: str) -> None:
         except BaseException as error:
             _say(broken=name.partition(".")[0], error=_error(error))
             return
-    from perfprobe import session
+    from perfprobe import results
 
     try:
-        newest = session.newest(folder)
+        newest = results.newest(folder)
     except PerfprobeError:
         _say(newest="")
         return
     _say(newest=newest)
     try:
-        document = session.report_document(newest, View(top=1))
+        document = results.report_document(newest, View(top=1))
         totals = document["tables"]["totals"][0]
         _say(operators=totals["operators"], complete=totals["complete"])
     except PerfprobeError as error:

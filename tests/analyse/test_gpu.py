@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perfprobe import session
+from perfprobe import results
 from perfprobe.analyse import steps as steps_module
 from perfprobe.analyse.devices import union_ns
 from perfprobe.analyse.gpu import gpu_findings
@@ -186,7 +186,7 @@ def test_time_of_nested_calls_of_a_row_counts_once_in_every_group(tmp_path: Path
 @pytest.mark.parametrize("focus", [None, "mm"])
 def test_a_report_has_them_by_every_view(tmp_path: Path, group: str, focus: str | None) -> None:
     path = training().recording(tmp_path).path
-    found = session.findings(path, View(group=group, focus=focus), work=True)
+    found = results.findings(path, View(group=group, focus=focus), work=True)
     assert found.gpu is not None
     assert found.gpu.kernels.kernels.sum() == 5
     assert found.hotspots is not None
@@ -198,7 +198,7 @@ def test_a_report_without_gpus_has_nothing_of_them(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     program.run(op("mm", 0, 10))
-    found = session.findings(program.recording(tmp_path).path, View(), work=False)
+    found = results.findings(program.recording(tmp_path).path, View(), work=False)
     assert found.gpu is None
     assert found.hotspots is not None
     assert found.hotspots.rows.gpu_ns.tolist() == found.hotspots.rows.gpu_self_ns.tolist() == [-1]
@@ -279,9 +279,9 @@ def test_any_numbers_at_all_make_a_report(tmp_path: Path, seed: int) -> None:
         program.row("external_ids", number(), number(), anew=True)
         program.sample(number(), number(), "a.py:5 main")
     path = program.recording(tmp_path).path
-    assert session.report_text(path, View())
+    assert results.report_text(path, View())
     if len(program.operators):
-        assert session.findings(path, View(), work=True).gpu is not None
+        assert results.findings(path, View(), work=True).gpu is not None
 
 
 def test_devices_are_apart(tmp_path: Path) -> None:

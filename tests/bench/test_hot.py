@@ -7,7 +7,7 @@ import pytest
 
 from perfprobe.bench import hot as chosen
 from perfprobe.bench.hot import Hot, hot
-from perfprobe.session import findings
+from perfprobe.results import findings
 from perfprobe.support.view import View
 from tests.build import Program, op
 

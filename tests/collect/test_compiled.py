@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from perfprobe.session import report_document, report_text
+from perfprobe.results import report_document, report_text
 from perfprobe.support.view import View
 from tests.collect.runs import BUSY_SOURCES, Outcome, Pair, both, finish, perfprobe, start
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from perfprobe.session import report_document
+from perfprobe.results import report_document
 from tests.collect import launched
 from tests.collect.runs import LIMIT_S
 from tests.collect.standin import OPERATORS, build, environment

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
-from perfprobe import measuring, session
+from perfprobe import measuring, results
 from perfprobe.support.errors import PerfprobeError
 from perfprobe.support.graph_view import WEIGHTS, GraphView
 from perfprobe.support.view import GROUPS, View
@@ -51,7 +51,7 @@ def _made(kind: str, recordings: Path, folder: Path) -> tuple[Path, bytes]:
         path.write_bytes(files.recordings(recordings)["operators"])
         beside = Path(measured_file.beside(str(path)))
         return beside, files.measurements(
-            beside, measured_file.identity(session.findings(str(path), View(), work=False).trace.recording)
+            beside, measured_file.identity(results.findings(str(path), View(), work=False).trace.recording)
         )
     return path, files.recordings(recordings)[kind]
 
@@ -73,10 +73,10 @@ def _commands(path: str, rng: random.Random, folder: Path) -> dict[str, Callable
     by, form = rng.choice(WEIGHTS), rng.choice(FORMATS)
     dot = str(folder / "graph.dot")
     return {
-        "report": lambda: session.report_text(path, view, width=rng.choice((80, 200))),
-        "report --json": lambda: json.dumps(session.report_document(path), allow_nan=False),
-        f"graph --by {by}": lambda: session.draw_callgraph(path, dot, GraphView(by)),
-        f"export --format {form}": lambda: session.exported(path, form, None),
+        "report": lambda: results.report_text(path, view, width=rng.choice((80, 200))),
+        "report --json": lambda: json.dumps(results.report_document(path), allow_nan=False),
+        f"graph --by {by}": lambda: results.draw_callgraph(path, dot, GraphView(by)),
+        f"export --format {form}": lambda: results.exported(path, form, None),
         "bench": lambda: measuring.of_recording(path, top=5, focus=None, threads=None),
     }
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from perfprobe import session
+from perfprobe import results
 from perfprobe.models.verdicts import MEANING
 from perfprobe.report.text import render_measured
 from perfprobe.support.view import View
@@ -136,18 +136,18 @@ def recording(folder: Path) -> str:
 
 
 def kept(path: str) -> None:
-    identity = measured_file.identity(session.findings(path, View(), work=False).trace.recording)
+    identity = measured_file.identity(results.findings(path, View(), work=False).trace.recording)
     measured_file.write(measured_file.beside(path), measured(), identity)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_report_finds_them_beside_the_recording(width: int, tmp_path: Path) -> None:
     path = recording(tmp_path)
-    before = session.report_text(path, View(), width=width)
+    before = results.report_text(path, View(), width=width)
     assert "verdict" not in before
     assert "Efficiency" not in before
     kept(path)
-    text = session.report_text(path, View(), width=width)
+    text = results.report_text(path, View(), width=width)
     assert "Efficiency" in text
     rows = [line for line in text.splitlines() if "train.py:1" in line][1:4]
     if width == 200:
@@ -160,10 +160,10 @@ def test_the_report_finds_them_beside_the_recording(width: int, tmp_path: Path) 
 
 def test_the_report_shows_as_many_as_it_is_told(tmp_path: Path) -> None:
     path = recording(tmp_path)
-    identity = measured_file.identity(session.findings(path, View(), work=False).trace.recording)
+    identity = measured_file.identity(results.findings(path, View(), work=False).trace.recording)
     measured_file.write(measured_file.beside(path), measured(*[bmm()] * 30), identity)
     for top, shown in ((None, 20), (3, 3), (0, 30)):
-        text = session.report_text(path, View(top), width=200)
+        text = results.report_text(path, View(top), width=200)
         section = text[text.index("Efficiency") : text.index("Hot lines")]
         assert section.count("aten::bmm") == shown
         assert "30 calls" in section
@@ -171,9 +171,9 @@ def test_the_report_shows_as_many_as_it_is_told(tmp_path: Path) -> None:
 
 def test_json_has_them(tmp_path: Path) -> None:
     path = recording(tmp_path)
-    assert "measurements" not in session.report_document(path)["tables"]
+    assert "measurements" not in results.report_document(path)["tables"]
     kept(path)
-    document = json.loads(json.dumps(session.report_document(path), allow_nan=False))
+    document = json.loads(json.dumps(results.report_document(path), allow_nan=False))
     rows = document["tables"]["measurements"]
     assert [row["wanted"]["operator"] for row in rows] == [
         "aten::bernoulli_.float",
@@ -199,9 +199,9 @@ def test_json_has_them(tmp_path: Path) -> None:
 def test_others_are_not_used_and_that_is_said(text: str, tmp_path: Path) -> None:
     path = recording(tmp_path)
     Path(measured_file.beside(path)).write_text(text)
-    document = session.report_document(path)
+    document = results.report_document(path)
     assert "measurements" not in document["tables"]
     (loss,) = document["losses"]
     assert loss["source"] == "bench"
     assert loss["remedy"] == "measure again: perfprobe bench"
-    assert "Efficiency" not in session.report_text(path, View())
+    assert "Efficiency" not in results.report_text(path, View())

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from perfprobe.cli.export import FORMATS
-from perfprobe.session import exported
+from perfprobe.results import exported
 from perfprobe.support.errors import InputError, UsageError
 from tests import build
 from tests.report.exports import counted, sampled

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from perfprobe import session
+from perfprobe import results
 from perfprobe.report.json import document
 from perfprobe.report.text import render
 from perfprobe.support.view import View
@@ -349,10 +349,10 @@ def test_the_main_thread_waits(tmp_path: Path) -> None:
     ):
         looks = {"looks": 9, "cpu_ns": cpu_ms * MS}
         program.sample(start_ms * MS, end_ms * MS, *frames, thread=thread, **looks)
-    told = session.report_text(program.recording(tmp_path).path, View())
+    told = results.report_text(program.recording(tmp_path).path, View())
     assert "Hottest Python: main thread waits 60.0 % of wall in sleeper at p.py:2." in told
     program.run(op("aten::mm", 0, 101 * MS))
-    told = session.report_text(program.recording(tmp_path).path, View())
+    told = results.report_text(program.recording(tmp_path).path, View())
     assert "Hottest Python: p.py:7 work: 40.0 % of wall, in no operator." in told
 
 

@@ -131,9 +131,9 @@ def test_a_profile_read_and_written_is_the_same(tmp_path: Path) -> None:
     profile.dump_stats(tmp_path / "p")
     stats = marshal.loads((tmp_path / "p").read_bytes())
 
-    from perfprobe import session
+    from perfprobe import results
 
-    made = session.exported(str(tmp_path / "p"), "pstats", None)
+    made = results.exported(str(tmp_path / "p"), "pstats", None)
     assert marshal.loads(made.data) == stats
     assert made.notes == ["times and calls are cProfile's"]
 
