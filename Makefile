@@ -13,9 +13,11 @@
 # SANITIZE     sanitizers for the native tests: address,undefined or thread
 PYTHON ?= python3
 TORCH ?= torch==2.13.0
-PYTEST_ARGS ?= -q
+PYTEST_ARGS ?= -q --durations 12
 SANITIZE ?=
 OUT ?=
+# What pytest ends with where its arguments leave no test.
+NO_TESTS := 5
 GROUP ?=
 
 VENV := .venv
@@ -71,7 +73,8 @@ $(VENV)/dot.stamp: | $(VENV)/created.stamp
 test: test-python test-native
 
 test-python: setup
-	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m "not alone" --numprocesses auto --maxprocesses 4 --dist loadfile
+	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m alone || [ $$? -eq $(NO_TESTS) ]
 
 test-native: setup
 	@$(BIN)/cmake -S . -B $(NATIVE_BUILD) -G Ninja -DCMAKE_MAKE_PROGRAM="$(CURDIR)/$(BIN)/ninja" \

@@ -1,6 +1,6 @@
 """Runs small programs of many kinds again and again under perfprobe, beside busy loops: no crash, no hang.
 
-    python -m benchmarks.endurance [--runs 200] [--autograd 50] [--loops 4] [--at-once 2]
+    python -m benchmarks.endurance [--runs 200] [--autograd 50] [--loops 4] [--at-once 4]
 
 Faults of a profiler that reads other threads' memory show in one of hundreds of runs, and on a machine that
 has too much to do. Each run must end as the program does under plain python, within LIMIT_S, and leave a
@@ -128,7 +128,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--autograd", type=int, default=50, help="of them, more, with --operators autograd")
     parser.add_argument("--loops", type=int, default=4, help="busy loops beside")
-    parser.add_argument("--at-once", type=int, default=2)
+    parser.add_argument("--at-once", type=int, default=4)
     given = parser.parse_args()
     names = list(PROGRAMS)
     jobs = [(names[at % len(names)], "observer") for at in range(given.runs)]
@@ -147,10 +147,18 @@ def _outcome(name: str, operators: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / f"{name}.py"
         program.write_text(dedent(PROGRAMS[name]))
-        words = ["--operators", operators, "-o", "run.perfprobe", str(program)]
+        words = ["-q", "--operators", operators, "-o", "run.perfprobe", str(program)]
         command = [sys.executable, "-m", "perfprobe", *words]
         try:
-            done = subprocess.run(command, cwd=folder, capture_output=True, timeout=LIMIT_S, check=False)
+            # In a session of its own, as the loops are: see `harness.busy`.
+            done = subprocess.run(
+                command,
+                cwd=folder,
+                capture_output=True,
+                timeout=LIMIT_S,
+                check=False,
+                start_new_session=True,
+            )
         except subprocess.TimeoutExpired:
             return f"{name}: hangs"
         return _fault(name, done, Path(folder) / "run.perfprobe") or "as under python"

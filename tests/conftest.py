@@ -22,3 +22,8 @@ def nothing_is_left_running(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def check() -> None:
     assert not Session._active
     assert not [finder for finder in sys.meta_path if isinstance(finder, ImportWatch)]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest begins first: several processes then end at about the same time."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)

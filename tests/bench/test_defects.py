@@ -14,6 +14,7 @@ from perfprobe.bench.measure import BenchSettings
 from perfprobe.tables.measurements import Measurement
 
 torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.alone
 
 SETTINGS = BenchSettings(processes=1, most_processes=1, seconds=0.1)
 SMALL = "f32[1024,1024] f32[1024,1024]"

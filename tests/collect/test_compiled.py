@@ -223,7 +223,7 @@ def test_the_program_is_as_under_plain_python(runs: Runs) -> None:
     assert (runs.warm.recorded.status, runs.warm.recorded.out) == (0, runs.warm.plain.out)
     assert runs.warm.recorded.err.count(b"\n") == runs.warm.plain.err.count(b"\n")  # lines bear a time
     losses = report_document(str(runs.warm.recording))["losses"]
-    assert {loss["source"] for loss in losses} <= BUSY_SOURCES
+    assert {loss["source"] for loss in losses} <= {*BUSY_SOURCES, "processes"}  # the compiler
 
 
 def test_blocks_around_what_is_compiled_already(runs: Runs) -> None:

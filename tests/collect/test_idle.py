@@ -16,7 +16,7 @@ from perfprobe import _core
 from tests.collect.sampled import Sampled, sampling
 
 _lack = _core.sampler_lack()
-pytestmark = pytest.mark.skipif(_lack is not None, reason=str(_lack))
+pytestmark = [pytest.mark.alone, pytest.mark.skipif(_lack is not None, reason=str(_lack))]
 
 INTERVAL_NS = 5_000_000  # as perfprobe samples by default
 WATCHED_S = 5

@@ -173,6 +173,7 @@ def test_an_old_python_is_said_to_be_unsupported() -> None:
 
 
 @supported
+@pytest.mark.alone
 def test_a_program_of_one_thread_has_no_other(tmp_path: Path) -> None:
     """Not even where the writer asks the main thread, which makes no calls, to look at its calls."""
     with perfprobe.profile(tmp_path / "r.perfprobe", operators="off", python="both"):

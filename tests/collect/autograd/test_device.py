@@ -258,6 +258,7 @@ def with_gpu(raw: Raw) -> Raw:
     return raw
 
 
+@pytest.mark.alone
 def test_kernels_of_a_session_are_under_its_operators(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
