@@ -6,7 +6,6 @@ from perfprobe.tables.children import Children
 from perfprobe.tables.events import Losses
 
 _SOURCE = "processes"
-_NO_PYTHON = "other"
 
 
 def lost_children(children: Children) -> list[Losses]:
@@ -14,9 +13,9 @@ def lost_children(children: Children) -> list[Losses]:
     rows = [
         Losses.one(_SOURCE, f"child processes were not recorded: {lost.command}", lost.processes, lost.recipe)
         for lost in children.lost
-        if lost.kind != _NO_PYTHON
+        if lost.is_python
     ]
-    others = [lost for lost in children.lost if lost.kind == _NO_PYTHON]
+    others = [lost for lost in children.lost if not lost.is_python]
     if others:
         names = ", ".join(f"{lost.command} ({lost.processes:,})" for lost in others)
         reason = f"child processes that are no Python were not recorded: {names}"

@@ -19,7 +19,6 @@ from perfprobe.tables.findings import Findings
 
 TOP = 10  # recordings named
 _NOTEWORTHY = 0.05  # of the process's own CPU time
-_NO_PYTHON = "other"
 
 
 def cpu_of_children(findings: Findings) -> list[str]:
@@ -33,7 +32,7 @@ def cpu_of_children(findings: Findings) -> list[str]:
 def work_in_children(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     """Says so where the work seems to have been done in other processes than the recorded one."""
     children, hotspots = findings.children, findings.hotspots
-    lost = [lost for lost in children.lost if lost.kind != _NO_PYTHON]
+    lost = [lost for lost in children.lost if lost.is_python]
     has_operators = hotspots is not None and hotspots.whole_rows > 0
     own_ns = findings.trace.cpu_ns
     is_less = own_ns is not None and children.cpu_ns is not None and own_ns < children.cpu_ns

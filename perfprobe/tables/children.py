@@ -22,6 +22,11 @@ class Lost(NamedTuple):
     recipe: str
     processes: int
 
+    @property
+    def is_python(self) -> bool:
+        """Whether there is Python in it, which could have been recorded."""
+        return self.kind != "other"
+
 
 @dataclass(frozen=True)
 class Children:
