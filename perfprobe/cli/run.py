@@ -38,7 +38,7 @@ _OWN_DEPTH = 1000  # of calls, as the interpreter has it by default
 _USAGE = """\
 perfprobe [run] [OPTIONS] script.py [ARGS]
        perfprobe [run] [OPTIONS] -m MODULE | -c CODE | - [ARGS]
-       perfprobe report [FILE] [OPTIONS]
+       perfprobe report [FILE ...] [OPTIONS]
        perfprobe graph [FILE] [OPTIONS]
        perfprobe bench [FILE | OPERATOR INPUT ...] [OPTIONS]
        perfprobe machine [OPTIONS]
