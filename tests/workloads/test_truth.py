@@ -38,6 +38,6 @@ def test_every_backward_row_is_exact_or_says_why_not(name: str, recorded: Record
     assert all(row["line"] is None and row["module"] is None for row in rest)
 
 
-@pytest.mark.parametrize("name", ARGUMENTS.keys() - set(TRAINING))
+@pytest.mark.parametrize("name", sorted(ARGUMENTS.keys() - set(TRAINING)))
 def test_without_gradients_there_is_no_backward(name: str, recorded: Recordings) -> None:
     assert backward(recorded(name).rows) == []
