@@ -285,7 +285,7 @@ def test_help_and_version(tmp_path: Path) -> None:
         text = perfprobe(words, tmp_path).out.decode()
         assert "perfprobe [run] [OPTIONS] script.py [ARGS]" in text
         assert "examples:" in text
-        assert "perfprobe report [FILE]" in text
+        assert "perfprobe report [FILE ...]" in text
         assert all(f"\n  {name} " in text for name in COMMANDS)
         assert max(map(len, text.splitlines())) <= 80
     for name in COMMANDS:
