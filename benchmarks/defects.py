@@ -18,7 +18,7 @@ from pathlib import Path
 from benchmarks import harness
 from benchmarks.overhead.tables import markdown
 from perfprobe.bench.measure import BenchSettings
-from perfprobe.support import units
+from perfprobe.support import starter, units
 from perfprobe.tables.measurements import Measurement, Wanted
 
 CLONES = """
@@ -89,9 +89,16 @@ def replaced(body: str) -> Iterator[None]:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "sitecustomize.py").write_text(_CUSTOMIZE.format(body=body), encoding="utf-8")
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (folder, before)))
+        dropped = starter._CODE_VARIABLES
+        starter._CODE_VARIABLES = (
+            "PYTHONSTARTUP",
+            "PYTHONINSPECT",
+            "",
+        )  # else no process of perfprobe's would take the folder
         try:
             yield
         finally:
+            starter._CODE_VARIABLES = dropped
             os.environ.pop("PYTHONPATH")
             if before is not None:
                 os.environ["PYTHONPATH"] = before
