@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 from benchmarks import harness
 from benchmarks.overhead.tables import markdown
@@ -85,23 +86,12 @@ def replaced(body: str) -> Iterator[None]:
     if not body:
         yield
         return
-    before = os.environ.get("PYTHONPATH")
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "sitecustomize.py").write_text(_CUSTOMIZE.format(body=body), encoding="utf-8")
-        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (folder, before)))
-        dropped = starter._CODE_VARIABLES
-        starter._CODE_VARIABLES = (
-            "PYTHONSTARTUP",
-            "PYTHONINSPECT",
-            "",
-        )  # else no process of perfprobe's would take the folder
-        try:
+        path = os.pathsep.join(filter(None, (folder, os.environ.get("PYTHONPATH"))))
+        # Processes of perfprobe's drop the variable, so that they run nobody else's code.
+        with mock.patch.dict(os.environ, PYTHONPATH=path), mock.patch.object(starter, "CODE_VARIABLES", ()):
             yield
-        finally:
-            starter._CODE_VARIABLES = dropped
-            os.environ.pop("PYTHONPATH")
-            if before is not None:
-                os.environ["PYTHONPATH"] = before
 
 
 def both(defect: Defect, chosen: BenchSettings) -> tuple[Measurement, Measurement]:

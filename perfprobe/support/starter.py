@@ -26,7 +26,7 @@ _FLAGS = {
 }
 _X_OPTIONS = ("utf8", "pycache_prefix", "gil")
 # What has an interpreter look for code elsewhere (sys.path is handed over whole), or not end.
-_CODE_VARIABLES = ("PYTHONPATH", "PYTHONSTARTUP", "PYTHONINSPECT")
+CODE_VARIABLES = ("PYTHONPATH", "PYTHONSTARTUP", "PYTHONINSPECT")
 
 
 def command(module: str, words: Sequence[str] = ()) -> list[str]:
@@ -46,5 +46,5 @@ def command(module: str, words: Sequence[str] = ()) -> list[str]:
 
 def environment(without: Sequence[str] = ()) -> dict[str, str]:
     """This process's own environment without what would have other code run, and `without` these."""
-    left_out = {*_CODE_VARIABLES, *without}
+    left_out = {*CODE_VARIABLES, *without}
     return {name: value for name, value in os.environ.items() if name not in left_out}

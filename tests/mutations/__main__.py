@@ -17,6 +17,8 @@ from pathlib import Path
 
 from tests.mutations.reading import Fault, read_all
 
+MOST_BYTES = 1 << 30
+
 
 def main() -> int:
     """Returns 1 where anything went wrong."""
@@ -51,8 +53,13 @@ def kinds(recordings: Path) -> list[str]:
 def _checked(name: str, count: int, seed: int, recordings: Path, folder: str) -> tuple[list[Fault], int]:
     place = Path(folder) / name
     place.mkdir()
+    resource.setrlimit(resource.RLIMIT_AS, (_mapped_bytes() + MOST_BYTES, resource.RLIM_INFINITY))
     faults = read_all(name, range(seed, seed + count), recordings, place)
     return faults, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+
+
+def _mapped_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 
 
 if __name__ == "__main__":
