@@ -30,6 +30,7 @@ MEASURED = (
 _NONE = {**{name: Sums.dtypes[name].type(-1) for name in KEYS}, "gap": np.int8(Gap.NONE)}
 _ADDED = ("calls", "self_ns", "total_ns")
 _LARGEST_CODE = 2**62
+_MOST_PLACES = 1 << 22  # twice the rows of any table that ids refer to: a byte each
 # Odd numbers without pattern: the upper 16 bits of a product with one are a hash (Knuth, volume 3, 6.4).
 _MULTIPLIERS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], np.uint64)
 _HASH_SHIFT = np.uint64(48)
@@ -145,8 +146,11 @@ def _codes(keys: list[npt.NDArray[Any]]) -> Int64:
 def _ranks(key: npt.NDArray[Any]) -> tuple[Int64, int]:
     """The column with its distinct values numbered from 0, and how many they are."""
     low = int(key.min())
+    size = int(key.max()) - low + 1
+    if size > _MOST_PLACES:  # as only ids of a damaged recording are
+        found, ranks = np.unique(key, return_inverse=True)
+        return ranks.reshape(-1), len(found)
     places = key.astype(np.int64) - low
-    size = int(places.max()) + 1
     if size <= 16:
         return places, size
     present = np.zeros(size, np.bool_)
