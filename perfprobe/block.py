@@ -8,7 +8,7 @@ import sys
 from perfprobe.collect import host
 from perfprobe.collect.destination import default_path
 from perfprobe.collect.options import BUFFER_BYTES, Options
-from perfprobe.results import report_text
+from perfprobe.results import Results
 from perfprobe.session import Session
 from perfprobe.support.errors import UsageError
 from perfprobe.support.text import encodable
@@ -77,7 +77,7 @@ class Profile:
             raise UsageError(
                 "there is nothing to report yet", self.path, "call report() after the with block"
             )
-        text = host.apart(lambda: report_text(self.path, view))
+        text = host.apart(lambda: Results(self.path).text(view))
         sys.stdout.write(encodable(text, getattr(sys.stdout, "encoding", None)))
 
 

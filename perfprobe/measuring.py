@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 
-from perfprobe import results
+from perfprobe.results import Results
 from perfprobe.support.errors import EnvironmentLack, InputError, UsageError
 from perfprobe.support.view import View
 
@@ -56,9 +56,11 @@ def of_recording(path: str, *, top: int, focus: str | None, threads: int | None)
     """
     from perfprobe.bench.hot import hot
     from perfprobe.tables import measured_file
+    from perfprobe.tables.findings import Hotspots
+    from perfprobe.tables.measurements import Measurements
 
-    found = results.findings(path, View(group="signature", focus=focus), work=False)
-    if found.hotspots is None:
+    found = Results(path).findings(View(group="signature", focus=focus), (Hotspots,))
+    if Hotspots not in found:
         raise InputError(
             "a profile of Python functions has no operators to measure", path, "record the program"
         )
@@ -67,7 +69,7 @@ def of_recording(path: str, *, top: int, focus: str | None, threads: int | None)
         why = "no operators" if focus is None else "no operator matches the focus"
         raise InputError(f"there is nothing to measure: {why}", path, "see perfprobe report")
     identity = measured_file.identity(found.trace.recording)
-    return Task(chosen.calls, path, identity, chosen.notes, found.measurements)
+    return Task(chosen.calls, path, identity, chosen.notes, found.get(Measurements))
 
 
 def by_hand(operator: str, inputs: Sequence[str], threads: int | None) -> Task:

@@ -9,6 +9,7 @@ from perfprobe.support.view import View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
     from perfprobe.report.exported import Exported
@@ -19,98 +20,113 @@ if TYPE_CHECKING:
     from perfprobe.tables.recording import Recording
 
 
-def report_text(path: str, view: View, *, width: int = 200, color: bool = False) -> str:
-    """The report of a recording as text.
+class Results:
+    """A recording, or a profile of cProfile, opened once; what was found out is kept for what comes next.
 
-    Args:
-        width: columns.
-        color: with escape sequences for a terminal.
-
-    Raises:
-        InputError: the file is no recording, or none this version can read.
+    Raises InputError where the file cannot be read.
     """
-    from perfprobe.report import text
 
-    found = findings(path, view, work=view.columns != "short")
-    return text.render(found, width=width, top=view.top, sort=view.sort, columns=view.columns, color=color)
+    def __init__(self, path: str) -> None:
+        from perfprobe.analyse.findings import Analysis
+        from perfprobe.merge import link
 
+        self._path = path
+        self._analysis = Analysis(link(_read(path)))
+        self._beside: tuple[object, ...] | None = None
 
-def report_document(path: str, view: View | None = None) -> dict[str, Any]:
-    """The same as a document for JSON."""
-    from perfprobe.report import json
+    def findings(self, view: View, kinds: Iterable[type], *, work: bool = False) -> Findings:
+        """These findings, as far as there is anything of them. work: also look for FLOPs.
 
-    view = view or View()
-    return json.document(findings(path, view, work=True), top=view.top, sort=view.sort)
+        Raises:
+            InputError: the file cannot be read any more.
+            UsageError: the focus is no regular expression.
+        """
+        from perfprobe.analyse.findings import Asked
 
+        found = self._analysis.find(kinds, Asked(view.group, view.focus, work))
+        return found.plus(*self._files_beside(), source_rule=source_rule(found.trace.recording, view.source))
 
-def draw_callgraph(path: str, output: str, view: GraphView) -> None:
-    """Draws the call graph of a recording.
+    def text(self, view: View, *, width: int = 200, color: bool = False) -> str:
+        """The report.
 
-    Args:
-        output: the file to write; its end, one of `support.graph_view.PICTURES`, says which kind of picture.
+        Args:
+            width: columns.
+            color: with escape sequences for a terminal.
+        """
+        from perfprobe.report import text
 
-    Raises:
-        InputError: the file is no recording, or holds nothing to draw by this weight.
-        UsageError: what the view asks for is not there.
-        EnvironmentLack: the file cannot be written, or `dot` is missing: then its text was written.
-    """
-    from perfprobe.analyse.callgraph import call_graph
-    from perfprobe.report.callgraph.drawing import drawing
-    from perfprobe.report.callgraph.render import render
-    from perfprobe.support.errors import InputError
+        found = self.findings(view, text.KINDS, work=view.columns != "short")
+        return text.render(
+            found, width=width, top=view.top, sort=view.sort, columns=view.columns, color=color
+        )
 
-    found = findings(path, View(), work=False)
-    if found.calling is None:
-        raise InputError("neither operators nor Python functions were recorded", path, "record again")
-    graph = call_graph(found.trace, found.calling, view.by, unfolded=view.unfolded)
-    render(drawing(found, found.calling, graph, view), output)
+    def document(self, view: View) -> dict[str, Any]:
+        """The same as a document for JSON."""
+        from perfprobe.report import json
 
+        found = self.findings(view, json.KINDS, work=True)
+        return json.document(found, top=view.top, sort=view.sort)
 
-def findings(path: str, view: View, *, work: bool) -> Findings:
-    """All that is known of a recording, or of a profile of cProfile. work: also look for FLOPs.
+    def draw(self, output: str, view: GraphView) -> None:
+        """Draw the call graph.
 
-    Raises:
-        InputError: the file cannot be read.
-        UsageError: the focus is no regular expression.
-    """
-    from dataclasses import replace
+        Args:
+            output: the file to write; its end, one of `support.graph_view.PICTURES`, says which kind of
+                picture.
 
-    from perfprobe.analyse.between import BetweenOperators
-    from perfprobe.analyse.calling import CallingStructure
-    from perfprobe.analyse.gpu import gpu_findings
-    from perfprobe.analyse.hotspots import hotspots
-    from perfprobe.analyse.lines import lines
-    from perfprobe.analyse.named_ranges import named_ranges
-    from perfprobe.analyse.steps import StepBoundaries
-    from perfprobe.merge import link
-    from perfprobe.merge.children import lost_children
-    from perfprobe.tables.children import children
-    from perfprobe.tables.events import Losses
-    from perfprobe.tables.findings import Findings
+        Raises:
+            InputError: there is nothing to draw by this weight.
+            UsageError: what the view asks for is not there.
+            EnvironmentLack: the file cannot be written, or `dot` is missing: then its text was written.
+        """
+        from perfprobe.analyse.callgraph import call_graph
+        from perfprobe.report.callgraph.drawing import drawing
+        from perfprobe.report.callgraph.render import render
+        from perfprobe.support.errors import InputError
+        from perfprobe.tables.python import Calling
 
-    trace = link(_read(path))
-    between, calling = BetweenOperators(trace), CallingStructure(trace)
-    if trace.recording.fact("pstats") is not None:
-        return Findings(trace, calling=calling.result(), focus=view.focus)
-    steps = [] if trace.gpu is None else [StepBoundaries(trace)]
-    found = hotspots(trace, between, calling, *steps, group=view.group, focus=view.focus, work=work)
-    hot_lines = lines(trace, found.ungrouped)
-    gpu = gpu_findings(trace, steps[0].result()) if steps else None
-    measurements, lost = _measurements(trace.recording)
-    started = children(trace.recording)
-    return Findings(
-        trace,
-        replace(found, losses=Losses.concat([found.losses, *lost, *lost_children(started)])),
-        hot_lines,
-        between.result(),
-        calling.result(),
-        view.focus,
-        gpu,
-        named_ranges(trace),
-        measurements,
-        source_rule(trace.recording, view.source),
-        started,
-    )
+        found = self.findings(View(), (Calling,))
+        calling = found.get(Calling)
+        if calling is None:
+            raise InputError(
+                "neither operators nor Python functions were recorded", self._path, "record again"
+            )
+        graph = call_graph(found.trace, calling, view.by, unfolded=view.unfolded)
+        render(drawing(found, calling, graph, view), output)
+
+    def export(self, form: str, times: str | None) -> Exported:
+        """A file for other tools.
+
+        Args:
+            form: the module of `perfprobe.report` that makes it.
+            times: whose times of Python functions: "cprofile", "samples", or None for what suits.
+
+        Raises:
+            InputError: what the form needs was not recorded.
+            UsageError: those times were not recorded.
+        """
+        from perfprobe.tables.python import Calling
+
+        found = self.findings(View(), (Calling,))
+        made: Exported = importlib.import_module(f"perfprobe.report.{form}").exported(found, times)
+        if not found.whole:
+            made.notes.append("the recording is incomplete: `perfprobe report` says why")
+        return made
+
+    def _files_beside(self) -> tuple[object, ...]:
+        """What other files say of the recording: measurements, its children, and what is lost there."""
+        from perfprobe.merge.children import lost_children
+        from perfprobe.tables.children import children
+
+        if self._beside is None:
+            recording = self._analysis.trace.recording
+            if recording.fact("pstats") is not None:
+                self._beside = ()
+            else:
+                measurements, lost = _measurements(recording)
+                started = children(recording)
+                self._beside = (measurements, started, *lost, *lost_children(started))
+        return self._beside
 
 
 def source_rule(recording: Recording, source: str | None) -> SourceRule:
@@ -152,25 +168,8 @@ def _read(path: str) -> Recording:
     from perfprobe.read import pstats
     from perfprobe.tables import storage
 
-    return pstats.read(path) if pstats.is_pstats(path) else storage.read(path)
-
-
-def exported(path: str, form: str, times: str | None) -> Exported:
-    """A recording, or a profile of cProfile, as a file for other tools.
-
-    Args:
-        form: the module of `perfprobe.report` that makes it.
-        times: whose times of Python functions: "cprofile", "samples", or None for what suits.
-
-    Raises:
-        InputError: the file cannot be read, or has not got what the form needs.
-        UsageError: those times were not recorded.
-    """
-    found = findings(path, View(), work=False)
-    made: Exported = importlib.import_module(f"perfprobe.report.{form}").exported(found, times)
-    if not found.whole:
-        made.notes.append("the recording is incomplete: `perfprobe report` says why")
-    return made
+    file = storage.opened(path)
+    return pstats.read(file) if pstats.is_pstats(file) else storage.read(file)
 
 
 def newest(folder: str) -> str:

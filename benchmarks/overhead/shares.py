@@ -20,7 +20,7 @@ import perfprobe
 from benchmarks.overhead.observers import torch_profiler
 from benchmarks.overhead.tables import Spread, markdown
 from benchmarks.workloads import transformer
-from perfprobe import results
+from perfprobe.results import Results
 from perfprobe.support.view import View
 
 Shares = dict[str, float]
@@ -38,7 +38,7 @@ def by_perfprobe(run: Callable[[], object], folder: Path) -> Shares:
     with perfprobe.profile(path):
         run()
     times: Counter[str] = Counter()
-    for row in results.report_document(str(path), View())["tables"]["hotspots"]:
+    for row in Results(str(path)).document(View())["tables"]["hotspots"]:
         if row["share"] is not None:
             times[row["operator"]] += row["self_ns"]
     path.unlink()

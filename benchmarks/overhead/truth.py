@@ -22,7 +22,8 @@ from typing import Any
 from benchmarks.overhead.process import WORKLOADS, Run, run
 from benchmarks.overhead.tables import Spread, markdown
 from benchmarks.overhead.tools import TOOLS, Tool
-from perfprobe import results
+from perfprobe.results import Results
+from perfprobe.support.view import View
 
 PHASES = ("tokenize", "count", "encode", "score")
 # Wide embeddings give the tensors half of the time; the calls are all in the three other phases.
@@ -61,7 +62,7 @@ def by_timers(output: str) -> Shares:
 
 def by_perfprobe(path: Path) -> Shares:
     """The report's table of Python functions."""
-    rows = results.report_document(str(path))["tables"]["functions"]
+    rows = Results(str(path)).document(View())["tables"]["functions"]
     own = [row for row in rows if row["file"] == SCRIPT[0]]
     return normalised({row["function"].rpartition(".")[2]: row["total_ns"] or 0 for row in own})
 

@@ -10,8 +10,8 @@ batch of some 130,000 operators ends are those of that batch counted twice.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,67 +19,86 @@ import numpy.typing as npt
 from perfprobe.analyse import durations
 from perfprobe.analyse.focus import Focus
 from perfprobe.analyse.gather import Gathering
-from perfprobe.analyse.grouping import KEYS, collapsed, first_of_each, gathered, measured
+from perfprobe.analyse.grouping import KEYS, collapsed, gathered, measured
 from perfprobe.analyse.regroup import regrouped, row_count
 from perfprobe.analyse.work import flops_of
 from perfprobe.tables.columns import Int32, Int64, Mask, Rows
-from perfprobe.tables.events import USER_SCOPE, LinkedOperators, Losses
+from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.findings import DurationBins, Hotspots, Sums, Totals
-from perfprobe.tables.trace import Gap, Phase, Trace
+from perfprobe.tables.trace import Trace
 
 
-class Watcher(Protocol):
-    """Another analysis that sees the operators as they pass by: reading them once costs enough."""
+@dataclass(frozen=True)
+class OperatorRows:
+    """All operators and ranges by all keys, before a report's rows are made of them.
+
+    rows, bins: of what is in focus, row of `bins`: of `rows`. focus, whole_rows and others: see `Hotspots`.
+    """
+
+    rows: Sums
+    bins: DurationBins
+    group: str
+    focus: str | None
+    whole_rows: int
+    whole_ranges: int
+    autograd_self_ns: int
+    gpu_self_ns: int
+
+
+class RowsOfOperators:
+    """Takes the operators of a trace batch by batch.
+
+    group: what a row is, one of `support.view.GROUPS`; focus: a regular expression; rows and ranges that do
+    not match it are left out. Raises UsageError where it is none.
+    """
+
+    def __init__(self, trace: Trace, group: str, focus: str | None) -> None:
+        self._group, self._pattern = group, focus
+        self._focus = None if focus is None else Focus(trace, focus)
+        self._gathering = Gathering()
 
     def add(self, batch: LinkedOperators) -> None:
         """The next batch; signature: the first one of that text."""
+        self._gathering.add(*_batch_rows(batch, self._group, self._focus))
+
+    def result(self) -> OperatorRows:
+        """The rows of all batches, one for equal keys."""
+        rows, bins = self._gathering.reduced()
+        whole_rows, whole_ranges = row_count(rows, self._group)
+        autograd_self_ns, gpu_self_ns = _whole(rows, rows.autograd_self_ns), _whole(rows, rows.gpu_self_ns)
+        if self._focus is not None:
+            rows, bins = _chosen_rows(rows, bins, self._focus.matching(rows))
+        return OperatorRows(
+            rows,
+            bins,
+            self._group,
+            self._pattern,
+            whole_rows,
+            whole_ranges,
+            autograd_self_ns,
+            gpu_self_ns,
+        )
 
 
-def hotspots(
-    trace: Trace, *watchers: Watcher, group: str = "row", focus: str | None = None, work: bool = False
-) -> Hotspots:
-    """The hotspot tables, most self time first.
-
-    Args:
-        group: what a row is, one of `support.view.GROUPS`.
-        focus: a regular expression; rows and ranges that do not match it are left out, not the totals.
-        work: whether to look for the FLOPs of each row.
-
-    Raises:
-        InputError: the trace cannot be read.
-        UsageError: the focus is no regular expression.
-    """
-    counter, gathering = _Counter(), Gathering()
-    losses: list[Losses] = []
-    same_text = same_signatures(trace)
-    chosen = None if focus is None else Focus(trace, focus)
-    for batch in trace.operators(losses):
-        batch = replace(batch, signature=same_text[batch.signature])  # noqa: PLW2901 (one row, one text)
-        for watcher in (counter, *watchers):
-            watcher.add(batch)
-        gathering.add(*_batch_rows(batch, group, chosen))
-    rows, bins = gathering.reduced()
-    whole_rows, whole_ranges = row_count(rows, group)
-    autograd_self_ns, gpu_self_ns = _whole(rows, rows.autograd_self_ns), _whole(rows, rows.gpu_self_ns)
-    if chosen is not None:
-        rows, bins = _chosen_rows(rows, bins, chosen.matching(rows))
+def hotspots(trace: Trace, found: OperatorRows, totals: Totals, *, work: bool) -> Hotspots:
+    """The hotspot tables, most self time first. work: whether to look for the FLOPs of each row."""
+    rows = found.rows
     flops = flops_of(trace, rows) if work else np.broadcast_to(np.int64(-1), len(rows))
-    shown, parts, modules = regrouped(rows, bins, flops, trace, group)
+    shown, parts, modules = regrouped(rows, found.bins, flops, trace, found.group)
     shown = shown.take(np.argsort(-shown.self_ns, kind="stable"))
     return Hotspots(
         rows=shown.take(~shown.is_range),
         ranges=shown.take(shown.is_range),
         parts=parts,
-        totals=counter.totals(),
-        losses=Losses.concat([trace.recording.losses, *losses]),
+        totals=totals,
         modules=modules,
         ungrouped=rows.take(~rows.is_range),
-        group=group,
-        focus=focus,
-        whole_rows=whole_rows,
-        whole_ranges=whole_ranges,
-        autograd_self_ns=autograd_self_ns,
-        gpu_self_ns=gpu_self_ns,
+        group=found.group,
+        focus=found.focus,
+        whole_rows=found.whole_rows,
+        whole_ranges=found.whole_ranges,
+        autograd_self_ns=found.autograd_self_ns,
+        gpu_self_ns=found.gpu_self_ns,
     )
 
 
@@ -93,56 +112,6 @@ def _chosen_rows(rows: Sums, bins: DurationBins, chosen: Mask) -> tuple[Sums, Du
     kept = bins.take(chosen[bins.row])
     new_row = np.cumsum(chosen) - 1
     return rows.take(chosen), replace(kept, row=new_row[kept.row].astype(np.int32))
-
-
-class _Counter:
-    """Totals over all operators."""
-
-    def __init__(self) -> None:
-        self._operators = 0
-        self._of_thread: dict[int, int] = {}
-        self._backward_ns = 0
-        self._linked_ns = 0
-        self._last_end_ns: int | None = None
-        self._outermost_ns: int | None = None
-        self._outermost_cpu_ns: int | None = None
-        self._cpu_timed = 0
-
-    def add(self, batch: LinkedOperators) -> None:
-        self._operators += len(batch)
-        self_ns = np.where(batch.scope == USER_SCOPE, 0, batch.self_ns)
-        first = first_of_each(batch.thread)
-        for thread, time_ns in zip(
-            batch.thread[first].tolist(), np.add.reduceat(self_ns, first).tolist(), strict=True
-        ):
-            self._of_thread[thread] = self._of_thread.get(thread, 0) + time_ns
-        backward = batch.phase == Phase.BACKWARD
-        self._backward_ns += int(self_ns[backward].sum())
-        self._linked_ns += int(self_ns[backward & (batch.gap == Gap.NONE)].sum())
-        self._last_end_ns = max(int(batch.end_ns.max()), self._last_end_ns or 0)
-        self._add_cpu(batch)
-
-    def _add_cpu(self, batch: LinkedOperators) -> None:
-        self._cpu_timed += int(np.count_nonzero(batch.cpu_ns >= 0))
-        measured = (batch.cpu_ns >= 0) & (batch.depth == 0)
-        if bool(measured.any()):
-            duration_ns = np.maximum(batch.end_ns - batch.start_ns, 0)
-            self._outermost_ns = (self._outermost_ns or 0) + int(duration_ns[measured].sum())
-            self._outermost_cpu_ns = (self._outermost_cpu_ns or 0) + int(batch.cpu_ns[measured].sum())
-
-    def totals(self) -> Totals:
-        return Totals(
-            operators=self._operators,
-            threads=len(self._of_thread),
-            self_ns=sum(self._of_thread.values()),
-            busiest_ns=max(self._of_thread.values(), default=0),
-            backward_ns=self._backward_ns,
-            linked_ns=self._linked_ns,
-            last_end_ns=self._last_end_ns,
-            outermost_ns=self._outermost_ns,
-            outermost_cpu_ns=self._outermost_cpu_ns,
-            cpu_timed=self._cpu_timed,
-        )
 
 
 def same_signatures(trace: Trace) -> Int32:

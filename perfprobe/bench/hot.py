@@ -12,7 +12,7 @@ from perfprobe.bench.looks import values_of
 from perfprobe.bench.reuse import Reuse, by_signature
 from perfprobe.support import units
 from perfprobe.tables.columns import Int64
-from perfprobe.tables.findings import Findings, Sums
+from perfprobe.tables.findings import Findings, Hotspots, Sums
 from perfprobe.tables.measurements import Seen, Wanted
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.trace import Phase, Trace
@@ -52,8 +52,7 @@ def hot(findings: Findings, top: int, threads: int | None = None) -> Hot:
         findings: with their operators by signature, of one part only where there is a focus.
         threads: of torch's pool; None for those of the program.
     """
-    hotspots, recording = findings.hotspots, findings.trace.recording
-    assert hotspots is not None
+    hotspots, recording = findings[Hotspots], findings.trace.recording
     on_gpu = hotspots.gpu_self_ns > 0
     whole_ns = max(hotspots.gpu_self_ns if on_gpu else hotspots.totals.self_ns, 1)
     sums = hotspots.ungrouped

@@ -91,19 +91,19 @@ def main() -> int:
 def _report(
     recording: str, *, view: dict[str, Any], json_file: str | None, callgraph: str | None, table: bool
 ) -> int:
-    from perfprobe import results
     from perfprobe.cli.options import colored, width
     from perfprobe.cli.report import write
+    from perfprobe.results import Results
     from perfprobe.support.graph_view import GraphView
     from perfprobe.support.view import View
 
-    wanted = View(**view)
+    wanted, results = View(**view), Results(recording)
     if json_file is not None:
-        _write_json(results.report_document(recording, wanted), json_file)
+        _write_json(results.document(wanted), json_file)
     if table:
-        write(results.report_text(recording, wanted, width=width(), color=colored()))
+        write(results.text(wanted, width=width(), color=colored()))
     if callgraph is not None:
-        results.draw_callgraph(recording, callgraph, GraphView())
+        results.draw(callgraph, GraphView())
         write(f"perfprobe: the call graph is {printable(callgraph)}\n")
     return 0
 

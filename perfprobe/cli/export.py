@@ -79,8 +79,8 @@ def parser() -> Parser:
 
 def prepare(words: Sequence[str]) -> Callable[[], int]:
     """Make the file's content; the call that is returned writes it."""
-    from perfprobe import results
     from perfprobe.cli import guarded
+    from perfprobe.results import Results
 
     given = parser().parse_args(words)
     chosen = FORMATS[given.format]
@@ -90,7 +90,7 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
         raise UsageError(f"a {chosen.suffix} file is no text", "-o -", "name a file")
     path = given.file if given.file is not None else newest()
     output = given.output if given.output in (None, "-") else writable(given.output)
-    made = results.exported(path, given.format, given.times)
+    made = Results(path).export(given.format, given.times)
     if output not in (None, "-") and os.path.exists(output) and os.path.samefile(output, path):
         raise UsageError("this is the file to be read", output, "name another to write")
     for note in made.notes:

@@ -81,7 +81,7 @@ def parser() -> Parser:
 
 def prepare(words: Sequence[str]) -> Callable[[], int]:
     """Read the recording and draw; the call that is returned says where the picture is."""
-    from perfprobe import results
+    from perfprobe.results import Results
 
     given = parser().parse_args(words)
     view = GraphView(
@@ -96,5 +96,5 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     path = given.file if given.file is not None else newest()
     if output is None:
         output = writable(f"{os.path.splitext(path)[0]}.callgraph.png")
-    results.draw_callgraph(path, output, view)
+    Results(path).draw(output, view)
     return lambda: write(f"the call graph is {printable(output)}\n")

@@ -47,29 +47,29 @@ def parser() -> Parser:
 
 def prepare(words: Sequence[str]) -> Callable[[], int]:
     """Read the recording and build the report; the call that is returned prints it."""
-    from perfprobe import results
     from perfprobe.cli import guarded
+    from perfprobe.results import Results
 
     given = parser().parse_args(words)
     wanted = view(given)
     paths = given.files or [newest()]
     if given.json:
-        documents = [results.report_document(path, wanted) for path in paths]
+        documents = [Results(path).document(wanted) for path in paths]
         shown = documents if len(paths) > 1 else documents[0]
         text = json.dumps(shown, indent=1, allow_nan=False) + "\n"
         return lambda: write(text)
     if len(paths) == 1:
-        text = results.report_text(paths[0], wanted, width=width(), color=colored())
+        text = Results(paths[0]).text(wanted, width=width(), color=colored())
         return lambda: write(text)
     return lambda: guarded(lambda: max(write(text) for text in _texts(paths, wanted)))
 
 
 def _texts(paths: Sequence[str], wanted: View) -> Iterator[str]:
     """The reports one by one: the first is read while the next is made."""
-    from perfprobe import results
+    from perfprobe.results import Results
 
     for number, path in enumerate(paths):
-        text = results.report_text(path, wanted, width=width(), color=colored())
+        text = Results(path).text(wanted, width=width(), color=colored())
         yield f"{'' if number == 0 else chr(10)}== {printable(path)}\n\n{text}"
 
 

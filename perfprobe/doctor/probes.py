@@ -147,7 +147,7 @@ def reading(folder: str) -> None:
         return
     _say(newest=newest)
     try:
-        document = results.report_document(newest, View(top=1))
+        document = results.Results(newest).document(View(top=1))
         totals = document["tables"]["totals"][0]
         _say(operators=totals["operators"], complete=totals["complete"])
     except PerfprobeError as error:

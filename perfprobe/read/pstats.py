@@ -20,6 +20,7 @@ from perfprobe.support.errors import InputError
 from perfprobe.tables import storage
 from perfprobe.tables.columns import SomeTable
 from perfprobe.tables.events import Losses, Progress, Signatures, Threads
+from perfprobe.tables.opened import OpenedFile
 from perfprobe.tables.python import Calls, Functions
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.stacks import Frames, Modules, Stacks
@@ -36,33 +37,31 @@ _LIMIT = 2**62
 Key: TypeAlias = "tuple[str, int, str]"
 
 
-def is_pstats(path: str | os.PathLike[str]) -> bool:
+def is_pstats(file: OpenedFile) -> bool:
     """Whether a file begins as a profile of cProfile; False where it cannot be read."""
     try:
-        with open(path, "rb", opener=storage.regular_file) as file:
-            return _BEGINNING.match(file.read(2)) is not None
-    except (OSError, ValueError):
+        return _BEGINNING.match(file.at(0, 2)) is not None
+    except OSError:
         return False
 
 
-def read(path: str | os.PathLike[str]) -> Recording:
-    """Reads a profile of cProfile.
+def read(path: str | os.PathLike[str] | OpenedFile) -> Recording:
+    """A profile of cProfile.
 
     Raises InputError when the file cannot be read, is damaged, or holds anything else.
     """
-    name = os.fspath(path)
+    file = path if isinstance(path, OpenedFile) else storage.opened(path)
     try:
-        with open(name, "rb", opener=storage.regular_file) as file:
-            data = file.read(MOST_BYTES + 1)
+        with file.stream() as stream:
+            data = stream.read(MOST_BYTES + 1)
         if len(data) > MOST_BYTES:
             raise MarshalError(f"it is larger than {MOST_BYTES >> 20} MiB")
-        return _recording(name, Reader(data).whole())
+        return _recording(file.name, Reader(data).whole())
     except MarshalError as error:
         remedy = "write it again: python -m cProfile -o FILE script.py"
-        raise InputError(f"no profile of cProfile ({error})", name, remedy) from error
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise InputError(f"cannot read the profile: {reason}", name) from error
+        raise InputError(f"no profile of cProfile ({error})", file.name, remedy) from error
+    except OSError as error:
+        raise InputError(f"cannot read the profile: {error.strerror}", file.name) from error
 
 
 def _recording(path: str, value: Value) -> Recording:

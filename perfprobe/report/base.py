@@ -30,8 +30,12 @@ Build: TypeAlias = Callable[[Findings, Layout], Iterable[RenderableType]]
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the report. requires: fields of Findings without which it is left out; build: draws it."""
+    """A part of the report.
+
+    requires: findings without which it is left out; build: draws it; shows: findings it says more with.
+    """
 
     name: str
-    requires: tuple[str, ...]
+    requires: tuple[type, ...]
     build: Build
+    shows: tuple[type, ...] = ()

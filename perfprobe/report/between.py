@@ -25,8 +25,7 @@ _NO_PLACE = "(no line of Python in common)"
 
 def between(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     """The table; nothing where operators follow each other closely, or there are none."""
-    found, wall_ns = findings.between, findings.wall_ns
-    assert found is not None
+    found, wall_ns = findings[Between], findings.wall_ns
     if found.threads == 0 or found.total_ns < NOTEWORTHY * (wall_ns or 0):
         return
     shown = found.rows.take(found.rows.total_ns > 0).take(slice(layout.most(TOP) or None))

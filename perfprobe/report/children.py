@@ -15,7 +15,7 @@ from perfprobe.report.paragraph import heading, indented, paragraph
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.children import Children, Lost
-from perfprobe.tables.findings import Findings
+from perfprobe.tables.findings import Findings, Hotspots
 
 TOP = 10  # recordings named
 _NOTEWORTHY = 0.05  # of the process's own CPU time
@@ -23,7 +23,7 @@ _NOTEWORTHY = 0.05  # of the process's own CPU time
 
 def cpu_of_children(findings: Findings) -> list[str]:
     """The CPU time of children, where it is some."""
-    cpu_ns, own_ns = findings.children.cpu_ns, findings.trace.cpu_ns
+    cpu_ns, own_ns = (findings.get(Children) or Children()).cpu_ns, findings.trace.cpu_ns
     if cpu_ns is None or (own_ns is not None and cpu_ns < _NOTEWORTHY * own_ns):
         return []
     return [f"CPU of child processes {units.duration(cpu_ns)}"]
@@ -31,7 +31,7 @@ def cpu_of_children(findings: Findings) -> list[str]:
 
 def work_in_children(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     """Says so where the work seems to have been done in other processes than the recorded one."""
-    children, hotspots = findings.children, findings.hotspots
+    children, hotspots = findings.get(Children) or Children(), findings.get(Hotspots)
     lost = [lost for lost in children.lost if lost.is_python]
     has_operators = hotspots is not None and hotspots.whole_rows > 0
     own_ns = findings.trace.cpu_ns
@@ -61,7 +61,7 @@ def _processes(count: int) -> str:
 
 def child_recordings(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     """The files of children that recorded themselves; nothing where there are none."""
-    paths = findings.children.recordings
+    paths = findings[Children].recordings
     if not paths:
         return
     folder = os.path.dirname(findings.trace.recording.path)

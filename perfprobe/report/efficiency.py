@@ -35,8 +35,7 @@ _ANSWERS = {  # what part of the time is what, by verdict
 
 def efficiency(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     """The section of a recording's report."""
-    measured = findings.measurements
-    assert measured is not None
+    measured = findings[Measurements]
     yield heading("Efficiency", _measured_how(measured), layout.width)
     yield from _answer(measured, layout)
     yield from _details(replace(measured, rows=measured.rows[: layout.most(TOP) or None]), layout)

@@ -8,14 +8,15 @@ from perfprobe.report.columns import Column
 from perfprobe.report.efficiency_cells import STYLES, limit, of_limit, verdict_kind
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings, HotspotRows
-from perfprobe.tables.measurements import Measurement
+from perfprobe.tables.measurements import Measurement, Measurements
 
 
 def measured_rows(findings: Findings, shown: HotspotRows) -> list[Measurement | None]:
     """The measurement of each row's operator and inputs; None where there is none."""
-    if findings.measurements is None:
+    measured = findings.get(Measurements)
+    if measured is None:
         return [None] * len(shown)
-    known = {(row.wanted.operator, row.wanted.signature): row for row in findings.measurements.rows}
+    known = {(row.wanted.operator, row.wanted.signature): row for row in measured.rows}
     strings = findings.trace.recording.strings
     found = []
     for name, overload, signature in zip(*(column.tolist() for column in _keys(shown)), strict=True):

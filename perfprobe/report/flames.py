@@ -14,7 +14,7 @@ import numpy as np
 from perfprobe.report import shorten
 from perfprobe.support.errors import InputError
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.python import Look, OperatorSites, SampledStacks
+from perfprobe.tables.python import Calling, Look, OperatorSites, SampledStacks
 from perfprobe.tables.trace import Line, Phase, Trace
 
 DEEPEST = 1024  # frames of a stack that are looked at, the innermost ones
@@ -51,7 +51,7 @@ class Flames:
     """
 
     def __init__(self, findings: Findings) -> None:
-        calling = findings.calling
+        calling = findings.get(Calling)
         if calling is None or len(calling.sampled) + len(calling.sites) == 0:
             raise _lack(findings.trace)
         self._trace, self._calling = findings.trace, calling

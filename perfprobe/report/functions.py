@@ -34,8 +34,7 @@ _SORT: tuple[str, _Order] = ("tottime", own_ns)  # also where the order is one t
 
 def functions(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     """The table, what its figures are, and what they add up to; nothing where no functions were recorded."""
-    trace, calling = findings.trace, findings.calling
-    assert calling is not None
+    trace, calling = findings.trace, findings[Calling]
     is_short = has_few_samples(calling)
     if is_short:
         calling = by_cprofile(calling)

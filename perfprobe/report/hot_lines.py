@@ -17,7 +17,7 @@ from perfprobe.report.source_text import SourceText
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.columns import Int64
-from perfprobe.tables.findings import Findings, HotLines
+from perfprobe.tables.findings import Findings, HotLines, Hotspots
 from perfprobe.tables.trace import GAP_TEXTS, Gap, Line, Trace
 
 TOP = 12
@@ -45,9 +45,7 @@ class _Row:
 
 def hot_lines(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     """A table for each file; nothing where no operator has a line."""
-    lines, hotspots = findings.lines, findings.hotspots
-    assert lines is not None
-    assert hotspots is not None
+    lines, hotspots = findings[HotLines], findings[Hotspots]
     whole_ns = max(hotspots.totals.self_ns, 1)
     placed = lines.take(lines.frame >= 0)
     if len(placed) == 0:

@@ -24,6 +24,7 @@ from perfprobe.report.paragraph import heading, paragraph
 from perfprobe.report.ranking import focus_text, ranked, rows_shown
 from perfprobe.support import units
 from perfprobe.support.text import printable
+from perfprobe.tables.events import Losses
 from perfprobe.tables.findings import Findings, HotspotRows, Hotspots
 from perfprobe.tables.trace import GAP_TEXTS, Gap, Phase, Trace
 
@@ -36,8 +37,7 @@ _MOST_MARKED = 3  # rows of which the note says what they would be
 
 def hot_operators(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     """The table, or why there is none."""
-    hotspots = findings.hotspots
-    assert hotspots is not None
+    hotspots = findings[Hotspots]
     if len(hotspots.rows) == 0 and hotspots.whole_rows > 0:
         rows = units.count(hotspots.whole_rows)
         yield paragraph(
@@ -188,7 +188,7 @@ def _cpu_note(hotspots: Hotspots, outermost_ns: int, cpu_ns: int) -> str:
 
 def _why_none(findings: Findings, hotspots: Hotspots) -> str:
     """The collector's own reasons if it gave any, else what the recording lets us know."""
-    losses = hotspots.losses
+    losses = findings[Losses]
     reasons = [
         printable(f"{reason}; {remedy}" if remedy else reason)
         for source, reason, remedy in zip(losses.source, losses.reason, losses.remedy, strict=True)

@@ -17,7 +17,7 @@ from perfprobe.report.operator_columns import PHASES, operators, signatures
 from perfprobe.report.paragraph import paragraph
 from perfprobe.report.waiting import longest_wait
 from perfprobe.support import units
-from perfprobe.tables.findings import Findings
+from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.python import Calling
 from perfprobe.tables.trace import Phase, Trace
 
@@ -30,7 +30,7 @@ _IMPORTS = ("_bootstrap.py:", "_bootstrap_external.py:")
 
 def hottest(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     """Operator, inputs, line, phase and share of the first row; only of a whole table of full rows."""
-    hotspots = findings.hotspots
+    hotspots = findings.get(Hotspots)
     if hotspots is None or hotspots.group != "row" or hotspots.focus is not None or len(hotspots.rows) == 0:
         return
     row = hotspots.rows.take(slice(1))
@@ -49,7 +49,7 @@ def hottest_python(findings: Findings, layout: Layout) -> Iterator[RenderableTyp
     Only where that is much, and operators are not most of all; waiting only where they are next to nothing.
     Imports do not count.
     """
-    calling, hotspots, wall_ns = findings.calling, findings.hotspots, findings.wall_ns
+    calling, hotspots, wall_ns = findings.get(Calling), findings.get(Hotspots), findings.wall_ns
     if calling is None or not wall_ns or has_few_samples(calling):
         return
     if hotspots is not None and hotspots.focus is not None:

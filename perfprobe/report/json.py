@@ -14,12 +14,19 @@ from perfprobe.report.made_from import made_from_fields
 from perfprobe.report.ranking import range_sort, ranked, sort_of
 from perfprobe.report.source_text import SourceText
 from perfprobe.support.text import printable
+from perfprobe.tables.children import Children
 from perfprobe.tables.columns import Table
+from perfprobe.tables.events import Losses
 from perfprobe.tables.findings import Between, Findings, HotLines, HotspotRows, Hotspots
+from perfprobe.tables.gpu_findings import GpuFindings
+from perfprobe.tables.measurements import Measurements
+from perfprobe.tables.python import Calling
+from perfprobe.tables.ranges import RangeRows
 from perfprobe.tables.sources import Differences, Sources
 from perfprobe.tables.trace import GAP_TEXTS, Gap, Line, Phase, Trace
 
 SCHEMA = 1
+KINDS = (Hotspots, HotLines, Between, Calling, GpuFindings, RangeRows)
 PHASES = ("forward_ns", "backward_ns", "recompute_ns", "other_ns")
 MEASURED = (
     *("cpu_ns", "cpu_self_ns", "recording_ns", "faults", "allocated_bytes", "freed_bytes"),
@@ -41,26 +48,26 @@ def document(findings: Findings, *, top: int | None = None, sort: str = "self") 
     tables = _measurement_table(findings)
     losses: list[dict[str, Any]] = []
     view: dict[str, Any] = {}
-    if findings.hotspots is not None:
-        trace, hotspots, most = findings.trace, findings.hotspots, top or 0
+    trace, hotspots, most = findings.trace, findings.get(Hotspots), top or 0
+    if hotspots is not None:
         tables["hotspots"] = _operator_table(findings, hotspots, ranked(hotspots.rows, most, sort))
         tables["ranges"] = _range_table(trace, hotspots, ranked(hotspots.ranges, most, range_sort(sort)))
         tables["totals"] = [_totals(findings, hotspots)]
-        losses, view = _losses(hotspots), _view(hotspots)
-        if findings.lines is not None:
-            tables["lines"] = _line_table(findings, findings.lines, hotspots.totals.self_ns, most)
-        if findings.between is not None:
-            tables["between"] = _between_table(trace, findings.between, findings.wall_ns, most)
+        losses, view = _losses(findings[Losses]), _view(hotspots)
+        if (lines := findings.get(HotLines)) is not None:
+            tables["lines"] = _line_table(findings, lines, hotspots.totals.self_ns, most)
+        if (between := findings.get(Between)) is not None:
+            tables["between"] = _between_table(trace, between, findings.wall_ns, most)
     if findings.sources is not None:
         tables["sources"] = [_sources(findings.sources)]
         tables["differences"] = _differences(findings.trace, findings.sources.differences)
-    if findings.calling is not None:
-        tables |= function_tables(findings, findings.calling, top or 0, sort)
-    if findings.gpu is not None:
-        tables |= gpu_tables(findings, findings.gpu, top or 0)
-    if findings.named_ranges is not None:
-        tables["named_ranges"] = range_table(findings, findings.named_ranges, top or 0)
-    tables |= child_table(findings.children)
+    if (calling := findings.get(Calling)) is not None:
+        tables |= function_tables(findings, calling, most, sort)
+    if (gpu := findings.get(GpuFindings)) is not None:
+        tables |= gpu_tables(findings, gpu, most)
+    if (ranges := findings.get(RangeRows)) is not None:
+        tables["named_ranges"] = range_table(findings, ranges, most)
+    tables |= child_table(findings.get(Children) or Children())
     meta = dict(findings.trace.recording.meta)
     return {"schema": SCHEMA, "meta": meta, "view": view, "losses": losses, "tables": tables}
 
@@ -86,7 +93,7 @@ def _operator_table(findings: Findings, hotspots: Hotspots, rows: HotspotRows) -
 
 def _measurement_table(findings: Findings) -> dict[str, list[dict[str, Any]]]:
     """None where nothing was measured."""
-    measured = findings.measurements
+    measured = findings.get(Measurements)
     return {} if measured is None else {"measurements": [asdict(row) for row in measured.rows]}
 
 
@@ -248,8 +255,8 @@ def _rows(table: Table) -> Iterator[dict[str, Any]]:
         yield dict(zip(columns, values, strict=True))
 
 
-def _losses(hotspots: Hotspots) -> list[dict[str, Any]]:
-    columns = hotspots.losses.columns()
+def _losses(losses: Losses) -> list[dict[str, Any]]:
+    columns = losses.columns()
     return [
         {
             "source": source,

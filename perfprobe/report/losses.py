@@ -14,6 +14,7 @@ from perfprobe.report.columns import GAP
 from perfprobe.report.shorten import cut
 from perfprobe.support import units
 from perfprobe.support.text import printable
+from perfprobe.tables.events import Losses
 from perfprobe.tables.findings import Findings
 
 LONGEST = 1000  # cells of a text
@@ -23,8 +24,7 @@ TITLES = ("source", "count", "what", "remedy")
 
 def losses(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     """A table with the reason and the remedy of each."""
-    assert findings.hotspots is not None
-    rows = findings.hotspots.losses
+    rows = findings[Losses]
     if len(rows) == 0:
         yield Text("Losses  none: nothing is known to be missing here", style="dim")
         return

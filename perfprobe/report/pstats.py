@@ -42,7 +42,7 @@ def exported(findings: Findings, times: str | None = None) -> Exported:
         InputError: no Python functions were recorded.
         UsageError: those times were not recorded.
     """
-    trace, calling = findings.trace, findings.calling
+    trace, calling = findings.trace, findings.get(Calling)
     has_counts = calling is not None and len(calling.python.counted) > 0
     if calling is None or not (has_counts or calling.by_samples):
         remedy = "record again with --python both"

@@ -33,7 +33,7 @@ from perfprobe.report.paragraph import heading, paragraph
 from perfprobe.report.ranking import focus_text, range_sort, ranked, rows_shown
 from perfprobe.support import units
 from perfprobe.support.text import printable
-from perfprobe.tables.findings import Findings, HotspotRows
+from perfprobe.tables.findings import Findings, HotspotRows, Hotspots
 from perfprobe.tables.ranges import RangeRows
 from perfprobe.tables.trace import Trace
 
@@ -53,9 +53,8 @@ class _Shown(NamedTuple):
 
 def ranges(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     """Those of the program, then those of libraries; nothing where there were none."""
-    hotspots = findings.hotspots
-    assert hotspots is not None
-    named = RangeRows.empty() if findings.named_ranges is None else findings.named_ranges
+    hotspots = findings[Hotspots]
+    named = findings.get(RangeRows) or RangeRows.empty()
     found = named.take(named_in_focus(findings, named))
     of_library = by_library(findings.trace, found)
     own, shown_sort = hotspots.ranges, range_sort(layout.sort)
@@ -136,7 +135,7 @@ def _ways(trace: Trace, own: HotspotRows, named: RangeRows) -> str:
 
 def _focus_note(findings: Findings, named: int) -> str:
     """What ranges a focus chose them from."""
-    hotspots = findings.hotspots
+    hotspots = findings[Hotspots]
     if hotspots is None or hotspots.focus is None:
         return ""
     return f", focus {focus_text(hotspots.focus)} of {units.count(hotspots.whole_ranges + named)}"

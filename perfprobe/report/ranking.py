@@ -9,7 +9,7 @@ import numpy as np
 from perfprobe.support.errors import UsageError
 from perfprobe.support.text import printable
 from perfprobe.tables.columns import Int64
-from perfprobe.tables.findings import Findings, HotspotRows
+from perfprobe.tables.findings import Findings, HotspotRows, Hotspots
 
 SORTS: dict[str, Callable[[HotspotRows], Int64]] = {
     "self": lambda rows: rows.self_ns,
@@ -47,7 +47,7 @@ def range_sort(sort: str) -> str:
 
 def sort_of(findings: Findings, sort: str) -> str:
     """The order; self time in place of time on GPUs where none was recorded."""
-    hotspots = findings.hotspots
+    hotspots = findings.get(Hotspots)
     recorded = hotspots is not None and hotspots.gpu_self_ns >= 0
     return "self" if sort == "gpu" and not recorded else sort
 

@@ -16,13 +16,15 @@ from perfprobe.report.program import LONGEST_PROGRAM, program
 from perfprobe.report.shorten import cut
 from perfprobe.support import units
 from perfprobe.support.text import printable
+from perfprobe.tables.events import Losses
 from perfprobe.tables.findings import Findings, Hotspots
+from perfprobe.tables.python import Calling
 from perfprobe.tables.trace import Trace
 
 
 def summary(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     """The first line, and below it whether the recording is whole, and what is hottest."""
-    trace, hotspots = findings.trace, findings.hotspots
+    trace, hotspots = findings.trace, findings.get(Hotspots)
     if trace.recording.fact("pstats") is not None:
         yield from _of_pstats(findings, layout)
         return
@@ -39,7 +41,7 @@ def summary(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     first, *others = pieces
     yield joined([Text(first, style="bold"), *map(Text, others)], layout.width)
     if hotspots is not None:
-        losses = hotspots.losses
+        losses = findings[Losses]
         for source, reason, count in zip(losses.source, losses.reason, losses.count.tolist(), strict=True):
             if source == "recording":
                 number = f" (count {units.count(count)})" if count > 0 else ""
@@ -52,7 +54,8 @@ def summary(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
 
 def _of_pstats(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     """Of a profile that cProfile wrote."""
-    counted = None if findings.calling is None else findings.calling.python.counted
+    calling = findings.get(Calling)
+    counted = None if calling is None else calling.python.counted
     pieces = [
         Text(cut(printable(findings.trace.recording.text("pstats") or "-"), LONGEST_PROGRAM), style="bold"),
         Text("a profile of cProfile"),
@@ -80,7 +83,7 @@ def _operator_share(findings: Findings, hotspots: Hotspots) -> str:
 
 def _no_operators(findings: Findings, hotspots: Hotspots) -> str:
     switched_off = findings.trace.recording.text("recording", "operators") == "off"
-    if switched_off or "operators" in hotspots.losses.source:
+    if switched_off or "operators" in findings[Losses].source:
         return "operators not recorded"
     return "no operators" if findings.whole else "no operators read"
 

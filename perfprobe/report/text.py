@@ -24,29 +24,35 @@ from perfprobe.report.losses import losses
 from perfprobe.report.ranges import ranges
 from perfprobe.report.ranking import sort_of
 from perfprobe.report.summary import summary
-from perfprobe.tables.findings import Findings
+from perfprobe.tables.children import Children
+from perfprobe.tables.events import Losses
+from perfprobe.tables.findings import Between, Findings, HotLines, Hotspots
+from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.measurements import Measurements
+from perfprobe.tables.python import Calling
+from perfprobe.tables.ranges import RangeRows
 
 NARROWEST = 40
 
 SECTIONS = (
-    Section("summary", (), summary),
-    Section("hot operators", ("hotspots",), hot_operators),
-    Section("efficiency", ("measurements",), efficiency),
-    Section("hot lines", ("hotspots", "lines"), hot_lines),
-    Section("GPUs", ("gpu",), devices),
-    Section("GPU kernels", ("gpu",), kernels),
-    Section("GPU copies", ("gpu",), copies),
-    Section("GPU waits", ("gpu",), waits),
-    Section("CUDA calls", ("gpu",), calls),
-    Section("Python functions", ("calling",), functions),
-    Section("between operators", ("between",), between),
-    Section("ranges", ("hotspots",), ranges),
+    Section("summary", (), summary, (Hotspots, Calling, GpuFindings)),
+    Section("hot operators", (Hotspots,), hot_operators),
+    Section("efficiency", (Measurements,), efficiency),
+    Section("hot lines", (Hotspots, HotLines), hot_lines),
+    Section("GPUs", (GpuFindings,), devices),
+    Section("GPU kernels", (GpuFindings,), kernels),
+    Section("GPU copies", (GpuFindings,), copies),
+    Section("GPU waits", (GpuFindings,), waits),
+    Section("CUDA calls", (GpuFindings,), calls),
+    Section("Python functions", (Calling,), functions),
+    Section("between operators", (Between,), between),
+    Section("ranges", (Hotspots,), ranges, (RangeRows,)),
     Section("sources", (), agreement),
     Section("environment", (), environment),
-    Section("losses", ("hotspots",), losses),
-    Section("child recordings", (), child_recordings),
+    Section("losses", (Losses,), losses),
+    Section("child recordings", (Children,), child_recordings),
 )
+KINDS = tuple(dict.fromkeys(kind for each in SECTIONS for kind in (*each.requires, *each.shows)))
 
 
 def render(
@@ -73,7 +79,7 @@ def render(
     layout = Layout(max(width, NARROWEST), top, sort_of(findings, sort), columns)
     parts = []
     for section in SECTIONS:
-        if all(getattr(findings, name) is not None for name in section.requires):
+        if all(kind in findings for kind in section.requires):
             parts.append(_drawn(section.build(findings, layout), layout, color))
     return "\n".join(part for part in parts if part)
 

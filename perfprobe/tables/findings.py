@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from perfprobe.tables.children import Children
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Table
 from perfprobe.tables.events import USER_SCOPE, Losses
-from perfprobe.tables.gpu_findings import GpuFindings
-from perfprobe.tables.measurements import Measurements
-from perfprobe.tables.python import Calling
-from perfprobe.tables.ranges import RangeRows
 from perfprobe.tables.sources import Sources
 from perfprobe.tables.trace import Trace
 
@@ -155,7 +150,7 @@ class Totals:
 
 @dataclass(frozen=True)
 class Hotspots:
-    """Operators, ranges, their totals, and all losses known once every operator was read.
+    """Operators, ranges and their totals.
 
     modules: module paths; those of a row whose calls came from several modules as what they have in common.
     ungrouped: the operators in focus by all keys, modules too, in no order.
@@ -168,7 +163,6 @@ class Hotspots:
     ranges: HotspotRows
     parts: ModuleParts
     totals: Totals
-    losses: Losses
     modules: Sequence[str]
     ungrouped: Sums
     group: str
@@ -263,28 +257,46 @@ class SourceRule(NamedTuple):
 
 
 ANY_SOURCE = SourceRule()
-NO_CHILDREN = Children()
+Found = TypeVar("Found")
 
 
-@dataclass(frozen=True)
 class Findings:
-    """All that a report may show; None is what was not looked at. focus: see `Hotspots`.
+    """What was found out about a recording: at most one finding of each type, asked for by that type.
 
-    named_ranges: most time first, None where none were recorded; the focus left nothing out of them.
-    measurements: by `perfprobe bench`, kept beside the recording.
+    What is not there was not looked for, or nothing of it was recorded. focus: see `Hotspots`.
     """
 
-    trace: Trace
-    hotspots: Hotspots | None = None
-    lines: HotLines | None = None
-    between: Between | None = None
-    calling: Calling | None = None
-    focus: str | None = None
-    gpu: GpuFindings | None = None
-    named_ranges: RangeRows | None = None
-    measurements: Measurements | None = None
-    source_rule: SourceRule = ANY_SOURCE
-    children: Children = NO_CHILDREN
+    def __init__(
+        self,
+        trace: Trace,
+        *found: object,
+        focus: str | None = None,
+        source_rule: SourceRule = ANY_SOURCE,
+    ) -> None:
+        self.trace = trace
+        self.focus = focus
+        self.source_rule = source_rule
+        self._found = {type(each): each for each in found if each is not None}
+
+    def plus(self, *found: object, source_rule: SourceRule | None = None) -> Findings:
+        """The same with more findings; losses are added to those that are there."""
+        lost = [each for each in (self.get(Losses), *found) if isinstance(each, Losses)]
+        others = (each for each in (*self._found.values(), *found) if not isinstance(each, Losses))
+        losses = Losses.concat(lost) if lost else None
+        rule = self.source_rule if source_rule is None else source_rule
+        return Findings(self.trace, *others, losses, focus=self.focus, source_rule=rule)
+
+    def __contains__(self, kind: type) -> bool:
+        return kind in self._found
+
+    def __getitem__(self, kind: type[Found]) -> Found:
+        """The finding of this type, which must be there."""
+        found: Any = self._found[kind]
+        return found  # type: ignore[no-any-return]
+
+    def get(self, kind: type[Found]) -> Found | None:
+        """The finding of this type, None where there is none."""
+        return self[kind] if kind in self._found else None
 
     @property
     def sources(self) -> Sources | None:
@@ -294,14 +306,15 @@ class Findings:
     @property
     def whole(self) -> bool:
         """Whether all that was recorded could be kept and read."""
-        cut = self.hotspots is not None and "recording" in self.hotspots.losses.source
-        return self.trace.recording.complete and not cut
+        losses = self.get(Losses)
+        return self.trace.recording.complete and (losses is None or "recording" not in losses.source)
 
     @property
     def wall_ns(self) -> int | None:
         """From the start to the end of the recording; of one that was cut short, to its last sign of life."""
         start_ns, end_ns = self.trace.start_ns, self.trace.end_ns
-        last_ns = None if self.hotspots is None else self.hotspots.totals.last_end_ns
+        totals = self.get(Totals)
+        last_ns = None if totals is None else totals.last_end_ns
         if not self.trace.recording.complete and last_ns is not None:
             end_ns = max(last_ns, last_ns if end_ns is None else end_ns)
         return None if start_ns is None or end_ns is None or end_ns < start_ns else end_ns - start_ns

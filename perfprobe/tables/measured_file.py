@@ -21,8 +21,9 @@ from typing import Any, get_args, get_origin, get_type_hints
 from perfprobe.support import files
 from perfprobe.support.errors import EnvironmentLack, InputError
 from perfprobe.tables.measurements import Measurement, Measurements
+from perfprobe.tables.opened import regular_file
 from perfprobe.tables.recording import Recording
-from perfprobe.tables.storage import SUFFIX, regular_file
+from perfprobe.tables.storage import SUFFIX
 
 SCHEMA = 1
 ENDING = ".measurements.json"

@@ -28,7 +28,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import stat
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
@@ -43,6 +42,7 @@ from perfprobe.support.errors import InputError
 from perfprobe.tables.blocks import Block
 from perfprobe.tables.definitions import Definitions
 from perfprobe.tables.events import Operators
+from perfprobe.tables.opened import OpenedFile, regular_file
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.varints import DamagedError
 
@@ -67,19 +67,31 @@ class _Place(NamedTuple):
     rows: int
 
 
-def read(path: str | os.PathLike[str]) -> Recording:
-    """Opens a recording: checks every block, reads the definitions; operators are read when asked for.
+def opened(path: str | os.PathLike[str]) -> OpenedFile:
+    """The file, open. Raises InputError when it cannot be."""
+    try:
+        return OpenedFile(path)
+    except (OSError, ValueError) as error:  # a ValueError is a name with a NUL
+        raise _unreadable(error, os.fspath(path)) from error
+
+
+def read(path: str | os.PathLike[str] | OpenedFile) -> Recording:
+    """A recording: checks every block, reads the definitions; operators are read when asked for.
 
     Raises InputError when the file cannot be read, is no recording, or is of a newer format.
     """
-    name = os.fspath(path)
+    file = path if isinstance(path, OpenedFile) else opened(path)
     try:
-        with open(name, "rb", opener=regular_file) as file:
-            _check_head(file, name)
-            return _scan(file, name)
-    except (OSError, ValueError) as error:  # a ValueError is a name with a NUL
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise InputError(f"cannot read the recording: {reason}", name) from error
+        with file.stream() as stream:
+            _check_head(stream, file.name)
+            return _scan(stream, file)
+    except OSError as error:
+        raise _unreadable(error, file.name) from error
+
+
+def _unreadable(error: OSError | ValueError, name: str) -> InputError:
+    reason = error.strerror if isinstance(error, OSError) else str(error)
+    return InputError(f"cannot read the recording: {reason}", name)
 
 
 def facts(path: str) -> dict[str, Any]:
@@ -108,15 +120,6 @@ def newest(folder: str | os.PathLike[str] = ".") -> str:
         raise InputError(f"no recording (*{SUFFIX})", os.fspath(folder), remedy) from error
 
 
-def regular_file(name: str, flags: int) -> int:
-    """An opener of regular files only: a pipe would wait for ever, a device has no end. Raises OSError."""
-    descriptor = os.open(name, flags | os.O_NONBLOCK)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError(0, "not a file")
-    return descriptor
-
-
 def _check_head(file: BinaryIO, name: str) -> None:
     head = file.read(len(MAGIC) + _VERSION.size)
     if head[: len(MAGIC)] != MAGIC[: len(head)] or not head:
@@ -133,13 +136,13 @@ def _check_head(file: BinaryIO, name: str) -> None:
         raise InputError("the recording has format 0, which there never was", name, "record again")
 
 
-def _scan(file: BinaryIO, name: str) -> Recording:
+def _scan(stream: BinaryIO, file: OpenedFile) -> Recording:
     definitions = Definitions()
     places: dict[str, list[_Place]] = {"operators": [], "autograd_operators": []}
     stopped_at = None
-    offset = file.tell()
+    offset = stream.tell()
     try:
-        for payload in _payloads(file):
+        for payload in _payloads(stream):
             block = Block(payload)
             if block.table in places:
                 places[block.table].append(_place(block, offset + _BLOCK_HEAD.size))
@@ -147,10 +150,10 @@ def _scan(file: BinaryIO, name: str) -> Recording:
                 definitions.add(block)
             offset += _BLOCK_HEAD.size + len(payload)
     except DamagedError as error:
-        stopped_at = f"{error} (at byte {offset:,} of {os.fstat(file.fileno()).st_size:,})"
+        stopped_at = f"{error} (at byte {offset:,} of {os.fstat(stream.fileno()).st_size:,})"
     rows = sum(place.rows for place in places["operators"])
-    sources = {table: partial(_batches, name, found) for table, found in places.items()}
-    return definitions.recording(name, stopped_at, rows, sources)
+    sources = {table: partial(_batches, file, found) for table, found in places.items()}
+    return definitions.recording(file.name, stopped_at, rows, sources)
 
 
 def _payloads(file: BinaryIO) -> Iterator[bytes]:
@@ -182,14 +185,13 @@ def _place(block: Block, offset: int) -> _Place:
 
 
 def _batches(
-    name: str, places: Sequence[_Place], wanted: Sequence[str]
+    file: OpenedFile, places: Sequence[_Place], wanted: Sequence[str]
 ) -> Iterator[dict[str, npt.NDArray[Any]]]:
     try:
-        with open(name, "rb") as file:
-            for group in _groups(places):
-                yield _batch(file, group, wanted)
+        for group in _groups(places):
+            yield _batch(file, group, wanted)
     except (OSError, DamagedError) as error:
-        raise InputError(f"the operators cannot be read: {error}", name, "record again") from error
+        raise InputError(f"the operators cannot be read: {error}", file.name, "record again") from error
 
 
 def _groups(places: Sequence[_Place]) -> Iterator[list[_Place]]:
@@ -205,13 +207,12 @@ def _groups(places: Sequence[_Place]) -> Iterator[list[_Place]]:
         yield group
 
 
-def _batch(file: BinaryIO, group: Sequence[_Place], wanted: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
+def _batch(file: OpenedFile, group: Sequence[_Place], wanted: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
     rows = sum(place.rows for place in group)
     batch: dict[str, npt.NDArray[Any]] = {name: np.empty(rows, Operators.dtypes[name]) for name in wanted}
     at = 0
     for place in group:
-        file.seek(place.offset)
-        block = Block(file.read(place.size_bytes))
+        block = Block(file.at(place.offset, place.size_bytes))
         if block.rows != place.rows:
             raise DamagedError("the file changed while it was read")
         for name, column in batch.items():

@@ -9,12 +9,12 @@ import pytest
 
 from perfprobe.analyse import between as module
 from perfprobe.analyse.between import BetweenOperators
-from perfprobe.analyse.hotspots import hotspots
 from perfprobe.merge import link
 from perfprobe.tables.findings import Between
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.trace import Trace
 from tests.build import Op, Program, op
+from tests.found import watched
 
 TORCH = "/env/site-packages/torch/nn/modules/module.py:1500 _call_impl"
 
@@ -22,7 +22,7 @@ TORCH = "/env/site-packages/torch/nn/modules/module.py:1500 _call_impl"
 def run(recording: Recording) -> tuple[Trace, Between]:
     trace = link(recording)
     watcher = BetweenOperators(trace)
-    hotspots(trace, watcher)
+    watched(trace, watcher)
     return trace, watcher.result()
 
 

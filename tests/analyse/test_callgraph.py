@@ -7,7 +7,6 @@ import pytest
 
 from perfprobe.analyse.callgraph import call_graph
 from perfprobe.analyse.calling import CallingStructure
-from perfprobe.analyse.hotspots import hotspots
 from perfprobe.merge import link
 from perfprobe.support.errors import InputError
 from perfprobe.tables.callgraph import CallGraph
@@ -15,6 +14,7 @@ from perfprobe.tables.python import Calling
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.trace import Trace
 from tests.build import Program, op
+from tests.found import watched
 
 TORCH = "/env/site-packages/torch"
 CALL = f"{TORCH}/nn/modules/module.py:1500/1499 Module._call_impl"
@@ -72,7 +72,7 @@ class Importing(Program):
 def drawn(recording: Recording, by: str | None = None, *, unfolded: bool = False) -> Graph:
     trace = link(recording)
     structure = CallingStructure(trace)
-    hotspots(trace, structure)
+    watched(trace, structure)
     calling = structure.result()
     assert calling is not None
     return Graph(trace, calling, call_graph(trace, calling, by, unfolded=unfolded))

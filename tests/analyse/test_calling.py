@@ -7,7 +7,6 @@ import pytest
 
 from perfprobe.analyse import sites as module
 from perfprobe.analyse.calling import CallingStructure, folded
-from perfprobe.analyse.hotspots import hotspots
 from perfprobe.merge import link
 from perfprobe.tables import storage
 from perfprobe.tables.findings import Hotspots
@@ -15,6 +14,7 @@ from perfprobe.tables.python import Calling, Look
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.trace import Phase, Trace
 from tests.build import TABLES, Program, op
+from tests.found import find, watched
 
 ENGINE = "/env/site-packages/torch/autograd/graph.py:841 _engine_run_backward"
 RUNNER = "/env/site-packages/perfprobe/collect/runner.py:49/31 run"
@@ -27,11 +27,8 @@ OPERATOR_COLUMNS = [
 
 def run(recording: Recording) -> tuple[Trace, Hotspots, Calling]:
     trace = link(recording)
-    watcher = CallingStructure(trace)
-    found = hotspots(trace, watcher)
-    calling = watcher.result()
-    assert calling is not None
-    return trace, found, calling
+    found = find(trace, Hotspots, Calling)
+    return trace, found[Hotspots], found[Calling]
 
 
 def name(trace: Trace, calling: Calling, code: int) -> str:
@@ -212,7 +209,7 @@ def test_operators_alone(tmp_path: Path) -> None:
 def test_nothing(tmp_path: Path) -> None:
     trace = link(Program().recording(tmp_path))
     watcher = CallingStructure(trace)
-    hotspots(trace, watcher)
+    watched(trace, watcher)
     assert watcher.result() is None
 
 

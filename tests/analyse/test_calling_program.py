@@ -4,13 +4,14 @@ import sys
 
 import pytest
 
-from perfprobe.analyse.calling import CallingStructure, folded
-from perfprobe.analyse.hotspots import hotspots
+from perfprobe.analyse.calling import folded
 from perfprobe.merge import link
 from perfprobe.tables import storage
+from perfprobe.tables.findings import Totals
 from perfprobe.tables.python import Calling, Origin
 from perfprobe.tables.trace import Trace
 from tests.collect.runs import perfprobe
+from tests.found import find
 
 # Each operator is called in one place only, so that it says where it belongs.
 PROGRAM = """\
@@ -123,12 +124,9 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> tuple[Trace, Calling]:
     outcome = perfprobe(["-q", "--python", "off", "-o", "made.perfprobe", "kinds.py"], folder)
     assert outcome.status == 0, outcome.err.decode()
     trace = link(storage.read(folder / "made.perfprobe"))
-    watcher = CallingStructure(trace)
-    found = hotspots(trace, watcher)
-    calling = watcher.result()
-    assert calling is not None
-    assert int(calling.sites.self_ns.sum()) == found.totals.self_ns
-    return trace, calling
+    found = find(trace, Calling)
+    assert int(found[Calling].sites.self_ns.sum()) == found[Totals].self_ns
+    return trace, found[Calling]
 
 
 def function(trace: Trace, calling: Calling, code: int) -> str:

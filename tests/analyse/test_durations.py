@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from perfprobe.analyse import durations, gather
-from perfprobe.analyse.hotspots import hotspots
 from perfprobe.merge import link
 from perfprobe.tables import storage
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.findings import DurationBins, Hotspots
 from tests.build import Program, op
+from tests.found import hotspots
 
 
 def binned(duration_ns: Int64, rows: Int64) -> DurationBins:
@@ -78,7 +78,7 @@ def calls(times_us: list[int]) -> Program:
 
 
 def found(program: Program, folder: Path, **options: str) -> Hotspots:
-    return hotspots(link(program.recording(folder)), **options)  # type: ignore[arg-type]
+    return hotspots(link(program.recording(folder)), **options)
 
 
 @pytest.mark.parametrize(

@@ -10,19 +10,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perfprobe import results
 from perfprobe.analyse import steps as steps_module
 from perfprobe.analyse.devices import union_ns
 from perfprobe.analyse.gpu import gpu_findings
-from perfprobe.analyse.hotspots import hotspots
 from perfprobe.analyse.steps import StepBoundaries
 from perfprobe.merge import link
+from perfprobe.report.text import KINDS
+from perfprobe.results import Results
 from perfprobe.support.view import GROUPS, View
+from perfprobe.tables.findings import Hotspots
 from perfprobe.tables.gpu import CopyKind, MemoryKind, WaitKind
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.trace import Gap, Trace
 from tests.build import Op, Program, op
+from tests.found import hotspots
 from tests.merge.test_correlate import random_program, training
 
 
@@ -186,22 +188,19 @@ def test_time_of_nested_calls_of_a_row_counts_once_in_every_group(tmp_path: Path
 @pytest.mark.parametrize("focus", [None, "mm"])
 def test_a_report_has_them_by_every_view(tmp_path: Path, group: str, focus: str | None) -> None:
     path = training().recording(tmp_path).path
-    found = results.findings(path, View(group=group, focus=focus), work=True)
-    assert found.gpu is not None
-    assert found.gpu.kernels.kernels.sum() == 5
-    assert found.hotspots is not None
+    found = Results(path).findings(View(group=group, focus=focus), KINDS)
+    assert found[GpuFindings].kernels.kernels.sum() == 5
     # "linear" launched k3 itself, and is not in focus: its own text has no "mm".
-    assert found.hotspots.rows.gpu_self_ns.sum() == 67 - (0 if focus is None else 11)
+    assert found[Hotspots].rows.gpu_self_ns.sum() == 67 - (0 if focus is None else 11)
 
 
 def test_a_report_without_gpus_has_nothing_of_them(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     program.run(op("mm", 0, 10))
-    found = results.findings(program.recording(tmp_path).path, View(), work=False)
-    assert found.gpu is None
-    assert found.hotspots is not None
-    assert found.hotspots.rows.gpu_ns.tolist() == found.hotspots.rows.gpu_self_ns.tolist() == [-1]
+    found = Results(program.recording(tmp_path).path).findings(View(), KINDS)
+    assert GpuFindings not in found
+    assert found[Hotspots].rows.gpu_ns.tolist() == found[Hotspots].rows.gpu_self_ns.tolist() == [-1]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -279,9 +278,9 @@ def test_any_numbers_at_all_make_a_report(tmp_path: Path, seed: int) -> None:
         program.row("external_ids", number(), number(), anew=True)
         program.sample(number(), number(), "a.py:5 main")
     path = program.recording(tmp_path).path
-    assert results.report_text(path, View())
+    assert Results(path).text(View())
     if len(program.operators):
-        assert results.findings(path, View(), work=True).gpu is not None
+        assert GpuFindings in Results(path).findings(View(), KINDS)
 
 
 def test_devices_are_apart(tmp_path: Path) -> None:

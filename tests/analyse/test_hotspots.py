@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from perfprobe.analyse import gather, grouping
-from perfprobe.analyse.hotspots import hotspots
 from perfprobe.analyse.modules import pattern
 from perfprobe.merge import link
 from perfprobe.tables import storage
@@ -15,6 +14,7 @@ from perfprobe.tables.findings import Hotspots
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.trace import Trace
 from tests.build import Op, Program, op
+from tests.found import hotspots
 
 ENGINE = "/env/site-packages/torch/autograd/graph.py:841 _engine_run_backward"
 

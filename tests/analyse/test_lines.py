@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from perfprobe.analyse.hotspots import hotspots
 from perfprobe.analyse.lines import lines
 from perfprobe.merge import link
 from perfprobe.tables.findings import HotLines
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.trace import Gap, Phase, Trace
 from tests.build import Program, op
+from tests.found import hotspots
 
 ENGINE = "/env/site-packages/torch/autograd/graph.py:841 _engine_run_backward"
 PHASES = ("other_ns", "forward_ns", "backward_ns", "recompute_ns")  # in the order of `Phase`

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from perfprobe.analyse import grouping
-from perfprobe.analyse.hotspots import hotspots
 from perfprobe.merge import link
 from perfprobe.support import view
 from perfprobe.support.errors import UsageError
@@ -20,6 +19,7 @@ from perfprobe.tables.findings import Hotspots
 from perfprobe.tables.trace import Trace
 from tests.analyse.test_hotspots import random_operators
 from tests.build import Op, Program, op
+from tests.found import hotspots
 
 ENGINE = "/env/site-packages/torch/autograd/graph.py:841 _engine_run_backward"
 

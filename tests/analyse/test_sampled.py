@@ -5,20 +5,20 @@ from typing import Any
 
 import pytest
 
-from perfprobe.analyse.hotspots import hotspots
 from perfprobe.analyse.sampled import SampledOperators, in_program
 from perfprobe.merge import link
 from perfprobe.tables import storage
 from perfprobe.tables.python import Look, SampledStacks
 from perfprobe.tables.recording import Recording
 from tests.build import Op, Program, op
+from tests.found import watched
 
 ENGINE = "/env/site-packages/torch/autograd/graph.py:841 _engine_run_backward"
 
 
 def run(recording: Recording) -> SampledStacks:
     watcher = SampledOperators(recording)
-    hotspots(link(recording), watcher)
+    watched(link(recording), watcher)
     return watcher.result()
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from perfprobe.analyse.hotspots import hotspots
 from perfprobe.merge import link
-from perfprobe.tables.findings import Findings
+from perfprobe.tables.findings import Hotspots
 from tests.build import Program, op
+from tests.found import find
 
 
 def test_wall_and_cpu_time(tmp_path: Path) -> None:
     def times(program: Program) -> tuple[int | None, int | None]:
         trace = link(program.recording(tmp_path))
-        return Findings(trace, hotspots(trace)).wall_ns, trace.cpu_ns
+        return find(trace, Hotspots).wall_ns, trace.cpu_ns
 
     start, stop = {"monotonic_ns": 100, "cpu_ns": 7}, {"monotonic_ns": 400, "cpu_ns": 57}
     assert times(Program(start=start, stop=stop)) == (300, 50)

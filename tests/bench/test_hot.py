@@ -7,8 +7,9 @@ import pytest
 
 from perfprobe.bench import hot as chosen
 from perfprobe.bench.hot import Hot, hot
-from perfprobe.results import findings
+from perfprobe.results import Results
 from perfprobe.support.view import View
+from perfprobe.tables.findings import Hotspots
 from tests.build import Program, op
 
 ENGINE = "autograd::engine::evaluate_function: MulBackward0"
@@ -46,7 +47,7 @@ def of(
     made: Program, folder: Path, top: int = 0, focus: str | None = None, threads: int | None = None
 ) -> Hot:
     path = made.recording(folder).path
-    return hot(findings(path, View(group="signature", focus=focus), work=False), top, threads)
+    return hot(Results(path).findings(View(group="signature", focus=focus), (Hotspots,)), top, threads)
 
 
 def test_lines_and_phases_of_one_call_are_measured_once(tmp_path: Path) -> None:

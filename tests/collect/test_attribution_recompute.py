@@ -17,13 +17,13 @@ from torch.utils.checkpoint import (
     set_checkpoint_early_stop,
 )
 
-from perfprobe.analyse.hotspots import hotspots
 from perfprobe.merge import link
 from perfprobe.report.json import document
 from perfprobe.tables import storage
-from perfprobe.tables.findings import Findings
+from perfprobe.tables.findings import Hotspots
 from tests.collect.attribution import Marks, linked_backward, named
 from tests.collect.recorded import Row, record
+from tests.found import find, hotspots
 
 at = Marks(__file__)
 
@@ -224,5 +224,5 @@ def test_recomputation_is_no_part_of_backwards_totals(tmp_path: Path) -> None:
     totals = hotspots(trace).totals
     assert totals.backward_ns == sum(row.self_ns for row in rows if row.phase == "backward")
     assert totals.linked_ns == sum(row.self_ns for row in linked_backward(rows))
-    found = document(Findings(trace, hotspots(trace)))["tables"]["hotspots"]
+    found = document(find(trace, Hotspots))["tables"]["hotspots"]
     assert {(row["operator"], row["phase"]) for row in found} >= {("aten::tanh", "recompute")}

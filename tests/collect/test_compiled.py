@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from perfprobe.results import report_document, report_text
+from perfprobe.results import Results
 from perfprobe.support.view import View
 from tests.collect.runs import BUSY_SOURCES, Outcome, Pair, both, finish, perfprobe, start
 
@@ -155,7 +155,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
 
 
 def hotspots(recording: Path) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = report_document(str(recording))["tables"]["hotspots"]
+    rows: list[dict[str, Any]] = Results(str(recording)).document(View())["tables"]["hotspots"]
     return rows
 
 
@@ -200,7 +200,7 @@ def test_what_kernels_were_made_from(runs: Runs, name: str) -> None:
     assert rows["inductor::cpp_fused_gelu_0"]["signature"] == "f32[5,32] f32[5,32]"
     assert rows["aten::mm.out" if "aten::mm.out" in rows else "aten::mm"]["made_from"] is None
     # Shown alone, the row has the width it needs.
-    text = report_text(str(runs.warm.recording), View(focus="gelu_backward"))
+    text = Results(str(runs.warm.recording)).text(View(focus="gelu_backward"))
     assert "made from gelu, gelu_backward, sum" in text
 
 
@@ -222,7 +222,7 @@ def test_the_program_is_as_under_plain_python(runs: Runs) -> None:
     assert runs.cold.out == runs.warm.plain.out
     assert (runs.warm.recorded.status, runs.warm.recorded.out) == (0, runs.warm.plain.out)
     assert runs.warm.recorded.err.count(b"\n") == runs.warm.plain.err.count(b"\n")  # lines bear a time
-    losses = report_document(str(runs.warm.recording))["losses"]
+    losses = Results(str(runs.warm.recording)).document(View())["losses"]
     assert {loss["source"] for loss in losses} <= {*BUSY_SOURCES, "processes"}  # the compiler
 
 
@@ -244,7 +244,7 @@ def test_kernels_called_by_cpp_are_a_loss(runs: Runs) -> None:
     (runs.folder / "wrapped.py").write_text(WITH_CPP_WRAPPER)
     outcome = perfprobe(["-q", "-o", "wrapped.perfprobe", "wrapped.py"], runs.folder, runs.environment)
     assert (outcome.status, outcome.out) == (0, b"16.0\n16.0\n16.0\n")
-    losses = report_document(str(runs.folder / "wrapped.perfprobe"))["losses"]
+    losses = Results(str(runs.folder / "wrapped.perfprobe")).document(View())["losses"]
     (loss,) = (loss for loss in losses if loss["source"] == "operators")
     assert loss["count"] == 1
     assert "TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE=1" in loss["remedy"]
@@ -272,6 +272,6 @@ def test_nothing_is_hooked_without_inductor(tmp_path: Path) -> None:
     pair = both(["eager.py"], tmp_path)
     assert b"'torch'" in pair.recorded.out
     assert b"torch._inductor.codecache" not in pair.recorded.out
-    meta = report_document(str(pair.recording))["meta"]
+    meta = Results(str(pair.recording)).document(View())["meta"]
     assert "compiled" not in meta
     assert "inductor" not in meta["roots"]

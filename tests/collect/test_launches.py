@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from perfprobe.results import report_document
+from perfprobe.results import Results
+from perfprobe.support.view import View
 from tests.collect import launched
 from tests.collect.runs import LIMIT_S
 from tests.collect.standin import OPERATORS, build, environment
@@ -131,7 +132,7 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    return Run(done.stdout, report_document(str(folder / "run.perfprobe")), source.splitlines())
+    return Run(done.stdout, Results(str(folder / "run.perfprobe")).document(View()), source.splitlines())
 
 
 def test_each_kernel_has_the_line_that_launched_it(run: Run) -> None:

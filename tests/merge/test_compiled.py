@@ -3,13 +3,13 @@ from typing import Any
 
 import pytest
 
-from perfprobe.analyse.hotspots import hotspots
 from perfprobe.merge import link
 from perfprobe.report.json import document
 from perfprobe.report.text import render
-from perfprobe.tables.findings import Findings
+from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.trace import Phase
 from tests.build import Program, op
+from tests.found import find
 
 TORCH = "/lib/site-packages/torch"
 GENERATED = "/cache/ab/cab.py:90 Runner.call"
@@ -63,7 +63,7 @@ def compiled_program(meta: Any) -> Program:
 
 def findings(program: Program, folder: Path) -> Findings:
     trace = link(program.recording(folder))
-    return Findings(trace, hotspots(trace))
+    return find(trace, Hotspots)
 
 
 def test_what_a_kernel_was_made_from(tmp_path: Path) -> None:

@@ -12,11 +12,12 @@ from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
-from perfprobe import measuring, results
+from perfprobe import measuring
+from perfprobe.results import Results
 from perfprobe.support.errors import PerfprobeError
 from perfprobe.support.graph_view import WEIGHTS, GraphView
 from perfprobe.support.view import GROUPS, View
-from perfprobe.tables import measured_file
+from perfprobe.tables import measured_file, storage
 from tests.mutations import files
 
 HANG_S = 20
@@ -50,9 +51,7 @@ def _made(kind: str, recordings: Path, folder: Path) -> tuple[Path, bytes]:
     if kind == "measurements":
         path.write_bytes(files.recordings(recordings)["operators"])
         beside = Path(measured_file.beside(str(path)))
-        return beside, files.measurements(
-            beside, measured_file.identity(results.findings(str(path), View(), work=False).trace.recording)
-        )
+        return beside, files.measurements(beside, measured_file.identity(storage.read(path)))
     return path, files.recordings(recordings)[kind]
 
 
@@ -73,10 +72,10 @@ def _commands(path: str, rng: random.Random, folder: Path) -> dict[str, Callable
     by, form = rng.choice(WEIGHTS), rng.choice(FORMATS)
     dot = str(folder / "graph.dot")
     return {
-        "report": lambda: results.report_text(path, view, width=rng.choice((80, 200))),
-        "report --json": lambda: json.dumps(results.report_document(path), allow_nan=False),
-        f"graph --by {by}": lambda: results.draw_callgraph(path, dot, GraphView(by)),
-        f"export --format {form}": lambda: results.exported(path, form, None),
+        "report": lambda: Results(path).text(view, width=rng.choice((80, 200))),
+        "report --json": lambda: json.dumps(Results(path).document(View()), allow_nan=False),
+        f"graph --by {by}": lambda: Results(path).draw(dot, GraphView(by)),
+        f"export --format {form}": lambda: Results(path).export(form, None),
         "bench": lambda: measuring.of_recording(path, top=5, focus=None, threads=None),
     }
 

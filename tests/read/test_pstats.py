@@ -19,6 +19,7 @@ import pytest
 from perfprobe.read import pstats as reader
 from perfprobe.read.marshalled import Reader
 from perfprobe.support.errors import InputError
+from perfprobe.tables.opened import OpenedFile
 from perfprobe.tables.recording import Recording
 from tests.read.test_marshalled import plain
 
@@ -80,7 +81,7 @@ def rounded(figures: Sequence[Any]) -> tuple[int, ...]:
 def test_all_that_is_in_it(tmp_path: Path) -> None:
     path = tmp_path / "p.pstats"
     stats = profiled(path)
-    assert reader.is_pstats(path)
+    assert reader.is_pstats(OpenedFile(path))
     assert rebuilt(reader.read(path)) == in_ns(stats)
 
 
@@ -103,7 +104,7 @@ def test_several_pythons(python: str, tmp_path: Path) -> None:
 def test_nothing_was_called(tmp_path: Path) -> None:
     path = tmp_path / "p.pstats"
     path.write_bytes(marshal.dumps({}))
-    assert reader.is_pstats(path)
+    assert reader.is_pstats(OpenedFile(path))
     assert len(reader.read(path).functions) == 0
 
 
@@ -112,9 +113,7 @@ def test_nothing_was_called(tmp_path: Path) -> None:
 )
 def test_is_something_else(data: bytes, tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(data)
-    assert not reader.is_pstats(tmp_path / "f")
-    assert not reader.is_pstats(tmp_path)
-    assert not reader.is_pstats(tmp_path / "missing")
+    assert not reader.is_pstats(OpenedFile(tmp_path / "f"))
 
 
 KEY = ("a.py", 1, "f")

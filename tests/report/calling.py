@@ -98,4 +98,4 @@ class Made:
             by_samples=self.by_samples,
             counts_end_ns=self.counts_end_ns,
         )
-        return Findings(found.trace, found.hotspots, found.lines, found.between, calling)
+        return found.plus(calling)

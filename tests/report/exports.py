@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from perfprobe.analyse.calling import CallingStructure
-from perfprobe.analyse.hotspots import hotspots
 from perfprobe.merge import link
 from perfprobe.tables.findings import Findings
+from perfprobe.tables.python import Calling
 from tests.build import Program, op
+from tests.found import find
 
 ENGINE = "/env/site-packages/torch/autograd/graph.py:841/800 _engine_run_backward"
 MAIN, STEP = "/p/train.py:20/1 <module>", "/p/train.py:30/28 Trainer.step"
@@ -54,7 +54,4 @@ def counted(program: Program) -> Program:
 
 
 def findings(program: Program, folder: Path) -> Findings:
-    trace = link(program.recording(folder))
-    calling = CallingStructure(trace)
-    found = hotspots(trace, calling)
-    return Findings(trace, found, calling=calling.result())
+    return find(link(program.recording(folder)), Calling)

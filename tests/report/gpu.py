@@ -9,12 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from perfprobe.analyse.between import BetweenOperators
-from perfprobe.analyse.calling import CallingStructure
-from perfprobe.analyse.hotspots import hotspots
-from perfprobe.analyse.lines import lines
 from perfprobe.merge import link
-from perfprobe.tables.findings import Findings
+from perfprobe.tables.findings import Between, Findings, HotLines, Hotspots
 from perfprobe.tables.gpu import CopyKind, MemoryKind, WaitKind
 from perfprobe.tables.gpu_findings import (
     CopyRows,
@@ -26,8 +22,10 @@ from perfprobe.tables.gpu_findings import (
     Steps,
     WaitRows,
 )
+from perfprobe.tables.python import Calling
 from perfprobe.tables.trace import Gap, Phase
 from tests.build import Program, op
+from tests.found import find
 from tests.report.calling import table
 from tests.report.test_text import META
 
@@ -106,11 +104,7 @@ class OnGpu:
 
     def findings(self, folder: Path, focus: str | None = None) -> Findings:
         trace = link(self.program.recording(folder))
-        between, calling = BetweenOperators(trace), CallingStructure(trace)
-        found = hotspots(trace, between, calling, focus=focus)
-        rows = lines(trace, found.ungrouped)
-        whole = Findings(trace, found, rows, between.result(), calling.result(), focus)
-        return replace(whole, gpu=self.gpu())
+        return find(trace, Hotspots, HotLines, Between, Calling, focus=focus).plus(self.gpu())
 
     def gpu(self) -> GpuFindings:
         return GpuFindings(
@@ -164,8 +158,6 @@ def transformer() -> OnGpu:
 
 def with_gpu_times(findings: Findings, self_ns: Sequence[int], total_ns: Sequence[int]) -> Findings:
     """The same with times on GPUs of each row of operators."""
-    assert findings.hotspots is not None
     own, total = np.array(self_ns, np.int64), np.array(total_ns, np.int64)
-    rows = replace(findings.hotspots.rows, gpu_self_ns=own, gpu_ns=total)
-    found = replace(findings.hotspots, rows=rows, gpu_self_ns=sum(self_ns))
-    return replace(findings, hotspots=found)
+    rows = replace(findings[Hotspots].rows, gpu_self_ns=own, gpu_ns=total)
+    return findings.plus(replace(findings[Hotspots], rows=rows, gpu_self_ns=sum(self_ns)))

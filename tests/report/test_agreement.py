@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from perfprobe.analyse.hotspots import hotspots
 from perfprobe.merge import link
 from perfprobe.report.text import render
-from perfprobe.tables.findings import Findings
+from perfprobe.tables.findings import Hotspots
 from perfprobe.tables.sources import ONLY_AUTOGRAD, SIGNATURE, Differences, Sources
+from tests.found import find
 from tests.report.test_text import training
 
 REASON = "torch.profiler does not record this\x1b"
@@ -43,7 +43,7 @@ def section(folder: Path, width: int, *rows: tuple[str, str, str, str, int]) -> 
         differences=differences,
     )
     trace = replace(link(program.recording(folder)), sources=sources)
-    lines = render(Findings(trace, hotspots(trace)), width=width).splitlines()
+    lines = render(find(trace, Hotspots), width=width).splitlines()
     start = next(at for at, line in enumerate(lines) if line.startswith("Sources"))
     return lines[start : lines.index("", start)]
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from perfprobe import results
 from perfprobe.report.callgraph import prune
+from perfprobe.results import Results
 from perfprobe.support.errors import EnvironmentLack, InputError, UsageError
 from perfprobe.support.graph_view import GraphView
 from tests import build
@@ -56,7 +56,7 @@ def training() -> Program:
 
 def draw(program: Program, folder: Path, view: GraphView | None = None, kind: str = "dot") -> str:
     output = folder / f"graph.{kind}"
-    results.draw_callgraph(program.recording(folder).path, str(output), view or GraphView())
+    Results(program.recording(folder).path).draw(str(output), view or GraphView())
     return output.read_text()
 
 
@@ -310,7 +310,7 @@ def test_damage_with_a_right_checksum(tmp_path: Path, seed: int, by: str) -> Non
         harmed[at] = mutated(rng, harmed[at])
         path.write_bytes(build.head() + b"".join(build.block(item) for item in harmed))
         with contextlib.suppress(InputError):
-            results.draw_callgraph(str(path), str(tmp_path / "graph.dot"), GraphView(by))
+            Results(str(path)).draw(str(tmp_path / "graph.dot"), GraphView(by))
 
 
 @pytest.mark.parametrize("ends_ns", [*itertools.permutations((10, 2**62, 2**63 - 1, -(2**63)), 3)])
@@ -346,11 +346,11 @@ def test_a_dot_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scrip
 @pytest.mark.parametrize(("kind", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
 def test_kinds_of_pictures(tmp_path: Path, kind: str, magic: bytes) -> None:
     output = tmp_path / f"graph.{kind}"
-    results.draw_callgraph(training().recording(tmp_path).path, str(output), GraphView())
+    Results(training().recording(tmp_path).path).draw(str(output), GraphView())
     assert output.read_bytes().startswith(magic)
 
 
 def test_an_output_that_cannot_be_written(tmp_path: Path) -> None:
     path = training().recording(tmp_path).path
     with pytest.raises(EnvironmentLack, match="the call graph cannot be written"):
-        results.draw_callgraph(path, str(tmp_path / "missing" / "graph.dot"), GraphView())
+        Results(path).draw(str(tmp_path / "missing" / "graph.dot"), GraphView())

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from perfprobe import results
 from perfprobe.models.verdicts import MEANING
-from perfprobe.report.text import render_measured
+from perfprobe.report.text import KINDS, render_measured
+from perfprobe.results import Results
 from perfprobe.support.view import View
 from perfprobe.tables import measured_file
 from perfprobe.tables.measurements import Seen, Verdict
@@ -136,18 +136,18 @@ def recording(folder: Path) -> str:
 
 
 def kept(path: str) -> None:
-    identity = measured_file.identity(results.findings(path, View(), work=False).trace.recording)
+    identity = measured_file.identity(Results(path).findings(View(), KINDS, work=False).trace.recording)
     measured_file.write(measured_file.beside(path), measured(), identity)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_report_finds_them_beside_the_recording(width: int, tmp_path: Path) -> None:
     path = recording(tmp_path)
-    before = results.report_text(path, View(), width=width)
+    before = Results(path).text(View(), width=width)
     assert "verdict" not in before
     assert "Efficiency" not in before
     kept(path)
-    text = results.report_text(path, View(), width=width)
+    text = Results(path).text(View(), width=width)
     assert "Efficiency" in text
     rows = [line for line in text.splitlines() if "train.py:1" in line][1:4]
     if width == 200:
@@ -160,10 +160,10 @@ def test_the_report_finds_them_beside_the_recording(width: int, tmp_path: Path) 
 
 def test_the_report_shows_as_many_as_it_is_told(tmp_path: Path) -> None:
     path = recording(tmp_path)
-    identity = measured_file.identity(results.findings(path, View(), work=False).trace.recording)
+    identity = measured_file.identity(Results(path).findings(View(), KINDS, work=False).trace.recording)
     measured_file.write(measured_file.beside(path), measured(*[bmm()] * 30), identity)
     for top, shown in ((None, 20), (3, 3), (0, 30)):
-        text = results.report_text(path, View(top), width=200)
+        text = Results(path).text(View(top), width=200)
         section = text[text.index("Efficiency") : text.index("Hot lines")]
         assert section.count("aten::bmm") == shown
         assert "30 calls" in section
@@ -171,9 +171,9 @@ def test_the_report_shows_as_many_as_it_is_told(tmp_path: Path) -> None:
 
 def test_json_has_them(tmp_path: Path) -> None:
     path = recording(tmp_path)
-    assert "measurements" not in results.report_document(path)["tables"]
+    assert "measurements" not in Results(path).document(View())["tables"]
     kept(path)
-    document = json.loads(json.dumps(results.report_document(path), allow_nan=False))
+    document = json.loads(json.dumps(Results(path).document(View()), allow_nan=False))
     rows = document["tables"]["measurements"]
     assert [row["wanted"]["operator"] for row in rows] == [
         "aten::bernoulli_.float",
@@ -199,9 +199,9 @@ def test_json_has_them(tmp_path: Path) -> None:
 def test_others_are_not_used_and_that_is_said(text: str, tmp_path: Path) -> None:
     path = recording(tmp_path)
     Path(measured_file.beside(path)).write_text(text)
-    document = results.report_document(path)
+    document = Results(path).document(View())
     assert "measurements" not in document["tables"]
     (loss,) = document["losses"]
     assert loss["source"] == "bench"
     assert loss["remedy"] == "measure again: perfprobe bench"
-    assert "Efficiency" not in results.report_text(path, View())
+    assert "Efficiency" not in Results(path).text(View())

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from perfprobe.cli.export import FORMATS
-from perfprobe.results import exported
+from perfprobe.results import Results
 from perfprobe.support.errors import InputError, UsageError
 from tests import build
 from tests.report.exports import counted, sampled
@@ -27,4 +27,4 @@ def test_damage_with_a_right_checksum(seed: int, tmp_path: Path) -> None:
         path.write_bytes(build.head() + b"".join(build.block(payload) for payload in harmed))
         for form, times in [*((form, None) for form in FORMATS), ("pstats", "samples")]:
             with contextlib.suppress(InputError, UsageError):
-                assert exported(str(path), form, times).data is not None
+                assert Results(str(path)).export(form, times).data is not None

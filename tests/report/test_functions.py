@@ -2,19 +2,18 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.cells import cell_len
 
-from perfprobe import results
 from perfprobe.report.json import document
 from perfprobe.report.text import render
+from perfprobe.results import Results
 from perfprobe.support.view import View
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.python import FunctionRows, Origin
+from perfprobe.tables.python import Calling, FunctionRows, Origin
 from tests.build import Program, op
 from tests.report.calling import Made
 from tests.report.test_text import META
@@ -194,12 +193,11 @@ def test_times_of_more_than_all(tmp_path: Path) -> None:
 
 def test_focus(tmp_path: Path) -> None:
     found = sampled().findings(tmp_path)
-    assert found.hotspots is not None
-    found = replace(found, focus="text.py:12 in tok")
+    found = Findings(found.trace, found[Calling], focus="text.py:12 in tok")
     text = shown(found)
     assert text[0] == "Python functions  1 of 4 functions in focus 'text.py:12 in tok' by tottime"
     assert [row["function"] for row in document(found)["tables"]["functions"]] == ["tokenize"]
-    found = replace(found, focus="nothing")
+    found = Findings(found.trace, found[Calling], focus="nothing")
     assert shown(found) == ["Python functions  0 of 4 functions in focus 'nothing'"]
 
 
@@ -349,10 +347,10 @@ def test_the_main_thread_waits(tmp_path: Path) -> None:
     ):
         looks = {"looks": 9, "cpu_ns": cpu_ms * MS}
         program.sample(start_ms * MS, end_ms * MS, *frames, thread=thread, **looks)
-    told = results.report_text(program.recording(tmp_path).path, View())
+    told = Results(program.recording(tmp_path).path).text(View())
     assert "Hottest Python: main thread waits 60.0 % of wall in sleeper at p.py:2." in told
     program.run(op("aten::mm", 0, 101 * MS))
-    told = results.report_text(program.recording(tmp_path).path, View())
+    told = Results(program.recording(tmp_path).path).text(View())
     assert "Hottest Python: p.py:7 work: 40.0 % of wall, in no operator." in told
 
 

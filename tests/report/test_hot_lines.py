@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from perfprobe import results
 from perfprobe.report.json import document
 from perfprobe.report.source_text import MOST_BYTES, SourceText
 from perfprobe.report.text import render
+from perfprobe.results import Results
 from perfprobe.support.view import View
 from perfprobe.tables.recording import Recording
 from tests.build import Program, op
@@ -198,10 +198,8 @@ def test_no_section_without_lines(tmp_path: Path) -> None:
 
 def quoted(path: str, **view: Any) -> tuple[bool, str]:
     """Whether the report quotes the hot line, and all of the report; the same in JSON."""
-    text = results.report_text(path, View(**view))
-    (row,) = [
-        row for row in results.report_document(path, View(**view))["tables"]["lines"] if row["line"] == 6
-    ]
+    text = Results(path).text(View(**view))
+    (row,) = [row for row in Results(path).document(View(**view))["tables"]["lines"] if row["line"] == 6]
     assert ("x = self.fc(x)" in text) == (row["text"] is not None)
     return "x = self.fc(x)" in text, text
 

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from perfprobe.analyse.hotspots import hotspots
 from perfprobe.merge import link
 from perfprobe.models import work
 from perfprobe.report.json import document
 from perfprobe.support.errors import UsageError
-from perfprobe.tables.findings import Findings
+from perfprobe.tables.findings import Findings, Hotspots
 from tests.build import Program, op
+from tests.found import find
 from tests.report.test_text import META, layered, training
 from tests.report.test_text import findings as text_findings
 
@@ -165,7 +165,7 @@ def test_what_was_not_looked_at_is_left_out(tmp_path: Path) -> None:
 
 def test_what_the_rows_of_a_group_may_differ_in_is_null(tmp_path: Path) -> None:
     trace = link(training().recording(tmp_path))
-    rows = document(Findings(trace, hotspots(trace, group="line", focus="attention")))["tables"]["hotspots"]
+    rows = document(find(trace, Hotspots, group="line", focus="attention"))["tables"]["hotspots"]
     assert [(row["line"], row["operators"], row["self_ns"]) for row in rows] == [
         (88, 1, 900_000),
         (7, 1, 90_000),
@@ -173,7 +173,7 @@ def test_what_the_rows_of_a_group_may_differ_in_is_null(tmp_path: Path) -> None:
     for name in ("operator", "signature", "phase", "median_ns", "p95_ns", "long_calls", "quantile_error"):
         assert rows[0][name] is None
     assert (rows[0]["forward_ns"], rows[0]["backward_ns"], rows[0]["share"]) == (600_000, 300_000, 0.9)
-    bmm = document(Findings(trace, hotspots(trace, group="op")))["tables"]["hotspots"][0]
+    bmm = document(find(trace, Hotspots, group="op"))["tables"]["hotspots"][0]
     assert (bmm["operator"], bmm["line"], bmm["calls"], bmm["median_ns"]) == ("aten::bmm", None, 2, 300_000)
 
 
@@ -182,7 +182,7 @@ def test_recorded_figures_are_given(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     program = training()
     program.run(op("aten::mm", 2_000_000, 2_000_010, allocated_bytes=64, freed_bytes=0))
     trace = link(program.recording(tmp_path))
-    rows = document(Findings(trace, hotspots(trace, work=True)))["tables"]["hotspots"]
+    rows = document(find(trace, Hotspots, work=True))["tables"]["hotspots"]
     found = {
         row["operator"]: [row[name] for name in ("flops", "allocated_bytes", "freed_bytes")] for row in rows
     }

@@ -17,6 +17,7 @@ from perfprobe.read import pstats as reader
 from perfprobe.report import pstats as writer
 from perfprobe.support.errors import InputError, UsageError
 from perfprobe.tables.findings import Findings
+from perfprobe.tables.python import Calling
 from tests.build import Program, op
 from tests.report.exports import counted, findings, sampled
 
@@ -89,8 +90,7 @@ def test_by_samples(tmp_path: Path) -> None:
 
 def test_counts_that_stop_early_leave_the_times_to_samples(tmp_path: Path) -> None:
     found = findings(counted(sampled()), tmp_path)
-    assert found.calling is not None
-    stopped = replace(found, calling=replace(found.calling, counts_end_ns=500_000))
+    stopped = found.plus(replace(found[Calling], counts_end_ns=500_000))
     path, notes = saved(stopped, tmp_path)
     same(path, SAMPLED)
     assert "as far as it went: it was stopped 500 us after the start" in notes[1]
@@ -131,9 +131,9 @@ def test_a_profile_read_and_written_is_the_same(tmp_path: Path) -> None:
     profile.dump_stats(tmp_path / "p")
     stats = marshal.loads((tmp_path / "p").read_bytes())
 
-    from perfprobe import results
+    from perfprobe.results import Results
 
-    made = results.exported(str(tmp_path / "p"), "pstats", None)
+    made = Results(str(tmp_path / "p")).export("pstats", None)
     assert marshal.loads(made.data) == stats
     assert made.notes == ["times and calls are cProfile's"]
 

@@ -1,25 +1,24 @@
 """The tables of ranges: the program's own first, those of libraries apart and few."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 
-from perfprobe.analyse.named_ranges import named_ranges
-from perfprobe.report.text import render
+from perfprobe.merge import link
+from perfprobe.report.text import KINDS, render
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.ranges import RangeKind, RangeSource
 from tests.build import Program
-from tests.report.test_text import findings, training
+from tests.found import find
+from tests.report.test_text import training
 
 ITT, PERFPROBE = int(RangeSource.ITT), int(RangeSource.PERFPROBE)
 FREE, MARK = int(RangeKind.FREE), int(RangeKind.MARK)
 
 
 def ranged(folder: Path, program: Program, focus: str | None = None) -> Findings:
-    found = findings(program.recording(folder))
-    return replace(found, named_ranges=named_ranges(found.trace), focus=focus)
+    return find(link(program.recording(folder)), *KINDS, focus=focus)
 
 
 def with_ranges() -> Program:

@@ -10,6 +10,7 @@ import pytest
 from perfprobe.report import speedscope
 from perfprobe.support.errors import InputError
 from perfprobe.tables.findings import Findings
+from perfprobe.tables.python import Calling
 from tests.build import Program, op
 from tests.report.exports import LOAD, counted, findings, sampled
 
@@ -89,8 +90,7 @@ def test_frames_say_where(tmp_path: Path) -> None:
 
 def test_without_order(tmp_path: Path) -> None:
     found = findings(sampled(), tmp_path)
-    assert found.calling is not None
-    loose = replace(found, calling=replace(found.calling, sampled_of=None))
+    loose = found.plus(replace(found[Calling], sampled_of=None))
     made = speedscope.exported(loose)
     check(json.loads(made.data))
     assert paths(json.loads(made.data), 0)[0] == (["<module>"], 600_000)

@@ -6,16 +6,13 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from perfprobe.analyse.between import BetweenOperators
-from perfprobe.analyse.calling import CallingStructure
-from perfprobe.analyse.hotspots import hotspots
-from perfprobe.analyse.lines import lines
 from perfprobe.merge import link
-from perfprobe.report.text import render
+from perfprobe.report.text import KINDS, render
 from perfprobe.support.errors import UsageError
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.recording import Recording
 from tests.build import Program, op
+from tests.found import find
 
 ENGINE = "/env/site-packages/torch/autograd/graph.py:841 _engine_run_backward"
 META: dict[str, Any] = {
@@ -66,10 +63,7 @@ def layered(times_ns: Sequence[int], names: Sequence[str] = (), own: str = "fc")
 
 
 def findings(recording: Recording) -> Findings:
-    trace = link(recording)
-    between, calling = BetweenOperators(trace), CallingStructure(trace)
-    found = hotspots(trace, between, calling)
-    return Findings(trace, found, lines(trace, found.rows), between.result(), calling.result())
+    return find(link(recording), *KINDS)
 
 
 def report(program: Program, folder: Path, width: int = 200, **options: Any) -> str:

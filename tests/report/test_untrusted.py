@@ -3,20 +3,17 @@
 import json
 import random
 import tracemalloc
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from perfprobe.analyse.gpu import gpu_findings
-from perfprobe.analyse.named_ranges import named_ranges
-from perfprobe.analyse.steps import StepBoundaries
 from perfprobe.report.json import document
-from perfprobe.report.text import render
+from perfprobe.report.text import KINDS, render
 from perfprobe.support.errors import InputError
 from perfprobe.tables import storage
 from perfprobe.tables.findings import Findings
 from tests import build
+from tests.found import find
 from tests.report.test_text import findings, training
 
 MOST_BYTES = 64 << 20
@@ -34,14 +31,7 @@ def outcome(path: Path, data: bytes) -> str:
 
 def with_gpus(found: Findings) -> Findings:
     """The same with what only recordings of GPUs and ranges have."""
-    trace = found.trace
-    gpu = None
-    if trace.gpu is not None:
-        steps = StepBoundaries(trace)
-        for batch in trace.operators():
-            steps.add(batch)
-        gpu = gpu_findings(trace, steps.result())
-    return replace(found, gpu=gpu, named_ranges=named_ranges(trace))
+    return find(found.trace, *KINDS)
 
 
 def payloads() -> list[bytes]:

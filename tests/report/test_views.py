@@ -11,23 +11,23 @@ import numpy as np
 import pytest
 from rich.cells import cell_len
 
-from perfprobe.analyse.hotspots import hotspots
 from perfprobe.merge import link
 from perfprobe.models import work
 from perfprobe.report.ranking import SORTS
 from perfprobe.report.text import render
 from perfprobe.support import view
 from perfprobe.tables.events import LinkedOperators
-from perfprobe.tables.findings import Findings
+from perfprobe.tables.findings import Hotspots
 from perfprobe.tables.trace import Phase
 from tests.build import Program, op
+from tests.found import find, hotspots
 from tests.report.test_text import META, training
 
 
 def report(program: Program, folder: Path, width: int = 200, **options: Any) -> str:
     chosen = {name: options.pop(name) for name in ("group", "focus", "work") if name in options}
     trace = link(program.recording(folder))
-    return render(Findings(trace, hotspots(trace, **chosen)), width=width, **options)
+    return render(find(trace, Hotspots, **chosen), width=width, **options)
 
 
 def table(text: str) -> list[list[str]]:
@@ -186,7 +186,7 @@ def with_autograd(batch: LinkedOperators) -> LinkedOperators:
 def test_both_sources_stand_side_by_side(tmp_path: Path) -> None:
     trace = link(training().recording(tmp_path))
     both = replace(trace, stream=lambda losses: map(with_autograd, trace.stream(losses)))
-    found = Findings(both, hotspots(both))
+    found = find(both, Hotspots)
     rows = table(render(found))
     assert rows[0][:4] == ["share", "self", "autograd self", "total"]
     assert rows[1][:4] == ["60.0 %", "600 us", "601 us", "600 us"]
@@ -260,16 +260,17 @@ def test_much_tracing_is_said_to_be(tmp_path: Path) -> None:
 
     traced = replace(trace, stream=lambda losses: map(compiling, trace.stream(losses)))
     for group in ("row", "line"):
-        text = render(Findings(traced, hotspots(traced, group=group)))
+        text = render(find(traced, Hotspots, group=group))
         assert "Phase compile: 100 % of operator time is torch.compile's tracing" in text
         assert "--focus '^(fwd|bwd|rec|oth)$'" in text
     assert len(hotspots(traced, focus="^(fwd|bwd|rec|oth)$").rows) == 0
-    assert "Phase compile" not in render(Findings(trace, hotspots(trace)))
+    assert "Phase compile" not in render(find(trace, Hotspots))
 
 
 def test_quantiles_that_are_not_exact_are_said_to_be(tmp_path: Path) -> None:
     trace = link(training().recording(tmp_path))
-    found = hotspots(trace)
-    assert "Median and p95" not in render(Findings(trace, found))
-    rows = replace(found.rows, quantile_error_ppm=np.full(len(found.rows), 125_000))
-    assert "Median and p95 are within 12.5 %" in render(Findings(trace, replace(found, rows=rows)))
+    found = find(trace, Hotspots)
+    assert "Median and p95" not in render(found)
+    rows = found[Hotspots].rows
+    rows = replace(rows, quantile_error_ppm=np.full(len(rows), 125_000))
+    assert "Median and p95 are within 12.5 %" in render(found.plus(replace(found[Hotspots], rows=rows)))

@@ -24,7 +24,7 @@ from perfprobe.support import units
 from perfprobe.tables.columns import Mask
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.gpu import CopyKind, MemoryKind
-from perfprobe.tables.gpu_findings import CopyRows
+from perfprobe.tables.gpu_findings import CopyRows, GpuFindings
 from perfprobe.tables.trace import Trace
 
 TOP = 8
@@ -48,8 +48,7 @@ _WAYS = {1: "async", 0: "sync"}
 
 def copies(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     """The table; nothing where nothing was copied."""
-    gpu, trace = findings.gpu, findings.trace
-    assert gpu is not None
+    gpu, trace = findings[GpuFindings], findings.trace
     rows = gpu.copies
     found = chosen(findings, rows, copies_in_focus(findings, rows), "copies", layout, TOP)
     if found is None:

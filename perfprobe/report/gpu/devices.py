@@ -28,8 +28,7 @@ _LONGEST_NAME = 40
 
 def devices(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     """A row for each GPU, and a line for the median step; nothing where nothing ran on any."""
-    gpu = findings.gpu
-    assert gpu is not None
+    gpu = findings[GpuFindings]
     rows = gpu.devices
     if len(rows) == 0:
         return
@@ -109,8 +108,7 @@ def _untimed(gpu: GpuFindings) -> str:
 
 def calls(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     """The table of calls of CUDA's API by name: what launches cost the program."""
-    gpu = findings.gpu
-    assert gpu is not None
+    gpu = findings[GpuFindings]
     rows = gpu.calls
     if len(rows) == 0 or findings.focus is not None:
         return

@@ -22,7 +22,7 @@ _LOSSES = ("dropped_records", "refused_buffers", "lent_buffers")
 
 def headline(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     """Busy share of the busiest GPU, and what follows; nothing without one, or for a part of the rows."""
-    gpu, wall_ns = findings.gpu, findings.wall_ns
+    gpu, wall_ns = findings.get(GpuFindings), findings.wall_ns
     if gpu is None or len(gpu.devices) == 0 or not wall_ns or findings.focus is not None:
         return
     at = int(np.argmax(gpu.devices.busy_ns))

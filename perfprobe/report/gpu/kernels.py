@@ -39,8 +39,7 @@ GRAPH = "(graph)"
 
 def kernels(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     """The table and what its rows do not tell; nothing where no kernel ran."""
-    gpu, trace = findings.gpu, findings.trace
-    assert gpu is not None
+    gpu, trace = findings[GpuFindings], findings.trace
     rows = gpu.kernels
     found = chosen(findings, rows, kernels_in_focus(findings, rows), "kernels", layout, TOP)
     if found is None:
@@ -56,7 +55,7 @@ def kernels(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
 
 def hottest_kernel(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     """Name, operator, line, phase and share of the one with most time."""
-    gpu, trace = findings.gpu, findings.trace
+    gpu, trace = findings[GpuFindings], findings.trace
     if gpu is None or len(gpu.kernels) == 0 or gpu.kernels.total_ns[0] <= 0:
         return
     row = gpu.kernels.take(slice(1))

@@ -23,7 +23,7 @@ from perfprobe.support.text import printable
 from perfprobe.tables.columns import Mask
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.gpu import WaitKind
-from perfprobe.tables.gpu_findings import WaitRows
+from perfprobe.tables.gpu_findings import GpuFindings, WaitRows
 from perfprobe.tables.trace import Trace
 
 TOP = 8
@@ -39,8 +39,7 @@ KINDS: dict[int, str] = {
 
 def waits(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     """The table; nothing where nothing waited."""
-    gpu, trace = findings.gpu, findings.trace
-    assert gpu is not None
+    gpu, trace = findings[GpuFindings], findings.trace
     rows = gpu.waits
     found = chosen(findings, rows, waits_in_focus(findings, rows), "waits", layout, TOP)
     if found is None:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from perfprobe import results
 from perfprobe.merge import link
+from perfprobe.results import Results
 from perfprobe.support.view import View
 from perfprobe.tables import storage
 from tests.collect.autograd.workloads import WORKLOADS
@@ -73,10 +73,10 @@ def test_lines_of_signs(tmp_path: Path) -> None:
 def test_report_and_json_say_how_they_agree(tmp_path: Path) -> None:
     path = tmp_path / "both.perfprobe"
     record(path, WORKLOADS["transformer"], operators="both")
-    text = results.report_text(str(path), View(), width=200)
+    text = Results(str(path)).text(View(), width=200)
     assert "operators seen by both; disagreements: none" in text
     assert re.search(r"Autograd profiler: \d+ windows?, read in ", text)
-    tables = json.loads(json.dumps(results.report_document(str(path))))["tables"]
+    tables = json.loads(json.dumps(Results(str(path)).document(View())))["tables"]
     (sources,) = tables["sources"]
     assert sources["unexplained"] == 0
     assert sources["both"] == sources["observer"] == len(rows(path))

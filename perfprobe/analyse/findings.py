@@ -1,0 +1,146 @@
+"""The passes over a trace: what can be found out, each asked for by the type of what it yields."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol
+
+from perfprobe.analyse.between import BetweenOperators
+from perfprobe.analyse.calling import CallingStructure
+from perfprobe.analyse.gpu import gpu_findings
+from perfprobe.analyse.hotspots import OperatorRows, RowsOfOperators, hotspots, same_signatures
+from perfprobe.analyse.lines import lines
+from perfprobe.analyse.named_ranges import named_ranges
+from perfprobe.analyse.steps import StepBoundaries
+from perfprobe.analyse.totals import SumsOfAll
+from perfprobe.tables.events import LinkedOperators, Losses
+from perfprobe.tables.findings import Between, Findings, HotLines, Hotspots, Totals
+from perfprobe.tables.gpu_findings import GpuFindings, Steps
+from perfprobe.tables.python import Calling
+from perfprobe.tables.ranges import RangeRows
+from perfprobe.tables.trace import Trace
+
+
+class Asked(NamedTuple):
+    """What a view asks of the passes. group: one of `support.view.GROUPS`; work: also look for FLOPs."""
+
+    group: str = "row"
+    focus: str | None = None
+    work: bool = False
+
+
+class Watcher(Protocol):
+    """A pass that sees the operators as they go by: reading them once for all passes costs enough."""
+
+    def add(self, batch: LinkedOperators) -> None:
+        """The next batch, as `Trace.operators` yields it; signature: the first one of that text."""
+
+    def result(self) -> Any:
+        """What was found; None where nothing of it was recorded."""
+
+
+class Pass(NamedTuple):
+    """How a finding is made.
+
+    make: of one that watches operators, makes the watcher; of others, the finding, from those it needs.
+    by: what of `Asked` it depends on.
+    """
+
+    make: Callable[..., Any]
+    needs: tuple[type, ...] = ()
+    watches: bool = False
+    by: tuple[str, ...] = ()
+
+
+_BY_ROWS = ("group", "focus")
+
+PASSES: dict[type, Pass] = {
+    Totals: Pass(lambda trace, asked: SumsOfAll(), watches=True),
+    OperatorRows: Pass(
+        lambda trace, asked: RowsOfOperators(trace, asked.group, asked.focus), watches=True, by=_BY_ROWS
+    ),
+    Between: Pass(lambda trace, asked: BetweenOperators(trace), watches=True),
+    Calling: Pass(lambda trace, asked: CallingStructure(trace), watches=True),
+    Steps: Pass(lambda trace, asked: StepBoundaries(trace), watches=True),
+    Hotspots: Pass(
+        lambda trace, asked, rows, totals: hotspots(trace, rows, totals, work=asked.work),
+        needs=(OperatorRows, Totals),
+        by=(*_BY_ROWS, "work"),
+    ),
+    HotLines: Pass(
+        lambda trace, asked, rows: lines(trace, rows.rows.take(~rows.rows.is_range)),
+        needs=(OperatorRows,),
+        by=_BY_ROWS,
+    ),
+    GpuFindings: Pass(lambda trace, asked, steps: gpu_findings(trace, steps), needs=(Steps,)),
+    RangeRows: Pass(lambda trace, asked: named_ranges(trace)),
+}
+
+
+_AS_IT_IS = Asked()
+
+
+class Analysis:
+    """What is found out about one trace: each finding is made when it is first asked for, and kept."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self._known: dict[tuple[type, tuple[Any, ...]], Any] = {}
+        self._losses: Losses | None = None
+
+    def find(self, kinds: Iterable[type], asked: Asked = _AS_IT_IS) -> Findings:
+        """These findings and what they are made of, and with them totals and losses of the operators.
+
+        Raises:
+            InputError: the trace cannot be read.
+            UsageError: the focus is no regular expression.
+        """
+        if self.trace.recording.fact("pstats") is not None:  # of cProfile: there are no operators to read
+            return Findings(self.trace, CallingStructure(self.trace).result(), focus=asked.focus)
+        order = list(dict.fromkeys(_with_needs([Totals, *(kind for kind in kinds if self._recorded(kind))])))
+        self._watch([kind for kind in order if PASSES[kind].watches], asked)
+        for kind in order:
+            key = _key(kind, asked)
+            if key not in self._known:
+                needs = (self._known[_key(need, asked)] for need in PASSES[kind].needs)
+                self._known[key] = PASSES[kind].make(self.trace, asked, *needs)
+        found = [self._known[_key(kind, asked)] for kind in order]
+        return Findings(self.trace, self._losses, *found, focus=asked.focus)
+
+    def _recorded(self, kind: type) -> bool:
+        return kind in PASSES and (kind is not GpuFindings or self.trace.gpu is not None)
+
+    def _watch(self, kinds: list[type], asked: Asked) -> None:
+        """Read the operators for those of these passes that have not seen them yet."""
+        new = {key: PASSES[kind] for kind in kinds if (key := _key(kind, asked)) not in self._known}
+        if not new:
+            return
+        watchers = {key: each.make(self.trace, asked) for key, each in new.items()}
+        self._losses = read(self.trace, watchers.values())
+        self._known |= {key: watcher.result() for key, watcher in watchers.items()}
+
+
+def read(trace: Trace, watchers: Iterable[Watcher]) -> Losses:
+    """Show all operators to the watchers; what was lost, as far as it is known once they are read.
+
+    Raises InputError where the trace cannot be read.
+    """
+    losses: list[Losses] = []
+    same_text = same_signatures(trace)
+    for batch in trace.operators(losses):
+        batch = replace(batch, signature=same_text[batch.signature])  # noqa: PLW2901 (one row, one text)
+        for watcher in watchers:
+            watcher.add(batch)
+    return Losses.concat([trace.recording.losses, *losses])
+
+
+def _with_needs(kinds: Iterable[type]) -> Iterator[type]:
+    """Each after those that it needs."""
+    for kind in kinds:
+        yield from _with_needs(PASSES[kind].needs)
+        yield kind
+
+
+def _key(kind: type, asked: Asked) -> tuple[type, tuple[Any, ...]]:
+    return kind, tuple(getattr(asked, name) for name in PASSES[kind].by)

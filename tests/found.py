@@ -1,0 +1,24 @@
+"""What is found out about a trace, for tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from perfprobe.analyse.findings import Analysis, Asked, Watcher, read
+from perfprobe.tables.findings import Findings, Hotspots
+from perfprobe.tables.trace import Trace
+
+
+def find(trace: Trace, *kinds: type, **asked: Any) -> Findings:
+    """These findings, as far as there is anything of them; asked: fields of `Asked`."""
+    return Analysis(trace).find(kinds, Asked(**asked))
+
+
+def hotspots(trace: Trace, **asked: Any) -> Hotspots:
+    """The hotspot tables."""
+    return find(trace, Hotspots, **asked)[Hotspots]
+
+
+def watched(trace: Trace, *watchers: Watcher) -> None:
+    """Show all operators of the trace to the watchers."""
+    read(trace, watchers)

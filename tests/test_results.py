@@ -1,0 +1,69 @@
+"""A recording that is opened once, and what is kept of it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Collection
+from pathlib import Path
+
+import pytest
+
+from perfprobe.analyse import findings as passes
+from perfprobe.report.text import KINDS
+from perfprobe.results import Results
+from perfprobe.support.graph_view import GraphView
+from perfprobe.support.view import View
+from perfprobe.tables.events import Losses
+from perfprobe.tables.findings import Hotspots
+from perfprobe.tables.python import Calling
+from perfprobe.tables.trace import Trace
+from tests.report.test_text import training
+
+# What the end of `perfprobe run --json FILE --callgraph FILE` does, in a process that counts.
+COUNTED = """
+import sys
+from perfprobe.cli.after import _report
+from perfprobe.support.view import View
+opened = []
+sys.addaudithook(lambda event, args: opened.append(args[0]) if event == "open" else None)
+path = sys.argv[1]
+_report(path, view=vars(View()), json_file="found.json", callgraph="graph.dot", table=True)
+print("opened", opened.count(path))
+"""
+
+
+def test_report_json_and_picture_open_the_recording_once(tmp_path: Path) -> None:
+    path = training().recording(tmp_path).path
+    words = [sys.executable, "-c", COUNTED, path]
+    made = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert made.stdout.splitlines()[-1] == "opened 1", made.stdout + made.stderr
+    assert (tmp_path / "found.json").stat().st_size > 0
+    assert (tmp_path / "graph.dot").stat().st_size > 0
+
+
+def test_each_pass_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    readings: list[int] = []
+    read = passes.read
+
+    def counted(trace: Trace, watchers: Collection[passes.Watcher]) -> Losses:
+        readings.append(len(watchers))
+        return read(trace, watchers)
+
+    monkeypatch.setattr(passes, "read", counted)
+    results = Results(training().recording(tmp_path).path)
+
+    assert Hotspots in results.findings(View(), KINDS)
+    results.document(View())
+    results.text(View())
+    results.draw(str(tmp_path / "graph.dot"), GraphView())
+
+    assert readings == [4]
+    results.findings(View(focus="mm"), KINDS)
+    assert readings == [4, 1]  # those that no focus changes are kept
+
+
+def test_what_nobody_shows_is_not_made(tmp_path: Path) -> None:
+    found = Results(training().recording(tmp_path).path).findings(View(), (Calling,))
+    assert Calling in found
+    assert Hotspots not in found
