@@ -189,7 +189,7 @@ def _share(row: Measurement) -> float:
 
 def text(found: Measurements, *, width: int, color: bool) -> str:
     """What was found, for people."""
-    from perfprobe.report.text import render_measured
+    from perfprobe.report.render.text import render_measured
 
     return render_measured(found, width=width, color=color)
 
@@ -231,14 +231,14 @@ def machine(
 
 def machine_text(machine: Machine, *, width: int = 200, color: bool = False) -> str:
     """A machine's ceilings as text."""
-    from perfprobe.report.machine import render
+    from perfprobe.report.section.machine import render
 
     return render(machine, width=width, color=color)
 
 
 def machine_document(machine: Machine) -> dict[str, Any]:
     """The same as a document for JSON."""
-    from perfprobe.report.machine import document
+    from perfprobe.report.section.machine import document
 
     return document(machine)
 
@@ -252,14 +252,14 @@ def draw_roofline(machine: Machine, output: str, measurements: Measurements | No
     Raises:
         EnvironmentLack: matplotlib is missing, or the file cannot be written.
     """
-    from perfprobe.report.roofline import draw
+    from perfprobe.report.picture.roofline import draw
 
     draw(machine, measurements, output)
 
 
 def require_matplotlib() -> None:
     """Raises EnvironmentLack where nothing can be drawn: to be known before minutes of measuring."""
-    from perfprobe.report.roofline import matplotlib
+    from perfprobe.report.picture.roofline import matplotlib
 
     matplotlib()
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from perfprobe.report.exported import Exported
+    from perfprobe.report.export.exported import Exported
     from perfprobe.support.graph_view import GraphView
     from perfprobe.tables.events import Losses
     from perfprobe.tables.findings import Findings, SourceRule
@@ -53,7 +53,7 @@ class Results:
             width: columns.
             color: with escape sequences for a terminal.
         """
-        from perfprobe.report import text
+        from perfprobe.report.render import text
 
         found = self.findings(view, text.KINDS, work=view.columns != "short")
         return text.render(
@@ -62,7 +62,7 @@ class Results:
 
     def document(self, view: View) -> dict[str, Any]:
         """The same as a document for JSON."""
-        from perfprobe.report import json
+        from perfprobe.report.render import json
 
         found = self.findings(view, json.KINDS, work=True)
         return json.document(found, top=view.top, sort=view.sort)
@@ -80,8 +80,8 @@ class Results:
             EnvironmentLack: the file cannot be written, or `dot` is missing: then its text was written.
         """
         from perfprobe.analyse.callgraph import call_graph
-        from perfprobe.report.callgraph.drawing import drawing
-        from perfprobe.report.callgraph.render import render
+        from perfprobe.report.picture.callgraph.drawing import drawing
+        from perfprobe.report.picture.callgraph.render import render
         from perfprobe.support.errors import InputError
         from perfprobe.tables.python import Calling
 
@@ -98,7 +98,7 @@ class Results:
         """A file for other tools.
 
         Args:
-            form: the module of `perfprobe.report` that makes it.
+            form: the module of `perfprobe.report.export` that makes it.
             times: whose times of Python functions: "cprofile", "samples", or None for what suits.
 
         Raises:
@@ -108,7 +108,7 @@ class Results:
         from perfprobe.tables.python import Calling
 
         found = self.findings(View(), (Calling,))
-        made: Exported = importlib.import_module(f"perfprobe.report.{form}").exported(found, times)
+        made: Exported = importlib.import_module(f"perfprobe.report.export.{form}").exported(found, times)
         if not found.whole:
             made.notes.append("the recording is incomplete: `perfprobe report` says why")
         return made

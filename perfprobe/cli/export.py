@@ -28,7 +28,7 @@ class Format(NamedTuple):
     opened_with: str
 
 
-# Each is made by the module of that name in perfprobe.report: `exported(findings, times) -> Exported`.
+# Each is made by the module of that name in perfprobe.report.export: `exported(findings, times) -> Exported`.
 FORMATS = {
     "pstats": Format(".pstats", False, "snakeviz {}"),
     "speedscope": Format(".speedscope.json", True, "https://www.speedscope.app, or `npx speedscope {}`"),

@@ -109,7 +109,7 @@ def roofline() -> Part:
     """What draws it."""
     from importlib.metadata import version
 
-    from perfprobe.report.roofline import matplotlib
+    from perfprobe.report.picture.roofline import matplotlib
 
     try:
         matplotlib()

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perfprobe.report.gpu.verdict import Use, verdict
+from perfprobe.report.section.gpu.verdict import Use, verdict
 from perfprobe.tables.gpu import GpuLinks, WaitKind
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.trace import Trace

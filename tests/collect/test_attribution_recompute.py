@@ -18,7 +18,7 @@ from torch.utils.checkpoint import (
 )
 
 from perfprobe.merge import link
-from perfprobe.report.json import document
+from perfprobe.report.render.json import document
 from perfprobe.tables import storage
 from perfprobe.tables.findings import Hotspots
 from tests.collect.attribution import Marks, linked_backward, named

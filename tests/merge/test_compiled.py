@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 
 from perfprobe.merge import link
-from perfprobe.report.json import document
-from perfprobe.report.text import render
+from perfprobe.report.render.json import document
+from perfprobe.report.render.text import render
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.trace import Phase
 from tests.build import Program, op

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from perfprobe.merge import link
-from perfprobe.report.text import render
+from perfprobe.report.render.text import render
 from perfprobe.tables.findings import Hotspots
 from perfprobe.tables.sources import ONLY_AUTOGRAD, SIGNATURE, Differences, Sources
 from tests.found import find

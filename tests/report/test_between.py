@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from perfprobe.report.json import document
-from perfprobe.report.text import render
+from perfprobe.report.render.json import document
+from perfprobe.report.render.text import render
 from tests.build import Program, op
 from tests.report.test_text import META, findings
 

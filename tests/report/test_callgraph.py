@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from perfprobe.report.callgraph import prune
+from perfprobe.report.picture.callgraph import prune
 from perfprobe.results import Results
 from perfprobe.support.errors import EnvironmentLack, InputError, UsageError
 from perfprobe.support.graph_view import GraphView

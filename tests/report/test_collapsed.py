@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from perfprobe.report import collapsed
+from perfprobe.report.export import collapsed
 from perfprobe.support.errors import InputError
 from tests.build import Program
 from tests.report.exports import LOAD, findings, sampled

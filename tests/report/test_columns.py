@@ -2,7 +2,7 @@ import io
 
 from rich.console import Console
 
-from perfprobe.report.columns import Column, fit, table
+from perfprobe.report.render.columns import Column, fit, table
 
 LONG = "x" * 50
 

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from perfprobe.report.text import render
+from perfprobe.report.render.text import render
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.trace import Trace
 from tests.build import Program

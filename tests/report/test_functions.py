@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from perfprobe.report.json import document
-from perfprobe.report.text import render
+from perfprobe.report.render.json import document
+from perfprobe.report.render.text import render
 from perfprobe.results import Results
 from perfprobe.support.view import View
 from perfprobe.tables.findings import Findings

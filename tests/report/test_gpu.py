@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from perfprobe.report.json import document
-from perfprobe.report.text import render
+from perfprobe.report.render.json import document
+from perfprobe.report.render.text import render
 from perfprobe.tables.gpu import CopyKind, MemoryKind, WaitKind
 from perfprobe.tables.trace import Gap
 from tests.report.gpu import ADD, GEMM, MS, OTHER, OnGpu, transformer, with_gpu_times

@@ -3,7 +3,7 @@
 import pytest
 from rich.cells import cell_len
 
-from perfprobe.report.gpu.names import cut_middle, kernel_names, shortened
+from perfprobe.report.section.gpu.names import cut_middle, kernel_names, shortened
 from tests.report.gpu import ADD
 
 NATIVE = "at::native::"

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from perfprobe.report.json import document
-from perfprobe.report.source_text import MOST_BYTES, SourceText
-from perfprobe.report.text import render
+from perfprobe.report.render.json import document
+from perfprobe.report.render.text import render
+from perfprobe.report.section.source_text import MOST_BYTES, SourceText
 from perfprobe.results import Results
 from perfprobe.support.view import View
 from perfprobe.tables.recording import Recording

@@ -6,7 +6,7 @@ import pytest
 
 from perfprobe.merge import link
 from perfprobe.models import work
-from perfprobe.report.json import document
+from perfprobe.report.render.json import document
 from perfprobe.support.errors import UsageError
 from perfprobe.tables.findings import Findings, Hotspots
 from tests.build import Program, op

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from perfprobe.report.json import document
+from perfprobe.report.render.json import document
 from perfprobe.tables.python import FunctionRows
 from tests.report.test_functions import MS, SECOND, counted, sampled
 

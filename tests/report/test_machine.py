@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 
 import pytest
 
-from perfprobe.report.machine import document, render
+from perfprobe.report.section.machine import document, render
 from tests.bench.machines import machine
 
 NOW = datetime(2026, 1, 2, 12, 15, tzinfo=timezone.utc)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from perfprobe.read import pstats as reader
-from perfprobe.report import pstats as writer
+from perfprobe.report.export import pstats as writer
 from perfprobe.support.errors import InputError, UsageError
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.python import Calling

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from perfprobe.report.roofline import draw
-from perfprobe.report.roofline_labels import place
-from perfprobe.report.roofline_points import points
-from perfprobe.report.roofline_roofs import roofs
+from perfprobe.report.picture.roofline import draw
+from perfprobe.report.picture.roofline_labels import place
+from perfprobe.report.picture.roofline_points import points
+from perfprobe.report.picture.roofline_roofs import roofs
 from perfprobe.support.errors import EnvironmentLack
 from perfprobe.tables.measurements import Estimate, Measurement, Measurements, Seen, Verdict, Wanted
 from tests.bench.machines import machine

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from perfprobe.report import speedscope
+from perfprobe.report.export import speedscope
 from perfprobe.support.errors import InputError
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.python import Calling

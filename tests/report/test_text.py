@@ -7,7 +7,7 @@ import pytest
 from rich.cells import cell_len
 
 from perfprobe.merge import link
-from perfprobe.report.text import KINDS, render
+from perfprobe.report.render.text import KINDS, render
 from perfprobe.support.errors import UsageError
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.recording import Recording

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from perfprobe.report.json import document
-from perfprobe.report.text import KINDS, render
+from perfprobe.report.render.json import document
+from perfprobe.report.render.text import KINDS, render
 from perfprobe.support.errors import InputError
 from perfprobe.tables import storage
 from perfprobe.tables.findings import Findings

@@ -13,8 +13,8 @@ from rich.cells import cell_len
 
 from perfprobe.merge import link
 from perfprobe.models import work
-from perfprobe.report.ranking import SORTS
-from perfprobe.report.text import render
+from perfprobe.report.render.text import render
+from perfprobe.report.rows.ranking import SORTS
 from perfprobe.support import view
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.findings import Hotspots

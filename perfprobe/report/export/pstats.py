@@ -1,0 +1,184 @@
+"""Python functions as a profile of cProfile, for pstats, snakeviz, gprof2dot and what else opens those.
+
+The format and its order of figures are those of Lib/cProfile.py: see `read.pstats`. It knows functions by
+file, first line and plain name: the figures of functions that share all three are summed. It cannot say "not
+known", which is 0 there.
+"""
+
+from __future__ import annotations
+
+import marshal
+from collections.abc import Iterator
+from functools import cache, partial
+from typing import TypeAlias
+
+import numpy as np
+
+from perfprobe.report.export.exported import Exported
+from perfprobe.report.export.flames import operator_text
+from perfprobe.support.errors import InputError, UsageError
+from perfprobe.support.units import duration
+from perfprobe.tables.columns import Table
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.python import Calling, PythonCode
+from perfprobe.tables.stacks import nearest
+from perfprobe.tables.trace import Trace
+
+Key: TypeAlias = "tuple[str, int, str]"
+
+C_FILE = "~"
+MARSHAL_VERSION = 4  # every Python 3 reads it
+_OPERATOR = ("name", "overload", "signature", "phase")
+_NS = 1e-9  # as cProfile multiplies: the same floats
+
+
+def exported(findings: Findings, times: str | None = None) -> Exported:
+    """The profile, and what its figures are.
+
+    Args:
+        times: "cprofile", "samples", or None for cProfile's where it counted to the end, else the samples'.
+
+    Raises:
+        InputError: no Python functions were recorded.
+        UsageError: those times were not recorded.
+    """
+    trace, calling = findings.trace, findings.get(Calling)
+    has_counts = calling is not None and len(calling.python.counted) > 0
+    if calling is None or not (has_counts or calling.by_samples):
+        remedy = "record again with --python both"
+        raise InputError("there are no times of Python functions in it", trace.recording.path, remedy)
+    whole = has_counts and calling.counts_end_ns is None
+    chosen = times or ("cprofile" if whole or not calling.by_samples else "samples")
+    if not {"cprofile": has_counts, "samples": calling.by_samples}[chosen]:
+        raise UsageError(f"there are no times by {chosen} in it", trace.recording.path, "leave --times out")
+    profile = _Profile()
+    (_add_counted if chosen == "cprofile" else _add_sampled)(profile, trace, calling)
+    return Exported(profile.data(), list(_notes(trace, calling, chosen)))
+
+
+class _Profile:
+    """The dict that cProfile writes; figures are calls, primitive calls, own and total nanoseconds."""
+
+    def __init__(self) -> None:
+        self._functions: dict[Key, list[int]] = {}
+        self._callers: dict[Key, dict[Key, list[int]]] = {}
+
+    def add(self, key: Key, *figures: int) -> None:
+        """Add to a function's figures; -1 is not known."""
+        _add(self._functions, key, figures)
+
+    def add_call(self, caller: Key, callee: Key, *figures: int) -> None:
+        """Add to what one function has of another; both are added themselves too."""
+        _add(self._callers.setdefault(callee, {}), caller, figures)
+
+    def data(self) -> bytes:
+        """The content of the file."""
+        stats = {
+            key: (primitive, calls, own_ns * _NS, total_ns * _NS, self._of_callers(key))
+            for key, (calls, primitive, own_ns, total_ns) in self._functions.items()
+        }
+        return marshal.dumps(stats, MARSHAL_VERSION)
+
+    def _of_callers(self, key: Key) -> dict[Key, tuple[int, int, float, float]]:
+        return {
+            caller: (calls, primitive, own_ns * _NS, total_ns * _NS)
+            for caller, (calls, primitive, own_ns, total_ns) in self._callers.get(key, {}).items()
+        }
+
+
+def _add(table: dict[Key, list[int]], key: Key, figures: tuple[int, ...]) -> None:
+    sums = table.setdefault(key, [0] * len(figures))
+    for place, figure in enumerate(figures):
+        sums[place] += max(figure, 0)
+
+
+def _add_counted(profile: _Profile, trace: Trace, calling: Calling) -> None:
+    """What cProfile counted, as it counted it."""
+    keys = _keys(trace, calling.python)
+    for code, *figures in _columns(calling.python.counted):
+        profile.add(keys[code], *figures)
+    for caller, callee, *figures in _columns(calling.python.counted_calls):
+        if caller >= 0:
+            profile.add_call(keys[caller], keys[callee], *figures)
+
+
+def _add_sampled(profile: _Profile, trace: Trace, calling: Calling) -> None:
+    """Times by samples, and under each function the operators that took a part of its own time."""
+    python, rows = calling.python, calling.functions
+    keys = _keys(trace, python)
+    for code, *figures in _columns(rows, "code", "calls", "primitive_calls", "neither_ns", "total_ns"):
+        profile.add(keys[code], *figures)
+    for caller, callee, calls, primitive, *_ in _columns(python.counted_calls):
+        if caller >= 0:
+            profile.add_call(keys[caller], keys[callee], calls, primitive, 0, 0)
+    for caller, callee, total_ns in _columns(calling.calls, "caller", "callee", "total_ns"):
+        if caller >= 0 and total_ns >= 0:
+            profile.add_call(keys[caller], keys[callee], 0, 0, 0, total_ns)
+    _add_looks(profile, trace, calling, keys)
+
+
+def _add_looks(profile: _Profile, trace: Trace, calling: Calling, keys: list[Key]) -> None:
+    """Own times by caller, and the operators: times by samples, calls as they were recorded."""
+    function, caller = _places(trace, calling.python)
+    text = cache(partial(operator_text, trace))
+    sampled, sites = calling.sampled, calling.sites
+    shown = set()
+    for stack, time_ns, name, *operator in _columns(sampled, "stack", "time_ns", *_OPERATOR):
+        own = None if function[stack] < 0 else keys[function[stack]]
+        if name >= 0:
+            key = C_FILE, 0, text(name, *operator)
+            shown.add(key)
+            profile.add(key, 0, 0, time_ns, time_ns)
+            if own is not None:
+                profile.add_call(own, key, 0, 0, time_ns, time_ns)
+        elif own is not None and caller[stack] >= 0:
+            profile.add_call(keys[caller[stack]], own, 0, 0, time_ns, 0)
+    for calls, *operator in _columns(sites, "calls", *_OPERATOR):
+        key = C_FILE, 0, text(*operator)
+        if key in shown:
+            profile.add(key, calls, calls, 0, 0)
+
+
+def _places(trace: Trace, python: PythonCode) -> tuple[list[int], list[int]]:
+    """For every stack the function whose own time it is, and that one's caller; one more entry for "none"."""
+    none = np.int32(-1)
+    parent = trace.recording.stacks.parent
+    known = np.append(nearest(parent, python.of_stack[:-1] >= 0), none)
+    above = known[np.append(parent, none)[known]]
+    return python.of_stack[known].tolist(), python.of_stack[above].tolist()
+
+
+def _keys(trace: Trace, python: PythonCode) -> list[Key]:
+    """What cProfile calls each function: the qualified name without what it is in."""
+    strings = trace.recording.strings
+    return [
+        (C_FILE, 0, strings[function])
+        if file < 0
+        else (strings[file], first_line, strings[function].rpartition(".")[2])
+        for file, function, first_line in _columns(python.code, "file", "function", "first_line")
+    ]
+
+
+def _columns(table: Table, *names: str) -> Iterator[tuple[int, ...]]:
+    """The rows of a table, only these columns or all."""
+    return zip(*(getattr(table, name).tolist() for name in names or table.dtypes), strict=True)
+
+
+def _notes(trace: Trace, calling: Calling, chosen: str) -> Iterator[str]:
+    counts, start_ns, end_ns = "cProfile's", trace.start_ns, calling.counts_end_ns
+    if end_ns is not None:
+        after = "" if start_ns is None else f" {duration(end_ns - start_ns)} after the start"
+        how = f"it was stopped{after}"
+        if trace.recording.counts_cut_ns is not None:
+            how = f"they were last written{after} (the program was killed or left without ending)"
+        counts += f" as far as it went: {how}"
+    if chosen == "cprofile":
+        yield f"times and calls are {counts}"
+        if trace.recording.text("cprofile", "library_imports") == "not counted":
+            yield "what libraries do while they are imported was not counted: its time is its caller's"
+        return
+    yield "times are by samples, with operators below the functions that called them"
+    if len(calling.python.counted):
+        yield f"calls are {counts}; C functions have calls only: their time is their callers'"
+    else:
+        yield "calls of Python functions were not counted and stand as 0"

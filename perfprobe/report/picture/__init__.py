@@ -1,0 +1,1 @@
+"""Pictures: the call graph, the roofline."""

@@ -1,0 +1,100 @@
+"""The call graph of a recording, from its tables to the text that dot draws."""
+
+from __future__ import annotations
+
+import textwrap
+
+from perfprobe.report import shorten
+from perfprobe.report.picture.callgraph.nodes import AT_LEAST, Kind, add_figures, whole_profile
+from perfprobe.report.picture.callgraph.picture import dot
+from perfprobe.report.picture.callgraph.prune import Pruned, pruned
+from perfprobe.report.section.program import LONGEST_PROGRAM, program
+from perfprobe.support import units
+from perfprobe.support.graph_view import GraphView
+from perfprobe.tables.callgraph import CallGraph
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.python import Calling
+from perfprobe.tables.trace import Trace
+
+_NOTE_WIDTH = 120
+_WHOLE = {
+    "time": "of wall time",
+    "operator": "of operator time, forward and backward",
+    "calls": "operator calls, forward and backward",
+    "gpu": "on GPUs, of what operators launched; CUDA graphs left out",
+}
+
+
+def drawing(findings: Findings, calling: Calling, graph: CallGraph, view: GraphView) -> str:
+    """The graph in the DOT language.
+
+    Raises UsageError where the view leaves nothing to draw, or too much.
+    """
+    trace = findings.trace
+    left = pruned(whole_profile(trace, calling, graph), graph.whole, view)
+    add_figures(left.profile, graph.whole, AT_LEAST if calling.counts_end_ns is not None else "")
+    name = shorten.cut(program(trace), LONGEST_PROGRAM)
+    wall = f" · wall {units.duration(findings.wall_ns)}" if findings.wall_ns is not None else ""
+    notes = [
+        line
+        for note in _notes(graph, left, view, _counted(trace, calling))
+        for line in textwrap.wrap(note, _NOTE_WIDTH)
+    ]
+    return dot(left.profile, f"{name}{wall} · call graph by {_by(graph)}", notes)
+
+
+def _by(graph: CallGraph) -> str:
+    return {"time": "time", "operator": "operator time", "calls": "operator calls", "gpu": "time on GPUs"}[
+        graph.by
+    ]
+
+
+def _counted(trace: Trace, calling: Calling) -> list[str]:
+    """Until when calls were counted, where not to the end."""
+    if calling.counts_end_ns is None:
+        return []
+    when = units.duration(None if trace.start_ns is None else calling.counts_end_ns - trace.start_ns)
+    return [f"{AT_LEAST}: calls of functions were counted for the first {when} only"]
+
+
+def _notes(graph: CallGraph, left: Pruned, view: GraphView, counted: list[str]) -> list[str]:
+    amount = units.count(graph.whole) if graph.by == "calls" else units.duration(graph.whole)
+    source = {True: ", by samples", False: ", by cProfile"}[graph.by_samples] if graph.by == "time" else ""
+    notes = [
+        f"100 %: {amount} {_WHOLE[graph.by]}{source}",
+        f"boxes: share with all that is called{_own(graph)}, calls{_unknown_calls(left)}; colour: share",
+        *counted,
+    ]
+    if any(node.kind is Kind.BACKWARD for node in left.profile.functions.values()):
+        notes.append("operators in backward count where their forward call was made, not in backward()")
+    if graph.waiting_ns:
+        notes.append(f"left out: {units.duration(graph.waiting_ns)} in which other threads only waited")
+    if graph.imports_ns:
+        notes.append(f"left out: {units.duration(graph.imports_ns)} of imports (--library)")
+    elif graph.folded:
+        count = f"{units.count(graph.folded)} function{'' if graph.folded == 1 else 's'}"
+        notes.append(f"left out: {count} inside of libraries, whose own share is their caller's (--library)")
+    return notes + _left_out(left, view)
+
+
+def _own(graph: CallGraph) -> str:
+    return " (share in itself)" if bool(graph.functions.own.any()) else ""
+
+
+def _unknown_calls(left: Pruned) -> str:
+    unknown = any(node.times < 0 for node in left.profile.functions.values() if node.is_function)
+    return " where counted" if unknown else ""
+
+
+def _left_out(left: Pruned, view: GraphView) -> list[str]:
+    counts = [(left.functions_left_out, "function"), (left.operators_left_out, "operator")]
+    parts = [f"{units.count(count)} {name}{'' if count == 1 else 's'}" for count, name in counts if count]
+    chosen = "" if view.min_node is not None else ", as many as stay legible"
+    threshold = f"left out: below {_percent(left.min_node)} (--min-node{chosen}), or called from there only"
+    if left.is_cut:
+        threshold = f"left out: all but the first {len(left.profile.functions)} by share"
+    return [f"{threshold}: {' and '.join(parts)}"] if parts else []
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.2g} %"

@@ -1,0 +1,189 @@
+"""Which part of a call graph is drawn: by patterns, by depth, and by share, so that it stays legible."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gprof2dot import Profile
+
+from perfprobe.report.picture.callgraph.merge import merged
+from perfprobe.report.picture.callgraph.nodes import Kind, add_shares
+from perfprobe.support import units
+from perfprobe.support.errors import UsageError
+from perfprobe.support.graph_view import GraphView
+
+LEGIBLE = 30  # nodes that can be taken in at a glance
+_CROWDED = 2 * LEGIBLE  # more of about the same share, and only the first ones are drawn
+MOST = 1000  # nodes that dot can lay out in a sensible time
+_SHARES = [0.005 * 1.1**step for step in range(45)]  # of the heaviest node: up to a third, to be tried
+_EDGE_SHARE = 0.2  # of the share from which nodes are drawn
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """What is left. min_node, min_edge: shares that nodes and edges at least have.
+
+    is_cut: some with that share are left out too.
+    """
+
+    profile: Profile
+    min_node: float
+    min_edge: float
+    functions_left_out: int
+    operators_left_out: int
+    is_cut: bool
+
+
+def pruned(profile: Profile, whole: int, view: GraphView) -> Pruned:
+    """The part of the profile that the view asks for, with shares; the profile itself is used up.
+
+    Raises UsageError where a pattern matches nothing, or the view leaves nothing or too much.
+    """
+    functions, operators = _sizes(profile)
+    _restrict(profile, view)
+    heaviest = max((node.weighs for node in profile.functions.values()), default=0) / whole
+    shares = [view.min_node / 100] if view.min_node is not None else [share * heaviest for share in _SHARES]
+    is_cut = view.min_node is None and _heavy(profile, shares[-1] * whole) > _CROWDED
+    if is_cut:
+        shares = [_cut(profile) / whole]
+    drawn, min_node, min_edge = _legible(profile, whole, shares, view.min_edge)
+    _check(drawn, view)
+    shown_functions, shown_operators = _sizes(drawn)
+    left_out = functions - shown_functions, operators - shown_operators
+    return Pruned(drawn, min_node, min_edge, *left_out, is_cut)
+
+
+def _heavy(profile: Profile, least: float) -> int:
+    return sum(node.weighs >= least for node in profile.functions.values())
+
+
+def _cut(profile: Profile) -> int:
+    """Keeps the heaviest nodes only, of equal ones the outermost; returns the weight of the last one."""
+    depth = _depths(_callees(profile), _outermost(profile))
+    nodes = profile.functions
+    first = sorted(nodes, key=lambda number: (-nodes[number].weighs, depth.get(number, len(nodes))))[:LEGIBLE]
+    _keep(profile, set(first))
+    return int(nodes[first[-1]].weighs)
+
+
+def _depths(following: dict[int, list[int]], start: list[int]) -> dict[int, int]:
+    """In how many steps each node is reached."""
+    found = dict.fromkeys(start, 0)
+    order = list(start)
+    for last in order:  # grows as it goes
+        for number in following[last]:
+            if number not in found:
+                found[number] = found[last] + 1
+                order.append(number)
+    return found
+
+
+def _legible(
+    profile: Profile, whole: int, shares: list[float], edge_percent: float | None
+) -> tuple[Profile, float, float]:
+    """The profile with as many nodes as stay legible, and the shares from which nodes and edges are drawn."""
+    low, high = 0, len(shares) - 1
+    while True:
+        middle = (low + high) // 2
+        min_node = shares[middle]
+        min_edge = min_node * _EDGE_SHARE if edge_percent is None else edge_percent / 100
+        drawn = merged(profile, whole, min_node)
+        add_shares(drawn, whole)
+        tops = _outermost(drawn)
+        drawn.prune(min_node, min_edge, None, False)
+        _drop_stray(drawn, tops, min_node * whole)
+        if low == high:
+            return drawn, min_node, min_edge
+        is_legible = len(drawn.functions) <= LEGIBLE
+        low, high = (low, middle) if is_legible else (middle + 1, high)
+
+
+def _sizes(profile: Profile) -> tuple[int, int]:
+    """How many functions and how many operators it stands for."""
+    nodes = profile.functions.values()
+    return sum(node.is_function for node in nodes), sum(node.rows for node in nodes)
+
+
+def _check(drawn: Profile, view: GraphView) -> None:
+    if not drawn.functions:
+        raise UsageError(f"no node has {view.min_node} % of all", "", "give a smaller --min-node")
+    if len(drawn.functions) > MOST:
+        count = units.count(len(drawn.functions))
+        raise UsageError(f"the graph would have {count} nodes", "", "give a larger --min-node, or none")
+
+
+def _restrict(profile: Profile, view: GraphView) -> None:
+    """Leaves what the patterns and the depth ask for."""
+    tops = _matching(profile, view, "root")
+    if tops:
+        profile.prune_root(tops)
+    leafs = _matching(profile, view, "leaf")
+    if leafs:
+        profile.prune_leaf(leafs)
+    focus = _matching(profile, view, "focus")
+    if focus:
+        _keep(profile, _reached(_callees(profile), focus) | _reached(_callers(profile), focus))
+    if view.depth is not None:
+        tops = [number for number in tops or _outermost(profile) if number in profile.functions]
+        _keep(profile, _reached(_callees(profile), tops, view.depth))
+
+
+def _matching(profile: Profile, view: GraphView, name: str) -> list[int]:
+    """The nodes that a pattern of the view finds, none without it. Raises UsageError where it finds none."""
+    pattern = view.patterns.get(name)
+    if pattern is None:
+        return []
+    found = [number for number, node in profile.functions.items() if pattern.search(node.search)]
+    if not found:
+        what = f"--{name} matches no function and no operator of the graph"
+        raise UsageError(what, pattern.pattern, "try a shorter pattern")
+    return found
+
+
+def _outermost(profile: Profile) -> list[int]:
+    """The nodes that no other one calls."""
+    called = {
+        callee for caller, callees in _callees(profile).items() for callee in callees if callee != caller
+    }
+    return [number for number in profile.functions if number not in called] or list(profile.functions)[:1]
+
+
+def _drop_stray(profile: Profile, tops: list[int], least: float) -> None:
+    """Drops functions of libraries that nothing leads to any more, and that weigh little by themselves."""
+    nodes = profile.functions.items()
+    heavy = [number for number, node in nodes if node.kind is Kind.USER or node.own >= least]
+    starts = [number for number in (*tops, *heavy) if number in profile.functions]
+    if starts:
+        _keep(profile, _reached(_callees(profile), starts))
+
+
+def _callees(profile: Profile) -> dict[int, list[int]]:
+    return {number: list(node.calls) for number, node in profile.functions.items()}
+
+
+def _callers(profile: Profile) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = defaultdict(list)
+    for number, node in profile.functions.items():
+        for callee in node.calls:
+            found[callee].append(number)
+    return found
+
+
+def _reached(following: dict[int, list[int]], start: Iterable[int], depth: int = -1) -> set[int]:
+    """All that is reached from the start in so many steps, -1 for any number."""
+    found = set(start)
+    frontier = list(found)
+    while frontier and depth != 0:
+        step = {number for last in frontier for number in following.get(last, [])} - found
+        found |= step
+        frontier = list(step)
+        depth -= 1
+    return found
+
+
+def _keep(profile: Profile, kept: set[int]) -> None:
+    profile.functions = {number: node for number, node in profile.functions.items() if number in kept}
+    for node in profile.functions.values():
+        node.calls = {callee: call for callee, call in node.calls.items() if callee in kept}

@@ -1,0 +1,232 @@
+"""A machine's roofline as a picture, with measured operators on it.
+
+Two panels, as two questions need different axes. FLOP/s by arithmetic intensity (FLOPs by the bytes that must
+be moved at least: Williams, Waterman and Patterson, CACM 52(4), 2009), for operators that calculate. Bytes a
+second by bytes moved, under the curves that were measured with as many bytes, for those that only move or
+make them: `copy_` has no FLOPs, and no place in the first panel.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import os
+from collections.abc import Callable, Iterable
+from math import atan2, degrees
+from typing import Any, TypeAlias
+
+from perfprobe.report.picture.roofline_labels import place
+from perfprobe.report.picture.roofline_points import Point, points
+from perfprobe.report.picture.roofline_roofs import MIXES, Roofs, roofs
+from perfprobe.support import files, units
+from perfprobe.support.errors import EnvironmentLack
+from perfprobe.support.text import printable
+from perfprobe.tables.machine import Machine
+from perfprobe.tables.measurements import Measurements
+
+# Okabe and Ito's colours, which colour-blind eyes tell apart, and a shape each for those who print in grey.
+_KINDS = {
+    "compute-bound": ("#0072B2", "o"),
+    "memory-bound": ("#009E73", "s"),
+    "element-rate-bound": ("#56B4E9", "^"),
+    "overhead-bound": ("#E69F00", "D"),
+    "allocation-bound": ("#F0E442", "p"),
+    "below ceiling": ("#CC79A7", "v"),
+    "inefficient": ("#D55E00", "X"),
+    "ambiguous": ("#BBBBBB", "P"),
+    "unjudged": ("#FFFFFF", "o"),
+}
+_OTHER = ("#777777", "*")  # unstable, model error
+_LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
+_SMALLEST, _LARGEST = 30.0, 400.0  # area of a point, in square points
+_GREY = "#555555"
+Spell: TypeAlias = Callable[[float], str]
+_FLOPS: tuple[Spell, Spell] = (lambda value: f"{value:g}", lambda value: f"{units.amount(value)}FLOP/s")
+_BYTES: tuple[Spell, Spell] = (units.size, lambda value: f"{units.amount(value)}B/s")
+
+
+def draw(machine: Machine, measurements: Measurements | None, path: str) -> None:
+    """Draw it to a file whose end says how: .png, .svg, .pdf.
+
+    Raises:
+        EnvironmentLack: matplotlib is missing, or the file cannot be written.
+    """
+    figure_type, style = matplotlib()
+    shown = () if measurements is None else points(measurements)
+    roof = roofs(machine, shown)
+    with style({"svg.fonttype": "none", "text.parse_math": False, "font.size": 9}):
+        figure = figure_type(figsize=(15, 6.6), dpi=120, layout="constrained")
+        _fill(figure, roof, shown, with_operators=measurements is not None)
+        figure.suptitle(_title(machine, roof, measurements))
+        picture = io.BytesIO()
+        figure.savefig(picture, format=os.path.splitext(path)[1][1:])
+        try:
+            files.write(path, picture.getvalue())
+        except OSError as error:
+            what = f"the picture cannot be written ({error.strerror})"
+            raise EnvironmentLack(what, path, "name another") from error
+
+
+def _fill(figure: Any, roof: Roofs, shown: tuple[Point, ...], *, with_operators: bool) -> None:
+    left, right = figure.subplots(1, 2)
+    left.set_title("Operators that calculate" if with_operators else "Calculation")
+    right.set_title("Operators that only move, fill or make values" if with_operators else "Bandwidth")
+    calculating = [point for point in shown if point.flop_rate is not None]
+    moving = [point for point in shown if point.flop_rate is None]
+    slopes = _calculating(left, roof, calculating)
+    _moving(right, roof, moving)
+    _legend(figure, shown)
+    figure.draw_without_rendering()  # only now it is known how long the axes are
+    for text in slopes:
+        _turn(left, text)
+    _scatter(left, calculating, [(point.intensity or 1.0, point.flop_rate or 1.0) for point in calculating])
+    _scatter(right, moving, [(float(point.moved_bytes), point.byte_rate) for point in moving])
+
+
+def matplotlib() -> tuple[Any, Any]:
+    """A figure's type and what sets its style; without pyplot: no window, no state of the program's.
+
+    Raises EnvironmentLack where it is missing.
+    """
+    try:
+        figure: Any = importlib.import_module("matplotlib.figure")
+        library: Any = importlib.import_module("matplotlib")
+    except ImportError as error:
+        remedy = "install it with `python -m pip install matplotlib`"
+        raise EnvironmentLack("a roofline is drawn by matplotlib", str(error), remedy) from error
+    return figure.Figure, library.rc_context
+
+
+def _title(machine: Machine, roof: Roofs, measurements: Measurements | None) -> str:
+    parts = [printable(machine.name), roof.of, f"torch {printable(machine.torch)}"]
+    if measurements is not None and measurements.recording:
+        parts.append(printable(measurements.recording))
+    return " · ".join(part[:80] for part in parts)
+
+
+def _calculating(axes: Any, roof: Roofs, shown: list[Point]) -> list[Any]:
+    """The roofs, and limits that hold all points. Returns texts that are to be turned as their lines are."""
+    axes.set(xscale="log", yscale="log", ylabel="FLOP/s")
+    axes.set_xlabel("arithmetic intensity: FLOPs by the bytes that must be moved (FLOP/byte)")
+    rates = [rate for rate in (roof.product, roof.peak, *(point.flop_rate for point in shown)) if rate]
+    if not rates:
+        return []
+    steepest = max(_rates(roof.levels), default=max(rates))
+    low_x, high_x = _intensities(roof, shown, max(rates))
+    texts = _slopes(axes, roof, low_x, high_x, max([roof.product or max(rates), *_rates(roof.others)]))
+    start = max((roof.product or max(rates)) / steepest, low_x)
+    if roof.peak:
+        _flat(axes, start, high_x, roof.peak, roof.peak_text, "bottom", linestyle="--", color="black", lw=1.6)
+    if roof.product:
+        _flat(axes, start, high_x, roof.product, roof.product_text, "top", color="black", lw=1.6)
+    for dtype, rate in roof.others:
+        _flat(axes, rate / steepest, high_x, rate, f"{dtype} product", "center", color=_GREY, lw=0.8)
+    axes.set_xlim(low_x, high_x)
+    axes.set_ylim(
+        min([low_x * steepest / 4, *(rate / 2 for rate in rates)]), 2.5 * max([*rates, *_rates(roof.others)])
+    )
+    _ticks(axes, _FLOPS)
+    return texts
+
+
+def _rates(named: Iterable[tuple[str, float]]) -> list[float]:
+    return [rate for _, rate in named]
+
+
+def _intensities(roof: Roofs, shown: list[Point], top: float) -> tuple[float, float]:
+    """From where the roofs are steep to where they are flat, with all points between."""
+    flattest = min(_rates(roof.levels), default=top)
+    known = [point.intensity for point in shown if point.intensity]
+    lowest = min([0.05, *(value / 2 for value in known)])
+    return lowest, max([8 * top / flattest, *(2 * value for value in known)])
+
+
+def _slopes(axes: Any, roof: Roofs, low_x: float, high_x: float, top: float) -> list[Any]:
+    texts = []
+    for (name, rate), line in zip(roof.levels, _LINES, strict=False):
+        end = min(top / rate, high_x)
+        axes.plot([low_x, end], [low_x * rate, end * rate], color=_GREY, linestyle=line, lw=1.4)
+        at = (low_x * 1.2, low_x * 1.2 * rate)
+        label = f"{name} {units.amount(rate)}B/s"
+        style = {"textcoords": "offset points", "rotation_mode": "anchor", "fontsize": 8, "color": _GREY}
+        texts.append(axes.annotate(label, at, (-2, 3), **style))
+    return texts
+
+
+def _turn(axes: Any, text: Any) -> None:
+    """Along a line through the text's place on which both coordinates grow alike."""
+    x, y = text.xy
+    (x0, y0), (x1, y1) = axes.transData.transform([(x, y), (2 * x, 2 * y)])
+    text.set_rotation(degrees(atan2(y1 - y0, x1 - x0)))
+
+
+def _flat(axes: Any, start: float, end: float, rate: float, text: str, above: str, **style: Any) -> None:
+    """A roof, with its text in the margin, where no points are."""
+    axes.plot([start, end], [rate, rate], **style)
+    axes.annotate(
+        f"{text}\n{units.amount(rate)}FLOP/s",
+        (1, rate),
+        (4, 0),
+        xycoords=axes.get_yaxis_transform(),
+        textcoords="offset points",
+        va=above,
+        fontsize=8,
+        color=style["color"],
+    )
+
+
+def _moving(axes: Any, roof: Roofs, shown: list[Point]) -> None:
+    axes.set(xscale="log", yscale="log", ylabel="bytes/s")
+    label = "bytes that must be moved; lines: with so many bytes touched again and again"
+    more = "\noperators: on copies in turn that do not stay in the caches" if shown else ""
+    axes.set_xlabel(label + more)
+    for mix, line in zip(MIXES, _LINES, strict=True):
+        if mix in roof.curves:
+            axes.plot(*zip(*roof.curves[mix], strict=True), color=_GREY, linestyle=line, lw=1.2, label=mix)
+    rates = [rate for curve in roof.curves.values() for _, rate in curve]
+    rates += [point.byte_rate for point in shown]
+    if rates:
+        axes.set_ylim(min(rates) / 2, max(rates) * 2)
+    if roof.curves:
+        axes.legend(
+            loc="upper center", bbox_to_anchor=(0.5, -0.11), ncols=len(MIXES), fontsize=8, frameon=False
+        )
+    _ticks(axes, _BYTES)
+
+
+def _ticks(axes: Any, spelled: tuple[Spell, Spell]) -> None:
+    ticker: Any = importlib.import_module("matplotlib.ticker")
+    for axis, spell in zip((axes.xaxis, axes.yaxis), spelled, strict=True):
+        axis.set_major_formatter(ticker.FuncFormatter(lambda value, _, spell=spell: spell(value)))
+        axis.set_minor_formatter(ticker.NullFormatter())
+    if spelled is _BYTES:
+        axes.xaxis.set_major_locator(ticker.LogLocator(base=16))
+        axes.xaxis.set_minor_locator(ticker.LogLocator(base=2))
+    axes.grid(visible=True, which="major", color="#DDDDDD", lw=0.6)
+    axes.set_axisbelow(True)
+
+
+def _scatter(axes: Any, shown: list[Point], at: list[tuple[float, float]]) -> None:
+    whole = max((point.share for point in shown), default=0.0) or 1.0
+    areas = [_SMALLEST + (_LARGEST - _SMALLEST) * point.share / whole for point in shown]
+    for point, place_of, area in zip(shown, at, areas, strict=True):
+        color, marker = _KINDS.get(point.kind, _OTHER)
+        axes.scatter(*place_of, s=area, c=color, marker=marker, edgecolors="black", linewidths=0.7, zorder=3)
+    place(axes, [point.label for point in shown], at, areas)
+
+
+def _legend(figure: Any, shown: tuple[Point, ...]) -> None:
+    """The kinds that occur; drawn by points without a place."""
+    lines: Any = importlib.import_module("matplotlib.lines")
+    kinds = dict.fromkeys(point.kind for point in shown)
+    made = []
+    for kind in [
+        *(known for known in _KINDS if known in kinds),
+        *(kind for kind in kinds if kind not in _KINDS),
+    ]:
+        color, marker = _KINDS.get(kind, _OTHER)
+        style = {"marker": marker, "markerfacecolor": color, "markeredgecolor": "black", "markersize": 8}
+        made.append(lines.Line2D([], [], linestyle="", label=kind, **style))
+    if made:
+        title = "Area: share of the time"
+        figure.legend(handles=made, loc="outside lower center", ncols=len(made), frameon=False, title=title)

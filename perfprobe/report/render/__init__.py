@@ -1,0 +1,1 @@
+"""Draws blocks as text, and rows as JSON."""

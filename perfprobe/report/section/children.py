@@ -1,0 +1,83 @@
+"""Child processes: what they mean for the rest of the report, and where their own recordings are."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from perfprobe.report.render.paragraph import heading, indented, paragraph
+from perfprobe.report.section.base import Layout
+from perfprobe.support import units
+from perfprobe.support.text import printable
+from perfprobe.tables.children import Children, Lost
+from perfprobe.tables.findings import Findings, Hotspots
+
+TOP = 10  # recordings named
+_NOTEWORTHY = 0.05  # of the process's own CPU time
+
+
+def cpu_of_children(findings: Findings) -> list[str]:
+    """The CPU time of children, where it is some."""
+    cpu_ns, own_ns = (findings.get(Children) or Children()).cpu_ns, findings.trace.cpu_ns
+    if cpu_ns is None or (own_ns is not None and cpu_ns < _NOTEWORTHY * own_ns):
+        return []
+    return [f"CPU of child processes {units.duration(cpu_ns)}"]
+
+
+def work_in_children(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
+    """Says so where the work seems to have been done in other processes than the recorded one."""
+    children, hotspots = findings.get(Children) or Children(), findings.get(Hotspots)
+    lost = [lost for lost in children.lost if lost.is_python]
+    has_operators = hotspots is not None and hotspots.whole_rows > 0
+    own_ns = findings.trace.cpu_ns
+    is_less = own_ns is not None and children.cpu_ns is not None and own_ns < children.cpu_ns
+    if has_operators and not is_less:
+        return
+    if lost:
+        yield paragraph(_not_recorded(lost), layout.width, "yellow")
+    if children.recordings:
+        number = _processes(len(children.recordings))
+        text = f"{number} recorded in files of their own: see Child recordings, at the end."
+        yield paragraph(text, layout.width, "yellow")
+
+
+def _not_recorded(lost: list[Lost]) -> str:
+    most = max(lost, key=lambda row: row.processes)
+    number = _processes(sum(row.processes for row in lost))
+    others = len(lost) - 1
+    more = f" and {others} more command{'' if others == 1 else 's'}" if others else ""
+    recipe = f" To record them: {printable(most.recipe)}" if most.recipe else ""
+    return f"{number} not recorded: {printable(most.command)}{more}.{recipe}"
+
+
+def _processes(count: int) -> str:
+    return "1 child process was" if count == 1 else f"{count:,} child processes were"
+
+
+def child_recordings(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
+    """The files of children that recorded themselves; nothing where there are none."""
+    paths = findings[Children].recordings
+    if not paths:
+        return
+    folder = os.path.dirname(findings.trace.recording.path)
+    yield heading("Child recordings", f"{len(paths):,}, in {printable(folder or '.')}", layout.width)
+    for path in paths[:TOP]:
+        yield Text(f"  {printable(os.path.basename(path))}")
+    stem = os.path.splitext(findings.trace.recording.path)[0]
+    command = f"perfprobe report {shlex.quote(stem)}-*.perfprobe"
+    yield indented(f"All of them: {printable(command)}", layout.width, 2)
+
+
+def child_table(children: Children) -> dict[str, list[dict[str, Any]]]:
+    """For JSON: a row for each recording of a child, and for each command that was not recorded."""
+    recorded = [
+        {"recording": path, "kind": "spawned", "command": None, "recipe": None, "processes": 1}
+        for path in children.recordings
+    ]
+    rows = [*recorded, *({"recording": None, **lost._asdict()} for lost in children.lost)]
+    return {"children": rows} if rows else {}

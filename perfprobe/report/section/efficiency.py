@@ -1,0 +1,182 @@
+"""Whether the operators run efficiently: what `perfprobe bench` measured, and what it means."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from rich.console import RenderableType
+
+from perfprobe.models.verdicts import MEANING
+from perfprobe.report import shorten
+from perfprobe.report.render.paragraph import heading, indented, paragraph
+from perfprobe.report.section.base import Layout
+from perfprobe.report.section.efficiency_cells import (
+    INDENT,
+    in_program_ns,
+    place_of,
+    verdict_kind,
+    verdict_text,
+)
+from perfprobe.report.section.efficiency_table import efficiency_table
+from perfprobe.support import units
+from perfprobe.support.text import printable
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.measurements import Measurement, Measurements
+from perfprobe.tables.trace import shown_name
+
+TOP = 20  # rows in the report of a recording
+_SLOWER = 3.0  # by isolated: cold caches and a busy machine make less
+_NOTABLE = 0.1  # of operator time
+_LONGEST_INPUTS = 80  # cells, in sentences
+_ANSWERS = {  # what part of the time is what, by verdict
+    "near a limit of this machine": ("compute-bound", "memory-bound", "element-rate-bound"),
+    "below its limit": ("below ceiling",),
+    "far below it": ("inefficient",),
+    "mostly the cost of a call": ("overhead-bound",),
+    "mostly page faults": ("allocation-bound",),
+}
+
+
+def efficiency(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
+    """The section of a recording's report."""
+    measured = findings[Measurements]
+    yield heading("Efficiency", _measured_how(measured), layout.width)
+    yield from _answer(measured, layout)
+    yield from _details(replace(measured, rows=measured.rows[: layout.most(TOP) or None]), layout)
+
+
+def efficiency_of(measured: Measurements, layout: Layout) -> Iterator[RenderableType]:
+    """The same by itself and whole: the answer comes first."""
+    yield from _answer(measured, layout)
+    yield heading("Efficiency", _measured_how(measured), layout.width)
+    yield from _details(measured, layout)
+
+
+def _details(measured: Measurements, layout: Layout) -> Iterator[RenderableType]:
+    """The table, what could not be answered and why, and what the words mean."""
+    rows = [row for row in measured.rows if row.not_rebuilt is None]
+    if rows:
+        yield from efficiency_table(rows, layout)
+        yield from _times(rows, layout)
+    yield from _not_rebuilt(measured.rows, layout)
+    for note in measured.notes:
+        yield paragraph(printable(note), layout.width, "dim")
+    if measured.stopped is not None:
+        yield paragraph(f"Not all was measured: {printable(measured.stopped)}.", layout.width, "yellow")
+    yield from _legend(rows, layout)
+
+
+def _answer(measured: Measurements, layout: Layout) -> Iterator[RenderableType]:
+    for row in measured.rows[:1]:
+        place = os.path.basename(place_of(row))
+        call = f"{_call(row)} at {place}" if place else _call(row)
+        yield paragraph(f"{call} {_takes(row)}{verdict_text(row)}.", layout.width, "bold")
+    parts = _parts(measured)
+    if parts:
+        yield paragraph(f"Of operator time: {', '.join(parts)}.", layout.width)
+    yield from _slower_there(measured, layout)
+
+
+def _call(row: Measurement) -> str:
+    inputs = shorten.cut(shorten.signature(printable(row.wanted.signature)), _LONGEST_INPUTS)
+    return f"{shown_name(printable(row.wanted.operator), narrow=True)} {inputs}".rstrip()
+
+
+def _takes(row: Measurement) -> str:
+    if row.seen is None:
+        return (
+            f"takes {units.duration(row.rotating.value)}: "
+            if row.rotating is not None
+            else "was not measured: "
+        )
+    return f"takes {units.percent(row.seen.share)} of operator time: "
+
+
+def _parts(measured: Measurements) -> list[str]:
+    """How the time of the calls is divided among the answers."""
+    seen = [(verdict_kind(row), row.seen.share) for row in measured.rows if row.seen is not None]
+    if not seen:
+        return []
+    known = [kind for kinds in _ANSWERS.values() for kind in kinds]
+    shares = {text: sum(share for kind, share in seen if kind in kinds) for text, kinds in _ANSWERS.items()}
+    shares["without an answer"] = sum(share for kind, share in seen if kind not in known)
+    shares["not looked at"] = measured.left_out_share or 0
+    return [f"{units.percent(share)} {text}" for text, share in shares.items() if share > 0]
+
+
+def _slower_there(measured: Measurements, layout: Layout) -> Iterator[RenderableType]:
+    """That the calls are not what the program waits for, where most of their time there is something else."""
+    rows = [row for row in measured.rows if row.seen is not None and row.rotating is not None]
+    slower = sum(row.seen.share for row in rows if row.seen is not None and _is_slower_there(row))
+    if slower >= _NOTABLE:
+        yield paragraph(
+            f"In the program, calls with {units.percent(slower)} of operator time took more than "
+            f"{_SLOWER:g} times as long as by themselves: other programs, threads that wait or first calls "
+            "come on top there, which no faster kernel mends.",
+            layout.width,
+            "yellow",
+        )
+
+
+def _is_slower_there(row: Measurement) -> bool:
+    there_ns = in_program_ns(row)
+    return there_ns is not None and row.rotating is not None and there_ns > _SLOWER * row.rotating.value
+
+
+def _measured_how(measured: Measurements) -> str:
+    rows = [row for row in measured.rows if row.not_rebuilt is None]
+    shares = [row.seen.share for row in rows if row.seen is not None]
+    number = f"{len(measured.rows)} call{'' if len(measured.rows) == 1 else 's'}"
+    number = f"{len(rows)} of {number}" if len(rows) < len(measured.rows) else number
+    pieces = [
+        f"{number}, {units.percent(sum(shares))} of operator time" if shares else number,
+        *((_clock(rows), _processes(rows), _threads(rows)) if rows else ()),
+        printable(measured.machine),
+        f"torch {printable(measured.torch)}",
+    ]
+    return " · ".join(pieces)
+
+
+def _clock(rows: Sequence[Measurement]) -> str:
+    texts = {"cpu": "CPU time of the busiest thread", "wall": "wall time", "gpu": "time on the GPU"}
+    return " or ".join(sorted({texts.get(row.clock, printable(row.clock)) for row in rows}))
+
+
+def _processes(rows: Sequence[Measurement]) -> str:
+    """Calls that processes do not agree on are measured in more."""
+    numbers = [row.processes for row in rows]
+    text = f"{min(numbers)} to {max(numbers)}" if min(numbers) < max(numbers) else f"{max(numbers)}"
+    return f"{text} process{'' if text == '1' else 'es'}"
+
+
+def _threads(rows: Sequence[Measurement]) -> str:
+    numbers = sorted({row.wanted.threads for row in rows})
+    return f"{', '.join(map(str, numbers))} thread{'s' if numbers != [1] else ''}"
+
+
+def _times(rows: Sequence[Measurement], layout: Layout) -> Iterator[RenderableType]:
+    """That the times of the table are of two kinds, where they are."""
+    seen = [row.seen for row in rows if row.seen is not None]
+    if any(of.cpu_ns is None for of in seen) and any(row.clock == "cpu" for row in rows):
+        note = "program: wall time there, waiting included; of a recording with --cpu-time all, CPU time."
+        yield paragraph(note, layout.width, "dim")
+
+
+def _not_rebuilt(rows: Sequence[Measurement], layout: Layout) -> Iterator[RenderableType]:
+    left = [row for row in rows if row.not_rebuilt is not None]
+    if left:
+        shares = [row.seen.share for row in left if row.seen is not None]
+        more = f"{units.percent(sum(shares))} of operator time" if shares else ""
+        yield heading("Not rebuilt", more, layout.width)
+    for row in left:
+        share = "" if row.seen is None else f"{units.percent(row.seen.share)}  "
+        yield indented(f"{share}{_call(row)}: {printable(row.not_rebuilt or '')}", layout.width, INDENT)
+
+
+def _legend(rows: Sequence[Measurement], layout: Layout) -> Iterator[RenderableType]:
+    kinds = dict.fromkeys(verdict_kind(row) for row in rows)
+    for kind in kinds:
+        if kind in MEANING:
+            yield paragraph(f"{kind}: {MEANING[kind]}", layout.width, "dim")

@@ -1,0 +1,145 @@
+"""The table of measured calls: a line for each, and below it what else is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from rich.cells import cell_len
+from rich.console import RenderableType
+
+from perfprobe.models.verdicts import KINDS
+from perfprobe.report import shorten
+from perfprobe.report.render import columns
+from perfprobe.report.render.columns import Column, Placed
+from perfprobe.report.render.paragraph import indented
+from perfprobe.report.section.base import Layout
+from perfprobe.report.section.efficiency_cells import (
+    INDENT,
+    STYLES,
+    factor,
+    in_program_ns,
+    of_limit,
+    place_of,
+    threads_speedup,
+    time_range,
+    verdict_kind,
+    verdict_text,
+)
+from perfprobe.support import units
+from perfprobe.support.text import printable
+from perfprobe.tables.measurements import Counterfactual, Measurement
+from perfprobe.tables.trace import shown_name
+
+NARROW = 140  # below this many cells, words are abbreviated
+_ORDER = (
+    *("share", "operator", "signature", "line", "program", "isolated", "low-high", "warm"),
+    *("of limit", "threads", "faults", "busy", "verdict"),
+)
+_BUSY = 1.2  # wall by CPU time: with more of it the machine was doing other things
+
+
+def efficiency_table(rows: Sequence[Measurement], layout: Layout) -> Iterator[RenderableType]:
+    """A line for each call, and below it what else is known: the rest of the verdict, what was tried."""
+    placed = columns.fit(_columns(rows, layout), layout.width)
+    first, *_, last = placed
+    indent = first.width + columns.GAP if first.column.title == "share" else INDENT
+    for at, row in enumerate(rows):
+        yield columns.table([_cell(place, at) for place in placed], header=at == 0)
+        for text in _below(row, cell_len(last.column.cells[at]) > last.width):
+            yield indented(text, layout.width, indent)
+
+
+def _cell(place: Placed, at: int) -> Placed:
+    column = place.column
+    styles = column.styles[at : at + 1]
+    return Placed(replace(column, cells=[column.cells[at]], styles=styles), place.width)
+
+
+def _columns(rows: Sequence[Measurement], layout: Layout) -> list[Column]:
+    narrow = layout.width < NARROW
+    names = [shown_name(printable(row.wanted.operator), narrow=narrow) for row in rows]
+    inputs = [shorten.signature(printable(row.wanted.signature)) for row in rows]
+    times = [None if row.rotating is None else row.rotating.value for row in rows]
+    numbers: list[tuple[str, list[str | None], int]] = [
+        ("share", [None if row.seen is None else units.percent(row.seen.share) for row in rows], 0),
+        ("program", [_in_program(row) for row in rows], 4),
+        ("isolated", [None if time is None else units.duration(time) for time in times], 0),
+        ("low-high", [time_range(row.rotating) if row.processes > 1 else None for row in rows], 5),
+        ("warm", [None if row.warm is None else units.duration(row.warm.value) for row in rows], 6),
+        ("of limit", [of_limit(row, interval=not narrow) for row in rows], 0),
+        ("threads", [_factor(threads_speedup(row)) for row in rows], 3),
+        ("faults", [units.amount(round(row.faults)) if row.faults else None for row in rows], 7),
+        ("busy", [_contention(row) for row in rows], 7),
+    ]
+    found = {title: _number_column(title, cells, rank) for title, cells, rank in numbers}
+    words: dict[str, Column | None] = {
+        "operator": Column("operator", names, least=12, wish=18, style="bold"),
+        "signature": Column("signature", inputs, 1, least=12, wish=26),
+        "line": _line_column(rows),
+        "verdict": _verdict_column(rows),
+    }
+    chosen = {**found, **words}
+    return [column for name in _ORDER if (column := chosen[name]) is not None]
+
+
+def _number_column(title: str, cells: Sequence[str | None], rank: int) -> Column | None:
+    """None where no row has anything to show."""
+    if not any(cells):
+        return None
+    return Column(title, [units.ABSENT if cell is None else cell for cell in cells], rank, align="right")
+
+
+def _line_column(rows: Sequence[Measurement]) -> Column | None:
+    """The line of the program that spends most time in each call, with a + where there are more."""
+    places = [place_of(row) for row in rows]
+    names = shorten.file_names([place.rpartition(":")[0] for place in places if place])
+    cells = []
+    for row, place in zip(rows, places, strict=True):
+        file, _, line = place.rpartition(":")
+        more = "" if row.seen is None or len(row.seen.lines) < 2 else "+"
+        cells.append(f"{names[file]}:{line}{more}" if place else units.ABSENT)
+    return Column("line", cells, 3, style="cyan") if any(places) else None
+
+
+def _verdict_column(rows: Sequence[Measurement]) -> Column:
+    kinds = [verdict_kind(row) for row in rows]
+    texts = [printable(row.verdict.text) if row.verdict is not None else units.ABSENT for row in rows]
+    styles = [STYLES.get(kind, "") for kind in kinds]
+    return Column(
+        "verdict", texts, least=max(map(cell_len, kinds)), wish=18, styles=styles, shorten=_shortened
+    )
+
+
+def _shortened(text: str, width: int) -> str:
+    """The verdict's word alone: the sentence stands below."""
+    return next((kind for kind in KINDS if text.startswith(kind)), shorten.cut(text, width))
+
+
+def _in_program(row: Measurement) -> str | None:
+    there_ns = in_program_ns(row)
+    return None if there_ns is None else units.duration(there_ns)
+
+
+def _factor(value: float | None) -> str | None:
+    return None if value is None else factor(value)
+
+
+def _contention(row: Measurement) -> str | None:
+    return factor(row.contention) if row.contention is not None and row.contention > _BUSY else None
+
+
+def _below(row: Measurement, cut: bool) -> Iterator[str]:
+    """cut: whether the table could not show the whole verdict."""
+    if cut:
+        yield verdict_text(row)
+    elif row.verdict is not None and row.verdict.modifiers:
+        yield "; ".join(map(printable, row.verdict.modifiers))
+    if row.counterfactuals:
+        yield f"tried, times as fast: {'; '.join(_tried(one, row.processes) for one in row.counterfactuals)}"
+
+
+def _tried(one: Counterfactual, processes: int) -> str:
+    copied = ", copy included," if one.kind == "contiguous with copy" else ""
+    interval = f" ({one.speedup.low:.2f}-{one.speedup.high:.2f})" if processes > 1 else ""
+    return f"{printable(one.change)}{copied} {factor(one.speedup.value)}{interval}"

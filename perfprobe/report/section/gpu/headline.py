@@ -1,0 +1,55 @@
+"""The line for someone in a hurry: whether the GPU is what the program waits for, or the other way round."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from rich.console import RenderableType
+
+from perfprobe.report.render.paragraph import paragraph
+from perfprobe.report.section.base import Layout
+from perfprobe.report.section.gpu.kernels import hottest_kernel
+from perfprobe.report.section.gpu.verdict import Use, verdict
+from perfprobe.support import units
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.gpu_findings import GpuFindings
+from perfprobe.tables.recording import Recording
+
+_LOST = "records of its work are lost, so what limits the program is open"
+_LOSSES = ("dropped_records", "refused_buffers", "lent_buffers")
+
+
+def headline(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
+    """Busy share of the busiest GPU, and what follows; nothing without one, or for a part of the rows."""
+    gpu, wall_ns = findings.get(GpuFindings), findings.wall_ns
+    if gpu is None or len(gpu.devices) == 0 or not wall_ns or findings.focus is not None:
+        return
+    at = int(np.argmax(gpu.devices.busy_ns))
+    busy_ns = int(gpu.devices.busy_ns[at])
+    if busy_ns < 0:
+        return
+    recording, use = findings.trace.recording, Use.of(gpu, at)
+    several = f", the busiest of {len(gpu.devices)}," if len(gpu.devices) > 1 else ""
+    lost = any((recording.number("gpu", name) or 0) > 0 for name in _LOSSES)
+    least = "at least " if gpu.untimed > 0 or lost else ""
+    share, used = units.percent(min(busy_ns / wall_ns, 1)), units.percent(use.busy)
+    name = f"GPU {int(gpu.devices.device[at])}{several}"
+    parts = f" ({use.parts()})" if use.parts() else ""
+    said = f"{name} was busy for {least}{share} of wall, {used} of the time from its first to its last work"
+    judged = _LOST if lost else verdict(gpu, use, wall_ns)
+    cost = "" if use.hardly_idle else _recording_cost(recording, gpu)
+    yield paragraph(f"{said}{parts}: {judged}.{cost}", layout.width, "bold")
+    yield from hottest_kernel(findings, layout)
+
+
+def _recording_cost(recording: Recording, gpu: GpuFindings) -> str:
+    """What recording added to the program's calls of CUDA, which may be why a GPU had to wait; "" unknown."""
+    call_ns, calls = recording.number("gpu", "call_cost_ns"), int(gpu.calls.calls.sum())
+    if call_ns is None or call_ns <= 0 or calls == 0:
+        return ""
+    whole_ns = int(call_ns * calls)
+    return (
+        f" Recording made each of {units.count(calls)} calls of CUDA at least {units.duration(int(call_ns))} "
+        f"longer, {units.duration(whole_ns)} in all."
+    )

@@ -1,0 +1,81 @@
+"""Which of computing, copying, NCCL and the program limits, judged by the busiest GPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from perfprobe.report.section.gpu.waits import program_waited_ns
+from perfprobe.support import units
+from perfprobe.tables.gpu_findings import GpuFindings
+
+_HARDLY_IDLE = 0.9  # of the time from its first to its last work
+_HALF = 0.5
+_NOTEWORTHY = 0.05
+
+
+@dataclass(frozen=True)
+class Use:
+    """What a GPU did: shares of the time from its first to its last work. busy: any of the three."""
+
+    span_ns: int
+    busy: float
+    computing: float
+    nccl: float
+    copying: float
+
+    @classmethod
+    def of(cls, gpu: GpuFindings, at: int) -> Use:
+        """Of the device in row `at`, which must have times."""
+        rows = gpu.devices
+        span_ns = max(int(rows.last_ns[at] - rows.first_ns[at]), 1)
+        parts = (rows.busy_ns, rows.computing_ns, rows.nccl_ns, rows.copying_ns)
+        return cls(span_ns, *(min(max(int(column[at]), 0) / span_ns, 1.0) for column in parts))
+
+    @property
+    def hardly_idle(self) -> bool:
+        """Whether it was busy nearly all the time."""
+        return self.busy >= _HARDLY_IDLE
+
+    def parts(self) -> str:
+        """What it was busy with, where that is not only computing; "" otherwise."""
+        if max(self.nccl, self.copying) < _NOTEWORTHY:
+            return ""
+        named = (("computing", self.computing), ("NCCL", self.nccl), ("copying", self.copying))
+        return ", ".join(f"{name} {units.percent(share)}" for name, share in named if share > 0)
+
+
+def verdict(gpu: GpuFindings, use: Use, wall_ns: int) -> str:
+    """Judged by the time in which the program used it, without start and end. Without all times: open."""
+    if gpu.untimed > 0:
+        return "some of its work has no times, so what limits the program is open"
+    if use.span_ns < _HALF * wall_ns:
+        return f"that is only {units.percent(use.span_ns / wall_ns)} of wall, in the rest it was not used"
+    if use.busy >= _HALF and use.computing < min(use.busy, _HARDLY_IDLE) - _NOTEWORTHY:
+        return _not_computing(use)
+    if use.hardly_idle:
+        return "there the GPU is the bottleneck"
+    if use.busy >= _HALF:
+        return (
+            f"for the other {units.percent(1 - use.busy)} it waited for the program, so both are a bottleneck"
+        )
+    return "mostly it waited for the program, which is the bottleneck" + _waited(gpu, wall_ns)
+
+
+def _not_computing(use: Use) -> str:
+    """A GPU that copies, or waits for others in NCCL's kernels, does not compute, however busy it is."""
+    copies = use.copying >= use.nccl
+    limit = "copying" if copies else "NCCL, whose kernels run also while they wait for other GPUs,"
+    idle = (
+        "" if use.hardly_idle else f"; for the other {units.percent(1 - use.busy)} it waited for the program"
+    )
+    computing = f"it computed for {units.percent(use.computing)}"
+    if use.computing < max(use.copying, use.nccl):
+        return f"{computing} only, so {limit} is the bottleneck{idle}"
+    return f"{computing}, and {limit} took time of its own, so both are a bottleneck{idle}"
+
+
+def _waited(gpu: GpuFindings, wall_ns: int) -> str:
+    waited = program_waited_ns(gpu.waits) / wall_ns
+    if waited < _NOTEWORTHY:
+        return ""
+    return f", though that stood still for the GPU for {units.percent(waited)} of wall"

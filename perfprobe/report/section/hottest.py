@@ -1,0 +1,83 @@
+"""The lines for someone in a hurry: the hottest operator, and the hottest Python where it takes the time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from rich.console import RenderableType
+
+from perfprobe.report import shorten
+from perfprobe.report.render.paragraph import paragraph
+from perfprobe.report.section.base import Layout
+from perfprobe.report.section.cells import line_column
+from perfprobe.report.section.function_columns import cpu_ns, names, threads_ns
+from perfprobe.report.section.function_notes import has_few_samples
+from perfprobe.report.section.operator_columns import PHASES, operators, signatures
+from perfprobe.report.section.waiting import longest_wait
+from perfprobe.support import units
+from perfprobe.tables.findings import Findings, Hotspots
+from perfprobe.tables.python import Calling
+from perfprobe.tables.trace import Phase, Trace
+
+LONGEST = 160  # cells of the inputs
+_MINOR = 0.5  # of the wall time: with more of it, operators are what counts
+_NOTEWORTHY = 0.1  # of the wall time
+_BUSY = 0.05  # of a function's time on a processor: with less it was waiting
+_IMPORTS = ("_bootstrap.py:", "_bootstrap_external.py:")
+
+
+def hottest(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
+    """Operator, inputs, line, phase and share of the first row; only of a whole table of full rows."""
+    hotspots = findings.get(Hotspots)
+    if hotspots is None or hotspots.group != "row" or hotspots.focus is not None or len(hotspots.rows) == 0:
+        return
+    row = hotspots.rows.take(slice(1))
+    (operator,), (inputs,) = operators(findings.trace, row, narrow=True), signatures(findings.trace, row)
+    told = shorten.cut(shorten.signature(inputs), LONGEST)
+    share = units.percent(int(row.self_ns[0]) / max(hotspots.totals.self_ns, 1))
+    phase = PHASES[Phase(int(row.phase[0]))]
+    (place,) = line_column(findings.trace, replace(row, forward_frame=row.frame)).cells
+    text = f"Hottest: {operator} {told}, {place}, {phase}: {share} of operator time."
+    yield paragraph(text, layout.width, "bold")
+
+
+def hottest_python(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
+    """The function in which most time passed outside of operators, or in which the main thread waited longer.
+
+    Only where that is much, and operators are not most of all; waiting only where they are next to nothing.
+    Imports do not count.
+    """
+    calling, hotspots, wall_ns = findings.get(Calling), findings.get(Hotspots), findings.wall_ns
+    if calling is None or not wall_ns or has_few_samples(calling):
+        return
+    if hotspots is not None and hotspots.focus is not None:
+        return
+    operators_ns = 0 if hotspots is None else hotspots.totals.busiest_ns
+    if operators_ns > _MINOR * wall_ns:
+        return
+    place, busy_ns = _busiest(findings.trace, calling)
+    waiting, waiting_ns = "", 0
+    if operators_ns < _NOTEWORTHY * wall_ns:
+        waiting, waiting_ns = longest_wait(findings.trace, calling, _BUSY)
+    if max(busy_ns, waiting_ns) < _NOTEWORTHY * wall_ns:
+        return
+    share = f"{units.percent(busy_ns / wall_ns)} of wall"
+    if busy_ns > wall_ns:  # on several threads
+        share = f"{units.percent(busy_ns / max(threads_ns(calling), busy_ns))} of all threads' Python time"
+    told = f"{place}: {share}, in no operator."
+    if waiting_ns > busy_ns:
+        told = f"main thread waits {units.percent(waiting_ns / wall_ns)} of wall in {waiting}."
+    yield paragraph(f"Hottest Python: {told}", layout.width, "bold")
+
+
+def _busiest(trace: Trace, calling: Calling) -> tuple[str, int]:
+    """The function that ran longest in no operator, and how long; waiting does not count."""
+    rows = calling.functions
+    rows = rows.take((rows.neither_ns > 0) & (cpu_ns(calling, rows) >= _BUSY * rows.own_ns))
+    rows = rows.take(np.argsort(-rows.neither_ns, kind="stable"))
+    for name, busy_ns in zip(names(trace, calling.python.code, rows), rows.neither_ns.tolist(), strict=True):
+        if not name.startswith(_IMPORTS):
+            return name, busy_ns
+    return "", 0

@@ -1,0 +1,231 @@
+"""A machine's ceilings as text, and as a document for JSON."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from datetime import datetime, timezone
+from typing import Any
+
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from perfprobe.report.render.columns import Column, fit, table
+from perfprobe.report.render.paragraph import heading, joined, paragraph
+from perfprobe.support import units
+from perfprobe.support.text import printable
+from perfprobe.tables.machine import Ceiling, Machine
+from perfprobe.tables.measurements import Estimate
+
+NARROWEST = 40
+NOISY = 0.15  # spread between processes above which the second digit means nothing
+CONTENDED = 1.2
+_ROOMY = 100
+_FLOORS = {
+    "dispatch": "the least a call of an operator takes",
+    "launch": "the least a kernel takes to launch",
+    "page fault": "one page of fresh memory, when it is touched first",
+}
+
+
+def document(machine: Machine) -> dict[str, Any]:
+    """For JSON: rates in FLOP/s, bytes, elements a second, or ns; what is missing under "losses"."""
+    plain = asdict(machine)
+    ceilings, levels, missing = (plain.pop(name) for name in ("ceilings", "levels", "missing"))
+    for row in ceilings:
+        row["rate_low"], row["rate_high"] = row["rate"]["low"], row["rate"]["high"]
+        row["rate"] = row["rate"]["value"]
+    return {
+        "schema": 1,
+        "meta": plain,
+        "losses": [{"source": what, "reason": why, "count": 1, "remedy": ""} for what, why in missing],
+        "tables": {
+            "ceilings": ceilings,
+            "levels": [{"level": name, "footprint_bytes": size} for name, size in levels],
+        },
+    }
+
+
+def render(machine: Machine, *, width: int = 200, color: bool = False, now: datetime | None = None) -> str:
+    """The ceilings as text, with a newline at its end. now: the time by which their age is told."""
+    width = max(width, NARROWEST)
+    text = io.StringIO()
+    console = Console(
+        file=text,
+        width=width,
+        force_terminal=color,
+        color_system="standard" if color else None,
+        legacy_windows=False,
+        highlight=False,
+        emoji=False,
+        markup=False,
+    )
+    for item in _page(machine, width, now or datetime.now(timezone.utc)):
+        console.print(item, soft_wrap=False, crop=False)
+    return "".join(f"{line.rstrip()}\n" for line in text.getvalue().splitlines())
+
+
+def _page(machine: Machine, width: int, now: datetime) -> Iterator[RenderableType]:
+    pieces = [
+        Text(printable(machine.name), style="bold"),
+        Text(f"torch {printable(machine.torch)}"),
+        Text(_measured(machine, now)),
+        Text(f"spread between processes {units.percent(machine.noise)}"),
+        Text(f"wall time {machine.contention:.2f} times CPU time"),
+    ]
+    yield joined(pieces, width)
+    yield from _warning(machine, width)
+    for section in (_compute, _bandwidth, _elements, _floors, _missing):
+        yield from section(machine, width)
+
+
+def _measured(machine: Machine, now: datetime) -> str:
+    took = f"measured in {units.duration(machine.seconds * 1e9)}"
+    try:
+        when = datetime.fromisoformat(machine.measured)
+        age_s = (now - when).total_seconds()
+    except (ValueError, TypeError):
+        return took
+    age = f"{age_s / 86400:.0f} days" if age_s >= 2 * 86400 else units.duration(round(age_s) * 1e9)
+    ago = f", {age} ago" if age_s >= 60 else ""
+    return f"{took} at {when:%Y-%m-%d %H:%M}{ago}"
+
+
+def _warning(machine: Machine, width: int) -> Iterator[RenderableType]:
+    busy = machine.contention > CONTENDED
+    if not busy and machine.noise <= NOISY:
+        return
+    why = "Other programs ran here while this was measured" if busy else "This machine was noisy"
+    effect = (
+        ": CPU times hold, but caches and memory were shared" if busy else ": the second digit is not sure"
+    )
+    yield paragraph(f"{why}{effect}. End them and run `perfprobe machine --again`.", width, "yellow")
+
+
+def _compute(machine: Machine, width: int) -> Iterator[RenderableType]:
+    products = {(one.threads, one.dtype): one for one in machine.ceilings if one.kind == "gemm"}
+    peaks = {(one.threads, one.dtype): one for one in machine.ceilings if one.kind == "isa peak"}
+    keys = sorted({*products, *peaks}, key=lambda key: (key[0], _size_of(key[1]), key[1]))
+    if not keys:
+        return
+    more = "best matrix product through torch, beside the peak of the processor's own instructions"
+    yield from _titled("Compute", more, width)
+    pairs = [(products.get(key), peaks.get(key)) for key in keys]
+    columns = [
+        Column("threads", [str(threads) for threads, _ in keys], align="right"),
+        Column("dtype", [printable(dtype) for _, dtype in keys]),
+        Column("product", [_rate(one, "FLOP/s") for one, _ in pairs], align="right"),
+        Column("low-high", [_range(one) for one, _ in pairs], 5, align="right"),
+        Column("of peak", [_part(one, peak) for one, peak in pairs], align="right"),
+        Column("peak", [_rate(peak, "FLOP/s") for _, peak in pairs], align="right"),
+        Column("instruction", [_what(peak) for _, peak in pairs], 3),
+        Column("product of", [_what(one) for one, _ in pairs], 6),
+    ]
+    yield table(fit(columns, width))
+
+
+def _size_of(dtype: str) -> int:
+    """Wide ones first."""
+    digits = "".join(letter for letter in dtype if letter.isdigit())
+    return -int(digits or 0)
+
+
+def _part(one: Ceiling | None, peak: Ceiling | None) -> str:
+    return units.ABSENT if one is None or peak is None else units.percent(one.rate.value / peak.rate.value)
+
+
+def _bandwidth(machine: Machine, width: int) -> Iterator[RenderableType]:
+    rows = [one for one in machine.ceilings if one.kind == "bandwidth"]
+    ends = {size: name for name, size in machine.levels}
+    for threads in sorted({one.threads for one in rows}):
+        own = [one for one in rows if one.threads == threads]
+        footprints = sorted({one.footprint_bytes for one in own})
+        yield from _titled(f"Bandwidth{_on(own)}", "bytes read and written, by how many are touched", width)
+        found = {(one.footprint_bytes, one.mix): one for one in own}
+        columns = [
+            Column("footprint", [units.size(size) for size in footprints], align="right"),
+            *_mix_columns(found, footprints, width),
+            Column("", [f"end of {ends[size]}" if size in ends else "" for size in footprints], style="dim"),
+        ]
+        yield table(fit(columns, width))
+
+
+def _mix_columns(
+    found: dict[tuple[int, str], Ceiling], footprints: Sequence[int], width: int
+) -> Iterator[Column]:
+    operators = {mix: one.what for (_, mix), one in found.items()}
+    for mix, operator in operators.items():
+        title = f"{mix} ({operator})" if width >= _ROOMY else mix
+        cells = [_rate(found.get((size, mix)), "B/s") for size in footprints]
+        yield Column(printable(title), cells, align="right")
+
+
+def _elements(machine: Machine, width: int) -> Iterator[RenderableType]:
+    rows = [one for one in machine.ceilings if one.kind == "element"]
+    for threads in sorted({one.threads for one in rows}):
+        own = [one for one in rows if one.threads == threads]
+        found = {(one.what, one.dtype): one for one in own}
+        kinds = list(dict.fromkeys(one.what for one in own))
+        more = "elements a second of what arithmetic limits, not memory"
+        yield from _titled(f"Elements{_on(own)}", more, width)
+        columns = [Column("", list(map(printable, kinds)))]
+        for dtype in dict.fromkeys(one.dtype for one in own):
+            cells = [_rate(found.get((kind, dtype)), "/s") for kind in kinds]
+            columns.append(Column(printable(dtype), cells, align="right"))
+        yield table(fit(columns, width))
+
+
+def _floors(machine: Machine, width: int) -> Iterator[RenderableType]:
+    rows = [one for one in machine.ceilings if one.kind in _FLOORS]
+    if not rows:
+        return
+    yield from _titled("Floors", "", width)
+    columns = [
+        Column("", [one.kind for one in rows]),
+        Column("time", [units.duration(one.rate.value) for one in rows], align="right"),
+        Column("by", [_what(one) for one in rows], 3),
+        Column("", [_FLOORS[one.kind] for one in rows], 2, style="dim"),
+    ]
+    yield table(fit(columns, width))
+
+
+def _missing(machine: Machine, width: int) -> Iterator[RenderableType]:
+    if machine.missing:
+        yield from _titled("Not measured", "", width)
+    for what, why in machine.missing:
+        yield paragraph(f"{printable(what)}: {printable(why)}", width)
+
+
+def _titled(title: str, more: str, width: int) -> Iterator[RenderableType]:
+    yield Text("")
+    yield heading(title, more, width)
+
+
+def _on(rows: Iterable[Ceiling]) -> str:
+    one = next(iter(rows))
+    if one.device != "cpu":
+        return f" of {printable(one.device)}"
+    return f", {one.threads} thread{'' if one.threads == 1 else 's'}"
+
+
+def _rate(one: Ceiling | None, unit: str) -> str:
+    return units.ABSENT if one is None else _amount(one.rate.value, unit)
+
+
+def _amount(value: float, unit: str) -> str:
+    """`98.1 GFLOP/s`: the prefix belongs to the unit."""
+    text = units.amount(float(value))
+    return f"{text}{unit}" if text[-1].isalpha() else f"{text} {unit}"
+
+
+def _range(one: Ceiling | None) -> str:
+    return units.ABSENT if one is None else _interval(one.rate)
+
+
+def _interval(rate: Estimate) -> str:
+    return f"{units.amount(rate.low)} - {units.amount(rate.high)}"
+
+
+def _what(one: Ceiling | None) -> str:
+    return units.ABSENT if one is None else printable(one.what)

@@ -1,0 +1,119 @@
+"""The first line: what ran, for how long, and what the recording itself cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from perfprobe.report.render.paragraph import joined, paragraph
+from perfprobe.report.section.base import Layout
+from perfprobe.report.section.children import cpu_of_children, work_in_children
+from perfprobe.report.section.gpu.headline import headline
+from perfprobe.report.section.hottest import hottest, hottest_python
+from perfprobe.report.section.program import LONGEST_PROGRAM, program
+from perfprobe.report.shorten import cut
+from perfprobe.support import units
+from perfprobe.support.text import printable
+from perfprobe.tables.events import Losses
+from perfprobe.tables.findings import Findings, Hotspots
+from perfprobe.tables.python import Calling
+from perfprobe.tables.trace import Trace
+
+
+def summary(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
+    """The first line, and below it whether the recording is whole, and what is hottest."""
+    trace, hotspots = findings.trace, findings.get(Hotspots)
+    if trace.recording.fact("pstats") is not None:
+        yield from _of_pstats(findings, layout)
+        return
+    pieces = [
+        cut(program(trace), min(layout.width, LONGEST_PROGRAM)),
+        f"wall {units.duration(findings.wall_ns)}",
+        f"CPU {units.duration(trace.cpu_ns)}",
+        *cpu_of_children(findings),
+        *([_operator_share(findings, hotspots)] if hotspots is not None else []),
+        *_threads(trace, hotspots),
+        f"torch {printable(_torch_version(trace) or units.ABSENT)}",
+        *([_cost(findings, hotspots)] if hotspots is not None and hotspots.totals.operators else []),
+    ]
+    first, *others = pieces
+    yield joined([Text(first, style="bold"), *map(Text, others)], layout.width)
+    if hotspots is not None:
+        losses = findings[Losses]
+        for source, reason, count in zip(losses.source, losses.reason, losses.count.tolist(), strict=True):
+            if source == "recording":
+                number = f" (count {units.count(count)})" if count > 0 else ""
+                yield paragraph(f"Incomplete: {printable(reason)}{number}.", layout.width, "yellow")
+    yield from work_in_children(findings, layout)
+    yield from headline(findings, layout)
+    yield from hottest(findings, layout)
+    yield from hottest_python(findings, layout)
+
+
+def _of_pstats(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
+    """Of a profile that cProfile wrote."""
+    calling = findings.get(Calling)
+    counted = None if calling is None else calling.python.counted
+    pieces = [
+        Text(cut(printable(findings.trace.recording.text("pstats") or "-"), LONGEST_PROGRAM), style="bold"),
+        Text("a profile of cProfile"),
+        Text(f"functions {units.count(0 if counted is None else len(counted))}"),
+        Text(f"time in them {units.duration(0 if counted is None else int(counted.own_ns.sum()))}"),
+    ]
+    yield joined(pieces, layout.width)
+
+
+def _torch_version(trace: Trace) -> str | None:
+    return trace.recording.text("torch", "version") or trace.recording.text("versions", "torch")
+
+
+def _operator_share(findings: Findings, hotspots: Hotspots) -> str:
+    """Of the wall time: time in operators on the thread that had most of it, so never more than all of it."""
+    if hotspots.whole_rows == 0:
+        return _no_operators(findings, hotspots)
+    if not findings.wall_ns:
+        return f"operators {units.ABSENT}"
+    share = units.percent(hotspots.totals.busiest_ns / findings.wall_ns)
+    where = " on the busiest thread" if hotspots.totals.threads > 1 else ""
+    kept = "" if findings.whole else " (of what was kept)"
+    return f"operators {share} of wall{where}{kept}"
+
+
+def _no_operators(findings: Findings, hotspots: Hotspots) -> str:
+    switched_off = findings.trace.recording.text("recording", "operators") == "off"
+    if switched_off or "operators" in findings[Losses].source:
+        return "operators not recorded"
+    return "no operators" if findings.whole else "no operators read"
+
+
+def _threads(trace: Trace, hotspots: Hotspots | None) -> list[str]:
+    torch_threads = trace.recording.number("torch", "threads")
+    texts = []
+    if torch_threads is not None:
+        texts.append(f"torch threads {units.count(int(torch_threads))}")
+    threads = 0 if hotspots is None else hotspots.totals.threads
+    if threads > 1 or (threads == 1 and not texts):
+        texts.append(f"operators on {units.count(threads)} thread{'' if threads == 1 else 's'}")
+    return [", ".join(texts)] if texts else []
+
+
+def _cost(findings: Findings, hotspots: Hotspots) -> str:
+    """What recording added: the measured cost of an event times events and of a CPU clock's reading times
+    readings, the writer thread's CPU time, and the reading of the autograd profiler's windows.
+    """
+    recording = findings.trace.recording
+    event_ns, reading_ns = recording.number("cost", "event_ns"), recording.number("autograd", "reading_ns")
+    if event_ns is None and reading_ns is None:
+        return "recording cost not measured"
+    writer_ns = recording.number("cost", "writer_cpu_ns") or 0
+    timed_ns = recording.number("cost", "timed_event_ns")  # where all are: with its system calls
+    reads_ns = 2 * hotspots.totals.cpu_timed * (recording.number("cost", "cpu_read_ns") or 0)
+    if timed_ns is not None:
+        event_ns, reads_ns = timed_ns, 0
+    cost_ns = (event_ns or 0) * hotspots.totals.operators + reads_ns + writer_ns + (reading_ns or 0)
+    # Events that were not kept cost the same; what the autograd profiler takes as it records is not measured.
+    least = "" if findings.whole and reading_ns is None else "at least "
+    share = f" ({units.percent(cost_ns / findings.wall_ns)})" if findings.wall_ns else ""
+    return f"recording cost {least}{units.duration(cost_ns)}{share}"
