@@ -54,8 +54,9 @@ class Results:
             color: with escape sequences for a terminal.
         """
         from perfprobe.report.render import text
+        from perfprobe.report.section.listed import KINDS
 
-        found = self.findings(view, text.KINDS, work=view.columns != "short")
+        found = self.findings(view, KINDS, work=view.columns != "short")
         return text.render(
             found, width=width, top=view.top, sort=view.sort, columns=view.columns, color=color
         )
@@ -63,8 +64,9 @@ class Results:
     def document(self, view: View) -> dict[str, Any]:
         """The same as a document for JSON."""
         from perfprobe.report.render import json
+        from perfprobe.report.section.listed import KINDS
 
-        found = self.findings(view, json.KINDS, work=True)
+        found = self.findings(view, KINDS, work=True)
         return json.document(found, top=view.top, sort=view.sort)
 
     def draw(self, output: str, view: GraphView) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from perfprobe.analyse import findings as passes
-from perfprobe.report.render.text import KINDS
+from perfprobe.report.section.listed import KINDS
 from perfprobe.results import Results
 from perfprobe.support.graph_view import GraphView
 from perfprobe.support.view import View

@@ -15,7 +15,7 @@ from perfprobe.analyse.devices import union_ns
 from perfprobe.analyse.gpu import gpu_findings
 from perfprobe.analyse.steps import StepBoundaries
 from perfprobe.merge import link
-from perfprobe.report.render.text import KINDS
+from perfprobe.report.section.listed import KINDS
 from perfprobe.results import Results
 from perfprobe.support.view import GROUPS, View
 from perfprobe.tables.findings import Hotspots

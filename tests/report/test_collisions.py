@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from perfprobe.report.render.collisions import told_apart
-from perfprobe.report.render.columns import Column, Placed
+from perfprobe.report.render.columns import Placed
+from perfprobe.report.section.block import Column
 from perfprobe.report.shorten import signature
 from tests.build import Program, op
 from tests.report.test_text import META, report

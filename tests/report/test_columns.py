@@ -2,7 +2,8 @@ import io
 
 from rich.console import Console
 
-from perfprobe.report.render.columns import Column, fit, table
+from perfprobe.report.render.columns import fit, table
+from perfprobe.report.section.block import Column
 
 LONG = "x" * 50
 

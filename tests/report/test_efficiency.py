@@ -8,7 +8,8 @@ import pytest
 from rich.cells import cell_len
 
 from perfprobe.models.verdicts import MEANING
-from perfprobe.report.render.text import KINDS, render_measured
+from perfprobe.report.render.text import render_measured
+from perfprobe.report.section.listed import KINDS
 from perfprobe.results import Results
 from perfprobe.support.view import View
 from perfprobe.tables import measured_file

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 
 from perfprobe.report.render.json import document
 from perfprobe.report.render.text import render
-from perfprobe.report.section.source_text import MOST_BYTES, SourceText
+from perfprobe.report.rows.source_text import MOST_BYTES, SourceText
 from perfprobe.results import Results
 from perfprobe.support.view import View
 from perfprobe.tables.recording import Recording

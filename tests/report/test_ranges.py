@@ -6,7 +6,8 @@ import pytest
 from rich.cells import cell_len
 
 from perfprobe.merge import link
-from perfprobe.report.render.text import KINDS, render
+from perfprobe.report.render.text import render
+from perfprobe.report.section.listed import KINDS
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.ranges import RangeKind, RangeSource
 from tests.build import Program

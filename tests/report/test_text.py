@@ -7,7 +7,8 @@ import pytest
 from rich.cells import cell_len
 
 from perfprobe.merge import link
-from perfprobe.report.render.text import KINDS, render
+from perfprobe.report.render.text import render
+from perfprobe.report.section.listed import KINDS
 from perfprobe.support.errors import UsageError
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.recording import Recording

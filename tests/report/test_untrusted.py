@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from perfprobe.report.render.json import document
-from perfprobe.report.render.text import KINDS, render
+from perfprobe.report.render.text import render
+from perfprobe.report.section.listed import KINDS
 from perfprobe.support.errors import InputError
 from perfprobe.tables import storage
 from perfprobe.tables.findings import Findings

@@ -3,68 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import zip_longest
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.segment import Segment
 from rich.style import Style
 
-from perfprobe.report.shorten import cut
+from perfprobe.report.section.block import Column
 
 GAP = 2  # between two columns
 OPTIONAL = 4  # from this rank on a column gives way before others get uncomfortably narrow
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column of text cells, which may have several lines.
-
-    rank: columns of higher rank are dropped first, those of rank 0 never. least: how narrow it may get,
-    None for as wide as its longest cell. wish: how narrow it may get while columns of rank OPTIONAL and
-    above are there. styles: of each cell, beside `style`; none or one a cell. role: what it shows, where the
-    title is another word for that.
-    """
-
-    title: str
-    cells: Sequence[str]
-    rank: int = 0
-    least: int | None = None
-    wish: int = 0
-    align: Literal["left", "right"] = "left"
-    style: str = ""
-    styles: Sequence[str] = ()
-    shorten: Callable[[str, int], str] = cut
-    role: str = ""
-
-    @property
-    def shows(self) -> str:
-        """What it is called within the report, whatever its title."""
-        return self.role or self.title
-
-    @cached_property
-    def widest(self) -> int:
-        """As wide as it likes to be."""
-        return max(map(cell_len, [self.title, *"\n".join(self.cells).split("\n")]))
-
-    @property
-    def narrowest(self) -> int:
-        """As narrow as it may be."""
-        return self.widest if self.least is None else min(self.widest, max(self.least, cell_len(self.title)))
-
-    def shortened(self, width: int) -> Sequence[str]:
-        """The cells with each of their lines cut to the width."""
-        if self.widest <= width:
-            return self.cells
-        return ["\n".join(self.shorten(line, width) for line in cell.split("\n")) for cell in self.cells]
-
-    @property
-    def comfortable(self) -> int:
-        """As narrow as it should be."""
-        return min(self.widest, max(self.narrowest, self.wish))
 
 
 class Placed(NamedTuple):

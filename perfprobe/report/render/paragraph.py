@@ -25,9 +25,9 @@ def indented(text: str, width: int, indent: int) -> Text:
     return Text(blank + paragraph(text, width - indent).plain.replace("\n", f"\n{blank}"))
 
 
-def heading(title: str, more: str, width: int) -> Text:
+def heading(title: str, more: str, width: int, style: str = "bold") -> Text:
     """The title of a section and what is to be said about it, in the same line if it fits."""
-    bold = Text(title, style="bold")
+    bold = Text(title, style=style)
     if cell_len(title) + 2 + cell_len(more) > width:
         return Text.assemble(bold, "\n", paragraph(more, width, "dim"))
     return Text.assemble(bold, "  ", (more, "dim"))

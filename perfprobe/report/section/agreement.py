@@ -2,42 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from rich.console import RenderableType
-
-from perfprobe.report.render.columns import Column, fit, table
-from perfprobe.report.render.paragraph import heading, paragraph
-from perfprobe.report.section.base import Layout
+from perfprobe.report.rows.choice import Choice
+from perfprobe.report.rows.sources import DifferenceRow, difference_rows, sources_row
+from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Table
+from perfprobe.report.section.figures import figures
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.sources import Differences, Sources
+from perfprobe.tables.sources import Sources
 
 TOP = 10  # differences without a known reason
 NAMED = 3  # operators of each reason
 
 
-def agreement(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
+def source_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
+    """`sources`, in one row, and `differences`."""
+    found = findings.sources
+    if found is None:
+        return {}
+    return {"sources": [sources_row(found)], "differences": difference_rows(findings.trace, found)}
+
+
+def agreement(findings: Findings, choice: Choice) -> Iterator[Block]:
     """What both saw, a table of the differences without a known reason, and a line for each reason."""
     recording = findings.trace.recording
     windows = recording.number("autograd", "windows")
     if windows is None:
         return
     found = findings.sources
-    told = "operators from the autograd profiler" if found is None else _agreement(found)
-    yield heading("Sources", told, layout.width)
+    yield Heading("Sources", "operators from the autograd profiler" if found is None else _agreement(found))
     apart_ns = None if found is None else found.apart_ns
-    text = _windows(int(windows), recording.number("autograd", "reading_ns"), apart_ns)
-    yield paragraph(text, layout.width, "dim")
+    yield Paragraph(_windows(int(windows), recording.number("autograd", "reading_ns"), apart_ns), "dim")
     if found is None:
         return
-    unexplained = found.differences.take(found.differences.reason == "")
-    if len(unexplained):
-        shown = unexplained.take(slice(layout.most(TOP) or None))
-        yield table(fit(_columns(findings, shown), layout.width))
-    for line in _explained(findings, found.differences):
-        yield paragraph(line, layout.width, "dim")
+    rows = difference_rows(findings.trace, found)
+    unexplained = [row for row in rows if row.reason is None]
+    if unexplained:
+        yield Table(_columns(unexplained[: choice.most(TOP) or None]))
+    for line in _explained(rows):
+        yield Paragraph(line, "dim")
 
 
 def _agreement(found: Sources) -> str:
@@ -56,39 +62,34 @@ def _windows(windows: int, reading_ns: float | None, apart_ns: int | None) -> st
     return f"{text}; half of the calls start at most {units.duration(apart_ns)} apart in the two."
 
 
-def _explained(findings: Findings, differences: Differences) -> Iterator[str]:
+def _explained(rows: Sequence[DifferenceRow]) -> Iterator[str]:
     """A line for each reason: `1,500 x signature: torch.profiler does not ... (aten::to 810, 4 more)`."""
-    for kind, reason in dict.fromkeys(zip(differences.kind, differences.reason, strict=True)):
-        if not reason:
-            continue
-        rows = differences.take((differences.kind == kind) & (differences.reason == reason))
-        names = [
-            f"{name} {units.count(count)}"
-            for name, count in zip(_names(findings, rows), rows.count.tolist(), strict=True)
-            if name
-        ]
+    of_reason: dict[tuple[str, str], list[DifferenceRow]] = {}
+    for row in rows:
+        if row.reason is not None:
+            of_reason.setdefault((row.kind, row.reason), []).append(row)
+    for (kind, reason), alike in of_reason.items():
+        names = [f"{_name(row)} {units.count(row.calls)}" for row in alike if _name(row)]
         more = [f"{len(names) - NAMED:,} more"] if len(names) > NAMED else []
         of = f" ({', '.join([*names[:NAMED], *more])})" if names else ""
-        yield f"{units.count(int(rows.count.sum()))} x {kind}: {printable(reason)}{of}."
+        yield f"{units.count(sum(row.calls for row in alike))} x {kind}: {printable(reason)}{of}."
 
 
-def _names(findings: Findings, shown: Differences) -> list[str]:
-    """The operator of each row; empty where it sums over operators."""
-    strings = findings.trace.recording.strings
-    return [
-        printable(".".join(filter(None, (strings[name], strings[overload]))))
-        for name, overload in zip(shown.name.tolist(), shown.overload.tolist(), strict=True)
-    ]
+def _name(row: DifferenceRow) -> str:
+    """The operator; empty where the row sums over operators."""
+    return printable(".".join(filter(None, (row.operator, row.overload))))
 
 
-def _columns(findings: Findings, shown: Differences) -> list[Column]:
+def _columns(rows: Sequence[DifferenceRow]) -> list[Column]:
     texts = [
-        f"{printable(ours)} | {printable(theirs)}" if ours or theirs else ""
-        for ours, theirs in zip(shown.observer, shown.autograd, strict=True)
+        f"{printable(row.observer or '')} | {printable(row.autograd or '')}"
+        if row.observer or row.autograd
+        else ""
+        for row in rows
     ]
     return [
-        Column("calls", [units.count(count) for count in shown.count.tolist()], align="right"),
-        Column("difference", list(shown.kind)),
-        Column("operator", [name or "(all)" for name in _names(findings, shown)], least=12, wish=24),
+        figures("calls", (units.count(row.calls) for row in rows)),
+        Column("difference", [row.kind for row in rows]),
+        Column("operator", [_name(row) or "(all)" for row in rows], least=12, wish=24),
         *([Column("observer | autograd profiler", texts, 5, least=20)] if any(texts) else []),
     ]

@@ -2,36 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from rich.cells import cell_len
-from rich.console import RenderableType
 
 from perfprobe.report import shorten
-from perfprobe.report.render import columns
-from perfprobe.report.render.columns import Column
-from perfprobe.report.render.paragraph import heading
-from perfprobe.report.section.base import Layout
-from perfprobe.report.section.cells import cut_function
+from perfprobe.report.rows.between import IntervalRow, interval_rows
+from perfprobe.report.rows.choice import Choice
+from perfprobe.report.section.block import Block, Column, Heading, Table
+from perfprobe.report.section.figures import figures
+from perfprobe.report.section.lines import cut_function
 from perfprobe.support import units
 from perfprobe.support.text import printable
-from perfprobe.tables.findings import Between, Findings, Intervals
-from perfprobe.tables.trace import Line, Trace
+from perfprobe.tables.findings import Between, Findings
+from perfprobe.tables.trace import Line
 
 TOP = 5
 NOTEWORTHY = 0.02  # of the wall time
 
 _NO_PLACE = "(no line of Python in common)"
+_START = "(until the first operator: start, imports)"
+_BLOCK_START = "(until the first operator)"
+_END = "(after the last operator)"
 
 
-def between(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
+def interval_tables(findings: Findings, choice: Choice) -> dict[str, Sequence[Any]]:
+    """`between`."""
+    return {"between": interval_rows(findings, choice.top or 0)}
+
+
+def between(findings: Findings, choice: Choice) -> Iterator[Block]:
     """The table; nothing where operators follow each other closely, or there are none."""
     found, wall_ns = findings[Between], findings.wall_ns
     if found.threads == 0 or found.total_ns < NOTEWORTHY * (wall_ns or 0):
         return
-    shown = found.rows.take(found.rows.total_ns > 0).take(slice(layout.most(TOP) or None))
-    yield heading("Between operators", _said(found, len(shown), wall_ns), layout.width)
-    yield columns.table(columns.fit(_columns(findings.trace, found, shown, wall_ns), layout.width))
+    rows = [row for row in interval_rows(findings, choice.most(TOP)) if row.total_ns]
+    shown = sum(row.kind == "between" for row in rows)
+    yield Heading("Between operators", _said(found, shown, wall_ns))
+    yield Table(_columns(rows, is_block=findings.trace.recording.fact("program", "is_block") is True))
 
 
 def _said(found: Between, shown: int, wall_ns: int | None) -> str:
@@ -43,39 +52,18 @@ def _said(found: Between, shown: int, wall_ns: int | None) -> str:
     return f"{share}{units.duration(found.total_ns)}{where}; {some} by time"
 
 
-def _columns(trace: Trace, found: Between, shown: Intervals, wall_ns: int | None) -> list[Column]:
-    is_block = trace.recording.fact("program", "is_block") is True
-    before = "(until the first operator)" if is_block else "(until the first operator: start, imports)"
-    whole = [
-        (name, time_ns)
-        for name, time_ns in (
-            (before, found.before_ns),
-            ("(after the last operator)", found.after_ns),
-        )
-        if time_ns  # neither unknown nor nothing
-    ]
-    totals_ns = [*(time_ns for _, time_ns in whole), *shown.total_ns.tolist()]
-    counts = [*(1 for _ in whole), *shown.count.tolist()]
-    longest_ns = [*(time_ns for _, time_ns in whole), *shown.longest_ns.tolist()]
-    means = [
-        units.duration(total_ns / count) if count > 1 else ""
-        for total_ns, count in zip(totals_ns, counts, strict=True)
-    ]
-    places, least = _places(trace, shown)
+def _columns(rows: Sequence[IntervalRow], *, is_block: bool) -> list[Column]:
+    places, least = _places(rows, is_block=is_block)
+    means = (units.duration(row.mean_ns) if row.count > 1 else "" for row in rows)
     return [
-        Column(
-            "of wall",
-            [units.percent(total_ns / wall_ns if wall_ns else None) for total_ns in totals_ns],
-            align="right",
-            style="bold",
-        ),
-        Column("total", [units.duration(total_ns) for total_ns in totals_ns], align="right"),
-        Column("times", [units.count(count) for count in counts], 2, align="right"),
-        Column("mean", means, 5, align="right"),
-        Column("longest", [units.duration(time_ns) for time_ns in longest_ns], 4, align="right"),
+        figures("of wall", (units.percent(row.share) for row in rows), style="bold"),
+        figures("total", (units.duration(row.total_ns) for row in rows)),
+        figures("times", (units.count(row.count) for row in rows), 2),
+        figures("mean", means, 5),
+        figures("longest", (units.duration(row.longest_ns) for row in rows), 4),
         Column(
             "from line to line",
-            [*(name for name, _ in whole), *places],
+            places,
             least=least,
             wish=least + 12,
             shorten=cut_function,
@@ -84,16 +72,15 @@ def _columns(trace: Trace, found: Between, shown: Intervals, wall_ns: int | None
     ]
 
 
-def _places(trace: Trace, shown: Intervals) -> tuple[list[str], int]:
-    """`train.py:40 -> 44 in main` for each row, and as many cells as the longest takes up to the function."""
-    of_row = [
-        [trace.line(frame) for frame in frames]
-        for frames in zip(shown.frame.tolist(), shown.to_frame.tolist(), shown.caller.tolist(), strict=True)
-    ]
-    names = shorten.file_names([printable(line.file) for lines in of_row for line in lines if line])
-    cells = [_cell(names, *lines) for lines in of_row]
+def _places(rows: Sequence[IntervalRow], *, is_block: bool) -> tuple[list[str], int]:
+    """`train.py:40 -> 44 in main` for each row, and as many letters as the longest has up to the function."""
+    lines = [line for row in rows for line in (row.line, row.to, row.caller) if line is not None]
+    names = shorten.file_names([printable(line.file) for line in lines])
+    outer = {"start": _BLOCK_START if is_block else _START, "end": _END}
+    cells = [outer.get(row.kind) or _cell(names, row.line, row.to, row.caller) for row in rows]
+    between = [cell for cell, row in zip(cells, rows, strict=True) if row.kind == "between"]
     return cells, max(
-        (cell_len(part.partition(" in ")[0]) for cell in cells for part in cell.split("\n")), default=8
+        (cell_len(part.partition(" in ")[0]) for cell in between for part in cell.split("\n")), default=8
     )
 
 

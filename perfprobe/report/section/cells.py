@@ -10,7 +10,7 @@ import numpy as np
 from rich.cells import cell_len
 
 from perfprobe.report import shorten
-from perfprobe.report.render.columns import Column
+from perfprobe.report.section.block import Column
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rich.console import RenderableType
-from rich.text import Text
-
-from perfprobe.report.render.paragraph import heading, indented, paragraph
-from perfprobe.report.section.base import Layout
+from perfprobe.report.rows.children import child_rows
+from perfprobe.report.rows.choice import Choice
+from perfprobe.report.section.block import Block, Fact, Facts, Heading, Paragraph
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.children import Children, Lost
@@ -29,7 +27,7 @@ def cpu_of_children(findings: Findings) -> list[str]:
     return [f"CPU of child processes {units.duration(cpu_ns)}"]
 
 
-def work_in_children(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
+def work_in_children(findings: Findings) -> Iterator[Block]:
     """Says so where the work seems to have been done in other processes than the recorded one."""
     children, hotspots = findings.get(Children) or Children(), findings.get(Hotspots)
     lost = [lost for lost in children.lost if lost.is_python]
@@ -39,11 +37,11 @@ def work_in_children(findings: Findings, layout: Layout) -> Iterator[RenderableT
     if has_operators and not is_less:
         return
     if lost:
-        yield paragraph(_not_recorded(lost), layout.width, "yellow")
+        yield Paragraph(_not_recorded(lost), "yellow")
     if children.recordings:
         number = _processes(len(children.recordings))
         text = f"{number} recorded in files of their own: see Child recordings, at the end."
-        yield paragraph(text, layout.width, "yellow")
+        yield Paragraph(text, "yellow")
 
 
 def _not_recorded(lost: list[Lost]) -> str:
@@ -59,25 +57,21 @@ def _processes(count: int) -> str:
     return "1 child process was" if count == 1 else f"{count:,} child processes were"
 
 
-def child_recordings(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
+def child_recordings(findings: Findings, _: Choice) -> Iterator[Block]:
     """The files of children that recorded themselves; nothing where there are none."""
     paths = findings[Children].recordings
     if not paths:
         return
     folder = os.path.dirname(findings.trace.recording.path)
-    yield heading("Child recordings", f"{len(paths):,}, in {printable(folder or '.')}", layout.width)
+    yield Heading("Child recordings", f"{len(paths):,}, in {printable(folder or '.')}")
     for path in paths[:TOP]:
-        yield Text(f"  {printable(os.path.basename(path))}")
+        yield Facts([Fact(f"  {printable(os.path.basename(path))}")])
     stem = os.path.splitext(findings.trace.recording.path)[0]
     command = f"perfprobe report {shlex.quote(stem)}-*.perfprobe"
-    yield indented(f"All of them: {printable(command)}", layout.width, 2)
+    yield Paragraph(f"All of them: {printable(command)}", indent=2)
 
 
-def child_table(children: Children) -> dict[str, list[dict[str, Any]]]:
-    """For JSON: a row for each recording of a child, and for each command that was not recorded."""
-    recorded = [
-        {"recording": path, "kind": "spawned", "command": None, "recipe": None, "processes": 1}
-        for path in children.recordings
-    ]
-    rows = [*recorded, *({"recording": None, **lost._asdict()} for lost in children.lost)]
+def child_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
+    """`children`, where there are any."""
+    rows = child_rows(findings)
     return {"children": rows} if rows else {}

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from rich.console import RenderableType
 
 from perfprobe.models.verdicts import MEANING
 from perfprobe.report import shorten
 from perfprobe.report.render.paragraph import heading, indented, paragraph
+from perfprobe.report.rows.choice import Choice
 from perfprobe.report.section.base import Layout
 from perfprobe.report.section.efficiency_cells import (
     INDENT,
@@ -180,3 +182,8 @@ def _legend(rows: Sequence[Measurement], layout: Layout) -> Iterator[RenderableT
     for kind in kinds:
         if kind in MEANING:
             yield paragraph(f"{kind}: {MEANING[kind]}", layout.width, "dim")
+
+
+def measurement_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
+    """`measurements`."""
+    return {"measurements": findings[Measurements].rows}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from perfprobe.report.rows.measured import limit
 from perfprobe.support import units
 from perfprobe.support.text import printable
-from perfprobe.tables.measurements import Bound, Estimate, Measurement
+from perfprobe.tables.measurements import Estimate, Measurement
 
 STYLES: Mapping[str, str] = {
     **dict.fromkeys(("compute-bound", "memory-bound", "element-rate-bound"), "green"),
@@ -15,12 +16,6 @@ STYLES: Mapping[str, str] = {
 }
 
 INDENT = 4  # cells, of lines below a row
-
-
-def limit(measured: Measurement) -> Bound | None:
-    """The limit that binds: the one that the call comes nearest to."""
-    bounds = [bound for bound in measured.bounds if bound.kind != "overhead"]
-    return max(bounds, key=lambda bound: bound.fraction.value, default=None)
 
 
 def of_limit(measured: Measurement, *, interval: bool = False) -> str:

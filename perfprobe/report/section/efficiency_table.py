@@ -11,9 +11,10 @@ from rich.console import RenderableType
 from perfprobe.models.verdicts import KINDS
 from perfprobe.report import shorten
 from perfprobe.report.render import columns
-from perfprobe.report.render.columns import Column, Placed
+from perfprobe.report.render.columns import Placed
 from perfprobe.report.render.paragraph import indented
 from perfprobe.report.section.base import Layout
+from perfprobe.report.section.block import Column
 from perfprobe.report.section.efficiency_cells import (
     INDENT,
     STYLES,

@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from rich.console import RenderableType
-from rich.text import Text
-
-from perfprobe.report.render.paragraph import joined
-from perfprobe.report.section.base import Layout
-from perfprobe.report.shorten import cut
+from perfprobe.report.rows.choice import Choice
+from perfprobe.report.section.block import Block, Fact, Facts, Heading
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
@@ -21,15 +17,14 @@ _MOST = 12  # packages, variables
 _COMMIT = 10  # digits
 
 
-def environment(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
+def environment(findings: Findings, _: Choice) -> Iterator[Block]:
     """A few lines of facts; nothing where none are known."""
     recording = findings.trace.recording
     groups = [list(_software(recording)), list(_machine(recording)), list(_settings(recording))]
     if any(groups):
-        yield Text("Environment", style="bold")
-        longest = min(_LONGEST, layout.width)
+        yield Heading("Environment")
         for facts in filter(None, groups):
-            yield joined([Text(cut(printable(fact), longest)) for fact in facts], layout.width)
+            yield Facts([Fact(printable(fact), longest=_LONGEST) for fact in facts])
 
 
 def _software(recording: Recording) -> Iterator[str]:

@@ -9,7 +9,7 @@ import numpy as np
 from rich.cells import cell_len
 
 from perfprobe.report import shorten
-from perfprobe.report.render.columns import Column
+from perfprobe.report.section.block import Column
 from perfprobe.report.section.cells import durations, percents, unless_zero
 from perfprobe.support import units
 from perfprobe.support.text import printable

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from rich.console import RenderableType
 
 from perfprobe.report.render import columns
 from perfprobe.report.render.paragraph import heading, paragraph
+from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.ranking import focus_text
 from perfprobe.report.section.base import Layout
 from perfprobe.report.section.function_columns import (
@@ -135,3 +137,10 @@ def _said(rows: FunctionRows, found: FunctionRows, shown: FunctionRows, sort: st
         return number
     some = f"{len(shown):,} of {number}" if len(shown) < len(found) else number
     return f"{some} by {name}"
+
+
+def function_section_tables(findings: Findings, choice: Choice) -> dict[str, Any]:
+    """`python`, `functions`, `calls`, `threads`."""
+    from perfprobe.report.rows.json_functions import function_tables
+
+    return function_tables(findings, findings[Calling], choice.top or 0, choice.sort)

@@ -2,115 +2,116 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
-from rich.console import RenderableType
 
-from perfprobe.report.render import columns
-from perfprobe.report.render.collisions import told_apart
-from perfprobe.report.render.paragraph import heading, paragraph
-from perfprobe.report.rows.ranking import focus_text, ranked, rows_shown
-from perfprobe.report.section.base import Layout
-from perfprobe.report.section.cells import MARK, misleading, places
+from perfprobe.report.rows.choice import Choice
+from perfprobe.report.rows.operators import OperatorRow, operator_rows
+from perfprobe.report.rows.ranking import focus_text, rows_shown
+from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Shown, Table
 from perfprobe.report.section.efficiency_columns import efficiency_columns
+from perfprobe.report.section.figures import MARK, least_ns
+from perfprobe.report.section.lines import Lines
 from perfprobe.report.section.operator_columns import (
-    NARROW,
-    autograd_recorded,
+    Operators,
     operator_columns,
-    operators,
-    signatures,
+    operator_text,
+    signature_text,
 )
+from perfprobe.report.section.torch_columns import torch_columns
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.events import Losses
-from perfprobe.tables.findings import Findings, HotspotRows, Hotspots
-from perfprobe.tables.trace import GAP_TEXTS, Gap, Phase, Trace
+from perfprobe.tables.findings import Findings, Hotspots
+from perfprobe.tables.trace import GAP_TEXTS, Gap, Phase
 
 TOP = 20
 _TITLES = {"line": "Operators by line", "module": "Operators by module"}
-_WORTH_SAYING_PPM = 50_000  # an error of quantiles
+_WORTH_SAYING = 0.05  # an error of quantiles
 _WORTH_SAYING_COMPILE = 0.05  # of operator time
 _MOST_MARKED = 3  # rows of which the note says what they would be
 
 
-def hot_operators(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
+def operator_tables(findings: Findings, choice: Choice) -> dict[str, Sequence[Any]]:
+    """`hotspots`."""
+    return {"hotspots": operator_rows(findings, choice.top or 0, choice.sort)}
+
+
+def hot_operators(findings: Findings, choice: Choice) -> Iterator[Block]:
     """The table, or why there is none."""
     hotspots = findings[Hotspots]
     if len(hotspots.rows) == 0 and hotspots.whole_rows > 0:
         rows = units.count(hotspots.whole_rows)
-        yield paragraph(
-            f"No operators match {focus_text(hotspots.focus)}; without it there are {rows} rows.",
-            layout.width,
-            "yellow",
-        )
+        text = f"No operators match {focus_text(hotspots.focus)}; without it there are {rows} rows."
+        yield Paragraph(text, "yellow")
         return
     if len(hotspots.rows) == 0:
-        yield paragraph(f"No operators{_why_none(findings, hotspots)}.", layout.width, "yellow")
+        yield Paragraph(f"No operators{_why_none(findings, hotspots)}.", "yellow")
         return
-    shown = ranked(hotspots.rows, layout.most(TOP), layout.sort)
-    placed = columns.fit(_columns(findings, hotspots, shown, layout), layout.width)
-    yield heading(
-        _TITLES.get(hotspots.group, "Hot operators"), _rows_shown(hotspots, shown, layout), layout.width
+    shown = operator_rows(findings, choice.most(TOP), choice.sort)
+    table = Operators(hotspots, shown, choice, least_ns(findings.trace.recording))
+    yield Heading(_TITLES.get(hotspots.group, "Hot operators"), _rows_shown(table))
+    yield Table(
+        _columns(table),
+        notes=lambda seen: [*_notes_on_rows(table, seen), *_notes(hotspots)],
+        whole=[signature_text(row) for row in shown],
     )
-    yield columns.table(told_apart(placed, signatures(findings.trace, shown)))
-    titles = [column.title for column, _ in placed]
-    for note in [*_notes_on_rows(findings, hotspots, shown, layout, titles), *_notes(hotspots)]:
-        yield paragraph(note, layout.width, "dim")
 
 
-def _columns(
-    findings: Findings, hotspots: Hotspots, shown: HotspotRows, layout: Layout
-) -> list[columns.Column]:
-    found = operator_columns(findings.trace, hotspots, shown, layout)
-    return found if layout.columns == "autograd" else [*found, *efficiency_columns(findings, shown)]
+def _columns(table: Operators) -> list[Column]:
+    if table.choice.columns == "autograd":
+        return torch_columns(table)
+    return [*operator_columns(table), *efficiency_columns([row.measurement for row in table.rows])]
 
 
-def _rows_shown(hotspots: Hotspots, shown: HotspotRows, layout: Layout) -> str:
-    number = rows_shown(len(hotspots.rows), len(shown), layout.sort)
-    text = f"{number}, {_share(hotspots, shown, layout)}"
+def _rows_shown(table: Operators) -> str:
+    hotspots, shown = table.hotspots, table.rows
+    number = rows_shown(len(hotspots.rows), len(shown), table.choice.sort)
+    own_ns = (row.ran.self_ns for row in shown)
+    gpu_ns = (row.ran.recorded["gpu_self_ns"] or 0 for row in shown)
+    text = f"{number}, {_share(table, own_ns, gpu_ns)}"
     if hotspots.focus is None:
         return text
     of = f"{len(hotspots.rows):,} of {hotspots.whole_rows:,} rows"
-    whole = f"focus {focus_text(hotspots.focus)}: {of}, {_share(hotspots, hotspots.rows, layout)}"
+    rows = hotspots.rows
+    share = _share(table, rows.self_ns.tolist(), np.maximum(rows.gpu_self_ns, 0).tolist())
+    whole = f"focus {focus_text(hotspots.focus)}: {of}, {share}"
     return whole if len(shown) == len(hotspots.rows) else f"{whole}; {text}"
 
 
-def _share(hotspots: Hotspots, rows: HotspotRows, layout: Layout) -> str:
-    if layout.sort == "gpu":
-        part_ns = int(np.maximum(rows.gpu_self_ns, 0).sum())
-        return f"{units.percent(part_ns / max(hotspots.gpu_self_ns, 1))} of operators' time on GPUs"
-    return f"{units.percent(int(rows.self_ns.sum()) / max(hotspots.totals.self_ns, 1))} of operator time"
+def _share(table: Operators, self_ns: Iterable[int], gpu_self_ns: Iterable[int]) -> str:
+    hotspots = table.hotspots
+    if table.choice.sort == "gpu":
+        part = sum(gpu_self_ns) / max(hotspots.gpu_self_ns, 1)
+        return f"{units.percent(part)} of operators' time on GPUs"
+    return f"{units.percent(sum(self_ns) / max(hotspots.totals.self_ns, 1))} of operator time"
 
 
-def _notes_on_rows(
-    findings: Findings, hotspots: Hotspots, shown: HotspotRows, layout: Layout, titles: Sequence[str]
-) -> Iterator[str]:
-    if layout.columns != "short":
-        every = _columns(findings, hotspots, shown, replace(layout, width=NARROW))
-        left_out = [column.title for column in every if column.title not in titles]
-        if left_out:
-            width = -(-columns.roomy_width(every) // 10) * 10
-            yield f"Left out at this width: {', '.join(left_out)} (COLUMNS={width} shows all)."
-    if bool(misleading(hotspots, shown).any()) and layout.columns != "autograd":
-        yield _marked_note(findings.trace, hotspots, shown, has_total="total" in titles)
-    if layout.columns == "autograd":
-        yield _source_note(hotspots)
-    error_ppm = int(shown.quantile_error_ppm.max())
-    if error_ppm > _WORTH_SAYING_PPM:
-        error = units.percent(error_ppm / 1e6)
-        yield f"Median and p95 are within {error}: there are too many different rows for more."
+def _notes_on_rows(table: Operators, seen: Shown) -> Iterator[str]:
+    if table.choice.columns != "short" and seen.left_out:
+        width = -(-seen.roomy // 10) * 10
+        yield f"Left out at this width: {', '.join(seen.left_out)} (COLUMNS={width} shows all)."
+    marked = [row for row in table.rows if table.misleads(row)]
+    if marked and table.choice.columns != "autograd":
+        yield _marked_note(table.rows, marked, has_total="total" in seen.titles)
+    if table.choice.columns == "autograd":
+        yield _source_note(table)
+    error = max((row.ran.quantile_error or 0 for row in table.rows), default=0)
+    if error > _WORTH_SAYING:
+        error_text = units.percent(error)
+        yield f"Median and p95 are within {error_text}: there are too many different rows for more."
 
 
-def _marked_note(trace: Trace, hotspots: Hotspots, shown: HotspotRows, *, has_total: bool) -> str:
+def _marked_note(rows: Sequence[OperatorRow], marked: Sequence[OperatorRow], *, has_total: bool) -> str:
     """What rows would be if all their calls took as long as the median."""
-    marked = np.flatnonzero(misleading(hotspots, shown)).tolist()
-    names, lines = operators(trace, shown, narrow=True), places(trace, shown)
-    told = [
-        f"{_typical(shown, at, has_total=has_total)} ({names[at]}{f' at {lines[at]}' if lines[at] else ''})"
-        for at in marked[:_MOST_MARKED]
-    ]
+    places = dict(zip(map(id, rows), Lines([row.ran for row in rows]).own, strict=True))
+    told = []
+    for row in marked[:_MOST_MARKED]:
+        place = places[id(row)]
+        name = operator_text(row, brief=True)
+        told.append(f"{_typical(row, has_total=has_total)} ({name}{f' at {place}' if place else ''})")
     more = f"; {len(marked) - len(told):,} more" if len(marked) > len(told) else ""
     return (
         f"{MARK} A few calls far longer than the median (pre-emption, first touch of memory, a first call) "
@@ -118,10 +119,10 @@ def _marked_note(trace: Trace, hotspots: Hotspots, shown: HotspotRows, *, has_to
     )
 
 
-def _typical(shown: HotspotRows, at: int, *, has_total: bool) -> str:
+def _typical(row: OperatorRow, *, has_total: bool) -> str:
     """What a sum that the table shows would be; the median is one of the calls' durations, so of total."""
-    calls, median_ns = int(shown.calls[at]), int(shown.median_ns[at])
-    self_time, total = (units.duration(int(times_ns[at])) for times_ns in (shown.self_ns, shown.total_ns))
+    calls, median_ns = row.ran.calls, row.ran.median_ns or 0
+    self_time, total = units.duration(row.ran.self_ns), units.duration(row.ran.total_ns)
     typical = units.duration(median_ns * calls)
     if self_time == total:
         return f"self {typical}, not {self_time}"
@@ -130,8 +131,8 @@ def _typical(shown: HotspotRows, at: int, *, has_total: bool) -> str:
     return f"{units.duration(median_ns)} x {units.count(calls)} = {typical} with what it calls"
 
 
-def _source_note(hotspots: Hotspots) -> str:
-    if autograd_recorded(hotspots):
+def _source_note(table: Operators) -> str:
+    if table.from_autograd:
         return "Self CPU and CPU total: as the autograd profiler measured them."
     return (
         "Self CPU and CPU total: as perfprobe's own observer measured them; in CPU total, a call inside "

@@ -6,20 +6,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from rich.console import RenderableType
 
 from perfprobe.report import shorten
-from perfprobe.report.render.paragraph import paragraph
-from perfprobe.report.section.base import Layout
-from perfprobe.report.section.cells import line_column
+from perfprobe.report.rows.operators import operator_rows
+from perfprobe.report.section.block import Block, Paragraph
 from perfprobe.report.section.function_columns import cpu_ns, names, threads_ns
 from perfprobe.report.section.function_notes import has_few_samples
-from perfprobe.report.section.operator_columns import PHASES, operators, signatures
+from perfprobe.report.section.lines import line_column
+from perfprobe.report.section.operator_columns import operator_text, signature_text
 from perfprobe.report.section.waiting import longest_wait
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.python import Calling
-from perfprobe.tables.trace import Phase, Trace
+from perfprobe.tables.trace import Trace
 
 LONGEST = 160  # cells of the inputs
 _MINOR = 0.5  # of the wall time: with more of it, operators are what counts
@@ -28,22 +27,20 @@ _BUSY = 0.05  # of a function's time on a processor: with less it was waiting
 _IMPORTS = ("_bootstrap.py:", "_bootstrap_external.py:")
 
 
-def hottest(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
+def hottest(findings: Findings) -> Iterator[Block]:
     """Operator, inputs, line, phase and share of the first row; only of a whole table of full rows."""
     hotspots = findings.get(Hotspots)
     if hotspots is None or hotspots.group != "row" or hotspots.focus is not None or len(hotspots.rows) == 0:
         return
-    row = hotspots.rows.take(slice(1))
-    (operator,), (inputs,) = operators(findings.trace, row, narrow=True), signatures(findings.trace, row)
-    told = shorten.cut(shorten.signature(inputs), LONGEST)
-    share = units.percent(int(row.self_ns[0]) / max(hotspots.totals.self_ns, 1))
-    phase = PHASES[Phase(int(row.phase[0]))]
-    (place,) = line_column(findings.trace, replace(row, forward_frame=row.frame)).cells
-    text = f"Hottest: {operator} {told}, {place}, {phase}: {share} of operator time."
-    yield paragraph(text, layout.width, "bold")
+    (row,) = operator_rows(findings, 1, "self")
+    told = shorten.cut(shorten.signature(signature_text(row)), LONGEST)
+    (place,) = line_column([replace(row.ran, forward=None)]).cells
+    operator, share = operator_text(row, brief=True), units.percent(row.share)
+    text = f"Hottest: {operator} {told}, {place}, {row.ran.phase}: {share} of operator time."
+    yield Paragraph(text, "bold")
 
 
-def hottest_python(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
+def hottest_python(findings: Findings) -> Iterator[Block]:
     """The function in which most time passed outside of operators, or in which the main thread waited longer.
 
     Only where that is much, and operators are not most of all; waiting only where they are next to nothing.
@@ -69,7 +66,7 @@ def hottest_python(findings: Findings, layout: Layout) -> Iterator[RenderableTyp
     told = f"{place}: {share}, in no operator."
     if waiting_ns > busy_ns:
         told = f"main thread waits {units.percent(waiting_ns / wall_ns)} of wall in {waiting}."
-    yield paragraph(f"Hottest Python: {told}", layout.width, "bold")
+    yield Paragraph(f"Hottest Python: {told}", "bold")
 
 
 def _busiest(trace: Trace, calling: Calling) -> tuple[str, int]:

@@ -11,8 +11,9 @@ from typing import Any
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from perfprobe.report.render.columns import Column, fit, table
+from perfprobe.report.render.columns import fit, table
 from perfprobe.report.render.paragraph import heading, joined, paragraph
+from perfprobe.report.section.block import Column
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.machine import Ceiling, Machine

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rich.console import RenderableType
 from rich.text import Text
 
 from perfprobe.report.render import columns
-from perfprobe.report.render.columns import Column
 from perfprobe.report.render.paragraph import heading, paragraph
+from perfprobe.report.rows.choice import Choice
+from perfprobe.report.rows.operators import range_rows
 from perfprobe.report.rows.ranking import focus_text, range_sort, ranked, rows_shown
 from perfprobe.report.section.base import Layout
+from perfprobe.report.section.block import Column
 from perfprobe.report.section.cells import (
     counts,
     cpu_column,
@@ -151,3 +153,14 @@ def _still_open(trace: Trace, named: RangeRows, width: int) -> Iterator[Renderab
             width,
             "dim",
         )
+
+
+def range_tables(findings: Findings, choice: Choice) -> dict[str, Any]:
+    """`ranges`, and `named_ranges` where there are any."""
+    from perfprobe.report.rows.json_gpu import range_table
+
+    found = {"ranges": range_rows(findings, choice.top or 0, choice.sort)}
+    named = findings.get(RangeRows)
+    return (
+        found if named is None else {**found, "named_ranges": range_table(findings, named, choice.top or 0)}
+    )

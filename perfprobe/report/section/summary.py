@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from rich.console import RenderableType
-from rich.text import Text
-
-from perfprobe.report.render.paragraph import joined, paragraph
-from perfprobe.report.section.base import Layout
+from perfprobe.report.rows.choice import Choice
+from perfprobe.report.rows.totals import totals_row
+from perfprobe.report.section.block import Block, Fact, Facts, Paragraph
 from perfprobe.report.section.children import cpu_of_children, work_in_children
 from perfprobe.report.section.gpu.headline import headline
 from perfprobe.report.section.hottest import hottest, hottest_python
@@ -22,14 +21,18 @@ from perfprobe.tables.python import Calling
 from perfprobe.tables.trace import Trace
 
 
-def summary(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
+def totals_table(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
+    """`totals`, in one row."""
+    return {"totals": [totals_row(findings)]} if Hotspots in findings else {}
+
+
+def summary(findings: Findings, _: Choice) -> Iterator[Block]:
     """The first line, and below it whether the recording is whole, and what is hottest."""
     trace, hotspots = findings.trace, findings.get(Hotspots)
     if trace.recording.fact("pstats") is not None:
-        yield from _of_pstats(findings, layout)
+        yield from _of_pstats(findings)
         return
     pieces = [
-        cut(program(trace), min(layout.width, LONGEST_PROGRAM)),
         f"wall {units.duration(findings.wall_ns)}",
         f"CPU {units.duration(trace.cpu_ns)}",
         *cpu_of_children(findings),
@@ -38,31 +41,32 @@ def summary(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
         f"torch {printable(_torch_version(trace) or units.ABSENT)}",
         *([_cost(findings, hotspots)] if hotspots is not None and hotspots.totals.operators else []),
     ]
-    first, *others = pieces
-    yield joined([Text(first, style="bold"), *map(Text, others)], layout.width)
+    yield Facts([Fact(program(trace), "bold", LONGEST_PROGRAM), *map(Fact, pieces)])
     if hotspots is not None:
         losses = findings[Losses]
         for source, reason, count in zip(losses.source, losses.reason, losses.count.tolist(), strict=True):
             if source == "recording":
                 number = f" (count {units.count(count)})" if count > 0 else ""
-                yield paragraph(f"Incomplete: {printable(reason)}{number}.", layout.width, "yellow")
-    yield from work_in_children(findings, layout)
-    yield from headline(findings, layout)
-    yield from hottest(findings, layout)
-    yield from hottest_python(findings, layout)
+                yield Paragraph(f"Incomplete: {printable(reason)}{number}.", "yellow")
+    yield from work_in_children(findings)
+    yield from headline(findings)
+    yield from hottest(findings)
+    yield from hottest_python(findings)
 
 
-def _of_pstats(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
+def _of_pstats(findings: Findings) -> Iterator[Block]:
     """Of a profile that cProfile wrote."""
     calling = findings.get(Calling)
     counted = None if calling is None else calling.python.counted
-    pieces = [
-        Text(cut(printable(findings.trace.recording.text("pstats") or "-"), LONGEST_PROGRAM), style="bold"),
-        Text("a profile of cProfile"),
-        Text(f"functions {units.count(0 if counted is None else len(counted))}"),
-        Text(f"time in them {units.duration(0 if counted is None else int(counted.own_ns.sum()))}"),
-    ]
-    yield joined(pieces, layout.width)
+    name = cut(printable(findings.trace.recording.text("pstats") or "-"), LONGEST_PROGRAM)
+    yield Facts(
+        [
+            Fact(name, "bold"),
+            Fact("a profile of cProfile"),
+            Fact(f"functions {units.count(0 if counted is None else len(counted))}"),
+            Fact(f"time in them {units.duration(0 if counted is None else int(counted.own_ns.sum()))}"),
+        ]
+    )
 
 
 def _torch_version(trace: Trace) -> str | None:

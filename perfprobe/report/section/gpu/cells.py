@@ -7,11 +7,10 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from perfprobe.report.render.columns import Column
 from perfprobe.report.rows.ranking import focus_text
 from perfprobe.report.section.base import Layout
+from perfprobe.report.section.block import Column
 from perfprobe.report.section.cells import HasLines, durations, line_column
-from perfprobe.report.section.operator_columns import NARROW, PHASES
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.support.view import compiled
@@ -19,6 +18,8 @@ from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Table
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.trace import SHORT_PHASES, Line, Phase, Trace, shown_name
 
+NARROW = 140
+PHASES = {phase: phase.name.lower() for phase in Phase}
 PART = "+"  # beside sums that lack what had no times
 
 

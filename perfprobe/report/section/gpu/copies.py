@@ -8,9 +8,9 @@ import numpy as np
 from rich.console import RenderableType
 
 from perfprobe.report.render import columns
-from perfprobe.report.render.columns import Column
 from perfprobe.report.render.paragraph import heading, paragraph
 from perfprobe.report.section.base import Layout
+from perfprobe.report.section.block import Column
 from perfprobe.report.section.cells import counts, durations
 from perfprobe.report.section.gpu.cells import (
     chosen,

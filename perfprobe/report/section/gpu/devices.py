@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from rich.console import RenderableType
 
 from perfprobe.report.render import columns
-from perfprobe.report.render.columns import Column
 from perfprobe.report.render.paragraph import heading, paragraph
+from perfprobe.report.rows.choice import Choice
 from perfprobe.report.section.base import Layout
+from perfprobe.report.section.block import Column
 from perfprobe.report.section.cells import counts, durations, percents
 from perfprobe.report.section.gpu.cells import mean_ns, ranked, sorted_by
 from perfprobe.report.shorten import cut
@@ -133,3 +135,10 @@ def _call_columns(trace: Trace, shown: LaunchRows) -> list[Column]:
         *([Column("failed", failed, 2, align="right")] if any(failed) else []),
         Column("call", names, least=20, style="bold"),
     ]
+
+
+def gpu_section_tables(findings: Findings, choice: Choice) -> dict[str, Any]:
+    """All tables of GPUs."""
+    from perfprobe.report.rows.json_gpu import gpu_tables
+
+    return gpu_tables(findings, findings[GpuFindings], choice.top or 0)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from rich.console import RenderableType
 
-from perfprobe.report.render.paragraph import paragraph
-from perfprobe.report.section.base import Layout
+from perfprobe.report.section.block import Block, Paragraph
 from perfprobe.report.section.gpu.kernels import hottest_kernel
 from perfprobe.report.section.gpu.verdict import Use, verdict
 from perfprobe.support import units
@@ -20,7 +18,7 @@ _LOST = "records of its work are lost, so what limits the program is open"
 _LOSSES = ("dropped_records", "refused_buffers", "lent_buffers")
 
 
-def headline(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
+def headline(findings: Findings) -> Iterator[Block]:
     """Busy share of the busiest GPU, and what follows; nothing without one, or for a part of the rows."""
     gpu, wall_ns = findings.get(GpuFindings), findings.wall_ns
     if gpu is None or len(gpu.devices) == 0 or not wall_ns or findings.focus is not None:
@@ -39,8 +37,8 @@ def headline(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
     said = f"{name} was busy for {least}{share} of wall, {used} of the time from its first to its last work"
     judged = _LOST if lost else verdict(gpu, use, wall_ns)
     cost = "" if use.hardly_idle else _recording_cost(recording, gpu)
-    yield paragraph(f"{said}{parts}: {judged}.{cost}", layout.width, "bold")
-    yield from hottest_kernel(findings, layout)
+    yield Paragraph(f"{said}{parts}: {judged}.{cost}", "bold")
+    yield from hottest_kernel(findings)
 
 
 def _recording_cost(recording: Recording, gpu: GpuFindings) -> str:

@@ -10,12 +10,13 @@ from rich.console import RenderableType
 
 from perfprobe.report import shorten
 from perfprobe.report.render import columns
-from perfprobe.report.render.columns import Column
 from perfprobe.report.render.paragraph import heading, paragraph
 from perfprobe.report.section.base import Layout
+from perfprobe.report.section.block import Block, Column, Paragraph
 from perfprobe.report.section.cells import counts, durations, line_column, percents
 from perfprobe.report.section.gpu.cells import (
     PART,
+    PHASES,
     chosen,
     in_focus,
     mean_ns,
@@ -24,7 +25,6 @@ from perfprobe.report.section.gpu.cells import (
     timed,
 )
 from perfprobe.report.section.gpu.names import cut_middle, kernel_names, shortened
-from perfprobe.report.section.operator_columns import PHASES
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.columns import Mask
@@ -54,7 +54,7 @@ def kernels(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
         yield paragraph(" ".join(notes), layout.width, "dim")
 
 
-def hottest_kernel(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
+def hottest_kernel(findings: Findings) -> Iterator[Block]:
     """Name, operator, line, phase and share of the one with most time."""
     gpu, trace = findings[GpuFindings], findings.trace
     if gpu is None or len(gpu.kernels) == 0 or gpu.kernels.total_ns[0] <= 0:
@@ -62,13 +62,17 @@ def hottest_kernel(findings: Findings, layout: Layout) -> Iterator[RenderableTyp
     row = gpu.kernels.take(slice(1))
     ((name, is_graph),) = zip(row.name.tolist(), row.is_graph.tolist(), strict=True)
     kernel = cut_middle(shortened(trace.recording.strings[name] if name >= 0 else "(unknown)"), _LONGEST_NAME)
-    (operator,) = operator_texts(trace, row, row.overload, layout)
-    by = " by a CUDA graph" if is_graph == 1 else "" if operator == units.ABSENT else f" by {operator}"
+    (operator,), (brief,) = (
+        operator_texts(trace, row, row.overload, Layout(width=width)) for width in (200, 80)
+    )
     (place,) = line_column(trace, replace(row, forward_frame=row.frame)).cells
     share = units.percent(_time(row) / _time(gpu.kernels))
     phase = PHASES[Phase(int(row.phase[0]))]
-    text = f"Hottest kernel: {kernel}{by}, {place}, {phase}: {share} of kernel time."
-    yield paragraph(text, layout.width, "bold")
+    texts = []
+    for name in (operator, brief):
+        by = " by a CUDA graph" if is_graph == 1 else "" if name == units.ABSENT else f" by {name}"
+        texts.append(f"Hottest kernel: {kernel}{by}, {place}, {phase}: {share} of kernel time.")
+    yield Paragraph(texts[0], "bold", brief=texts[1])
 
 
 def kernels_in_focus(findings: Findings, rows: KernelRows) -> Mask:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 
 from perfprobe.report.render import columns
-from perfprobe.report.render.columns import Column
 from perfprobe.report.render.paragraph import heading
 from perfprobe.report.section.base import Layout
+from perfprobe.report.section.block import Column
 from perfprobe.report.section.cells import counts, durations, percents
 from perfprobe.report.section.gpu.cells import (
     chosen,

@@ -1,0 +1,76 @@
+"""Draws blocks for a terminal, in a width."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from perfprobe.report.render import columns
+from perfprobe.report.render.collisions import told_apart
+from perfprobe.report.render.folded import folded
+from perfprobe.report.render.paragraph import heading, indented, joined, paragraph
+from perfprobe.report.section.block import Blank, Block, Column, Fact, Facts, Heading, Paragraph, Shown, Table
+from perfprobe.report.shorten import cut
+
+BRIEF = 140  # cells; with fewer, words are abbreviated
+
+
+def drawn(block: Block, width: int) -> Iterator[RenderableType]:
+    """What rich prints for a block."""
+    if isinstance(block, Heading):
+        yield heading(block.title, block.said, width, block.style)
+    elif isinstance(block, Paragraph):
+        text = block.brief if block.brief and width < BRIEF else block.text
+        yield indented(text, width, block.indent) if block.indent else paragraph(text, width, block.style)
+    elif isinstance(block, Facts):
+        yield joined([_fact(fact, width) for fact in block.facts], width)
+    elif isinstance(block, Blank):
+        yield Text("")
+    elif isinstance(block, Table):
+        yield from _table(block, width)
+    else:
+        yield block
+
+
+def _fact(fact: Fact, width: int) -> Text:
+    text = fact.text if fact.longest is None else cut(fact.text, min(fact.longest, width))
+    return Text(text, style=fact.style)
+
+
+def _table(table: Table, width: int) -> Iterator[RenderableType]:
+    if table.folds:
+        yield folded(table.columns, width)
+        return
+    placed = columns.fit([_in(column, width) for column in table.columns], width)
+    if table.whole:
+        placed = told_apart(placed, table.whole)
+    yield from _parts(table, placed) if table.parts else [columns.table(placed)]
+    titles = [column.title for column, _ in placed]
+    left_out = [column.title for column in table.columns if column.title not in titles]
+    for note in table.notes(Shown(titles, left_out, columns.roomy_width(table.columns))):
+        yield paragraph(note, width, "dim")
+
+
+def _in(column: Column, width: int) -> Column:
+    """The column as it is in this width."""
+    if column.brief and width < BRIEF:
+        column = replace(column, cells=column.brief)
+    if column.leaves and column.least is not None:
+        column = replace(column, least=min(column.least, width - column.leaves))
+    return column
+
+
+def _parts(table: Table, placed: Sequence[columns.Placed]) -> Iterator[RenderableType]:
+    first = 0
+    for part in table.parts:
+        yield Text.assemble((part.title, "bold cyan"), (f"  ({part.said})" if part.said else "", "dim"))
+        rows = slice(first, first + part.rows)
+        of_part = [
+            columns.Placed(replace(column, cells=column.cells[rows], styles=column.styles[rows]), cells)
+            for column, cells in placed
+        ]
+        yield columns.table(of_part, header=first == 0)
+        first = rows.stop

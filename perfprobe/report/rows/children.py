@@ -1,0 +1,26 @@
+"""Rows of child processes: those that recorded themselves, and the commands that were not recorded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from perfprobe.tables.children import Children
+from perfprobe.tables.findings import Findings
+
+
+@dataclass(frozen=True)
+class ChildRow:
+    """recording: the child's own; of those without one how they were started, and how to record them."""
+
+    recording: str | None
+    kind: str
+    command: str | None
+    recipe: str | None
+    processes: int
+
+
+def child_rows(findings: Findings) -> list[ChildRow]:
+    """A row for each recording of a child, and for each command that was not recorded."""
+    children = findings.get(Children) or Children()
+    recorded = [ChildRow(path, "spawned", None, None, 1) for path in children.recordings]
+    return [*recorded, *(ChildRow(None, **lost._asdict()) for lost in children.lost)]

@@ -1,0 +1,20 @@
+"""Which rows of each table are shown, and in which order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Choice:
+    """top: rows of each table, 0 for all, None for its own choice; sort: one of `ranking.SORTS`; columns: one
+    of `support.view.COLUMNS`.
+    """
+
+    top: int | None = None
+    sort: str = "self"
+    columns: str = "short"
+
+    def most(self, usual: int) -> int:
+        """Rows of a table that has `usual` rows when nobody asks for more or fewer; 0 for all."""
+        return usual if self.top is None else self.top

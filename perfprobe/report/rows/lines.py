@@ -1,0 +1,71 @@
+"""Rows of hot lines: operator time of each line of the program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfprobe.report.rows.row import measured, named, place, unwritten, values
+from perfprobe.report.rows.source_text import SourceText
+from perfprobe.support.text import printable
+from perfprobe.tables.findings import Findings, HotLines, Hotspots
+from perfprobe.tables.trace import GAP_TEXTS, Gap, Line
+
+PHASES = ("forward_ns", "backward_ns", "recompute_ns", "other_ns")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LineRow:
+    """A line, or what has none for one reason. text: the line's own, where it can be had.
+
+    operator, overload, signature: of the row with most self time there.
+    """
+
+    line: Line | None = place()
+    text: str | None
+    calls: int
+    self_ns: int
+    forward_ns: int
+    backward_ns: int
+    recompute_ns: int
+    other_ns: int
+    gpu_self_ns: int | None
+    share: float
+    operator: str | None
+    overload: str | None
+    signature: str | None
+    reason: str | None
+    source: str | None = unwritten()
+
+
+def line_rows(findings: Findings, sources: SourceText, lines: HotLines) -> list[LineRow]:
+    """These of the hot lines, in their order."""
+    trace, strings = findings.trace, findings.trace.recording.strings
+    whole_ns = max(findings[Hotspots].totals.self_ns, 1)
+    found = []
+    for value in values(lines):
+        line = trace.line(value["frame"])
+        text = sources.text(line.file, line.line) if line else None
+        found.append(
+            LineRow(
+                line=line,
+                text=None if text is None else printable(text.expandtabs()),
+                **{name: value[name] for name in ("calls", "self_ns", *PHASES)},
+                gpu_self_ns=measured(value["gpu_self_ns"]),
+                share=value["self_ns"] / whole_ns,
+                operator=named(strings[value["name"]]),
+                overload=named(strings[value["overload"]]),
+                signature=trace.signature(value["signature"]),
+                reason=named(GAP_TEXTS[Gap(value["gap"])]),
+                source=text,
+            )
+        )
+    return found
+
+
+def placed_lines(findings: Findings, sort: str) -> HotLines:
+    """Those that have a line, by time on GPUs or self time, most first."""
+    lines = findings[HotLines]
+    placed = lines.take(lines.frame >= 0)
+    return placed.take(np.argsort(-placed.gpu_self_ns, kind="stable")) if sort == "gpu" else placed

@@ -1,0 +1,28 @@
+"""Rows of what was lost or not recorded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from perfprobe.report.rows.row import measured, named, values
+from perfprobe.tables.events import Losses
+from perfprobe.tables.findings import Findings
+
+
+@dataclass(frozen=True)
+class LossRow:
+    """Which source lost what, how many (None: not known), and how to mend it."""
+
+    source: str
+    reason: str
+    count: int | None
+    remedy: str | None
+
+
+def loss_rows(findings: Findings) -> list[LossRow]:
+    """All of them, in the order in which they were noticed."""
+    losses = findings.get(Losses) or Losses.empty()
+    return [
+        LossRow(row["source"], row["reason"], measured(row["count"]), named(row["remedy"]))
+        for row in values(losses)
+    ]

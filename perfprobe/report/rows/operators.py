@@ -1,0 +1,163 @@
+"""Rows of hot operators, and of ranges that operators' recording saw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from perfprobe.report.rows.measured import limit, measurements_of
+from perfprobe.report.rows.ranking import range_sort, ranked
+from perfprobe.report.rows.row import inline, measured, named, place, unwritten, values
+from perfprobe.tables.findings import Findings, HotspotRows, Hotspots
+from perfprobe.tables.measurements import Measurement
+from perfprobe.tables.trace import GAP_TEXTS, Gap, Line, Phase, Trace
+
+RECORDED = (
+    *("cpu_ns", "cpu_self_ns", "recording_ns", "faults", "allocated_bytes", "freed_bytes"),
+    *("autograd_ns", "autograd_self_ns", "gpu_ns", "gpu_self_ns", "flops"),
+)
+_PHASES = ("forward_ns", "backward_ns", "recompute_ns")
+
+
+@dataclass(frozen=True)
+class ModuleShare:
+    """What a module has of a row; module: its path, None outside of all. at: their order in the model."""
+
+    module: str | None
+    calls: int
+    self_ns: int
+    at: int = unwritten()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calls:
+    """Calls that have something in common, of operators or of a range; what they differ in is None.
+
+    line: of their own Python; forward: of the forward call; reason: why there is no line. module: of all
+    calls, or what their modules have in common. long_calls: how many make the sums mislead. recorded: sums of
+    what not every recording has, by column.
+    """
+
+    line: Line | None = place()
+    forward: Line | None = place("forward_")
+    module: str | None
+    modules: Sequence[ModuleShare]
+    phase: str | None
+    calls: int
+    self_ns: int
+    total_ns: int
+    mean_ns: float
+    median_ns: int | None
+    p95_ns: int | None
+    long_calls: int | None
+    quantile_error: float | None
+    recorded: Mapping[str, int | None] = inline()
+    reason: str | None
+
+    @property
+    def whole_mean_ns(self) -> int:
+        """Whole nanoseconds of a call."""
+        return self.total_ns // max(self.calls, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RangeRow:
+    """A range that the program or torch set with record_function."""
+
+    name: str | None
+    ran: Calls = inline()
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperatorRow:
+    """A row of hot operators, by whatever they are grouped.
+
+    share: of operator time. made_from, made_from_lines: of a kernel of torch.compile. operators, signatures,
+    lines: how many different ones there are. of_limit, limit, verdict: as `perfprobe bench` measured.
+    """
+
+    operator: str | None
+    overload: str | None
+    signature: str | None
+    ran: Calls = inline()
+    share: float
+    made_from: Sequence[str] | None
+    made_from_lines: Sequence[Line] | None
+    operators: int
+    signatures: int
+    lines: int
+    forward_ns: int
+    backward_ns: int
+    recompute_ns: int
+    of_limit: float | None
+    limit: str | None
+    verdict: str | None
+    measurement: Measurement | None = unwritten()
+
+
+def operator_rows(findings: Findings, top: int, sort: str) -> list[OperatorRow]:
+    """The `top` first rows, 0 for all."""
+    hotspots = findings[Hotspots]
+    rows = ranked(hotspots.rows, top, sort)
+    whole_ns = max(hotspots.totals.self_ns, 1)
+    return [
+        _operator_row(findings.trace, value, ran, value["self_ns"] / whole_ns, found)
+        for value, ran, found in zip(
+            values(rows), _ran(findings.trace, hotspots, rows), measurements_of(findings, rows), strict=True
+        )
+    ]
+
+
+def range_rows(findings: Findings, top: int, sort: str) -> list[RangeRow]:
+    """The `top` first ranges, 0 for all."""
+    hotspots, strings = findings[Hotspots], findings.trace.recording.strings
+    rows = ranked(hotspots.ranges, top, range_sort(sort))
+    return [
+        RangeRow(name=named(strings[name]), ran=ran)
+        for name, ran in zip(rows.name.tolist(), _ran(findings.trace, hotspots, rows), strict=True)
+    ]
+
+
+def _operator_row(
+    trace: Trace, value: Mapping[str, Any], ran: Calls, share: float, found: Measurement | None
+) -> OperatorRow:
+    strings, name = trace.recording.strings, value["name"]
+    made_from, made_from_lines = trace.made_from(name)
+    bound = None if found is None else limit(found)
+    verdict = None if found is None else found.verdict
+    return OperatorRow(
+        operator=named(strings[name]),
+        overload=named(strings[value["overload"]]),
+        signature=trace.signature(value["signature"]),
+        ran=ran,
+        share=share,
+        made_from=made_from or None,
+        made_from_lines=made_from_lines or None,
+        **{each: value[each] for each in ("operators", "signatures", "lines", *_PHASES)},
+        of_limit=None if bound is None else bound.fraction.value,
+        limit=None if bound is None else bound.kind,
+        verdict=None if verdict is None else verdict.kind,
+        measurement=found,
+    )
+
+
+def _ran(trace: Trace, hotspots: Hotspots, rows: HotspotRows) -> Iterator[Calls]:
+    for at, value in enumerate(values(rows)):
+        comparable = value["name"] >= 0  # not all that ran on a line or in a module
+        parts = hotspots.parts_of(rows, at)
+        yield Calls(
+            line=trace.line(value["frame"]),
+            forward=trace.line(value["forward_frame"]),
+            module=hotspots.module(value["module"]),
+            modules=[ModuleShare(part.module, part.calls, part.self_ns, part.id) for part in parts],
+            phase=Phase(value["phase"]).name.lower() if value["phase"] >= 0 else None,
+            calls=value["calls"],
+            self_ns=value["self_ns"],
+            total_ns=value["total_ns"],
+            mean_ns=value["total_ns"] / value["calls"],
+            **{each: value[each] if comparable else None for each in ("median_ns", "p95_ns", "long_calls")},
+            quantile_error=value["quantile_error_ppm"] / 1e6 if comparable else None,
+            recorded={each: measured(value[each]) for each in RECORDED},
+            reason=named(GAP_TEXTS[Gap(value["gap"])]),
+        )

@@ -1,0 +1,75 @@
+"""What rows are: dataclasses with typed values, named as in the JSON document; None is not known or measured.
+
+What identifies a row is text, never an id of one recording: rows of two recordings can stand side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import field, fields, is_dataclass
+from typing import Any
+
+from perfprobe.tables.columns import Table
+from perfprobe.tables.trace import Line
+
+
+def spread(prefix: str, names: Sequence[str]) -> Any:
+    """A field whose value's own fields, these, stand in the row itself, each behind the prefix."""
+    return field(metadata={"spread": [(prefix + name, name) for name in names]})
+
+
+def place(prefix: str = "") -> Any:
+    """The field of a `Line`: `file`, `line` and `function`, each behind the prefix."""
+    return spread(prefix, Line._fields)
+
+
+def inline() -> Any:
+    """A field whose value, a row or a mapping, stands in the row itself."""
+    return field(metadata={"inline": True})
+
+
+def unwritten() -> Any:
+    """A field that documents leave out: it only helps to show others."""
+    return field(metadata={"unwritten": True})
+
+
+def plain(row: Any) -> dict[str, Any]:
+    """The row as a document has it: numbers, texts, lists, dicts and None."""
+    if isinstance(row, dict):
+        return row
+    found: dict[str, Any] = {}
+    for each in fields(row):
+        value = getattr(row, each.name)
+        if "spread" in each.metadata:
+            found |= {
+                name: None if value is None else getattr(value, inner)
+                for name, inner in each.metadata["spread"]
+            }
+        elif "inline" in each.metadata:
+            found |= plain(value) if is_dataclass(value) else value
+        elif "unwritten" not in each.metadata:
+            found[each.name] = _plain(value)
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return value._asdict() if hasattr(value, "_asdict") else [_plain(item) for item in value]
+    return plain(value) if is_dataclass(value) else value
+
+
+def measured(value: int) -> int | None:
+    """None for -1."""
+    return value if value >= 0 else None
+
+
+def named(text: str) -> str | None:
+    """None for "", which is what an id of -1 reads as."""
+    return text or None
+
+
+def values(table: Table) -> Iterator[dict[str, Any]]:
+    """Each row of a table as a dict of plain numbers and texts."""
+    columns = {name: column.tolist() for name, column in table.columns().items()}
+    for row in zip(*columns.values(), strict=True):
+        yield dict(zip(columns, row, strict=True))

@@ -1,0 +1,31 @@
+"""The row of totals: how long the program ran, and the sums over all operators."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from perfprobe.report.rows.row import inline, measured
+from perfprobe.tables.findings import Findings, Hotspots, Totals
+
+
+@dataclass(frozen=True)
+class TotalsRow:
+    """cpu_ns: of the whole process; complete: whether the recording has an end."""
+
+    wall_ns: int | None
+    cpu_ns: int | None
+    complete: bool
+    totals: Totals = inline()
+    gpu_self_ns: int | None = None
+
+
+def totals_row(findings: Findings) -> TotalsRow:
+    """The only row."""
+    trace, hotspots = findings.trace, findings[Hotspots]
+    return TotalsRow(
+        findings.wall_ns,
+        trace.cpu_ns,
+        trace.recording.complete,
+        hotspots.totals,
+        measured(hotspots.gpu_self_ns),
+    )

@@ -1,0 +1,164 @@
+"""What a section consists of, whatever it is drawn on: headings, tables, paragraphs, facts.
+
+Styles are words: bold, dim, and names of colours. Widths are letters; how many there are is for the medium to
+know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from rich.cells import cell_len
+
+from perfprobe.report.rows.choice import Choice
+from perfprobe.report.shorten import cut
+from perfprobe.tables.findings import Findings
+
+
+class Heading(NamedTuple):
+    """The title of what follows, and what is to be said about it."""
+
+    title: str
+    said: str = ""
+    style: str = "bold"
+
+
+class Paragraph(NamedTuple):
+    """A text. indent: blanks before each line; brief: the text where there is little room."""
+
+    text: str
+    style: str = ""
+    indent: int = 0
+    brief: str = ""
+
+
+class Fact(NamedTuple):
+    """One of several short texts. longest: letters after which it is cut, None for never."""
+
+    text: str
+    style: str = ""
+    longest: int | None = None
+
+
+class Facts(NamedTuple):
+    """Facts in a line, or in several where they do not fit; never broken within one."""
+
+    facts: Sequence[Fact]
+
+
+class Blank(NamedTuple):
+    """An empty line."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of text cells, which may have several lines.
+
+    rank: columns of higher rank are dropped first, those of rank 0 never. least: how narrow it may get,
+    None for as wide as its longest cell. wish: how narrow it may get while columns of rank 4 and above are
+    there. styles: of each cell, beside `style`; none or one a cell. role: what it shows, where the title is
+    another word for that. brief: the cells where there is little room, none where they are the same. leaves:
+    letters of the whole width that `least` must leave to others.
+    """
+
+    title: str
+    cells: Sequence[str]
+    rank: int = 0
+    least: int | None = None
+    wish: int = 0
+    align: Literal["left", "right"] = "left"
+    style: str = ""
+    styles: Sequence[str] = ()
+    shorten: Callable[[str, int], str] = cut
+    role: str = ""
+    brief: Sequence[str] = ()
+    leaves: int = 0
+
+    @property
+    def shows(self) -> str:
+        """What it is called within the report, whatever its title."""
+        return self.role or self.title
+
+    @cached_property
+    def widest(self) -> int:
+        """As wide as it likes to be."""
+        return max(map(cell_len, [self.title, *"\n".join(self.cells).split("\n")]))
+
+    @property
+    def narrowest(self) -> int:
+        """As narrow as it may be."""
+        return self.widest if self.least is None else min(self.widest, max(self.least, cell_len(self.title)))
+
+    def shortened(self, width: int) -> Sequence[str]:
+        """The cells with each of their lines cut to the width."""
+        if self.widest <= width:
+            return self.cells
+        return ["\n".join(self.shorten(line, width) for line in cell.split("\n")) for cell in self.cells]
+
+    @property
+    def comfortable(self) -> int:
+        """As narrow as it should be."""
+        return min(self.widest, max(self.narrowest, self.wish))
+
+
+class Shown(NamedTuple):
+    """What a medium shows of a table. left_out: columns; roomy: the width at which none would be."""
+
+    titles: Sequence[str]
+    left_out: Sequence[str] = ()
+    roomy: int = 0
+
+
+class Part(NamedTuple):
+    """Rows of a table that stand together below a title, so many. said: more about them, in brackets."""
+
+    title: str
+    said: str
+    rows: int
+
+
+def nothing(_: Shown) -> Iterator[str]:
+    """No notes."""
+    return iter(())
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table. notes: what its figures do not tell, as far as they are shown.
+
+    whole: the signature of each row in full: rows that differ in it must not look the same. parts: rows that
+    stand together. folds: long texts continue below rather than being cut.
+    """
+
+    columns: Sequence[Column]
+    notes: Callable[[Shown], Iterable[str]] = nothing
+    whole: Sequence[str] = ()
+    parts: Sequence[Part] = ()
+    folds: bool = False
+
+
+Block: TypeAlias = "Heading | Paragraph | Facts | Blank | Table"
+Rows: TypeAlias = "Sequence[Any]"
+
+
+def no_tables(_: Findings, __: Choice) -> dict[str, Rows]:
+    """A section without rows of its own."""
+    return {}
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the report.
+
+    requires: findings without which it is left out; blocks: what it shows; tables: its rows by the names that
+    documents have for their tables; shows: findings it says more with.
+    """
+
+    name: str
+    requires: tuple[type, ...]
+    blocks: Callable[[Findings, Choice], Iterable[Any]]
+    tables: Callable[[Findings, Choice], dict[str, Rows]] = no_tables
+    shows: tuple[type, ...] = ()

@@ -1,0 +1,46 @@
+"""Columns of figures that several tables have."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from perfprobe.report.rows.operators import Calls
+from perfprobe.report.section.block import Column
+from perfprobe.support import units
+from perfprobe.tables.recording import Recording
+
+MARK = "~"  # beside sums that a few calls make mislead
+_MOST_EMPTY_NS = 100_000
+
+
+def figures(title: str, cells: Iterable[str], rank: int = 0, style: str = "", role: str = "") -> Column:
+    """A column of numbers, at the right."""
+    return Column(title, list(cells), rank, align="right", style=style, role=role)
+
+
+def unless_zero(time_ns: int | None) -> str:
+    """The duration, nothing for none at all: an empty cell is read faster."""
+    return "" if time_ns == 0 else units.duration(time_ns)
+
+
+def least_ns(recording: Recording) -> int:
+    """What the record of a call shows in which nothing happens: below it nothing is told. 0: not known."""
+    value = recording.number("cost", "empty_ns")
+    return math.ceil(value) if value is not None and 0 < value < _MOST_EMPTY_NS else 0
+
+
+def duration_columns(rows: Sequence[Calls], least: int) -> list[Column]:
+    """How long a call took: mean, median and 95th percentile."""
+    return [
+        figures("mean", (units.duration(row.whole_mean_ns, least) for row in rows), 7),
+        figures("median", (units.duration(row.median_ns, least) for row in rows), 5),
+        figures("p95", (units.duration(row.p95_ns, least) for row in rows), 9),
+    ]
+
+
+def cpu_column(rows: Sequence[Calls]) -> Column:
+    """CPU time; where no row has any, the first column to give way."""
+    times_ns = [row.recorded["cpu_ns"] for row in rows]
+    rank = 8 if all(time_ns is None for time_ns in times_ns) else 4
+    return figures("cpu", map(units.duration, times_ns), rank)

@@ -1,0 +1,47 @@
+"""All sections of a report, in their order."""
+
+from __future__ import annotations
+
+from perfprobe.report.section.agreement import agreement, source_tables
+from perfprobe.report.section.between import between, interval_tables
+from perfprobe.report.section.block import Section
+from perfprobe.report.section.children import child_recordings, child_tables
+from perfprobe.report.section.efficiency import efficiency, measurement_tables
+from perfprobe.report.section.environment import environment
+from perfprobe.report.section.functions import function_section_tables, functions
+from perfprobe.report.section.gpu.copies import copies
+from perfprobe.report.section.gpu.devices import calls, devices, gpu_section_tables
+from perfprobe.report.section.gpu.kernels import kernels
+from perfprobe.report.section.gpu.waits import waits
+from perfprobe.report.section.hot_lines import hot_lines, line_tables
+from perfprobe.report.section.hot_operators import hot_operators, operator_tables
+from perfprobe.report.section.losses import losses
+from perfprobe.report.section.ranges import range_tables, ranges
+from perfprobe.report.section.summary import summary, totals_table
+from perfprobe.tables.children import Children
+from perfprobe.tables.events import Losses
+from perfprobe.tables.findings import Between, HotLines, Hotspots
+from perfprobe.tables.gpu_findings import GpuFindings
+from perfprobe.tables.measurements import Measurements
+from perfprobe.tables.python import Calling
+from perfprobe.tables.ranges import RangeRows
+
+SECTIONS = (
+    Section("summary", (), summary, totals_table, shows=(Hotspots, Calling, GpuFindings)),
+    Section("hot operators", (Hotspots,), hot_operators, operator_tables),
+    Section("efficiency", (Measurements,), efficiency, measurement_tables),
+    Section("hot lines", (Hotspots, HotLines), hot_lines, line_tables),
+    Section("GPUs", (GpuFindings,), devices, gpu_section_tables),
+    Section("GPU kernels", (GpuFindings,), kernels),
+    Section("GPU copies", (GpuFindings,), copies),
+    Section("GPU waits", (GpuFindings,), waits),
+    Section("CUDA calls", (GpuFindings,), calls),
+    Section("Python functions", (Calling,), functions, function_section_tables),
+    Section("between operators", (Between,), between, interval_tables),
+    Section("ranges", (Hotspots,), ranges, range_tables, shows=(RangeRows,)),
+    Section("sources", (), agreement, source_tables),
+    Section("environment", (), environment),
+    Section("losses", (Losses,), losses),
+    Section("child recordings", (Children,), child_recordings, child_tables),
+)
+KINDS = tuple(dict.fromkeys(kind for each in SECTIONS for kind in (*each.requires, *each.shows)))
