@@ -1,4 +1,4 @@
-"""The tables about GPUs and named ranges in the JSON document. Null is what was not measured or not known."""
+"""The tables about GPUs in the JSON document. Null is what was not measured or not known."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ from perfprobe.report.section.gpu.copies import copies_in_focus, direction, rate
 from perfprobe.report.section.gpu.devices import device_name
 from perfprobe.report.section.gpu.kernels import kernels_in_focus
 from perfprobe.report.section.gpu.waits import waits_in_focus
-from perfprobe.report.section.named_ranges import named_in_focus
 from perfprobe.tables.columns import Table
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.gpu import CopyKind, Launches, MemoryKind, WaitKind
 from perfprobe.tables.gpu_findings import GpuFindings
-from perfprobe.tables.ranges import RangeKind, RangeRows, RangeSource
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.trace import GAP_TEXTS, Gap, Phase, Trace
 
@@ -46,21 +44,6 @@ def gpu_tables(findings: Findings, gpu: GpuFindings, most: int) -> dict[str, lis
         "api_calls": [_call(trace, row) for row in _rows(_first(gpu.calls, most))],
         "steps": list(_steps(gpu)),
     }
-
-
-def range_table(findings: Findings, ranges: RangeRows, most: int) -> list[Row]:
-    """`named_ranges`: those set through NVTX, ITT or perfprobe.range."""
-    trace, found = findings.trace, ranges.take(named_in_focus(findings, ranges))
-    return [
-        {
-            "name": _text(trace, row.pop("name")),
-            "domain": _text(trace, row.pop("domain")),
-            "source": _word(RangeSource, row.pop("source")),
-            "kind": _word(RangeKind, row.pop("kind")),
-            **_known(row),
-        }
-        for row in _rows(_first(found, most))
-    ]
 
 
 def _first(rows: SomeTable, most: int) -> SomeTable:

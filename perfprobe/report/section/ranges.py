@@ -6,161 +6,155 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from rich.console import RenderableType
-from rich.text import Text
-
-from perfprobe.report.render import columns
-from perfprobe.report.render.paragraph import heading, paragraph
 from perfprobe.report.rows.choice import Choice
-from perfprobe.report.rows.operators import range_rows
-from perfprobe.report.rows.ranking import focus_text, range_sort, ranked, rows_shown
-from perfprobe.report.section.base import Layout
-from perfprobe.report.section.block import Column
-from perfprobe.report.section.cells import (
-    counts,
-    cpu_column,
-    duration_columns,
-    durations,
-    least_ns,
-    line_column,
-    unless_zero,
-)
-from perfprobe.report.section.named_ranges import (
+from perfprobe.report.rows.operators import Calls, RangeRow, range_rows
+from perfprobe.report.rows.ranges import (
+    NamedRangeRow,
     by_library,
-    named_in_focus,
-    range_names,
-    range_sources,
-    range_threads,
+    named_range_rows,
+    named_ranges_in_focus,
     ranked_named,
 )
+from perfprobe.report.rows.ranking import focus_text, range_sort, rows_shown
+from perfprobe.report.section.block import Blank, Block, Column, Heading, Paragraph, Table
+from perfprobe.report.section.figures import cpu_column, duration_columns, figures, least_ns, unless_zero
+from perfprobe.report.section.lines import line_column
 from perfprobe.support import units
 from perfprobe.support.text import printable
-from perfprobe.tables.findings import Findings, HotspotRows, Hotspots
+from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.ranges import RangeRows
-from perfprobe.tables.trace import Trace
 
 TOP = 5  # they are landmarks beside the operators, and one name a step would make thousands
 TOP_OF_LIBRARIES = 4
 _MOST_OPEN = 5  # names of ranges still open
 _OWN = "record_function"
+_SOURCES = {"nvtx": "NVTX", "itt": "ITT", "perfprobe": "perfprobe.range"}
+_KINDS = {"free": "start/end", "mark": "mark"}
+
+
+def range_tables(findings: Findings, choice: Choice) -> dict[str, Sequence[Any]]:
+    """`ranges`, and `named_ranges` where there are any."""
+    found: dict[str, Sequence[Any]] = {"ranges": range_rows(findings, choice.top or 0, choice.sort)}
+    if RangeRows in findings:
+        rows = named_ranges_in_focus(findings).take(slice(choice.top or None))
+        found["named_ranges"] = named_range_rows(findings, rows)
+    return found
+
+
+def ranges(findings: Findings, choice: Choice) -> Iterator[Block]:
+    """Those of the program, then those of libraries; nothing where there were none."""
+    found, sort = named_ranges_in_focus(findings), range_sort(choice.sort)
+    of_library = by_library(findings, found)
+    of_program, others = found.take(~of_library), found.take(of_library)
+    own = findings[Hotspots].ranges
+    if len(own) + len(of_program):
+        shown = range_rows(findings, choice.most(TOP), choice.sort)
+        yield from _table(findings, "Ranges", shown, of_program, choice.most(TOP), sort)
+    if len(others):
+        if len(own) + len(of_program):
+            yield Blank()
+        yield from _table(findings, "Ranges of libraries", [], others, choice.most(TOP_OF_LIBRARIES), sort)
+    yield from _still_open(named_range_rows(findings, found.take(found.open > 0)))
 
 
 class _Shown(NamedTuple):
     """Rows of one table: of operators' ranges and of named ones, and the place of each row in the table."""
 
-    own: HotspotRows
-    named: RangeRows
+    own: Sequence[RangeRow]
+    named: Sequence[NamedRangeRow]
     order: Sequence[int]
 
 
-def ranges(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
-    """Those of the program, then those of libraries; nothing where there were none."""
-    hotspots = findings[Hotspots]
-    named = findings.get(RangeRows) or RangeRows.empty()
-    found = named.take(named_in_focus(findings, named))
-    of_library = by_library(findings.trace, found)
-    own, shown_sort = hotspots.ranges, range_sort(layout.sort)
-    tables = (
-        ("Ranges", own, found.take(~of_library), TOP),
-        ("Ranges of libraries", HotspotRows.empty(), found.take(of_library), TOP_OF_LIBRARIES),
-    )
-    shown_before = False
-    for title, of_operators, others, usual in tables:
-        number = len(of_operators) + len(others)
-        if number == 0:
-            continue
-        if shown_before:
-            yield Text("")
-        shown_before = True
-        shown = _first(of_operators, others, layout.most(usual), shown_sort)
-        said = f"({_ways(findings.trace, of_operators, others)}), "
-        said += rows_shown(number, len(shown.order), shown_sort) + _focus_note(findings, len(named))
-        yield heading(title, said, layout.width)
-        yield columns.table(columns.fit(_columns(findings, shown), layout.width))
-    yield from _still_open(findings.trace, found, layout.width)
-
-
-def _first(own: HotspotRows, named: RangeRows, top: int, sort: str) -> _Shown:
+def _table(
+    findings: Findings, title: str, own: Sequence[RangeRow], named: RangeRows, top: int, sort: str
+) -> Iterator[Block]:
     """The `top` first rows of both, 0 for all."""
-    own, named = ranked(own, top, sort), ranked_named(named, top, sort)
-    keys = [*_keys(own, sort), *_keys(named, sort)]
+    number = len(named) + (len(findings[Hotspots].ranges) if own else 0)
+    shown = _first(own, named_range_rows(findings, ranked_named(named, top, sort)), top, sort)
+    set_by = [_OWN] * bool(own) + [_set_by(row) for row in named_range_rows(findings, named)]
+    ways = ", ".join(dict.fromkeys(text.partition(" ")[0] for text in set_by))
+    yield Heading(title, f"({ways}), {rows_shown(number, len(shown.order), sort)}{_focus_note(findings)}")
+    yield Table(_columns(shown, least_ns(findings.trace.recording)))
+
+
+def _first(own: Sequence[RangeRow], named: Sequence[NamedRangeRow], top: int, sort: str) -> _Shown:
+    keys = [*(_key(row.ran, sort) for row in own), *(_named_key(row, sort) for row in named)]
     order = sorted(range(len(keys)), key=lambda at: -keys[at])
     return _Shown(own, named, order[: top or None])
 
 
-def _keys(rows: HotspotRows | RangeRows, sort: str) -> list[int]:
-    names = {"calls": "ranges" if isinstance(rows, RangeRows) else "calls", "gpu": "gpu_ns"}
-    column = getattr(rows, names.get(sort, f"{sort}_ns"), None)
-    return [-1] * len(rows) if column is None else column.tolist()
+def _key(ran: Calls, sort: str) -> int:
+    if sort == "gpu":
+        value = ran.recorded["gpu_ns"]
+    else:
+        value = getattr(ran, {"calls": "calls", "mean": "whole_mean_ns"}.get(sort, f"{sort}_ns"))
+    return -1 if value is None else value
 
 
-def _columns(findings: Findings, shown: _Shown) -> list[Column]:
-    trace = findings.trace
-    own, named, order = shown
-    strings = trace.recording.strings
-    names = [printable(strings[name]) if name >= 0 else "(unknown)" for name in own.name.tolist()]
+def _named_key(row: NamedRangeRow, sort: str) -> int:
+    value = getattr(row, "ranges" if sort == "calls" else f"{sort}_ns", None)
+    return -1 if value is None else value
+
+
+def _columns(shown: _Shown, least: int) -> list[Column]:
+    ran, named = [row.ran for row in shown.own], shown.named
+    names = [printable(row.name) if row.name else "(unknown)" for row in shown.own]
     none = [units.ABSENT] * len(named)
-
-    def merged(column: Column, others: Sequence[str]) -> Column:
-        cells = [*column.cells, *others]
-        return replace(column, cells=[cells[at] for at in order])
-
-    times = (durations(time_ns) for time_ns in (named.mean_ns, named.median_ns, named.p95_ns))
-    lines, threads = line_column(trace, own, function=12), range_threads(trace, named)
+    totals = (units.duration(each.total_ns, least * each.calls) for each in ran)
+    gpu = (unless_zero(each.recorded["gpu_ns"]) for each in ran)
+    lines, threads = line_column(ran, function=12), [_on(row) for row in named]
     found = [
+        (figures("total", totals), [units.duration(row.total_ns) for row in named]),
         (
-            Column("total", durations(own.total_ns, least_ns(trace) * own.calls), align="right"),
-            durations(named.total_ns),
+            figures("calls", (units.count(each.calls) for each in ran), 2),
+            [units.count(row.ranges) for row in named],
         ),
-        (Column("calls", counts(own.calls), 2, align="right"), counts(named.ranges)),
-        *zip(duration_columns(trace, own), times, strict=True),
-        *([(cpu_column(own), none)] if bool((own.cpu_ns >= 0).any()) else []),
         *(
-            [(Column("gpu", unless_zero(durations(own.gpu_ns)), 3, align="right"), none)]
-            if bool((own.gpu_ns > 0).any())
-            else []
+            (column, [units.duration(getattr(row, f"{column.title}_ns")) for row in named])
+            for column in duration_columns(ran, least)
         ),
-        (Column("name", names, least=12, wish=32, style="bold"), range_names(trace, named)),
-        *([(Column("set by", [_OWN] * len(own), 3), range_sources(trace, named))] if len(named) else []),
+        *([(cpu_column(ran), none)] if any(each.recorded["cpu_ns"] is not None for each in ran) else []),
+        *([(figures("gpu", gpu, 3), none)] if any(each.recorded["gpu_ns"] for each in ran) else []),
+        (Column("name", names, least=12, wish=32, style="bold"), [_name(row) for row in named]),
+        *([(Column("set by", [_OWN] * len(ran), 3), [_set_by(row) for row in named])] if named else []),
         *([(lines, threads)] if any([*lines.cells, *threads]) else []),
     ]
-    return [merged(column, others) for column, others in found]
+    return [_merged(column, others, shown.order) for column, others in found]
 
 
-def _ways(trace: Trace, own: HotspotRows, named: RangeRows) -> str:
-    """Through what they were set."""
-    ways = [_OWN] if len(own) else []
-    return ", ".join(
-        dict.fromkeys([*ways, *(text.partition(" ")[0] for text in range_sources(trace, named))])
-    )
+def _merged(column: Column, others: Sequence[str], order: Sequence[int]) -> Column:
+    cells = [*column.cells, *others]
+    return replace(column, cells=[cells[at] for at in order])
 
 
-def _focus_note(findings: Findings, named: int) -> str:
+def _name(row: NamedRangeRow) -> str:
+    return printable(row.name) if row.name else "(no name)"
+
+
+def _set_by(row: NamedRangeRow) -> str:
+    """`NVTX`, `ITT in domain`, and whether they are marks or may end on another thread."""
+    within = f"in {printable(row.domain)}" if row.domain is not None else ""
+    how = "" if row.source == "perfprobe" else _KINDS.get(row.kind or "", "")  # it has one way to begin
+    return " ".join(filter(None, (_SOURCES.get(row.source or "", "(unknown)"), how, within)))
+
+
+def _on(row: NamedRangeRow) -> str:
+    """On which thread they were, where that is not the main one."""
+    return "" if row.on is None else f"({printable(row.on)})"
+
+
+def _focus_note(findings: Findings) -> str:
     """What ranges a focus chose them from."""
-    hotspots = findings[Hotspots]
-    if hotspots is None or hotspots.focus is None:
+    hotspots, named = findings[Hotspots], findings.get(RangeRows) or ()
+    if hotspots.focus is None:
         return ""
-    return f", focus {focus_text(hotspots.focus)} of {units.count(hotspots.whole_ranges + named)}"
+    return f", focus {focus_text(hotspots.focus)} of {units.count(hotspots.whole_ranges + len(named))}"
 
 
-def _still_open(trace: Trace, named: RangeRows, width: int) -> Iterator[RenderableType]:
-    still = named.take(named.open > 0)
-    if len(still):
-        names = range_names(trace, still.take(slice(_MOST_OPEN)))
-        more = f" and {len(still) - len(names):,} more" if len(still) > len(names) else ""
-        yield paragraph(
-            f"Not ended when the recording did, and counted up to there: {', '.join(names)}{more}.",
-            width,
-            "dim",
+def _still_open(rows: Sequence[NamedRangeRow]) -> Iterator[Block]:
+    if rows:
+        names = [_name(row) for row in rows[:_MOST_OPEN]]
+        more = f" and {len(rows) - len(names):,} more" if len(rows) > len(names) else ""
+        yield Paragraph(
+            f"Not ended when the recording did, and counted up to there: {', '.join(names)}{more}.", "dim"
         )
-
-
-def range_tables(findings: Findings, choice: Choice) -> dict[str, Any]:
-    """`ranges`, and `named_ranges` where there are any."""
-    from perfprobe.report.rows.json_gpu import range_table
-
-    found = {"ranges": range_rows(findings, choice.top or 0, choice.sort)}
-    named = findings.get(RangeRows)
-    return (
-        found if named is None else {**found, "named_ranges": range_table(findings, named, choice.top or 0)}
-    )

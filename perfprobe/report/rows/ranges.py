@@ -1,0 +1,113 @@
+"""Rows of ranges set through NVTX, ITT or perfprobe.range."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from perfprobe.report.rows.row import measured, named, unwritten, values
+from perfprobe.support.view import compiled
+from perfprobe.tables.columns import Mask
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.ranges import RangeKind, RangeRows, RangeSource
+from perfprobe.tables.recording import Recording
+
+# Domains in which libraries set ranges by the thousand; oneDNN's are `dnnl::primitive::execute` and its like.
+_LIBRARIES = re.compile(
+    r"(dnnl|onednn|nccl|cu(blas|dnn|fft|solver|sparse|tensor)|cub|cccl|thrust|one?tbb|openmp)", re.IGNORECASE
+)
+_OPERATOR = re.compile(r"(aten|prims?|c10d|autograd)::")
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedRangeRow:
+    """Ranges of one name, domain, source and kind, and their sums; figures as in `RangeRows`.
+
+    on: the thread that they were on, None where that is the main one.
+    """
+
+    name: str | None
+    domain: str | None
+    source: str | None
+    kind: str | None
+    thread: int | None
+    ranges: int
+    open: int | None
+    total_ns: int | None
+    mean_ns: int | None
+    median_ns: int | None
+    p95_ns: int | None
+    longest_ns: int | None
+    on: str | None = unwritten()
+
+
+_FIGURES = ("open", "total_ns", "mean_ns", "median_ns", "p95_ns", "longest_ns")
+
+
+def named_range_rows(findings: Findings, rows: RangeRows) -> list[NamedRangeRow]:
+    """These of the named ranges, in their order."""
+    recording = findings.trace.recording
+    strings, is_main = recording.strings, recording.main_thread()
+    return [
+        NamedRangeRow(
+            name=named(strings[row["name"]]),
+            domain=named(strings[row["domain"]]),
+            source=_word(RangeSource, row["source"]),
+            kind=_word(RangeKind, row["kind"]),
+            thread=measured(row["thread"]),
+            ranges=row["ranges"],
+            **{name: measured(row[name]) for name in _FIGURES},
+            on=None if is_main[row["thread"]] else _thread(recording, row["thread"]),
+        )
+        for row in values(rows)
+    ]
+
+
+def named_ranges_in_focus(findings: Findings) -> RangeRows:
+    """Those that match the focus by name or domain, most time first."""
+    rows = findings.get(RangeRows) or RangeRows.empty()
+    if findings.focus is None:
+        return rows
+    search, strings = compiled(findings.focus).search, findings.trace.recording.strings
+    found = [
+        any(at >= 0 and search(strings[at]) is not None for at in pair)
+        for pair in zip(rows.name.tolist(), rows.domain.tolist(), strict=True)
+    ]
+    return rows.take(np.array(found, np.bool_))
+
+
+def ranked_named(rows: RangeRows, top: int, sort: str) -> RangeRows:
+    """The first rows, 0 for all; by total time where these rows have not got what is asked for."""
+    keys = {"calls": rows.ranges, "mean": rows.mean_ns, "median": rows.median_ns, "p95": rows.p95_ns}
+    order = np.argsort(-keys.get(sort, rows.total_ns), kind="stable")
+    return rows.take(order[: top or len(order)])
+
+
+def by_library(findings: Findings, rows: RangeRows) -> Mask:
+    """Which rows a library set, not the program: these can be very many, and would hide the others."""
+    strings = findings.trace.recording.strings
+    found = [
+        (domain >= 0 and _LIBRARIES.match(strings[domain]) is not None)
+        or (name >= 0 and _OPERATOR.match(strings[name]) is not None)
+        for domain, name in zip(rows.domain.tolist(), rows.name.tolist(), strict=True)
+    ]
+    return np.array(found, np.bool_)
+
+
+def _word(kinds: type[IntEnum], value: int) -> str | None:
+    try:
+        return kinds(value).name.lower()
+    except ValueError:
+        return None
+
+
+def _thread(recording: Recording, thread: int) -> str:
+    if thread < 0:
+        return "several threads"
+    threads, strings = recording.threads, recording.strings
+    number = int(threads.os_thread[thread])
+    name = recording.text("python_threads", str(number)) or strings[threads.name[thread]]
+    return f"thread {name or number}"
