@@ -189,9 +189,10 @@ def _share(row: Measurement) -> float:
 
 def text(found: Measurements, *, width: int, color: bool) -> str:
     """What was found, for people."""
-    from perfprobe.report.render.text import render_measured
+    from perfprobe.report.render.text import page
+    from perfprobe.report.section.efficiency import efficiency_of
 
-    return render_measured(found, width=width, color=color)
+    return page(efficiency_of(found), width=width, color=color)
 
 
 def document(task: Task, found: Measurements) -> dict[str, Any]:
@@ -231,9 +232,10 @@ def machine(
 
 def machine_text(machine: Machine, *, width: int = 200, color: bool = False) -> str:
     """A machine's ceilings as text."""
-    from perfprobe.report.section.machine import render
+    from perfprobe.report.render.text import page
+    from perfprobe.report.section.machine import ceilings
 
-    return render(machine, width=width, color=color)
+    return page(ceilings(machine), width=width, color=color)
 
 
 def machine_document(machine: Machine) -> dict[str, Any]:

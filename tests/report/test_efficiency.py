@@ -8,12 +8,13 @@ import pytest
 from rich.cells import cell_len
 
 from perfprobe.models.verdicts import MEANING
-from perfprobe.report.render.text import render_measured
+from perfprobe.report.render.text import page
+from perfprobe.report.section.efficiency import efficiency_of
 from perfprobe.report.section.listed import KINDS
 from perfprobe.results import Results
 from perfprobe.support.view import View
 from perfprobe.tables import measured_file
-from perfprobe.tables.measurements import Seen, Verdict
+from perfprobe.tables.measurements import Measurements, Seen, Verdict
 from tests.build import Program, op
 from tests.report.measured import absent, around, bernoulli, bmm, measured
 
@@ -42,6 +43,10 @@ def test_the_whole_verdict_is_there_at_any_width(width: int) -> None:
     words = " ".join(render_measured(measured(), width=width).split())
     assert words.count("below ceiling: 41 % of GEMM peak (f32, 2 threads)") == 1
     assert "tried, times as fast: 2→1 threads 0.99x (0.97-1.01)" in words
+
+
+def render_measured(found: Measurements, width: int = 200) -> str:
+    return page(efficiency_of(found), width=width)
 
 
 def test_columns() -> None:

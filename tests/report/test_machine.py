@@ -6,7 +6,8 @@ from datetime import datetime, timezone
 
 import pytest
 
-from perfprobe.report.section.machine import document, render
+from perfprobe.report.render.text import page
+from perfprobe.report.section.machine import ceilings, document
 from tests.bench.machines import machine
 
 NOW = datetime(2026, 1, 2, 12, 15, tzinfo=timezone.utc)
@@ -14,12 +15,12 @@ NOW = datetime(2026, 1, 2, 12, 15, tzinfo=timezone.utc)
 
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_lines_fit(width: int) -> None:
-    for line in render(machine(), width=width, now=NOW).splitlines():
+    for line in page(ceilings(machine(), NOW), width=width).splitlines():
         assert len(line) <= max(width, 78)
 
 
 def test_numbers_stand_where_they_belong() -> None:
-    text = render(machine(), width=80, now=NOW)
+    text = page(ceilings(machine(), NOW), width=80)
     rows = [line.split() for line in text.splitlines()]
     assert ["1", "f32", "100", "GFLOP/s", "83.3", "%", "120", "GFLOP/s", "vfmadd231ps", "zmm"] in [
         row[:10] for row in rows
@@ -32,8 +33,8 @@ def test_numbers_stand_where_they_belong() -> None:
 
 
 def test_its_age_is_told() -> None:
-    assert "measured in 41.0 s at 2026-01-02 10:15, 2 h 00 min ago" in render(machine(), now=NOW)
-    assert "measured in 41.0 s" in render(replace(machine(), measured="yesterday"), now=NOW)
+    assert "measured in 41.0 s at 2026-01-02 10:15, 2 h 00 min ago" in page(ceilings(machine(), NOW))
+    assert "measured in 41.0 s" in page(ceilings(replace(machine(), measured="yesterday"), NOW))
 
 
 @pytest.mark.parametrize(
@@ -41,13 +42,13 @@ def test_its_age_is_told() -> None:
     [(0.05, 1.0, ""), (0.05, 2.5, "Other programs ran here"), (0.4, 1.0, "This machine was noisy")],
 )
 def test_a_noisy_machine_is_warned_of(noise: float, contention: float, says: str) -> None:
-    text = render(machine(noise=noise, contention=contention), now=NOW)
+    text = page(ceilings(machine(noise=noise, contention=contention), NOW))
     assert ("perfprobe machine --again" in text) == bool(says)
     assert says in text
 
 
 def test_names_cannot_command_the_terminal() -> None:
-    assert "\x1b" not in render(machine("evil\x1b[2J\n"), now=NOW)
+    assert "\x1b" not in page(ceilings(machine("evil\x1b[2J\n"), NOW))
 
 
 def test_document() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.text import Text
 
@@ -12,10 +13,22 @@ from perfprobe.report.render import columns
 from perfprobe.report.render.collisions import told_apart
 from perfprobe.report.render.folded import folded
 from perfprobe.report.render.paragraph import heading, indented, joined, paragraph
-from perfprobe.report.section.block import Blank, Block, Column, Fact, Facts, Heading, Paragraph, Shown, Table
+from perfprobe.report.section.block import (
+    BRIEF,
+    Below,
+    Blank,
+    Block,
+    Column,
+    Fact,
+    Facts,
+    Heading,
+    Paragraph,
+    Shown,
+    Table,
+)
 from perfprobe.report.shorten import cut
 
-BRIEF = 140  # cells; with fewer, words are abbreviated
+INDENT = 4  # cells, of lines below a row
 
 
 def drawn(block: Block, width: int) -> Iterator[RenderableType]:
@@ -47,7 +60,12 @@ def _table(table: Table, width: int) -> Iterator[RenderableType]:
     placed = columns.fit([_in(column, width) for column in table.columns], width)
     if table.whole:
         placed = told_apart(placed, table.whole)
-    yield from _parts(table, placed) if table.parts else [columns.table(placed)]
+    if table.parts:
+        yield from _parts(table, placed)
+    elif table.below is not None:
+        yield from _with_below(table.below, placed, width)
+    else:
+        yield columns.table(placed)
     titles = [column.title for column, _ in placed]
     left_out = [column.title for column in table.columns if column.title not in titles]
     for note in table.notes(Shown(titles, left_out, columns.roomy_width(table.columns))):
@@ -56,8 +74,9 @@ def _table(table: Table, width: int) -> Iterator[RenderableType]:
 
 def _in(column: Column, width: int) -> Column:
     """The column as it is in this width."""
-    if column.brief and width < BRIEF:
-        column = replace(column, cells=column.brief)
+    if width < column.roomy:
+        title, cells = column.brief_title or column.title, column.brief or column.cells
+        column = replace(column, title=title, cells=cells)
     if column.leaves and column.least is not None:
         column = replace(column, least=min(column.least, width - column.leaves))
     return column
@@ -67,10 +86,24 @@ def _parts(table: Table, placed: Sequence[columns.Placed]) -> Iterator[Renderabl
     first = 0
     for part in table.parts:
         yield Text.assemble((part.title, "bold cyan"), (f"  ({part.said})" if part.said else "", "dim"))
-        rows = slice(first, first + part.rows)
-        of_part = [
-            columns.Placed(replace(column, cells=column.cells[rows], styles=column.styles[rows]), cells)
-            for column, cells in placed
-        ]
-        yield columns.table(of_part, header=first == 0)
-        first = rows.stop
+        yield _rows(placed, first, part.rows)
+        first += part.rows
+
+
+def _with_below(below: Below, placed: Sequence[columns.Placed], width: int) -> Iterator[RenderableType]:
+    first, *_, last = placed
+    indent = first.width + columns.GAP if first.column.title == below.behind else INDENT
+    for at, cell in enumerate(last.column.cells):
+        yield _rows(placed, at, 1)
+        for text in below.lines(at, cell_len(cell) > last.width):
+            yield indented(text, width, indent)
+
+
+def _rows(placed: Sequence[columns.Placed], first: int, rows: int) -> columns.Lines:
+    """So many of the table's rows, the first ones with its header."""
+    chosen = slice(first, first + rows)
+    part = [
+        columns.Placed(replace(column, cells=column.cells[chosen], styles=column.styles[chosen]), cells)
+        for column, cells in placed
+    ]
+    return columns.table(part, header=first == 0)

@@ -8,13 +8,12 @@ from collections.abc import Iterable
 from rich.console import Console
 
 from perfprobe.report.render.blocks import drawn
+from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.ranking import sort_of
 from perfprobe.report.section.base import Layout
 from perfprobe.report.section.block import Block
-from perfprobe.report.section.efficiency import efficiency_of
 from perfprobe.report.section.listed import SECTIONS
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.measurements import Measurements
 
 NARROWEST = 40
 
@@ -40,26 +39,21 @@ def render(
     Raises:
         UsageError: a `sort` that does not exist, a negative `top`.
     """
-    layout = Layout(top, sort_of(findings, sort), columns, max(width, NARROWEST))
+    choice = Choice(top, sort_of(findings, sort), columns)
     parts = []
     for section in SECTIONS:
         if all(kind in findings for kind in section.requires):
-            parts.append(_drawn(section.blocks(findings, layout), layout, color))
+            parts.append(page(section.blocks(findings, _with_width(choice, width)), width=width, color=color))
     return "\n".join(part for part in parts if part)
 
 
-def render_measured(measured: Measurements, *, width: int = 200, color: bool = False) -> str:
-    """The same of measurements alone, with a newline at its end."""
-    layout = Layout(width=max(width, NARROWEST))
-    return _drawn(efficiency_of(measured, layout), layout, color)
-
-
-def _drawn(blocks: Iterable[Block], layout: Layout, color: bool) -> str:
+def page(blocks: Iterable[Block], *, width: int = 200, color: bool = False) -> str:
+    """Blocks drawn one below the other, with a newline at their end."""
     # Wider than asked for: only tables whose file:line does not fit use it, the rest is fitted beforehand.
-    text = io.StringIO()
+    width, text = max(width, NARROWEST), io.StringIO()
     console = Console(
         file=text,
-        width=max(layout.width, 4096),
+        width=max(width, 4096),
         force_terminal=color,
         color_system="standard" if color else None,
         legacy_windows=False,
@@ -68,7 +62,11 @@ def _drawn(blocks: Iterable[Block], layout: Layout, color: bool) -> str:
         markup=False,
     )
     for block in blocks:
-        for item in drawn(block, layout.width):
+        for item in drawn(block, width):
             console.print(item, soft_wrap=False, crop=False)
     lines = [line.rstrip() for line in text.getvalue().splitlines()]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _with_width(choice: Choice, width: int) -> Layout:
+    return Layout(choice.top, choice.sort, choice.columns, max(width, NARROWEST))

@@ -17,6 +17,8 @@ from perfprobe.report.rows.choice import Choice
 from perfprobe.report.shorten import cut
 from perfprobe.tables.findings import Findings
 
+BRIEF = 140  # letters; in a width of fewer, words are abbreviated
+
 
 class Heading(NamedTuple):
     """The title of what follows, and what is to be said about it."""
@@ -61,7 +63,8 @@ class Column:
     None for as wide as its longest cell. wish: how narrow it may get while columns of rank 4 and above are
     there. styles: of each cell, beside `style`; none or one a cell. role: what it shows, where the title is
     another word for that. brief: the cells where there is little room, none where they are the same. leaves:
-    letters of the whole width that `least` must leave to others.
+    letters of the whole width that `least` must leave to others. brief_title: its title there; roomy: from so
+    many letters on there is room.
     """
 
     title: str
@@ -75,6 +78,8 @@ class Column:
     shorten: Callable[[str, int], str] = cut
     role: str = ""
     brief: Sequence[str] = ()
+    brief_title: str = ""
+    roomy: int = BRIEF
     leaves: int = 0
 
     @property
@@ -120,6 +125,16 @@ class Part(NamedTuple):
     rows: int
 
 
+class Below(NamedTuple):
+    """Lines below each row. lines: of the row at a place, and whether the cell of its last column was cut.
+
+    behind: the title of the column behind which they begin, where it is the first one.
+    """
+
+    lines: Callable[[int, bool], Iterable[str]]
+    behind: str
+
+
 def nothing(_: Shown) -> Iterator[str]:
     """No notes."""
     return iter(())
@@ -130,7 +145,7 @@ class Table:
     """A table. notes: what its figures do not tell, as far as they are shown.
 
     whole: the signature of each row in full: rows that differ in it must not look the same. parts: rows that
-    stand together. folds: long texts continue below rather than being cut.
+    stand together. folds: long texts continue below rather than being cut. below: lines below each row.
     """
 
     columns: Sequence[Column]
@@ -138,6 +153,7 @@ class Table:
     whole: Sequence[str] = ()
     parts: Sequence[Part] = ()
     folds: bool = False
+    below: Below | None = None
 
 
 Block: TypeAlias = "Heading | Paragraph | Facts | Blank | Table"

@@ -7,15 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rich.console import RenderableType
-
 from perfprobe.models.verdicts import MEANING
 from perfprobe.report import shorten
-from perfprobe.report.render.paragraph import heading, indented, paragraph
 from perfprobe.report.rows.choice import Choice
-from perfprobe.report.section.base import Layout
+from perfprobe.report.section.block import Block, Heading, Paragraph
 from perfprobe.report.section.efficiency_cells import (
-    INDENT,
     in_program_ns,
     place_of,
     verdict_kind,
@@ -29,6 +25,7 @@ from perfprobe.tables.measurements import Measurement, Measurements
 from perfprobe.tables.trace import shown_name
 
 TOP = 20  # rows in the report of a recording
+INDENT = 4  # letters
 _SLOWER = 3.0  # by isolated: cold caches and a busy machine make less
 _NOTABLE = 0.1  # of operator time
 _LONGEST_INPUTS = 80  # cells, in sentences
@@ -41,44 +38,44 @@ _ANSWERS = {  # what part of the time is what, by verdict
 }
 
 
-def efficiency(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
+def efficiency(findings: Findings, choice: Choice) -> Iterator[Block]:
     """The section of a recording's report."""
     measured = findings[Measurements]
-    yield heading("Efficiency", _measured_how(measured), layout.width)
-    yield from _answer(measured, layout)
-    yield from _details(replace(measured, rows=measured.rows[: layout.most(TOP) or None]), layout)
+    yield Heading("Efficiency", _measured_how(measured))
+    yield from _answer(measured)
+    yield from _details(replace(measured, rows=measured.rows[: choice.most(TOP) or None]))
 
 
-def efficiency_of(measured: Measurements, layout: Layout) -> Iterator[RenderableType]:
+def efficiency_of(measured: Measurements) -> Iterator[Block]:
     """The same by itself and whole: the answer comes first."""
-    yield from _answer(measured, layout)
-    yield heading("Efficiency", _measured_how(measured), layout.width)
-    yield from _details(measured, layout)
+    yield from _answer(measured)
+    yield Heading("Efficiency", _measured_how(measured))
+    yield from _details(measured)
 
 
-def _details(measured: Measurements, layout: Layout) -> Iterator[RenderableType]:
+def _details(measured: Measurements) -> Iterator[Block]:
     """The table, what could not be answered and why, and what the words mean."""
     rows = [row for row in measured.rows if row.not_rebuilt is None]
     if rows:
-        yield from efficiency_table(rows, layout)
-        yield from _times(rows, layout)
-    yield from _not_rebuilt(measured.rows, layout)
+        yield efficiency_table(rows)
+        yield from _times(rows)
+    yield from _not_rebuilt(measured.rows)
     for note in measured.notes:
-        yield paragraph(printable(note), layout.width, "dim")
+        yield Paragraph(printable(note), "dim")
     if measured.stopped is not None:
-        yield paragraph(f"Not all was measured: {printable(measured.stopped)}.", layout.width, "yellow")
-    yield from _legend(rows, layout)
+        yield Paragraph(f"Not all was measured: {printable(measured.stopped)}.", "yellow")
+    yield from _legend(rows)
 
 
-def _answer(measured: Measurements, layout: Layout) -> Iterator[RenderableType]:
+def _answer(measured: Measurements) -> Iterator[Block]:
     for row in measured.rows[:1]:
         place = os.path.basename(place_of(row))
         call = f"{_call(row)} at {place}" if place else _call(row)
-        yield paragraph(f"{call} {_takes(row)}{verdict_text(row)}.", layout.width, "bold")
+        yield Paragraph(f"{call} {_takes(row)}{verdict_text(row)}.", "bold")
     parts = _parts(measured)
     if parts:
-        yield paragraph(f"Of operator time: {', '.join(parts)}.", layout.width)
-    yield from _slower_there(measured, layout)
+        yield Paragraph(f"Of operator time: {', '.join(parts)}.")
+    yield from _slower_there(measured)
 
 
 def _call(row: Measurement) -> str:
@@ -108,16 +105,15 @@ def _parts(measured: Measurements) -> list[str]:
     return [f"{units.percent(share)} {text}" for text, share in shares.items() if share > 0]
 
 
-def _slower_there(measured: Measurements, layout: Layout) -> Iterator[RenderableType]:
+def _slower_there(measured: Measurements) -> Iterator[Block]:
     """That the calls are not what the program waits for, where most of their time there is something else."""
     rows = [row for row in measured.rows if row.seen is not None and row.rotating is not None]
     slower = sum(row.seen.share for row in rows if row.seen is not None and _is_slower_there(row))
     if slower >= _NOTABLE:
-        yield paragraph(
+        yield Paragraph(
             f"In the program, calls with {units.percent(slower)} of operator time took more than "
             f"{_SLOWER:g} times as long as by themselves: other programs, threads that wait or first calls "
             "come on top there, which no faster kernel mends.",
-            layout.width,
             "yellow",
         )
 
@@ -158,30 +154,30 @@ def _threads(rows: Sequence[Measurement]) -> str:
     return f"{', '.join(map(str, numbers))} thread{'s' if numbers != [1] else ''}"
 
 
-def _times(rows: Sequence[Measurement], layout: Layout) -> Iterator[RenderableType]:
+def _times(rows: Sequence[Measurement]) -> Iterator[Block]:
     """That the times of the table are of two kinds, where they are."""
     seen = [row.seen for row in rows if row.seen is not None]
     if any(of.cpu_ns is None for of in seen) and any(row.clock == "cpu" for row in rows):
         note = "program: wall time there, waiting included; of a recording with --cpu-time all, CPU time."
-        yield paragraph(note, layout.width, "dim")
+        yield Paragraph(note, "dim")
 
 
-def _not_rebuilt(rows: Sequence[Measurement], layout: Layout) -> Iterator[RenderableType]:
+def _not_rebuilt(rows: Sequence[Measurement]) -> Iterator[Block]:
     left = [row for row in rows if row.not_rebuilt is not None]
     if left:
         shares = [row.seen.share for row in left if row.seen is not None]
         more = f"{units.percent(sum(shares))} of operator time" if shares else ""
-        yield heading("Not rebuilt", more, layout.width)
+        yield Heading("Not rebuilt", more)
     for row in left:
         share = "" if row.seen is None else f"{units.percent(row.seen.share)}  "
-        yield indented(f"{share}{_call(row)}: {printable(row.not_rebuilt or '')}", layout.width, INDENT)
+        yield Paragraph(f"{share}{_call(row)}: {printable(row.not_rebuilt or '')}", indent=INDENT)
 
 
-def _legend(rows: Sequence[Measurement], layout: Layout) -> Iterator[RenderableType]:
+def _legend(rows: Sequence[Measurement]) -> Iterator[Block]:
     kinds = dict.fromkeys(verdict_kind(row) for row in rows)
     for kind in kinds:
         if kind in MEANING:
-            yield paragraph(f"{kind}: {MEANING[kind]}", layout.width, "dim")
+            yield Paragraph(f"{kind}: {MEANING[kind]}", "dim")
 
 
 def measurement_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:

@@ -15,8 +15,6 @@ STYLES: Mapping[str, str] = {
     "inefficient": "red",
 }
 
-INDENT = 4  # cells, of lines below a row
-
 
 def of_limit(measured: Measurement, *, interval: bool = False) -> str:
     """`97 %`, with its interval `97 % (95-99)`."""

@@ -6,17 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from rich.cells import cell_len
-from rich.console import RenderableType
 
 from perfprobe.models.verdicts import KINDS
 from perfprobe.report import shorten
-from perfprobe.report.render import columns
-from perfprobe.report.render.columns import Placed
-from perfprobe.report.render.paragraph import indented
-from perfprobe.report.section.base import Layout
-from perfprobe.report.section.block import Column
+from perfprobe.report.section.block import Below, Column, Table
 from perfprobe.report.section.efficiency_cells import (
-    INDENT,
     STYLES,
     factor,
     in_program_ns,
@@ -32,7 +26,6 @@ from perfprobe.support.text import printable
 from perfprobe.tables.measurements import Counterfactual, Measurement
 from perfprobe.tables.trace import shown_name
 
-NARROW = 140  # below this many cells, words are abbreviated
 _ORDER = (
     *("share", "operator", "signature", "line", "program", "isolated", "low-high", "warm"),
     *("of limit", "threads", "faults", "busy", "verdict"),
@@ -40,26 +33,16 @@ _ORDER = (
 _BUSY = 1.2  # wall by CPU time: with more of it the machine was doing other things
 
 
-def efficiency_table(rows: Sequence[Measurement], layout: Layout) -> Iterator[RenderableType]:
+def efficiency_table(rows: Sequence[Measurement]) -> Table:
     """A line for each call, and below it what else is known: the rest of the verdict, what was tried."""
-    placed = columns.fit(_columns(rows, layout), layout.width)
-    first, *_, last = placed
-    indent = first.width + columns.GAP if first.column.title == "share" else INDENT
-    for at, row in enumerate(rows):
-        yield columns.table([_cell(place, at) for place in placed], header=at == 0)
-        for text in _below(row, cell_len(last.column.cells[at]) > last.width):
-            yield indented(text, layout.width, indent)
+    return Table(_columns(rows), below=Below(lambda at, is_cut: _below(rows[at], is_cut), "share"))
 
 
-def _cell(place: Placed, at: int) -> Placed:
-    column = place.column
-    styles = column.styles[at : at + 1]
-    return Placed(replace(column, cells=[column.cells[at]], styles=styles), place.width)
-
-
-def _columns(rows: Sequence[Measurement], layout: Layout) -> list[Column]:
-    narrow = layout.width < NARROW
-    names = [shown_name(printable(row.wanted.operator), narrow=narrow) for row in rows]
+def _columns(rows: Sequence[Measurement]) -> list[Column]:
+    names, briefs = (
+        [shown_name(printable(row.wanted.operator), narrow=narrow) for row in rows]
+        for narrow in (False, True)
+    )
     inputs = [shorten.signature(printable(row.wanted.signature)) for row in rows]
     times = [None if row.rotating is None else row.rotating.value for row in rows]
     numbers: list[tuple[str, list[str | None], int]] = [
@@ -68,14 +51,16 @@ def _columns(rows: Sequence[Measurement], layout: Layout) -> list[Column]:
         ("isolated", [None if time is None else units.duration(time) for time in times], 0),
         ("low-high", [time_range(row.rotating) if row.processes > 1 else None for row in rows], 5),
         ("warm", [None if row.warm is None else units.duration(row.warm.value) for row in rows], 6),
-        ("of limit", [of_limit(row, interval=not narrow) for row in rows], 0),
+        ("of limit", [of_limit(row, interval=True) for row in rows], 0),
         ("threads", [_factor(threads_speedup(row)) for row in rows], 3),
         ("faults", [units.amount(round(row.faults)) if row.faults else None for row in rows], 7),
         ("busy", [_contention(row) for row in rows], 7),
     ]
     found = {title: _number_column(title, cells, rank) for title, cells, rank in numbers}
+    if (limits := found["of limit"]) is not None:
+        found["of limit"] = replace(limits, brief=[of_limit(row) for row in rows])
     words: dict[str, Column | None] = {
-        "operator": Column("operator", names, least=12, wish=18, style="bold"),
+        "operator": Column("operator", names, least=12, wish=18, style="bold", brief=briefs),
         "signature": Column("signature", inputs, 1, least=12, wish=26),
         "line": _line_column(rows),
         "verdict": _verdict_column(rows),
@@ -130,9 +115,9 @@ def _contention(row: Measurement) -> str | None:
     return factor(row.contention) if row.contention is not None and row.contention > _BUSY else None
 
 
-def _below(row: Measurement, cut: bool) -> Iterator[str]:
-    """cut: whether the table could not show the whole verdict."""
-    if cut:
+def _below(row: Measurement, is_cut: bool) -> Iterator[str]:
+    """is_cut: whether the table could not show the whole verdict."""
+    if is_cut:
         yield verdict_text(row)
     elif row.verdict is not None and row.verdict.modifiers:
         yield "; ".join(map(printable, row.verdict.modifiers))

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime, timezone
 from typing import Any
 
-from rich.console import Console, RenderableType
-from rich.text import Text
-
-from perfprobe.report.render.columns import fit, table
-from perfprobe.report.render.paragraph import heading, joined, paragraph
-from perfprobe.report.section.block import Column
+from perfprobe.report.section.block import Blank, Block, Column, Fact, Facts, Heading, Paragraph, Table
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.machine import Ceiling, Machine
 from perfprobe.tables.measurements import Estimate
 
-NARROWEST = 40
 NOISY = 0.15  # spread between processes above which the second digit means nothing
 CONTENDED = 1.2
 _ROOMY = 100
@@ -48,37 +41,19 @@ def document(machine: Machine) -> dict[str, Any]:
     }
 
 
-def render(machine: Machine, *, width: int = 200, color: bool = False, now: datetime | None = None) -> str:
-    """The ceilings as text, with a newline at its end. now: the time by which their age is told."""
-    width = max(width, NARROWEST)
-    text = io.StringIO()
-    console = Console(
-        file=text,
-        width=width,
-        force_terminal=color,
-        color_system="standard" if color else None,
-        legacy_windows=False,
-        highlight=False,
-        emoji=False,
-        markup=False,
-    )
-    for item in _page(machine, width, now or datetime.now(timezone.utc)):
-        console.print(item, soft_wrap=False, crop=False)
-    return "".join(f"{line.rstrip()}\n" for line in text.getvalue().splitlines())
-
-
-def _page(machine: Machine, width: int, now: datetime) -> Iterator[RenderableType]:
-    pieces = [
-        Text(printable(machine.name), style="bold"),
-        Text(f"torch {printable(machine.torch)}"),
-        Text(_measured(machine, now)),
-        Text(f"spread between processes {units.percent(machine.noise)}"),
-        Text(f"wall time {machine.contention:.2f} times CPU time"),
+def ceilings(machine: Machine, now: datetime | None = None) -> Iterator[Block]:
+    """The machine's page; now: the time that ages are counted to, None for this moment."""
+    facts = [
+        Fact(printable(machine.name), "bold"),
+        Fact(f"torch {printable(machine.torch)}"),
+        Fact(_measured(machine, now or datetime.now(timezone.utc))),
+        Fact(f"spread between processes {units.percent(machine.noise)}"),
+        Fact(f"wall time {machine.contention:.2f} times CPU time"),
     ]
-    yield joined(pieces, width)
-    yield from _warning(machine, width)
+    yield Facts(facts)
+    yield from _warning(machine)
     for section in (_compute, _bandwidth, _elements, _floors, _missing):
-        yield from section(machine, width)
+        yield from section(machine)
 
 
 def _measured(machine: Machine, now: datetime) -> str:
@@ -93,7 +68,7 @@ def _measured(machine: Machine, now: datetime) -> str:
     return f"{took} at {when:%Y-%m-%d %H:%M}{ago}"
 
 
-def _warning(machine: Machine, width: int) -> Iterator[RenderableType]:
+def _warning(machine: Machine) -> Iterator[Block]:
     busy = machine.contention > CONTENDED
     if not busy and machine.noise <= NOISY:
         return
@@ -101,17 +76,17 @@ def _warning(machine: Machine, width: int) -> Iterator[RenderableType]:
     effect = (
         ": CPU times hold, but caches and memory were shared" if busy else ": the second digit is not sure"
     )
-    yield paragraph(f"{why}{effect}. End them and run `perfprobe machine --again`.", width, "yellow")
+    yield Paragraph(f"{why}{effect}. End them and run `perfprobe machine --again`.", "yellow")
 
 
-def _compute(machine: Machine, width: int) -> Iterator[RenderableType]:
+def _compute(machine: Machine) -> Iterator[Block]:
     products = {(one.threads, one.dtype): one for one in machine.ceilings if one.kind == "gemm"}
     peaks = {(one.threads, one.dtype): one for one in machine.ceilings if one.kind == "isa peak"}
     keys = sorted({*products, *peaks}, key=lambda key: (key[0], _size_of(key[1]), key[1]))
     if not keys:
         return
     more = "best matrix product through torch, beside the peak of the processor's own instructions"
-    yield from _titled("Compute", more, width)
+    yield from _titled("Compute", more)
     pairs = [(products.get(key), peaks.get(key)) for key in keys]
     columns = [
         Column("threads", [str(threads) for threads, _ in keys], align="right"),
@@ -123,7 +98,7 @@ def _compute(machine: Machine, width: int) -> Iterator[RenderableType]:
         Column("instruction", [_what(peak) for _, peak in pairs], 3),
         Column("product of", [_what(one) for one, _ in pairs], 6),
     ]
-    yield table(fit(columns, width))
+    yield Table(columns)
 
 
 def _size_of(dtype: str) -> int:
@@ -136,71 +111,69 @@ def _part(one: Ceiling | None, peak: Ceiling | None) -> str:
     return units.ABSENT if one is None or peak is None else units.percent(one.rate.value / peak.rate.value)
 
 
-def _bandwidth(machine: Machine, width: int) -> Iterator[RenderableType]:
+def _bandwidth(machine: Machine) -> Iterator[Block]:
     rows = [one for one in machine.ceilings if one.kind == "bandwidth"]
     ends = {size: name for name, size in machine.levels}
     for threads in sorted({one.threads for one in rows}):
         own = [one for one in rows if one.threads == threads]
         footprints = sorted({one.footprint_bytes for one in own})
-        yield from _titled(f"Bandwidth{_on(own)}", "bytes read and written, by how many are touched", width)
+        yield from _titled(f"Bandwidth{_on(own)}", "bytes read and written, by how many are touched")
         found = {(one.footprint_bytes, one.mix): one for one in own}
         columns = [
             Column("footprint", [units.size(size) for size in footprints], align="right"),
-            *_mix_columns(found, footprints, width),
+            *_mix_columns(found, footprints),
             Column("", [f"end of {ends[size]}" if size in ends else "" for size in footprints], style="dim"),
         ]
-        yield table(fit(columns, width))
+        yield Table(columns)
 
 
-def _mix_columns(
-    found: dict[tuple[int, str], Ceiling], footprints: Sequence[int], width: int
-) -> Iterator[Column]:
+def _mix_columns(found: dict[tuple[int, str], Ceiling], footprints: Sequence[int]) -> Iterator[Column]:
     operators = {mix: one.what for (_, mix), one in found.items()}
     for mix, operator in operators.items():
-        title = f"{mix} ({operator})" if width >= _ROOMY else mix
+        title = printable(f"{mix} ({operator})")
         cells = [_rate(found.get((size, mix)), "B/s") for size in footprints]
-        yield Column(printable(title), cells, align="right")
+        yield Column(title, cells, align="right", brief_title=printable(mix), roomy=_ROOMY)
 
 
-def _elements(machine: Machine, width: int) -> Iterator[RenderableType]:
+def _elements(machine: Machine) -> Iterator[Block]:
     rows = [one for one in machine.ceilings if one.kind == "element"]
     for threads in sorted({one.threads for one in rows}):
         own = [one for one in rows if one.threads == threads]
         found = {(one.what, one.dtype): one for one in own}
         kinds = list(dict.fromkeys(one.what for one in own))
         more = "elements a second of what arithmetic limits, not memory"
-        yield from _titled(f"Elements{_on(own)}", more, width)
+        yield from _titled(f"Elements{_on(own)}", more)
         columns = [Column("", list(map(printable, kinds)))]
         for dtype in dict.fromkeys(one.dtype for one in own):
             cells = [_rate(found.get((kind, dtype)), "/s") for kind in kinds]
             columns.append(Column(printable(dtype), cells, align="right"))
-        yield table(fit(columns, width))
+        yield Table(columns)
 
 
-def _floors(machine: Machine, width: int) -> Iterator[RenderableType]:
+def _floors(machine: Machine) -> Iterator[Block]:
     rows = [one for one in machine.ceilings if one.kind in _FLOORS]
     if not rows:
         return
-    yield from _titled("Floors", "", width)
+    yield from _titled("Floors", "")
     columns = [
         Column("", [one.kind for one in rows]),
         Column("time", [units.duration(one.rate.value) for one in rows], align="right"),
         Column("by", [_what(one) for one in rows], 3),
         Column("", [_FLOORS[one.kind] for one in rows], 2, style="dim"),
     ]
-    yield table(fit(columns, width))
+    yield Table(columns)
 
 
-def _missing(machine: Machine, width: int) -> Iterator[RenderableType]:
+def _missing(machine: Machine) -> Iterator[Block]:
     if machine.missing:
-        yield from _titled("Not measured", "", width)
+        yield from _titled("Not measured", "")
     for what, why in machine.missing:
-        yield paragraph(f"{printable(what)}: {printable(why)}", width)
+        yield Paragraph(f"{printable(what)}: {printable(why)}")
 
 
-def _titled(title: str, more: str, width: int) -> Iterator[RenderableType]:
-    yield Text("")
-    yield heading(title, more, width)
+def _titled(title: str, more: str) -> Iterator[Block]:
+    yield Blank()
+    yield Heading(title, more)
 
 
 def _on(rows: Iterable[Ceiling]) -> str:
