@@ -120,24 +120,20 @@ class Session:
 
     def begin(self) -> None:
         """What comes now is the program: from here on its calls are counted."""
-        for counter in self._collectors:
-            if isinstance(counter, CallCounter):
-                self._facts.guarded(counter.name, counter.begin)
+        for collector in self._collectors:
+            self._facts.guarded(collector.name, collector.begin)
 
     def end(self) -> None:
         """The program has ended; what runs once the frames around it have ended is recorded as well."""
-        self._tell_operators(OperatorCollector.pause)
+        if active() is self:
+            for collector in self._collectors:
+                self._facts.guarded(collector.name, collector.pause)
 
     def go_on(self) -> None:
         """Record again what comes; see `end`."""
-        self._tell_operators(OperatorCollector.go_on)
-
-    def _tell_operators(self, step: Callable[[OperatorCollector], None]) -> None:
-        if active() is not self:
-            return
-        for collector in self._collectors:
-            if isinstance(collector, OperatorCollector):
-                self._facts.guarded(collector.name, lambda: step(collector))  # noqa: B023 (called at once)
+        if active() is self:
+            for collector in self._collectors:
+                self._facts.guarded(collector.name, collector.go_on)
 
     def stop(self, ending: str | None) -> None:
         """End the recording; harmless when called again, and in a forked child, which does not record."""
@@ -243,8 +239,8 @@ def gpu_counters() -> dict[str, Any] | None:
     session = active()
     if session is None:
         return None
-    found = [collector for collector in session._collectors if isinstance(collector, GpuCollector)]
-    return found[0].counters() if found else None
+    counted = (collector.counters() for collector in session._collectors)
+    return next((found for found in counted if found is not None), None)
 
 
 def record_child(settings: dict[str, Any], loaded: Sequence[str]) -> None:

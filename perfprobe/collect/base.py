@@ -13,24 +13,41 @@ from os import fstat, write
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Protocol, TextIO
+    from typing import Any, TextIO
 
     from perfprobe.native import Recorder
     from perfprobe.support.errors import EnvironmentLack
 
-    class Collector(Protocol):
-        """A source of events. `start` may only arm it: events come once the program gives reason to."""
 
-        name: str
+class Collector:
+    """A source of events. `start` may only arm it: events come once the program gives reason to."""
 
-        def available(self) -> EnvironmentLack | None:
-            """Why this collector cannot work here, or None."""
+    name: str
 
-        def start(self) -> None:
-            """Begin to record."""
+    def available(self) -> EnvironmentLack | None:
+        """Why this collector cannot work here, or None."""
+        raise NotImplementedError
 
-        def stop(self) -> None:
-            """End, and write down what was lost; called once, after `start`."""
+    def start(self) -> None:
+        """Begin to record."""
+        raise NotImplementedError
+
+    def begin(self) -> None:
+        """What comes now is the program."""
+
+    def pause(self) -> None:
+        """The program has ended: the frames that run now are not those that a profile function knows of."""
+
+    def go_on(self) -> None:
+        """They are, from here on."""
+
+    def counters(self) -> dict[str, Any] | None:
+        """What has been counted so far, for the program itself; None where that is nothing it can ask for."""
+        return None
+
+    def stop(self) -> None:
+        """End, and write down what was lost; called once, after `start`."""
+        raise NotImplementedError
 
 
 class Facts:

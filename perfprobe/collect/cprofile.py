@@ -13,6 +13,7 @@ import time
 
 from perfprobe import native
 from perfprobe.collect import host
+from perfprobe.collect.base import Collector
 from perfprobe.collect.imports import ImportWatch
 from perfprobe.support.errors import EnvironmentLack
 
@@ -33,7 +34,7 @@ _REPEATS = 7
 _NOISE = 0.05
 
 
-class CallCounter:
+class CallCounter(Collector):
     """Counts calls from `begin` on, in this process alone.
 
     Args:

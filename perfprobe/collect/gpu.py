@@ -6,6 +6,7 @@ import os
 from os import getpid
 
 from perfprobe import native
+from perfprobe.collect.base import Collector
 from perfprobe.collect.imports import ImportWatch
 from perfprobe.collect.outside import nsight
 
@@ -59,7 +60,7 @@ _CLOCK_LOSSES = {
 _CLOCK_FAULT = "clock"
 
 
-class GpuCollector:
+class GpuCollector(Collector):
     """Starts a session with CUPTI when the program's torch initialises CUDA, before there is any context.
 
     Not earlier: CUPTI needs a driver that is initialised, which fixes the visible devices, and a child forked

@@ -9,6 +9,7 @@ from os import getpid
 
 from perfprobe import native
 from perfprobe.collect import emit
+from perfprobe.collect.base import Collector
 from perfprobe.collect.compiled import CompiledKernels
 from perfprobe.collect.host import environment
 from perfprobe.collect.imports import ImportWatch
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from perfprobe.collect.options import Options
 
 
-class OperatorCollector:
+class OperatorCollector(Collector):
     """Starts the sources when the program's own `import torch` completes; never imports torch itself."""
 
     name = "operators"

@@ -7,6 +7,7 @@ import sys
 from os import environ, putenv, unsetenv
 
 from perfprobe import native
+from perfprobe.collect.base import Collector
 from perfprobe.support.errors import EnvironmentLack
 
 TYPE_CHECKING = False
@@ -35,7 +36,7 @@ _NVTX_CAME_BEFORE = "NVTX ranges of the package nvtx, if any: it looks for a lis
 _FROM_THE_START = "record with `python -m perfprobe`, or from before that"
 
 
-class RangeCollector:
+class RangeCollector(Collector):
     """Is the tool that NVTX and ITT find when the program's libraries make their first call.
 
     They find it by the C environment. The program's `os.environ` stays what it is under plain python; the

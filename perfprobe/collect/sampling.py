@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from perfprobe import native
+from perfprobe.collect.base import Collector
 from perfprobe.support.errors import EnvironmentLack
 
 TYPE_CHECKING = False
@@ -19,7 +20,7 @@ MOST_COST = 0.01  # of one processor
 _MANY_FAILED = 0.01  # of all looks: from there on it is worth a word
 
 
-class SamplerCollector:
+class SamplerCollector(Collector):
     """Runs the native sampler from start to stop; its rows are written while the program runs."""
 
     name = "samples"
