@@ -165,7 +165,7 @@ def test_any_damage(tmp_path: Path) -> None:
 def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(tmp_path / "pipe")
     for name in ("missing", "pipe", "."):
-        with pytest.raises(InputError, match="cannot read the profile"):
+        with pytest.raises(InputError, match="cannot read the recording"):
             reader.read(tmp_path / name)
     profiled(tmp_path / "p")
     monkeypatch.setattr(reader, "MOST_BYTES", 100)
