@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from perfprobe.analyse import durations
-from perfprobe.analyse.focus import Focus
 from perfprobe.analyse.gather import Gathering
 from perfprobe.analyse.grouping import KEYS, collapsed, gathered, measured
 from perfprobe.analyse.regroup import regrouped, row_count
 from perfprobe.analyse.work import flops_of
+from perfprobe.models.focus import Focus
 from perfprobe.tables.columns import Int32, Int64, Mask, Rows
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.findings import DurationBins, Hotspots, Sums, Totals

@@ -29,6 +29,22 @@ class CopyKind(IntEnum):
     FILL = 100
 
 
+_DIRECTIONS: dict[int, str] = {
+    **dict.fromkeys((CopyKind.HOST_TO_DEVICE, CopyKind.HOST_TO_ARRAY), "to GPU"),
+    **dict.fromkeys((CopyKind.DEVICE_TO_HOST, CopyKind.ARRAY_TO_HOST), "from GPU"),
+    **dict.fromkeys((CopyKind.DEVICE_TO_DEVICE, CopyKind.ARRAY_TO_ARRAY), "on GPU"),
+    **dict.fromkeys((CopyKind.ARRAY_TO_DEVICE, CopyKind.DEVICE_TO_ARRAY), "on GPU"),
+    CopyKind.PEER_TO_PEER: "GPU to GPU",
+    CopyKind.HOST_TO_HOST: "on host",
+    CopyKind.FILL: "fill",
+}
+
+
+def direction(kind: int) -> str:
+    """From where to where a copy of this kind goes, in words."""
+    return _DIRECTIONS.get(kind, "unknown")
+
+
 class MemoryKind(IntEnum):
     """CUpti_ActivityMemoryKind in cupti_activity.h."""
 

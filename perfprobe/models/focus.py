@@ -1,0 +1,129 @@
+"""Which rows a regular expression asks for: in which of their texts it is looked for, and how.
+
+The texts are those of the JSON document; the names of operators, in the tables of operators, and phases also
+as narrow tables have them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from perfprobe.support.view import compiled
+from perfprobe.tables.columns import Int32, Mask, Table
+from perfprobe.tables.events import LinkedOperators
+from perfprobe.tables.findings import Sums
+from perfprobe.tables.gpu import direction
+from perfprobe.tables.gpu_findings import CopyRows, KernelRows, WaitRows
+from perfprobe.tables.python import Code, FunctionCalls, FunctionRows
+from perfprobe.tables.ranges import RangeRows
+from perfprobe.tables.strings import Strings
+from perfprobe.tables.trace import SHORT_PHASES, Line, Phase, Trace, shown_name
+
+_LINES = {"frame": "line", "forward_frame": "line", "phase": "phase"}
+_OPERATORS = {"name": "operator", "signature": "signature", "module": "module", **_LINES}
+_ON_GPU = {"operator": "string", **_LINES}
+# Of each kind of rows the columns that are looked at, and what the text of their ids is.
+SOUGHT: Mapping[type[Table], Mapping[str, str]] = {
+    LinkedOperators: _OPERATORS,
+    Sums: _OPERATORS,
+    KernelRows: {**_ON_GPU, "name": "string", "signature": "signature", "module": "module"},
+    CopyRows: {**_ON_GPU, "kind": "direction"},
+    WaitRows: {**_ON_GPU, "call": "string"},
+    FunctionRows: {"code": "function"},
+    FunctionCalls: {"caller": "function", "callee": "function"},
+    RangeRows: {"name": "string", "domain": "string"},
+}
+_COPY_KINDS = 1 << 8  # as many as the column's type has values
+
+_NOT_YET = -1
+_Search: TypeAlias = Callable[[str], object]
+
+
+class Focus:
+    """Finds rows of a trace by their texts; each text is looked at once, when a row first has it.
+
+    code: what the ids of functions are rows of. Raises UsageError where the pattern is no regular expression.
+    """
+
+    def __init__(self, trace: Trace, pattern: str, code: Code | None = None) -> None:
+        self._search = search = compiled(pattern).search
+        self._strings = strings = trace.recording.strings
+        code = Code.empty() if code is None else code
+        signatures, frames = trace.recording.signatures, trace.recording.frames
+        self._texts = {
+            "string": _Matches(search, len(strings), lambda at: [strings[at]]),
+            "signature": _Matches(search, len(signatures), lambda at: [trace.signature(at) or ""]),
+            "line": _Matches(search, len(frames), lambda at: [_place(trace.line(at))]),
+            "module": _Matches(search, len(trace.module_texts), lambda at: [trace.module(at) or ""]),
+            "phase": _Matches(search, len(Phase), _phase),
+            "function": _Matches(search, len(code), lambda at: [_function(strings, code, at)]),
+            "direction": _Matches(search, _COPY_KINDS, lambda at: [direction(at)], none=[direction(-1)]),
+        }
+        self._operators: dict[tuple[int, int], bool] = {}
+
+    def matching(self, rows: Table) -> Mask:
+        """Which of the rows, of a kind that is in `SOUGHT`, match."""
+        columns = rows.columns()
+        found = np.zeros(len(rows), np.bool_)
+        for name, text in SOUGHT[type(rows)].items():
+            if text == "operator":
+                found |= self._of_operators(columns[name], columns["overload"])
+            else:
+                found |= self._texts[text].of(columns[name])
+        return found
+
+    def _of_operators(self, name: Int32, overload: Int32) -> Mask:
+        pairs, place = np.unique((name.astype(np.int64) << 32) + overload, return_inverse=True)
+        overloads = pairs.astype(np.int32)  # the lower half, with its sign
+        names = (pairs - overloads) >> 32
+        found = [self._is_meant(pair) for pair in zip(names.tolist(), overloads.tolist(), strict=True)]
+        return np.asarray(np.array(found, np.bool_)[place.reshape(-1)])
+
+    def _is_meant(self, pair: tuple[int, int]) -> bool:
+        if pair not in self._operators:
+            name, overload = (self._strings[at] for at in pair)
+            names = (name, shown_name(name, narrow=True))
+            texts = (f"{text}.{overload}" if overload else text for text in names)
+            self._operators[pair] = any(self._search(text) for text in texts)
+        return self._operators[pair]
+
+
+class _Matches:
+    """In the texts of which ids the pattern is found.
+
+    ids: how many there are; texts: of an id; none: of an id of -1.
+    """
+
+    def __init__(
+        self, search: _Search, ids: int, texts: Callable[[int], Iterable[str]], none: Iterable[str] = ()
+    ) -> None:
+        self._search, self._texts = search, texts
+        self._found = np.full(ids + 1, _NOT_YET, np.int8)
+        self._found[-1] = any(map(search, none))
+
+    def of(self, ids: npt.NDArray[Any]) -> Mask:
+        """Whether each of the ids is one of them."""
+        found = self._found[ids]
+        if bool((found == _NOT_YET).any()):
+            for at in np.unique(ids[found == _NOT_YET]).tolist():
+                self._found[at] = any(self._search(text) for text in self._texts(at))
+            found = self._found[ids]
+        return np.asarray(found == 1)
+
+
+def _phase(at: int) -> Iterable[str]:
+    return Phase(at).name.lower(), SHORT_PHASES[Phase(at)]
+
+
+def _place(line: Line | None) -> str:
+    return "" if line is None else f"{line.file}:{line.line} in {line.function}"
+
+
+def _function(strings: Strings, code: Code, at: int) -> str:
+    """Of a C function there is only the name."""
+    file, name = int(code.file[at]), strings[code.function[at]]
+    return f"{strings[file]}:{int(code.first_line[at])} in {name}" if file >= 0 else name
