@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from perfprobe.report.rows.gpu.devices import device_rows
 from perfprobe.report.section.gpu.verdict import Use, verdict
+from perfprobe.tables.findings import Findings
 from perfprobe.tables.gpu import GpuLinks, WaitKind
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.trace import Trace
@@ -52,6 +54,10 @@ def program_of(name: str) -> tuple[Program, Told]:
 def traced(name: str, tmp_path: Path) -> tuple[Trace, GpuFindings, Told]:
     program, told = program_of(name)
     return (*analysed(program.recording(tmp_path)), told)
+
+
+def use_of(trace: Trace, found: GpuFindings) -> Use:
+    return Use.of(device_rows(Findings(trace, found))[0])
 
 
 def links_of(trace: Trace) -> GpuLinks:
@@ -191,7 +197,7 @@ def swept_ns(events: list[dict[str, Any]]) -> int:
     ],
 )
 def test_kernels_copies_and_nccl_apart(name: str, said: str, tmp_path: Path) -> None:
-    _, found, _ = traced(name, tmp_path)
+    trace, found, _ = traced(name, tmp_path)
     with gzip.open(folder() / f"{name}.json.gz") as file:
         events = [event for event in json.load(file)["traceEvents"] if event.get("ph") == "X"]
     by_category: dict[str, list[dict[str, Any]]] = {}
@@ -205,13 +211,13 @@ def test_kernels_copies_and_nccl_apart(name: str, said: str, tmp_path: Path) -> 
     assert devices.nccl_ns.tolist() == [swept_ns(by_category.get("nccl", []))]
     assert devices.copying_ns.tolist() == [swept_ns(copies)]
     span_ns = int(devices.last_ns[0] - devices.first_ns[0])
-    assert said in verdict(found, Use.of(found, 0), span_ns)
+    assert said in verdict(found, use_of(trace, found), span_ns)
 
 
 def test_a_loop_bound_by_its_copies(tmp_path: Path) -> None:
     """The copies of a trace of image classification, one after the other, without what was between them."""
-    _, found, _ = traced("a100_simple_add", tmp_path)
-    use = Use.of(found, 0)
+    trace, found, _ = traced("a100_simple_add", tmp_path)
+    use = use_of(trace, found)
     copying = Use(
         found.devices.busy_ns[0].item(),
         1.0,

@@ -9,10 +9,11 @@ from perfprobe.report.section.children import child_recordings, child_tables
 from perfprobe.report.section.efficiency import efficiency, measurement_tables
 from perfprobe.report.section.environment import environment
 from perfprobe.report.section.functions import function_section_tables, functions
-from perfprobe.report.section.gpu.copies import copies
-from perfprobe.report.section.gpu.devices import calls, devices, gpu_section_tables
-from perfprobe.report.section.gpu.kernels import kernels
-from perfprobe.report.section.gpu.waits import waits
+from perfprobe.report.section.gpu.calls import call_tables, calls
+from perfprobe.report.section.gpu.copies import copies, copy_tables
+from perfprobe.report.section.gpu.devices import device_tables, devices
+from perfprobe.report.section.gpu.kernels import kernel_tables, kernels
+from perfprobe.report.section.gpu.waits import wait_tables, waits
 from perfprobe.report.section.hot_lines import hot_lines, line_tables
 from perfprobe.report.section.hot_operators import hot_operators, operator_tables
 from perfprobe.report.section.losses import losses
@@ -31,11 +32,11 @@ SECTIONS = (
     Section("hot operators", (Hotspots,), hot_operators, operator_tables),
     Section("efficiency", (Measurements,), efficiency, measurement_tables),
     Section("hot lines", (Hotspots, HotLines), hot_lines, line_tables),
-    Section("GPUs", (GpuFindings,), devices, gpu_section_tables),
-    Section("GPU kernels", (GpuFindings,), kernels),
-    Section("GPU copies", (GpuFindings,), copies),
-    Section("GPU waits", (GpuFindings,), waits),
-    Section("CUDA calls", (GpuFindings,), calls),
+    Section("GPUs", (GpuFindings,), devices, device_tables),
+    Section("GPU kernels", (GpuFindings,), kernels, kernel_tables),
+    Section("GPU copies", (GpuFindings,), copies, copy_tables),
+    Section("GPU waits", (GpuFindings,), waits, wait_tables),
+    Section("CUDA calls", (GpuFindings,), calls, call_tables),
     Section("Python functions", (Calling,), functions, function_section_tables),
     Section("between operators", (Between,), between, interval_tables),
     Section("ranges", (Hotspots,), ranges, range_tables, shows=(RangeRows,)),

@@ -1,139 +1,77 @@
-"""Which rows of the GPU tables are shown, and the cells that all of these tables have."""
+"""The cells that all tables about GPUs have, and what their headings say."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
 
-import numpy as np
-
+from perfprobe.report.rows.choice import Choice
+from perfprobe.report.rows.gpu.chosen import Chosen
+from perfprobe.report.rows.gpu.site import Site
 from perfprobe.report.rows.ranking import focus_text
-from perfprobe.report.section.base import Layout
 from perfprobe.report.section.block import Column
-from perfprobe.report.section.cells import HasLines, durations, line_column
+from perfprobe.report.section.figures import figures
+from perfprobe.report.section.lines import line_column
+from perfprobe.report.section.phases import phase_column
 from perfprobe.support import units
 from perfprobe.support.text import printable
-from perfprobe.support.view import compiled
-from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Table
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.trace import SHORT_PHASES, Line, Phase, Trace, shown_name
+from perfprobe.tables.trace import shown_name
 
-NARROW = 140
-PHASES = {phase: phase.name.lower() for phase in Phase}
 PART = "+"  # beside sums that lack what had no times
 
 
-class HasSite(HasLines, Protocol):
-    """Rows of which operator, lines and phase are known."""
+class Timed(Protocol):
+    """Rows of which some may have no times."""
 
     @property
-    def operator(self) -> Int32:
-        """String id, -1 outside of all."""
+    def total_ns(self) -> int | None:
+        """Of those that have."""
 
     @property
-    def phase(self) -> Int8:
-        """A `Phase`."""
-
-    def __len__(self) -> int: ...
+    def untimed(self) -> int:
+        """How many have none."""
 
 
-SomeRows = TypeVar("SomeRows", bound=Table)
+def sorted_by(choice: Choice, count: str) -> str:
+    """What rows are ranked by, in words."""
+    return {"calls": count, "mean": "mean time"}.get(choice.sort, "time")
 
 
-def ranked(rows: SomeRows, total_ns: Int64, count: Int64, layout: Layout, usual: int) -> SomeRows:
-    """The first rows by time, or by what `--sort` asks for where these rows have it."""
-    keys = {"calls": count, "mean": total_ns / np.maximum(count, 1)}
-    order = np.argsort(-keys.get(layout.sort, total_ns), kind="stable")
-    return rows.take(order[: layout.most(usual) or len(order)])
-
-
-def sorted_by(layout: Layout, count: str) -> str:
-    """What `ranked` goes by, in words."""
-    return {"calls": count, "mean": "mean time"}.get(layout.sort, "time")
-
-
-def rows_said(findings: Findings, whole: int, found: int, shown: int, by: str) -> str:
+def rows_said(findings: Findings, found: Chosen[Any], by: str) -> str:
     """`8 of 31 rows by time`, and of how many a focus chose them."""
-    number = "1 row" if found == 1 else f"{found:,} rows"
-    focus = "" if findings.focus is None else f", focus {focus_text(findings.focus)} of {whole:,}"
-    return f"{f'{shown:,} of {number}' if shown < found else number} by {by}{focus}"
+    number = "1 row" if found.found == 1 else f"{found.found:,} rows"
+    some = f"{len(found.rows):,} of {number}" if len(found.rows) < found.found else number
+    focus = "" if findings.focus is None else f", focus {focus_text(findings.focus)} of {found.whole:,}"
+    return f"{some} by {by}{focus}"
 
 
-def chosen(
-    findings: Findings, rows: SomeRows, focus: Mask, count: str, layout: Layout, usual: int
-) -> tuple[SomeRows, str] | None:
-    """The rows of a table, and what its heading says of them; None where nothing is in focus.
-
-    count: the column of how many there are, which is what they are called too.
-    """
-    found = rows.take(focus)
-    if len(found) == 0:
-        return None
-    columns = found.columns()
-    shown = ranked(found, columns["total_ns"], columns[count], layout, usual)
-    return shown, rows_said(findings, len(rows), len(found), len(shown), sorted_by(layout, count))
-
-
-def in_focus(findings: Findings, rows: HasSite, *others: tuple[Int32, Callable[[int], str | None]]) -> Mask:
-    """Which rows match the focus: by operator, line, phase or other texts: ids, and the text of each."""
-    if findings.focus is None:
-        return np.ones(len(rows), np.bool_)
-    search, trace = compiled(findings.focus).search, findings.trace
-    strings = trace.recording.strings
-    texts: list[tuple[Int32 | Int8, Callable[[int], str | None]]] = [
-        (rows.operator, lambda at: strings[at] if at >= 0 else None),
-        (rows.frame, lambda at: _place(trace.line(at))),
-        (rows.forward_frame, lambda at: _place(trace.line(at))),
-        (rows.phase, lambda at: PHASES[Phase(at)]),
-        (rows.phase, lambda at: SHORT_PHASES[Phase(at)]),
-        *others,
-    ]
-    found = np.zeros(len(rows), np.bool_)
-    for ids, text_of in texts:
-        distinct, place = np.unique(ids, return_inverse=True)
-        matches = [(text := text_of(at)) is not None and bool(search(text)) for at in distinct.tolist()]
-        found |= np.array(matches, np.bool_)[place.reshape(-1)]
-    return found
-
-
-def _place(line: Line | None) -> str | None:
-    return None if line is None else f"{line.file}:{line.line} in {line.function}"
-
-
-def timed(total_ns: Int64, untimed: Int64) -> list[str]:
+def total_column(rows: Sequence[Timed]) -> Column:
     """Sums of times, marked where part of the rows had none."""
-    marks = [PART if some else "" for some in (untimed > 0).tolist()]
-    if not any(marks):
-        return durations(total_ns)
-    cells = zip(durations(total_ns), marks, (total_ns >= 0).tolist(), strict=True)
-    return [f"{cell}{mark or ' '}" if known else f"{cell} " for cell, mark, known in cells]
+    return figures("total", _marked(rows) if any(row.untimed for row in rows) else map(_total, rows))
 
 
-def mean_ns(total_ns: Int64, timed_rows: Int64) -> Int64:
-    """-1 where nothing was timed."""
-    return np.where((total_ns >= 0) & (timed_rows > 0), total_ns // np.maximum(timed_rows, 1), -1)
+def _total(row: Timed) -> str:
+    return units.duration(row.total_ns)
 
 
-def operator_texts(trace: Trace, rows: HasSite, overload: Int32 | None, layout: Layout) -> list[str]:
-    """The operators, with their overloads where they are known."""
-    strings = trace.recording.strings
-    overloads = [-1] * len(rows) if overload is None else overload.tolist()
-    texts = []
-    for name, more in zip(rows.operator.tolist(), overloads, strict=True):
-        text = shown_name(strings[name], narrow=layout.width < NARROW) if name >= 0 else units.ABSENT
-        texts.append(printable(f"{text}.{strings[more]}" if more >= 0 and strings[more] else text))
-    return texts
+def _marked(rows: Sequence[Timed]) -> Iterator[str]:
+    for row in rows:
+        yield _total(row) + (PART if row.untimed and row.total_ns is not None else " ")
 
 
-def site_columns(
-    trace: Trace, rows: HasSite, operators: Sequence[str], layout: Layout, *middle: Column
-) -> list[Column]:
-    """Operator, what is known besides, line and phase."""
-    words = SHORT_PHASES if layout.width < NARROW else PHASES
-    phases = [words[Phase(phase)] for phase in rows.phase.tolist()]
-    return [
-        Column("operator", operators, 4, least=8, wish=14),
-        *middle,
-        line_column(trace, rows),
-        Column("phase", phases, 3, style="dim"),
-    ]
+def operator_text(operator: str | None, overload: str | None, *, brief: bool) -> str:
+    """The operator, with its overload where that is known."""
+    text = units.ABSENT if operator is None else shown_name(operator, narrow=brief)
+    return printable(text if overload is None else f"{text}.{overload}")
+
+
+def operator_column(names: Sequence[tuple[str | None, str | None]]) -> Column:
+    """The operator and overload of each row."""
+    cells, brief = ([operator_text(*name, brief=brief) for name in names] for brief in (False, True))
+    return Column("operator", cells, 4, least=8, wish=14, brief=brief)
+
+
+def site_columns(sites: Sequence[Site]) -> list[Column]:
+    """Line and phase of each row."""
+    return [line_column(sites), phase_column([site.phase for site in sites])]

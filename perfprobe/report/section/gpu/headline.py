@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
+from perfprobe.report.rows.gpu.devices import device_rows
 from perfprobe.report.section.block import Block, Paragraph
 from perfprobe.report.section.gpu.kernels import hottest_kernel
 from perfprobe.report.section.gpu.verdict import Use, verdict
@@ -21,18 +20,18 @@ _LOSSES = ("dropped_records", "refused_buffers", "lent_buffers")
 def headline(findings: Findings) -> Iterator[Block]:
     """Busy share of the busiest GPU, and what follows; nothing without one, or for a part of the rows."""
     gpu, wall_ns = findings.get(GpuFindings), findings.wall_ns
-    if gpu is None or len(gpu.devices) == 0 or not wall_ns or findings.focus is not None:
+    if gpu is None or not wall_ns or findings.focus is not None:
         return
-    at = int(np.argmax(gpu.devices.busy_ns))
-    busy_ns = int(gpu.devices.busy_ns[at])
-    if busy_ns < 0:
+    rows = device_rows(findings)
+    busiest = max(rows, key=lambda row: -1 if row.busy_ns is None else row.busy_ns, default=None)
+    if busiest is None or busiest.busy_ns is None:
         return
-    recording, use = findings.trace.recording, Use.of(gpu, at)
-    several = f", the busiest of {len(gpu.devices)}," if len(gpu.devices) > 1 else ""
+    recording, use = findings.trace.recording, Use.of(busiest)
+    several = f", the busiest of {len(rows)}," if len(rows) > 1 else ""
     lost = any((recording.number("gpu", name) or 0) > 0 for name in _LOSSES)
     least = "at least " if gpu.untimed > 0 or lost else ""
-    share, used = units.percent(min(busy_ns / wall_ns, 1)), units.percent(use.busy)
-    name = f"GPU {int(gpu.devices.device[at])}{several}"
+    share, used = units.percent(min(busiest.busy_ns / wall_ns, 1)), units.percent(use.busy)
+    name = f"GPU {-1 if busiest.device is None else busiest.device}{several}"
     parts = f" ({use.parts()})" if use.parts() else ""
     said = f"{name} was busy for {least}{share} of wall, {used} of the time from its first to its last work"
     judged = _LOST if lost else verdict(gpu, use, wall_ns)

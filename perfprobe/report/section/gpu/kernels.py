@@ -5,115 +5,114 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-
-from rich.console import RenderableType
+from typing import Any
 
 from perfprobe.report import shorten
-from perfprobe.report.render import columns
-from perfprobe.report.render.paragraph import heading, paragraph
-from perfprobe.report.section.base import Layout
-from perfprobe.report.section.block import Block, Column, Paragraph
-from perfprobe.report.section.cells import counts, durations, line_column, percents
+from perfprobe.report.rows.choice import Choice
+from perfprobe.report.rows.gpu.kernels import KernelRow, kernel_rows, kernel_time_ns
+from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Table
+from perfprobe.report.section.figures import figures
 from perfprobe.report.section.gpu.cells import (
     PART,
-    PHASES,
-    chosen,
-    in_focus,
-    mean_ns,
-    operator_texts,
+    operator_column,
+    operator_text,
+    rows_said,
     site_columns,
-    timed,
+    sorted_by,
+    total_column,
 )
 from perfprobe.report.section.gpu.names import cut_middle, kernel_names, shortened
+from perfprobe.report.section.lines import line_column
 from perfprobe.support import units
 from perfprobe.support.text import printable
-from perfprobe.tables.columns import Mask
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.gpu_findings import GpuFindings, KernelRows
-from perfprobe.tables.trace import Phase, Trace
+from perfprobe.tables.gpu_findings import GpuFindings
 
 TOP = 15
-_LONGEST_NAME = 60  # cells, in a sentence
+_LONGEST_NAME = 60  # letters, in a sentence
 _DEVICE = re.compile(r"@cuda:\d+")
+_NO_NAME = "(unknown)"
 GRAPH = "(graph)"
 
 
-def kernels(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
+def kernel_tables(findings: Findings, choice: Choice) -> dict[str, Sequence[Any]]:
+    """`kernels`."""
+    return {"kernels": kernel_rows(findings, choice.top or 0).rows}
+
+
+def kernels(findings: Findings, choice: Choice) -> Iterator[Block]:
     """The table and what its rows do not tell; nothing where no kernel ran."""
-    gpu, trace = findings[GpuFindings], findings.trace
-    rows = gpu.kernels
-    found = chosen(findings, rows, kernels_in_focus(findings, rows), "kernels", layout, TOP)
-    if found is None:
+    found = kernel_rows(findings, choice.most(TOP), choice.sort)
+    if not found.rows:
         return
-    shown, said = found
-    share = units.percent(_time(shown) / max(_time(rows), 1))
-    yield heading("GPU kernels", f"{said}, {share} of kernel time", layout.width)
-    yield columns.table(columns.fit(_columns(trace, shown, _time(rows), layout), layout.width))
-    notes = list(_notes(gpu, shown))
+    shown_ns = sum(row.total_ns or 0 for row in found.rows)
+    share = units.percent(shown_ns / max(kernel_time_ns(findings), 1))
+    said = rows_said(findings, found, sorted_by(choice, "kernels"))
+    yield Heading("GPU kernels", f"{said}, {share} of kernel time")
+    yield Table(_columns(found.rows, with_launches=choice.columns == "all"))
+    notes = list(_notes(findings[GpuFindings], found.rows))
     if notes:
-        yield paragraph(" ".join(notes), layout.width, "dim")
+        yield Paragraph(" ".join(notes), "dim")
 
 
 def hottest_kernel(findings: Findings) -> Iterator[Block]:
     """Name, operator, line, phase and share of the one with most time."""
-    gpu, trace = findings[GpuFindings], findings.trace
-    if gpu is None or len(gpu.kernels) == 0 or gpu.kernels.total_ns[0] <= 0:
-        return
-    row = gpu.kernels.take(slice(1))
-    ((name, is_graph),) = zip(row.name.tolist(), row.is_graph.tolist(), strict=True)
-    kernel = cut_middle(shortened(trace.recording.strings[name] if name >= 0 else "(unknown)"), _LONGEST_NAME)
-    (operator,), (brief,) = (
-        operator_texts(trace, row, row.overload, Layout(width=width)) for width in (200, 80)
-    )
-    (place,) = line_column(trace, replace(row, forward_frame=row.frame)).cells
-    share = units.percent(_time(row) / _time(gpu.kernels))
-    phase = PHASES[Phase(int(row.phase[0]))]
-    texts = []
-    for name in (operator, brief):
-        by = " by a CUDA graph" if is_graph == 1 else "" if name == units.ABSENT else f" by {name}"
-        texts.append(f"Hottest kernel: {kernel}{by}, {place}, {phase}: {share} of kernel time.")
-    yield Paragraph(texts[0], "bold", brief=texts[1])
+    for row in kernel_rows(findings, 1).rows:
+        if not row.total_ns:
+            return
+        kernel = cut_middle(shortened(row.name or _NO_NAME), _LONGEST_NAME)
+        (place,) = line_column([replace(row.at, forward=None)]).cells
+        where = f"{place}, {row.at.phase}: {units.percent(row.share)} of kernel time."
+        text, brief = (f"Hottest kernel: {kernel}{_by(row, brief=brief)}, {where}" for brief in (False, True))
+        yield Paragraph(text, "bold", brief=brief)
 
 
-def kernels_in_focus(findings: Findings, rows: KernelRows) -> Mask:
-    """Which rows match the focus, by the kernel's whole name, signature and module too."""
-    trace, strings = findings.trace, findings.trace.recording.strings
-    return in_focus(
-        findings,
-        rows,
-        (rows.name, lambda at: strings[at] if at >= 0 else None),
-        (rows.signature, trace.signature),
-        (rows.module, trace.module),
-    )
+def _by(row: KernelRow, *, brief: bool) -> str:
+    """What launched it."""
+    if row.is_graph:
+        return " by a CUDA graph"
+    operator = operator_text(row.operator, row.overload, brief=brief)
+    return "" if operator == units.ABSENT else f" by {operator}"
 
 
-def _time(rows: KernelRows) -> int:
-    return int(rows.total_ns[rows.total_ns >= 0].sum())
-
-
-def _columns(trace: Trace, shown: KernelRows, whole_ns: int, layout: Layout) -> list[Column]:
-    strings = trace.recording.strings
-    names = [strings[name] if name >= 0 else "(unknown)" for name in shown.name.tolist()]
-    texts = without_device([trace.signature(signature) for signature in shown.signature.tolist()])
-    signatures = [units.ABSENT if text is None else shorten.signature(printable(text)) for text in texts]
-    operators = operator_texts(trace, shown, shown.overload, layout)
-    named = ("operator", "overload", "signature", "frame", "forward_frame", "phase")
-    sites = list(zip(*(getattr(shown, name).tolist() for name in named), strict=True))
-    marked = zip(kernel_names(names, sites), shown.is_graph.tolist(), strict=True)
-    kernel = [f"{GRAPH} {name}" if is_graph == 1 else name for name, is_graph in marked]
-    least, most = durations(shown.least_ns), durations(shown.most_ns)
-    mean = durations(mean_ns(shown.total_ns, shown.kernels - shown.untimed))
+def _columns(rows: Sequence[KernelRow], *, with_launches: bool) -> list[Column]:
     return [
-        Column("share", percents(shown.total_ns, whole_ns), align="right", style="bold"),
-        Column("total", timed(shown.total_ns, shown.untimed), align="right"),
-        Column("kernels", counts(shown.kernels), 2, align="right"),
-        Column("mean", mean, 6, align="right"),
-        Column("least", least, 8, align="right"),
-        Column("most", most, 7, align="right"),
-        *([_launches(trace, shown)] if layout.columns == "all" else []),
-        Column("kernel", kernel, least=12, wish=22, style="bold", shorten=cut_middle),
-        *site_columns(trace, shown, operators, layout, Column("signature", signatures, 5, least=12, wish=20)),
+        figures("share", (units.percent(row.share) for row in rows), style="bold"),
+        total_column(rows),
+        figures("kernels", (units.count(row.kernels) for row in rows), 2),
+        figures("mean", (units.duration(row.mean_ns) for row in rows), 6),
+        figures("least", (units.duration(row.least_ns) for row in rows), 8),
+        figures("most", (units.duration(row.most_ns) for row in rows), 7),
+        *([figures("blocks x threads", map(_launch, rows), 4)] if with_launches else []),
+        Column("kernel", _names(rows), least=12, wish=22, style="bold", shorten=cut_middle),
+        operator_column([(row.operator, row.overload) for row in rows]),
+        Column("signature", _signatures(rows), 5, least=12, wish=20),
+        *site_columns([row.at for row in rows]),
     ]
+
+
+def _launch(row: KernelRow) -> str:
+    """Grid and block of the longest one: how many blocks of how many threads."""
+    blocks, threads = 1, 1
+    for axis in "xyz":
+        grid, block = row.launch[f"grid_{axis}"], row.launch[f"block_{axis}"]
+        if grid is None or block is None:
+            return units.ABSENT
+        blocks, threads = blocks * grid, threads * block
+    return f"{blocks:,} x {threads:,}"
+
+
+def _names(rows: Sequence[KernelRow]) -> list[str]:
+    names = kernel_names(
+        [row.name or _NO_NAME for row in rows],
+        [(row.operator, row.overload, row.signature, row.at) for row in rows],
+    )
+    return [f"{GRAPH} {name}" if row.is_graph else name for name, row in zip(names, rows, strict=True)]
+
+
+def _signatures(rows: Sequence[KernelRow]) -> list[str]:
+    texts = without_device([row.signature for row in rows])
+    return [units.ABSENT if text is None else shorten.signature(printable(text)) for text in texts]
 
 
 def without_device(signatures: Sequence[str | None]) -> list[str | None]:
@@ -124,25 +123,13 @@ def without_device(signatures: Sequence[str | None]) -> list[str | None]:
     return [None if text is None else _DEVICE.sub("", text) for text in signatures]
 
 
-def _launches(trace: Trace, shown: KernelRows) -> Column:
-    """Grid and block of the longest one: how many blocks of how many threads."""
-    launches = trace.recording.gpu.launches
-    sizes = zip(
-        *(getattr(launches, f"{of}_{axis}").tolist() for of in ("grid", "block") for axis in "xyz"),
-        strict=True,
-    )
-    texts = [f"{gx * gy * gz:,} x {bx * by * bz:,}" for gx, gy, gz, bx, by, bz in sizes]
-    cells = [texts[at] if 0 <= at < len(texts) else units.ABSENT for at in shown.launch.tolist()]
-    return Column("blocks x threads", cells, 4, align="right")
-
-
-def _notes(gpu: GpuFindings, shown: KernelRows) -> Iterator[str]:
-    if bool((shown.untimed > 0).any()):
+def _notes(gpu: GpuFindings, rows: Sequence[KernelRow]) -> Iterator[str]:
+    if any(row.untimed for row in rows):
         yield (
             f"{PART} lacks kernels that the driver gave no times; {units.count(gpu.untimed)} records in all "
             "have none."
         )
-    if bool((shown.is_graph == 1).any()):
+    if any(row.is_graph for row in rows):
         yield (
             f"{GRAPH}: by launches of CUDA graphs ({units.count(gpu.graph_launches)}), at the line shown; "
             "which operator captured each kernel is not known."

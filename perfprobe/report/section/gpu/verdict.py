@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from perfprobe.report.section.gpu.waits import program_waited_ns
+from perfprobe.report.rows.gpu.devices import DeviceRow
+from perfprobe.report.rows.gpu.waits import program_waited_ns
 from perfprobe.support import units
 from perfprobe.tables.gpu_findings import GpuFindings
 
@@ -24,12 +25,11 @@ class Use:
     copying: float
 
     @classmethod
-    def of(cls, gpu: GpuFindings, at: int) -> Use:
-        """Of the device in row `at`, which must have times."""
-        rows = gpu.devices
-        span_ns = max(int(rows.last_ns[at] - rows.first_ns[at]), 1)
-        parts = (rows.busy_ns, rows.computing_ns, rows.nccl_ns, rows.copying_ns)
-        return cls(span_ns, *(min(max(int(column[at]), 0) / span_ns, 1.0) for column in parts))
+    def of(cls, row: DeviceRow) -> Use:
+        """Of a device."""
+        span_ns = max(row.span_ns or 0, 1)
+        parts = (row.busy_ns, row.computing_ns, row.nccl_ns, row.copying_ns)
+        return cls(span_ns, *(min((time_ns or 0) / span_ns, 1.0) for time_ns in parts))
 
     @property
     def hardly_idle(self) -> bool:
@@ -75,7 +75,7 @@ def _not_computing(use: Use) -> str:
 
 
 def _waited(gpu: GpuFindings, wall_ns: int) -> str:
-    waited = program_waited_ns(gpu.waits) / wall_ns
+    waited = program_waited_ns(gpu) / wall_ns
     if waited < _NOTEWORTHY:
         return ""
     return f", though that stood still for the GPU for {units.percent(waited)} of wall"

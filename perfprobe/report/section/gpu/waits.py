@@ -2,86 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from rich.console import RenderableType
-
-from perfprobe.report.render import columns
-from perfprobe.report.render.paragraph import heading
-from perfprobe.report.section.base import Layout
-from perfprobe.report.section.block import Column
-from perfprobe.report.section.cells import counts, durations, percents
-from perfprobe.report.section.gpu.cells import (
-    chosen,
-    in_focus,
-    mean_ns,
-    operator_texts,
-    site_columns,
-)
+from perfprobe.report.rows.choice import Choice
+from perfprobe.report.rows.gpu.waits import WaitRow, program_waited_ns, wait_rows
+from perfprobe.report.section.block import Block, Column, Heading, Table
+from perfprobe.report.section.figures import figures
+from perfprobe.report.section.gpu.cells import operator_column, rows_said, site_columns, sorted_by
 from perfprobe.support import units
 from perfprobe.support.text import printable
-from perfprobe.tables.columns import Mask
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.gpu import WaitKind
-from perfprobe.tables.gpu_findings import GpuFindings, WaitRows
-from perfprobe.tables.trace import Trace
+from perfprobe.tables.gpu_findings import GpuFindings
 
 TOP = 8
-KINDS: dict[int, str] = {
-    WaitKind.UNKNOWN: "unknown",
-    WaitKind.EVENT: "an event",
-    WaitKind.STREAM_WAIT_EVENT: "stream for an event",
-    WaitKind.STREAM: "a stream",
-    WaitKind.CONTEXT: "the whole GPU",
-    WaitKind.PAGEABLE_COPY: "a pageable copy",
+_UNKNOWN = "unknown"
+_KINDS = {
+    "event": "an event",
+    "stream_wait_event": "stream for an event",
+    "stream": "a stream",
+    "context": "the whole GPU",
+    "pageable_copy": "a pageable copy",
 }
 
 
-def waits(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
+def wait_tables(findings: Findings, choice: Choice) -> dict[str, Sequence[Any]]:
+    """`gpu_waits`."""
+    return {"gpu_waits": wait_rows(findings, choice.top or 0).rows}
+
+
+def waits(findings: Findings, choice: Choice) -> Iterator[Block]:
     """The table; nothing where nothing waited."""
-    gpu, trace = findings[GpuFindings], findings.trace
-    rows = gpu.waits
-    found = chosen(findings, rows, waits_in_focus(findings, rows), "waits", layout, TOP)
-    if found is None:
+    found = wait_rows(findings, choice.most(TOP), choice.sort)
+    if not found.rows:
         return
-    shown, said = found
-    yield heading("GPU waits", f"{said}; the program waited {_in_all(findings, rows)}", layout.width)
-    yield columns.table(columns.fit(_columns(findings, trace, shown, layout), layout.width))
+    said = rows_said(findings, found, sorted_by(choice, "waits"))
+    yield Heading("GPU waits", f"{said}; the program waited {_in_all(findings)}")
+    yield Table(_columns(found.rows, has_shares=bool(findings.wall_ns)))
 
 
-def waits_in_focus(findings: Findings, rows: WaitRows) -> Mask:
-    """Which rows match the focus, by the call that waited too."""
-    strings = findings.trace.recording.strings
-    return in_focus(findings, rows, (rows.call, lambda at: strings[at] if at >= 0 else None))
-
-
-def program_waited_ns(rows: WaitRows) -> int:
-    """How long threads of the program waited; a stream that waits for an event keeps nobody."""
-    own = (rows.kind != WaitKind.STREAM_WAIT_EVENT) & (rows.total_ns >= 0)
-    return int(rows.total_ns[own].sum())
-
-
-def _in_all(findings: Findings, rows: WaitRows) -> str:
-    waited_ns = program_waited_ns(rows)
+def _in_all(findings: Findings) -> str:
+    waited_ns = program_waited_ns(findings[GpuFindings])
     share = f" ({units.percent(waited_ns / findings.wall_ns)} of wall)" if findings.wall_ns else ""
     return f"{units.duration(waited_ns)}{share}"
 
 
-def _columns(findings: Findings, trace: Trace, shown: WaitRows, layout: Layout) -> list[Column]:
-    strings = trace.recording.strings
-    calls = [printable(strings[call]) if call >= 0 else units.ABSENT for call in shown.call.tolist()]
-    shares = percents(shown.total_ns, findings.wall_ns) if findings.wall_ns else []
+def _columns(rows: Sequence[WaitRow], *, has_shares: bool) -> list[Column]:
+    shares = figures("of wall", (units.percent(row.share) for row in rows), style="bold")
+    calls = [units.ABSENT if row.call is None else printable(row.call) for row in rows]
     return [
-        *([Column("of wall", shares, align="right", style="bold")] if shares else []),
-        Column("total", durations(shown.total_ns), align="right"),
-        Column("waits", counts(shown.waits), 2, align="right"),
-        Column("mean", durations(mean_ns(shown.total_ns, shown.waits)), 6, align="right"),
-        Column("longest", durations(shown.longest_ns), 7, align="right"),
-        Column("waited for", [_kind(kind) for kind in shown.kind.tolist()], 1, style="bold"),
+        *([shares] if has_shares else []),
+        figures("total", (units.duration(row.total_ns) for row in rows)),
+        figures("waits", (units.count(row.waits) for row in rows), 2),
+        figures("mean", (units.duration(row.mean_ns) for row in rows), 6),
+        figures("longest", (units.duration(row.longest_ns) for row in rows), 7),
+        Column("waited for", [_KINDS.get(row.kind or "", _UNKNOWN) for row in rows], 1, style="bold"),
         Column("call", calls, 5, least=10, wish=14),
-        *site_columns(trace, shown, operator_texts(trace, shown, None, layout), layout),
+        operator_column([(row.operator, None) for row in rows]),
+        *site_columns([row.at for row in rows]),
     ]
-
-
-def _kind(kind: int) -> str:
-    return KINDS.get(kind, KINDS[WaitKind.UNKNOWN])

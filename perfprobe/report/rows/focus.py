@@ -1,0 +1,21 @@
+"""Which rows of a table are shown: those that the focus asks for."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from perfprobe.models.focus import Focus
+from perfprobe.tables.columns import Table
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.python import Calling
+
+SomeTable = TypeVar("SomeTable", bound=Table)
+
+
+def in_focus(findings: Findings, rows: SomeTable) -> SomeTable:
+    """The rows that match the focus, all without one; `models.focus.SOUGHT` says by which texts."""
+    if findings.focus is None:
+        return rows
+    calling = findings.get(Calling)
+    focus = Focus(findings.trace, findings.focus, None if calling is None else calling.python.code)
+    return rows.take(focus.matching(rows))

@@ -1,0 +1,42 @@
+"""Rows of calls of CUDA's API."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from perfprobe.report.rows.gpu.chosen import ranked
+from perfprobe.report.rows.gpu.site import mean_ns
+from perfprobe.report.rows.row import measured, named, values
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.gpu_findings import GpuFindings
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApiCallRow:
+    """Calls of one function of CUDA's API; figures as in `LaunchRows`."""
+
+    name: str | None
+    calls: int
+    failed: int
+    total_ns: int | None
+    longest_ns: int | None
+
+    @property
+    def mean_ns(self) -> int | None:
+        """Of all of them."""
+        return mean_ns(self.total_ns, self.calls)
+
+
+def api_call_rows(findings: Findings, top: int, sort: str = "self") -> list[ApiCallRow]:
+    """The `top` first rows, 0 for all; a focus changes nothing about them."""
+    strings = findings.trace.recording.strings
+    return [
+        ApiCallRow(
+            name=named(strings[value["name"]]),
+            calls=value["calls"],
+            failed=value["failed"],
+            total_ns=measured(value["total_ns"]),
+            longest_ns=measured(value["longest_ns"]),
+        )
+        for value in values(ranked(findings[GpuFindings].calls, "calls", top, sort))
+    ]

@@ -1,0 +1,88 @@
+"""Rows of copies to, from and on GPUs, and of fills."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from perfprobe.report.rows.gpu.chosen import Chosen, chosen
+from perfprobe.report.rows.gpu.site import Site, mean_ns, site, word
+from perfprobe.report.rows.row import inline, measured, named
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.gpu import CopyKind, MemoryKind, direction
+from perfprobe.tables.gpu_findings import GpuFindings
+
+
+@dataclass(frozen=True, kw_only=True)
+class CopyRow:
+    """Copies of one direction, kind of memory and line; figures as in `CopyRows`.
+
+    kind: a `CopyKind`; source, destination: a `MemoryKind`, None for others. bytes_per_s: None where some of
+    them have no times.
+    """
+
+    kind: str | None
+    direction: str
+    source: str | None
+    destination: str | None
+    is_async: bool | None
+    operator: str | None
+    at: Site = inline()
+    copies: int
+    size_bytes: int
+    untimed: int
+    total_ns: int | None
+    bytes_per_s: float | None
+
+    @property
+    def host_memory(self) -> str | None:
+        """The kind of memory of the host that took part, None where none did, or it is not known."""
+        memory = {"to GPU": self.source, "from GPU": self.destination}.get(self.direction)
+        return None if memory in ("unknown", "device") else memory
+
+    @property
+    def bytes_per_ns(self) -> float | None:
+        """The rate in GB/s, None where some of them have no times."""
+        return self.size_bytes / self.total_ns if self.total_ns and self.untimed == 0 else None
+
+    @property
+    def mean_ns(self) -> int | None:
+        """Of those that have times."""
+        return mean_ns(self.total_ns, self.copies - self.untimed)
+
+
+def copy_rows(findings: Findings, top: int, sort: str = "self") -> Chosen[CopyRow]:
+    """The `top` first rows in focus, 0 for all."""
+    trace = findings.trace
+
+    def row(value: Mapping[str, Any]) -> CopyRow:
+        total_ns, size_bytes, is_async = value["total_ns"], value["size_bytes"], value["is_async"]
+        return CopyRow(
+            kind=word(CopyKind, value["kind"]),
+            direction=direction(value["kind"]),
+            source=word(MemoryKind, value["source"]),
+            destination=word(MemoryKind, value["destination"]),
+            is_async=None if is_async < 0 else bool(is_async),
+            operator=named(trace.recording.strings[value["operator"]]),
+            at=site(trace, value),
+            copies=value["copies"],
+            size_bytes=size_bytes,
+            untimed=value["untimed"],
+            total_ns=measured(total_ns),
+            bytes_per_s=size_bytes / total_ns * 1e9 if total_ns > 0 and value["untimed"] == 0 else None,
+        )
+
+    return chosen(findings, findings[GpuFindings].copies, "copies", top, sort, row)
+
+
+def copied(findings: Findings) -> list[tuple[str, int]]:
+    """Each kind's direction and bytes, most first, in focus or not."""
+    rows = findings[GpuFindings].copies
+    kinds, place = np.unique(rows.kind, return_inverse=True)
+    sizes_bytes = np.zeros(len(kinds), np.int64)
+    np.add.at(sizes_bytes, place.reshape(-1), np.maximum(rows.size_bytes, 0))
+    order = np.argsort(-sizes_bytes, kind="stable")
+    return [(direction(int(kinds[at])), int(sizes_bytes[at])) for at in order.tolist()]

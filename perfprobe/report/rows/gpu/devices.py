@@ -1,0 +1,119 @@
+"""Rows of GPUs, of training steps, and the row of counts of all that was recorded of GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+from perfprobe.report.rows.row import measured, named, values
+from perfprobe.report.shorten import cut
+from perfprobe.support.text import printable
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.gpu_findings import GpuFindings, StepCounts
+from perfprobe.tables.recording import Recording
+
+_LONGEST_NAME = 40
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuRow:
+    """Counts of all tables, as in `GpuFindings`."""
+
+    graph_launches: int
+    unlinked: int
+    outside: int
+    untimed: int
+    exact: int
+    disagreements: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceRow:
+    """What a GPU did; figures as in `DeviceRows`. name: what the driver calls it."""
+
+    name: str | None
+    device: int | None
+    kernels: int | None
+    kernel_ns: int | None
+    copies: int | None
+    copy_ns: int | None
+    copied_bytes: int | None
+    streams: int | None
+    busy_ns: int | None
+    first_ns: int | None
+    last_ns: int | None
+    computing_ns: int | None
+    nccl_ns: int | None
+    copying_ns: int | None
+
+    @property
+    def span_ns(self) -> int | None:
+        """From its first to its last work."""
+        return None if self.first_ns is None or self.last_ns is None else self.last_ns - self.first_ns
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepRow:
+    """What was launched in a training step; figures as in `StepCounts`.
+
+    step: None, without times, for what was launched outside of all.
+    """
+
+    step: int | None
+    start_ns: int | None
+    end_ns: int | None
+    kernels: int | None
+    kernel_ns: int | None
+    copies: int | None
+    copy_ns: int | None
+    copied_bytes: int | None
+    waits: int | None
+    wait_ns: int | None
+
+    @property
+    def duration_ns(self) -> int | None:
+        """None where it ended before it began."""
+        if self.start_ns is None or self.end_ns is None:
+            return None
+        return measured(self.end_ns - self.start_ns)
+
+
+_STEP_FIGURES = [name for name in StepCounts.dtypes if name != "step"]
+
+
+def gpu_row(gpu: GpuFindings) -> GpuRow:
+    """The only row."""
+    return GpuRow(**{each.name: getattr(gpu, each.name) for each in fields(GpuRow)})
+
+
+def device_rows(findings: Findings) -> list[DeviceRow]:
+    """All of them, the busiest first."""
+    recording = findings.trace.recording
+    return [
+        DeviceRow(name=_device_name(recording, value["device"]), **_known(value))
+        for value in values(findings[GpuFindings].devices)
+    ]
+
+
+def step_rows(gpu: GpuFindings) -> list[StepRow]:
+    """Each step, and a row for what was launched outside of all, if there is any."""
+    counted = {value.pop("step"): _known(value) for value in values(gpu.step_counts)}
+    none = dict.fromkeys(_STEP_FIGURES, 0)
+    rows = [
+        StepRow(step=at, start_ns=value["start_ns"], end_ns=value["end_ns"], **counted.get(at, none))
+        for at, value in enumerate(values(gpu.steps))
+    ]
+    if -1 in counted:
+        rows.append(StepRow(step=None, start_ns=None, end_ns=None, **counted[-1]))
+    return rows
+
+
+def _device_name(recording: Recording, device: int) -> str | None:
+    known = recording.fact("gpu", "devices")
+    entry = known[device] if isinstance(known, list) and 0 <= device < len(known) else None
+    name = entry.get("name") if isinstance(entry, dict) else entry
+    return named(cut(printable(name), _LONGEST_NAME)) if isinstance(name, str) else None
+
+
+def _known(value: Mapping[str, int]) -> dict[str, int | None]:
+    return {name: measured(number) for name, number in value.items()}

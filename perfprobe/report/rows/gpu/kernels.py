@@ -1,0 +1,83 @@
+"""Rows of GPU kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from perfprobe.report.rows.gpu.chosen import Chosen, chosen
+from perfprobe.report.rows.gpu.site import Site, mean_ns, site
+from perfprobe.report.rows.row import inline, measured, named, unwritten, values
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.gpu import Launches
+from perfprobe.tables.gpu_findings import GpuFindings
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelRow:
+    """Kernels of one name under one operator, signature, line and phase; figures as in `KernelRows`.
+
+    module: of all calls, None where they differ. launch: how the longest one was launched, the columns of
+    `Launches`, each None where that is not known. share: of the time of all kernels.
+    """
+
+    name: str | None
+    operator: str | None
+    overload: str | None
+    signature: str | None
+    module: str | None
+    at: Site = inline()
+    is_graph: bool
+    kernels: int
+    untimed: int
+    total_ns: int | None
+    least_ns: int | None
+    most_ns: int | None
+    launch: Mapping[str, int | None] = inline()
+    share: float | None = unwritten()
+
+    @property
+    def mean_ns(self) -> int | None:
+        """Of those that have times."""
+        return mean_ns(self.total_ns, self.kernels - self.untimed)
+
+
+def kernel_rows(findings: Findings, top: int, sort: str = "self") -> Chosen[KernelRow]:
+    """The `top` first rows in focus, 0 for all."""
+    trace, table, whole_ns = findings.trace, findings[GpuFindings].kernels, kernel_time_ns(findings)
+    strings, launches = trace.recording.strings, trace.recording.gpu.launches
+
+    def row(value: Mapping[str, Any]) -> KernelRow:
+        total_ns = measured(value["total_ns"])
+        return KernelRow(
+            name=named(strings[value["name"]]),
+            operator=named(strings[value["operator"]]),
+            overload=named(strings[value["overload"]]),
+            signature=trace.signature(value["signature"]),
+            module=trace.module(value["module"]),
+            at=site(trace, value),
+            is_graph=value["is_graph"] == 1,
+            kernels=value["kernels"],
+            untimed=value["untimed"],
+            total_ns=total_ns,
+            least_ns=measured(value["least_ns"]),
+            most_ns=measured(value["most_ns"]),
+            launch=_launch(launches, value["launch"]),
+            share=None if total_ns is None else total_ns / max(whole_ns, 1),
+        )
+
+    return chosen(findings, table, "kernels", top, sort, row)
+
+
+def kernel_time_ns(findings: Findings) -> int:
+    """The time of all kernels that have one, in focus or not."""
+    total_ns = findings[GpuFindings].kernels.total_ns
+    return int(total_ns[total_ns >= 0].sum())
+
+
+def _launch(launches: Launches, at: int) -> Mapping[str, int | None]:
+    if not 0 <= at < len(launches):
+        return dict.fromkeys(launches.dtypes)
+    (found,) = values(launches.take(slice(at, at + 1)))
+    return found

@@ -1,0 +1,49 @@
+"""Where the call was made that started something on a GPU, or waited for one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from perfprobe.report.rows.row import named, place
+from perfprobe.tables.trace import GAP_TEXTS, Gap, Line, Phase, Trace
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """line: of the call's own Python; forward: of the forward call; reason: why there is no line.
+
+    linked: whether the call was recorded.
+    """
+
+    line: Line | None = place()
+    forward: Line | None = place("forward_")
+    phase: str
+    reason: str | None
+    linked: bool
+
+
+def site(trace: Trace, value: Mapping[str, Any]) -> Site:
+    """Of a row of a table with `frame`, `forward_frame`, `phase`, `gap` and `linked`."""
+    return Site(
+        line=trace.line(value["frame"]),
+        forward=trace.line(value["forward_frame"]),
+        phase=Phase(value["phase"]).name.lower(),
+        reason=named(GAP_TEXTS[Gap(value["gap"])]),
+        linked=value["linked"] == 1,
+    )
+
+
+def word(kinds: type[IntEnum], value: int) -> str | None:
+    """The name of a kind in small letters, None where it has none."""
+    try:
+        return kinds(value).name.lower()
+    except ValueError:
+        return None
+
+
+def mean_ns(total_ns: int | None, timed: int) -> int | None:
+    """Whole nanoseconds of each of so many, None where none was timed."""
+    return total_ns // timed if total_ns is not None and timed > 0 else None
