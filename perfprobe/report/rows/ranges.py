@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from enum import IntEnum
 
 import numpy as np
 
-from perfprobe.report.rows.row import measured, named, unwritten, values
-from perfprobe.support.view import compiled
+from perfprobe.report.rows.focus import in_focus
+from perfprobe.report.rows.row import measured, named, unwritten, values, word
 from perfprobe.tables.columns import Mask
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.ranges import RangeKind, RangeRows, RangeSource
@@ -55,8 +54,8 @@ def named_range_rows(findings: Findings, rows: RangeRows) -> list[NamedRangeRow]
         NamedRangeRow(
             name=named(strings[row["name"]]),
             domain=named(strings[row["domain"]]),
-            source=_word(RangeSource, row["source"]),
-            kind=_word(RangeKind, row["kind"]),
+            source=word(RangeSource, row["source"]),
+            kind=word(RangeKind, row["kind"]),
             thread=measured(row["thread"]),
             ranges=row["ranges"],
             **{name: measured(row[name]) for name in _FIGURES},
@@ -67,16 +66,8 @@ def named_range_rows(findings: Findings, rows: RangeRows) -> list[NamedRangeRow]
 
 
 def named_ranges_in_focus(findings: Findings) -> RangeRows:
-    """Those that match the focus by name or domain, most time first."""
-    rows = findings.get(RangeRows) or RangeRows.empty()
-    if findings.focus is None:
-        return rows
-    search, strings = compiled(findings.focus).search, findings.trace.recording.strings
-    found = [
-        any(at >= 0 and search(strings[at]) is not None for at in pair)
-        for pair in zip(rows.name.tolist(), rows.domain.tolist(), strict=True)
-    ]
-    return rows.take(np.array(found, np.bool_))
+    """Those in focus, most time first."""
+    return in_focus(findings, findings.get(RangeRows) or RangeRows.empty())
 
 
 def ranked_named(rows: RangeRows, top: int, sort: str) -> RangeRows:
@@ -95,13 +86,6 @@ def by_library(findings: Findings, rows: RangeRows) -> Mask:
         for domain, name in zip(rows.domain.tolist(), rows.name.tolist(), strict=True)
     ]
     return np.array(found, np.bool_)
-
-
-def _word(kinds: type[IntEnum], value: int) -> str | None:
-    try:
-        return kinds(value).name.lower()
-    except ValueError:
-        return None
 
 
 def _thread(recording: Recording, thread: int) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import field, fields, is_dataclass
+from enum import IntEnum
 from typing import Any
 
 from perfprobe.tables.columns import Table
@@ -63,9 +64,22 @@ def measured(value: int) -> int | None:
     return value if value >= 0 else None
 
 
+def mean_ns(total_ns: int | None, timed: int) -> int | None:
+    """Whole nanoseconds of each of so many, None where none was timed."""
+    return total_ns // timed if total_ns is not None and timed > 0 else None
+
+
 def named(text: str) -> str | None:
     """None for "", which is what an id of -1 reads as."""
     return text or None
+
+
+def word(kinds: type[IntEnum], value: int) -> str | None:
+    """The name of a kind in small letters, None where it has none."""
+    try:
+        return kinds(value).name.lower()
+    except ValueError:
+        return None
 
 
 def values(table: Table) -> Iterator[dict[str, Any]]:

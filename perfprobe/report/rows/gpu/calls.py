@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from perfprobe.report.rows.gpu.chosen import ranked
-from perfprobe.report.rows.gpu.site import mean_ns
-from perfprobe.report.rows.row import measured, named, values
+from perfprobe.report.rows.row import mean_ns, measured, named, values
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.gpu_findings import GpuFindings
 

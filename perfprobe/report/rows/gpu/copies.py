@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from perfprobe.report.rows.gpu.chosen import Chosen, chosen
-from perfprobe.report.rows.gpu.site import Site, mean_ns, site, word
-from perfprobe.report.rows.row import inline, measured, named
+from perfprobe.report.rows.gpu.site import Site, site
+from perfprobe.report.rows.row import inline, mean_ns, measured, named, unwritten, word
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.gpu import CopyKind, MemoryKind, direction
 from perfprobe.tables.gpu_findings import GpuFindings
@@ -20,8 +20,8 @@ from perfprobe.tables.gpu_findings import GpuFindings
 class CopyRow:
     """Copies of one direction, kind of memory and line; figures as in `CopyRows`.
 
-    kind: a `CopyKind`; source, destination: a `MemoryKind`, None for others. bytes_per_s: None where some of
-    them have no times.
+    kind: a `CopyKind`; source, destination: a `MemoryKind`, None for others. bytes_per_s, bytes_per_ns: None
+    where some of them have no times.
     """
 
     kind: str | None
@@ -36,17 +36,13 @@ class CopyRow:
     untimed: int
     total_ns: int | None
     bytes_per_s: float | None
+    bytes_per_ns: float | None = unwritten()
 
     @property
     def host_memory(self) -> str | None:
         """The kind of memory of the host that took part, None where none did, or it is not known."""
         memory = {"to GPU": self.source, "from GPU": self.destination}.get(self.direction)
         return None if memory in ("unknown", "device") else memory
-
-    @property
-    def bytes_per_ns(self) -> float | None:
-        """The rate in GB/s, None where some of them have no times."""
-        return self.size_bytes / self.total_ns if self.total_ns and self.untimed == 0 else None
 
     @property
     def mean_ns(self) -> int | None:
@@ -60,6 +56,7 @@ def copy_rows(findings: Findings, top: int, sort: str = "self") -> Chosen[CopyRo
 
     def row(value: Mapping[str, Any]) -> CopyRow:
         total_ns, size_bytes, is_async = value["total_ns"], value["size_bytes"], value["is_async"]
+        rate = size_bytes / total_ns if total_ns > 0 and value["untimed"] == 0 else None
         return CopyRow(
             kind=word(CopyKind, value["kind"]),
             direction=direction(value["kind"]),
@@ -72,7 +69,8 @@ def copy_rows(findings: Findings, top: int, sort: str = "self") -> Chosen[CopyRo
             size_bytes=size_bytes,
             untimed=value["untimed"],
             total_ns=measured(total_ns),
-            bytes_per_s=size_bytes / total_ns * 1e9 if total_ns > 0 and value["untimed"] == 0 else None,
+            bytes_per_s=None if rate is None else rate * 1e9,
+            bytes_per_ns=rate,
         )
 
     return chosen(findings, findings[GpuFindings].copies, "copies", top, sort, row)

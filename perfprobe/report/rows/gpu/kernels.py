@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from perfprobe.report.rows.gpu.chosen import Chosen, chosen
-from perfprobe.report.rows.gpu.site import Site, mean_ns, site
-from perfprobe.report.rows.row import inline, measured, named, unwritten, values
+from perfprobe.report.rows.gpu.site import Site, site
+from perfprobe.report.rows.row import inline, mean_ns, measured, named, unwritten, values
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.gpu import Launches
 from perfprobe.tables.gpu_findings import GpuFindings

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Any
 
 from perfprobe.report.rows.row import named, place
@@ -34,16 +33,3 @@ def site(trace: Trace, value: Mapping[str, Any]) -> Site:
         reason=named(GAP_TEXTS[Gap(value["gap"])]),
         linked=value["linked"] == 1,
     )
-
-
-def word(kinds: type[IntEnum], value: int) -> str | None:
-    """The name of a kind in small letters, None where it has none."""
-    try:
-        return kinds(value).name.lower()
-    except ValueError:
-        return None
-
-
-def mean_ns(total_ns: int | None, timed: int) -> int | None:
-    """Whole nanoseconds of each of so many, None where none was timed."""
-    return total_ns // timed if total_ns is not None and timed > 0 else None

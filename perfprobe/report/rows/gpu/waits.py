@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from perfprobe.report.rows.gpu.chosen import Chosen, chosen
-from perfprobe.report.rows.gpu.site import Site, mean_ns, site, word
-from perfprobe.report.rows.row import inline, measured, named, unwritten
+from perfprobe.report.rows.gpu.site import Site, site
+from perfprobe.report.rows.row import inline, mean_ns, measured, named, unwritten, word
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.gpu import WaitKind
 from perfprobe.tables.gpu_findings import GpuFindings
