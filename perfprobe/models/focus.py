@@ -101,16 +101,16 @@ class _Matches:
     def __init__(
         self, search: _Search, ids: int, texts: Callable[[int], Iterable[str]], none: Iterable[str] = ()
     ) -> None:
-        self._search, self._texts = search, texts
+        self._search, self._texts, self._none = search, texts, none
         self._found = np.full(ids + 1, _NOT_YET, np.int8)
-        self._found[-1] = any(map(search, none))
 
     def of(self, ids: npt.NDArray[Any]) -> Mask:
         """Whether each of the ids is one of them."""
         found = self._found[ids]
         if bool((found == _NOT_YET).any()):
             for at in np.unique(ids[found == _NOT_YET]).tolist():
-                self._found[at] = any(self._search(text) for text in self._texts(at))
+                texts = self._texts(at) if at != -1 else self._none
+                self._found[at] = any(self._search(text) for text in texts)
             found = self._found[ids]
         return np.asarray(found == 1)
 
