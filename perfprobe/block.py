@@ -17,6 +17,7 @@ from perfprobe.support.view import View
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
+    from typing import Any
 
 
 class Profile:
@@ -72,7 +73,7 @@ class Profile:
         Raises:
             UsageError: a value that does not exist, or the block has not ended.
         """
-        view = View(top, sort, group, focus, columns)
+        view = View(**_options(locals(), "self"))
         if not self._ended:
             raise UsageError(
                 "there is nothing to report yet", self.path, "call report() after the with block"
@@ -117,19 +118,12 @@ def profile(  # noqa: PLR0913 (each is an option of its own)
         UsageError: a value that does not exist; on entering also: the file exists, or recordings would nest.
         EnvironmentLack: on entering: the recorder is not built, or the file cannot be written.
     """
-    options = Options(
-        operators=operators,
-        cpu_time=cpu_time,
-        buffer_bytes=buffer_bytes,
-        memory=memory,
-        python=python,
-        gpu=gpu,
-        gpu_links=gpu_links,
-        ranges=ranges,
-        emit=emit,
-        keep_argv=keep_argv,
-    )
-    return Profile(path, options)
+    return Profile(path, Options(**_options(locals(), "path")))
+
+
+def _options(arguments: dict[str, Any], other: str) -> dict[str, Any]:
+    """All arguments but that other one: each is an option of that name, as a test holds."""
+    return {name: value for name, value in arguments.items() if name != other}
 
 
 def _tell(line: str) -> None:

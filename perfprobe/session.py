@@ -22,6 +22,7 @@ from perfprobe.collect.ranges import RangeCollector
 from perfprobe.collect.sampling import SamplerCollector
 from perfprobe.collect.shadowed import give_back
 from perfprobe.support.errors import UsageError
+from perfprobe.support.option import CHILDREN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -192,7 +193,7 @@ class Session:
             "clock": host.clock,
             "start": host.moment,
             "program": lambda: {**self._program, "argv": self._shown_argv(), "pid": getpid()},
-            "recording": lambda: vars(self._options),
+            "recording": self._options.recorded,
             "host": host.host,
             "environment": host.environment,
             "versions": lambda: host.versions(__version__),
@@ -216,7 +217,7 @@ class Session:
             "path": self.path,
             "program": self._program,
             "folder": self._folder,
-            "options": vars(self._options),
+            "options": self._options.of(CHILDREN),
         }
         return _CHILD.format(
             home=os.path.dirname(os.path.dirname(os.path.abspath(__file__))), settings=settings

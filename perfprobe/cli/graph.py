@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from perfprobe.cli.options import Parser, steps, writable
+from perfprobe.cli.options import Parser, add_options, chosen, writable
 from perfprobe.cli.report import newest, write
-from perfprobe.support.graph_view import PATTERNS, WEIGHTS, GraphView, picture
+from perfprobe.support.graph_view import GraphView, picture
 from perfprobe.support.text import printable
 
 TYPE_CHECKING = False
@@ -48,34 +48,7 @@ def parser() -> Parser:
         metavar="FILE",
         help="the picture: .png, .svg, .pdf, or .dot (default: a .callgraph.png beside the recording)",
     )
-    parser.add_argument(
-        "--by",
-        choices=WEIGHTS,
-        help="what shares are of: wall time (default where it was sampled), operator time, operator calls, "
-        "or time on GPUs",
-    )
-    parser.add_argument(
-        "--min-node",
-        type=float,
-        metavar="PERCENT",
-        help="leave out nodes of less than this share (default: as many as stay legible)",
-    )
-    parser.add_argument(
-        "--min-edge",
-        type=float,
-        metavar="PERCENT",
-        help="the same for edges (default: a fifth of that for nodes)",
-    )
-    parser.add_argument("--root", metavar="REGEX", help="only what matching functions call")
-    parser.add_argument("--leaf", metavar="REGEX", help="only what leads to matching functions or operators")
-    parser.add_argument("--focus", metavar="REGEX", help="only paths through what matches")
-    parser.add_argument("--depth", type=steps, metavar="N", help="follow N calls from the root")
-    parser.add_argument(
-        "--library",
-        dest="unfolded",
-        action="store_true",
-        help="also functions of libraries that only pass on",
-    )
+    add_options(parser, GraphView)
     return parser
 
 
@@ -84,14 +57,7 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     from perfprobe.results import Results
 
     given = parser().parse_args(words)
-    view = GraphView(
-        given.by,
-        min_node=given.min_node,
-        min_edge=given.min_edge,
-        patterns={name: text for name in PATTERNS if (text := getattr(given, name)) is not None},
-        depth=given.depth,
-        unfolded=given.unfolded,
-    )
+    view = GraphView(**chosen(given, GraphView))
     output = None if given.output is None else writable(picture(given.output))
     path = given.file if given.file is not None else newest()
     if output is None:

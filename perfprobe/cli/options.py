@@ -7,15 +7,17 @@ import os
 import re
 
 from perfprobe.support.errors import EnvironmentLack, UsageError
-from perfprobe.support.view import COLUMNS, GROUPS, SORTS, View
+from perfprobe.support.option import COMMAND_LINE, Chosen, Option, declared
+from perfprobe.support.view import View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import NoReturn
+    from typing import Any, NoReturn
 
 PROGRAM_OPTIONS = ("-m", "-c")  # of `run`: what follows one of them is the program, and its words
 _WIDTH = 200  # where there is no terminal to ask
+_SWITCH = ("on", "off")  # the words for an option that is on unless it is switched off
 _SCALES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -36,6 +38,7 @@ class Parser(argparse.ArgumentParser):
             allow_abbrev=False,
             **texts,  # type: ignore[arg-type]
         )
+        self.declared: dict[str, Option] = {}  # by flag
 
     def error(self, message: str) -> NoReturn:
         """Called by argparse."""
@@ -46,9 +49,9 @@ class Parser(argparse.ArgumentParser):
         return {name for action in self._actions if action.nargs is None for name in action.option_strings}
 
     def _may_follow(self) -> dict[str, set[str]]:
-        """The words that each option takes that also stands alone."""
-        found = [action for action in self._actions if action.nargs == "?" and action.choices]
-        return {name: set(action.choices or ()) for action in found for name in action.option_strings}
+        """The words that each option takes that also stands alone; those too that are refused now."""
+        found = [one for one in self.declared.values() if one.alone is not None]
+        return {one.flag: {*one.values, *one.gone} for one in found}
 
     def split(self, words: Sequence[str], last: tuple[str, ...]) -> int:
         """How many words are options of ours: those before the first plain word, `--`, or one of `last`."""
@@ -65,38 +68,42 @@ class Parser(argparse.ArgumentParser):
         return min(place, len(words))
 
 
-def add_table_options(parser: Parser) -> None:
-    """What `view` reads: which rows the tables have, and which columns."""
-    parser.add_argument("--top", type=rows, metavar="N", help="show the N first rows, 0 for all")
-    parser.add_argument(
-        "--sort",
-        choices=SORTS,
-        default="self",
-        help="what to order rows by (default: %(default)s); of a line or module only self, total, calls "
-        "and gpu (self time on GPUs, where they were recorded)",
-    )
-    parser.add_argument(
-        "--group",
-        choices=GROUPS,
-        default="row",
-        help="what a row is (default: operator, signature, line and phase)",
-    )
-    parser.add_argument(
-        "--focus", metavar="REGEX", help="only rows whose operator, signature, line, module or phase matches"
-    )
-    parser.add_argument(
-        "--columns", choices=COLUMNS, default="short", help="autograd: those of torch's own table; all"
-    )
-    source = parser.add_mutually_exclusive_group()
-    source.add_argument(
-        "--source",
-        metavar="DIR",
-        help="the folder with the program's files (default: where they were; of another user's or another "
-        "host's recording only below the current folder)",
-    )
-    source.add_argument(
-        "--no-source", dest="source", action="store_const", const="", help="print no source lines"
-    )
+def add_options(parser: Parser, kind: type[Chosen]) -> None:
+    """Every option that this class declares for the command line; `chosen` reads them."""
+    for option in declared(kind, COMMAND_LINE):
+        group = parser.add_mutually_exclusive_group() if option.without else parser
+        group.add_argument(option.flag, dest=option.name, help=option.help, **_taken(option))
+        if option.without:
+            flag, value, text = option.without
+            group.add_argument(flag, dest=option.name, action="store_const", const=value, help=text)
+        parser.declared[option.flag] = option
+
+
+def _taken(option: Option) -> dict[str, Any]:
+    """What argparse shall take for the option's value."""
+    if option.default is False:
+        return {"action": "store_true"}
+    if option.default is True:
+        return {"choices": _SWITCH, "default": _SWITCH[0]}
+    taken: dict[str, Any] = {"default": option.default}
+    if option.kind:
+        taken["type"], taken["metavar"] = _KINDS[option.kind]
+    if option.kind == "size":
+        taken["default"] = f"{option.default // _SCALES['M']}M"  # read by argparse like a word that is given
+    if option.values:
+        taken["choices"] = option.values
+    if option.gone:
+        taken["type"] = lambda word: option.checked(word) if word in option.gone else word
+    if option.alone is not None:
+        taken |= {"nargs": "?", "const": option.alone}
+    return taken
+
+
+def chosen(given: argparse.Namespace, kind: type[Chosen]) -> dict[str, Any]:
+    """The values of the options that this class declares, by name."""
+    found = {option.name: getattr(given, option.name) for option in declared(kind, COMMAND_LINE)}
+    switches = [option.name for option in declared(kind, COMMAND_LINE) if option.default is True]
+    return {**found, **{name: found[name] == _SWITCH[0] for name in switches}}
 
 
 def view(given: argparse.Namespace) -> View:
@@ -108,7 +115,7 @@ def view(given: argparse.Namespace) -> View:
     source = given.source
     if source is not None and source and not os.path.isdir(source):
         raise UsageError("there is no such folder", source, "name the folder with the program's files")
-    return View(given.top, given.sort, given.group, given.focus, given.columns, source)
+    return View(**chosen(given, View))
 
 
 def width() -> int:
@@ -147,6 +154,17 @@ def size(text: str) -> int:
     if match is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 32M")
     return int(match[1]) * _SCALES[match[2].upper()]
+
+
+# How the command line reads a value of each kind, and what `--help` calls it.
+_KINDS = {
+    "rows": (rows, "N"),
+    "steps": (steps, "N"),
+    "size": (size, "SIZE"),
+    "percent": (float, "PERCENT"),
+    "pattern": (str, "REGEX"),
+    "folder": (str, "DIR"),
+}
 
 
 def absolute(path: str) -> str:

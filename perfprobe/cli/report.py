@@ -6,15 +6,14 @@ import json
 import os
 import sys
 
-from perfprobe.cli.options import Parser, add_table_options, colored, view, width
+from perfprobe.cli.options import Parser, add_options, colored, view, width
 from perfprobe.support.errors import EnvironmentLack
 from perfprobe.support.text import encodable, printable
+from perfprobe.support.view import View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-
-    from perfprobe.support.view import View
 
 _DESCRIPTION = "Print the report of a recording: the hot operators with their shapes and source lines."
 _EXAMPLES = """\
@@ -40,7 +39,7 @@ def parser() -> Parser:
         help="recordings (default: the newest one here), or .pstats files; of several, one report after the "
         "other, and with --json a list",
     )
-    add_table_options(parser)
+    add_options(parser, View)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     return parser
 

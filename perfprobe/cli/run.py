@@ -9,25 +9,18 @@ from sys import getrecursionlimit, setrecursionlimit
 
 from perfprobe import __version__
 from perfprobe.cli.after import ReportChild
-from perfprobe.cli.options import PROGRAM_OPTIONS, Parser, absolute, add_table_options, size, view, writable
+from perfprobe.cli.options import PROGRAM_OPTIONS, Parser, absolute, add_options, chosen, view, writable
 from perfprobe.collect.base import Stderr, fault
 from perfprobe.collect.destination import SUFFIX, default_path, with_rank
 from perfprobe.collect.host import rank
-from perfprobe.collect.options import (
-    CPU_TIMES,
-    EMITTERS,
-    GPU_LINKS,
-    GPU_SOURCES,
-    OPERATOR_SOURCES,
-    PYTHON_SOURCES,
-    Options,
-)
+from perfprobe.collect.options import Options
 from perfprobe.collect.program import Program, current_folder
 from perfprobe.collect.runner import Ending, run, run_missing
 from perfprobe.session import Session
 from perfprobe.support.errors import UsageError
 from perfprobe.support.graph_view import picture
 from perfprobe.support.text import printable
+from perfprobe.support.view import View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,19 +71,8 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     stderr = Stderr()
     if program.missing:
         return lambda: _run_missing(program, words[place])
-    chosen = Options(
-        operators=given.operators,
-        cpu_time=given.cpu_time,
-        buffer_bytes=given.buffer,
-        memory=given.memory,
-        python=given.python,
-        gpu=given.gpu,
-        gpu_links=given.gpu_links,
-        ranges=given.ranges == "on",
-        emit=given.emit,
-        keep_argv=given.keep_argv,
-    )
-    session = Session(_about(program), program.folder, chosen, tell=stderr.tell, follow=True)
+    recorded = Options(**chosen(given, Options))
+    session = Session(_about(program), program.folder, recorded, tell=stderr.tell, follow=True)
     report = _report_child(given, stderr)
     session.start(_path(given, program), named=given.output is not None)
     ending = Ending()
@@ -147,13 +129,8 @@ def parser() -> Parser:
     )
     parser.add_argument("-m", metavar="MODULE", dest="module", help="run a module, as `python -m` does")
     parser.add_argument("-c", metavar="CODE", dest="code", help="run code, as `python -c` does")
-    _add_recording_options(parser)
-    parser.add_argument(
-        "--keep-argv",
-        action="store_true",
-        help="record the program's arguments as they are; else tokens, keys and passwords among them are ***",
-    )
-    add_table_options(parser)
+    add_options(parser, Options)
+    add_options(parser, View)
     parser.add_argument(
         "--json", metavar="FILE", help="also write the report as JSON when the program has ended"
     )
@@ -167,70 +144,6 @@ def parser() -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"perfprobe {__version__}")
     return parser
-
-
-def _add_recording_options(parser: Parser) -> None:
-    """What is recorded, and by whom."""
-    parser.add_argument(
-        "--python",
-        choices=PYTHON_SOURCES,
-        default="both",
-        help="who records Python functions: a sampler (times) and cProfile (counts), or one of them, or none "
-        "(default: %(default)s)",
-    )
-    parser.add_argument(
-        "--operators",
-        choices=OPERATOR_SOURCES,
-        default="observer",
-        help="who records operators: our observer (default), torch's autograd profiler, both, or none",
-    )
-    parser.add_argument(
-        "--buffer",
-        type=size,
-        default=size("32M"),
-        metavar="SIZE",
-        help="memory for events, 4M or more (default: 32M)",
-    )
-    parser.add_argument(
-        "--cpu-time",
-        nargs="?",
-        const="outermost",
-        default="off",
-        choices=CPU_TIMES,
-        help="also record the CPU time of operators: of the outermost (also without a word), or of all",
-    )
-    parser.add_argument(
-        "--memory",
-        action="store_true",
-        help="also record what operators allocate and free (with --operators autograd or both)",
-    )
-    _add_gpu_options(parser)
-
-
-def _add_gpu_options(parser: Parser) -> None:
-    """GPUs, and ranges of other tools."""
-    parser.add_argument(
-        "--gpu",
-        choices=GPU_SOURCES,
-        default="auto",
-        help="who records kernels and copies: CUPTI where there is a driver (auto), CUPTI and a word where "
-        "it is missing, or none (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--gpu-links",
-        choices=GPU_LINKS,
-        default="time",
-        help="how a kernel finds its operator: by time (default), or exact, by a number, at more cost",
-    )
-    parser.add_argument(
-        "--ranges",
-        choices=("on", "off"),
-        default="on",
-        help="record the ranges set through NVTX and ITT (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--emit", choices=EMITTERS, help="set operators, steps and phases as ranges for Nsight or VTune"
-    )
 
 
 def _program(words: Sequence[str]) -> Program:

@@ -3,73 +3,87 @@
 from __future__ import annotations
 
 from perfprobe.support.errors import UsageError
+from perfprobe.support.option import CHILDREN, COMMAND_LINE, PYTHON, RECORDING, Chosen, option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-OPERATOR_SOURCES = ("observer", "autograd", "both", "off")
-PYTHON_SOURCES = ("both", "cprofile", "sample", "off")
-CPU_TIMES = ("off", "outermost", "all")
-GPU_SOURCES = ("auto", "cupti", "off")
-GPU_LINKS = ("time", "exact")
-EMITTERS = ("nvtx", "itt")
 BUFFER_BYTES = 32 << 20
 SMALLEST_BUFFER_BYTES = 4 << 20
 
-_CHOICES = {
-    "operators": ("operator source", OPERATOR_SOURCES),
-    "python": ("source of Python functions", PYTHON_SOURCES),
-    "cpu_time": ("choice of operators to read CPU time of", CPU_TIMES),
-    "gpu": ("source of GPU records", GPU_SOURCES),
-    "gpu_links": ("way to link kernels", GPU_LINKS),
-    "emit": ("kind of ranges to emit", (None, *EMITTERS)),
-}
 
-
-class Options:
-    """What to record. Given by keyword; each attribute stands below with its default.
+class Options(Chosen):
+    """What to record.
 
     Raises:
-        UsageError: a value that does not exist, memory without the autograd profiler, or cProfile with it.
+        UsageError: a value that does not exist, or options that exclude each other: memory without the
+            autograd profiler, cProfile with it.
     """
 
-    # "observer", "autograd" (torch.profiler in its place), "both", or "off" for none.
-    operators: str = "observer"
-    # Whose CPU time is recorded, of the thread they run on: "outermost" operators, "all", or "off" for none.
-    # True is "outermost".
-    cpu_time: str = "off"
-    # Memory for events on their way to the disk, 4 MiB at least.
-    buffer_bytes: int = BUFFER_BYTES
-    # Also record what operators allocate and free; only the autograd profiler can.
-    memory: bool = False
-    # Who records Python functions: "both" (the sampler for times, cProfile for counts as long as it costs
-    # little), "cprofile" (alone, to the end), "sample" (the sampler alone), or "off".
-    python: str = "both"
-    # Who records kernels and copies: "auto" (CUPTI where there is a driver), "cupti" (its lack is worth a
-    # word), or "off".
-    gpu: str = "auto"
-    # How a kernel finds its operator: by "time", or "exact" by a number that CUPTI hands on.
-    gpu_links: str = "time"
-    # Also record the ranges that the program and its libraries set through NVTX and ITT.
-    ranges: bool = True
-    # "nvtx" or "itt": set every operator, step and phase as a range for another tool; None for none.
-    emit: str | None = None
-    # Keep the program's command line as it is; else what looks like a secret is masked.
-    keep_argv: bool = False
+    places = (COMMAND_LINE, PYTHON, CHILDREN, RECORDING)
+
+    python: str = option(
+        "both",
+        "who records Python functions: a sampler (times) and cProfile (counts), or one of them, or none "
+        "(default: %(default)s)",
+        values=("both", "cprofile", "sample", "off"),
+        called="source of Python functions",
+    )
+    operators: str = option(
+        "observer",
+        "who records operators: our observer (default), torch's autograd profiler, both, or none",
+        values=("observer", "autograd", "both", "off"),
+        called="operator source",
+    )
+    buffer_bytes: int = option(
+        BUFFER_BYTES,
+        f"memory for events, {SMALLEST_BUFFER_BYTES >> 20}M or more (default: %(default)s)",
+        kind="size",
+        flag="--buffer",
+    )
+    cpu_time: str = option(
+        "off",
+        "also record the CPU time of operators: of the outermost (also without a word), or of all",
+        values=("off", "outermost", "all"),
+        called="choice of operators to read CPU time of",
+        alone="outermost",
+    )
+    memory: bool = option(
+        False, "also record what operators allocate and free (with --operators autograd or both)"
+    )
+    gpu: str = option(
+        "auto",
+        "who records kernels and copies: CUPTI where there is a driver (auto), CUPTI and a word where "
+        "it is missing, or none (default: %(default)s)",
+        values=("auto", "cupti", "off"),
+        called="source of GPU records",
+    )
+    gpu_links: str = option(
+        "time",
+        "how a kernel finds its operator: by time (default), or exact, by a number, at more cost",
+        values=("time", "exact"),
+        called="way to link kernels",
+    )
+    ranges: bool = option(True, "record the ranges set through NVTX and ITT (default: %(default)s)")
+    emit: str | None = option(
+        None,
+        "set operators, steps and phases as ranges for Nsight or VTune",
+        values=("nvtx", "itt"),
+        called="kind of ranges to emit",
+    )
+    keep_argv: bool = option(
+        False,
+        "record the program's arguments as they are; else tokens, keys and passwords among them are ***",
+    )
 
     def __init__(self, **given: Any) -> None:
-        names = list(Options.__annotations__)
-        for name in names:
-            setattr(self, name, given.pop(name, getattr(Options, name)))
-        if given:
-            raise TypeError(f"there is no option {', '.join(given)}; there are {', '.join(names)}")
-        if isinstance(self.cpu_time, bool):
-            self.cpu_time = "outermost" if self.cpu_time else "off"
-        for name, (what, known) in _CHOICES.items():
-            if getattr(self, name) not in known:
-                raise UsageError(f"there is no {what} {getattr(self, name)!r}", "", f"choose from {known}")
+        super().__init__(**given)
         self._check_together()
+
+    def recorded(self) -> dict[str, Any]:
+        """The meta value `recording`."""
+        return self.of(RECORDING)
 
     def _check_together(self) -> None:
         if self.buffer_bytes < SMALLEST_BUFFER_BYTES:

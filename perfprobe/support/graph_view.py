@@ -5,56 +5,60 @@ from __future__ import annotations
 import os
 
 from perfprobe.support.errors import UsageError
+from perfprobe.support.option import COMMAND_LINE, Chosen, declared, option
 from perfprobe.support.view import compiled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    import re
+    from typing import Any
 
-PATTERNS = ("root", "leaf", "focus")
 WEIGHTS = ("time", "operator", "calls", "gpu")
 PICTURES = (".png", ".svg", ".pdf", ".dot")  # what a drawing's name may end with
 
 
-class GraphView:
+class GraphView(Chosen):
     """Which part of the graph is drawn, and by what it is weighted.
 
-    Args:
-        by: one of `WEIGHTS`; None for time where it was sampled, else operator time.
-        min_node: nodes with a smaller share, in percent, are left out; None: as many as stay legible.
-        min_edge: the same for edges; None: a fifth of `min_node`.
-        patterns: regular expressions: "root", only what matching functions call is drawn; "leaf", only what
-            leads to matching functions or operators; "focus", only paths through what matches.
-        depth: calls from the root that are followed; None for all.
-        unfolded: also draw functions of libraries that only pass on.
+    Its `patterns` are the regular expressions that were given, compiled, by the names of their options.
 
     Raises:
         UsageError: a weight that does not exist, a number out of range, no regular expression.
     """
 
-    def __init__(
-        self,
-        by: str | None = None,
-        *,
-        min_node: float | None = None,
-        min_edge: float | None = None,
-        patterns: Mapping[str, str] | None = None,
-        depth: int | None = None,
-        unfolded: bool = False,
-    ) -> None:
-        if by is not None and by not in WEIGHTS:
-            raise UsageError(f"there is no weight {by!r}", "", f"choose from {', '.join(WEIGHTS)}")
-        for name, share in (("min-node", min_node), ("min-edge", min_edge)):
-            if share is not None and not 0 <= share <= 100:  # nan is refused too
-                raise UsageError(f"{name} is {share}", "", "give a percentage from 0 to 100")
-        if depth is not None and depth < 1:
-            raise UsageError(f"a depth of {depth} shows nothing", "", "give a whole number from 1 up")
-        self.by = by
-        self.min_node = min_node
-        self.min_edge = min_edge
-        self.patterns = {name: compiled(text) for name, text in (patterns or {}).items()}
-        self.depth = depth
-        self.unfolded = unfolded
+    places = (COMMAND_LINE,)
+
+    by: str | None = option(
+        None,
+        "what shares are of: wall time (default where it was sampled), operator time, operator calls, "
+        "or time on GPUs",
+        values=WEIGHTS,
+        called="weight",
+    )
+    min_node: float | None = option(
+        None, "leave out nodes of less than this share (default: as many as stay legible)", kind="percent"
+    )
+    min_edge: float | None = option(
+        None, "the same for edges (default: a fifth of that for nodes)", kind="percent"
+    )
+    root: str | None = option(None, "only what matching functions call", kind="pattern")
+    leaf: str | None = option(None, "only what leads to matching functions or operators", kind="pattern")
+    focus: str | None = option(None, "only paths through what matches", kind="pattern")
+    depth: int | None = option(None, "follow N calls from the root", kind="steps")
+    unfolded: bool = option(False, "also functions of libraries that only pass on", flag="--library")
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.patterns: dict[str, re.Pattern[str]] = {}
+        for one in declared(GraphView):
+            value = getattr(self, one.name)
+            if one.kind == "pattern" and value is not None:
+                self.patterns[one.name] = compiled(value)
+            if one.kind == "percent" and value is not None and not 0 <= value <= 100:  # nan is refused too
+                what = f"{one.flag.removeprefix('--')} is {value}"
+                raise UsageError(what, "", "give a percentage from 0 to 100")
+        if self.depth is not None and self.depth < 1:
+            raise UsageError(f"a depth of {self.depth} shows nothing", "", "give a whole number from 1 up")
 
 
 def picture(path: str) -> str:

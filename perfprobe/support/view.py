@@ -5,61 +5,72 @@ from __future__ import annotations
 import re
 
 from perfprobe.support.errors import UsageError
+from perfprobe.support.option import COMMAND_LINE, JSON, PYTHON, Chosen, option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from typing import Any
 
 SORTS = ("self", "total", "calls", "mean", "median", "p95", "gpu")
 GROUPS = ("row", "op", "signature", "line", "module")
 COLUMNS = ("short", "autograd", "all")
 
 
-class View:
+class View(Chosen):
     """Which rows a report has, in which order and with which columns.
-
-    Args:
-        top: rows of each table; None for the report's own choice, 0 for all.
-        sort: one of `SORTS`.
-        group: what a row of the table of operators is, one of `GROUPS`.
-        focus: a regular expression; only what matches is shown.
-        columns: one of `COLUMNS`.
-        source: the folder with the program's source lines; None for where they were, "" to print none.
 
     Raises:
         UsageError: a value of another type, one that does not exist or does not suit the group, a negative
             `top`, a `focus` that is no regular expression.
     """
 
-    def __init__(
-        self,
-        top: int | None = None,
-        sort: str = "self",
-        group: str = "row",
-        focus: str | None = None,
-        columns: str = "short",
-        source: str | None = None,
-    ) -> None:
-        _check("sort order", sort, SORTS)
-        _check("grouping", group, GROUPS)
-        _check("set of columns", columns, COLUMNS)
-        if group in ("line", "module") and sort in ("mean", "median", "p95"):
-            remedy = "sort by self, total, calls or gpu"
-            raise UsageError(f"the calls of a {group} are of different operators: no {sort}", "", remedy)
-        if top is not None and (not isinstance(top, int) or isinstance(top, bool)):
-            raise UsageError(f"top is {top!r}", "", "give a whole number, 0 for all rows")
-        if top is not None and top < 0:
-            raise UsageError(f"a table cannot have {top} rows", "", "give a number from 0 (all rows) up")
-        if focus is not None:
-            if not isinstance(focus, str):
-                raise UsageError(f"focus is {focus!r}", "", "give a regular expression as text")
-            compiled(focus)
-        self.top = top
-        self.sort = sort
-        self.group = group
-        self.focus = focus
-        self.columns = columns
-        self.source = source
+    places = (COMMAND_LINE, PYTHON)
+
+    # None for the report's own choice.
+    top: int | None = option(None, "show the N first rows, 0 for all", kind="rows")
+    sort: str = option(
+        "self",
+        "what to order rows by (default: %(default)s); of a line or module only self, total, calls "
+        "and gpu (self time on GPUs, where they were recorded)",
+        values=SORTS,
+        called="sort order",
+    )
+    group: str = option(
+        "row",
+        "what a row is (default: operator, signature, line and phase)",
+        values=GROUPS,
+        called="grouping",
+        places=(COMMAND_LINE, PYTHON, JSON),
+    )
+    focus: str | None = option(
+        None,
+        "only rows whose operator, signature, line, module or phase matches",
+        kind="pattern",
+        places=(COMMAND_LINE, PYTHON, JSON),
+    )
+    columns: str = option(
+        "short", "autograd: those of torch's own table; all", values=COLUMNS, called="set of columns"
+    )
+    # "" prints none.
+    source: str | None = option(
+        None,
+        "the folder with the program's files (default: where they were; of another user's or another "
+        "host's recording only below the current folder)",
+        kind="folder",
+        without=("--no-source", "", "print no source lines"),
+        places=(COMMAND_LINE,),
+    )
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        if self.group in ("line", "module") and self.sort in ("mean", "median", "p95"):
+            what = f"the calls of a {self.group} are of different operators: no {self.sort}"
+            raise UsageError(what, "", "sort by self, total, calls or gpu")
+        _check_top(self.top)
+        if self.focus is not None:
+            if not isinstance(self.focus, str):
+                raise UsageError(f"focus is {self.focus!r}", "", "give a regular expression as text")
+            compiled(self.focus)
 
 
 def compiled(focus: str) -> re.Pattern[str]:
@@ -71,6 +82,8 @@ def compiled(focus: str) -> re.Pattern[str]:
         raise UsageError(f"no regular expression ({error})", focus, remedy) from error
 
 
-def _check(what: str, value: str, known: Sequence[str]) -> None:
-    if not isinstance(value, str) or value not in known:
-        raise UsageError(f"there is no {what} {value!r}", "", f"choose from {', '.join(known)}")
+def _check_top(top: int | None) -> None:
+    if top is not None and (not isinstance(top, int) or isinstance(top, bool)):
+        raise UsageError(f"top is {top!r}", "", "give a whole number, 0 for all rows")
+    if top is not None and top < 0:
+        raise UsageError(f"a table cannot have {top} rows", "", "give a number from 0 (all rows) up")

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from perfprobe.cli.options import Parser, rows, size, writable
+from perfprobe.cli.options import Parser, add_options, chosen, rows, size, writable
 from perfprobe.cli.run import parser
+from perfprobe.collect.options import Options
 from perfprobe.support.errors import EnvironmentLack, UsageError
+from perfprobe.support.option import COMMAND_LINE, PYTHON, Chosen, option
 
 
 @pytest.mark.parametrize(
@@ -85,5 +87,79 @@ def test_whose_cpu_time(words: str, cpu_time: str) -> None:
 
 
 def test_whose_cpu_time_cannot_be_anything() -> None:
-    with pytest.raises(UsageError, match=r"--cpu-time: invalid choice: 'some' .*outermost.*all"):
+    with pytest.raises(
+        UsageError, match=r"--cpu-time: invalid choice: 'some' \(choose from '?off'?, '?outermost"
+    ):
         parser().parse_args(["--cpu-time=some"])
+
+
+def recorded(words: str) -> dict[str, object]:
+    return Options(**chosen(parser().parse_args(words.split()), Options)).recorded()
+
+
+def test_what_the_words_say_is_what_is_recorded() -> None:
+    plain = {
+        "python": "both",
+        "operators": "observer",
+        "buffer_bytes": 32 << 20,
+        "cpu_time": "off",
+        "memory": False,
+        "gpu": "auto",
+        "gpu_links": "time",
+        "ranges": True,
+        "emit": None,
+        "keep_argv": False,
+    }
+    assert recorded("") == plain
+    assert recorded("--buffer 8M --ranges off") == {**plain, "buffer_bytes": 8 << 20, "ranges": False}
+    assert recorded("--ranges on --keep-argv") == {**plain, "keep_argv": True}
+
+
+class Some(Chosen):
+    """One option of each kind."""
+
+    places = (COMMAND_LINE,)
+    rows: int = option(3, "how many", kind="rows")
+    share: float | None = option(None, "how much", kind="percent", flag="--part")
+    way: str = option("near", "how", values=("near", "far"), called="way", alone="far", gone={"up": "go far"})
+    is_on: bool = option(True, "whether (default: %(default)s)")
+    is_off: bool = option(False, "whether")
+    place: str | None = option(None, "where", kind="folder", without=("--nowhere", "", "not there"))
+    elsewhere: str = option("", "never on the command line", places=(PYTHON,))
+
+
+@pytest.mark.parametrize(
+    ("words", "values"),
+    [
+        ("", {"rows": 3, "share": None, "way": "near", "is_on": True, "is_off": False, "place": None}),
+        ("--rows 0 --part 1.5 --way", {"rows": 0, "share": 1.5, "way": "far"}),
+        (
+            "--way near --is-on off --is-off --place x",
+            {"way": "near", "is_on": False, "is_off": True, "place": "x"},
+        ),
+        ("--nowhere", {"place": ""}),
+    ],
+)
+def test_a_parser_takes_what_is_declared(words: str, values: dict[str, object]) -> None:
+    made = Parser("x")
+    add_options(made, Some)
+    found = chosen(made.parse_args(words.split()), Some)
+    assert {name: found[name] for name in values} == values
+    assert "elsewhere" not in found
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--rows -1", "--rows: '-1' is not a whole number"),
+        ("--way up", "--way up is no more; go far"),
+        ("--is-on maybe", "invalid choice: 'maybe'"),
+        ("--place x --nowhere", "not allowed with"),
+        ("--elsewhere x", "unrecognized"),
+    ],
+)
+def test_and_nothing_else(words: str, said: str) -> None:
+    made = Parser("x")
+    add_options(made, Some)
+    with pytest.raises(UsageError, match=said):
+        made.parse_args(words.split())

@@ -74,7 +74,7 @@ def _commands(path: str, rng: random.Random, folder: Path) -> dict[str, Callable
     return {
         "report": lambda: Results(path).text(view, width=rng.choice((80, 200))),
         "report --json": lambda: json.dumps(Results(path).document(View()), allow_nan=False),
-        f"graph --by {by}": lambda: Results(path).draw(dot, GraphView(by)),
+        f"graph --by {by}": lambda: Results(path).draw(dot, GraphView(by=by)),
         f"export --format {form}": lambda: Results(path).export(form, None),
         "bench": lambda: measuring.of_recording(path, top=5, focus=None, threads=None),
     }

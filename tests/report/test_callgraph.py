@@ -163,14 +163,14 @@ def test_light_operators_share_a_node(tmp_path: Path) -> None:
 def test_a_part_of_the_graph(
     tmp_path: Path, patterns: dict[str, str], depth: int | None, expected: set[str]
 ) -> None:
-    view = GraphView(min_node=0, patterns=patterns, depth=depth)
+    view = GraphView(min_node=0, depth=depth, **patterns)
     assert set(Picture(draw(training(), tmp_path, view)).nodes) == expected
 
 
 def test_what_matches_nothing_is_an_error(tmp_path: Path) -> None:
     for patterns in ({"root": "nothing"}, {"root": "prepare", "leaf": "addmm"}, {"focus": "nothing"}):
         with pytest.raises(UsageError, match="matches no function and no operator"):
-            draw(training(), tmp_path, GraphView(patterns=patterns))
+            draw(training(), tmp_path, GraphView(**patterns))
 
 
 @needs_dot
@@ -310,7 +310,7 @@ def test_damage_with_a_right_checksum(tmp_path: Path, seed: int, by: str) -> Non
         harmed[at] = mutated(rng, harmed[at])
         path.write_bytes(build.head() + b"".join(build.block(item) for item in harmed))
         with contextlib.suppress(InputError):
-            Results(str(path)).draw(str(tmp_path / "graph.dot"), GraphView(by))
+            Results(str(path)).draw(str(tmp_path / "graph.dot"), GraphView(by=by))
 
 
 @pytest.mark.parametrize("ends_ns", [*itertools.permutations((10, 2**62, 2**63 - 1, -(2**63)), 3)])
@@ -321,7 +321,7 @@ def test_ends_that_no_clock_has_shown(tmp_path: Path, ends_ns: tuple[int, int, i
     for name, stack, end_ns in zip(("mm", "add", "mul"), (first, second, second), ends_ns, strict=True):
         program.run(op(f"aten::{name}", 0, end_ns, stack=stack))
     with contextlib.suppress(InputError):  # where no time is left
-        assert "%" in draw(program, tmp_path, GraphView("operator"))
+        assert "%" in draw(program, tmp_path, GraphView(by="operator"))
 
 
 def test_without_dot_the_text_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

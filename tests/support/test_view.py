@@ -7,7 +7,7 @@ from perfprobe.support.view import View
 
 
 def test_values_that_exist() -> None:
-    view = View(0, "p95", "op", r"a\.b", "all")
+    view = View(top=0, sort="p95", group="op", focus=r"a\.b", columns="all")
     assert vars(View(**vars(view))) == vars(view)
 
 

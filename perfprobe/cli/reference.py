@@ -1,0 +1,65 @@
+"""The reference of the options of all commands, as Markdown: made from their parsers and declarations."""
+
+from __future__ import annotations
+
+import argparse
+
+from perfprobe.support.option import COMMAND_LINE, PYTHON
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from perfprobe.cli.options import Parser
+    from perfprobe.support.option import Option
+
+_HEAD = ("option", "values", "default", "argument in Python", "also goes to", "what it does")
+
+
+def markdown() -> str:
+    """A table for each command: its options with their values, defaults, and where else each belongs.
+
+    Options of what is recorded are arguments of `perfprobe.profile()`, those of tables of its `report()`.
+    """
+    from perfprobe.cli import COMMANDS, module
+
+    return "\n".join(
+        line
+        for name, (_, summary) in COMMANDS.items()
+        for line in _section(name, summary, module(name).parser())
+    )
+
+
+def _section(name: str, summary: str, parser: Parser) -> Iterator[str]:
+    yield from (f"## perfprobe {name}", "", f"{summary[0].upper()}{summary[1:]}.", "")
+    yield _row(_HEAD)
+    yield _row(["---"] * len(_HEAD))
+    for action in parser._actions:
+        if not isinstance(action, argparse._HelpAction):
+            yield _row(_cells(action, parser.declared.get(" ".join(action.option_strings))))
+    yield ""
+
+
+def _cells(action: argparse.Action, option: Option | None) -> list[str]:
+    """Of one option, or of words without one; `option` where it is declared beyond the command line."""
+    values = list(action.choices or filter(None, [action.metavar]))
+    default = (
+        action.default if isinstance(action.default, str) and action.default != argparse.SUPPRESS else ""
+    )
+    places = option.places if option else ()
+    return [
+        ", ".join(_code(flag) for flag in action.option_strings) or "*words*",
+        ", ".join(_code(value) for value in values),
+        _code(default) if default else "",
+        _code(option.name) if option and PYTHON in places else "",
+        ", ".join(place for place in places if place not in (COMMAND_LINE, PYTHON)),
+        (action.help or "") % vars(action),
+    ]
+
+
+def _code(word: object) -> str:
+    return f"`{word}`"
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"

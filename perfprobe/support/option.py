@@ -1,0 +1,115 @@
+"""Options, each declared once.
+
+Parsers, `profile()`, child processes, recordings and the reference take from there what they need to know.
+"""
+
+from __future__ import annotations
+
+from perfprobe.support.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+# Where an option can be given, and where its value goes.
+COMMAND_LINE = "command line"
+PYTHON = "Python"  # an argument of `profile()` or of `report()`
+CHILDREN = "child processes"
+RECORDING = "recording"  # its meta value `recording`, and so JSON's
+JSON = "JSON"  # its value `view`
+
+
+class Option:
+    """One option; declared as an attribute of a class of `Chosen`, whose name is its own.
+
+    Args:
+        default: the value where it is not given. True and False make a switch.
+        help: what it does, as `--help` prints it; `%(default)s` stands for the default.
+        values: those that exist; none where `kind` says what is allowed.
+        called: what one of `values` is, for an error.
+        kind: what the command line takes where it is none of `values`: "rows" or "steps" (whole numbers from
+            0 or from 1), "size" (bytes), "percent", "pattern" (a regular expression) or "folder".
+        flag: its name on the command line; "" for the attribute's.
+        alone: the value where the command line has the flag without a word, and Python True.
+        without: another flag that stands for a value: flag, value and help.
+        gone: values there were once, each with what to give instead.
+        places: where it belongs; () for the places of its class.
+    """
+
+    def __init__(  # noqa: PLR0913 (each is a fact of its own)
+        self,
+        default: Any,
+        help: str,
+        *,
+        values: Sequence[str] = (),
+        called: str = "",
+        kind: str = "",
+        flag: str = "",
+        alone: str | None = None,
+        without: tuple[str, str, str] | None = None,
+        gone: Mapping[str, str] | None = None,
+        places: Sequence[str] = (),
+    ) -> None:
+        self.name = ""
+        self.default = default
+        self.help = help
+        self.values = values
+        self.called = called
+        self.kind = kind
+        self.flag = flag
+        self.alone = alone
+        self.without = without
+        self.gone = gone or {}
+        self.places = places
+
+    def __set_name__(self, owner: type[Chosen], name: str) -> None:
+        self.name = name
+        self.flag = self.flag or f"--{name.replace('_', '-')}"
+        self.places = self.places or owner.places
+
+    def checked(self, value: object) -> object:
+        """The value. Raises UsageError where it does not exist."""
+        if self.alone is not None and isinstance(value, bool):
+            value = self.alone if value else self.default
+        if value is self.default or not self.values:
+            return value
+        if isinstance(value, str) and value in self.gone:
+            raise UsageError(f"{self.flag} {value} is no more", "", self.gone[value])
+        if not isinstance(value, str) or value not in self.values:
+            known = ", ".join(self.values)
+            raise UsageError(f"there is no {self.called} {value!r}", "", f"choose from {known}")
+        return value
+
+
+def option(default: Any, help: str, **facts: Any) -> Any:
+    """An `Option`, for a type checker of whatever type the attribute has that it is assigned to."""
+    return Option(default, help, **facts)
+
+
+class Chosen:
+    """A value for each option that the class declares; given by keyword, else the default.
+
+    Raises:
+        UsageError: a value that does not exist.
+    """
+
+    places: Sequence[str] = ()
+
+    def __init__(self, **given: Any) -> None:
+        options = declared(type(self))
+        for one in options:
+            setattr(self, one.name, one.checked(given.pop(one.name, one.default)))
+        if given:
+            names = ", ".join(one.name for one in options)
+            raise TypeError(f"there is no option {', '.join(given)}; there are {names}")
+
+    def of(self, place: str) -> dict[str, Any]:
+        """The values of all options that belong there, by name."""
+        return {one.name: getattr(self, one.name) for one in declared(type(self), place)}
+
+
+def declared(kind: type[Chosen], place: str = "") -> list[Option]:
+    """The options that this class declares, as they stand there; with a place, those that belong there."""
+    found = [value for value in vars(kind).values() if isinstance(value, Option)]
+    return [one for one in found if not place or place in one.places]
