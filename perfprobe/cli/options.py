@@ -44,7 +44,7 @@ class Parser(argparse.ArgumentParser):
         """Called by argparse."""
         raise UsageError(message, "", f"see `{self.prog} --help`")
 
-    def valued(self) -> set[str]:
+    def _valued(self) -> set[str]:
         """The options that take a value."""
         return {name for action in self._actions if action.nargs is None for name in action.option_strings}
 
@@ -55,7 +55,7 @@ class Parser(argparse.ArgumentParser):
 
     def split(self, words: Sequence[str], last: tuple[str, ...]) -> int:
         """How many words are options of ours: those before the first plain word, `--`, or one of `last`."""
-        valued, may_follow = self.valued(), self._may_follow()
+        valued, may_follow = self._valued(), self._may_follow()
         place = 0
         while place < len(words):
             word = words[place]

@@ -27,7 +27,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("completion")
     (made / "tree").mkdir()
-    for name in ("train.py", "two.py", "notes.txt", "tall.perfprobe"):
+    for name in ("train.py", "two.py", "notes.txt", "tall.perfprobe", "told.pstats"):
         (made / name).write_text("")
     outcome = perfprobe(["completion", "bash"], made)
     assert (outcome.status, outcome.said) == (0, ())
@@ -40,26 +40,26 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("line", "completed"),
     [
         (["rep"], "report"),
-        ([""], "run report export graph bench machine doctor completion train.py two.py tree"),
-        (["tr"], "train.py tree"),
+        ([""], "run report export graph bench machine doctor completion"),
+        (["tr"], ""),  # shtab knows of no script where a command stands
         (["report", "--sor"], "--sort"),
         (["report", "--sort", ""], "self total calls mean median p95 gpu"),
-        (["report", "t"], "tall.perfprobe tree"),
+        (["report", "t"], "tall.perfprobe told.pstats tree"),
         (["bench", "--em"], "--emit"),
-        (["bench", "t"], "tall.perfprobe tree"),
+        (["bench", "t"], "tall.perfprobe told.pstats tree"),
         (["--to"], "--top"),
         (["--sort", "c"], "calls"),
         (["-o", "n"], "notes.txt"),
-        (["--top", "5", "t"], "train.py two.py tree"),
-        (["--top", "=", "5", "tr"], "train.py tree"),
+        (["--top", "5", "re"], "report"),
         (["run", "tr"], "train.py tree"),
+        (["run", "--top", "5", "tr"], "train.py tree"),
         (["run", "--cpu"], "--cpu-time"),
+        (["run", "--cpu-time", ""], "off outermost all"),
         (["doctor", "--"], "--help --json"),
         (["export", "--format", ""], "pstats speedscope collapsed"),
         (["export", "-o", "n"], "notes.txt"),
         (["completion", ""], "bash zsh fish"),
-        (["train.py", "--to"], ""),
-        (["run", "-q", "train.py", "n"], ""),
+        (["run", "-q", "train.py", "n"], "notes.txt"),
     ],
 )
 def test_bash(line: list[str], completed: str, folder: Path) -> None:
@@ -73,10 +73,9 @@ def test_bash(line: list[str], completed: str, folder: Path) -> None:
     ("line", "completed"),
     [
         ("rep", "report"),
-        ("tr", "train.py tree/"),
         ("report --sorr", "--sort"),
-        ("report ", "tall.perfprobe tree/"),
-        ("--top 5 tw", "two.py"),
+        ("report ", "tall.perfprobe told.pstats tree/"),
+        ("run --top 5 tw", "two.py"),
     ],
 )
 def test_fish(line: str, completed: str, folder: Path) -> None:
@@ -102,6 +101,16 @@ def test_zsh_reads_it(folder: Path) -> None:
     shell = shutil.which("zsh") or pytest.skip("needs zsh")
     text = perfprobe(["completion", "zsh"], folder).out
     subprocess.run([shell, "-f", "-n"], input=text, cwd=folder, check=True)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_it_is_what_shtab_makes_and_nothing_else(shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import shtab
+
+    from perfprobe.cli import completion
+
+    monkeypatch.setattr(shtab, "complete", lambda parser, shell: f"of {parser.prog} for {shell}")
+    assert completion.script(shtab, shell) == f"of perfprobe for {shell}"
 
 
 def test_shtab_is_missing(tmp_path: Path) -> None:
