@@ -46,7 +46,7 @@ class Program:
 
 
 def costs(path: str, threads: int, skipped: int) -> Program:
-    """All signatures of a program recorded with `--cpu-time all`, without its first steps.
+    """All signatures of a program recorded with `--detail bench`, without its first steps.
 
     In these, memory is new, oneDNN makes its kernels, and the optimizer its state: what is measured in
     isolation has that behind it.
@@ -103,7 +103,7 @@ def _after(recording: Recording, rows: LinkedOperators, skipped: int) -> tuple[i
 
 def _cpu_ns(rows: LinkedOperators) -> np.ndarray:
     if (rows.cpu_ns < 0).any():
-        raise SystemExit("the program was not recorded with --cpu-time all")
+        raise SystemExit("the program was not recorded with --detail bench")
     return rows.cpu_ns - np.maximum(rows.recording_ns, 0)
 
 

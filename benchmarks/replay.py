@@ -106,7 +106,7 @@ def _recorded(name: str, threads: int) -> Program:
     script, *words = PROGRAMS[name]
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "it.perfprobe")
-        options = ["--cpu-time", "all", "--python", "off", "-o", path]
+        options = ["--detail", "bench", "--python", "off", "-o", path]
         command = [sys.executable, "-m", "perfprobe", "-q", *options, str(WORKLOADS / script)]
         command += [*words, "--threads", str(threads)]
         passive = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE"}

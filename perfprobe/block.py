@@ -87,6 +87,7 @@ def profile(  # noqa: PLR0913 (each is an option of its own)
     *,
     operators: str = "observer",
     cpu_time: str | bool = "off",
+    detail: str | None = None,
     buffer_bytes: int = BUFFER_BYTES,
     memory: bool = False,
     python: str = "both",
@@ -101,8 +102,10 @@ def profile(  # noqa: PLR0913 (each is an option of its own)
     Args:
         path: the recording to write, which must not exist; without one a name with date and PID is made up.
         operators: "observer", "autograd" (torch.profiler in its place), "both", or "off" for none.
-        cpu_time: also record the CPU time of "outermost" operators (True means that too) or of "all", with
-            what they call; "off" for none. It is that of the calling thread only, and costs 0.4 us a read.
+        cpu_time: also record the CPU time of "outermost" operators (True means that too), with what they
+            call; "off" for none. It is that of the calling thread only, and costs 0.4 us a read.
+        detail: "bench": also record what `perfprobe bench` repeats and compares: CPU time and page faults of
+            all operators, how long ago operands were touched, and values again in later calls.
         buffer_bytes: memory for events on their way to the disk, 4 MiB at least.
         memory: also record what operators allocate and free; needs "autograd" or "both".
         python: who records Python functions: "both" (the sampler for times, cProfile for counts), "cprofile",

@@ -35,7 +35,7 @@ def test_block_is_recorded_with_all_facts(tmp_path: Path) -> None:
     assert recording.complete
     options = {"operators": "observer", "cpu_time": "outermost", "buffer_bytes": 8 << 20, "memory": False}
     gpu = {"gpu": "auto", "gpu_links": "time", "ranges": True, "emit": None, "keep_argv": False}
-    assert recording.fact("recording") == {**options, "python": "both", **gpu}
+    assert recording.fact("recording") == {**options, "python": "both", "detail": None, **gpu}
     assert recording.fact("program", "pid") == os.getpid()
     assert recording.fact("program", "argv") == sys.argv
     assert recording.fact("versions", "perfprobe") == perfprobe.__version__
@@ -48,6 +48,15 @@ def test_block_is_recorded_with_all_facts(tmp_path: Path) -> None:
     assert start <= stop
     assert recording.fact("torch") is None
     assert ("operators", "the program never imported torch") in losses(recording)
+
+
+def test_a_recording_says_whose_cpu_time_it_has_also_by_its_detail(tmp_path: Path) -> None:
+    path = tmp_path / "run.perfprobe"
+    with perfprobe.profile(path, detail="bench"):
+        pass
+    recording = storage.read(path)
+    assert recording.fact("recording", "detail") == "bench"
+    assert recording.fact("recording", "cpu_time") == "all"
 
 
 def test_emission_that_had_no_operators_is_a_loss(tmp_path: Path) -> None:

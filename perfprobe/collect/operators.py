@@ -139,7 +139,7 @@ class OperatorCollector(Collector):
             observer.start(
                 self._facts.recorder.capsule(),
                 module_call,
-                self._options.cpu_time,
+                self._options.cpu_timed,
                 ranges=emit.listener(self._facts, self._options.emit),
                 folders=emit.folders(self._facts.known("roots")),
             )
@@ -149,9 +149,9 @@ class OperatorCollector(Collector):
         self._observer = observer
         observer.hand_on_ids(self._ids)
         self._facts.extend("cost", event_ns=observer.event_cost_ns(), empty_ns=observer.empty_ns())
-        if self._options.cpu_time != "off":
+        if self._options.cpu_timed != "off":
             self._facts.extend("cost", cpu_read_ns=observer.cpu_read_ns())
-        if self._options.cpu_time == "all":
+        if self._options.cpu_timed == "all":
             timed_event_ns, empty_cpu_ns = observer.timed_event_cost_ns(), observer.empty_cpu_ns()
             self._facts.extend("cost", timed_event_ns=timed_event_ns, empty_cpu_ns=empty_cpu_ns)
         self._compiled = CompiledKernels(
@@ -187,7 +187,7 @@ class OperatorCollector(Collector):
         )
         self._profiler = profiler
         profiler.start()
-        if self._options.cpu_time != "off" and self._observer is None:
+        if self._options.cpu_timed != "off" and self._observer is None:
             self._facts.loss(self.name, "CPU time: the autograd profiler does not read it", 1, "")
 
     def _say_why_there_is_no_torch(self) -> None:

@@ -44,10 +44,18 @@ class Options(Chosen):
     )
     cpu_time: str = option(
         "off",
-        "also record the CPU time of operators: of the outermost (also without a word), or of all",
-        values=("off", "outermost", "all"),
+        "also record the CPU time of outermost operators (also without a word)",
+        values=("off", "outermost"),
         called="choice of operators to read CPU time of",
         alone="outermost",
+        gone={"all": 'give --detail bench (in Python detail="bench"): it reads that of all operators'},
+    )
+    detail: str | None = option(
+        None,
+        "bench: also record what `perfprobe bench` repeats and compares: CPU time and page faults of all "
+        "operators, how long ago operands were touched, and values again in later calls",
+        values=("bench",),
+        called="detail",
     )
     memory: bool = option(
         False, "also record what operators allocate and free (with --operators autograd or both)"
@@ -81,9 +89,14 @@ class Options(Chosen):
         super().__init__(**given)
         self._check_together()
 
+    @property
+    def cpu_timed(self) -> str:
+        """Whose CPU time is recorded: that of "outermost" operators, of "all", or "off"."""
+        return "all" if self.detail == "bench" else self.cpu_time
+
     def recorded(self) -> dict[str, Any]:
         """The meta value `recording`."""
-        return self.of(RECORDING)
+        return {**self.of(RECORDING), "cpu_time": self.cpu_timed}
 
     def _check_together(self) -> None:
         if self.buffer_bytes < SMALLEST_BUFFER_BYTES:

@@ -142,7 +142,7 @@ def test_nothing_is_replayed_that_was_not_seen() -> None:
 def test_a_program_says_how_far_back_its_operands_were(tmp_path: Path) -> None:
     state, gradient, other = torch.ones(7), torch.ones(7), torch.ones(MIB)  # of 4 MiB
     path = tmp_path / "it.perfprobe"
-    with perfprobe.profile(path, cpu_time="all"):
+    with perfprobe.profile(path, detail="bench"):
         for _ in range(5):
             other.neg_()
             gradient.neg_()

@@ -54,7 +54,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["run", "tr"], "train.py tree"),
         (["run", "--top", "5", "tr"], "train.py tree"),
         (["run", "--cpu"], "--cpu-time"),
-        (["run", "--cpu-time", ""], "off outermost all"),
+        (["run", "--cpu-time", ""], "off outermost"),
         (["doctor", "--"], "--help --json"),
         (["export", "--format", ""], "pstats speedscope collapsed"),
         (["export", "-o", "n"], "notes.txt"),

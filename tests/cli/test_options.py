@@ -9,7 +9,7 @@ from perfprobe.cli.options import Parser, add_options, chosen, rows, size, writa
 from perfprobe.cli.run import parser
 from perfprobe.collect.options import Options
 from perfprobe.support.errors import EnvironmentLack, UsageError
-from perfprobe.support.option import COMMAND_LINE, PYTHON, Chosen, option
+from perfprobe.support.option import CHILDREN, COMMAND_LINE, PYTHON, Chosen, option
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from perfprobe.support.option import COMMAND_LINE, PYTHON, Chosen, option
         ("-mpackage.train -o x", 0),
         ("--cpu-time -- -odd-name.py", 1),
         ("--cpu-time train.py all", 1),
-        ("--cpu-time all train.py", 2),
+        ("--cpu-time all train.py", 2),  # which is refused, and not taken for a script
         ("--cpu-time outermost -m package.train", 2),
         ("--cpu-time=all all", 1),
         ("--cpu-time -q all", 2),
@@ -78,7 +78,6 @@ def test_a_file_to_write_later_is_checked_now(tmp_path: Path) -> None:
     [
         ("", "off"),
         ("--cpu-time", "outermost"),
-        ("--cpu-time all", "all"),
         ("--cpu-time=outermost -q", "outermost"),
     ],
 )
@@ -93,6 +92,14 @@ def test_whose_cpu_time_cannot_be_anything() -> None:
         parser().parse_args(["--cpu-time=some"])
 
 
+@pytest.mark.parametrize(
+    "words", [["--cpu-time", "all"], ["--cpu-time=all"], ["--detail", "bench", "--cpu-time=all"]]
+)
+def test_cpu_time_of_all_operators_is_a_detail_now(words: list[str]) -> None:
+    with pytest.raises(UsageError, match="--cpu-time all is no more; give --detail bench"):
+        parser().parse_args(words)
+
+
 def recorded(words: str) -> dict[str, object]:
     return Options(**chosen(parser().parse_args(words.split()), Options)).recorded()
 
@@ -103,6 +110,7 @@ def test_what_the_words_say_is_what_is_recorded() -> None:
         "operators": "observer",
         "buffer_bytes": 32 << 20,
         "cpu_time": "off",
+        "detail": None,
         "memory": False,
         "gpu": "auto",
         "gpu_links": "time",
@@ -113,6 +121,15 @@ def test_what_the_words_say_is_what_is_recorded() -> None:
     assert recorded("") == plain
     assert recorded("--buffer 8M --ranges off") == {**plain, "buffer_bytes": 8 << 20, "ranges": False}
     assert recorded("--ranges on --keep-argv") == {**plain, "keep_argv": True}
+    assert recorded("--detail bench") == {**plain, "detail": "bench", "cpu_time": "all"}
+
+
+@pytest.mark.parametrize(
+    "words", ["", "--detail bench --buffer 8M --ranges off --keep-argv", "--cpu-time --emit itt"]
+)
+def test_a_child_process_records_what_its_parent_does(words: str) -> None:
+    parent = Options(**chosen(parser().parse_args(words.split()), Options))
+    assert Options(**parent.of(CHILDREN)).recorded() == parent.recorded()
 
 
 class Some(Chosen):

@@ -62,8 +62,8 @@ def touch(x: torch.Tensor) -> torch.Tensor:
     return x.clone()
 
 
-def rows_of(path: Path, run: Callable[[], object], cpu_time: object = "all") -> dict[str, Row]:
-    return {row.name: row for row in record(path, run, cpu_time=cpu_time)}
+def rows_of(path: Path, run: Callable[[], object]) -> dict[str, Row]:
+    return {row.name: row for row in record(path, run, detail="bench")}
 
 
 @pytest.mark.usefixtures("library")
@@ -96,7 +96,7 @@ def test_products_add_up_to_what_the_thread_used(tmp_path: Path) -> None:
             torch.mm(a, a)
         used_ns = time.thread_time_ns() - before_ns
 
-    rows = [row for row in record(tmp_path / "run.perfprobe", run, cpu_time="all") if row.name == "aten::mm"]
+    rows = [row for row in record(tmp_path / "run.perfprobe", run, detail="bench") if row.name == "aten::mm"]
     assert len(rows) == 50
     assert used_ns / 2 < sum(row.cpu_ns for row in rows) <= used_ns
 
@@ -104,7 +104,7 @@ def test_products_add_up_to_what_the_thread_used(tmp_path: Path) -> None:
 def test_every_operator_is_within_its_parent(tmp_path: Path) -> None:
     layer = nn.TransformerEncoderLayer(16, 2, 32, dropout=0.1)
     rows = record(
-        tmp_path / "run.perfprobe", lambda: layer(torch.ones(3, 2, 16)).sum().backward(), cpu_time="all"
+        tmp_path / "run.perfprobe", lambda: layer(torch.ones(3, 2, 16)).sum().backward(), detail="bench"
     )
     children_ns = [0] * len(rows)
     for row in rows:
@@ -124,7 +124,7 @@ def test_page_faults_of_fresh_pages(tmp_path: Path) -> None:
     calls = record(
         tmp_path / "run.perfprobe",
         lambda: [torch.ops.perfprobe_cpu.touch(x) for _ in range(5)],
-        cpu_time="all",
+        detail="bench",
     )
     faults = sorted(row.faults for row in calls if row.name == "perfprobe_cpu::touch")
     assert TOUCHED_PAGES <= faults[0] <= faults[2] < TOUCHED_PAGES + 20
@@ -132,7 +132,7 @@ def test_page_faults_of_fresh_pages(tmp_path: Path) -> None:
 
 def test_what_recording_took_is_of_all_that_ran_inside(tmp_path: Path) -> None:
     rows = record(
-        tmp_path / "run.perfprobe", lambda: torch.einsum("ij,jk->ik", *[torch.ones(4, 4)] * 2), cpu_time="all"
+        tmp_path / "run.perfprobe", lambda: torch.einsum("ij,jk->ik", *[torch.ones(4, 4)] * 2), detail="bench"
     )
     inner = [row for row in rows if row.depth > 0]
     (outer,) = [row for row in rows if row.name == "aten::einsum"]
@@ -156,6 +156,11 @@ def test_no_cpu_time(tmp_path: Path, cpu_time: object) -> None:
     rows = record(tmp_path / "run.perfprobe", lambda: torch.ones(2) + 1, cpu_time=cpu_time)
     assert {(row.cpu_ns, row.cpu_self_ns) for row in rows} == {(-1, -1)}
     assert {(row.recording_ns, row.faults) for row in rows} == {(-1, -1)}
+
+
+def test_cpu_time_of_all_operators_is_a_detail_now(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"--cpu-time all is no more; .*--detail bench.*detail=\"bench\""):
+        record(tmp_path / "run.perfprobe", lambda: None, cpu_time="all")
 
 
 def test_a_choice_that_does_not_exist(tmp_path: Path) -> None:

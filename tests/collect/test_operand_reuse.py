@@ -23,10 +23,10 @@ def single() -> None:
 
 
 def reuse_of(
-    path: Path, run: Callable[[], object], cpu_time: str = "all", results: bool = False
+    path: Path, run: Callable[[], object], detail: str | None = "bench", results: bool = False
 ) -> dict[str, list[dict[int, int]]]:
     """By operator and signature, for each operand: calls by bucket."""
-    with perfprobe.profile(path, cpu_time=cpu_time):
+    with perfprobe.profile(path, detail=detail):
         run()
     recording = storage.read(path)
     names = {}
@@ -114,7 +114,7 @@ def test_a_result_is_as_near_as_what_followed_it(tmp_path: Path) -> None:
 
 def test_an_operand_that_is_another_one_too(tmp_path: Path) -> None:
     mean, gradient, other = torch.ones(6), torch.ones(6), torch.ones(6)
-    with perfprobe.profile(tmp_path / "it.perfprobe", cpu_time="all"):
+    with perfprobe.profile(tmp_path / "it.perfprobe", detail="bench"):
         mean.addcmul_(gradient, gradient)
         other.add_(gradient)
     rows = storage.read(tmp_path / "it.perfprobe").operand_reuse
@@ -124,8 +124,8 @@ def test_an_operand_that_is_another_one_too(tmp_path: Path) -> None:
     assert [found[second, at] for at in range(2)] == [-1, -1]
 
 
-def test_without_all_cpu_times_there_is_nothing(tmp_path: Path) -> None:
-    assert reuse_of(tmp_path / "it.perfprobe", lambda: torch.ones(3).neg_(), cpu_time="off") == {}
+def test_without_that_detail_there_is_nothing(tmp_path: Path) -> None:
+    assert reuse_of(tmp_path / "it.perfprobe", lambda: torch.ones(3).neg_(), detail=None) == {}
 
 
 def test_memory_that_a_result_gets(tmp_path: Path) -> None:

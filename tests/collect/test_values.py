@@ -18,9 +18,9 @@ from perfprobe.tables import storage
 NAMES = ("zeros", "negatives", "denormals", "nonfinite")
 
 
-def seen(path: Path, run: Callable[[], Any], cpu_time: str | None = None) -> dict[str, list[Any] | None]:
+def seen(path: Path, run: Callable[[], Any], **options: Any) -> dict[str, list[Any] | None]:
     """By operator and signature what was in its tensors, None where nothing was looked at."""
-    with perfprobe.profile(path, cpu_time=cpu_time or False):
+    with perfprobe.profile(path, **options):
         run()
     recording = storage.read(path)
     found: dict[str, list[Any] | None] = {}
@@ -47,9 +47,11 @@ def floats(*parts: float, changes: float = 0) -> dict[str, float]:
     return {**dict(zip(NAMES, parts, strict=True)), "changes": changes}
 
 
-@pytest.mark.parametrize(("cpu_time", "calls"), [("all", [4, 7, 11]), ("outermost", [])])
-def test_tensors_are_looked_at_again_where_all_is_timed(
-    tmp_path: Path, cpu_time: str, calls: list[int]
+@pytest.mark.parametrize(
+    ("options", "calls"), [({"detail": "bench"}, [4, 7, 11]), ({"cpu_time": "outermost"}, [])]
+)
+def test_tensors_are_looked_at_again_with_that_detail(
+    tmp_path: Path, options: dict[str, str], calls: list[int]
 ) -> None:
     """In the n-th call n of 64 elements are zero."""
     tensor, path = torch.ones(64), tmp_path / "run.perfprobe"
@@ -59,7 +61,7 @@ def test_tensors_are_looked_at_again_where_all_is_timed(
             tensor[call] = 0
             torch.ops.aten.neg(tensor)
 
-    first = seen(path, run, cpu_time)["aten::neg f32[64]"]
+    first = seen(path, run, **options)["aten::neg f32[64]"]
     assert first is not None
     assert first[0]["zeros"] == pytest.approx(1 / 64, abs=1e-4)
     recording = storage.read(path)
