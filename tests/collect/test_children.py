@@ -101,7 +101,7 @@ if __name__ == "__main__":
 
 def test_recordings_of_children_are_named_and_read_together(tmp_path: Path) -> None:
     (tmp_path / "run-99999.perfprobe").write_bytes(b"PERFPROBE\n\x01\x00")  # somebody else's, without a word
-    document = report(tmp_path, SPAWNS)
+    document = report(tmp_path, SPAWNS, "--detail", "bench", "--buffer", "8M", "program.py")
     (tmp_path / "run-99999.perfprobe").unlink()
     names = {os.path.basename(row["recording"]) for row in document["tables"]["children"]}
     assert names == {path.name for path in tmp_path.glob("run-*.perfprobe")}
@@ -118,6 +118,8 @@ def test_recordings_of_children_are_named_and_read_together(tmp_path: Path) -> N
     ]
     documents = json.loads(perfprobe(["report", "--json", "run.perfprobe", *names], tmp_path).out)
     assert [found["schema"] for found in documents] == [1] * 4
+    options = [found["meta"]["recording"] for found in documents]
+    assert options == [{**options[0], "detail": "bench", "buffer_bytes": 8 << 20}] * 4
 
     for name in names:
         (tmp_path / name).unlink()

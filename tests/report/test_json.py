@@ -8,6 +8,8 @@ from perfprobe.merge import link
 from perfprobe.models import work
 from perfprobe.report.render.json import document
 from perfprobe.support.errors import UsageError
+from perfprobe.support.option import JSON
+from perfprobe.support.view import View
 from perfprobe.tables.findings import Findings, Hotspots
 from tests.build import Program, op
 from tests.found import find
@@ -107,6 +109,9 @@ def test_a_document(tmp_path: Path) -> None:
     assert found["schema"] == 1
     assert found["meta"] == META
     assert found["view"] == {"group": "row", "focus": None, "whole_rows": 4, "whole_ranges": 1}
+    assert View().of(JSON) == {
+        name: value for name, value in found["view"].items() if not name.startswith("whole_")
+    }
     assert found["losses"] == [{"source": "gpu", "reason": "no driver", "count": None, "remedy": None}]
     rows = found["tables"]["hotspots"]
     assert rows[1] == BACKWARD_ROW
