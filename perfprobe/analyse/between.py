@@ -18,8 +18,9 @@ import numpy as np
 
 from perfprobe.analyse.grouping import first_of_each, gathered, grouped
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows, Table
-from perfprobe.tables.events import USER_SCOPE, LinkedOperators
+from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.findings import Between, Intervals
+from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.stacks import nearest
 from perfprobe.tables.trace import Trace
 

@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from perfprobe.tables.columns import Int32, Int64, Rows
-from perfprobe.tables.events import USER_SCOPE, LinkedOperators
+from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.findings import Sums
+from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.trace import Gap
 
 # What a row of the table of operators may be, and what its calls then have in common; ranges keep all keys.

@@ -23,8 +23,9 @@ from perfprobe.analyse.grouping import KEYS, collapsed, first_of_each, gathered,
 from perfprobe.analyse.regroup import regrouped, row_count
 from perfprobe.analyse.work import flops_of
 from perfprobe.tables.columns import Int32, Int64, Mask, Rows
-from perfprobe.tables.events import USER_SCOPE, LinkedOperators, Losses
+from perfprobe.tables.events import LinkedOperators, Losses
 from perfprobe.tables.findings import DurationBins, Hotspots, Sums, Totals
+from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.trace import Gap, Phase, Trace
 
 

@@ -13,9 +13,10 @@ import numpy as np
 
 from perfprobe.analyse.grouping import first_of_each, gathered, group_of
 from perfprobe.tables.columns import Int32, Int64, Rows
-from perfprobe.tables.events import USER_SCOPE, LinkedOperators
+from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.python import SampledStacks, Samples
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.scopes import USER_SCOPE
 
 MOST_LEVELS = 4096  # of operators in one another that are looked through in a batch
 

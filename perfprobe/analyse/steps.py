@@ -11,8 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from perfprobe.tables.columns import Int64, Mask
-from perfprobe.tables.events import BACKWARD_FUNCTION, USER_SCOPE, LinkedOperators
+from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.gpu_findings import Steps
+from perfprobe.tables.scopes import BACKWARD_FUNCTION, USER_SCOPE
 from perfprobe.tables.trace import Trace
 
 _OPTIMIZER = "Optimizer.step#"

@@ -22,8 +22,9 @@ import numpy.typing as npt
 from perfprobe.merge.forward import Entries
 from perfprobe.merge.roots import keys, roots
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows
-from perfprobe.tables.events import BACKWARD_FUNCTION, FUNCTION, Operators
+from perfprobe.tables.events import Operators
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.scopes import BACKWARD_FUNCTION, FUNCTION
 from perfprobe.tables.trace import Gap, Sites
 
 COLUMNS = (

@@ -20,9 +20,10 @@ from perfprobe.merge.origins import Origins
 from perfprobe.merge.roots import keys, roots
 from perfprobe.merge.seen_calls import seen_stacks
 from perfprobe.tables.columns import Int32, Int64, Rows
-from perfprobe.tables.events import USER_SCOPE, Losses, Operators
+from perfprobe.tables.events import Losses, Operators
 from perfprobe.tables.gpu import CallSites, GpuLinks
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.trace import Gap
 
 _OWN_RANGES = "cuda::"  # what the collector sets around a wait, at its line

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from perfprobe.tables.columns import Int64, Mask, Rows
-from perfprobe.tables.events import USER_SCOPE, Operators
+from perfprobe.tables.events import Operators
+from perfprobe.tables.scopes import USER_SCOPE
 
 _NEVER = np.iinfo(np.int64).max
 

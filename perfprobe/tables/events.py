@@ -11,10 +11,6 @@ import numpy as np
 
 from perfprobe.tables.columns import Int8, Int32, Int64, Table, Text
 
-FUNCTION = 0  # scopes of torch's RecordFunction
-BACKWARD_FUNCTION = 1
-USER_SCOPE = 7
-
 CACHES = 6  # whose sizes `operand_reuse` tells apart
 MOST_OPERANDS = RESULT = 16
 

@@ -10,11 +10,12 @@ import numpy as np
 
 from perfprobe.tables.children import Children
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Table
-from perfprobe.tables.events import USER_SCOPE, Losses
+from perfprobe.tables.events import Losses
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.measurements import Measurements
 from perfprobe.tables.python import Calling
 from perfprobe.tables.ranges import RangeRows
+from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.sources import Sources
 from perfprobe.tables.trace import Trace
 

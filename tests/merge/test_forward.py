@@ -4,7 +4,8 @@ import pytest
 
 from perfprobe.merge import link
 from perfprobe.tables import storage
-from perfprobe.tables.events import USER_SCOPE, LinkedOperators
+from perfprobe.tables.events import LinkedOperators
+from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.trace import Phase
 from tests.build import Program, op
 

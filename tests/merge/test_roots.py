@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from perfprobe.merge.roots import roots
-from perfprobe.tables.events import USER_SCOPE, Operators
+from perfprobe.tables.events import Operators
+from perfprobe.tables.scopes import USER_SCOPE
 from tests.build import Op, Program, op
 
 
