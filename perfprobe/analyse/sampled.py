@@ -17,6 +17,7 @@ from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.python import SampledStacks, Samples
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.scopes import USER_SCOPE
+from perfprobe.tables.threads import each_thread
 
 MOST_LEVELS = 4096  # of operators in one another that are looked through in a batch
 
@@ -146,8 +147,6 @@ def _by_thread(samples: Samples, thread_of: Int64) -> dict[int, _Looks]:
         return {}
     thread = thread_of[samples.thread]
     time_ns = np.where(samples.looks > 0, samples.end_ns, samples.start_ns)
-    order = np.lexsort((time_ns, thread))
-    parts = np.split(order, first_of_each(thread[order])[1:])
-    return {
-        int(thread[rows[0]]): _Looks(rows, time_ns[rows]) for rows in parts if samples.thread[rows[0]] >= 0
-    }
+    by_time = np.argsort(time_ns, kind="stable")
+    parts = ((key, by_time[own]) for key, own in each_thread(thread[by_time]))
+    return {key: _Looks(rows, time_ns[rows]) for key, rows in parts if samples.thread[rows[0]] >= 0}

@@ -13,6 +13,7 @@ line is that of its own node's forward call, and so on; the same for its module.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -25,6 +26,7 @@ from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows
 from perfprobe.tables.events import Operators
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.scopes import BACKWARD_FUNCTION, FUNCTION
+from perfprobe.tables.threads import each_thread
 from perfprobe.tables.trace import Gap, Sites
 
 COLUMNS = (
@@ -262,10 +264,10 @@ class ForwardCalls:
     def _add(self, rows: Operators, forward_id: Int32) -> None:
         calls = np.flatnonzero((rows.scope == FUNCTION) & (rows.sequence >= 0))
         root = keys(rows, roots(rows)[0]) if len(calls) else np.empty(0, np.int64)
-        for thread, chosen in _groups(forward_id[rows.thread[calls]]):
+        for thread, chosen in _known_threads(forward_id[rows.thread[calls]]):
             self._of_thread(thread, rows.sequence[calls[chosen]]).add(rows, calls[chosen], root)
         nodes = np.flatnonzero((rows.scope == BACKWARD_FUNCTION) & (rows.node_sequence >= 0))
-        for thread, chosen in _groups(rows.node_thread[nodes]):
+        for thread, chosen in _known_threads(rows.node_thread[nodes]):
             sequence = rows.node_sequence[nodes[chosen]]
             kind = self._node_kinds[rows.name[nodes[chosen]]]
             self._of_thread(thread, sequence).refer(sequence, kind)
@@ -291,7 +293,7 @@ class ForwardCalls:
         stack = np.full(len(thread), _NO_CALL, np.int32)
         own_thread = np.full(len(thread), -1, np.int32)
         own_sequence = np.full(len(thread), -1, np.int64)
-        for key, rows in _groups(thread):
+        for key, rows in _known_threads(thread):
             calls = self._calls.get(key)
             if calls is None:
                 continue
@@ -320,14 +322,9 @@ def first_known(ids: Int32, otherwise: Int32) -> Int32:
     return np.where(ids >= 0, ids, otherwise)
 
 
-def _groups(thread: Int32) -> list[tuple[int, Rows]]:
-    """The rows of each thread above 0."""
-    if len(thread) and thread[0] > 0 and bool((thread == thread[0]).all()):
-        return [(int(thread[0]), np.arange(len(thread)))]
-    order = np.argsort(thread, kind="stable")
-    keys, first = np.unique(thread[order], return_index=True)
-    parts = np.split(order, first[1:]) if len(keys) else []
-    return [(int(key), rows) for key, rows in zip(keys, parts, strict=True) if key > 0]
+def _known_threads(thread: Int32) -> Iterator[tuple[int, Rows]]:
+    """Each thread above 0 with its rows."""
+    return ((key, rows) for key, rows in each_thread(thread) if key > 0)
 
 
 def _longer(column: npt.NDArray[Number], size: int) -> npt.NDArray[Number]:

@@ -26,6 +26,7 @@ from perfprobe.support.units import duration
 from perfprobe.tables.columns import Int64, Rows
 from perfprobe.tables.events import LinkedOperators, Losses, Operators
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.threads import thread_order
 from perfprobe.tables.trace import Trace
 
 COLUMNS = (
@@ -92,7 +93,7 @@ class Linker:
         last_ns = self._recording.last_ns
         first = 0
         for batch in self._recording.operators(COLUMNS):
-            order = _by_thread(batch)
+            order = thread_order(batch.thread)
             rows = batch if order is None else batch.take(order)
             places = np.arange(first, first + len(batch))
             first += len(batch)
@@ -150,13 +151,6 @@ class Linker:
 
 def _not_recorded(rows: int) -> Int64:
     return np.broadcast_to(np.int64(-1), rows)
-
-
-def _by_thread(rows: Operators) -> Rows | None:
-    """The rows in the order of their threads, None where they are in it."""
-    if bool((rows.thread[1:] >= rows.thread[:-1]).all()):
-        return None
-    return np.argsort(rows.thread, kind="stable")
 
 
 def _link_losses(recording: Recording, nesting: Nesting, backwards: int) -> list[Losses]:

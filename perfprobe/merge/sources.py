@@ -19,6 +19,7 @@ from perfprobe.tables.columns import Int32, Int64, Mask, Rows
 from perfprobe.tables.events import Operators
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.sources import NESTING, ONLY_AUTOGRAD, ONLY_OBSERVER, SIGNATURE, Differences, Sources
+from perfprobe.tables.threads import each_thread
 
 COLUMNS = ("start_ns", "end_ns", "thread", "depth", "name", "overload", "signature")
 MEMORY = ("allocated_bytes", "freed_bytes")
@@ -46,10 +47,11 @@ class Matching:
         generated = [str(text).startswith(OWN_PREFIXES) for text in recording.strings.text]
         self._generated = np.array([*generated, False])  # by name, "no name" last
         forward_id = np.append(recording.threads.forward_id, np.int32(-1))
-        ours, theirs = _threads(forward_id[self._ours.thread]), _threads(forward_id[self._theirs.thread])
-        for thread, rows in ours.items():
-            if thread in theirs:
-                self._match_thread(rows, theirs[thread], _windows(recording, forward_id, thread))
+        ours, theirs = (each_thread(forward_id[rows.thread]) for rows in (self._ours, self._theirs))
+        profiled = dict(theirs)
+        for thread, rows in ours:
+            if thread in profiled:
+                self._match_thread(rows, profiled[thread], _windows(recording, forward_id, thread))
             else:
                 self._count(ONLY_OBSERVER, rows, NOT_PROFILED, named=False)
         self._sources = self._compared()
@@ -161,15 +163,6 @@ def _whole(recording: Recording, more: tuple[str, ...], autograd: bool) -> Opera
     columns = (*COLUMNS, *more)
     source = recording.autograd_operators(columns) if autograd else recording.operators(columns)
     return Operators.concat(list(source))
-
-
-def _threads(forward_id: Int32) -> dict[int, Rows]:
-    """The rows of each thread, in their order."""
-    if len(forward_id) == 0:
-        return {}
-    order = np.argsort(forward_id, kind="stable")
-    keys, first = np.unique(forward_id[order], return_index=True)
-    return dict(zip(keys.tolist(), np.split(order, first[1:]), strict=True))
 
 
 def _windows(recording: Recording, forward_id: Int32, thread: int) -> list[tuple[int, int, int]]:
