@@ -10,6 +10,7 @@ import numpy as np
 
 from perfprobe.bench.looks import values_of
 from perfprobe.bench.reuse import Reuse, by_signature
+from perfprobe.models.nodes import ENGINE
 from perfprobe.support import units
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.findings import Findings, Sums
@@ -17,7 +18,6 @@ from perfprobe.tables.measurements import Seen, Wanted
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.trace import Phase, Trace
 
-_ENGINE = "autograd::engine::"
 _COMPILED = "inductor::"
 _MOST_THREADS = 4096  # more are a broken recording, and would all be started
 _LINES = 3  # of a call that are kept
@@ -94,7 +94,7 @@ def _why_not(recording: Recording, key: _Key, phase: int) -> str | None:
     name = recording.strings[key.name]
     if name.startswith(_COMPILED) or recording.fact("compiled", name) is not None:
         return COMPILED
-    if "::" not in name or name.startswith(_ENGINE):
+    if "::" not in name or name.startswith(ENGINE):
         return NODE
     if phase == Phase.COMPILE:
         return TRACED

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from perfprobe.merge.forward import Entries
 from perfprobe.merge.roots import keys, roots
+from perfprobe.models.nodes import NodeKind, node_kind
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows
 from perfprobe.tables.events import Operators
 from perfprobe.tables.recording import Recording
@@ -52,14 +53,6 @@ _OF_MANY = -1  # in `stack`: a node that stands for several operators
 _NO_CALL = 0  # in `stack`: the columns are made of zeros, which take no memory until written
 _STACK = 2  # what is added to a stack there, so that -1 (a call without Python) is not "no call"
 _NODE = 1
-
-# What the nodes of a name are. "::" stands in names of C++ types: nodes of the program's own, which an
-# operator may or may not have made.
-_MADE_BY_ONE = 1
-_MAY_BE_LATER = 2
-_MADE_FOR_MANY = 3
-_JIT = "torch::jit::"
-_VIEW_WRITTEN_TO = "torch::autograd::CopySlices"
 
 Number = TypeVar("Number", bound=np.generic)
 
@@ -111,7 +104,7 @@ class Calls:
 
     def settle(self) -> None:
         """To be called once all rows are in: gives the later nodes of a call that call."""
-        later = np.flatnonzero((self.node == _MAY_BE_LATER) & (self.stack == _NO_CALL))
+        later = np.flatnonzero((self.node == NodeKind.ONE_OF_SEVERAL) & (self.stack == _NO_CALL))
         call = later.copy()
         for _ in range(MOST_NODES):
             unknown = np.flatnonzero(self.stack[call] == _NO_CALL)
@@ -123,7 +116,7 @@ class Calls:
         if self.node_thread is not None and self.node_sequence is not None:
             self.node_thread[later] = self.node_thread[call]
             self.node_sequence[later] = self.node_sequence[call]
-        self.stack[self.node == _MADE_FOR_MANY] = _OF_MANY
+        self.stack[self.node == NodeKind.OF_SEVERAL_CALLS] = _OF_MANY
         self.start_ns = self.start_ns[:0]
 
     def take_roots(self) -> Int64:
@@ -202,7 +195,7 @@ class ForwardCalls:
         self._calls: dict[int, Calls] = {}
         self._limit = recording.operator_rows * NUMBERS_A_ROW + SPARE_NUMBERS
         self.places = Places(sites)
-        self._node_kinds = np.array([*map(_node_kind, recording.strings.text), _MADE_BY_ONE], np.int8)
+        self._node_kinds = np.array([*map(node_kind, recording.strings.text), NodeKind.ONLY_ONE], np.int8)
         forward_id = np.append(recording.threads.forward_id, np.int32(-1))
         entries = Entries(recording.stacks.parent)
         for rows in recording.operators(COLUMNS if watcher is None else (*COLUMNS, *watcher.more_columns)):
@@ -309,12 +302,6 @@ class ForwardCalls:
         )
         found[stack == _OF_MANY] = Gap.NODE_WITHOUT_OPERATOR
         return np.maximum(stack - _STACK, -1), found, own_thread, own_sequence
-
-
-def _node_kind(name: str) -> int:
-    if name.startswith(_JIT):
-        return _MADE_FOR_MANY
-    return _MADE_BY_ONE if "::" in name and name != _VIEW_WRITTEN_TO else _MAY_BE_LATER
 
 
 def first_known(ids: Int32, otherwise: Int32) -> Int32:
