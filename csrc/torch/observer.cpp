@@ -118,7 +118,8 @@ int32_t find_signature(ThreadState& state, const at::RecordFunction& function,
   return known;
 }
 
-// Which backward node `open` runs in: its own, or the one it is nested in.
+// Which backward node `open` runs in: its own, or the one it is nested in. The rules are those of
+// perfprobe/models/nodes.py.
 void set_node(OpenOperator* parent, OpenOperator& open, bool is_node) {
   open.node_sequence = parent == nullptr ? kNone : parent->node_sequence;
   open.node_thread = parent == nullptr ? kNone : parent->node_thread;
