@@ -1,20 +1,22 @@
 #include "python/profile_rows.h"
 
+#include <array>
 #include <cmath>
+#include <string_view>
 
+#include "core/row_table.h"
 #include "python/read_objects.h"
 
 namespace perfprobe {
 namespace {
 
 constexpr size_t kMostRows = 500'000;  // of each table; a reader takes two million in all
-constexpr size_t kBlockRows = 100'000;
 enum Item {
   kCode,
   kCalls,
   kRecursiveCalls,
   kTotalTime,
-  kOwnTime,
+  kSelfTime,
   kCallees
 };  // _lsprof.profiler_entry
 
@@ -80,7 +82,7 @@ int64_t ProfileRows::add_row(Rows<Key>& rows, const Key& key, PyObject* entry) {
   Figures& figures = rows.figures[static_cast<size_t>(place->second)];
   figures.calls += number(entry, kCalls);
   figures.primitive_calls += number(entry, kCalls) - number(entry, kRecursiveCalls);
-  figures.own_ns += time_ns(entry, kOwnTime);
+  figures.self_ns += time_ns(entry, kSelfTime);
   figures.total_ns += time_ns(entry, kTotalTime);
   return place->second;
 }
@@ -104,57 +106,62 @@ ProfileRows::FunctionKey ProfileRows::key_of(int32_t thread, PyObject* code) {
 
 namespace {
 
-using Column = std::vector<int64_t>;
+struct FunctionRow {
+  int32_t thread, file, function, first_line;
+  int64_t snapshot, calls, primitive_calls, self_ns, total_ns;
 
-void write_blocks(Recorder& recorder, std::string_view table,
-                  const std::vector<std::pair<std::string_view, Column>>& columns) {
-  const size_t rows = columns.front().second.size();
-  for (size_t first = 0; first < rows; first += kBlockRows) {
-    std::vector<ColumnView> views;
-    for (const auto& [name, values] : columns)
-      views.push_back({name, std::span(values).subspan(first, std::min(kBlockRows, rows - first))});
-    recorder.add_rows(table, views);
+  static constexpr std::string_view kTable = "functions";
+  static constexpr auto columns() {
+    return std::array{column<&FunctionRow::thread>("thread"),
+                      column<&FunctionRow::file>("file"),
+                      column<&FunctionRow::function>("function"),
+                      column<&FunctionRow::first_line>("first_line"),
+                      column<&FunctionRow::snapshot>("snapshot"),
+                      column<&FunctionRow::calls>("calls"),
+                      column<&FunctionRow::primitive_calls>("primitive_calls"),
+                      column<&FunctionRow::self_ns>("own_ns"),
+                      column<&FunctionRow::total_ns>("total_ns")};
   }
-}
+};
 
-template <class Row, class Value>
-Column column(const std::vector<Row>& rows, Value value) {
-  Column values;
-  values.reserve(rows.size());
-  for (const Row& row : rows)
-    values.push_back(value(row));
-  return values;
+struct CallRow {
+  int64_t caller, callee, snapshot, calls, primitive_calls, self_ns, total_ns;
+
+  static constexpr std::string_view kTable = "calls";
+  static constexpr auto columns() {
+    return std::array{column<&CallRow::caller>("caller"),
+                      column<&CallRow::callee>("callee"),
+                      column<&CallRow::snapshot>("snapshot"),
+                      column<&CallRow::calls>("calls"),
+                      column<&CallRow::primitive_calls>("primitive_calls"),
+                      column<&CallRow::self_ns>("own_ns"),
+                      column<&CallRow::total_ns>("total_ns")};
+  }
+};
+
+template <class Rows, class Make>
+void write_table(Recorder& recorder, const Rows& rows, Make make) {
+  RowTable<decltype(make(rows.keys[0], rows.figures[0]))> table;
+  for (size_t place = 0; place < rows.keys.size(); ++place) {
+    if (table.is_full())
+      table.write(recorder);
+    table.add(make(rows.keys[place], rows.figures[place]));
+  }
+  table.write(recorder);
 }
 
 }  // namespace
 
 void ProfileRows::write(int32_t snapshot) {
-  const auto figures = [snapshot](auto& rows, auto columns) {
-    using Row = Figures;
-    columns.emplace_back("snapshot", Column(rows.keys.size(), snapshot));
-    columns.emplace_back("calls", column(rows.figures, [](const Row& row) { return row.calls; }));
-    columns.emplace_back("primitive_calls",
-                         column(rows.figures, [](const Row& row) { return row.primitive_calls; }));
-    columns.emplace_back("own_ns", column(rows.figures, [](const Row& row) { return row.own_ns; }));
-    columns.emplace_back("total_ns",
-                         column(rows.figures, [](const Row& row) { return row.total_ns; }));
-    return columns;
-  };
-  using Columns = std::vector<std::pair<std::string_view, Column>>;
-  const auto of_function = [&](int32_t FunctionKey::* part) {
-    return column(functions_.keys, [part](const FunctionKey& key) { return key.*part; });
-  };
-  const auto of_call = [&](int64_t CallKey::* part) {
-    return column(calls_.keys, [part](const CallKey& key) { return key.*part; });
-  };
-  write_blocks(recorder_, "functions",
-               figures(functions_, Columns{{"thread", of_function(&FunctionKey::thread)},
-                                           {"file", of_function(&FunctionKey::file)},
-                                           {"function", of_function(&FunctionKey::function)},
-                                           {"first_line", of_function(&FunctionKey::first_line)}}));
-  write_blocks(recorder_, "calls",
-               figures(calls_, Columns{{"caller", of_call(&CallKey::caller)},
-                                       {"callee", of_call(&CallKey::callee)}}));
+  write_table(recorder_, functions_, [snapshot](const FunctionKey& key, const Figures& figures) {
+    const auto [calls, primitive_calls, self_ns, total_ns] = figures;
+    return FunctionRow{key.thread, key.file,        key.function, key.first_line, snapshot,
+                       calls,      primitive_calls, self_ns,      total_ns};
+  });
+  write_table(recorder_, calls_, [snapshot](const CallKey& key, const Figures& figures) {
+    const auto [calls, primitive_calls, self_ns, total_ns] = figures;
+    return CallRow{key.caller, key.callee, snapshot, calls, primitive_calls, self_ns, total_ns};
+  });
 }
 
 }  // namespace perfprobe

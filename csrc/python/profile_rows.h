@@ -32,7 +32,7 @@ class ProfileRows {
     auto operator<=>(const CallKey&) const = default;
   };
   struct Figures {
-    int64_t calls = 0, primitive_calls = 0, own_ns = 0, total_ns = 0;
+    int64_t calls = 0, primitive_calls = 0, self_ns = 0, total_ns = 0;
   };
   template <class Key>
   struct Rows {

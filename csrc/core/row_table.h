@@ -13,18 +13,37 @@ namespace perfprobe {
 template <class Row>
 struct RowColumn {
   std::string_view name;
-  int64_t Row::* field;
+  // Its values one after the other to `to`, which has room for them.
+  void (*copy)(const MappedVector<Row>& rows, int64_t* to);
 };
+
+template <class Member>
+struct RowOf;
+template <class Row, class Value>
+struct RowOf<Value Row::*> {
+  using type = Row;
+};
+
+// The column of a field: an integer or an enumeration.
+template <auto kField>
+constexpr auto column(std::string_view name) {
+  using Row = typename RowOf<decltype(kField)>::type;
+  return RowColumn<Row>{name, [](const MappedVector<Row>& rows, int64_t* to) {
+                          for (const Row& row : rows)
+                            *to++ = static_cast<int64_t>(row.*kField);
+                        }};
+}
 
 // `Row::kTable` is the table's name and `Row::columns()` an array of RowColumn<Row>.
 template <class Row>
 class RowTable {
  public:
   void add(const Row& row) { rows_.push_back(row); }
+  [[nodiscard]] size_t size() const { return rows_.size(); }
   [[nodiscard]] bool is_full() const { return rows_.size() >= kBlockRows; }
 
-  // Rows that the disk refused are gone, but for those that others refer to by number: they come
-  // again, before any newer one.
+  // As one block, with the definitions the rows refer to. Rows that the disk refused are gone, but
+  // for those that others refer to by number: they come again, before any newer one.
   void write(Recorder& recorder, bool are_referred_to = false) {
     if (rows_.empty())
       return;
@@ -32,11 +51,9 @@ class RowTable {
     MappedVector<int64_t> values(kColumns.size() * rows_.size());
     std::array<ColumnView, kColumns.size()> views;
     for (size_t i = 0; i < kColumns.size(); ++i) {
-      const auto& [name, field] = kColumns[i];
       int64_t* to = values.data() + i * rows_.size();
-      views[i] = {name, {to, rows_.size()}};
-      for (const Row& row : rows_)
-        *to++ = row.*field;
+      kColumns[i].copy(rows_, to);
+      views[i] = {kColumns[i].name, {to, rows_.size()}};
     }
     if (recorder.add_rows(Row::kTable, views) || !are_referred_to)
       rows_.clear();
