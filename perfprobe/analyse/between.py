@@ -30,7 +30,6 @@ DEEPEST = 2048  # calls that two stacks may differ in
 _NONE = np.int32(-1)  # what an id of -1 finds, as the last entry of a column
 
 
-@dataclass(frozen=True)
 class _Steps(Table):
     """Intervals that have thread and stacks in common. before, after: the stacks of the operators around."""
 

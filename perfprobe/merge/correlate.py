@@ -92,12 +92,7 @@ class CallsWithin:
         own_stack = first_known(calls.stack, self._range_stacks())
         own_stack = first_known(own_stack, seen_stacks(self._recording, calls, self._thread))
         columns = {**found.columns, "stack": np.where(outside, own_stack, found.columns["stack"])}
-        absent = {
-            name: np.broadcast_to(np.array(-1, dtype), len(outside))
-            for name, dtype in Operators.dtypes.items()
-            if name not in columns
-        }
-        rows = Operators(**columns, **absent)
+        rows = Operators.part(columns)
         is_forward = forward.is_forward_stack(rows.stack) & ~outside
         is_forward &= forward.is_forward_root(found.root) | found.is_cut
         origin = origins.columns(rows, is_forward)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from perfprobe.tables.columns import Int32, Int64, Rows, Table
@@ -20,7 +18,6 @@ def times_by_call(rows: Kernels | Copies, call: Int32, calls: int) -> Int64:
     return found_ns
 
 
-@dataclass(frozen=True)
 class Launched(Table):
     """What each call of the API started.
 

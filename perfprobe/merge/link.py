@@ -24,28 +24,12 @@ from perfprobe.merge.sources import Matching
 from perfprobe.merge.uncounted import uncounted
 from perfprobe.support.units import duration
 from perfprobe.tables.columns import Int64, Rows
-from perfprobe.tables.events import LinkedOperators, Losses, Operators
+from perfprobe.tables.events import LinkedOperators, Losses, Operators, RecordedCall
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.threads import thread_order
 from perfprobe.tables.trace import Trace
 
-COLUMNS = (
-    "start_ns",
-    "end_ns",
-    "cpu_ns",
-    "thread",
-    "depth",
-    "name",
-    "overload",
-    "signature",
-    "stack",
-    "scope",
-    "node_sequence",
-    "node_thread",
-    "allocated_bytes",
-    "freed_bytes",
-    "faults",
-)
+COLUMNS = (*RecordedCall.dtypes, "node_sequence", "node_thread")
 
 # A year. What is longer is damage, and a few of those would make sums of nanoseconds overflow.
 _LONGEST_NS = 366 * 86_400 * 1_000_000_000
@@ -119,23 +103,13 @@ class Linker:
     def _linked(
         self, rows: Operators, self_ns: Int64, cpu_self_ns: Int64, recording_ns: Int64
     ) -> LinkedOperators:
+        found = {name: getattr(rows, name) for name in RecordedCall.dtypes}
+        found |= self._origins.columns(rows, self._calls.is_forward(rows))
         return LinkedOperators(
-            start_ns=rows.start_ns,
-            end_ns=rows.end_ns,
+            **found,
             self_ns=self_ns,
-            cpu_ns=rows.cpu_ns,
             cpu_self_ns=cpu_self_ns,
             recording_ns=recording_ns,
-            faults=rows.faults,
-            thread=rows.thread,
-            depth=rows.depth,
-            name=rows.name,
-            overload=rows.overload,
-            stack=rows.stack,
-            scope=rows.scope,
-            **self._origins.columns(rows, self._calls.is_forward(rows)),
-            allocated_bytes=rows.allocated_bytes,
-            freed_bytes=rows.freed_bytes,
             autograd_ns=_not_recorded(len(rows)),
             autograd_self_ns=_not_recorded(len(rows)),
             gpu_ns=_not_recorded(len(rows)),

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from perfprobe.tables.columns import Int32, Int64, Mask
+from perfprobe.tables.columns import Int32, Int64, Mask, SomeTable, Table
 from perfprobe.tables.events import (
     AutogradWindows,
     Losses,
@@ -21,7 +21,16 @@ from perfprobe.tables.events import (
     SignatureValues,
     Threads,
 )
-from perfprobe.tables.gpu import GpuActivity
+from perfprobe.tables.gpu import (
+    ApiCalls,
+    Copies,
+    ExternalIds,
+    GpuActivity,
+    GpuOverheads,
+    GpuWaits,
+    Kernels,
+    Launches,
+)
 from perfprobe.tables.python import Calls, Functions, Samples
 from perfprobe.tables.ranges import Ranges
 from perfprobe.tables.stacks import Frames, Modules, Stacks
@@ -34,38 +43,121 @@ _LARGEST_NUMBER = 2**63
 
 @dataclass(frozen=True)
 class Recording:
-    """Definitions and meta in memory, operators streamed.
+    """Tables and meta in memory, operators streamed.
 
-    complete: closed by its writer. stopped_at: why reading ended before the end of the file, None when it did
-    not. last_ns: the last time the file was flushed, -1 not known. operator_rows: how many `operators`
-    yields. damaged: ids of operators that refer to nothing, by column; filled by reading them.
+    tables: by class, see `__getitem__`. complete: closed by its writer. stopped_at: why reading ended before
+    the end of the file, None when it did not. last_ns: the last time the file was flushed, -1 not known.
+    operator_rows: how many `operators` yields. damaged: ids of operators that refer to nothing, by column;
+    filled by reading them.
     """
 
     path: str
-    strings: Strings
-    frames: Frames
-    stacks: Stacks
-    modules: Modules
-    signatures: Signatures
-    threads: Threads
+    tables: Mapping[type[Table], Table]
     meta: Mapping[str, Any]
-    losses: Losses
-    progress: Progress
     complete: bool
     last_ns: int
     stopped_at: str | None
     operator_rows: int
     source: OperatorSource
-    damaged: dict[str, int] = field(default_factory=dict)
-    looks: SignatureValues = field(default_factory=SignatureValues.empty)
-    autograd_windows: AutogradWindows = field(default_factory=AutogradWindows.empty)
     autograd_source: OperatorSource | None = None
-    functions: Functions = field(default_factory=Functions.empty)
-    calls: Calls = field(default_factory=Calls.empty)
-    samples: Samples = field(default_factory=Samples.empty)
-    gpu: GpuActivity = field(default_factory=GpuActivity.empty)
-    ranges: Ranges = field(default_factory=Ranges.empty)
-    operand_reuse: OperandReuse = field(default_factory=OperandReuse.empty)
+    damaged: dict[str, int] = field(default_factory=dict)
+
+    def __getitem__(self, kind: type[SomeTable]) -> SomeTable:
+        """The table of this class, `recording[Kernels]`; without rows where nothing of it was recorded."""
+        table = self.tables.get(kind)
+        return table if isinstance(table, kind) else kind.empty()
+
+    def rows(self, *kinds: type[Table]) -> int:
+        """How many rows these tables have together."""
+        return sum(len(self[kind]) for kind in kinds)
+
+    @property
+    def strings(self) -> Strings:
+        """The table of this class."""
+        return self[Strings]
+
+    @property
+    def frames(self) -> Frames:
+        """The table of this class."""
+        return self[Frames]
+
+    @property
+    def stacks(self) -> Stacks:
+        """The table of this class."""
+        return self[Stacks]
+
+    @property
+    def modules(self) -> Modules:
+        """The table of this class."""
+        return self[Modules]
+
+    @property
+    def signatures(self) -> Signatures:
+        """The table of this class."""
+        return self[Signatures]
+
+    @property
+    def threads(self) -> Threads:
+        """The table of this class."""
+        return self[Threads]
+
+    @property
+    def losses(self) -> Losses:
+        """The table of this class."""
+        return self[Losses]
+
+    @property
+    def progress(self) -> Progress:
+        """The table of this class."""
+        return self[Progress]
+
+    @property
+    def looks(self) -> SignatureValues:
+        """The table of this class."""
+        return self[SignatureValues]
+
+    @property
+    def autograd_windows(self) -> AutogradWindows:
+        """The table of this class."""
+        return self[AutogradWindows]
+
+    @property
+    def functions(self) -> Functions:
+        """The table of this class."""
+        return self[Functions]
+
+    @property
+    def calls(self) -> Calls:
+        """The table of this class."""
+        return self[Calls]
+
+    @property
+    def samples(self) -> Samples:
+        """The table of this class."""
+        return self[Samples]
+
+    @property
+    def ranges(self) -> Ranges:
+        """The table of this class."""
+        return self[Ranges]
+
+    @property
+    def operand_reuse(self) -> OperandReuse:
+        """The table of this class."""
+        return self[OperandReuse]
+
+    @property
+    def gpu(self) -> GpuActivity:
+        """All that was recorded of GPUs."""
+        return GpuActivity(
+            launches=self[Launches],
+            kernels=self[Kernels],
+            copies=self[Copies],
+            api_calls=self[ApiCalls],
+            waits=self[GpuWaits],
+            overheads=self[GpuOverheads],
+            external_ids=self[ExternalIds],
+        )
 
     def autograd_operators(self, columns: Sequence[str]) -> Iterator[Operators]:
         """What the autograd profiler recorded beside the observer; as `operators`."""
@@ -74,32 +166,23 @@ class Recording:
     def operators(self, columns: Sequence[str] | None = None) -> Iterator[Operators]:
         """The operators in the order of the file, in batches of 1 to 262,144 rows.
 
-        Columns not asked for are -1 throughout. An id that refers to nothing is -1 too and counted in
+        Rows have the columns asked for and no others. An id that refers to nothing is -1, and counted in
         `damaged`. Raises InputError when the file cannot be read or decoded any more.
         """
         return self._rows(self.source, list(Operators.dtypes) if columns is None else list(columns))
 
     def _rows(self, source: OperatorSource, wanted: Sequence[str]) -> Iterator[Operators]:
-        limits = self._limits(wanted)
+        references = Operators.references()
+        limits = {name: len(self[references[name]]) for name in wanted if name in references}
         damaged = dict.fromkeys(limits, 0)
         for batch in source(wanted):
             for name, limit in limits.items():
                 batch[name], strays = in_range(batch[name], limit)
                 damaged[name] += strays
-            rows = _operators(batch)
+            rows = Operators.part(batch)
             if len(rows):
                 yield rows
         self.damaged.update(damaged)
-
-    def _limits(self, wanted: Sequence[str]) -> dict[str, int]:
-        tables = {
-            "name": self.strings,
-            "overload": self.strings,
-            "signature": self.signatures,
-            "stack": self.stacks,
-            "thread": self.threads,
-        }
-        return {name: len(table) for name, table in tables.items() if name in wanted}
 
     def main_thread(self) -> Mask:
         """Which rows of `threads` are the process's first thread, whose number is that of the process.
@@ -174,13 +257,3 @@ def in_range(ids: Int32, limit: int | Int32) -> tuple[Int32, int]:
         return ids, 0
     strays = (ids < -1) | (ids >= limit)
     return np.where(strays, -1, ids).astype(np.int32), int(np.count_nonzero(strays))
-
-
-def _operators(batch: dict[str, npt.NDArray[Any]]) -> Operators:
-    rows = len(next(iter(batch.values())))
-    absent = {
-        name: np.broadcast_to(np.array(-1, dtype), rows)
-        for name, dtype in Operators.dtypes.items()
-        if name not in batch
-    }
-    return Operators(**batch, **absent)

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-from perfprobe.tables.columns import Int32, Mask, Table
+from perfprobe.tables.columns import Int32, Mask, Table, column
 from perfprobe.tables.events import LinkedOperators, Losses
 from perfprobe.tables.gpu import GpuLinks
 from perfprobe.tables.python import PythonCode
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.sources import Sources
+from perfprobe.tables.stacks import Frames, Modules
 
 
 class Phase(IntEnum):
@@ -79,21 +80,18 @@ class Line(NamedTuple):
     function: str
 
 
-@dataclass(frozen=True)
 class Sites(Table):
-    """What each stack says about its operators; row = stack id.
+    """What each stack says about its operators; row = row of `Stacks`.
 
-    frame: the user's line. inside_frame: the user's line within the innermost call of autograd's engine,
-    all of the stack where there is no such call; -1 none. module, inside_module: the same for the
-    nn.Module. Equal lines, and modules of equal name, have one id each. is_recompute: whether an operator
-    that has this stack in backward runs forward code again.
+    inside: within the innermost call of autograd's engine, all of the stack where there is no such call.
+    Equal lines, and modules of equal name, have one id each.
     """
 
-    frame: Int32
-    inside_frame: Int32
-    module: Int32
-    inside_module: Int32
-    is_recompute: Mask
+    frame: Int32 = column("the user's line", Frames)
+    inside_frame: Int32 = column("the user's line inside", Frames)
+    module: Int32 = column("the nn.Module", Modules)
+    inside_module: Int32 = column("the nn.Module inside", Modules)
+    is_recompute: Mask = column("whether an operator that has it in backward runs forward code again")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,87 @@
+"""The list of what a recording holds, derived from the classes of its tables."""
+
+import inspect
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import perfprobe.tables
+from perfprobe.tables.columns import Combine, Table
+from perfprobe.tables.definitions import IN_MEMORY, MOST_ROWS
+from perfprobe.tables.events import LinkedOperators, Operators
+from perfprobe.tables.findings import Sums
+from perfprobe.tables.meta import End, Meta
+
+RECORDED: tuple[type[Table], ...] = (*IN_MEMORY, Operators, Meta, End)
+
+
+def all_tables() -> Iterator[type[Table]]:
+    """Every table that a module of perfprobe.tables has in it."""
+    for path in sorted(Path(perfprobe.tables.__path__[0]).glob("*.py")):
+        for _, kind in inspect.getmembers(import_module(f"perfprobe.tables.{path.stem}"), inspect.isclass):
+            if issubclass(kind, Table) and kind.dtypes:
+                yield kind
+
+
+def test_every_table_says_what_it_holds_in_one_line_a_column() -> None:
+    for kind in all_tables():
+        assert kind.__doc__, kind
+        assert "Table(" not in kind.__doc__, kind  # what a dataclass gets that has none
+        for name, found in kind.described.items():
+            assert found.meaning, f"{kind.__name__}.{name}"
+            assert "\n" not in found.meaning
+            assert not found.meaning.endswith("."), f"{kind.__name__}.{name}"
+
+
+def test_a_recorded_table_has_a_name_of_its_own_and_a_limit() -> None:
+    assert len({kind.table_name for kind in RECORDED}) == len(RECORDED)
+    for kind in RECORDED:
+        assert kind.table_name.isidentifier(), kind
+        assert kind.most_rows is None or kind.most_rows > MOST_ROWS
+    others = set(all_tables()) - set(RECORDED)
+    assert not [kind for kind in others if kind.table_name]
+
+
+def test_what_a_recorded_table_refers_to_is_recorded_too() -> None:
+    for kind in RECORDED:
+        for name, target in kind.references().items():
+            assert target in IN_MEMORY, f"{kind.__name__}.{name}"
+            assert kind.described[name].dtype == "int32", f"{kind.__name__}.{name}"
+
+
+def test_the_list_of_the_format_can_be_written_from_the_tables() -> None:
+    lines = [
+        (
+            kind.table_name,
+            found.name,
+            str(found.dtype),
+            found.unit,
+            found.refers_to and found.refers_to.table_name,
+        )
+        for kind in RECORDED
+        for found in kind.described.values()
+    ]
+    assert ("kernels", "start_ns", "int64", "ns", None) in lines
+    assert ("kernels", "name", "int32", "", "strings") in lines
+    assert ("kernels", "launch", "int32", "", "launches") in lines
+    assert ("stacks", "parent", "int32", "", "stacks") in lines
+    assert ("copies", "size_bytes", "int64", "bytes", None) in lines
+    assert ("samples", "look", "int8", "", None) in lines
+    assert ("losses", "reason", "object", "", None) in lines
+
+
+def test_units_are_in_the_names() -> None:
+    for kind in all_tables():
+        for name, found in kind.described.items():
+            assert (found.unit == "ns") == name.endswith("_ns"), f"{kind.__name__}.{name}"
+            assert (found.unit == "bytes") == name.endswith("_bytes"), f"{kind.__name__}.{name}"
+
+
+def test_what_operators_are_measured_by_is_summed_in_the_same_way() -> None:
+    """A measure of operators that no row of the report sums would be lost without a word."""
+    measures = {
+        n: (c.combine, c.optional) for n, c in LinkedOperators.described.items() if c.combine.value != "none"
+    }
+    summed = {n: (c.combine, c.optional) for n, c in Sums.described.items() if c.combine.value != "none"}
+    own = {"calls": (Combine.SUM, False), "total_ns": (Combine.OUTERMOST, False)}
+    assert summed == measures | own
