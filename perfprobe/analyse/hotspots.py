@@ -22,7 +22,7 @@ from perfprobe.analyse.gather import Gathering
 from perfprobe.analyse.grouping import KEYS, collapsed, first_of_each, gathered, measured
 from perfprobe.analyse.regroup import regrouped, row_count
 from perfprobe.analyse.work import flops_of
-from perfprobe.tables.columns import Int32, Int64, Mask, Rows
+from perfprobe.tables.columns import Combine, Int32, Int64, Mask, Rows
 from perfprobe.tables.events import LinkedOperators, Losses
 from perfprobe.tables.findings import DurationBins, Hotspots, Sums, Totals
 from perfprobe.tables.scopes import USER_SCOPE
@@ -174,7 +174,7 @@ def _batch_rows(batch: LinkedOperators, group: str, focus: Focus | None) -> tupl
 
 def _without_nested(batch: LinkedOperators, nested: Rows) -> LinkedOperators:
     """The batch with CPU and GPU time and page faults of nested calls left to the calls around them."""
-    totals = {name: getattr(batch, name) for name in ("cpu_ns", "recording_ns", "faults", "gpu_ns")}
+    totals = {name: getattr(batch, name) for name in LinkedOperators.combined(Combine.OUTERMOST)}
     recorded = {
         name: column.copy() for name, column in totals.items() if len(nested) and int(column.max()) >= 0
     }

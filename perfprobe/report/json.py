@@ -21,10 +21,7 @@ from perfprobe.tables.trace import GAP_TEXTS, Gap, Line, Phase, Trace
 
 SCHEMA = 1
 PHASES = ("forward_ns", "backward_ns", "recompute_ns", "other_ns")
-MEASURED = (
-    *("cpu_ns", "cpu_self_ns", "recording_ns", "faults", "allocated_bytes", "freed_bytes"),
-    *("autograd_ns", "autograd_self_ns", "gpu_ns", "gpu_self_ns"),
-)
+MEASURED = tuple(name for name, column in HotspotRows.described.items() if column.optional)
 
 
 def document(findings: Findings, *, top: int | None = None, sort: str = "self") -> dict[str, Any]:
@@ -121,7 +118,7 @@ def _common(trace: Trace, hotspots: Hotspots, value: Mapping[str, Any]) -> dict[
         "mean_ns": value["total_ns"] / value["calls"],
         **{name: value[name] if comparable else None for name in ("median_ns", "p95_ns", "long_calls")},
         "quantile_error": value["quantile_error_ppm"] / 1e6 if comparable else None,
-        **{name: _measured(value[name]) for name in (*MEASURED, "flops")},
+        **{name: _measured(value[name]) for name in MEASURED},
         "reason": _named(GAP_TEXTS[Gap(value["gap"])]),
     }
 
