@@ -8,8 +8,10 @@ import numpy as np
 
 from perfprobe.support.view import compiled
 from perfprobe.tables.columns import Int32, Mask
-from perfprobe.tables.events import LinkedOperators
+from perfprobe.tables.events import LinkedOperators, Signatures
 from perfprobe.tables.findings import Sums
+from perfprobe.tables.stacks import Frames
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import SHORT_PHASES, Line, Phase, Trace, shown_name
 
 
@@ -22,9 +24,9 @@ class Focus:
 
     def __init__(self, trace: Trace, pattern: str) -> None:
         self._search = compiled(pattern).search
-        self._strings = trace.recording.strings
-        self._signature = self._table(trace.signature(at) for at in range(len(trace.recording.signatures)))
-        frames = range(len(trace.recording.frames))
+        self._strings = trace.recording[Strings]
+        self._signature = self._table(trace.signature(at) for at in range(len(trace.recording[Signatures])))
+        frames = range(len(trace.recording[Frames]))
         self._line = self._table(_text(trace.line(frame)) for frame in frames)
         self._module = self._table(trace.module_texts)
         self._phase = self._table(phase.name.lower() for phase in Phase)

@@ -23,7 +23,7 @@ from perfprobe.analyse.grouping import KEYS, collapsed, first_of_each, gathered,
 from perfprobe.analyse.regroup import regrouped, row_count
 from perfprobe.analyse.work import flops_of
 from perfprobe.tables.columns import Combine, Int32, Int64, Mask, Rows
-from perfprobe.tables.events import LinkedOperators, Losses
+from perfprobe.tables.events import LinkedOperators, Losses, Signatures
 from perfprobe.tables.findings import DurationBins, Hotspots, Sums, Totals
 from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.trace import Gap, Phase, Trace
@@ -72,7 +72,7 @@ def hotspots(
         ranges=shown.take(shown.is_range),
         parts=parts,
         totals=counter.totals(),
-        losses=Losses.concat([trace.recording.losses, *losses]),
+        losses=Losses.concat([trace.recording[Losses], *losses]),
         modules=modules,
         ungrouped=rows.take(~rows.is_range),
         group=group,
@@ -148,7 +148,7 @@ class _Counter:
 
 def same_signatures(trace: Trace) -> Int32:
     """For every signature the first one of the same text, with one more entry for -1."""
-    text = trace.recording.signatures.text
+    text = trace.recording[Signatures].text
     _, first, group = np.unique(text, return_index=True, return_inverse=True)
     return np.append(first[group.reshape(-1)], -1).astype(np.int32)
 

@@ -50,9 +50,9 @@ class SampledOperators:
         self.of_sample = np.empty(0, np.int32)
         self._thread_of = recording.os_threads()
         self._found = {
-            name: np.full(len(recording.samples), -1, SampledStacks.dtypes[name]) for name in _OPERATOR
+            name: np.full(len(recording[Samples]), -1, SampledStacks.dtypes[name]) for name in _OPERATOR
         }
-        self._looks = _by_thread(recording.samples, self._thread_of)  # by when they were taken
+        self._looks = _by_thread(recording[Samples], self._thread_of)  # by when they were taken
         self.samples = in_program(recording)
 
     def add(self, batch: LinkedOperators) -> None:
@@ -128,7 +128,7 @@ def in_program(recording: Recording) -> Samples:
 
     Those that lie outside altogether last no time.
     """
-    samples = recording.samples
+    samples = recording[Samples]
     start_ns, end_ns = samples.start_ns, np.maximum(samples.end_ns, samples.start_ns)
     whole_ns = end_ns - start_ns
     start, stop = (recording.number(moment, "monotonic_ns") for moment in ("start", "stop"))

@@ -14,6 +14,7 @@ from perfprobe.tables.columns import Int64, Mask
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.gpu_findings import Steps
 from perfprobe.tables.scopes import BACKWARD_FUNCTION, USER_SCOPE
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
 _OPTIMIZER = "Optimizer.step#"
@@ -58,7 +59,7 @@ class _Named:
     """The ranges whose names begin so."""
 
     def __init__(self, trace: Trace, prefix: str) -> None:
-        names = trace.recording.strings.text
+        names = trace.recording[Strings].text
         self._is_meant = np.array([*(text.startswith(prefix) for text in names), False], np.bool_)
         self._os_threads, self._is_main = trace.recording.os_threads(), trace.recording.main_thread()
         self._parts: list[LinkedOperators] = []

@@ -24,9 +24,11 @@ from perfprobe.merge.forward import Entries
 from perfprobe.merge.roots import keys, roots
 from perfprobe.models.nodes import NodeKind, node_kind
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows
-from perfprobe.tables.events import Operators
+from perfprobe.tables.events import Operators, Threads
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.scopes import BACKWARD_FUNCTION, FUNCTION
+from perfprobe.tables.stacks import Stacks
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.threads import each_thread
 from perfprobe.tables.trace import Gap, Sites
 
@@ -195,9 +197,9 @@ class ForwardCalls:
         self._calls: dict[int, Calls] = {}
         self._limit = recording.operator_rows * NUMBERS_A_ROW + SPARE_NUMBERS
         self.places = Places(sites)
-        self._node_kinds = np.array([*map(node_kind, recording.strings.text), NodeKind.ONLY_ONE], np.int8)
-        forward_id = np.append(recording.threads.forward_id, np.int32(-1))
-        entries = Entries(recording.stacks.parent)
+        self._node_kinds = np.array([*map(node_kind, recording[Strings].text), NodeKind.ONLY_ONE], np.int8)
+        forward_id = np.append(recording[Threads].forward_id, np.int32(-1))
+        entries = Entries(recording[Stacks].parent)
         for rows in recording.operators(COLUMNS if watcher is None else (*COLUMNS, *watcher.more_columns)):
             self._add(rows, forward_id)
             entries.add(rows)

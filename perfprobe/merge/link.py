@@ -24,7 +24,8 @@ from perfprobe.merge.sources import Matching
 from perfprobe.merge.uncounted import uncounted
 from perfprobe.support.units import duration
 from perfprobe.tables.columns import Int64, Rows
-from perfprobe.tables.events import LinkedOperators, Losses, Operators, RecordedCall
+from perfprobe.tables.events import AutogradWindows, LinkedOperators, Losses, Operators, RecordedCall
+from perfprobe.tables.gpu import GPU_EVENTS
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.threads import thread_order
 from perfprobe.tables.trace import Trace
@@ -39,8 +40,8 @@ def link(recording: Recording) -> Trace:
     """Links a recording. Raises InputError when it cannot be read any more."""
     texts, same_module = module_texts(recording)
     site = sites(recording, same_module)
-    matching = Matching(recording) if len(recording.autograd_windows) else None
-    calls_within = CallsWithin(recording) if len(recording.gpu) else None
+    matching = Matching(recording) if len(recording[AutogradWindows]) else None
+    calls_within = CallsWithin(recording) if recording.rows(*GPU_EVENTS) else None
     forward = ForwardCalls(recording, site, calls_within)
     origins = Origins(recording, forward)
     links, times = (None, None) if calls_within is None else calls_within.result(origins, forward)

@@ -13,6 +13,7 @@ from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.sources import Differences, Sources
+from perfprobe.tables.strings import Strings
 
 TOP = 10  # differences without a known reason
 NAMED = 3  # operators of each reason
@@ -74,7 +75,7 @@ def _explained(findings: Findings, differences: Differences) -> Iterator[str]:
 
 def _names(findings: Findings, shown: Differences) -> list[str]:
     """The operator of each row; empty where it sums over operators."""
-    strings = findings.trace.recording.strings
+    strings = findings.trace.recording[Strings]
     return [
         printable(".".join(filter(None, (strings[name], strings[overload]))))
         for name, overload in zip(shown.name.tolist(), shown.overload.tolist(), strict=True)

@@ -9,6 +9,7 @@ from perfprobe.report.efficiency_cells import STYLES, limit, of_limit, verdict_k
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings, HotspotRows
 from perfprobe.tables.measurements import Measurement
+from perfprobe.tables.strings import Strings
 
 
 def measured_rows(findings: Findings, shown: HotspotRows) -> list[Measurement | None]:
@@ -16,7 +17,7 @@ def measured_rows(findings: Findings, shown: HotspotRows) -> list[Measurement | 
     if findings.measurements is None:
         return [None] * len(shown)
     known = {(row.wanted.operator, row.wanted.signature): row for row in findings.measurements.rows}
-    strings = findings.trace.recording.strings
+    strings = findings.trace.recording[Strings]
     found = []
     for name, overload, signature in zip(*(column.tolist() for column in _keys(shown)), strict=True):
         operator = ".".join(part for part in (strings[name], strings[overload]) if part)

@@ -18,6 +18,7 @@ from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.findings import Findings, HotLines
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import GAP_TEXTS, Gap, Line, Trace
 
 TOP = 12
@@ -194,7 +195,7 @@ def _bar(fraction: float) -> str:
 
 
 def _operator(trace: Trace, shown: HotLines, at: int) -> str:
-    strings = trace.recording.strings
+    strings = trace.recording[Strings]
     parts = [strings[shown.name[at]].removeprefix("aten::"), strings[shown.overload[at]]]
     signature = trace.signature(int(shown.signature[at]))
     text = ".".join(part for part in parts if part)

@@ -17,6 +17,7 @@ from perfprobe.support.text import printable
 from perfprobe.tables.columns import Table
 from perfprobe.tables.findings import Between, Findings, HotLines, HotspotRows, Hotspots
 from perfprobe.tables.sources import Differences, Sources
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import GAP_TEXTS, Gap, Line, Phase, Trace
 
 SCHEMA = 1
@@ -64,7 +65,7 @@ def document(findings: Findings, *, top: int | None = None, sort: str = "self") 
 
 def _operator_table(findings: Findings, hotspots: Hotspots, rows: HotspotRows) -> list[dict[str, Any]]:
     trace = findings.trace
-    strings = trace.recording.strings
+    strings = trace.recording[Strings]
     total_ns = max(hotspots.totals.self_ns, 1)
     return [
         {
@@ -88,7 +89,7 @@ def _measurement_table(findings: Findings) -> dict[str, list[dict[str, Any]]]:
 
 
 def _range_table(trace: Trace, hotspots: Hotspots, rows: HotspotRows) -> list[dict[str, Any]]:
-    strings = trace.recording.strings
+    strings = trace.recording[Strings]
     return [
         {
             "name": _named(strings[value["name"]]),
@@ -164,7 +165,7 @@ def _totals(findings: Findings, hotspots: Hotspots) -> dict[str, Any]:
 
 def _line_table(findings: Findings, lines: HotLines, total_ns: int, most: int) -> list[dict[str, Any]]:
     trace, sources = findings.trace, SourceText(findings)
-    strings = trace.recording.strings
+    strings = trace.recording[Strings]
     found = []
     for value in _rows(lines.take(slice(most or None))):
         line = trace.line(value["frame"])
@@ -224,7 +225,7 @@ def _sources(sources: Sources) -> dict[str, Any]:
 
 
 def _differences(trace: Trace, differences: Differences) -> list[dict[str, Any]]:
-    strings = trace.recording.strings
+    strings = trace.recording[Strings]
     return [
         {
             "kind": row["kind"],

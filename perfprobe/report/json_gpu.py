@@ -16,6 +16,7 @@ from perfprobe.tables.gpu import CopyKind, Launches, MemoryKind, WaitKind
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.ranges import RangeKind, RangeRows, RangeSource
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import GAP_TEXTS, Gap, Phase, Trace
 
 Row = dict[str, Any]
@@ -72,7 +73,7 @@ def _device(recording: Recording, row: Row) -> Row:
 
 
 def _kernel(trace: Trace, row: Row) -> Row:
-    launches, launch = trace.recording.gpu.launches, row.pop("launch")
+    launches, launch = trace.recording[Launches], row.pop("launch")
     known = 0 <= launch < len(launches)
     return {
         "name": _text(trace, row.pop("name")),
@@ -149,7 +150,7 @@ def _place(trace: Trace, prefix: str, frame: int) -> Row:
 
 
 def _text(trace: Trace, at: int) -> str | None:
-    return trace.recording.strings[at] or None if at >= 0 else None
+    return trace.recording[Strings][at] or None if at >= 0 else None
 
 
 def _word(kinds: Callable[[int], Any], value: int) -> str | None:

@@ -9,8 +9,10 @@ import numpy as np
 from perfprobe.support.text import printable
 from perfprobe.support.view import compiled
 from perfprobe.tables.columns import Mask
+from perfprobe.tables.events import Threads
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.ranges import RangeKind, RangeRows, RangeSource
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
 _SOURCES: dict[int, str] = {
@@ -35,7 +37,7 @@ def ranked_named(rows: RangeRows, top: int, sort: str) -> RangeRows:
 
 def by_library(trace: Trace, rows: RangeRows) -> Mask:
     """Which rows a library set, not the program: these can be very many, and would hide the others."""
-    strings = trace.recording.strings
+    strings = trace.recording[Strings]
     found = [
         (domain >= 0 and _LIBRARIES.match(strings[domain]) is not None)
         or (name >= 0 and _OPERATOR.match(strings[name]) is not None)
@@ -48,7 +50,7 @@ def named_in_focus(findings: Findings, rows: RangeRows) -> Mask:
     """Which rows match the focus by name or domain."""
     if findings.focus is None:
         return np.ones(len(rows), np.bool_)
-    search, strings = compiled(findings.focus).search, findings.trace.recording.strings
+    search, strings = compiled(findings.focus).search, findings.trace.recording[Strings]
     found = [
         any(at >= 0 and search(strings[at]) is not None for at in pair)
         for pair in zip(rows.name.tolist(), rows.domain.tolist(), strict=True)
@@ -58,13 +60,13 @@ def named_in_focus(findings: Findings, rows: RangeRows) -> Mask:
 
 def range_names(trace: Trace, rows: RangeRows) -> list[str]:
     """The name of each row."""
-    strings = trace.recording.strings
+    strings = trace.recording[Strings]
     return [printable(strings[name]) if name >= 0 else "(no name)" for name in rows.name.tolist()]
 
 
 def range_sources(trace: Trace, rows: RangeRows) -> list[str]:
     """`NVTX`, `ITT in domain`, and whether they are marks or may end on another thread."""
-    strings = trace.recording.strings
+    strings = trace.recording[Strings]
     texts = []
     for source, domain, kind in zip(
         rows.source.tolist(), rows.domain.tolist(), rows.kind.tolist(), strict=True
@@ -83,9 +85,10 @@ def range_threads(trace: Trace, rows: RangeRows) -> list[str]:
         if thread < 0:
             texts.append("(several threads)")
             continue
-        number = int(recording.threads.os_thread[thread])
+        number = int(recording[Threads].os_thread[thread])
         name = (
-            recording.text("python_threads", str(number)) or recording.strings[recording.threads.name[thread]]
+            recording.text("python_threads", str(number))
+            or recording[Strings][recording[Threads].name[thread]]
         )
         texts.append("" if is_main[thread] else f"(thread {printable(name) or number})")
     return texts

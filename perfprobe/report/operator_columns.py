@@ -27,6 +27,7 @@ from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.findings import HotspotRows, Hotspots
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import SHORT_PHASES, Phase, Trace, shown_name
 
 NARROW = 140  # below this many cells, words are abbreviated
@@ -78,7 +79,7 @@ def _ranked(column: Column, layout: Layout) -> Column:
 
 def operators(trace: Trace, shown: HotspotRows, narrow: bool) -> list[str]:
     """The name of each row's operator with its overload."""
-    strings = trace.recording.strings
+    strings = trace.recording[Strings]
     texts = []
     for name, overload in zip(shown.name.tolist(), shown.overload.tolist(), strict=True):
         text = printable(shown_name(strings[name], narrow=narrow)) if name >= 0 else "(unknown)"

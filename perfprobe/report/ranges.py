@@ -35,6 +35,7 @@ from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings, HotspotRows
 from perfprobe.tables.ranges import RangeRows
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
 TOP = 5  # they are landmarks beside the operators, and one name a step would make thousands
@@ -96,7 +97,7 @@ def _keys(rows: HotspotRows | RangeRows, sort: str) -> list[int]:
 def _columns(findings: Findings, shown: _Shown) -> list[Column]:
     trace = findings.trace
     own, named, order = shown
-    strings = trace.recording.strings
+    strings = trace.recording[Strings]
     names = [printable(strings[name]) if name >= 0 else "(unknown)" for name in own.name.tolist()]
     none = [units.ABSENT] * len(named)
 

@@ -188,37 +188,6 @@ class CallSites(Table):
 
 
 @dataclass(frozen=True)
-class GpuActivity:
-    """All that was recorded of GPUs."""
-
-    launches: Launches
-    kernels: Kernels
-    copies: Copies
-    api_calls: ApiCalls
-    waits: GpuWaits
-    overheads: GpuOverheads
-    external_ids: ExternalIds
-
-    @classmethod
-    def empty(cls) -> GpuActivity:
-        """Nothing was recorded."""
-        return cls(
-            launches=Launches.empty(),
-            kernels=Kernels.empty(),
-            copies=Copies.empty(),
-            api_calls=ApiCalls.empty(),
-            waits=GpuWaits.empty(),
-            overheads=GpuOverheads.empty(),
-            external_ids=ExternalIds.empty(),
-        )
-
-    def __len__(self) -> int:
-        """Rows of all tables but those that only describe others."""
-        tables = (self.kernels, self.copies, self.api_calls, self.waits, self.overheads)
-        return sum(map(len, tables))
-
-
-@dataclass(frozen=True)
 class GpuLinks:
     """Which call started what; -1 where its record is missing.
 

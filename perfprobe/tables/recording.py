@@ -11,30 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfprobe.tables.columns import Int32, Int64, Mask, SomeTable, Table
-from perfprobe.tables.events import (
-    AutogradWindows,
-    Losses,
-    OperandReuse,
-    Operators,
-    Progress,
-    Signatures,
-    SignatureValues,
-    Threads,
-)
-from perfprobe.tables.gpu import (
-    ApiCalls,
-    Copies,
-    ExternalIds,
-    GpuActivity,
-    GpuOverheads,
-    GpuWaits,
-    Kernels,
-    Launches,
-)
-from perfprobe.tables.python import Calls, Functions, Samples
-from perfprobe.tables.ranges import Ranges
-from perfprobe.tables.stacks import Frames, Modules, Stacks
-from perfprobe.tables.strings import Strings
+from perfprobe.tables.events import Losses, Operators, Threads
 
 OperatorSource: TypeAlias = Callable[[Sequence[str]], Iterator[dict[str, npt.NDArray[Any]]]]
 
@@ -71,94 +48,6 @@ class Recording:
         """How many rows these tables have together."""
         return sum(len(self[kind]) for kind in kinds)
 
-    @property
-    def strings(self) -> Strings:
-        """The table of this class."""
-        return self[Strings]
-
-    @property
-    def frames(self) -> Frames:
-        """The table of this class."""
-        return self[Frames]
-
-    @property
-    def stacks(self) -> Stacks:
-        """The table of this class."""
-        return self[Stacks]
-
-    @property
-    def modules(self) -> Modules:
-        """The table of this class."""
-        return self[Modules]
-
-    @property
-    def signatures(self) -> Signatures:
-        """The table of this class."""
-        return self[Signatures]
-
-    @property
-    def threads(self) -> Threads:
-        """The table of this class."""
-        return self[Threads]
-
-    @property
-    def losses(self) -> Losses:
-        """The table of this class."""
-        return self[Losses]
-
-    @property
-    def progress(self) -> Progress:
-        """The table of this class."""
-        return self[Progress]
-
-    @property
-    def looks(self) -> SignatureValues:
-        """The table of this class."""
-        return self[SignatureValues]
-
-    @property
-    def autograd_windows(self) -> AutogradWindows:
-        """The table of this class."""
-        return self[AutogradWindows]
-
-    @property
-    def functions(self) -> Functions:
-        """The table of this class."""
-        return self[Functions]
-
-    @property
-    def calls(self) -> Calls:
-        """The table of this class."""
-        return self[Calls]
-
-    @property
-    def samples(self) -> Samples:
-        """The table of this class."""
-        return self[Samples]
-
-    @property
-    def ranges(self) -> Ranges:
-        """The table of this class."""
-        return self[Ranges]
-
-    @property
-    def operand_reuse(self) -> OperandReuse:
-        """The table of this class."""
-        return self[OperandReuse]
-
-    @property
-    def gpu(self) -> GpuActivity:
-        """All that was recorded of GPUs."""
-        return GpuActivity(
-            launches=self[Launches],
-            kernels=self[Kernels],
-            copies=self[Copies],
-            api_calls=self[ApiCalls],
-            waits=self[GpuWaits],
-            overheads=self[GpuOverheads],
-            external_ids=self[ExternalIds],
-        )
-
     def autograd_operators(self, columns: Sequence[str]) -> Iterator[Operators]:
         """What the autograd profiler recorded beside the observer; as `operators`."""
         return iter(()) if self.autograd_source is None else self._rows(self.autograd_source, columns)
@@ -190,13 +79,13 @@ class Recording:
         None are where it is not known; with one more entry for "no thread".
         """
         process = self.number("program", "pid")
-        os_thread = np.append(self.threads.os_thread, np.int64(-1))
+        os_thread = np.append(self[Threads].os_thread, np.int64(-1))
         return np.asarray((os_thread > 0) & (os_thread == (-1 if process is None else process)))
 
     def os_threads(self) -> Int64:
         """What rows of `threads` that are one thread have in common; with one more entry, -1, for none."""
-        own = -2 - np.arange(len(self.threads), dtype=np.int64)
-        os_thread = self.threads.os_thread
+        own = -2 - np.arange(len(self[Threads]), dtype=np.int64)
+        os_thread = self[Threads].os_thread
         return np.append(np.where(os_thread > 0, os_thread, own), np.int64(-1))
 
     def fact(self, *keys: str) -> Any:
@@ -245,7 +134,7 @@ class Recording:
     def counts_lost(self) -> bool:
         """Whether such a program was counted, and no counts had been written yet."""
         counted = self.text("recording", "python") in ("both", "cprofile")
-        left_out = "cprofile" in self.losses.source.tolist()
+        left_out = "cprofile" in self[Losses].source.tolist()
         return counted and not (self.complete or left_out or self.fact("cprofile") is not None)
 
 

@@ -15,7 +15,9 @@ from torch.utils.checkpoint import checkpoint
 import perfprobe
 from perfprobe.models.nodes import NOT_IN_BACKWARD, NOT_KNOWN, Call, Node, NodeKind, node_kind
 from perfprobe.tables import storage
+from perfprobe.tables.events import Threads
 from perfprobe.tables.scopes import BACKWARD_FUNCTION, FUNCTION, USER_SCOPE
+from perfprobe.tables.strings import Strings
 
 COLUMNS = ("start_ns", "thread", "depth", "name", "sequence", "forward_thread", "scope")
 NODES = ("node_sequence", "node_thread")
@@ -46,8 +48,8 @@ def recorded(path: Path, run: Callable[[], object]) -> list[Recorded]:
                 for column in ("thread", "start_ns", "depth", "name", *COLUMNS[4:], *NODES)
             )
             sequence, forward_thread, scope, *node = rest
-            forward_id = int(recording.threads.forward_id[thread])
-            call = (recording.strings[name], forward_id, depth, sequence, forward_thread, scope, Node(*node))
+            forward_id = int(recording[Threads].forward_id[thread])
+            call = (recording[Strings][name], forward_id, depth, sequence, forward_thread, scope, Node(*node))
             found.append((thread, start_ns, depth, Recorded(*call)))
     return [call for *_, call in sorted(found, key=lambda each: each[:3])]
 

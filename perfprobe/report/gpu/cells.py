@@ -17,6 +17,7 @@ from perfprobe.support.text import printable
 from perfprobe.support.view import compiled
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Table
 from perfprobe.tables.findings import Findings
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import SHORT_PHASES, Line, Phase, Trace, shown_name
 
 PART = "+"  # beside sums that lack what had no times
@@ -78,7 +79,7 @@ def in_focus(findings: Findings, rows: HasSite, *others: tuple[Int32, Callable[[
     if findings.focus is None:
         return np.ones(len(rows), np.bool_)
     search, trace = compiled(findings.focus).search, findings.trace
-    strings = trace.recording.strings
+    strings = trace.recording[Strings]
     texts: list[tuple[Int32 | Int8, Callable[[int], str | None]]] = [
         (rows.operator, lambda at: strings[at] if at >= 0 else None),
         (rows.frame, lambda at: _place(trace.line(at))),
@@ -115,7 +116,7 @@ def mean_ns(total_ns: Int64, timed_rows: Int64) -> Int64:
 
 def operator_texts(trace: Trace, rows: HasSite, overload: Int32 | None, layout: Layout) -> list[str]:
     """The operators, with their overloads where they are known."""
-    strings = trace.recording.strings
+    strings = trace.recording[Strings]
     overloads = [-1] * len(rows) if overload is None else overload.tolist()
     texts = []
     for name, more in zip(rows.operator.tolist(), overloads, strict=True):

@@ -20,6 +20,7 @@ from perfprobe.tables.columns import Int64
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.gpu_findings import DeviceRows, GpuFindings, LaunchRows
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
 TOP_CALLS = 5
@@ -124,7 +125,7 @@ def calls(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
 
 
 def _call_columns(trace: Trace, shown: LaunchRows) -> list[Column]:
-    strings = trace.recording.strings
+    strings = trace.recording[Strings]
     names = [printable(strings[name]) if name >= 0 else "(unknown)" for name in shown.name.tolist()]
     failed = [units.count(number) if number else "" for number in shown.failed.tolist()]
     return [

@@ -28,7 +28,9 @@ from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.columns import Mask
 from perfprobe.tables.findings import Findings
+from perfprobe.tables.gpu import Launches
 from perfprobe.tables.gpu_findings import GpuFindings, KernelRows
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Phase, Trace
 
 TOP = 15
@@ -61,7 +63,9 @@ def hottest_kernel(findings: Findings, layout: Layout) -> Iterator[RenderableTyp
         return
     row = gpu.kernels.take(slice(1))
     ((name, is_graph),) = zip(row.name.tolist(), row.is_graph.tolist(), strict=True)
-    kernel = cut_middle(shortened(trace.recording.strings[name] if name >= 0 else "(unknown)"), _LONGEST_NAME)
+    kernel = cut_middle(
+        shortened(trace.recording[Strings][name] if name >= 0 else "(unknown)"), _LONGEST_NAME
+    )
     (operator,) = operator_texts(trace, row, row.overload, layout)
     by = " by a CUDA graph" if is_graph == 1 else "" if operator == units.ABSENT else f" by {operator}"
     (place,) = line_column(trace, replace(row, forward_frame=row.frame)).cells
@@ -73,7 +77,7 @@ def hottest_kernel(findings: Findings, layout: Layout) -> Iterator[RenderableTyp
 
 def kernels_in_focus(findings: Findings, rows: KernelRows) -> Mask:
     """Which rows match the focus, by the kernel's whole name, signature and module too."""
-    trace, strings = findings.trace, findings.trace.recording.strings
+    trace, strings = findings.trace, findings.trace.recording[Strings]
     return in_focus(
         findings,
         rows,
@@ -88,7 +92,7 @@ def _time(rows: KernelRows) -> int:
 
 
 def _columns(trace: Trace, shown: KernelRows, whole_ns: int, layout: Layout) -> list[Column]:
-    strings = trace.recording.strings
+    strings = trace.recording[Strings]
     names = [strings[name] if name >= 0 else "(unknown)" for name in shown.name.tolist()]
     texts = without_device([trace.signature(signature) for signature in shown.signature.tolist()])
     signatures = [units.ABSENT if text is None else shorten.signature(printable(text)) for text in texts]
@@ -122,7 +126,7 @@ def without_device(signatures: Sequence[str | None]) -> list[str | None]:
 
 def _launches(trace: Trace, shown: KernelRows) -> Column:
     """Grid and block of the longest one: how many blocks of how many threads."""
-    launches = trace.recording.gpu.launches
+    launches = trace.recording[Launches]
     sizes = zip(
         *(getattr(launches, f"{of}_{axis}").tolist() for of in ("grid", "block") for axis in "xyz"),
         strict=True,

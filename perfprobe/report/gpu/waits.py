@@ -24,6 +24,7 @@ from perfprobe.tables.columns import Mask
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.gpu import WaitKind
 from perfprobe.tables.gpu_findings import WaitRows
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
 TOP = 8
@@ -52,7 +53,7 @@ def waits(findings: Findings, layout: Layout) -> Iterator[RenderableType]:
 
 def waits_in_focus(findings: Findings, rows: WaitRows) -> Mask:
     """Which rows match the focus, by the call that waited too."""
-    strings = findings.trace.recording.strings
+    strings = findings.trace.recording[Strings]
     return in_focus(findings, rows, (rows.call, lambda at: strings[at] if at >= 0 else None))
 
 
@@ -69,7 +70,7 @@ def _in_all(findings: Findings, rows: WaitRows) -> str:
 
 
 def _columns(findings: Findings, trace: Trace, shown: WaitRows, layout: Layout) -> list[Column]:
-    strings = trace.recording.strings
+    strings = trace.recording[Strings]
     calls = [printable(strings[call]) if call >= 0 else units.ABSENT for call in shown.call.tolist()]
     shares = percents(shown.total_ns, findings.wall_ns) if findings.wall_ns else []
     return [
