@@ -14,9 +14,11 @@ import numpy.typing as npt
 from perfprobe.tables.blocks import Block
 from perfprobe.tables.columns import TEXT, SomeTable, Table
 from perfprobe.tables.events import (
+    AutogradOperators,
     AutogradWindows,
     Losses,
     OperandReuse,
+    Operators,
     Progress,
     Signatures,
     SignatureValues,
@@ -48,8 +50,9 @@ IN_MEMORY: tuple[type[Table], ...] = (
     *(Losses, Progress, AutogradWindows, Functions, Calls, Samples),
     *(Launches, Kernels, Copies, ApiCalls, GpuWaits, GpuOverheads, ExternalIds, Ranges),
 )
-_READ: tuple[type[Table], ...] = (*IN_MEMORY, Meta, End)
-_BY_NAME = {kind.table_name: kind for kind in _READ}
+STREAMED: tuple[type[Operators], ...] = (Operators, AutogradOperators)
+OF_THE_WHOLE: tuple[type[Table], ...] = (Meta, End)
+_BY_NAME = {kind.table_name: kind for kind in (*IN_MEMORY, *OF_THE_WHOLE)}
 _IN_SNAPSHOTS = tuple(kind for kind in IN_MEMORY if "snapshot" in kind.dtypes)
 
 
@@ -91,7 +94,7 @@ class Definitions:
     def recording(
         self, path: str, stopped_at: str | None, rows: int, sources: Mapping[str, OperatorSource]
     ) -> Recording:
-        """All that was read, with these sources of rows: `operators` and `autograd_operators`."""
+        """All that was read, with these sources of the rows of streamed tables."""
         joined = {kind: kind.concat(parts) for kind, parts in self._tables.items()}
         sizes = {kind: len(table) for kind, table in joined.items()}
         repaired = {kind: _repaired(table, sizes) for kind, table in joined.items()}
@@ -107,8 +110,8 @@ class Definitions:
             last_ns=_last_ns(tables[Progress]) if self._end_ns is None else self._end_ns,
             stopped_at=stopped_at,
             operator_rows=rows,
-            source=sources["operators"],
-            autograd_source=sources["autograd_operators"],
+            source=sources[Operators.table_name],
+            autograd_source=sources[AutogradOperators.table_name],
         )
 
     def _count(self, kind: type[Table], rows: int) -> None:

@@ -110,6 +110,10 @@ class Operators(RecordedCall, name="operators"):
     )
 
 
+class AutogradOperators(Operators, name="autograd_operators"):
+    """The same as the autograd profiler saw them, where it recorded beside the observer."""
+
+
 class AutogradWindows(Table, name="autograd_windows"):
     """When the autograd profiler recorded beside the observer: a row for each window and thread it saw."""
 

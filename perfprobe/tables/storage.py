@@ -41,7 +41,7 @@ import numpy.typing as npt
 
 from perfprobe.support.errors import InputError
 from perfprobe.tables.blocks import Block
-from perfprobe.tables.definitions import Definitions
+from perfprobe.tables.definitions import STREAMED, Definitions
 from perfprobe.tables.events import Operators
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.varints import DamagedError
@@ -135,7 +135,7 @@ def _check_head(file: BinaryIO, name: str) -> None:
 
 def _scan(file: BinaryIO, name: str) -> Recording:
     definitions = Definitions()
-    places: dict[str, list[_Place]] = {"operators": [], "autograd_operators": []}
+    places: dict[str, list[_Place]] = {kind.table_name: [] for kind in STREAMED}
     stopped_at = None
     offset = file.tell()
     try:
@@ -148,7 +148,7 @@ def _scan(file: BinaryIO, name: str) -> Recording:
             offset += _BLOCK_HEAD.size + len(payload)
     except DamagedError as error:
         stopped_at = f"{error} (at byte {offset:,} of {os.fstat(file.fileno()).st_size:,})"
-    rows = sum(place.rows for place in places["operators"])
+    rows = sum(place.rows for place in places[Operators.table_name])
     sources = {table: partial(_batches, name, found) for table, found in places.items()}
     return definitions.recording(name, stopped_at, rows, sources)
 

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import perfprobe.tables
 from perfprobe.tables.columns import Combine, Table
-from perfprobe.tables.definitions import IN_MEMORY, MOST_ROWS
-from perfprobe.tables.events import LinkedOperators, Operators
+from perfprobe.tables.definitions import IN_MEMORY, MOST_ROWS, OF_THE_WHOLE, STREAMED
+from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.findings import Sums
-from perfprobe.tables.meta import End, Meta
 
-RECORDED: tuple[type[Table], ...] = (*IN_MEMORY, Operators, Meta, End)
+RECORDED: tuple[type[Table], ...] = (*IN_MEMORY, *STREAMED, *OF_THE_WHOLE)
 
 
 def all_tables() -> Iterator[type[Table]]:
