@@ -27,11 +27,19 @@ void RangeMatcher::take(MatchedThread& thread, const RangeEvent& event) {
         late_.push_back({event.time_ns, event.id, 0});
       return;
     case RangeAct::mark:
-      return add({event.time_ns, 0, thread_row(thread), event.name, event.domain, event.source},
-                 event.time_ns, RangeKind::mark);
+      return add(opened(thread, event), event.time_ns, RangeKind::mark);
     case RangeAct::name_thread:
       return name_thread(event.id, event.name);
   }
+}
+
+OpenRange RangeMatcher::opened(MatchedThread& thread, const RangeEvent& event) {
+  return {.start_ns = event.time_ns,
+          .id = event.id,
+          .thread = thread_row(thread),
+          .name = event.name,
+          .domain = event.domain,
+          .source = event.source};
 }
 
 void RangeMatcher::push(MatchedThread& thread, const RangeEvent& event) {
@@ -40,8 +48,7 @@ void RangeMatcher::push(MatchedThread& thread, const RangeEvent& event) {
     ++figures_.too_many;
     return;
   }
-  thread.open.push_back(
-      {event.time_ns, event.id, thread_row(thread), event.name, event.domain, event.source});
+  thread.open.push_back(opened(thread, event));
 }
 
 void RangeMatcher::pop(MatchedThread& thread, const RangeEvent& event) {
@@ -72,8 +79,7 @@ void RangeMatcher::start(MatchedThread& thread, const RangeEvent& event) {
     ++figures_.too_many;
     return;
   }
-  free_[event.id] = {event.time_ns, event.id,     thread_row(thread),
-                     event.name,    event.domain, event.source};
+  free_[event.id] = opened(thread, event);
 }
 
 bool RangeMatcher::end(int64_t id, int64_t time_ns) {
@@ -124,7 +130,13 @@ void RangeMatcher::add(const OpenRange& range, int64_t end_ns, RangeKind kind) {
     return;
   }
   const int32_t domain = range.domain == kNone ? kNone : string(range.domain);
-  rows_.add({range.start_ns, end_ns, range.thread, string(range.name), domain, range.source, kind});
+  rows_.add({.start_ns = range.start_ns,
+             .end_ns = end_ns,
+             .thread = range.thread,
+             .name = string(range.name),
+             .domain = domain,
+             .source = range.source,
+             .kind = kind});
   ++figures_.rows[static_cast<size_t>(range.source)];
   figures_.other += range.name == RangeNames::kOther ? 1 : 0;
   if (rows_.is_full())

@@ -91,6 +91,7 @@ class RangeMatcher {
     int rounds;
   };
 
+  OpenRange opened(MatchedThread& thread, const RangeEvent& event);
   void push(MatchedThread& thread, const RangeEvent& event);
   void pop(MatchedThread& thread, const RangeEvent& event);
   void start(MatchedThread& thread, const RangeEvent& event);
