@@ -4,37 +4,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include "core/recorder.h"
+#include "core/row_column.h"
 
 namespace perfprobe {
 
-template <class Row>
-struct RowColumn {
-  std::string_view name;
-  // Its values one after the other to `to`, which has room for them.
-  void (*copy)(const MappedVector<Row>& rows, int64_t* to);
-};
-
-template <class Member>
-struct RowOf;
-template <class Row, class Value>
-struct RowOf<Value Row::*> {
-  using type = Row;
-};
-
-// The column of a field: an integer or an enumeration.
-template <auto kField>
-constexpr auto column(std::string_view name) {
-  using Row = typename RowOf<decltype(kField)>::type;
-  return RowColumn<Row>{name, [](const MappedVector<Row>& rows, int64_t* to) {
-                          for (const Row& row : rows)
-                            *to++ = static_cast<int64_t>(row.*kField);
-                        }};
-}
-
-// `Row::kTable` is the table's name and `Row::columns()` an array of RowColumn<Row>.
+// All columns of the table are numbers.
 template <class Row>
 class RowTable {
  public:

@@ -1,8 +1,6 @@
 #include "python/profile_rows.h"
 
-#include <array>
 #include <cmath>
-#include <string_view>
 
 #include "core/row_table.h"
 #include "python/read_objects.h"
@@ -106,39 +104,6 @@ ProfileRows::FunctionKey ProfileRows::key_of(int32_t thread, PyObject* code) {
 
 namespace {
 
-struct FunctionRow {
-  int32_t thread, file, function, first_line;
-  int64_t snapshot, calls, primitive_calls, self_ns, total_ns;
-
-  static constexpr std::string_view kTable = "functions";
-  static constexpr auto columns() {
-    return std::array{column<&FunctionRow::thread>("thread"),
-                      column<&FunctionRow::file>("file"),
-                      column<&FunctionRow::function>("function"),
-                      column<&FunctionRow::first_line>("first_line"),
-                      column<&FunctionRow::snapshot>("snapshot"),
-                      column<&FunctionRow::calls>("calls"),
-                      column<&FunctionRow::primitive_calls>("primitive_calls"),
-                      column<&FunctionRow::self_ns>("own_ns"),
-                      column<&FunctionRow::total_ns>("total_ns")};
-  }
-};
-
-struct CallRow {
-  int64_t caller, callee, snapshot, calls, primitive_calls, self_ns, total_ns;
-
-  static constexpr std::string_view kTable = "calls";
-  static constexpr auto columns() {
-    return std::array{column<&CallRow::caller>("caller"),
-                      column<&CallRow::callee>("callee"),
-                      column<&CallRow::snapshot>("snapshot"),
-                      column<&CallRow::calls>("calls"),
-                      column<&CallRow::primitive_calls>("primitive_calls"),
-                      column<&CallRow::self_ns>("own_ns"),
-                      column<&CallRow::total_ns>("total_ns")};
-  }
-};
-
 template <class Rows, class Make>
 void write_table(Recorder& recorder, const Rows& rows, Make make) {
   RowTable<decltype(make(rows.keys[0], rows.figures[0]))> table;
@@ -154,13 +119,24 @@ void write_table(Recorder& recorder, const Rows& rows, Make make) {
 
 void ProfileRows::write(int32_t snapshot) {
   write_table(recorder_, functions_, [snapshot](const FunctionKey& key, const Figures& figures) {
-    const auto [calls, primitive_calls, self_ns, total_ns] = figures;
-    return FunctionRow{key.thread, key.file,        key.function, key.first_line, snapshot,
-                       calls,      primitive_calls, self_ns,      total_ns};
+    return FunctionRow{.thread = key.thread,
+                       .file = key.file,
+                       .function = key.function,
+                       .first_line = key.first_line,
+                       .snapshot = snapshot,
+                       .calls = figures.calls,
+                       .primitive_calls = figures.primitive_calls,
+                       .self_ns = figures.self_ns,
+                       .total_ns = figures.total_ns};
   });
   write_table(recorder_, calls_, [snapshot](const CallKey& key, const Figures& figures) {
-    const auto [calls, primitive_calls, self_ns, total_ns] = figures;
-    return CallRow{key.caller, key.callee, snapshot, calls, primitive_calls, self_ns, total_ns};
+    return CallRow{.caller = key.caller,
+                   .callee = key.callee,
+                   .snapshot = snapshot,
+                   .calls = figures.calls,
+                   .primitive_calls = figures.primitive_calls,
+                   .self_ns = figures.self_ns,
+                   .total_ns = figures.total_ns};
   });
 }
 
