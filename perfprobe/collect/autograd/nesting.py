@@ -11,8 +11,6 @@ from perfprobe.models.nodes import Call
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from perfprobe.collect.autograd.kineto import Raw
 
 
@@ -28,15 +26,25 @@ class Seen(Call):
         self.name = self.overload = self.signature = self.stack = -1
         self.allocated = self.freed = 0
 
-    def row(self, raw: Raw, thread: int, with_memory: bool) -> Sequence[int]:
-        """Its row, in the order of `OPERATORS`."""
+    def add_to(self, rows: Rows, raw: Raw, thread: int, with_memory: bool) -> None:
+        """Adds its row; `thread`: its row in the recording."""
         is_known = self.is_node and self.forward_thread != 0
-        memory = (self.allocated, self.freed) if with_memory else (-1, -1)
-        return (
-            *(raw.to_monotonic(self.start_ns), raw.to_monotonic(self.end_ns), thread, self.depth),
-            *(self.name, self.overload, self.signature, self.stack, self.sequence),
-            *(self.forward_thread if is_known else -1, self.scope, self.node.sequence, self.node.thread),
-            *memory,
+        rows.add(
+            start_ns=raw.to_monotonic(self.start_ns),
+            end_ns=raw.to_monotonic(self.end_ns),
+            thread=thread,
+            depth=self.depth,
+            name=self.name,
+            overload=self.overload,
+            signature=self.signature,
+            stack=self.stack,
+            sequence=self.sequence,
+            forward_thread=self.forward_thread if is_known else -1,
+            scope=self.scope,
+            node_sequence=self.node.sequence,
+            node_thread=self.node.thread,
+            allocated_bytes=self.allocated if with_memory else -1,
+            freed_bytes=self.freed if with_memory else -1,
         )
 
 
@@ -54,7 +62,7 @@ class Thread:
         self._nest()
         self.operators.sort(key=lambda seen: (seen.end_ns, -seen.depth))
         for seen in self.operators:
-            rows.add(seen.row(raw, thread, with_memory))
+            seen.add_to(rows, raw, thread, with_memory)
 
     def _nest(self) -> None:
         self.operators.sort(key=lambda seen: (seen.start_ns, -seen.end_ns))

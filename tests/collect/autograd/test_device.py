@@ -24,7 +24,7 @@ from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
 from tests.analyse.test_gpu import analysed
 from tests.analyse.test_gpu_traces import LINKED, STEPS, WITHOUT_NAMES, folder, published
-from tests.build import Program
+from tests.build import TABLES, Program
 from tests.collect.autograd.kineto_events import KinetoEvent, NewKinetoEvent, OldKinetoEvent, events
 from tests.kineto import converted
 
@@ -47,7 +47,7 @@ class ProgramRecorder:
         return self.program.row("threads", os_thread, forward_id, name)
 
     def add_rows(self, table: str, columns: dict[str, array[int]]) -> None:
-        for row in zip(*columns.values(), strict=True):
+        for row in zip(*(columns[name] for name in TABLES[table]), strict=True):
             self.program.row(table, *row, anew=True)
 
 
