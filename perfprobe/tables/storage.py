@@ -17,7 +17,8 @@ A recording is untrusted: nothing in it may crash the reader, or make it take me
 to the file. In every block that a writer makes a row takes at least a byte, which bounds what a block may
 claim.
 
-`operators` and `autograd_operators` are streamed, all other tables are kept in memory.
+Which tables and columns there are and what they mean, the classes say that `definitions` lists. Some are
+streamed, all others are kept in memory.
 
 Changelog of the format: 1, the first version. Columns that were added since, all -1 in older files:
 `signatures.values`, `operators.faults`. Tables: `signature_values`, `operand_reuse`.
