@@ -10,10 +10,11 @@ import numpy as np
 from perfprobe.bench.looks import values_of
 from perfprobe.bench.reuse import Reuse, by_signature
 from perfprobe.merge.link import link
-from perfprobe.tables.events import LinkedOperators
+from perfprobe.tables.events import LinkedOperators, OperandReuse, Signatures
 from perfprobe.tables.measurements import Wanted
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.storage import read
+from perfprobe.tables.strings import Strings
 
 _STEP = "Optimizer.step#"
 _NOT_CALLABLE = ("autograd::", "torch::autograd::")
@@ -70,7 +71,7 @@ def _program(
     recording: Recording, found: dict[tuple[int, int, int], Cost], threads: int, steps: int
 ) -> Program:
     callable_costs, other_ns = {}, 0
-    reuse = by_signature(recording.operand_reuse)
+    reuse = by_signature(recording[OperandReuse])
     for key, cost in sorted(found.items(), key=lambda item: -item[1].self_ns):
         wanted = _wanted(recording, key, threads)
         if wanted is None:
@@ -81,7 +82,7 @@ def _program(
 
 
 def _wanted(recording: Recording, key: tuple[int, int, int], threads: int) -> Wanted | None:
-    strings, signatures = recording.strings, recording.signatures
+    strings, signatures = recording[Strings], recording[Signatures]
     name, overload, signature = key
     if signature < 0 or "::" not in strings[name] or strings[name].startswith(_NOT_CALLABLE):
         return None
@@ -92,7 +93,7 @@ def _wanted(recording: Recording, key: tuple[int, int, int], threads: int) -> Wa
 
 def _after(recording: Recording, rows: LinkedOperators, skipped: int) -> tuple[int, int]:
     """When the skipped steps had ended, and how many were left."""
-    is_step = np.array([recording.strings[name].startswith(_STEP) for name in rows.name.tolist()])
+    is_step = np.array([recording[Strings][name].startswith(_STEP) for name in rows.name.tolist()])
     ends_ns = np.sort(rows.end_ns[is_step])
     if len(ends_ns) <= skipped:
         raise SystemExit(

@@ -13,6 +13,7 @@ from perfprobe.collect import host
 from perfprobe.collect.operators import OperatorCollector
 from perfprobe.support.errors import EnvironmentLack, UsageError
 from perfprobe.tables import storage
+from perfprobe.tables.events import Losses
 from perfprobe.tables.recording import Recording
 
 
@@ -23,7 +24,7 @@ def without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def losses(recording: Recording) -> list[tuple[str, str]]:
-    table = recording.losses
+    table = recording[Losses]
     return [(table.source[row], table.reason[row]) for row in range(len(table))]
 
 

@@ -20,13 +20,10 @@ namespace {
 py::dict decode_cupti(const py::capsule& recorder, uintptr_t next_record, uintptr_t callback_name,
                       const std::vector<py::buffer>& buffers,
                       const std::optional<std::string>& fixture) {
-  auto* port = static_cast<RecorderPort*>(PyCapsule_GetPointer(recorder.ptr(), kRecorderCapsule));
-  if (port == nullptr)
-    throw py::error_already_set();
   GpuTotals totals;
   const auto next = reinterpret_cast<NextRecord>(next_record);
   const auto name = reinterpret_cast<CallbackName>(callback_name);
-  GpuRows rows(static_cast<RecorderDoor*>(port)->recorder(), next, name, totals);
+  GpuRows rows(recorder_in(recorder), next, name, totals);
   std::optional<CuptiFixtureWriter> writer;
   if (fixture)
     writer.emplace(*fixture, "synthetic", 0, next, name);

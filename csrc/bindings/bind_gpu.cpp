@@ -90,12 +90,8 @@ class PyGpuSession {
   PyGpuSession(const py::capsule& recorder, int cuda_major, std::vector<std::string> site_packages,
                bool with_ids)
       : process_(::getpid()) {
-    auto* port = static_cast<RecorderPort*>(PyCapsule_GetPointer(recorder.ptr(), kRecorderCapsule));
-    if (port == nullptr)
-      throw py::error_already_set();
-    auto& door = *static_cast<RecorderDoor*>(port);  // no other port is made
     recording_ =
-        new GpuRecording(door.recorder(), {cuda_major, std::move(site_packages)}, with_ids);
+        new GpuRecording(recorder_in(recorder), {cuda_major, std::move(site_packages)}, with_ids);
   }
 
   py::object start() {

@@ -18,12 +18,9 @@ namespace {
 CallProfile* make_profile(const py::capsule& recorder, std::string own,
                           std::vector<std::string> lenders, std::vector<std::string> libraries,
                           bool governed, const std::tuple<double, double, double>& costs) {
-  auto* port = static_cast<RecorderPort*>(PyCapsule_GetPointer(recorder.ptr(), kRecorderCapsule));
-  if (port == nullptr)
-    throw py::error_already_set();
   const auto [call_ns, c_call_ns, slowed] = costs;
   FilterRules rules{std::move(own), std::move(lenders), std::move(libraries)};
-  return new CallProfile(static_cast<RecorderDoor*>(port)->recorder(),
+  return new CallProfile(recorder_in(recorder),
                          {std::move(rules), governed, call_ns, c_call_ns, slowed});
 }
 

@@ -23,15 +23,12 @@ namespace {
 
 class PyRangeLog {
  public:
-  PyRangeLog(const py::capsule& recorder, const std::string& injection) : process_(::getpid()) {
-    auto* port = static_cast<RecorderPort*>(PyCapsule_GetPointer(recorder.ptr(), kRecorderCapsule));
-    if (port == nullptr)
-      throw py::error_already_set();
-    recorder_ = &static_cast<RecorderDoor*>(port)->recorder();  // no other port is made
+  PyRangeLog(const py::capsule& recorder, const std::string& injection)
+      : recorder_(recorder_in(recorder)), process_(::getpid()) {
     connect(injection);
   }
 
-  void start() { RangeLog::instance().begin(*recorder_); }
+  void start() { RangeLog::instance().begin(recorder_); }
 
   // The writer that it waits for needs no GIL, but other threads may need it to let that end.
   py::dict stop() {
@@ -74,7 +71,7 @@ class PyRangeLog {
     reinterpret_cast<ConnectSink>(entry)(&RangeLog::sink());
   }
 
-  Recorder* recorder_;
+  Recorder& recorder_;
   pid_t process_;
 };
 

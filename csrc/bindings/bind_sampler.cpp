@@ -26,11 +26,7 @@ class PySampler {
  public:
   PySampler(const py::capsule& recorder, int64_t interval_ns, double most_cost)
       : process_(::getpid()) {
-    auto* port = static_cast<RecorderPort*>(PyCapsule_GetPointer(recorder.ptr(), kRecorderCapsule));
-    if (port == nullptr)
-      throw py::error_already_set();
-    auto& door = *static_cast<RecorderDoor*>(port);  // no other port is made
-    sampler_ = new Sampler(door.recorder(), interval_ns, most_cost);
+    sampler_ = new Sampler(recorder_in(recorder), interval_ns, most_cost);
   }
 
   void start() { sampler_->start(); }

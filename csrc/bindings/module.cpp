@@ -12,6 +12,7 @@ void bind_ranges(pybind11::module_& module);
 void bind_gpu(pybind11::module_& module);
 void bind_cupti(pybind11::module_& module);
 void bind_peak(pybind11::module_& module);
+void bind_tables(pybind11::module_& module);
 }  // namespace perfprobe
 
 PYBIND11_MODULE(_core, module) {
@@ -26,4 +27,5 @@ PYBIND11_MODULE(_core, module) {
   perfprobe::bind_gpu(module);
   perfprobe::bind_cupti(module);
   perfprobe::bind_peak(module);
+  perfprobe::bind_tables(module);
 }

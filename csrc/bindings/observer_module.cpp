@@ -8,6 +8,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include "bindings/capsule.h"
 #include "core/emission_port.h"
 #include "core/recorder_port.h"
 #include "torch/calibration.h"
@@ -28,26 +29,19 @@ std::optional<double> empty_ns;
 std::optional<double> timed_event_cost_ns;  // where every operator has CPU time
 std::optional<double> empty_cpu_ns;
 
-template <class Pointed>
-Pointed* pointer_in(const py::object& capsule, const char* name) {
-  auto* pointer = static_cast<Pointed*>(PyCapsule_GetPointer(capsule.ptr(), name));
-  if (pointer == nullptr)
-    throw py::error_already_set();
-  return pointer;
-}
-
 using Folders = std::vector<std::pair<std::string, bool>>;
 
 Emitter* emitter_for(const py::object& ranges, const Folders& folders) {
   if (ranges.is_none())
     return nullptr;
-  Emitter& emitter = emitter_of(*pointer_in<const EmissionPort>(ranges, kEmissionCapsule));
+  Emitter& emitter = emitter_of(pointed_by<const EmissionPort>(ranges, kEmissionCapsule));
   emitter.lines.set_folders(folders);
   return &emitter;
 }
 
 void hand_on(const py::object& ids) {
-  hand_on_ids(ids.is_none() ? nullptr : pointer_in<const ExternalIdPort>(ids, kExternalIdsCapsule));
+  hand_on_ids(ids.is_none() ? nullptr
+                            : &pointed_by<const ExternalIdPort>(ids, kExternalIdsCapsule));
 }
 
 CpuTime cpu_time_of(const std::string& name) {
@@ -60,7 +54,7 @@ CpuTime cpu_time_of(const std::string& name) {
 
 void start(const py::capsule& recorder, const py::object& module_call, const std::string& cpu_time,
            const py::object& ranges, const Folders& folders) {
-  auto* port = pointer_in<RecorderPort>(recorder, kRecorderCapsule);
+  auto& port = pointed_by<RecorderPort>(recorder, kRecorderCapsule);
   const CpuTime timed = cpu_time_of(cpu_time);
   Emitter* emitter = emitter_for(ranges, folders);
   // Kept for ever: its address marks the frames that call an nn.Module.
@@ -76,7 +70,7 @@ void start(const py::capsule& recorder, const py::object& module_call, const std
     timed_event_cost_ns = measure_event_cost_ns(/*cpu_timed=*/true);
     empty_cpu_ns = measure_empty_cpu_ns();
   }
-  start_observer(*port, timed, Threads::all, emitter);
+  start_observer(port, timed, Threads::all, emitter);
 }
 
 py::dict reuse_columns() {

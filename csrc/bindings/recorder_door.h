@@ -2,6 +2,9 @@
 // names.
 #pragma once
 
+#include <pybind11/pybind11.h>
+
+#include "bindings/capsule.h"
 #include "core/clock.h"
 #include "core/recorder.h"
 #include "core/recorder_port.h"
@@ -55,5 +58,11 @@ class RecorderDoor final : public RecorderPort {
   Recorder recorder_;
   PythonNames names_;
 };
+
+// The recorder behind `Recorder.capsule()`: there is no other port than this module's.
+inline Recorder& recorder_in(const pybind11::object& capsule) {
+  auto& port = pointed_by<RecorderPort>(capsule, kRecorderCapsule);
+  return static_cast<RecorderDoor&>(port).recorder();
+}
 
 }  // namespace perfprobe

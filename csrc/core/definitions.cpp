@@ -36,7 +36,7 @@ InternedText Definitions::intern(std::string_view text) {
   const auto id = static_cast<int32_t>(texts_.size());
   const std::pmr::string& kept = texts_.emplace_back(text);
   text_ids_.emplace(kept, id);
-  new_.strings.push_back(kept);
+  new_.strings.push_back({kept});
   return {id, kept.c_str()};
 }
 

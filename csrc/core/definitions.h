@@ -17,41 +17,87 @@
 #include "core/hash.h"
 #include "core/mapped_memory.h"
 #include "core/recorder_port.h"
+#include "core/row_column.h"
 
 namespace perfprobe {
 
+struct StringRow {
+  std::string_view text;  // in the texts of `Definitions`, which never move
+
+  static constexpr std::string_view kTable = "strings";
+  static constexpr auto columns() { return std::array{text_column<&StringRow::text>("text")}; }
+};
+
 struct FrameKey {
   int32_t file, function, first_line, line;
+
+  static constexpr std::string_view kTable = "frames";
+  static constexpr auto columns() {
+    return std::array{column<&FrameKey::file>("file"), column<&FrameKey::function>("function"),
+                      column<&FrameKey::first_line>("first_line"), column<&FrameKey::line>("line")};
+  }
   auto operator<=>(const FrameKey&) const = default;
 };
 
 struct StackKey {
   int32_t parent, frame, module;
+
+  static constexpr std::string_view kTable = "stacks";
+  static constexpr auto columns() {
+    return std::array{column<&StackKey::parent>("parent"), column<&StackKey::frame>("frame"),
+                      column<&StackKey::module>("module")};
+  }
   auto operator<=>(const StackKey&) const = default;
 };
 
 struct ModuleRow {
   int32_t parent, name, type;
+
+  static constexpr std::string_view kTable = "modules";
+  static constexpr auto columns() {
+    return std::array{column<&ModuleRow::parent>("parent"), column<&ModuleRow::name>("name"),
+                      column<&ModuleRow::type>("type")};
+  }
   auto operator<=>(const ModuleRow&) const = default;
 };
 
 struct SignatureRow {
   int32_t text, example, values;
   int64_t grad_mask;
+
+  static constexpr std::string_view kTable = "signatures";
+  static constexpr auto columns() {
+    return std::array{
+        column<&SignatureRow::text>("text"), column<&SignatureRow::example>("example"),
+        column<&SignatureRow::values>("values"), column<&SignatureRow::grad_mask>("grad_mask")};
+  }
 };
 
 // A later look at the tensors of a signature.
 struct SignatureValues {
   int32_t signature, values;
+
+  static constexpr std::string_view kTable = "signature_values";
+  static constexpr auto columns() {
+    return std::array{column<&SignatureValues::signature>("signature"),
+                      column<&SignatureValues::values>("values")};
+  }
 };
 
 struct ThreadRow {
   int64_t os_thread, forward_id;
   int32_t name;
+
+  static constexpr std::string_view kTable = "threads";
+  static constexpr auto columns() {
+    return std::array{column<&ThreadRow::os_thread>("os_thread"),
+                      column<&ThreadRow::forward_id>("forward_id"),
+                      column<&ThreadRow::name>("name")};
+  }
 };
 
 struct NewDefinitions {
-  MappedVector<std::string_view> strings;  // into the texts of `Definitions`, which never move
+  MappedVector<StringRow> strings;
   MappedVector<FrameKey> frames;
   MappedVector<StackKey> stacks;
   MappedVector<ModuleRow> modules;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "core/block_encoder.h"
@@ -18,13 +19,17 @@ class OperatorEncoder {
   void encode(std::span<const OperatorRecord> rows, int32_t thread, const TickConverter& clock,
               BlockEncoder& encoder);
 
+  // In the order in which they stand in a block.
+  static constexpr std::array<std::string_view, 3> kOwnColumns = {"start_ns", "end_ns", "thread"};
+
  private:
-  static constexpr size_t kColumns = 14;  // all but `thread`, which is one value
   using Column = std::vector<int64_t>;
 
   void gather(std::span<const OperatorRecord> rows, size_t first, const TickConverter& clock);
 
-  std::array<Column, kColumns> columns_;
+  Column start_ns_;
+  Column end_ns_;
+  std::array<Column, OperatorRecord::columns().size()> columns_;  // those of the record
 };
 
 }  // namespace perfprobe

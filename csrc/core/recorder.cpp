@@ -9,6 +9,8 @@
 
 #include "core/clock.h"
 #include "core/definition_encoder.h"
+#include "core/row_block.h"
+#include "core/whole_rows.h"
 
 namespace perfprobe {
 namespace {
@@ -169,6 +171,12 @@ Chunk* Recorder::take_chunk(int32_t thread, bool may_grow) {
   return chunk;
 }
 
+template <class Row>
+void Recorder::write_row(const Row& row) {
+  encode_table(std::span(&row, 1), encoder_);
+  file_.append(encoder_.payload());
+}
+
 // Order matters: first see which rows are published, then take the definitions they may use, then
 // write the definitions before the rows.
 void Recorder::write_pending(Extent extent) {
@@ -239,23 +247,14 @@ bool Recorder::encode_rows(const Chunk& chunk, uint32_t rows) try {
   return false;
 }
 
-// A heartbeat: how far the recording reaches when the program is killed.
-void Recorder::write_progress() {
-  const int64_t time_ns = monotonic_ns();
-  const int64_t cpu_ns = process_cpu_ns();
-  encoder_.begin("progress", 1, 2);
-  encoder_.add_ids("time_ns", {&time_ns, 1});
-  encoder_.add_ids("cpu_ns", {&cpu_ns, 1});
-  file_.append(encoder_.payload());
+void Recorder::write_progress() try {
+  write_row(ProgressRow{.time_ns = monotonic_ns(), .cpu_ns = process_cpu_ns()});
+} catch (const std::bad_alloc&) {  // the next one says it
 }
 
 void Recorder::add_meta(const std::string& key, const std::string& value) {
   const std::lock_guard lock(file_mutex_);
-  encoder_.begin("meta", 1, 2);
-  const std::string_view texts[] = {key, value};
-  encoder_.add_text("key", {texts, 1});
-  encoder_.add_text("value", {texts + 1, 1});
-  file_.append(encoder_.payload());
+  write_row(MetaRow{.key = key, .value = value});
 }
 
 void Recorder::add_loss(const Loss& loss) {
@@ -284,7 +283,7 @@ bool Recorder::add_rows(std::string_view table, std::span<const ColumnView> colu
   const auto count = static_cast<int64_t>(rows);
   if (!written)
     dropped_rows_ += count;
-  else if (table == "operators")
+  else if (table == OperatorRecord::kTable)
     written_rows_ += count;
   return written;
 }
@@ -327,10 +326,7 @@ void Recorder::write_end() {
     dropped_rows_ += last_rows_count_;
     write_losses(collect_losses());
   }
-  const int64_t time_ns = monotonic_ns();
-  encoder_.begin("end", 1, 1);
-  encoder_.add_ids("time_ns", {&time_ns, 1});
-  file_.append(encoder_.payload());
+  write_row(EndRow{.time_ns = monotonic_ns()});
 }
 
 std::vector<Loss> Recorder::collect_losses() {
@@ -363,21 +359,7 @@ std::vector<Loss> Recorder::collect_losses() {
 bool Recorder::write_losses(const std::vector<Loss>& losses) {
   if (losses.empty())
     return true;
-  std::vector<std::string_view> sources;
-  std::vector<std::string_view> reasons;
-  std::vector<std::string_view> remedies;
-  std::vector<int64_t> counts;
-  for (const Loss& loss : losses) {
-    sources.push_back(loss.source);
-    reasons.push_back(loss.reason);
-    remedies.push_back(loss.remedy);
-    counts.push_back(loss.count);
-  }
-  encoder_.begin("losses", losses.size(), 4);
-  encoder_.add_text("source", sources);
-  encoder_.add_text("reason", reasons);
-  encoder_.add_ids("count", counts);
-  encoder_.add_text("remedy", remedies);
+  encode_table(std::span(losses), encoder_);
   return file_.append(encoder_.payload());
 }
 

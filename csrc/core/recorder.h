@@ -110,6 +110,8 @@ class Recorder {
   bool write_new_definitions();
   void write_rows(Chunk& chunk, uint32_t published, bool defined);
   bool encode_rows(const Chunk& chunk, uint32_t rows);
+  template <class Row>
+  void write_row(const Row& row);
   void write_progress();
   [[nodiscard]] int64_t next_alarm_ns() const;
   void ring_alarms(bool is_heartbeat);

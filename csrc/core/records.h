@@ -3,8 +3,12 @@
 // recording's tables, -1 is none.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string_view>
 #include <type_traits>
+
+#include "core/row_column.h"
 
 namespace perfprobe {
 
@@ -29,6 +33,25 @@ struct OperatorRecord {
   int16_t depth;
   int16_t scope;        // at::RecordScope
   int32_t faults = -1;  // page faults of the thread without a disk; -1 not counted
+
+  static constexpr std::string_view kTable = "operators";
+  // But for start_ns and end_ns, which are ticks here, and thread, which a block has but one of.
+  static constexpr auto columns() {
+    return std::array{
+        column<&OperatorRecord::cpu_ns>("cpu_ns"),
+        column<&OperatorRecord::depth>("depth"),
+        column<&OperatorRecord::name>("name"),
+        column<&OperatorRecord::overload>("overload"),
+        column<&OperatorRecord::signature>("signature"),
+        column<&OperatorRecord::stack>("stack"),
+        column<&OperatorRecord::forward_thread>("forward_thread"),
+        column<&OperatorRecord::scope>("scope"),
+        column<&OperatorRecord::node_thread>("node_thread"),
+        column<&OperatorRecord::faults>("faults"),
+        column<&OperatorRecord::sequence>("sequence", Values::climbing),
+        column<&OperatorRecord::node_sequence>("node_sequence", Values::climbing),
+    };
+  }
 };
 static_assert(sizeof(OperatorRecord) == 72);
 static_assert(std::is_trivially_copyable_v<OperatorRecord>);

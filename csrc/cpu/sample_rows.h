@@ -1,10 +1,11 @@
 // Rows of the table `samples` on their way to the recording.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <vector>
+#include <string_view>
 
-#include "core/recorder.h"
+#include "core/row_table.h"
 
 namespace perfprobe {
 
@@ -18,20 +19,31 @@ struct SampleRow {
   int32_t stack;
   int32_t looks;
   Look look;
+
+  static constexpr std::string_view kTable = "samples";
+  static constexpr auto columns() {
+    return std::array{
+        column<&SampleRow::start_ns>("start_ns"), column<&SampleRow::end_ns>("end_ns"),
+        column<&SampleRow::thread>("thread"),     column<&SampleRow::stack>("stack"),
+        column<&SampleRow::look>("look"),         column<&SampleRow::looks>("looks"),
+        column<&SampleRow::cpu_ns>("cpu_ns")};
+  }
 };
 
 class SampleRows {
  public:
   explicit SampleRows(Recorder& recorder) : recorder_(recorder) {}
 
-  void add(const SampleRow& row) { rows_.push_back(row); }
-  // As one block, with the definitions the rows refer to.
-  void write();
+  void add(const SampleRow& row) { rows_.add(row); }
+  void write() {
+    written_ += static_cast<int64_t>(rows_.size());
+    rows_.write(recorder_);
+  }
   [[nodiscard]] int64_t written() const { return written_; }
 
  private:
   Recorder& recorder_;
-  MappedVector<SampleRow> rows_;
+  RowTable<SampleRow> rows_;
   int64_t written_ = 0;
 };
 

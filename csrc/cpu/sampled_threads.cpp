@@ -1,6 +1,5 @@
 #include "cpu/sampled_threads.h"
 
-#include <string>
 #include <time.h>
 
 #include "core/thread_name.h"
@@ -25,23 +24,8 @@ SampledThread& SampledThreads::find(int64_t os_thread, int64_t cpu_ns) {
     thread = {};
   }
   if (thread.row == kNone)
-    thread.row = add_row(os_thread);
+    thread.row = thread_rows_.add(os_thread, [&] { return thread_name(os_thread); });
   return thread;
-}
-
-int32_t SampledThreads::add_row(int64_t os_thread) {
-  const bool is_full = made_ >= kMost;
-  if (is_full && other_ != kNone)
-    return other_;
-  const std::string name = is_full ? "(other threads)" : thread_name(os_thread);
-  const int64_t number = is_full ? kNone : os_thread;
-  const int32_t row = recorder_.define([&](Definitions& definitions) {
-    return definitions.add_thread({number, kNone, definitions.intern(name).id});
-  });
-  ++made_;
-  if (is_full)
-    other_ = row;
-  return row;
 }
 
 void SampledThreads::close(SampledThread& thread) {

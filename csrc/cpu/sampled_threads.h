@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "core/mapped_memory.h"
-#include "core/recorder.h"
+#include "core/thread_rows.h"
 #include "cpu/sample_rows.h"
 #include "python/sampled_stacks.h"
 
@@ -28,7 +28,7 @@ int64_t cpu_time_ns(int64_t os_thread);
 
 class SampledThreads {
  public:
-  SampledThreads(Recorder& recorder, SampleRows& rows) : recorder_(recorder), rows_(rows) {}
+  SampledThreads(Recorder& recorder, SampleRows& rows) : thread_rows_(recorder), rows_(rows) {}
 
   // The thread of this number, whose clock stands at `cpu_ns`.
   SampledThread& find(int64_t os_thread, int64_t cpu_ns);
@@ -39,17 +39,10 @@ class SampledThreads {
   void close_old(uint64_t tick, int64_t start_ns);
 
  private:
-  // Threads beyond this number share one row.
-  static constexpr int32_t kMost = 16'384;
-
-  int32_t add_row(int64_t os_thread);
-
-  Recorder& recorder_;
+  ThreadRows thread_rows_;
   SampleRows& rows_;
   MappedPool pool_;
   std::pmr::unordered_map<int64_t, SampledThread> threads_{pool_.resource()};
-  int32_t made_ = 0;
-  int32_t other_ = kNone;
 };
 
 }  // namespace perfprobe

@@ -53,17 +53,8 @@ int32_t ApiThreads::find(int64_t os_thread) {
   const auto known = rows_.find(os_thread);
   if (known != rows_.end())
     return known->second;
-  const bool is_full = rows_.size() >= kMost;
-  if (is_full && other_ >= 0)
-    return other_;
-  const std::string name = is_full ? "(other threads)" : thread_name(os_thread);
-  const int64_t number = is_full ? kNone : os_thread;
-  const int32_t row = recorder_.define([&](Definitions& definitions) {
-    return definitions.add_thread({number, kNone, definitions.intern(name).id});
-  });
-  if (is_full)
-    return other_ = row;
-  return rows_.emplace(os_thread, row).first->second;
+  const int32_t row = thread_rows_.add(os_thread, [&] { return thread_name(os_thread); });
+  return row == other() ? row : rows_.emplace(os_thread, row).first->second;
 }
 
 }  // namespace perfprobe

@@ -9,6 +9,7 @@
 #include "core/mapped_memory.h"
 #include "core/own_memory.h"
 #include "core/recorder.h"
+#include "core/thread_rows.h"
 #include "gpu/cupti_strides.h"
 
 namespace perfprobe {
@@ -34,21 +35,18 @@ class ApiNames {
   int32_t other_ = kNone - 1;
 };
 
-// One row for each thread of the system; beyond kMost they share one.
+// One row for each thread of the system; beyond ThreadRows::kMost they share one.
 class ApiThreads {
  public:
-  explicit ApiThreads(Recorder& recorder) : recorder_(recorder) {}
+  explicit ApiThreads(Recorder& recorder) : thread_rows_(recorder) {}
 
   int32_t find(int64_t os_thread);
-  [[nodiscard]] int32_t other() const { return other_; }
+  [[nodiscard]] int32_t other() const { return thread_rows_.other(); }
 
  private:
-  static constexpr size_t kMost = 16'384;
-
-  Recorder& recorder_;
+  ThreadRows thread_rows_;
   MappedPool pool_;
   std::pmr::unordered_map<int64_t, int32_t> rows_{pool_.resource()};
-  int32_t other_ = kNone - 1;
 };
 
 }  // namespace perfprobe

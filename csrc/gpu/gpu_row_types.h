@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "gpu/row_table.h"
+#include "core/row_table.h"
 
 namespace perfprobe {
 
@@ -20,17 +20,16 @@ struct LaunchRow {
 
   static constexpr std::string_view kTable = "launches";
   static constexpr auto columns() {
-    return std::to_array<RowColumn<LaunchRow>>(
-        {{"grid_x", &LaunchRow::grid_x},
-         {"grid_y", &LaunchRow::grid_y},
-         {"grid_z", &LaunchRow::grid_z},
-         {"block_x", &LaunchRow::block_x},
-         {"block_y", &LaunchRow::block_y},
-         {"block_z", &LaunchRow::block_z},
-         {"registers", &LaunchRow::registers},
-         {"static_shared_bytes", &LaunchRow::static_shared_bytes},
-         {"dynamic_shared_bytes", &LaunchRow::dynamic_shared_bytes},
-         {"local_bytes", &LaunchRow::local_bytes}});
+    return std::array{column<&LaunchRow::grid_x>("grid_x"),
+                      column<&LaunchRow::grid_y>("grid_y"),
+                      column<&LaunchRow::grid_z>("grid_z"),
+                      column<&LaunchRow::block_x>("block_x"),
+                      column<&LaunchRow::block_y>("block_y"),
+                      column<&LaunchRow::block_z>("block_z"),
+                      column<&LaunchRow::registers>("registers"),
+                      column<&LaunchRow::static_shared_bytes>("static_shared_bytes"),
+                      column<&LaunchRow::dynamic_shared_bytes>("dynamic_shared_bytes"),
+                      column<&LaunchRow::local_bytes>("local_bytes")};
   }
 };
 
@@ -39,16 +38,12 @@ struct KernelRow {
 
   static constexpr std::string_view kTable = "kernels";
   static constexpr auto columns() {
-    return std::to_array<RowColumn<KernelRow>>({{"start_ns", &KernelRow::start_ns},
-                                                {"end_ns", &KernelRow::end_ns},
-                                                {"device", &KernelRow::device},
-                                                {"context", &KernelRow::context},
-                                                {"stream", &KernelRow::stream},
-                                                {"name", &KernelRow::name},
-                                                {"launch", &KernelRow::launch},
-                                                {"correlation", &KernelRow::correlation},
-                                                {"graph", &KernelRow::graph},
-                                                {"graph_node", &KernelRow::graph_node}});
+    return std::array{
+        column<&KernelRow::start_ns>("start_ns"), column<&KernelRow::end_ns>("end_ns"),
+        column<&KernelRow::device>("device"),     column<&KernelRow::context>("context"),
+        column<&KernelRow::stream>("stream"),     column<&KernelRow::name>("name"),
+        column<&KernelRow::launch>("launch"),     column<&KernelRow::correlation>("correlation"),
+        column<&KernelRow::graph>("graph"),       column<&KernelRow::graph_node>("graph_node")};
   }
 };
 
@@ -58,20 +53,20 @@ struct CopyRow {
 
   static constexpr std::string_view kTable = "copies";
   static constexpr auto columns() {
-    return std::to_array<RowColumn<CopyRow>>({{"start_ns", &CopyRow::start_ns},
-                                              {"end_ns", &CopyRow::end_ns},
-                                              {"device", &CopyRow::device},
-                                              {"context", &CopyRow::context},
-                                              {"stream", &CopyRow::stream},
-                                              {"kind", &CopyRow::kind},
-                                              {"source", &CopyRow::source},
-                                              {"destination", &CopyRow::destination},
-                                              {"is_async", &CopyRow::is_async},
-                                              {"size_bytes", &CopyRow::size_bytes},
-                                              {"peer_device", &CopyRow::peer_device},
-                                              {"correlation", &CopyRow::correlation},
-                                              {"graph", &CopyRow::graph},
-                                              {"graph_node", &CopyRow::graph_node}});
+    return std::array{column<&CopyRow::start_ns>("start_ns"),
+                      column<&CopyRow::end_ns>("end_ns"),
+                      column<&CopyRow::device>("device"),
+                      column<&CopyRow::context>("context"),
+                      column<&CopyRow::stream>("stream"),
+                      column<&CopyRow::kind>("kind"),
+                      column<&CopyRow::source>("source"),
+                      column<&CopyRow::destination>("destination"),
+                      column<&CopyRow::is_async>("is_async"),
+                      column<&CopyRow::size_bytes>("size_bytes"),
+                      column<&CopyRow::peer_device>("peer_device"),
+                      column<&CopyRow::correlation>("correlation"),
+                      column<&CopyRow::graph>("graph"),
+                      column<&CopyRow::graph_node>("graph_node")};
   }
 };
 
@@ -80,13 +75,13 @@ struct ApiCallRow {
 
   static constexpr std::string_view kTable = "api_calls";
   static constexpr auto columns() {
-    return std::to_array<RowColumn<ApiCallRow>>({{"start_ns", &ApiCallRow::start_ns},
-                                                 {"end_ns", &ApiCallRow::end_ns},
-                                                 {"thread", &ApiCallRow::thread},
-                                                 {"name", &ApiCallRow::name},
-                                                 {"correlation", &ApiCallRow::correlation},
-                                                 {"result", &ApiCallRow::result},
-                                                 {"stack", &ApiCallRow::stack}});
+    return std::array{column<&ApiCallRow::start_ns>("start_ns"),
+                      column<&ApiCallRow::end_ns>("end_ns"),
+                      column<&ApiCallRow::thread>("thread"),
+                      column<&ApiCallRow::name>("name"),
+                      column<&ApiCallRow::correlation>("correlation"),
+                      column<&ApiCallRow::result>("result"),
+                      column<&ApiCallRow::stack>("stack")};
   }
 };
 
@@ -95,12 +90,10 @@ struct WaitRow {
 
   static constexpr std::string_view kTable = "gpu_waits";
   static constexpr auto columns() {
-    return std::to_array<RowColumn<WaitRow>>({{"start_ns", &WaitRow::start_ns},
-                                              {"end_ns", &WaitRow::end_ns},
-                                              {"kind", &WaitRow::kind},
-                                              {"context", &WaitRow::context},
-                                              {"stream", &WaitRow::stream},
-                                              {"correlation", &WaitRow::correlation}});
+    return std::array{
+        column<&WaitRow::start_ns>("start_ns"), column<&WaitRow::end_ns>("end_ns"),
+        column<&WaitRow::kind>("kind"),         column<&WaitRow::context>("context"),
+        column<&WaitRow::stream>("stream"),     column<&WaitRow::correlation>("correlation")};
   }
 };
 
@@ -109,9 +102,8 @@ struct OverheadRow {
 
   static constexpr std::string_view kTable = "gpu_overheads";
   static constexpr auto columns() {
-    return std::to_array<RowColumn<OverheadRow>>({{"start_ns", &OverheadRow::start_ns},
-                                                  {"end_ns", &OverheadRow::end_ns},
-                                                  {"kind", &OverheadRow::kind}});
+    return std::array{column<&OverheadRow::start_ns>("start_ns"),
+                      column<&OverheadRow::end_ns>("end_ns"), column<&OverheadRow::kind>("kind")};
   }
 };
 
@@ -120,8 +112,8 @@ struct ExternalIdRow {
 
   static constexpr std::string_view kTable = "external_ids";
   static constexpr auto columns() {
-    return std::to_array<RowColumn<ExternalIdRow>>(
-        {{"correlation", &ExternalIdRow::correlation}, {"start_ns", &ExternalIdRow::start_ns}});
+    return std::array{column<&ExternalIdRow::correlation>("correlation"),
+                      column<&ExternalIdRow::start_ns>("start_ns")};
   }
 };
 

@@ -1,7 +1,6 @@
 #include "gpu/range_matcher.h"
 
 #include <algorithm>
-#include <array>
 
 namespace perfprobe {
 namespace {
@@ -11,14 +10,6 @@ constexpr int32_t kUnknown = -2;  // no string of the recording yet
 // Nested ranges of one domain nest among each other, whatever others do between.
 bool are_alike(const OpenRange& range, RangeSource source, int32_t domain) {
   return range.source == source && range.domain == domain;
-}
-
-template <class Value>
-void fill(MappedVector<int64_t>& column, const MappedVector<RangeRow>& rows,
-          Value RangeRow::* field) {
-  column.reserve(rows.size());
-  for (const RangeRow& row : rows)
-    column.push_back(static_cast<int64_t>(row.*field));
 }
 
 }  // namespace
@@ -36,11 +27,19 @@ void RangeMatcher::take(MatchedThread& thread, const RangeEvent& event) {
         late_.push_back({event.time_ns, event.id, 0});
       return;
     case RangeAct::mark:
-      return add({event.time_ns, 0, thread_row(thread), event.name, event.domain, event.source},
-                 event.time_ns, RangeKind::mark);
+      return add(opened(thread, event), event.time_ns, RangeKind::mark);
     case RangeAct::name_thread:
       return name_thread(event.id, event.name);
   }
+}
+
+OpenRange RangeMatcher::opened(MatchedThread& thread, const RangeEvent& event) {
+  return {.start_ns = event.time_ns,
+          .id = event.id,
+          .thread = thread_row(thread),
+          .name = event.name,
+          .domain = event.domain,
+          .source = event.source};
 }
 
 void RangeMatcher::push(MatchedThread& thread, const RangeEvent& event) {
@@ -49,8 +48,7 @@ void RangeMatcher::push(MatchedThread& thread, const RangeEvent& event) {
     ++figures_.too_many;
     return;
   }
-  thread.open.push_back(
-      {event.time_ns, event.id, thread_row(thread), event.name, event.domain, event.source});
+  thread.open.push_back(opened(thread, event));
 }
 
 void RangeMatcher::pop(MatchedThread& thread, const RangeEvent& event) {
@@ -81,8 +79,7 @@ void RangeMatcher::start(MatchedThread& thread, const RangeEvent& event) {
     ++figures_.too_many;
     return;
   }
-  free_[event.id] = {event.time_ns, event.id,     thread_row(thread),
-                     event.name,    event.domain, event.source};
+  free_[event.id] = opened(thread, event);
 }
 
 bool RangeMatcher::end(int64_t id, int64_t time_ns) {
@@ -128,38 +125,30 @@ void RangeMatcher::name_thread(int64_t os_thread, int32_t name) {
 }
 
 void RangeMatcher::add(const OpenRange& range, int64_t end_ns, RangeKind kind) {
-  constexpr size_t kManyRows = 65'536;
   if (++counts_[{range.source, range.domain}] > kMostRows) {
     ++figures_.beyond;
     return;
   }
   const int32_t domain = range.domain == kNone ? kNone : string(range.domain);
-  rows_.push_back(
-      {range.start_ns, end_ns, range.thread, string(range.name), domain, range.source, kind});
+  rows_.add({.start_ns = range.start_ns,
+             .end_ns = end_ns,
+             .thread = range.thread,
+             .name = string(range.name),
+             .domain = domain,
+             .source = range.source,
+             .kind = kind});
   ++figures_.rows[static_cast<size_t>(range.source)];
   figures_.other += range.name == RangeNames::kOther ? 1 : 0;
-  if (rows_.size() >= kManyRows)
+  if (rows_.is_full())
     write();
 }
 
 int32_t RangeMatcher::thread_row(MatchedThread& thread) {
-  constexpr int32_t kMostThreads = 16'384;  // further ones share a row
-  if (thread.row != kNone)
-    return thread.row;
-  const bool is_other = threads_ >= kMostThreads;
-  if (!is_other || other_thread_ == kNone) {
-    const auto named = thread_names_.find(thread.os_thread);
-    const char* name = is_other                       ? "(other threads)"
-                       : named != thread_names_.end() ? names_.text(named->second)
-                                                      : thread.kernel_name;
-    const int64_t number = is_other ? kNone : thread.os_thread;
-    thread.row = recorder_.define(
-        [&](Definitions& to) { return to.add_thread({number, kNone, to.intern(name).id}); });
-    ++threads_;
-    if (is_other)
-      other_thread_ = thread.row;
-  } else {
-    thread.row = other_thread_;
+  if (thread.row == kNone) {
+    thread.row = thread_rows_.add(thread.os_thread, [&] {
+      const auto named = thread_names_.find(thread.os_thread);
+      return named != thread_names_.end() ? names_.text(named->second) : thread.kernel_name;
+    });
   }
   return thread.row;
 }
@@ -174,28 +163,6 @@ int32_t RangeMatcher::string(int32_t name) {
         recorder_.define([&](Definitions& to) { return to.intern_name(text, false).id; });
   }
   return strings_[place];
-}
-
-void RangeMatcher::write() {
-  if (rows_.empty())
-    return;
-  std::array<MappedVector<int64_t>, 7> columns;
-  fill(columns[0], rows_, &RangeRow::start_ns);
-  fill(columns[1], rows_, &RangeRow::end_ns);
-  fill(columns[2], rows_, &RangeRow::thread);
-  fill(columns[3], rows_, &RangeRow::name);
-  fill(columns[4], rows_, &RangeRow::domain);
-  fill(columns[5], rows_, &RangeRow::source);
-  fill(columns[6], rows_, &RangeRow::kind);
-  const std::array<ColumnView, 7> views{{{"start_ns", columns[0]},
-                                         {"end_ns", columns[1]},
-                                         {"thread", columns[2]},
-                                         {"name", columns[3]},
-                                         {"domain", columns[4]},
-                                         {"source", columns[5]},
-                                         {"kind", columns[6]}}};
-  recorder_.add_rows("ranges", views);
-  rows_.clear();
 }
 
 }  // namespace perfprobe

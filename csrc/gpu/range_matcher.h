@@ -2,13 +2,16 @@
 // locks.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory_resource>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
-#include "core/recorder.h"
+#include "core/row_table.h"
+#include "core/thread_rows.h"
 #include "gpu/range_event.h"
 #include "gpu/range_names.h"
 
@@ -40,6 +43,14 @@ struct RangeRow {
   int32_t domain;
   RangeSource source;
   RangeKind kind;
+
+  static constexpr std::string_view kTable = "ranges";
+  static constexpr auto columns() {
+    return std::array{column<&RangeRow::start_ns>("start_ns"), column<&RangeRow::end_ns>("end_ns"),
+                      column<&RangeRow::thread>("thread"),     column<&RangeRow::name>("name"),
+                      column<&RangeRow::domain>("domain"),     column<&RangeRow::source>("source"),
+                      column<&RangeRow::kind>("kind")};
+  }
 };
 
 struct RangeFigures {
@@ -69,7 +80,7 @@ class RangeMatcher {
   void write_open(MatchedThread& thread);
   void write_free();
   void name_thread(int64_t os_thread, int32_t name);
-  void write();
+  void write() { rows_.write(recorder_); }
   [[nodiscard]] size_t pending_rows() const { return rows_.size(); }
   [[nodiscard]] const RangeFigures& figures() const { return figures_; }
 
@@ -80,6 +91,7 @@ class RangeMatcher {
     int rounds;
   };
 
+  OpenRange opened(MatchedThread& thread, const RangeEvent& event);
   void push(MatchedThread& thread, const RangeEvent& event);
   void pop(MatchedThread& thread, const RangeEvent& event);
   void start(MatchedThread& thread, const RangeEvent& event);
@@ -92,14 +104,13 @@ class RangeMatcher {
   RangeNames& names_;
   RangeFigures figures_;
   MappedPool pool_;
-  MappedVector<RangeRow> rows_;
+  RowTable<RangeRow> rows_;
   MappedVector<int32_t> strings_;  // by number of RangeNames
   MappedVector<LateEnd> late_;
   std::pmr::unordered_map<int64_t, OpenRange> free_{pool_.resource()};
   std::pmr::map<std::pair<RangeSource, int32_t>, int64_t> counts_{pool_.resource()};
   std::pmr::unordered_map<int64_t, int32_t> thread_names_{pool_.resource()};
-  int32_t threads_ = 0;
-  int32_t other_thread_ = kNone;
+  ThreadRows thread_rows_{recorder_};
 };
 
 }  // namespace perfprobe

@@ -2,19 +2,19 @@
 
 #include <cmath>
 
+#include "core/row_table.h"
 #include "python/read_objects.h"
 
 namespace perfprobe {
 namespace {
 
 constexpr size_t kMostRows = 500'000;  // of each table; a reader takes two million in all
-constexpr size_t kBlockRows = 100'000;
 enum Item {
   kCode,
   kCalls,
   kRecursiveCalls,
   kTotalTime,
-  kOwnTime,
+  kSelfTime,
   kCallees
 };  // _lsprof.profiler_entry
 
@@ -80,7 +80,7 @@ int64_t ProfileRows::add_row(Rows<Key>& rows, const Key& key, PyObject* entry) {
   Figures& figures = rows.figures[static_cast<size_t>(place->second)];
   figures.calls += number(entry, kCalls);
   figures.primitive_calls += number(entry, kCalls) - number(entry, kRecursiveCalls);
-  figures.own_ns += time_ns(entry, kOwnTime);
+  figures.self_ns += time_ns(entry, kSelfTime);
   figures.total_ns += time_ns(entry, kTotalTime);
   return place->second;
 }
@@ -104,57 +104,40 @@ ProfileRows::FunctionKey ProfileRows::key_of(int32_t thread, PyObject* code) {
 
 namespace {
 
-using Column = std::vector<int64_t>;
-
-void write_blocks(Recorder& recorder, std::string_view table,
-                  const std::vector<std::pair<std::string_view, Column>>& columns) {
-  const size_t rows = columns.front().second.size();
-  for (size_t first = 0; first < rows; first += kBlockRows) {
-    std::vector<ColumnView> views;
-    for (const auto& [name, values] : columns)
-      views.push_back({name, std::span(values).subspan(first, std::min(kBlockRows, rows - first))});
-    recorder.add_rows(table, views);
+template <class Rows, class Make>
+void write_table(Recorder& recorder, const Rows& rows, Make make) {
+  RowTable<decltype(make(rows.keys[0], rows.figures[0]))> table;
+  for (size_t place = 0; place < rows.keys.size(); ++place) {
+    if (table.is_full())
+      table.write(recorder);
+    table.add(make(rows.keys[place], rows.figures[place]));
   }
-}
-
-template <class Row, class Value>
-Column column(const std::vector<Row>& rows, Value value) {
-  Column values;
-  values.reserve(rows.size());
-  for (const Row& row : rows)
-    values.push_back(value(row));
-  return values;
+  table.write(recorder);
 }
 
 }  // namespace
 
 void ProfileRows::write(int32_t snapshot) {
-  const auto figures = [snapshot](auto& rows, auto columns) {
-    using Row = Figures;
-    columns.emplace_back("snapshot", Column(rows.keys.size(), snapshot));
-    columns.emplace_back("calls", column(rows.figures, [](const Row& row) { return row.calls; }));
-    columns.emplace_back("primitive_calls",
-                         column(rows.figures, [](const Row& row) { return row.primitive_calls; }));
-    columns.emplace_back("own_ns", column(rows.figures, [](const Row& row) { return row.own_ns; }));
-    columns.emplace_back("total_ns",
-                         column(rows.figures, [](const Row& row) { return row.total_ns; }));
-    return columns;
-  };
-  using Columns = std::vector<std::pair<std::string_view, Column>>;
-  const auto of_function = [&](int32_t FunctionKey::* part) {
-    return column(functions_.keys, [part](const FunctionKey& key) { return key.*part; });
-  };
-  const auto of_call = [&](int64_t CallKey::* part) {
-    return column(calls_.keys, [part](const CallKey& key) { return key.*part; });
-  };
-  write_blocks(recorder_, "functions",
-               figures(functions_, Columns{{"thread", of_function(&FunctionKey::thread)},
-                                           {"file", of_function(&FunctionKey::file)},
-                                           {"function", of_function(&FunctionKey::function)},
-                                           {"first_line", of_function(&FunctionKey::first_line)}}));
-  write_blocks(recorder_, "calls",
-               figures(calls_, Columns{{"caller", of_call(&CallKey::caller)},
-                                       {"callee", of_call(&CallKey::callee)}}));
+  write_table(recorder_, functions_, [snapshot](const FunctionKey& key, const Figures& figures) {
+    return FunctionRow{.thread = key.thread,
+                       .file = key.file,
+                       .function = key.function,
+                       .first_line = key.first_line,
+                       .snapshot = snapshot,
+                       .calls = figures.calls,
+                       .primitive_calls = figures.primitive_calls,
+                       .self_ns = figures.self_ns,
+                       .total_ns = figures.total_ns};
+  });
+  write_table(recorder_, calls_, [snapshot](const CallKey& key, const Figures& figures) {
+    return CallRow{.caller = key.caller,
+                   .callee = key.callee,
+                   .snapshot = snapshot,
+                   .calls = figures.calls,
+                   .primitive_calls = figures.primitive_calls,
+                   .self_ns = figures.self_ns,
+                   .total_ns = figures.total_ns};
+  });
 }
 
 }  // namespace perfprobe

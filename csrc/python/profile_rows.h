@@ -1,16 +1,52 @@
 // What _lsprof's profilers have counted, as rows of the tables `functions` and `calls`.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include <Python.h>
 
 #include "core/recorder.h"
+#include "core/row_column.h"
 
 namespace perfprobe {
+
+struct FunctionRow {
+  int32_t thread, file, function, first_line;
+  int64_t snapshot, calls, primitive_calls, self_ns, total_ns;
+
+  static constexpr std::string_view kTable = "functions";
+  static constexpr auto columns() {
+    return std::array{column<&FunctionRow::thread>("thread"),
+                      column<&FunctionRow::file>("file"),
+                      column<&FunctionRow::function>("function"),
+                      column<&FunctionRow::first_line>("first_line"),
+                      column<&FunctionRow::snapshot>("snapshot"),
+                      column<&FunctionRow::calls>("calls"),
+                      column<&FunctionRow::primitive_calls>("primitive_calls"),
+                      column<&FunctionRow::self_ns>("own_ns"),
+                      column<&FunctionRow::total_ns>("total_ns")};
+  }
+};
+
+struct CallRow {
+  int64_t caller, callee, snapshot, calls, primitive_calls, self_ns, total_ns;
+
+  static constexpr std::string_view kTable = "calls";
+  static constexpr auto columns() {
+    return std::array{column<&CallRow::caller>("caller"),
+                      column<&CallRow::callee>("callee"),
+                      column<&CallRow::snapshot>("snapshot"),
+                      column<&CallRow::calls>("calls"),
+                      column<&CallRow::primitive_calls>("primitive_calls"),
+                      column<&CallRow::self_ns>("own_ns"),
+                      column<&CallRow::total_ns>("total_ns")};
+  }
+};
 
 class ProfileRows {
  public:
@@ -32,7 +68,7 @@ class ProfileRows {
     auto operator<=>(const CallKey&) const = default;
   };
   struct Figures {
-    int64_t calls = 0, primitive_calls = 0, own_ns = 0, total_ns = 0;
+    int64_t calls = 0, primitive_calls = 0, self_ns = 0, total_ns = 0;
   };
   template <class Key>
   struct Rows {

@@ -118,7 +118,8 @@ int32_t find_signature(ThreadState& state, const at::RecordFunction& function,
   return known;
 }
 
-// Which backward node `open` runs in: its own, or the one it is nested in.
+// Which backward node `open` runs in: its own, or the one it is nested in. The rules are those of
+// perfprobe/models/nodes.py.
 void set_node(OpenOperator* parent, OpenOperator& open, bool is_node) {
   open.node_sequence = parent == nullptr ? kNone : parent->node_sequence;
   open.node_thread = parent == nullptr ? kNone : parent->node_thread;
@@ -260,20 +261,20 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* context) {
   if (row == nullptr) {
     state->port->count_dropped(Dropped::no_memory);
   } else {
-    *row = {open.start_ticks,
-            end_ticks,
-            cpu_ns,
-            open.sequence,
-            open.node_sequence,
-            open.name,
-            open.overload,
-            open.signature,
-            open.stack,
-            open.forward_thread,
-            open.node_thread,
-            depth,
-            static_cast<int16_t>(open.scope),
-            faults};
+    *row = {.start_ticks = open.start_ticks,
+            .end_ticks = end_ticks,
+            .cpu_ns = cpu_ns,
+            .sequence = open.sequence,
+            .node_sequence = open.node_sequence,
+            .name = open.name,
+            .overload = open.overload,
+            .signature = open.signature,
+            .stack = open.stack,
+            .forward_thread = open.forward_thread,
+            .node_thread = open.node_thread,
+            .depth = depth,
+            .scope = static_cast<int16_t>(open.scope),
+            .faults = faults};
     state->publish_row();
   }
   if (open.follows != 0) [[unlikely]]

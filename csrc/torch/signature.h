@@ -40,7 +40,8 @@ struct SignatureDescription {
   uint64_t grad_mask;
 };
 
-// Cold: the text of the same inputs, with argument names from the operator's schema.
+// Cold: the text of the same inputs, with argument names from the operator's schema, in the grammar
+// of perfprobe/models/signature.py.
 SignatureDescription describe_inputs(const at::RecordFunction& function,
                                      c10::ArrayRef<const c10::IValue> inputs, Integers integers);
 

@@ -18,9 +18,10 @@ import numpy as np
 
 from perfprobe.analyse.grouping import first_of_each, gathered, grouped
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows, Table
-from perfprobe.tables.events import USER_SCOPE, LinkedOperators
+from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.findings import Between, Intervals
-from perfprobe.tables.stacks import nearest
+from perfprobe.tables.scopes import USER_SCOPE
+from perfprobe.tables.stacks import Frames, Stacks, nearest
 from perfprobe.tables.trace import Trace
 
 MOST_GROUPS = 262_144  # gathered before they are reduced again
@@ -29,7 +30,6 @@ DEEPEST = 2048  # calls that two stacks may differ in
 _NONE = np.int32(-1)  # what an id of -1 finds, as the last entry of a column
 
 
-@dataclass(frozen=True)
 class _Steps(Table):
     """Intervals that have thread and stacks in common. before, after: the stacks of the operators around."""
 
@@ -153,7 +153,7 @@ def _intervals(trace: Trace, steps: _Steps) -> Intervals:
 
 def _places(trace: Trace, before: Int32, after: Int32) -> tuple[Int32, Int32, Int32]:
     """For each pair of stacks the function both run in: its lines before and after, and its caller's."""
-    parent = trace.recording.stacks.parent
+    parent = trace.recording[Stacks].parent
     own = _is_own(trace)
     shown = np.append(np.where(own, trace.sites.frame, _NONE), _NONE)
     user = np.append(nearest(parent, own), _NONE)
@@ -166,7 +166,7 @@ def _places(trace: Trace, before: Int32, after: Int32) -> tuple[Int32, Int32, In
 
 def _is_own(trace: Trace) -> Mask:
     """Which stacks end in the line that is shown for them, rather than in code called from there."""
-    frames, shown, actual = trace.recording.frames, trace.sites.frame, trace.recording.stacks.frame
+    frames, shown, actual = trace.recording[Frames], trace.sites.frame, trace.recording[Stacks].frame
     same = (shown >= 0) & (actual >= 0)
     for column in (frames.file, frames.line, frames.function):
         same &= np.append(column, _NONE)[shown] == np.append(column, _NONE)[actual]
@@ -175,7 +175,7 @@ def _is_own(trace: Trace) -> Mask:
 
 def _is_same_call(trace: Trace, left: Int32, right: Int32) -> Mask:
     """Which pairs of stacks, of the same caller, may be one call that moved on to another line."""
-    frames, stacks = trace.recording.frames, trace.recording.stacks
+    frames, stacks = trace.recording[Frames], trace.recording[Stacks]
     same = (left >= 0) & (right >= 0)
     module = np.append(stacks.module, _NONE)
     same &= module[left] == module[right]

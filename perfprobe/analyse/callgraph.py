@@ -20,6 +20,7 @@ from perfprobe.support.errors import InputError
 from perfprobe.tables.callgraph import CallGraph, GraphCalls, GraphFunctions, GraphOperators
 from perfprobe.tables.columns import Int32, Int64, Mask
 from perfprobe.tables.python import Calling
+from perfprobe.tables.stacks import Stacks
 from perfprobe.tables.trace import Phase, Trace
 
 _BUSY = 0.1  # CPU time in its time from which a thread beside the main one does not only wait
@@ -45,7 +46,7 @@ def call_graph(trace: Trace, calling: Calling, by: str | None = None, *, unfolde
     load, waiting_ns = _sampled(trace, calling) if by == "time" else (_measured(calling, by), 0)
     if not int(load.weight.sum()):
         raise _nothing(trace, by)
-    parent, of_stack = trace.recording.stacks.parent, calling.python.of_stack[:-1]
+    parent, of_stack = trace.recording[Stacks].parent, calling.python.of_stack[:-1]
     codes = len(calling.python.code)
     everything = Paths(parent, of_stack, codes)
     function = of_stack if unfolded else shown(trace, calling, load, everything)
@@ -106,7 +107,7 @@ def _sampled(trace: Trace, calling: Calling) -> tuple[Load, int]:
     )
     # What is neither in a function nor in an operator is no part of the graph.
     outside = (load.name < 0) & (
-        innermost(trace.recording.stacks.parent, calling.python.of_stack[:-1])[load.stack] < 0
+        innermost(trace.recording[Stacks].parent, calling.python.of_stack[:-1])[load.stack] < 0
     )
     return load.take(~waits & ~outside), int(rows.time_ns[waits].sum())
 

@@ -8,6 +8,7 @@ from perfprobe.analyse.folding import in_files
 from perfprobe.tables.callgraph import CallGraph, GraphCalls, GraphFunctions, GraphOperators
 from perfprobe.tables.columns import Mask
 from perfprobe.tables.python import Calling, Origin
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
 _IMPORT = ("<frozen importlib",)
@@ -51,7 +52,7 @@ def counted_graph(trace: Trace, calling: Calling, *, unfolded: bool) -> CallGrap
 
 def _imports(trace: Trace, calling: Calling) -> Mask:
     """How modules are found and run, and the modules of libraries."""
-    strings, code = trace.recording.strings, calling.python.code
+    strings, code = trace.recording[Strings], calling.python.code
     names = [strings[function] for function in code.function.tolist()]
     is_module = np.array([name == "<module>" for name in names], np.bool_) & (code.origin != Origin.USER)
     is_starter = np.array([name in _STARTERS for name in names], np.bool_)

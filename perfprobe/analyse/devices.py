@@ -7,27 +7,28 @@ from collections.abc import Sequence
 import numpy as np
 
 from perfprobe.tables.columns import Int32, Int64
-from perfprobe.tables.gpu import ApiCalls, Copies, GpuActivity, GpuLinks, GpuWaits, Kernels
+from perfprobe.tables.gpu import ApiCalls, Copies, GpuLinks, GpuWaits, Kernels
 from perfprobe.tables.gpu_findings import DeviceRows, StepCounts, Steps
+from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
 
 _NCCL = "nccl"  # what its kernels' names begin with: ncclDevKernel_AllReduce_Sum_f32_RING_LL
 
 
-def device_rows(gpu: GpuActivity, strings: Strings) -> DeviceRows:
+def device_rows(recording: Recording) -> DeviceRows:
     """A row for each device, the busiest first; what has no times is counted, but takes none."""
-    nccl = [row for row, text in enumerate(strings.text) if text.startswith(_NCCL)]
-    device = np.concatenate([gpu.kernels.device, gpu.copies.device])
+    nccl = [row for row, text in enumerate(recording[Strings].text) if text.startswith(_NCCL)]
+    device = np.concatenate([recording[Kernels].device, recording[Copies].device])
     order = np.argsort(device, kind="stable")
     devices, first = np.unique(device[order], return_index=True)
     parts = np.split(order, first[1:]) if len(devices) else []
-    kernels = len(gpu.kernels)
+    kernels = len(recording[Kernels])
     found = DeviceRows.concat(
         [
             _device(
                 number,
-                gpu.kernels.take(rows[rows < kernels]),
-                gpu.copies.take(rows[rows >= kernels] - kernels),
+                recording[Kernels].take(rows[rows < kernels]),
+                recording[Copies].take(rows[rows >= kernels] - kernels),
                 nccl,
             )
             for number, rows in zip(devices.tolist(), parts, strict=True)
@@ -37,16 +38,16 @@ def device_rows(gpu: GpuActivity, strings: Strings) -> DeviceRows:
 
 
 def step_counts(
-    gpu: GpuActivity, links: GpuLinks, steps: Steps, all_waits: GpuWaits, wait_call: Int32
+    recording: Recording, links: GpuLinks, steps: Steps, all_waits: GpuWaits, wait_call: Int32
 ) -> StepCounts:
     """A row for each step, in their order, and one for all that is in none, if there is any."""
-    begun_ns = np.append(gpu.api_calls.start_ns, np.int64(-1))
+    begun_ns = np.append(recording[ApiCalls].start_ns, np.int64(-1))
     kernel_step = _step(steps, begun_ns[links.kernel_call])
     copy_step = _step(steps, begun_ns[links.copy_call])
     wait_step = _step(steps, np.where(wait_call >= 0, begun_ns[wait_call], all_waits.start_ns))
     rows = len(steps) + 1  # the last one: in none
-    kernels, kernel_ns = _counts(gpu.kernels, kernel_step, rows)
-    copies, copy_ns = _counts(gpu.copies, copy_step, rows)
+    kernels, kernel_ns = _counts(recording[Kernels], kernel_step, rows)
+    copies, copy_ns = _counts(recording[Copies], copy_step, rows)
     waits, wait_ns = _counts(all_waits, wait_step, rows)
     found = StepCounts(
         step=np.append(np.arange(len(steps), dtype=np.int32), np.int32(-1)),
@@ -54,7 +55,7 @@ def step_counts(
         kernel_ns=kernel_ns,
         copies=copies,
         copy_ns=copy_ns,
-        copied_bytes=_added(np.maximum(gpu.copies.size_bytes, 0), copy_step, rows),
+        copied_bytes=_added(np.maximum(recording[Copies].size_bytes, 0), copy_step, rows),
         waits=waits,
         wait_ns=wait_ns,
     )

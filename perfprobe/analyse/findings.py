@@ -132,7 +132,7 @@ def read(trace: Trace, watchers: Iterable[Watcher]) -> Losses:
         batch = replace(batch, signature=same_text[batch.signature])  # noqa: PLW2901 (one row, one text)
         for watcher in watchers:
             watcher.add(batch)
-    return Losses.concat([trace.recording.losses, *losses])
+    return Losses.concat([trace.recording[Losses], *losses])
 
 
 def _with_needs(kinds: Iterable[type]) -> Iterator[type]:

@@ -16,7 +16,8 @@ from perfprobe.analyse.load import Load
 from perfprobe.analyse.paths import Paths
 from perfprobe.tables.columns import Int32, Mask
 from perfprobe.tables.python import Calling, OperatorSites, Origin
-from perfprobe.tables.stacks import nearest
+from perfprobe.tables.stacks import Stacks, nearest
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Phase, Trace
 
 _OWN_SHARE = 0.01  # from which a function is never left out
@@ -49,7 +50,7 @@ def shown(trace: Trace, calling: Calling, load: Load, paths: Paths) -> Int32:
     outside = load.take(load.name < 0)
     own = paths.own(outside.stack, outside.weight)
     total, _ = paths.total(outside.stack, outside.weight)
-    passes_on = _passes_on(calling, trace.recording.stacks.parent) & (total < least)
+    passes_on = _passes_on(calling, trace.recording[Stacks].parent) & (total < least)
     is_light = (own < least) & (passes_on | _named(trace, calling, _is_internal))
     is_dispatch = (code.origin == Origin.TORCH) & _named(trace, calling, _is_dispatch)
     is_machinery = in_files(trace, calling, _MACHINERY)
@@ -60,13 +61,13 @@ def shown(trace: Trace, calling: Calling, load: Load, paths: Paths) -> Int32:
 
 def _within_import(trace: Trace, calling: Calling) -> Mask:
     """Stacks within the import of a library's module, but for its own: the rest is the library's matter."""
-    strings, code, of_stack = trace.recording.strings, calling.python.code, calling.python.of_stack[:-1]
-    above = np.append(of_stack, np.int32(-1))[trace.recording.stacks.parent]
+    strings, code, of_stack = trace.recording[Strings], calling.python.code, calling.python.of_stack[:-1]
+    above = np.append(of_stack, np.int32(-1))[trace.recording[Stacks].parent]
     is_user = np.append(code.origin == Origin.USER, False)
     is_module = np.array([strings[function] == "<module>" for function in code.function.tolist()] + [False])
     by_import = np.append(in_files(trace, calling, _IMPORT), False)[above]
     is_import = is_module[of_stack] & ~is_user[of_stack] & by_import
-    parent = trace.recording.stacks.parent
+    parent = trace.recording[Stacks].parent
     known = nearest(parent, is_import | is_user[of_stack])
     within = np.append(is_import, False)[known]  # an import is at or above it, nothing of the user's between
     return np.asarray(within & (~is_import | np.append(within, False)[parent]))
@@ -74,14 +75,14 @@ def _within_import(trace: Trace, calling: Calling) -> Mask:
 
 def in_files(trace: Trace, calling: Calling, starts: tuple[str, ...]) -> Mask:
     """Functions in files whose names begin with one of these."""
-    strings, files = trace.recording.strings, calling.python.code.file
+    strings, files = trace.recording[Strings], calling.python.code.file
     chosen = [file for file in np.unique(files).tolist() if strings[file].startswith(starts)]
     return np.isin(files, chosen)
 
 
 def _named(trace: Trace, calling: Calling, rule: Callable[[str, str], bool]) -> Mask:
     """Functions for which a rule about their names, and those of their files, is true."""
-    strings, code = trace.recording.strings, calling.python.code
+    strings, code = trace.recording[Strings], calling.python.code
     pairs = zip(code.function.tolist(), code.file.tolist(), strict=True)
     return np.array([rule(strings[function], strings[file]) for function, file in pairs], np.bool_)
 

@@ -14,6 +14,7 @@ from perfprobe.tables.python import (
     PythonCode,
     SampledStacks,
 )
+from perfprobe.tables.stacks import Stacks
 from perfprobe.tables.trace import Phase, Trace
 
 _PHASES = {
@@ -55,7 +56,7 @@ class FunctionTimes:
         self._is_python = python.code.file >= 0
         of_stack = python.of_stack[:-1]
         of_stack = np.where(self._shown[of_stack], of_stack, np.int32(-1))
-        self._paths = Paths(trace.recording.stacks.parent, of_stack, codes)
+        self._paths = Paths(trace.recording[Stacks].parent, of_stack, codes)
         stack = np.append(self._sampled.stack, sites.stack)
         self._seen = self._paths.total(stack, np.ones(len(stack), np.int64))
         self._sampled_ns = self._paths.total(self._sampled.stack, self._sampled.time_ns)

@@ -28,23 +28,23 @@ _Columns = dict[str, npt.NDArray[Any]]
 
 def gpu_findings(trace: Trace, steps: Steps) -> GpuFindings | None:
     """All that is found out about GPUs; None where nothing was recorded of them."""
-    links, gpu = trace.gpu, trace.recording.gpu
+    links, gpu = trace.gpu, trace.recording
     if links is None:
         return None
-    kernel_graph = _is_graph(gpu.kernels, links, links.kernel_call)
-    copy_graph = _is_graph(gpu.copies, links, links.copy_call)
+    kernel_graph = _is_graph(gpu[Kernels], links, links.kernel_call)
+    copy_graph = _is_graph(gpu[Copies], links, links.copy_call)
     calls = np.concatenate([links.kernel_call, links.copy_call])
     is_graph = np.concatenate([kernel_graph, copy_graph])
     in_operator = np.append(links.sites.name >= 0, False)[calls]
-    untimed = np.concatenate([duration_ns(gpu.kernels), duration_ns(gpu.copies)]) < 0
+    untimed = np.concatenate([duration_ns(gpu[Kernels]), duration_ns(gpu[Copies])]) < 0
     waits, wait_call = all_waits(gpu, links)
-    launches = np.unique(gpu.api_calls.correlation[links.graph_launch])
+    launches = np.unique(gpu[ApiCalls].correlation[links.graph_launch])
     return GpuFindings(
         kernels=_kernel_rows(trace, links, kernel_graph),
         copies=_copy_rows(trace, links, copy_graph),
         waits=_wait_rows(trace, links, waits, wait_call),
-        calls=_launch_rows(gpu.api_calls),
-        devices=device_rows(gpu, trace.recording.strings),
+        calls=_launch_rows(gpu[ApiCalls]),
+        devices=device_rows(gpu),
         steps=steps,
         step_counts=step_counts(gpu, links, steps, waits, wait_call),
         graph_launches=len(launches),
@@ -134,7 +134,7 @@ class _Groups:
 
 
 def _kernel_rows(trace: Trace, links: GpuLinks, is_graph: Mask) -> KernelRows:
-    kernels = trace.recording.gpu.kernels
+    kernels = trace.recording[Kernels]
     if len(kernels) == 0:
         return KernelRows.empty()
     origin = _origin(trace, links, links.kernel_call, is_graph)
@@ -154,7 +154,7 @@ def _kernel_rows(trace: Trace, links: GpuLinks, is_graph: Mask) -> KernelRows:
 
 
 def _copy_rows(trace: Trace, links: GpuLinks, is_graph: Mask) -> CopyRows:
-    copies = trace.recording.gpu.copies
+    copies = trace.recording[Copies]
     if len(copies) == 0:
         return CopyRows.empty()
     own: dict[str, Int8] = {name: getattr(copies, name) for name in _COPY_KEYS[:4]}
@@ -173,7 +173,7 @@ def _copy_rows(trace: Trace, links: GpuLinks, is_graph: Mask) -> CopyRows:
 def _wait_rows(trace: Trace, links: GpuLinks, waits: GpuWaits, wait_call: Int32) -> WaitRows:
     if len(waits) == 0:
         return WaitRows.empty()
-    call = np.append(trace.recording.gpu.api_calls.name, np.int32(-1))[wait_call]
+    call = np.append(trace.recording[ApiCalls].name, np.int32(-1))[wait_call]
     columns = {**_origin(trace, links, wait_call), "kind": waits.kind, "call": call}
     groups = _Groups.of(columns, _WAIT_KEYS, duration_ns(waits))
     found = WaitRows(

@@ -5,24 +5,25 @@ from __future__ import annotations
 import numpy as np
 
 from perfprobe.tables.columns import Int32, Rows
-from perfprobe.tables.gpu import GpuActivity, GpuLinks, GpuWaits, MemoryKind, WaitKind
+from perfprobe.tables.gpu import ApiCalls, Copies, GpuLinks, GpuWaits, MemoryKind, WaitKind
+from perfprobe.tables.recording import Recording
 
 
-def all_waits(gpu: GpuActivity, links: GpuLinks) -> tuple[GpuWaits, Int32]:
+def all_waits(recording: Recording, links: GpuLinks) -> tuple[GpuWaits, Int32]:
     """The waits that CUPTI recorded and those inside copies, and the call in which each was, -1 none."""
-    waits, call = _inside_copies(gpu, links)
-    return GpuWaits.concat([gpu.waits, waits]), np.concatenate([links.wait_call, call])
+    waits, call = _inside_copies(recording, links)
+    return GpuWaits.concat([recording[GpuWaits], waits]), np.concatenate([links.wait_call, call])
 
 
-def _inside_copies(gpu: GpuActivity, links: GpuLinks) -> tuple[GpuWaits, Int32]:
+def _inside_copies(recording: Recording, links: GpuLinks) -> tuple[GpuWaits, Int32]:
     """A copy with a pageable end that began before its call ended: for it the caller stood still.
 
     The driver takes pageable memory through pinned memory of its own, and CUPTI has no record of that wait:
     it is from the call's start to the end of call or copy. A call that copies to a device ends a little
     before the copy, when the last part is in pinned memory; one of a few kB before it begins: that is none.
     """
-    copies, calls = gpu.copies, gpu.api_calls
-    rows = _last_of_each_call(gpu, links)
+    copies, calls = recording[Copies], recording[ApiCalls]
+    rows = _last_of_each_call(recording, links)
     call = links.copy_call[rows]
     end_ns = np.minimum(copies.end_ns[rows], calls.end_ns[call])
     kept = (calls.start_ns[call] >= 0) & (calls.end_ns[call] > copies.start_ns[rows])
@@ -39,9 +40,9 @@ def _inside_copies(gpu: GpuActivity, links: GpuLinks) -> tuple[GpuWaits, Int32]:
     return found, call
 
 
-def _last_of_each_call(gpu: GpuActivity, links: GpuLinks) -> Rows:
+def _last_of_each_call(recording: Recording, links: GpuLinks) -> Rows:
     """The timed copies of pageable memory that no graph launched; of several by one call the last to end."""
-    copies = gpu.copies
+    copies = recording[Copies]
     pageable = (copies.source == MemoryKind.PAGEABLE) | (copies.destination == MemoryKind.PAGEABLE)
     timed = (copies.start_ns >= 0) & (copies.end_ns >= copies.start_ns)
     rows = np.flatnonzero(pageable & timed & (copies.graph < 0) & (links.copy_call >= 0))

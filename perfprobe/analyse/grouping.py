@@ -7,28 +7,26 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perfprobe.tables.columns import Int32, Int64, Rows
-from perfprobe.tables.events import USER_SCOPE, LinkedOperators
+from perfprobe.tables.columns import Combine, Int32, Int64, Rows
+from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.findings import Sums
+from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.trace import Gap
 
+KEYS = Sums.combined(Combine.NONE)
 # What a row of the table of operators may be, and what its calls then have in common; ranges keep all keys.
 GROUPS = {
-    "row": ("name", "overload", "signature", "frame", "forward_frame", "module", "phase", "gap", "scope"),
+    "row": KEYS,
     "op": ("name", "overload"),
     "signature": ("name", "overload", "signature"),
     "line": ("frame", "gap"),
     "module": ("module",),
 }
-KEYS = GROUPS["row"]
 
-MEASURED = (
-    *("cpu_ns", "cpu_self_ns", "recording_ns", "faults", "allocated_bytes", "freed_bytes"),
-    *("autograd_ns", "autograd_self_ns", "gpu_ns", "gpu_self_ns"),
-)
+_ADDED = Sums.combined(Combine.SUM, Combine.OUTERMOST, optional=False)
+_MEASURED = Sums.combined(Combine.SUM, Combine.OUTERMOST, optional=True)
 
 _NONE = {**{name: Sums.dtypes[name].type(-1) for name in KEYS}, "gap": np.int8(Gap.NONE)}
-_ADDED = ("calls", "self_ns", "total_ns")
 _LARGEST_CODE = 2**62
 _MOST_PLACES = 1 << 22  # twice the rows of any table that ids refer to: a byte each
 # Odd numbers without pattern: the upper 16 bits of a product with one are a hash (Knuth, volume 3, 6.4).
@@ -59,7 +57,7 @@ def sums(rows: Sums, order: Rows, first: Rows) -> dict[str, npt.NDArray[Any]]:
 
 def measured(rows: Sums | LinkedOperators, order: Rows, first: Rows) -> dict[str, npt.NDArray[Any]]:
     """The sums of those columns that may hold -1 for "not recorded"."""
-    return {name: measured_sums(getattr(rows, name), order, first) for name in MEASURED}
+    return {name: measured_sums(getattr(rows, name), order, first) for name in _MEASURED}
 
 
 def measured_sums(values: Int64 | Int32, order: Rows, first: Rows) -> Int64:

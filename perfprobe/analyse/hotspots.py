@@ -22,8 +22,8 @@ from perfprobe.analyse.grouping import KEYS, collapsed, gathered, measured
 from perfprobe.analyse.regroup import regrouped, row_count
 from perfprobe.analyse.work import flops_of
 from perfprobe.models.focus import Focus
-from perfprobe.tables.columns import Int32, Int64, Mask, Rows
-from perfprobe.tables.events import LinkedOperators
+from perfprobe.tables.columns import Combine, Int32, Int64, Mask, Rows
+from perfprobe.tables.events import LinkedOperators, Signatures
 from perfprobe.tables.findings import DurationBins, Hotspots, Sums, Totals
 from perfprobe.tables.trace import Trace
 
@@ -116,7 +116,7 @@ def _chosen_rows(rows: Sums, bins: DurationBins, chosen: Mask) -> tuple[Sums, Du
 
 def same_signatures(trace: Trace) -> Int32:
     """For every signature the first one of the same text, with one more entry for -1."""
-    text = trace.recording.signatures.text
+    text = trace.recording[Signatures].text
     _, first, group = np.unique(text, return_index=True, return_inverse=True)
     return np.append(first[group.reshape(-1)], -1).astype(np.int32)
 
@@ -142,7 +142,7 @@ def _batch_rows(batch: LinkedOperators, group: str, focus: Focus | None) -> tupl
 
 def _without_nested(batch: LinkedOperators, nested: Rows) -> LinkedOperators:
     """The batch with CPU and GPU time and page faults of nested calls left to the calls around them."""
-    totals = {name: getattr(batch, name) for name in ("cpu_ns", "recording_ns", "faults", "gpu_ns")}
+    totals = {name: getattr(batch, name) for name in LinkedOperators.combined(Combine.OUTERMOST)}
     recorded = {
         name: column.copy() for name, column in totals.items() if len(nested) and int(column.max()) >= 0
     }

@@ -7,6 +7,7 @@ import numpy as np
 from perfprobe.analyse.grouping import grouped, measured_sums
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.findings import HotLines, Sums
+from perfprobe.tables.stacks import Frames
 from perfprobe.tables.trace import Phase, Trace
 
 _PHASES = {
@@ -21,7 +22,7 @@ def lines(trace: Trace, rows: Sums) -> HotLines:
     """The rows of operators by line of the program, most self time first; those without one by reason."""
     if len(rows) == 0:
         return HotLines.empty()
-    frames = trace.recording.frames
+    frames = trace.recording[Frames]
     file = np.append(frames.file, np.int32(-1))[rows.frame]
     line = np.append(frames.line, np.int32(-1))[rows.frame]
     # Most self time first within each line: the first of a line is its hottest.

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from perfprobe.tables.columns import Int32, Int64, Mask, Table
 from perfprobe.tables.stacks import nearest
 
 
-@dataclass(frozen=True)
 class Load(Table):
     """Weight by the stack that it hangs under (-1 none) and the operator that took it (name -1: none)."""
 

@@ -16,7 +16,7 @@ from perfprobe.tables.trace import Trace
 
 def named_ranges(trace: Trace) -> RangeRows | None:
     """A row for each name, domain, source and kind, most time first; None where there are no ranges."""
-    ranges = trace.recording.ranges
+    ranges = trace.recording[Ranges]
     if len(ranges) == 0:
         return None
     ranges = replace(ranges, kind=_own_kinds(ranges))

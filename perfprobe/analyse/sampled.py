@@ -13,9 +13,11 @@ import numpy as np
 
 from perfprobe.analyse.grouping import first_of_each, gathered, group_of
 from perfprobe.tables.columns import Int32, Int64, Rows
-from perfprobe.tables.events import USER_SCOPE, LinkedOperators
+from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.python import SampledStacks, Samples
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.scopes import USER_SCOPE
+from perfprobe.tables.threads import each_thread
 
 MOST_LEVELS = 4096  # of operators in one another that are looked through in a batch
 
@@ -48,9 +50,9 @@ class SampledOperators:
         self.of_sample = np.empty(0, np.int32)
         self._thread_of = recording.os_threads()
         self._found = {
-            name: np.full(len(recording.samples), -1, SampledStacks.dtypes[name]) for name in _OPERATOR
+            name: np.full(len(recording[Samples]), -1, SampledStacks.dtypes[name]) for name in _OPERATOR
         }
-        self._looks = _by_thread(recording.samples, self._thread_of)  # by when they were taken
+        self._looks = _by_thread(recording[Samples], self._thread_of)  # by when they were taken
         self.samples = in_program(recording)
 
     def add(self, batch: LinkedOperators) -> None:
@@ -126,7 +128,7 @@ def in_program(recording: Recording) -> Samples:
 
     Those that lie outside altogether last no time.
     """
-    samples = recording.samples
+    samples = recording[Samples]
     start_ns, end_ns = samples.start_ns, np.maximum(samples.end_ns, samples.start_ns)
     whole_ns = end_ns - start_ns
     start, stop = (recording.number(moment, "monotonic_ns") for moment in ("start", "stop"))
@@ -145,8 +147,6 @@ def _by_thread(samples: Samples, thread_of: Int64) -> dict[int, _Looks]:
         return {}
     thread = thread_of[samples.thread]
     time_ns = np.where(samples.looks > 0, samples.end_ns, samples.start_ns)
-    order = np.lexsort((time_ns, thread))
-    parts = np.split(order, first_of_each(thread[order])[1:])
-    return {
-        int(thread[rows[0]]): _Looks(rows, time_ns[rows]) for rows in parts if samples.thread[rows[0]] >= 0
-    }
+    by_time = np.argsort(time_ns, kind="stable")
+    parts = ((key, by_time[own]) for key, own in each_thread(thread[by_time]))
+    return {key: _Looks(rows, time_ns[rows]) for key, rows in parts if samples.thread[rows[0]] >= 0}

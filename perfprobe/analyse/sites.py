@@ -9,8 +9,9 @@ import numpy as np
 
 from perfprobe.analyse.grouping import grouped, in_runs, measured_sums
 from perfprobe.tables.columns import Int32, Rows
-from perfprobe.tables.events import USER_SCOPE, LinkedOperators
+from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.python import OperatorSites
+from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.trace import Trace
 
 MOST_GROUPS = 262_144  # gathered before they are reduced again

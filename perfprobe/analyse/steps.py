@@ -11,8 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from perfprobe.tables.columns import Int64, Mask
-from perfprobe.tables.events import BACKWARD_FUNCTION, USER_SCOPE, LinkedOperators
+from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.gpu_findings import Steps
+from perfprobe.tables.scopes import BACKWARD_FUNCTION, USER_SCOPE
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
 _OPTIMIZER = "Optimizer.step#"
@@ -57,7 +59,7 @@ class _Named:
     """The ranges whose names begin so."""
 
     def __init__(self, trace: Trace, prefix: str) -> None:
-        names = trace.recording.strings.text
+        names = trace.recording[Strings].text
         self._is_meant = np.array([*(text.startswith(prefix) for text in names), False], np.bool_)
         self._os_threads, self._is_main = trace.recording.os_threads(), trace.recording.main_thread()
         self._parts: list[LinkedOperators] = []

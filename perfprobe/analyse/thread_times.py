@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from perfprobe.tables.columns import Int32, Int64, Mask, Rows
-from perfprobe.tables.python import Look, Origin, PythonCode, SampledStacks, Samples, ThreadTimes
-from perfprobe.tables.stacks import nearest
+from perfprobe.tables.python import Functions, Look, Origin, PythonCode, SampledStacks, Samples, ThreadTimes
+from perfprobe.tables.stacks import Stacks, nearest
 from perfprobe.tables.trace import Trace
 
 
@@ -34,7 +34,7 @@ def counts_end_ns(trace: Trace) -> int | None:
 
 def _by_samples(trace: Trace, python: PythonCode, sampled: SampledStacks) -> ThreadTimes:
     threads, row_of = _numbered(sampled.thread)
-    stacks = trace.recording.stacks
+    stacks = trace.recording[Stacks]
     in_program = np.append(nearest(stacks.parent, python.of_stack[:-1] >= 0) >= 0, False)[sampled.stack]
     is_read = (sampled.look == Look.READ) & np.append(stacks.frame >= 0, False)[sampled.stack]
     no_python = sampled.look == Look.NO_PYTHON
@@ -70,7 +70,7 @@ def _sampled_wall_ns(trace: Trace, samples: Samples, threads: Int32) -> Int64:
 
 
 def _by_cprofile(trace: Trace, python: PythonCode) -> ThreadTimes:
-    recording, functions = trace.recording, trace.recording.functions
+    recording, functions = trace.recording, trace.recording[Functions]
     threads, row_of = _numbered(functions.thread)
     own_files = np.unique(python.code.file[python.code.origin == Origin.PERFPROBE])
     is_own = np.isin(functions.file, own_files)

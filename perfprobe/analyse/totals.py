@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from perfprobe.analyse.grouping import first_of_each
-from perfprobe.tables.events import USER_SCOPE, LinkedOperators
+from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.findings import Totals
+from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.trace import Gap, Phase
 
 

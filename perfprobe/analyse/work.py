@@ -7,6 +7,7 @@ import numpy as np
 from perfprobe.models import work
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.findings import Sums
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
 _MOST = 2**63 - 1
@@ -27,6 +28,6 @@ def flops_of(trace: Trace, rows: Sums) -> Int64:
 
 
 def _flops(trace: Trace, name: int, overload: int, signature: int) -> int | None:
-    strings, text = trace.recording.strings, trace.signature(signature)
+    strings, text = trace.recording[Strings], trace.signature(signature)
     operator = ".".join(part for part in (strings[name], strings[overload]) if part)
     return None if text is None else work.flops(operator, text)

@@ -10,14 +10,16 @@ import numpy as np
 
 from perfprobe.bench.looks import values_of
 from perfprobe.bench.reuse import Reuse, by_signature
+from perfprobe.models.nodes import ENGINE
 from perfprobe.support import units
 from perfprobe.tables.columns import Int64
+from perfprobe.tables.events import OperandReuse, Signatures
 from perfprobe.tables.findings import Findings, Hotspots, Sums
 from perfprobe.tables.measurements import Seen, Wanted
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Phase, Trace
 
-_ENGINE = "autograd::engine::"
 _COMPILED = "inductor::"
 _MOST_THREADS = 4096  # more are a broken recording, and would all be started
 _LINES = 3  # of a call that are kept
@@ -61,7 +63,7 @@ def hot(findings: Findings, top: int, threads: int | None = None) -> Hot:
     times_ns = {key: int(time_ns[rows].sum()) for key, rows in places.items()}
     chosen = sorted(times_ns, key=lambda key: -times_ns[key])[: top or None]
     used = threads or _threads(recording) or 1
-    reuse = by_signature(recording.operand_reuse)
+    reuse = by_signature(recording[OperandReuse])
     calls = tuple(
         (
             _wanted(recording, key, used, reuse.get(key.signature, Reuse())),
@@ -90,10 +92,10 @@ def _divided(recording: Recording, sums: Sums, time_ns: Int64) -> tuple[dict[_Ke
 
 def _why_not(recording: Recording, key: _Key, phase: int) -> str | None:
     """Why calls of this row are none of an operator that can be called again."""
-    name = recording.strings[key.name]
+    name = recording[Strings][key.name]
     if name.startswith(_COMPILED) or recording.fact("compiled", name) is not None:
         return COMPILED
-    if "::" not in name or name.startswith(_ENGINE):
+    if "::" not in name or name.startswith(ENGINE):
         return NODE
     if phase == Phase.COMPILE:
         return TRACED
@@ -101,7 +103,7 @@ def _why_not(recording: Recording, key: _Key, phase: int) -> str | None:
 
 
 def _wanted(recording: Recording, key: _Key, threads: int, reuse: Reuse) -> Wanted:
-    strings, signatures = recording.strings, recording.signatures
+    strings, signatures = recording[Strings], recording[Signatures]
     operator = ".".join(part for part in (strings[key.name], strings[key.overload]) if part)
     return Wanted(
         operator,

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from perfprobe.tables.events import Signatures, SignatureValues
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.strings import Strings
 
 _LOOKS = 8  # so many of the last; the first is of a time when the state of an optimizer was still zero
 _EXTREMES = {"lowest": min, "highest": max}
@@ -21,12 +23,12 @@ def values_of(recording: Recording, signature: int) -> str:
     same shape behind it none, and a square root of zeros and what is next to them takes five times as long. A
     call with the mean of their parts costs about the mean of their costs.
     """
-    strings, looks = recording.strings, recording.looks
+    strings, looks = recording[Strings], recording[SignatureValues]
     rows = np.flatnonzero((looks.signature == signature) & (looks.values >= 0))[-_LOOKS:]
     seen = [_digests(strings[looks.values[row]]) for row in rows.tolist()]
     of_each = [digests for digests in seen if digests is not None and len(digests) == len(seen[-1] or ())]
     if not of_each:
-        return strings[recording.signatures.values[signature]]
+        return strings[recording[Signatures].values[signature]]
     return json.dumps([_mean(digests) for digests in zip(*of_each, strict=True)])
 
 

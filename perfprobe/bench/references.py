@@ -19,6 +19,7 @@ from perfprobe.bench import allocator
 from perfprobe.bench.arena import Arena, set_floats
 from perfprobe.bench.clocks import Clock
 from perfprobe.bench.subjects import Arguments, Subject
+from perfprobe.models.dtypes import torch_name
 from perfprobe.models.work import Work
 
 _FLOAT_BYTES = 4
@@ -31,7 +32,7 @@ _NEARLY_BEST = 0.97
 _CONVOLUTION = (64, 56, 3)
 _CONVOLVED = ("f16", "bf16", "f32")
 _L2_BYTES = 256 << 10  # of one thread: as much read and as much written fits any L2 cache
-_DTYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64"}
+_DTYPES = ("f16", "bf16", "f32", "f64")
 _ROW = 256
 _VALUES = object()  # stands for the values once more
 # Overloads of aten by which `models.work.ELEMENT_KINDS` are timed, with what they take after the values. Of
@@ -231,7 +232,7 @@ class References:
     def _products(self, dtype: str, threads: int) -> Iterator[_Product]:
         if dtype not in _DTYPES:
             return
-        made = getattr(self._torch, _DTYPES[dtype])
+        made = getattr(self._torch, torch_name(dtype))
         if self._device == "cpu" and dtype in _CONVOLVED:
             yield self._convolution(made, threads)
         for size in _GEMM_SIZES:
@@ -252,7 +253,7 @@ class References:
         return _Product(words, 2 * side**2 * (channels * window) ** 2, subject)
 
     def _element(self, kind: str, count: int, dtype: str, threads: int) -> list[Reference]:
-        made = getattr(self._torch, _DTYPES.get(dtype, "float32"))
+        made = getattr(self._torch, torch_name(dtype if dtype in _DTYPES else "f32"))
         on_cpu = self._device == "cpu"
         # On a GPU a quarter of a rotation, which is twice the cache.
         most = (_L2_BYTES if on_cpu else self._rotated * _FLOAT_BYTES // 4) // made.itemsize

@@ -13,6 +13,7 @@ line is that of its own node's forward call, and so on; the same for its module.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -21,9 +22,14 @@ import numpy.typing as npt
 
 from perfprobe.merge.forward import Entries
 from perfprobe.merge.roots import keys, roots
+from perfprobe.models.nodes import NodeKind, node_kind
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows
-from perfprobe.tables.events import BACKWARD_FUNCTION, FUNCTION, Operators
+from perfprobe.tables.events import Operators, Threads
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.scopes import BACKWARD_FUNCTION, FUNCTION
+from perfprobe.tables.stacks import Stacks
+from perfprobe.tables.strings import Strings
+from perfprobe.tables.threads import each_thread
 from perfprobe.tables.trace import Gap, Sites
 
 COLUMNS = (
@@ -49,14 +55,6 @@ _OF_MANY = -1  # in `stack`: a node that stands for several operators
 _NO_CALL = 0  # in `stack`: the columns are made of zeros, which take no memory until written
 _STACK = 2  # what is added to a stack there, so that -1 (a call without Python) is not "no call"
 _NODE = 1
-
-# What the nodes of a name are. "::" stands in names of C++ types: nodes of the program's own, which an
-# operator may or may not have made.
-_MADE_BY_ONE = 1
-_MAY_BE_LATER = 2
-_MADE_FOR_MANY = 3
-_JIT = "torch::jit::"
-_VIEW_WRITTEN_TO = "torch::autograd::CopySlices"
 
 Number = TypeVar("Number", bound=np.generic)
 
@@ -108,7 +106,7 @@ class Calls:
 
     def settle(self) -> None:
         """To be called once all rows are in: gives the later nodes of a call that call."""
-        later = np.flatnonzero((self.node == _MAY_BE_LATER) & (self.stack == _NO_CALL))
+        later = np.flatnonzero((self.node == NodeKind.ONE_OF_SEVERAL) & (self.stack == _NO_CALL))
         call = later.copy()
         for _ in range(MOST_NODES):
             unknown = np.flatnonzero(self.stack[call] == _NO_CALL)
@@ -120,7 +118,7 @@ class Calls:
         if self.node_thread is not None and self.node_sequence is not None:
             self.node_thread[later] = self.node_thread[call]
             self.node_sequence[later] = self.node_sequence[call]
-        self.stack[self.node == _MADE_FOR_MANY] = _OF_MANY
+        self.stack[self.node == NodeKind.OF_SEVERAL_CALLS] = _OF_MANY
         self.start_ns = self.start_ns[:0]
 
     def take_roots(self) -> Int64:
@@ -199,9 +197,9 @@ class ForwardCalls:
         self._calls: dict[int, Calls] = {}
         self._limit = recording.operator_rows * NUMBERS_A_ROW + SPARE_NUMBERS
         self.places = Places(sites)
-        self._node_kinds = np.array([*map(_node_kind, recording.strings.text), _MADE_BY_ONE], np.int8)
-        forward_id = np.append(recording.threads.forward_id, np.int32(-1))
-        entries = Entries(recording.stacks.parent)
+        self._node_kinds = np.array([*map(node_kind, recording[Strings].text), NodeKind.ONLY_ONE], np.int8)
+        forward_id = np.append(recording[Threads].forward_id, np.int32(-1))
+        entries = Entries(recording[Stacks].parent)
         for rows in recording.operators(COLUMNS if watcher is None else (*COLUMNS, *watcher.more_columns)):
             self._add(rows, forward_id)
             entries.add(rows)
@@ -261,10 +259,10 @@ class ForwardCalls:
     def _add(self, rows: Operators, forward_id: Int32) -> None:
         calls = np.flatnonzero((rows.scope == FUNCTION) & (rows.sequence >= 0))
         root = keys(rows, roots(rows)[0]) if len(calls) else np.empty(0, np.int64)
-        for thread, chosen in _groups(forward_id[rows.thread[calls]]):
+        for thread, chosen in _known_threads(forward_id[rows.thread[calls]]):
             self._of_thread(thread, rows.sequence[calls[chosen]]).add(rows, calls[chosen], root)
         nodes = np.flatnonzero((rows.scope == BACKWARD_FUNCTION) & (rows.node_sequence >= 0))
-        for thread, chosen in _groups(rows.node_thread[nodes]):
+        for thread, chosen in _known_threads(rows.node_thread[nodes]):
             sequence = rows.node_sequence[nodes[chosen]]
             kind = self._node_kinds[rows.name[nodes[chosen]]]
             self._of_thread(thread, sequence).refer(sequence, kind)
@@ -290,7 +288,7 @@ class ForwardCalls:
         stack = np.full(len(thread), _NO_CALL, np.int32)
         own_thread = np.full(len(thread), -1, np.int32)
         own_sequence = np.full(len(thread), -1, np.int64)
-        for key, rows in _groups(thread):
+        for key, rows in _known_threads(thread):
             calls = self._calls.get(key)
             if calls is None:
                 continue
@@ -308,25 +306,14 @@ class ForwardCalls:
         return np.maximum(stack - _STACK, -1), found, own_thread, own_sequence
 
 
-def _node_kind(name: str) -> int:
-    if name.startswith(_JIT):
-        return _MADE_FOR_MANY
-    return _MADE_BY_ONE if "::" in name and name != _VIEW_WRITTEN_TO else _MAY_BE_LATER
-
-
 def first_known(ids: Int32, otherwise: Int32) -> Int32:
     """The ids, and the other ones where they are -1."""
     return np.where(ids >= 0, ids, otherwise)
 
 
-def _groups(thread: Int32) -> list[tuple[int, Rows]]:
-    """The rows of each thread above 0."""
-    if len(thread) and thread[0] > 0 and bool((thread == thread[0]).all()):
-        return [(int(thread[0]), np.arange(len(thread)))]
-    order = np.argsort(thread, kind="stable")
-    keys, first = np.unique(thread[order], return_index=True)
-    parts = np.split(order, first[1:]) if len(keys) else []
-    return [(int(key), rows) for key, rows in zip(keys, parts, strict=True) if key > 0]
+def _known_threads(thread: Int32) -> Iterator[tuple[int, Rows]]:
+    """Each thread above 0 with its rows."""
+    return ((key, rows) for key, rows in each_thread(thread) if key > 0)
 
 
 def _longer(column: npt.NDArray[Number], size: int) -> npt.NDArray[Number]:

@@ -12,7 +12,8 @@ import numpy as np
 
 from perfprobe.tables.columns import Mask
 from perfprobe.tables.recording import Recording
-from perfprobe.tables.stacks import nearest
+from perfprobe.tables.stacks import Frames, Stacks, nearest
+from perfprobe.tables.strings import Strings
 
 # Of the names that the collector gives to kernels and to calls of CUDA which no operator makes.
 OWN_PREFIXES = ("inductor::", "triton::", "cuda::")
@@ -33,7 +34,7 @@ _COMPILERS = (
 
 def compiling(recording: Recording) -> Mask:
     """For every stack whether torch.compile was at work, with one more entry, False, for no stack."""
-    strings, frames, stacks = recording.strings, recording.frames, recording.stacks
+    strings, frames, stacks = recording[Strings], recording[Frames], recording[Stacks]
     marked = np.zeros(len(frames) + 1, np.bool_)
     for file_end, functions in _COMPILERS:
         files = [file for file in np.unique(frames.file).tolist() if strings[file].endswith(file_end)]

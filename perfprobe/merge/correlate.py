@@ -20,9 +20,10 @@ from perfprobe.merge.origins import Origins
 from perfprobe.merge.roots import keys, roots
 from perfprobe.merge.seen_calls import seen_stacks
 from perfprobe.tables.columns import Int32, Int64, Rows
-from perfprobe.tables.events import USER_SCOPE, Losses, Operators
-from perfprobe.tables.gpu import CallSites, GpuLinks
+from perfprobe.tables.events import Losses, Operators
+from perfprobe.tables.gpu import ApiCalls, CallSites, Copies, ExternalIds, GpuLinks, GpuWaits, Kernels
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.trace import Gap
 
 _OWN_RANGES = "cuda::"  # what the collector sets around a wait, at its line
@@ -38,7 +39,7 @@ class CallsWithin:
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
         self._os_threads = recording.os_threads()
-        calls = recording.gpu.api_calls
+        calls = recording[ApiCalls]
         self._thread = self._os_threads[calls.thread]
         self._time_ns = calls.start_ns + np.maximum(calls.end_ns - calls.start_ns, 0) // 2
         self._named_call, self._named_ns = _named(recording)
@@ -60,12 +61,12 @@ class CallsWithin:
     def result(self, origins: Origins, forward: ForwardCalls) -> tuple[GpuLinks, GpuTimes]:
         """All links, once all operators are in, and the time on GPUs of operators."""
         disagreements = self._take_named()
-        gpu = self._recording.gpu
+        gpu = self._recording
         launched = Launches(self._recording)
         links = GpuLinks(
-            kernel_call=launched.call(gpu.kernels),
-            copy_call=launched.call(gpu.copies),
-            wait_call=Correlations(self._recording)(gpu.waits.correlation),
+            kernel_call=launched.call(gpu[Kernels]),
+            copy_call=launched.call(gpu[Copies]),
+            wait_call=Correlations(self._recording)(gpu[GpuWaits].correlation),
             sites=self._sites(origins, forward),
             graph_launch=launched.graph_launch,
             exact=int(np.count_nonzero(self._named.place >= 0)),
@@ -86,17 +87,12 @@ class CallsWithin:
         return disagreements
 
     def _sites(self, origins: Origins, forward: ForwardCalls) -> CallSites:
-        found, calls = self._operators, self._recording.gpu.api_calls
+        found, calls = self._operators, self._recording[ApiCalls]
         outside = found.place < 0
         own_stack = first_known(calls.stack, self._range_stacks())
         own_stack = first_known(own_stack, seen_stacks(self._recording, calls, self._thread))
         columns = {**found.columns, "stack": np.where(outside, own_stack, found.columns["stack"])}
-        absent = {
-            name: np.broadcast_to(np.array(-1, dtype), len(outside))
-            for name, dtype in Operators.dtypes.items()
-            if name not in columns
-        }
-        rows = Operators(**columns, **absent)
+        rows = Operators.part(columns)
         is_forward = forward.is_forward_stack(rows.stack) & ~outside
         is_forward &= forward.is_forward_root(found.root) | found.is_cut
         origin = origins.columns(rows, is_forward)
@@ -112,8 +108,8 @@ class CallsWithin:
         return np.where(is_own, ranges["stack"], np.int32(-1))
 
     def _launched(self, links: GpuLinks) -> Launched:
-        gpu, calls = self._recording.gpu, len(self._thread)
-        kernels, copies = (gpu.kernels, links.kernel_call), (gpu.copies, links.copy_call)
+        gpu, calls = self._recording, len(self._thread)
+        kernels, copies = (gpu[Kernels], links.kernel_call), (gpu[Copies], links.copy_call)
         total_ns, graph_ns = np.zeros(calls, np.int64), np.zeros(calls, np.int64)
         for rows, call in (kernels, copies):
             total_ns += times_by_call(rows, call, calls)
@@ -168,7 +164,7 @@ class _Around:
 
 def _named(recording: Recording) -> tuple[Rows, Int64]:
     """The calls whose operator has an external id, and when that operator started."""
-    named, calls = recording.gpu.external_ids, recording.gpu.api_calls
+    named, calls = recording[ExternalIds], recording[ApiCalls]
     correlation, row = np.unique(named.correlation, return_index=True)
     if len(correlation) == 0:
         return np.empty(0, np.intp), np.empty(0, np.int64)

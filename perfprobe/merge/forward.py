@@ -11,7 +11,8 @@ import numpy as np
 
 from perfprobe.merge.nest import parents
 from perfprobe.tables.columns import Int32, Mask, Rows
-from perfprobe.tables.events import FUNCTION, Operators
+from perfprobe.tables.events import Operators
+from perfprobe.tables.scopes import FUNCTION
 from perfprobe.tables.stacks import nearest
 
 MOST_FRAMES = 8192  # between an operator and one inside it

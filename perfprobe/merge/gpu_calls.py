@@ -6,8 +6,9 @@ import numpy as np
 
 from perfprobe.tables.columns import Int32, Int64, Mask
 from perfprobe.tables.events import Losses
-from perfprobe.tables.gpu import Copies, Kernels
+from perfprobe.tables.gpu import ApiCalls, Copies, Kernels
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.strings import Strings
 
 _GRAPH_LAUNCHES = ("cudaGraphLaunch", "cuGraphLaunch")
 _GRAPH_FAULT = "graph_ids"  # of CUPTI; see csrc/gpu/cupti_faults.h
@@ -21,7 +22,7 @@ class Launches:
     """
 
     def __init__(self, recording: Recording) -> None:
-        self.graph_launch: Mask = starts(recording, _GRAPH_LAUNCHES)[recording.gpu.api_calls.name]
+        self.graph_launch: Mask = starts(recording, _GRAPH_LAUNCHES)[recording[ApiCalls].name]
         self._remedy = _graph_fault(recording)
         self._calls = Correlations(recording, None if self._remedy is None else ~self.graph_launch)
         self._graphs = Correlations(recording, self.graph_launch)
@@ -55,8 +56,8 @@ class Correlations:
 
     def __init__(self, recording: Recording, among: Mask | None = None) -> None:
         """among: which calls can be found, None for all."""
-        calls = recording.gpu.api_calls
-        is_driver = np.array([_is_of_driver(text) for text in recording.strings.text] + [False], np.bool_)
+        calls = recording[ApiCalls]
+        is_driver = np.array([_is_of_driver(text) for text in recording[Strings].text] + [False], np.bool_)
         # Of a call of the runtime and the driver's within it the runtime's comes first.
         order = np.lexsort((is_driver[calls.name], calls.correlation))
         self._order = order if among is None else order[among[order]]
@@ -73,7 +74,7 @@ class Correlations:
 
 def starts(recording: Recording, prefixes: tuple[str, ...]) -> Mask:
     """Which strings start so, with one more entry, False, for none."""
-    return np.array([*(text.startswith(prefixes) for text in recording.strings.text), False], np.bool_)
+    return np.array([*(text.startswith(prefixes) for text in recording[Strings].text), False], np.bool_)
 
 
 def _graph_fault(recording: Recording) -> str | None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from perfprobe.merge.innermost import by_thread
 from perfprobe.tables.columns import Int32, Int64, Rows, Table
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.gpu import Copies, Kernels
+from perfprobe.tables.threads import each_thread
 
 
 def times_by_call(rows: Kernels | Copies, call: Int32, calls: int) -> Int64:
@@ -20,7 +18,6 @@ def times_by_call(rows: Kernels | Copies, call: Int32, calls: int) -> Int64:
     return found_ns
 
 
-@dataclass(frozen=True)
 class Launched(Table):
     """What each call of the API started.
 
@@ -49,7 +46,7 @@ class GpuTimes:
         rows = rows.take(np.lexsort((rows.time_ns, rows.thread)))
         self._of_thread = {
             key: (rows.time_ns[own], np.append(0, np.cumsum(rows.total_ns[own])))
-            for key, own in by_thread(rows.thread)
+            for key, own in each_thread(rows.thread)
         }
         known = launched.take((launched.place >= 0) & (launched.own_ns > 0))
         self._places, row = np.unique(known.place, return_inverse=True)
@@ -59,7 +56,7 @@ class GpuTimes:
     def figures(self, rows: LinkedOperators, places: Rows) -> dict[str, Int64]:
         """gpu_ns and gpu_self_ns of a batch; places: where in the recording its rows are."""
         gpu_ns = np.zeros(len(rows), np.int64)
-        for key, own in by_thread(self._os_threads[rows.thread]):
+        for key, own in each_thread(self._os_threads[rows.thread]):
             if key in self._of_thread:
                 time_ns, sums_ns = self._of_thread[key]
                 first = np.searchsorted(time_ns, rows.start_ns[own])

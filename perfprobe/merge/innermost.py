@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from perfprobe.tables.columns import Int64, Rows
+from perfprobe.tables.threads import each_thread
 
 _NEVER = np.iinfo(np.int64).min
 
@@ -23,7 +24,7 @@ class Innermost:
         self._order = np.lexsort((time_ns, thread))
         self._time_ns = time_ns[self._order]
         self._found = np.zeros(len(thread), np.bool_)
-        groups = by_thread(thread[self._order])
+        groups = each_thread(thread[self._order])
         self._bounds = {key: (int(own[0]), int(own[-1]) + 1) for key, own in groups if key != -1}
 
     def find(self, thread: Int64, start_ns: Int64, end_ns: Int64) -> tuple[Rows, Rows]:
@@ -33,7 +34,7 @@ class Innermost:
             thread: of each interval; those of one thread come in the order in which they ended.
         """
         points, rows = [np.empty(0, np.intp)], [np.empty(0, np.intp)]
-        for key, own in by_thread(thread):
+        for key, own in each_thread(thread):
             if key in self._bounds:
                 places, around = self._find(key, start_ns[own], end_ns[own])
                 points.append(self._order[places])
@@ -52,17 +53,6 @@ class Innermost:
         places, around = places[is_inside], around[is_inside]
         self._found[places] = True
         return places, around
-
-
-def by_thread(thread: Int64) -> list[tuple[int, Rows]]:
-    """The rows of each thread, in their order."""
-    if len(thread) == 0:
-        return []
-    if bool((thread == thread[0]).all()):
-        return [(int(thread[0]), np.arange(len(thread)))]
-    order = np.argsort(thread, kind="stable")
-    keys, first = np.unique(thread[order], return_index=True)
-    return list(zip(keys.tolist(), np.split(order, first[1:]), strict=True))
 
 
 def _first_started(start_ns: Int64, at: Rows, time_ns: Int64) -> Rows:

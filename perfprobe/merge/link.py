@@ -24,27 +24,13 @@ from perfprobe.merge.sources import Matching
 from perfprobe.merge.uncounted import uncounted
 from perfprobe.support.units import duration
 from perfprobe.tables.columns import Int64, Rows
-from perfprobe.tables.events import LinkedOperators, Losses, Operators
+from perfprobe.tables.events import AutogradWindows, LinkedOperators, Losses, Operators, RecordedCall
+from perfprobe.tables.gpu import GPU_EVENTS
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.threads import thread_order
 from perfprobe.tables.trace import Trace
 
-COLUMNS = (
-    "start_ns",
-    "end_ns",
-    "cpu_ns",
-    "thread",
-    "depth",
-    "name",
-    "overload",
-    "signature",
-    "stack",
-    "scope",
-    "node_sequence",
-    "node_thread",
-    "allocated_bytes",
-    "freed_bytes",
-    "faults",
-)
+COLUMNS = (*RecordedCall.dtypes, "node_sequence", "node_thread")
 
 # A year. What is longer is damage, and a few of those would make sums of nanoseconds overflow.
 _LONGEST_NS = 366 * 86_400 * 1_000_000_000
@@ -54,8 +40,8 @@ def link(recording: Recording) -> Trace:
     """Links a recording. Raises InputError when it cannot be read any more."""
     texts, same_module = module_texts(recording)
     site = sites(recording, same_module)
-    matching = Matching(recording) if len(recording.autograd_windows) else None
-    calls_within = CallsWithin(recording) if len(recording.gpu) else None
+    matching = Matching(recording) if len(recording[AutogradWindows]) else None
+    calls_within = CallsWithin(recording) if recording.rows(*GPU_EVENTS) else None
     forward = ForwardCalls(recording, site, calls_within)
     origins = Origins(recording, forward)
     links, times = (None, None) if calls_within is None else calls_within.result(origins, forward)
@@ -92,7 +78,7 @@ class Linker:
         last_ns = self._recording.last_ns
         first = 0
         for batch in self._recording.operators(COLUMNS):
-            order = _by_thread(batch)
+            order = thread_order(batch.thread)
             rows = batch if order is None else batch.take(order)
             places = np.arange(first, first + len(batch))
             first += len(batch)
@@ -118,23 +104,13 @@ class Linker:
     def _linked(
         self, rows: Operators, self_ns: Int64, cpu_self_ns: Int64, recording_ns: Int64
     ) -> LinkedOperators:
+        found = {name: getattr(rows, name) for name in RecordedCall.dtypes}
+        found |= self._origins.columns(rows, self._calls.is_forward(rows))
         return LinkedOperators(
-            start_ns=rows.start_ns,
-            end_ns=rows.end_ns,
+            **found,
             self_ns=self_ns,
-            cpu_ns=rows.cpu_ns,
             cpu_self_ns=cpu_self_ns,
             recording_ns=recording_ns,
-            faults=rows.faults,
-            thread=rows.thread,
-            depth=rows.depth,
-            name=rows.name,
-            overload=rows.overload,
-            stack=rows.stack,
-            scope=rows.scope,
-            **self._origins.columns(rows, self._calls.is_forward(rows)),
-            allocated_bytes=rows.allocated_bytes,
-            freed_bytes=rows.freed_bytes,
             autograd_ns=_not_recorded(len(rows)),
             autograd_self_ns=_not_recorded(len(rows)),
             gpu_ns=_not_recorded(len(rows)),
@@ -150,13 +126,6 @@ class Linker:
 
 def _not_recorded(rows: int) -> Int64:
     return np.broadcast_to(np.int64(-1), rows)
-
-
-def _by_thread(rows: Operators) -> Rows | None:
-    """The rows in the order of their threads, None where they are in it."""
-    if bool((rows.thread[1:] >= rows.thread[:-1]).all()):
-        return None
-    return np.argsort(rows.thread, kind="stable")
 
 
 def _link_losses(recording: Recording, nesting: Nesting, backwards: int) -> list[Losses]:

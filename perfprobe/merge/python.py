@@ -9,9 +9,10 @@ import numpy as np
 
 from perfprobe.merge.source import Folders
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows
-from perfprobe.tables.python import Code, Counted, CountedCalls, Origin, PythonCode
+from perfprobe.tables.python import Calls, Code, Counted, CountedCalls, Functions, Origin, PythonCode, Samples
 from perfprobe.tables.recording import Recording
-from perfprobe.tables.stacks import nearest
+from perfprobe.tables.stacks import Frames, Stacks, nearest
+from perfprobe.tables.strings import Strings
 
 # Perfprobe's code around a program: what is within the first, before the second, is not the program.
 _LAUNCHER = ("perfprobe/__main__.py", "perfprobe/cli/")
@@ -33,8 +34,8 @@ class _Keys(NamedTuple):
 
 def python_code(recording: Recording) -> PythonCode | None:
     """The calling structure as far as it is known without the operators; None without any Python."""
-    frames, counted = recording.frames, recording.functions
-    if len(recording.stacks) == 0 and len(counted) == 0 and len(recording.samples) == 0:
+    frames, counted = recording[Frames], recording[Functions]
+    if len(recording[Stacks]) == 0 and len(counted) == 0 and len(recording[Samples]) == 0:
         return None
     keys, code_of = _numbered(
         _Keys(
@@ -50,7 +51,7 @@ def python_code(recording: Recording) -> PythonCode | None:
         of_stack=_of_stack(recording, code, of_frame),
         counted=_counted(recording, code, of_counted),
         counted_calls=_counted_calls(recording, code, of_counted),
-        samples=recording.samples,
+        samples=recording[Samples],
     )
 
 
@@ -66,7 +67,7 @@ def _numbered(keys: _Keys) -> tuple[_Keys, Int32]:
 
 
 def _origins(recording: Recording, keys: _Keys) -> Int8:
-    strings, rules = recording.strings, Folders(recording)
+    strings, rules = recording[Strings], Folders(recording)
     of_file = {file: rules.origin(strings[file]) for file in np.unique(keys.file).tolist()}
     return np.array(
         [
@@ -91,7 +92,7 @@ def _origin_of_c(name: str) -> Origin:
 def _of_stack(recording: Recording, code: Code, of_frame: Int32) -> Int32:
     """The function of each stack's innermost frame, -1 for what is not the program's."""
     none = np.int32(-1)
-    of_stack = np.append(of_frame, none)[recording.stacks.frame]
+    of_stack = np.append(of_frame, none)[recording[Stacks].frame]
     origin = np.append(code.origin, np.int8(-1))[of_stack]
     left_out = (origin == Origin.PERFPROBE) | _around_program(recording, code, of_stack, origin)
     return np.append(np.where(left_out, none, of_stack), none).astype(np.int32)
@@ -99,7 +100,7 @@ def _of_stack(recording: Recording, code: Code, of_frame: Int32) -> Int32:
 
 def _around_program(recording: Recording, code: Code, of_stack: Int32, origin: Int8) -> Mask:
     """The stacks of the launcher: what is outside of the program, and what was done before it began."""
-    parent = recording.stacks.parent
+    parent = recording[Stacks].parent
     own = origin == Origin.PERFPROBE
     runner = own & _in_files(recording, code, (_RUNNER,))[of_stack]
     launcher = own & _in_files(recording, code, _LAUNCHER)[of_stack]
@@ -116,7 +117,7 @@ def _around_program(recording: Recording, code: Code, of_stack: Int32, origin: I
 def _in_files(recording: Recording, code: Code, parts: tuple[str, ...]) -> Mask:
     """Which functions are in files whose path holds one of these; with one more entry, False, for none."""
     files = np.unique(code.file).tolist()
-    chosen = [file for file in files if any(part in recording.strings[file] for part in parts)]
+    chosen = [file for file in files if any(part in recording[Strings][file] for part in parts)]
     return np.append(np.isin(code.file, chosen), False)
 
 
@@ -137,13 +138,13 @@ def _counted(recording: Recording, code: Code, of_counted: Int32) -> Counted:
     """cProfile's figures of the program's functions, all threads together."""
     kept = np.flatnonzero(code.origin[of_counted] != Origin.PERFPROBE)
     found, row_of = np.unique(of_counted[kept], return_inverse=True)
-    figures = {name: getattr(recording.functions, name)[kept] for name in _FIGURES}
+    figures = {name: getattr(recording[Functions], name)[kept] for name in _FIGURES}
     return Counted(code=found, **_sums(figures, row_of.reshape(-1), len(found)))
 
 
 def _counted_calls(recording: Recording, code: Code, of_counted: Int32) -> CountedCalls:
     """Its calls; those by perfprobe's functions have no caller."""
-    calls, none = recording.calls, np.int32(-1)
+    calls, none = recording[Calls], np.int32(-1)
     known = np.append(np.where(code.origin[of_counted] == Origin.PERFPROBE, none, of_counted), none)
     caller, callee = known[calls.caller], known[calls.callee]
     kept = np.flatnonzero(callee >= 0)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from perfprobe.tables.columns import Int64, Mask, Rows
-from perfprobe.tables.events import USER_SCOPE, Operators
+from perfprobe.tables.events import Operators
+from perfprobe.tables.scopes import USER_SCOPE
+from perfprobe.tables.threads import each_thread
 
 _NEVER = np.iinfo(np.int64).max
 
@@ -18,7 +20,7 @@ def roots(rows: Operators) -> tuple[Rows, Mask]:
     """
     root = np.arange(len(rows))
     is_cut = np.zeros(len(rows), np.bool_)
-    for group in _by_thread(rows):
+    for _, group in each_thread(rows.thread):
         start_ns = np.where(rows.scope[group] == USER_SCOPE, _NEVER, rows.start_ns[group])
         earliest_ns = np.minimum.accumulate(start_ns[::-1])[::-1]
         is_root = start_ns < np.append(earliest_ns[1:], _NEVER)
@@ -34,11 +36,3 @@ def roots(rows: Operators) -> tuple[Rows, Mask]:
 def keys(rows: Operators, root: Rows) -> Int64:
     """What tells apart the calls of the program: where it called, and the operator's name."""
     return rows.stack[root].astype(np.int64) << 32 | rows.name[root]
-
-
-def _by_thread(rows: Operators) -> list[Rows]:
-    thread = rows.thread
-    if bool((thread == thread[:1]).all()):
-        return [np.arange(len(rows))] if len(rows) else []
-    order = np.argsort(thread, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(thread[order])) + 1)

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfprobe.merge.innermost import by_thread
 from perfprobe.tables.columns import Int32, Int64
 from perfprobe.tables.gpu import ApiCalls
-from perfprobe.tables.python import Look
+from perfprobe.tables.python import Look, Samples
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.threads import each_thread
 
 
 def seen_stacks(recording: Recording, calls: ApiCalls, thread: Int64) -> Int32:
     """The stack of the first look within each call, -1 for none; thread: the OS thread of each call."""
-    samples = recording.samples
+    samples = recording[Samples]
     looks = samples.take((samples.look == Look.READ) & (samples.stack >= 0))
     looks = looks.take(np.argsort(looks.end_ns, kind="stable"))  # that is when the sampler looked
-    of_thread = dict(by_thread(recording.os_threads()[looks.thread]))
+    of_thread = dict(each_thread(recording.os_threads()[looks.thread]))
     found = np.full(len(calls), -1, np.int32)
-    for key, rows in by_thread(thread):
+    for key, rows in each_thread(thread):
         own = of_thread.get(key) if key != -1 else None
         if own is not None:
             time_ns = np.append(looks.end_ns[own], np.iinfo(np.int64).max)

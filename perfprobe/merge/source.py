@@ -9,7 +9,8 @@ import numpy as np
 from perfprobe.tables.columns import Int8, Int32, Mask
 from perfprobe.tables.python import Origin
 from perfprobe.tables.recording import Recording
-from perfprobe.tables.stacks import Stacks, nearest
+from perfprobe.tables.stacks import Frames, Modules, Stacks, nearest
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Sites
 
 # Every call of autograd's engine from Python goes through this function.
@@ -54,7 +55,7 @@ _PARTS = (
 
 def sites(recording: Recording, modules: Int32) -> Sites:
     """The line and module of every stack; `modules` gives each module the id that stands for its name."""
-    stacks = recording.stacks
+    stacks = recording[Stacks]
     origin = _frame_origins(recording)[stacks.frame]  # a stack without a frame takes the last entry
     engine = np.append(_is_in(recording, ENGINE_FILE, ENGINE_FUNCTION), False)[stacks.frame]
     checkpoint = np.append(_is_in(recording, CHECKPOINT_FILE), False)[stacks.frame]
@@ -90,7 +91,7 @@ def _inside_module(stacks: Stacks, engine: Mask) -> Int32:
 
 def _is_in(recording: Recording, file_end: str, function: str | None = None) -> Mask:
     """Which frames are in a file whose path ends so, and in this function."""
-    strings, frames = recording.strings, recording.frames
+    strings, frames = recording[Strings], recording[Frames]
     files = [int(file) for file in np.unique(frames.file) if strings[file].endswith(file_end)]
     names = [int(name) for name in np.unique(frames.function) if function in (None, strings[name])]
     return np.isin(frames.file, files) & np.isin(frames.function, names)
@@ -98,7 +99,7 @@ def _is_in(recording: Recording, file_end: str, function: str | None = None) -> 
 
 def _same_lines(recording: Recording) -> Int32:
     """For every frame the first one of the same file, line and function: code made anew is the same line."""
-    frames = recording.frames
+    frames = recording[Frames]
     if len(frames) == 0:
         return np.empty(0, np.int32)
     keys = np.stack([frames.file, frames.line, frames.function])
@@ -108,9 +109,9 @@ def _same_lines(recording: Recording) -> Int32:
 
 def _frame_origins(recording: Recording) -> Int8:
     """The origin of every frame, with one more entry, -1, for "no frame"."""
-    files, group = np.unique(recording.frames.file, return_inverse=True)
+    files, group = np.unique(recording[Frames].file, return_inverse=True)
     rules = Folders(recording)
-    origins = [rules.origin(recording.strings[file]) for file in files.tolist()] + [-1]
+    origins = [rules.origin(recording[Strings][file]) for file in files.tolist()] + [-1]
     of_frame: Int8 = np.array(origins, np.int8)[np.append(group.reshape(-1), len(files))]
     is_handler = np.append(_is_handler(recording), False)
     of_frame[is_handler & (of_frame == Origin.USER)] = Origin.LIBRARY
@@ -118,7 +119,7 @@ def _frame_origins(recording: Recording) -> Int8:
 
 
 def _is_handler(recording: Recording) -> Mask:
-    strings, functions = recording.strings, recording.frames.function
+    strings, functions = recording[Strings], recording[Frames].function
     handlers = [int(name) for name in np.unique(functions) if strings[name].rsplit(".", 1)[-1] in _HANDLERS]
     return np.isin(functions, handlers)
 
@@ -175,7 +176,7 @@ def module_texts(recording: Recording) -> tuple[list[str], Int32]:
 
 def _module_paths(recording: Recording) -> tuple[list[str], list[str]]:
     """For every module the name of its root, and its path within it (a root's own: its name)."""
-    strings, modules = recording.strings, recording.modules
+    strings, modules = recording[Strings], recording[Modules]
     names = _root_names(recording)
     roots: list[str] = []
     paths: list[str] = []
@@ -196,14 +197,14 @@ def _module_paths(recording: Recording) -> tuple[list[str], list[str]]:
 
 def _root_names(recording: Recording) -> dict[int, str]:
     """The names of the second and later models of a type: roots with parts of which some were called."""
-    modules, stacks = recording.modules, recording.stacks
+    modules, stacks = recording[Modules], recording[Stacks]
     called = np.unique(stacks.module[stacks.module >= 0])
     root = nearest(modules.parent, modules.parent < 0)
     models: dict[int, list[int]] = {}
     for module in np.unique(root[called[modules.parent[called] >= 0]]).tolist():
         models.setdefault(int(modules.type[module]), []).append(module)
     return {
-        module: f"{recording.strings[kind]}#{number}"
+        module: f"{recording[Strings][kind]}#{number}"
         for kind, alike in models.items()
         if len(alike) <= MOST_MODELS
         for number, module in enumerate(alike[1:], 2)

@@ -16,9 +16,11 @@ import numpy as np
 from perfprobe.merge import agreement, nest
 from perfprobe.merge.compiled import OWN_PREFIXES
 from perfprobe.tables.columns import Int32, Int64, Mask, Rows
-from perfprobe.tables.events import Operators
+from perfprobe.tables.events import AutogradWindows, Losses, Operators, Signatures, Threads
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.sources import NESTING, ONLY_AUTOGRAD, ONLY_OBSERVER, SIGNATURE, Differences, Sources
+from perfprobe.tables.strings import Strings
+from perfprobe.tables.threads import each_thread
 
 COLUMNS = ("start_ns", "end_ns", "thread", "depth", "name", "overload", "signature")
 MEMORY = ("allocated_bytes", "freed_bytes")
@@ -43,13 +45,14 @@ class Matching:
         self._theirs = _whole(recording, MEMORY, True)
         self._match: Rows = np.full(len(self._ours), -1, np.intp)
         self._counts: Counter[Key] = Counter()
-        generated = [str(text).startswith(OWN_PREFIXES) for text in recording.strings.text]
+        generated = [str(text).startswith(OWN_PREFIXES) for text in recording[Strings].text]
         self._generated = np.array([*generated, False])  # by name, "no name" last
-        forward_id = np.append(recording.threads.forward_id, np.int32(-1))
-        ours, theirs = _threads(forward_id[self._ours.thread]), _threads(forward_id[self._theirs.thread])
-        for thread, rows in ours.items():
-            if thread in theirs:
-                self._match_thread(rows, theirs[thread], _windows(recording, forward_id, thread))
+        forward_id = np.append(recording[Threads].forward_id, np.int32(-1))
+        ours, theirs = (each_thread(forward_id[rows.thread]) for rows in (self._ours, self._theirs))
+        profiled = dict(theirs)
+        for thread, rows in ours:
+            if thread in profiled:
+                self._match_thread(rows, profiled[thread], _windows(recording, forward_id, thread))
             else:
                 self._count(ONLY_OBSERVER, rows, NOT_PROFILED, named=False)
         self._sources = self._compared()
@@ -114,7 +117,7 @@ class Matching:
             both=len(matched),
             observer=len(self._ours),
             autograd=len(self._theirs),
-            windows=len(np.unique(self._recording.autograd_windows.start_ns)),
+            windows=len(np.unique(self._recording[AutogradWindows].start_ns)),
             reading_ns=_number(self._recording, "reading_ns"),
             clock_error_ns=_number(self._recording, "clock_error_ns"),
             apart_ns=int(np.median(apart_ns)) if len(apart_ns) else None,
@@ -136,7 +139,7 @@ class Matching:
 
     def _signature(self, signature: int) -> str:
         recorded = self._recording
-        return recorded.strings[recorded.signatures.text[signature]] if signature >= 0 else ""
+        return recorded[Strings][recorded[Signatures].text[signature]] if signature >= 0 else ""
 
     def _count(
         self, kind: str, rows: Rows, reason: str, *, named: bool = True, rows_of: Operators | None = None
@@ -152,7 +155,7 @@ class Matching:
             self._counts[kind, name, overload, "", "", reason] += count
 
     def _dropped(self) -> str:
-        losses = self._recording.losses
+        losses = self._recording[Losses]
         pairs = zip(losses.source, losses.reason, strict=True)
         return DROPPED if any(s == "operators" and r.startswith("operators ") for s, r in pairs) else ""
 
@@ -163,18 +166,9 @@ def _whole(recording: Recording, more: tuple[str, ...], autograd: bool) -> Opera
     return Operators.concat(list(source))
 
 
-def _threads(forward_id: Int32) -> dict[int, Rows]:
-    """The rows of each thread, in their order."""
-    if len(forward_id) == 0:
-        return {}
-    order = np.argsort(forward_id, kind="stable")
-    keys, first = np.unique(forward_id[order], return_index=True)
-    return dict(zip(keys.tolist(), np.split(order, first[1:]), strict=True))
-
-
 def _windows(recording: Recording, forward_id: Int32, thread: int) -> list[tuple[int, int, int]]:
     """Start, end and number of rows of each window of a thread."""
-    windows = recording.autograd_windows
+    windows = recording[AutogradWindows]
     windows = windows.take(forward_id[windows.thread] == thread)
     columns = (windows.start_ns.tolist(), windows.end_ns.tolist(), np.maximum(windows.rows, 0).tolist())
     return list(zip(*columns, strict=True))

@@ -6,9 +6,10 @@ import numpy as np
 
 from perfprobe.tables.columns import Mask
 from perfprobe.tables.events import Losses
-from perfprobe.tables.python import Look
+from perfprobe.tables.python import Functions, Look, Samples
 from perfprobe.tables.recording import Recording
-from perfprobe.tables.stacks import nearest
+from perfprobe.tables.stacks import Frames, Stacks, nearest
+from perfprobe.tables.strings import Strings
 
 _UNABLE = ("3.10.", "3.11.")  # from 3.12 on the interpreter tells of all threads
 _BOOTSTRAP = ("Thread._bootstrap", "_bootstrap")  # qualified from 3.11 on
@@ -20,15 +21,15 @@ def uncounted(recording: Recording) -> list[Losses]:
     A thread that `threading` started is counted, also where none of its calls has returned.
     """
     version = recording.text("versions", "python") or ""
-    if not version.startswith(_UNABLE) or len(recording.functions) == 0 or len(recording.samples) == 0:
+    if not version.startswith(_UNABLE) or len(recording[Functions]) == 0 or len(recording[Samples]) == 0:
         return []
     of_thread = recording.os_threads()
-    samples, ended_ns = recording.samples, recording.counts_ended_ns
+    samples, ended_ns = recording[Samples], recording.counts_ended_ns
     until_ns = np.inf if ended_ns is None else ended_ns
     read = (samples.look == Look.READ) & (samples.stack >= 0) & (samples.start_ns < until_ns)
     sampled = np.unique(of_thread[samples.thread[read]])
     hooked = np.unique(of_thread[samples.thread[read & _is_started_by_threading(recording)]])
-    counted = np.unique(of_thread[recording.functions.thread])
+    counted = np.unique(of_thread[recording[Functions].thread])
     known = np.append(hooked, [-1, recording.number("program", "pid") or -1])
     missing = np.setdiff1d(sampled, np.union1d(known, counted))
     if len(missing) == 0:
@@ -40,11 +41,11 @@ def uncounted(recording: Recording) -> list[Losses]:
 
 def _is_started_by_threading(recording: Recording) -> Mask:
     """For each sample whether its stack begins in a thread's first function of `threading`."""
-    strings, frames, stacks = recording.strings, recording.frames, recording.stacks
+    strings, frames, stacks = recording[Strings], recording[Frames], recording[Stacks]
     first = [
         strings[function] in _BOOTSTRAP and strings[file].endswith("/threading.py")
         for function, file in zip(frames.function.tolist(), frames.file.tolist(), strict=True)
     ]
     is_first = np.append(np.array(first, np.bool_), False)[stacks.frame]
     found = np.append(nearest(stacks.parent, is_first) >= 0, False)
-    return np.asarray(found[recording.samples.stack])
+    return np.asarray(found[recording[Samples].stack])

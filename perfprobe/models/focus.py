@@ -14,12 +14,13 @@ import numpy.typing as npt
 
 from perfprobe.support.view import compiled
 from perfprobe.tables.columns import Int32, Mask, Table
-from perfprobe.tables.events import LinkedOperators
+from perfprobe.tables.events import LinkedOperators, Signatures
 from perfprobe.tables.findings import Sums
 from perfprobe.tables.gpu import direction
 from perfprobe.tables.gpu_findings import CopyRows, KernelRows, WaitRows
 from perfprobe.tables.python import Code, FunctionCalls, FunctionRows
 from perfprobe.tables.ranges import RangeRows
+from perfprobe.tables.stacks import Frames
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import SHORT_PHASES, Line, Phase, Trace, shown_name
 
@@ -51,9 +52,9 @@ class Focus:
 
     def __init__(self, trace: Trace, pattern: str, code: Code | None = None) -> None:
         self._search = search = compiled(pattern).search
-        self._strings = strings = trace.recording.strings
+        self._strings = strings = trace.recording[Strings]
         code = Code.empty() if code is None else code
-        signatures, frames = trace.recording.signatures, trace.recording.frames
+        signatures, frames = trace.recording[Signatures], trace.recording[Frames]
         self._texts = {
             "string": _Matches(search, len(strings), lambda at: [strings[at]]),
             "signature": _Matches(search, len(signatures), lambda at: [trace.signature(at) or ""]),

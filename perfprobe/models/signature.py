@@ -1,5 +1,8 @@
 """Reads and writes the text of an operator's inputs: `f32[64,128]{1,64}@cuda:0 (f32[2],-) dim=1`.
 
+One grammar for report, JSON and `bench`: inputs in their order, each behind a space; a plain value behind its
+argument's name; one that was left out is not there. csrc/torch/signature_text.cpp writes it too.
+
 The text comes from a recording, which is untrusted: nothing in it makes this raise, recurse deeply or take
 more than a moment. What it does not know becomes a `Scalar` with the text as its value.
 """
@@ -11,8 +14,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from perfprobe.models.dtypes import name_of_number
+from perfprobe.support.strides import is_contiguous
+
 LONGEST = 1 << 18  # characters: a list of 4096 tensors has its elements spelled out
 DEEPEST = 8  # lists in lists; the recorder writes at most four
+LONGEST_LIST = 4096  # elements that are written; a longer list ends in "..."
+LONGEST_STRING = 64  # bytes that are written
+MOST_VARIANTS = 64  # texts of an operator that differ in integers only: beyond, integers count by type
+
+UNDEFINED = "-"
+CUT = "..."
+FLOAT, INTEGER = "float", "int"  # in the place of a value
+UNKNOWN = "?"  # in the place of an input of which its source says nothing
 
 
 @dataclass(frozen=True)
@@ -95,7 +109,7 @@ def _items(text: str, at: int, depth: int) -> tuple[list[Item] | None, int]:
 
 
 def _list(name: str, items: list[Item]) -> List:
-    cut = items[-1:] == [Scalar("", "...")]
+    cut = items[-1:] == [Scalar("", CUT)]
     return List(name, tuple(items[:-1] if cut else items), not cut)
 
 
@@ -103,7 +117,7 @@ def _plain(token: re.Match[str]) -> Item:
     if token["dtype"] is not None:
         return _tensor(token)
     value = token["string"] or token["word"]
-    return Undefined() if value == "-" and token["name"] is None else Scalar(token["name"] or "", value)
+    return Undefined() if value == UNDEFINED and token["name"] is None else Scalar(token["name"] or "", value)
 
 
 def _tensor(token: re.Match[str]) -> Tensor:
@@ -134,21 +148,66 @@ def render(items: Sequence[Item]) -> str:
 
 def _rendered(item: Item) -> str:
     if isinstance(item, Tensor):
-        return _tensor_text(item)
+        return tensor_text(item)
     if isinstance(item, Undefined):
-        return "-"
-    name = f"{item.name}=" if item.name else ""
+        return UNDEFINED
     if isinstance(item, Scalar):
-        return name + item.value
-    return f"{name}({','.join([*map(_rendered, item.items), *([] if item.whole else ['...'])])})"
+        return named_text(item.name, item.value)
+    return named_text(item.name, list_text([*map(_rendered, item.items)], whole=item.whole))
 
 
-def _tensor_text(tensor: Tensor) -> str:
+def named_text(name: str, value: str) -> str:
+    """A value behind its argument's name, "" where that is not known."""
+    return f"{name}={value}" if name else value
+
+
+def list_text(items: Sequence[str], *, whole: bool = True) -> str:
+    """A list of these texts; whole: False when more of them are to follow than there are."""
+    if len(items) > LONGEST_LIST:
+        items, whole = items[:LONGEST_LIST], False
+    return f"({','.join([*items, *([] if whole else [CUT])])})"
+
+
+def tensor_text(tensor: Tensor) -> str:
+    """The text of a tensor."""
     sizes = "symbolic" if tensor.sizes is None else ",".join(map(str, tensor.sizes))
     strides = "" if tensor.strides is None else f"{{{','.join(map(str, tensor.strides))}}}"
     layout = "" if tensor.layout == "strided" else f":{tensor.layout}"
     device = "" if tensor.device == "cpu" else f"@{tensor.device}"
     return f"{tensor.dtype}[{sizes}]{strides}{layout}{':subclass' * tensor.subclass}{device}"
+
+
+def shown_strides(sizes: Sequence[int], strides: Sequence[int], layout: str) -> tuple[int, ...] | None:
+    """The strides of a `Tensor`: None where they follow from the sizes, or where the layout has none."""
+    return None if layout != "strided" or is_contiguous(sizes, strides) else tuple(strides)
+
+
+def value_text(value: object, *, is_dtype: bool = False, by_type: bool = False, floats: bool = False) -> str:
+    """The text of a plain value, or of a list of such: by type where it varies from call to call.
+
+    Args:
+        is_dtype: the argument is a dtype, which torch passes on as its number.
+        by_type: integers are `int`, else they have their value.
+        floats: they have their value, else they are `float`.
+    """
+    if isinstance(value, bool):
+        return str(value)
+    if isinstance(value, int):
+        dtype = name_of_number(value) if is_dtype else None
+        return dtype or (INTEGER if by_type else str(value))
+    if isinstance(value, float):
+        return repr(value) if floats else FLOAT
+    if isinstance(value, str):
+        return string_text(value)
+    if isinstance(value, list):
+        return list_text([value_text(item, by_type=by_type, floats=floats) for item in value])
+    return "ComplexDouble" if isinstance(value, complex) else UNKNOWN
+
+
+def string_text(value: str) -> str:
+    """A string in quotes, cut where the recorder cuts it."""
+    kept = value.encode()[:LONGEST_STRING].decode(errors="ignore")
+    return '"' + re.sub(r'(["\\])', r"\\\1", kept) + '"'
 
 
 def tensors(items: Sequence[Item]) -> Iterator[Tensor]:

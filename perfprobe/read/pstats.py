@@ -19,11 +19,10 @@ from perfprobe.read.marshalled import MarshalError, Pairs, Reader, Value
 from perfprobe.support.errors import InputError
 from perfprobe.tables import storage
 from perfprobe.tables.columns import SomeTable
-from perfprobe.tables.events import Losses, Progress, Signatures, Threads
+from perfprobe.tables.events import Threads
 from perfprobe.tables.opened import OpenedFile
 from perfprobe.tables.python import Calls, Functions
 from perfprobe.tables.recording import Recording
-from perfprobe.tables.stacks import Frames, Modules, Stacks
 from perfprobe.tables.strings import Strings
 
 C_FILE = "~"
@@ -78,24 +77,21 @@ def _recording(path: str, value: Value) -> Recording:
         for row, (_, (*_, callers)) in enumerate(entries)
         for caller, figures in _pairs(callers)
     ]
+    tables = (
+        Strings(np.array(list(ids), np.object_)),
+        _table(Threads, [(-1, -1, thread_name)]),
+        _table(Functions, functions),
+        _table(Calls, calls),
+    )
     return Recording(
         path=path,
-        strings=Strings(np.array(list(ids), np.object_)),
-        frames=Frames.empty(),
-        stacks=Stacks.empty(),
-        modules=Modules.empty(),
-        signatures=Signatures.empty(),
-        threads=_table(Threads, [(-1, -1, thread_name)]),
+        tables={type(table): table for table in tables},
         meta={"pstats": os.path.basename(path), "roots": {"stdlib": sorted(_stdlib(place))}},
-        losses=Losses.empty(),
-        progress=Progress.empty(),
         complete=True,
         last_ns=-1,
         stopped_at=None,
         operator_rows=0,
         source=lambda _: iter(()),
-        functions=_table(Functions, functions),
-        calls=_table(Calls, calls),
     )
 
 

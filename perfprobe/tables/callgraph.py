@@ -4,50 +4,40 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from perfprobe.tables.columns import Int32, Int64, Mask, Table
+from perfprobe.tables.columns import Combine, Int32, Int64, Mask, Table, column
+from perfprobe.tables.events import Signatures
+from perfprobe.tables.python import Code
+from perfprobe.tables.strings import Strings
 
 
-@dataclass(frozen=True)
 class GraphFunctions(Table):
-    """Functions. code: row of `Code`; calls: -1 not known; own, total: weight without and with what it calls.
+    """Functions."""
 
-    Of recursive calls only the outermost adds to total. own holds that of folded functions below it.
-    """
-
-    code: Int32
-    calls: Int64
-    own: Int64
-    total: Int64
+    code: Int32 = column("which function", Code)
+    calls: Int64 = column("how many", combine=Combine.SUM, optional=True)
+    own: Int64 = column("weight without what it calls, with that of folded functions", combine=Combine.SUM)
+    total: Int64 = column("weight with what it calls, of recursive calls the outermost", combine=Combine.SUM)
 
 
-@dataclass(frozen=True)
 class GraphCalls(Table):
-    """Which function calls which, directly or through folded ones. caller, callee: rows of `GraphFunctions`.
+    """Which function calls which, directly or through folded ones."""
 
-    calls: -1 not known.
-    """
-
-    caller: Int32
-    callee: Int32
-    calls: Int64
-    total: Int64
+    caller: Int32 = column("which function", GraphFunctions)
+    callee: Int32 = column("which function", GraphFunctions)
+    calls: Int64 = column("how many", combine=Combine.SUM, optional=True)
+    total: Int64 = column("weight", combine=Combine.SUM)
 
 
-@dataclass(frozen=True)
 class GraphOperators(Table):
-    """Operators by the function they hang under, in backward that of the forward call.
+    """Operators by the function they hang under, in backward that of the forward call."""
 
-    caller: row of `GraphFunctions`, -1 none is known. name, overload: string ids; signature: the first one of
-    that text. total: what passed in the operator itself.
-    """
-
-    caller: Int32
-    name: Int32
-    overload: Int32
-    signature: Int32
-    is_backward: Mask
-    calls: Int64
-    total: Int64
+    caller: Int32 = column("which function, -1 none is known", GraphFunctions)
+    name: Int32 = column("its name", Strings)
+    overload: Int32 = column("the name of its overload", Strings)
+    signature: Int32 = column("the first one of that text", Signatures)
+    is_backward: Mask = column("whether it ran in backward")
+    calls: Int64 = column("how many", combine=Combine.SUM)
+    total: Int64 = column("what passed in the operators themselves", combine=Combine.SUM)
 
 
 @dataclass(frozen=True)

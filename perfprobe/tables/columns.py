@@ -1,14 +1,24 @@
-"""The base of every table: equally long, read-only numpy columns, their types read from the annotations."""
+"""The base of every table: equally long, read-only numpy columns, each of which says what it holds."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+else:  # typing has it from Python 3.11 on
+
+    def dataclass_transform(**_: Any) -> Callable[[type], type]:
+        """Tells type checkers alone that subclasses are dataclasses."""
+        return lambda kind: kind
+
 
 Int64: TypeAlias = npt.NDArray[np.int64]
 Int32: TypeAlias = npt.NDArray[np.int32]
@@ -18,6 +28,8 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 Rows: TypeAlias = npt.NDArray[np.intp]
 
 TEXT = np.dtype(np.object_)
+
+MOST_EVENTS = 67_108_864  # rows of a table of events: hours of a busy device, some gigabytes in memory
 
 _KINDS: tuple[tuple[str, object, np.dtype[Any]], ...] = (
     ("Int64", Int64, np.dtype(np.int64)),
@@ -29,25 +41,81 @@ _KINDS: tuple[tuple[str, object, np.dtype[Any]], ...] = (
 # An annotation is the name of the type where its file postpones annotations, else the type itself.
 _DTYPES = {str(key): dtype for name, kind, dtype in _KINDS for key in (name, kind)}
 
+_UNITS = {"_ns": "ns", "_bytes": "bytes", "_ppm": "millionths"}  # by the end of a column's name
+
 SomeTable = TypeVar("SomeTable", bound="Table")
 
 
+class Combine(Enum):
+    """What a row that stands for several rows holds in a column."""
+
+    NONE = "none"  # what they have in common
+    SUM = "sum"
+    OUTERMOST = "sum of the outermost calls"  # a call within another one of the row is a part of that
+    LEAST = "least"
+    MOST = "most"
+
+
+@dataclass(frozen=True)
+class Column:
+    """What a table says of one of its columns.
+
+    meaning: in one line. unit: "ns", "bytes" and the like, "" for none. refers_to: the table that the values
+    are rows of, None for none. optional: whether -1 stands for what was not recorded; an id is -1 where there
+    is none anyway.
+    """
+
+    name: str
+    dtype: np.dtype[Any]
+    meaning: str
+    unit: str
+    refers_to: type[Table] | None
+    combine: Combine
+    optional: bool
+
+
+def column(
+    meaning: str,
+    refers_to: type[Table] | None = None,
+    *,
+    unit: str = "",
+    combine: Combine = Combine.NONE,
+    optional: bool = False,
+) -> Any:
+    """States a column in the body of a table; the arguments are as in `Column`.
+
+    Args:
+        refers_to: `Itself` for the table in whose body this stands: then to earlier rows of it.
+        unit: only where the name does not end in it.
+    """
+    told = {"meaning": meaning, "unit": unit, "refers_to": refers_to}
+    return field(metadata={**told, "combine": combine, "optional": optional})
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(column,))
 @dataclass(frozen=True)
 class Table:
     """Columns of equal length; a row is an index. Raises ValueError when a column has a wrong type or length.
 
-    A subclass is a frozen dataclass whose annotations are `Int64`, `Int32`, `Int8`, `Mask` or `Text` and
-    nothing else.
+    A subclass is made a frozen dataclass. Its annotations are `Int64`, `Int32`, `Int8`, `Mask` or `Text` and
+    nothing else, each with what `column` says of it. One that recordings hold has its name there, and where
+    that is not the limit of most tables the rows of a sane file: `(Table, name="copies", most_rows=9)`.
     """
 
+    described: ClassVar[dict[str, Column]] = {}
     dtypes: ClassVar[dict[str, np.dtype[Any]]] = {}
+    table_name: ClassVar[str] = ""
+    most_rows: ClassVar[int | None] = None
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, name: str = "", most_rows: int | None = None) -> None:
         own = inspect.get_annotations(cls)
-        cls.dtypes = {**cls.dtypes, **{name: _DTYPES[str(kind)] for name, kind in own.items()}}
+        cls.described = {**cls.described, **{key: _column(cls, key, kind) for key, kind in own.items()}}
+        cls.dtypes = {key: found.dtype for key, found in cls.described.items()}
+        cls.table_name, cls.most_rows = name, most_rows
+        dataclass(frozen=True)(cls)
 
     def __post_init__(self) -> None:
-        lengths = {name: self._freeze(name, dtype) for name, dtype in self.dtypes.items()}
+        lengths = {name: self._freeze(name, self.dtypes[name]) for name in tuple(vars(self))}
         if len(set(lengths.values())) > 1:
             raise ValueError(f"{type(self).__name__}: columns differ in length: {lengths}")
 
@@ -61,24 +129,70 @@ class Table:
         return len(view)
 
     def __len__(self) -> int:
-        return len(getattr(self, next(iter(self.dtypes))))
+        return len(next(iter(vars(self).values())))
 
     def columns(self) -> dict[str, npt.NDArray[Any]]:
-        """The columns by name, in their order."""
-        return {name: getattr(self, name) for name in self.dtypes}
+        """The columns by name, in their order; of a part, those it has."""
+        return {name: getattr(self, name) for name in self.dtypes if name in vars(self)}
 
     def take(self: SomeTable, rows: npt.NDArray[Any] | slice) -> SomeTable:
         """The rows at these positions (or where this mask is true), as a new table."""
-        return type(self)(**{name: column[rows] for name, column in self.columns().items()})
+        return self.part({name: column[rows] for name, column in self.columns().items()})
+
+    @classmethod
+    def part(cls: type[SomeTable], columns: Mapping[str, npt.NDArray[Any]]) -> SomeTable:
+        """A table with these columns alone: asking it for another one is an AttributeError."""
+        made = object.__new__(cls)
+        vars(made).update(columns)
+        made.__post_init__()
+        return made
 
     @classmethod
     def concat(cls: type[SomeTable], tables: Sequence[SomeTable]) -> SomeTable:
         """The rows of all tables, one after the other."""
         if not tables:
             return cls.empty()
-        return cls(**{name: np.concatenate([getattr(t, name) for t in tables]) for name in cls.dtypes})
+        return cls.part(
+            {name: np.concatenate([getattr(t, name) for t in tables]) for name in tables[0].columns()}
+        )
 
     @classmethod
     def empty(cls: type[SomeTable]) -> SomeTable:
         """The table with no rows."""
         return cls(**{name: np.empty(0, dtype) for name, dtype in cls.dtypes.items()})
+
+    @classmethod
+    def references(cls) -> dict[str, type[Table]]:
+        """The columns whose values are rows of a table, and which."""
+        return {name: found.refers_to for name, found in cls.described.items() if found.refers_to is not None}
+
+    @classmethod
+    def combined(cls, *ways: Combine, optional: bool | None = None) -> tuple[str, ...]:
+        """The columns that are combined in one of these ways; of those the optional ones, or the others."""
+        return tuple(
+            name
+            for name, found in cls.described.items()
+            if found.combine in ways and optional in (None, found.optional)
+        )
+
+
+class Itself(Table):
+    """Stands for the table in whose body a column says what it refers to."""
+
+
+def _column(table: type[Table], name: str, kind: object) -> Column:
+    """What the body of a table says of a column. Raises TypeError for what is none."""
+    if str(kind) not in _DTYPES:
+        raise TypeError(f"{table.__name__}.{name}: no type of a column")
+    told = getattr(getattr(table, name, None), "metadata", None) or {"meaning": ""}
+    unit = told.get("unit") or next((unit for end, unit in _UNITS.items() if name.endswith(end)), "")
+    refers_to = told.get("refers_to")
+    return Column(
+        name=name,
+        dtype=_DTYPES[str(kind)],
+        meaning=told["meaning"],
+        unit=unit,
+        refers_to=table if refers_to is Itself else refers_to,
+        combine=told.get("combine", Combine.NONE),
+        optional=told.get("optional", False),
+    )

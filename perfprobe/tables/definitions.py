@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,9 +14,11 @@ import numpy.typing as npt
 from perfprobe.tables.blocks import Block
 from perfprobe.tables.columns import TEXT, SomeTable, Table
 from perfprobe.tables.events import (
+    AutogradOperators,
     AutogradWindows,
     Losses,
     OperandReuse,
+    Operators,
     Progress,
     Signatures,
     SignatureValues,
@@ -25,12 +28,12 @@ from perfprobe.tables.gpu import (
     ApiCalls,
     Copies,
     ExternalIds,
-    GpuActivity,
     GpuOverheads,
     GpuWaits,
     Kernels,
     Launches,
 )
+from perfprobe.tables.meta import End, Meta
 from perfprobe.tables.python import Calls, Functions, Samples
 from perfprobe.tables.ranges import Ranges
 from perfprobe.tables.recording import OperatorSource, Recording, in_range
@@ -42,61 +45,25 @@ from perfprobe.tables.varints import DamagedError
 MOST_ROWS = 2_097_152
 DEEPEST_META = 16
 
-_TABLES: dict[str, type[Table]] = {
-    "strings": Strings,
-    "frames": Frames,
-    "stacks": Stacks,
-    "modules": Modules,
-    "signatures": Signatures,
-    "signature_values": SignatureValues,
-    "operand_reuse": OperandReuse,
-    "threads": Threads,
-    "losses": Losses,
-    "progress": Progress,
-    "autograd_windows": AutogradWindows,
-    "functions": Functions,
-    "calls": Calls,
-    "samples": Samples,
-    "launches": Launches,
-    "kernels": Kernels,
-    "copies": Copies,
-    "api_calls": ApiCalls,
-    "gpu_waits": GpuWaits,
-    "gpu_overheads": GpuOverheads,
-    "external_ids": ExternalIds,
-    "ranges": Ranges,
-}
-_EVENTS = ("kernels", "copies", "api_calls", "gpu_waits", "gpu_overheads", "external_ids", "ranges")
-MOST_OF: dict[str, int] = {
-    "operand_reuse": 4_194_304,  # 8 rows of 17 operands of each of 16,384 signatures, twice over
-    "samples": 4_194_304,  # the sampler looks more rarely in a long run, to stay below
-    **dict.fromkeys(_EVENTS, 67_108_864),  # hours of a busy device, some gigabytes in memory
-}
-_REFERENCES = {
-    "frames": {"file": "strings", "function": "strings"},
-    "modules": {"parent": "modules", "name": "strings", "type": "strings"},
-    "stacks": {"parent": "stacks", "frame": "frames", "module": "modules"},
-    "signatures": {"text": "strings", "example": "strings", "values": "strings"},
-    "signature_values": {"signature": "signatures", "values": "strings"},
-    "operand_reuse": {"signature": "signatures"},
-    "threads": {"name": "strings"},
-    "autograd_windows": {"thread": "threads"},
-    "functions": {"thread": "threads", "file": "strings", "function": "strings"},
-    "calls": {"caller": "functions", "callee": "functions"},
-    "samples": {"thread": "threads", "stack": "stacks"},
-    "kernels": {"name": "strings", "launch": "launches"},
-    "api_calls": {"thread": "threads", "name": "strings", "stack": "stacks"},
-    "ranges": {"thread": "threads", "name": "strings", "domain": "strings"},
-}
+IN_MEMORY: tuple[type[Table], ...] = (
+    *(Strings, Frames, Modules, Stacks, Signatures, SignatureValues, OperandReuse, Threads),
+    *(Losses, Progress, AutogradWindows, Functions, Calls, Samples),
+    *(Launches, Kernels, Copies, ApiCalls, GpuWaits, GpuOverheads, ExternalIds, Ranges),
+)
+STREAMED: tuple[type[Operators], ...] = (Operators, AutogradOperators)
+OF_THE_WHOLE: tuple[type[Table], ...] = (Meta, End)
+_BY_NAME = {kind.table_name: kind for kind in (*IN_MEMORY, *OF_THE_WHOLE)}
+_IN_SNAPSHOTS = tuple(kind for kind in IN_MEMORY if "snapshot" in kind.dtypes)
 
 
 class Definitions:
     """What has been read so far."""
 
     def __init__(self) -> None:
-        self._tables: dict[str, list[Table]] = {name: [] for name in _TABLES}
-        self._rows = dict.fromkeys(MOST_OF, 0)  # of each of these tables,
-        self._small_rows = 0  # and of all others together
+        self._tables: dict[type[Table], list[Table]] = {kind: [] for kind in IN_MEMORY}
+        self._rows: Counter[type[Table] | None] = (
+            Counter()
+        )  # None: of all tables without a limit of their own
         self._meta: dict[str, Any] = {}
         self._unreadable: list[str] = []
         self._end_ns: int | None = None
@@ -109,75 +76,61 @@ class Definitions:
 
     def add(self, block: Block) -> None:
         """Takes in a block; one of an unknown table is skipped. Raises DamagedError."""
-        if block.table in self._tables:
-            self._count(block)
-            table = _decode(_TABLES[block.table], block)
-            if isinstance(table, (Functions, Calls)) and len(table):
-                self._drop_older(int(table.snapshot[-1]))
-            self._tables[block.table].append(table)
-        elif block.table == "meta":
-            self._add_meta(block)
-        elif block.table == "end" and block.rows:
-            times_ns = np.empty(block.rows, np.int64)
-            block.read_into("time_ns", times_ns)
-            self._end_ns = int(times_ns[-1])
+        kind = _BY_NAME.get(block.table)
+        if kind is None:
+            return
+        if kind in self._tables:
+            self._count(kind, block.rows)
+        table: Table = _decoded(kind, block)
+        if isinstance(table, Meta):
+            self._add_meta(table)
+        elif isinstance(table, End):
+            self._end_ns = int(table.time_ns[-1]) if len(table) else self._end_ns
+        else:
+            if kind in _IN_SNAPSHOTS and len(table):
+                self._drop_older(int(table.columns()["snapshot"][-1]))
+            self._tables[kind].append(table)
 
     def recording(
         self, path: str, stopped_at: str | None, rows: int, sources: Mapping[str, OperatorSource]
     ) -> Recording:
-        """All that was read, with these sources of rows: `operators` and `autograd_operators`."""
-        tables = {name: _joined(kind, self._tables[name]) for name, kind in _TABLES.items()}
-        strays = {name: _repair(name, tables) for name in _REFERENCES}
-        progress = Progress(**tables["progress"])
-        last_ns = progress.time_ns[-1] if len(progress) else -1
+        """All that was read, with these sources of the rows of streamed tables."""
+        joined = {kind: kind.concat(parts) for kind, parts in self._tables.items()}
+        sizes = {kind: len(table) for kind, table in joined.items()}
+        repaired = {kind: _repaired(table, sizes) for kind, table in joined.items()}
+        strays = {kind.table_name: count for kind, (_, count) in repaired.items()}
+        tables = {kind: table for kind, (table, _) in repaired.items()}
+        lost = Losses.concat(self._losses(strays))
+        tables[Losses] = tables[Losses].concat([tables[Losses], lost])
         return Recording(
             path=path,
-            strings=Strings(**tables["strings"]),
-            frames=Frames(**tables["frames"]),
-            stacks=Stacks(**tables["stacks"]),
-            modules=Modules(**tables["modules"]),
-            signatures=Signatures(**tables["signatures"]),
-            looks=SignatureValues(**tables["signature_values"]),
-            operand_reuse=OperandReuse(**tables["operand_reuse"]),
-            threads=Threads(**tables["threads"]),
+            tables=tables,
             meta=self._meta,
-            losses=self._losses(Losses(**tables["losses"]), strays),
-            progress=progress,
             complete=self._end_ns is not None and stopped_at is None,
-            last_ns=int(last_ns) if self._end_ns is None else self._end_ns,
+            last_ns=_last_ns(tables[Progress]) if self._end_ns is None else self._end_ns,
             stopped_at=stopped_at,
             operator_rows=rows,
-            source=sources["operators"],
-            autograd_windows=AutogradWindows(**tables["autograd_windows"]),
-            autograd_source=sources["autograd_operators"],
-            functions=Functions(**tables["functions"]),
-            calls=Calls(**tables["calls"]),
-            samples=Samples(**tables["samples"]),
-            gpu=_activity(tables),
-            ranges=Ranges(**tables["ranges"]),
+            source=sources[Operators.table_name],
+            autograd_source=sources[AutogradOperators.table_name],
         )
 
-    def _count(self, block: Block) -> None:
-        if block.table in MOST_OF:
-            self._rows[block.table] += block.rows
-            rows, most = self._rows[block.table], MOST_OF[block.table]
-        else:
-            self._small_rows += block.rows
-            rows, most = self._small_rows, MOST_ROWS
-        if rows > most:
-            raise DamagedError(f"there are more {block.table} than any writer makes")
+    def _count(self, kind: type[Table], rows: int) -> None:
+        counted = None if kind.most_rows is None else kind
+        self._rows[counted] += rows
+        if self._rows[counted] > (MOST_ROWS if kind.most_rows is None else kind.most_rows):
+            raise DamagedError(f"there are more {kind.table_name} than any writer makes")
 
     def _drop_older(self, snapshot: int) -> None:
         """Forgets what cProfile had counted before its last snapshot, which is whole in itself."""
         if snapshot == self._snapshot:
             return
         self._snapshot = snapshot
-        for name in ("functions", "calls"):
-            self._small_rows -= sum(map(len, self._tables[name]))
-            self._tables[name] = []
+        for kind in _IN_SNAPSHOTS:
+            self._rows[None] -= sum(map(len, self._tables[kind]))
+            self._tables[kind] = []
 
-    def _add_meta(self, block: Block) -> None:
-        for key, value in zip(block.texts("key"), block.texts("value"), strict=True):
+    def _add_meta(self, rows: Meta) -> None:
+        for key, value in zip(rows.key, rows.value, strict=True):
             try:
                 fact = json.loads(value, parse_constant=_nothing, parse_float=_finite)
             except (ValueError, RecursionError):
@@ -187,25 +140,18 @@ class Definitions:
             else:
                 self._unreadable.append(key)
 
-    def _losses(self, recorded: Losses, strays: Mapping[str, int]) -> Losses:
+    def _losses(self, strays: Mapping[str, int]) -> list[Losses]:
         rows = [(f"{table}: rows that refer to nothing", count) for table, count in strays.items() if count]
         rows += [(f"meta {key}: not readable", 1) for key in self._unreadable[:8]]
-        return Losses.concat([recorded, *(Losses.one("recording", reason, count) for reason, count in rows)])
+        return [Losses.one("recording", reason, count) for reason, count in rows]
 
 
-def _activity(tables: Mapping[str, dict[str, npt.NDArray[Any]]]) -> GpuActivity:
-    return GpuActivity(
-        launches=Launches(**tables["launches"]),
-        kernels=Kernels(**tables["kernels"]),
-        copies=Copies(**tables["copies"]),
-        api_calls=ApiCalls(**tables["api_calls"]),
-        waits=GpuWaits(**tables["gpu_waits"]),
-        overheads=GpuOverheads(**tables["gpu_overheads"]),
-        external_ids=ExternalIds(**tables["external_ids"]),
-    )
+def _last_ns(progress: Table) -> int:
+    times_ns = progress.columns()["time_ns"]
+    return int(times_ns[-1]) if len(times_ns) else -1
 
 
-def _decode(kind: type[SomeTable], block: Block) -> SomeTable:
+def _decoded(kind: type[SomeTable], block: Block) -> SomeTable:
     columns: dict[str, npt.NDArray[Any]] = {}
     for name, dtype in kind.dtypes.items():
         if dtype == TEXT:
@@ -216,20 +162,15 @@ def _decode(kind: type[SomeTable], block: Block) -> SomeTable:
     return kind(**columns)
 
 
-def _joined(kind: type[Table], parts: list[Table]) -> dict[str, npt.NDArray[Any]]:
-    return kind.concat(parts).columns()
-
-
-def _repair(name: str, tables: dict[str, dict[str, npt.NDArray[Any]]]) -> int:
-    """Sets ids that refer to nothing, or a parent behind its child, to -1. Returns how many."""
-    total = 0
-    columns = tables[name]
-    for column, target in _REFERENCES[name].items():
-        rows = len(next(iter(tables[target].values())))
-        limit = np.arange(rows, dtype=np.int32) if target == name else rows
-        columns[column], strays = in_range(columns[column], limit)
+def _repaired(table: SomeTable, sizes: Mapping[type[Table], int]) -> tuple[SomeTable, int]:
+    """The table with -1 for ids of nothing, or of a later row of itself, and how many they were."""
+    columns, total = table.columns(), 0
+    for name, target in table.references().items():
+        own = target is type(table)
+        limit = np.arange(len(table), dtype=np.int32) if own else sizes[target]
+        columns[name], strays = in_range(columns[name], limit)
         total += strays
-    return total
+    return (type(table)(**columns) if total else table), total
 
 
 def _is_shallow(value: Any, levels: int) -> bool:

@@ -5,73 +5,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from perfprobe.tables.columns import Int8, Int32, Int64, Table, Text
-
-FUNCTION = 0  # scopes of torch's RecordFunction
-BACKWARD_FUNCTION = 1
-USER_SCOPE = 7
+from perfprobe.tables.columns import Combine, Int8, Int32, Int64, Table, Text, column
+from perfprobe.tables.stacks import Frames, Modules, Stacks
+from perfprobe.tables.strings import Strings
 
 CACHES = 6  # whose sizes `operand_reuse` tells apart
 MOST_OPERANDS = RESULT = 16
 
 
-@dataclass(frozen=True)
-class Operators(Table):
-    """Operators as recorded, in the order in which they ended on their thread.
+class Threads(Table, name="threads"):
+    """Threads that ran operators or Python, set ranges or called CUDA."""
 
-    depth: operators open on that thread when it started, so that the parent is the next later row of the
-    thread with depth - 1. cpu_ns: CPU time of the thread from start to end, with
-    what the operator called; not of other threads. sequence: torch's autograd
-    sequence number. node_thread: forward thread of the backward node the row runs in; -1 not in backward, 0
-    in backward but the node is not known. node_sequence: that node's number, -1 when it has none.
-    allocated_bytes, freed_bytes: by the operator itself, without those it called; only the autograd profiler
-    records them. faults: page faults of the thread without a disk, from start to end; counted where all
-    operators have CPU time.
-    """
-
-    start_ns: Int64
-    end_ns: Int64
-    cpu_ns: Int64
-    thread: Int32
-    depth: Int32
-    name: Int32
-    overload: Int32
-    signature: Int32
-    stack: Int32
-    sequence: Int64
-    forward_thread: Int32
-    scope: Int8
-    node_sequence: Int64
-    node_thread: Int32
-    allocated_bytes: Int64
-    freed_bytes: Int64
-    faults: Int32
+    os_thread: Int64 = column("the system's number of it, -1 not known")
+    forward_id: Int32 = column("torch's RecordFunction thread id, -1 not known")
+    name: Int32 = column("its name", Strings)
 
 
-@dataclass(frozen=True)
-class AutogradWindows(Table):
-    """When the autograd profiler recorded beside the observer: a row for each window and thread it saw.
-
-    thread: the row of `threads` that its operators name, which is not the observer's row for that thread.
-    """
-
-    start_ns: Int64
-    end_ns: Int64
-    thread: Int32
-    rows: Int64
-
-
-@dataclass(frozen=True)
-class Signatures(Table):
+class Signatures(Table, name="signatures"):
     """Operator inputs.
-
-    text: string id; example: string id of the same with float values, -1 for none; values: string id of what
-    was in the tensors when the signature was first seen, -1 where nothing was looked at; grad_mask: which
-    tensors require grad.
 
     values is a JSON list with an entry for each defined tensor of the text in order, lists flattened: null,
     or (of the first 64) what a sample of 256 elements held; parts are of the sample. Floats `{"zeros": 0.5,
@@ -79,60 +32,106 @@ class Signatures(Table):
     0.4}` (how much of the sample is left without repetitions), booleans `{"true": 0.5}`.
     """
 
-    text: Int32
-    example: Int32
-    values: Int32
-    grad_mask: Int64
+    text: Int32 = column("the inputs in the grammar of signatures", Strings)
+    example: Int32 = column("the same with float values", Strings)
+    values: Int32 = column("what was in the tensors when the signature was first seen", Strings)
+    grad_mask: Int64 = column("which tensors require grad: a bit each")
 
 
-@dataclass(frozen=True)
-class SignatureValues(Table):
-    """Looks at the tensors of later calls. signature: a row of `Signatures`; values: as there.
+class SignatureValues(Table, name="signature_values"):
+    """Looks at the tensors of later calls.
 
     Only where all operators have CPU time: at calls 4, 7, 11, 17, 26, ... on a thread.
     """
 
-    signature: Int32
-    values: Int32
+    signature: Int32 = column("whose tensors these are", Signatures)
+    values: Int32 = column("what was in them, as in `signatures`", Strings)
 
 
-@dataclass(frozen=True)
-class OperandReuse(Table):
+class OperandReuse(Table, name="operand_reuse", most_rows=4_194_304):
     """How long ago operands had last been touched, by signature; where all operators have CPU time.
 
-    signature: of the first 16,384. operand: which defined tensor of the text, lists flattened, of the first
-    16; 16 for the memory of the first result. same_as: the earlier operand that it also is in most calls, -1
-    for none. bucket: 0 to 5, how large a cache it still lay in, of 64 KiB * 4 ** bucket, when what any
-    thread's operators touch goes through it; 6 where in none, 7 where no operator had touched it before.
-    calls: so many of them. back_bytes: what operators had touched since, on average, as far as it did not lie
-    in the next smaller of these caches.
+    At most 8 rows of 17 operands of each of 16,384 signatures, twice over.
     """
 
-    signature: Int32
-    operand: Int32
-    same_as: Int32
-    bucket: Int32
-    calls: Int64
-    back_bytes: Int64
+    signature: Int32 = column("of the first 16,384 ones", Signatures)
+    operand: Int32 = column("which tensor of the text, lists flattened, of 16; 16 for the first result")
+    same_as: Int32 = column("the earlier operand that it also is in most calls, -1 for none")
+    bucket: Int32 = column(
+        "0 to 5: in which cache, of 64 KiB * 4 ** bucket, it still lay; 6 in none, 7 never touched before"
+    )
+    calls: Int64 = column("so many of them", combine=Combine.SUM)
+    back_bytes: Int64 = column(
+        "what operators had touched since, on average, as far as it did not lie in the next smaller cache"
+    )
 
 
-@dataclass(frozen=True)
-class Threads(Table):
-    """Threads that ran operators. forward_id: torch's RecordFunction thread id; name: string id."""
+class RecordedCall(Table):
+    """What is known of an operator as soon as it is recorded, and stays so once it is linked."""
 
-    os_thread: Int64
-    forward_id: Int32
-    name: Int32
+    start_ns: Int64 = column("when it began")
+    end_ns: Int64 = column("when it ended")
+    depth: Int32 = column("operators that were open on its thread when it began")
+    name: Int32 = column("its name, `aten::mm`", Strings)
+    overload: Int32 = column("the name of its overload", Strings)
+    signature: Int32 = column("its inputs", Signatures)
+    stack: Int32 = column("the Python that called it", Stacks)
+    thread: Int32 = column("where it ran", Threads)
+    scope: Int8 = column("torch's RecordScope: 0 an operator, 1 a backward node, 7 a range")
+    cpu_ns: Int64 = column(
+        "CPU time of its thread, with what it called; not of other threads",
+        combine=Combine.OUTERMOST,
+        optional=True,
+    )
+    faults: Int32 = column(
+        "page faults of its thread without a disk; counted where all operators have CPU time",
+        combine=Combine.OUTERMOST,
+        optional=True,
+    )
+    allocated_bytes: Int64 = column(
+        "by itself, without what it called; the autograd profiler's", combine=Combine.SUM, optional=True
+    )
+    freed_bytes: Int64 = column(
+        "by itself, without what it called; the autograd profiler's", combine=Combine.SUM, optional=True
+    )
 
 
-@dataclass(frozen=True)
-class Losses(Table):
-    """What was lost or not recorded: by which source, why, how many, and what mends it."""
+class Operators(RecordedCall, name="operators"):
+    """Operators as recorded, in the order in which they ended on their thread.
 
-    source: Text
-    reason: Text
-    count: Int64
-    remedy: Text
+    The parent of a row is the next later row of the thread with depth - 1.
+    """
+
+    sequence: Int64 = column("torch's autograd sequence number")
+    forward_thread: Int32 = column("of a backward node: torch's number of the thread of its forward call")
+    node_sequence: Int64 = column("the number of the backward node it runs in, -1 when that has none")
+    node_thread: Int32 = column(
+        "forward thread of the backward node it runs in; -1 not in backward, 0 the node is not known"
+    )
+
+
+class AutogradOperators(Operators, name="autograd_operators"):
+    """The same as the autograd profiler saw them, where it recorded beside the observer."""
+
+
+class AutogradWindows(Table, name="autograd_windows"):
+    """When the autograd profiler recorded beside the observer: a row for each window and thread it saw."""
+
+    start_ns: Int64 = column("when the window began")
+    end_ns: Int64 = column("when it ended")
+    thread: Int32 = column(
+        "what its operators name, which is not the observer's row for that thread", Threads
+    )
+    rows: Int64 = column("how many operators it recorded")
+
+
+class Losses(Table, name="losses"):
+    """What was lost or not recorded."""
+
+    source: Text = column("the collector, or what else it is of")
+    reason: Text = column("what is missing, and why")
+    count: Int64 = column("how many, -1 not known")
+    remedy: Text = column("what mends it, may be empty")
 
     @classmethod
     def one(cls, source: str, reason: str, count: int, remedy: str = "") -> Losses:
@@ -141,53 +140,48 @@ class Losses(Table):
         return cls(source=texts[0], reason=texts[1], count=np.array([count], np.int64), remedy=texts[2])
 
 
-@dataclass(frozen=True)
-class Progress(Table):
-    """Written at every flush: the time, and the process's CPU time by then."""
+class Progress(Table, name="progress"):
+    """How far the recording reaches: written at every flush."""
 
-    time_ns: Int64
-    cpu_ns: Int64
+    time_ns: Int64 = column("when that was")
+    cpu_ns: Int64 = column("CPU time of the process by then")
 
 
-@dataclass(frozen=True)
-class LinkedOperators(Table):
-    """Operators with their links, grouped by thread, in the order in which they ended.
+class LinkedOperators(RecordedCall):
+    """Operators with their links, grouped by thread, in the order in which they ended."""
 
-    self_ns: duration less that of the direct children. cpu_ns: as recorded; cpu_self_ns: less that of the
-    direct children, -1 unless all operators have it. recording_ns: the part of cpu_ns that recording took, by
-    what it was measured to cost; faults: as recorded; both -1 likewise. frame: the user's line; for a row in
-    backward the line of Python that ran in backward, else the line of the forward call. forward_frame: in
-    backward, the line of the forward call; forward_stack: in backward, the stack of the forward call, -1
-    where it is not known. module: the nn.Module. phase: a `Phase`. gap: a `Gap`, why there is no frame.
-    autograd_ns, autograd_self_ns: duration and self time of the same call as the autograd profiler saw it,
-    where it recorded beside the observer. gpu_ns: time on GPUs of all that was launched while it ran, by it
-    or by what it called, added up where several ran at once; gpu_self_ns: of what it launched itself, without
-    CUDA graphs, which stand for many operators; both -1 where nothing was recorded of GPUs.
-    """
-
-    start_ns: Int64
-    end_ns: Int64
-    self_ns: Int64
-    cpu_ns: Int64
-    cpu_self_ns: Int64
-    recording_ns: Int64
-    faults: Int32
-    thread: Int32
-    depth: Int32
-    name: Int32
-    overload: Int32
-    signature: Int32
-    stack: Int32
-    scope: Int8
-    frame: Int32
-    forward_frame: Int32
-    forward_stack: Int32
-    module: Int32
-    phase: Int8
-    gap: Int8
-    allocated_bytes: Int64
-    freed_bytes: Int64
-    autograd_ns: Int64
-    autograd_self_ns: Int64
-    gpu_ns: Int64
-    gpu_self_ns: Int64
+    self_ns: Int64 = column("duration less that of the direct children", combine=Combine.SUM)
+    cpu_self_ns: Int64 = column(
+        "CPU time less that of the direct children, unless not all operators have it",
+        combine=Combine.SUM,
+        optional=True,
+    )
+    recording_ns: Int64 = column(
+        "the part of CPU time that recording took, by what it was measured to cost",
+        combine=Combine.OUTERMOST,
+        optional=True,
+    )
+    frame: Int32 = column("the user's line: of Python that ran in backward, else of the forward call", Frames)
+    forward_frame: Int32 = column("in backward, the line of the forward call", Frames)
+    forward_stack: Int32 = column("in backward, the stack of the forward call", Stacks)
+    module: Int32 = column("the nn.Module, of those of equal name the first", Modules)
+    phase: Int8 = column("a `Phase`")
+    gap: Int8 = column("a `Gap`: why there is no frame")
+    autograd_ns: Int64 = column(
+        "how long the autograd profiler saw the same call, where it recorded beside the observer",
+        combine=Combine.SUM,
+        optional=True,
+    )
+    autograd_self_ns: Int64 = column(
+        "its self time as the autograd profiler saw it", combine=Combine.SUM, optional=True
+    )
+    gpu_ns: Int64 = column(
+        "on GPUs, of all that was launched while it ran, added up where several ran at once",
+        combine=Combine.OUTERMOST,
+        optional=True,
+    )
+    gpu_self_ns: Int64 = column(
+        "on GPUs, of what it launched itself, without CUDA graphs, which stand for many operators",
+        combine=Combine.SUM,
+        optional=True,
+    )

@@ -8,46 +8,51 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Table
-from perfprobe.tables.events import USER_SCOPE, Losses
+from perfprobe.tables.columns import Combine, Int8, Int32, Int64, Mask, Table, column
+from perfprobe.tables.events import Losses, Signatures
+from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.sources import Sources
+from perfprobe.tables.stacks import Frames, Modules
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
 
-@dataclass(frozen=True)
 class Sums(Table):
     """Calls that have operator, signature text, line, phase and more in common, and their sums.
 
-    name, overload: string ids; signature: the first signature of that text; frame, forward_frame, phase,
-    gap: as in LinkedOperators. total_ns: time in which at least one call of the row was open on its thread,
-    so that a call nested in another of the same row counts once; cpu_ns, recording_ns, faults and gpu_ns
-    likewise. cpu_ns, cpu_self_ns, recording_ns, faults, allocated_bytes, freed_bytes, autograd_ns,
-    autograd_self_ns, gpu_ns, gpu_self_ns: -1 where they were not recorded; autograd_ns and autograd_self_ns
-    count nested calls too.
+    What has no way of being combined is what they have in common, as in LinkedOperators.
     """
 
-    name: Int32
-    overload: Int32
-    signature: Int32
-    frame: Int32
-    forward_frame: Int32
-    module: Int32
-    phase: Int8
-    gap: Int8
-    scope: Int8
-    calls: Int64
-    self_ns: Int64
-    total_ns: Int64
-    cpu_ns: Int64
-    cpu_self_ns: Int64
-    recording_ns: Int64
-    faults: Int64
-    allocated_bytes: Int64
-    freed_bytes: Int64
-    autograd_ns: Int64
-    autograd_self_ns: Int64
-    gpu_ns: Int64
-    gpu_self_ns: Int64
+    name: Int32 = column("the operator", Strings)
+    overload: Int32 = column("the name of its overload", Strings)
+    signature: Int32 = column("the first signature of that text", Signatures)
+    frame: Int32 = column("the user's line", Frames)
+    forward_frame: Int32 = column("in backward, the line of the forward call", Frames)
+    module: Int32 = column("the nn.Module, of those of equal name the first", Modules)
+    phase: Int8 = column("a `Phase`")
+    gap: Int8 = column("a `Gap`: why there is no frame")
+    scope: Int8 = column("torch's RecordScope")
+    calls: Int64 = column("how many", combine=Combine.SUM)
+    self_ns: Int64 = column("time in the calls themselves", combine=Combine.SUM)
+    total_ns: Int64 = column(
+        "time in which at least one of them was open on its thread", combine=Combine.OUTERMOST
+    )
+    cpu_ns: Int64 = column("CPU time of their threads", combine=Combine.OUTERMOST, optional=True)
+    cpu_self_ns: Int64 = column("CPU time in the calls themselves", combine=Combine.SUM, optional=True)
+    recording_ns: Int64 = column(
+        "the part of CPU time that recording took", combine=Combine.OUTERMOST, optional=True
+    )
+    faults: Int64 = column("page faults without a disk", combine=Combine.OUTERMOST, optional=True)
+    allocated_bytes: Int64 = column("by the calls themselves", combine=Combine.SUM, optional=True)
+    freed_bytes: Int64 = column("by the calls themselves", combine=Combine.SUM, optional=True)
+    autograd_ns: Int64 = column(
+        "time by the autograd profiler, that of nested calls too", combine=Combine.SUM, optional=True
+    )
+    autograd_self_ns: Int64 = column("self time by the autograd profiler", combine=Combine.SUM, optional=True)
+    gpu_ns: Int64 = column(
+        "on GPUs, of all that was launched in them", combine=Combine.OUTERMOST, optional=True
+    )
+    gpu_self_ns: Int64 = column("on GPUs, of what they launched", combine=Combine.SUM, optional=True)
 
     @property
     def mean_ns(self) -> Int64:
@@ -60,60 +65,47 @@ class Sums(Table):
         return np.asarray(self.scope == USER_SCOPE)
 
 
-@dataclass(frozen=True)
 class DurationBins(Table):
-    """How many calls of a row took about as long as each other; sorted by row and bin.
+    """How many calls of a row took about as long as each other; sorted by row and bin."""
 
-    row: of the table it comes with; bin: a longer duration has no smaller one (`analyse.durations`); sum_ns:
-    of the calls' whole durations, nested calls of the row among them. coarser: how many times the bins of the
-    row had to become twice as wide.
-    """
-
-    row: Int32
-    bin: Int32
-    coarser: Int8
-    calls: Int64
-    sum_ns: Int64
+    row: Int32 = column("of the table it comes with")
+    bin: Int32 = column("a longer duration has no smaller one (`analyse.durations`)")
+    coarser: Int8 = column("how many times the bins of the row had to become twice as wide")
+    calls: Int64 = column("how many", combine=Combine.SUM)
+    sum_ns: Int64 = column("their whole durations, nested calls of the row among them", combine=Combine.SUM)
 
 
-@dataclass(frozen=True)
 class HotspotRows(Sums):
     """One row for each operator, signature text, line and phase, or for less of that: see `Hotspots.group`.
 
-    A key is -1 where the calls of a row may differ in it. module: row of `Hotspots.modules`, -1 none.
-    first_part, parts: where the modules of the row begin in `Hotspots.parts`, and how many they are.
-    median_ns, p95_ns: of the calls' durations, by nearest rank; quantile_error_ppm: how far they may be off,
-    in millionths of them. long_calls: how many calls far longer than the median make the row's sums mislead.
-    operators, signatures, lines: how many different ones the calls have. forward_ns, backward_ns,
-    recompute_ns: self time in these phases. flops: of all calls by the work model, -1 where there is none or
-    nobody asked.
+    A key is -1 where the calls of a row may differ in it; module is a row of `Hotspots.modules` here.
     """
 
-    first_part: Int64
-    parts: Int32
-    median_ns: Int64
-    p95_ns: Int64
-    quantile_error_ppm: Int64
-    long_calls: Int64
-    operators: Int64
-    signatures: Int64
-    lines: Int64
-    forward_ns: Int64
-    backward_ns: Int64
-    recompute_ns: Int64
-    flops: Int64
+    first_part: Int64 = column("where its modules begin in `Hotspots.parts`")
+    parts: Int32 = column("how many modules it has there")
+    median_ns: Int64 = column("of the calls' durations, by nearest rank")
+    p95_ns: Int64 = column("of the calls' durations, by nearest rank")
+    quantile_error_ppm: Int64 = column("how far these two may be off")
+    long_calls: Int64 = column("how many calls far longer than the median make the row's sums mislead")
+    operators: Int64 = column("how many different ones the calls have")
+    signatures: Int64 = column("how many different ones the calls have")
+    lines: Int64 = column("how many different ones the calls have")
+    forward_ns: Int64 = column("self time in forward", combine=Combine.SUM)
+    backward_ns: Int64 = column("self time in backward", combine=Combine.SUM)
+    recompute_ns: Int64 = column("self time in recomputation", combine=Combine.SUM)
+    flops: Int64 = column(
+        "of all calls by the work model, where there is one and somebody asked",
+        combine=Combine.SUM,
+        optional=True,
+    )
 
 
-@dataclass(frozen=True)
 class ModuleParts(Table):
-    """What each module has of a row; those of one row stand together, most self time first.
+    """What each module has of a row; those of one row stand together, most self time first."""
 
-    module: row of `Hotspots.modules`, -1 for calls outside all modules.
-    """
-
-    module: Int32
-    calls: Int64
-    self_ns: Int64
+    module: Int32 = column("row of `Hotspots.modules`, -1 for calls outside all modules")
+    calls: Int64 = column("how many", combine=Combine.SUM)
+    self_ns: Int64 = column("time in the calls themselves", combine=Combine.SUM)
 
 
 class ModulePart(NamedTuple):
@@ -185,43 +177,36 @@ class Hotspots:
         return [] if [entry.id for entry in found] == [-1] else found
 
 
-@dataclass(frozen=True)
 class HotLines(Table):
-    """Operator time of each line of the program; of what has no line, one row for each reason.
+    """Operator time of each line of the program; of what has no line, one row for each reason."""
 
-    frame: one of those on the line, -1 none; gap: a `Gap`. forward_ns and so on: the part of self_ns in that
-    phase. gpu_self_ns: time on GPUs, -1 not recorded. name, overload, signature: of the row of `Hotspots`
-    with most self time there.
-    """
-
-    frame: Int32
-    gap: Int8
-    calls: Int64
-    self_ns: Int64
-    forward_ns: Int64
-    backward_ns: Int64
-    recompute_ns: Int64
-    other_ns: Int64
-    gpu_self_ns: Int64
-    name: Int32
-    overload: Int32
-    signature: Int32
+    frame: Int32 = column("one of those on the line", Frames)
+    gap: Int8 = column("a `Gap`")
+    calls: Int64 = column("how many", combine=Combine.SUM)
+    self_ns: Int64 = column("time in the calls themselves", combine=Combine.SUM)
+    forward_ns: Int64 = column("the part of it in forward", combine=Combine.SUM)
+    backward_ns: Int64 = column("the part of it in backward", combine=Combine.SUM)
+    recompute_ns: Int64 = column("the part of it in recomputation", combine=Combine.SUM)
+    other_ns: Int64 = column("the part of it in no phase", combine=Combine.SUM)
+    gpu_self_ns: Int64 = column("time on GPUs", combine=Combine.SUM, optional=True)
+    name: Int32 = column("of the row of `Hotspots` with most self time there", Strings)
+    overload: Int32 = column("the name of its overload", Strings)
+    signature: Int32 = column("its inputs", Signatures)
 
 
-@dataclass(frozen=True)
 class Intervals(Table):
     """Time between consecutive outermost operators, by where in the user's code it passed.
 
-    frame, to_frame: the lines at which the function that both operators ran in called the one before and the
-    one after, -1 none in common; caller: the line that called that function, -1 none.
+    The lines are those at which the function that both operators ran in called the one before and the one
+    after.
     """
 
-    frame: Int32
-    to_frame: Int32
-    caller: Int32
-    count: Int64
-    total_ns: Int64
-    longest_ns: Int64
+    frame: Int32 = column("where the operator before was called, -1 none in common", Frames)
+    to_frame: Int32 = column("where the operator after was called, -1 none in common", Frames)
+    caller: Int32 = column("the line that called that function", Frames)
+    count: Int64 = column("how many", combine=Combine.SUM)
+    total_ns: Int64 = column("how long together", combine=Combine.SUM)
+    longest_ns: Int64 = column("the longest", combine=Combine.MOST)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Table
+from perfprobe.tables.columns import MOST_EVENTS, Int8, Int32, Int64, Mask, Table, column
+from perfprobe.tables.events import Signatures, Threads
+from perfprobe.tables.stacks import Frames, Modules, Stacks
+from perfprobe.tables.strings import Strings
 
 
 class CopyKind(IntEnum):
@@ -87,168 +90,117 @@ class OverheadKind(IntEnum):
     UVM_ACTIVITY_INIT = 8 << 16
 
 
-@dataclass(frozen=True)
-class Launches(Table):
-    """How kernels were launched, each way once: sizes of grid and block, and what a block takes.
+class Launches(Table, name="launches"):
+    """How kernels were launched, each way once: sizes of grid and block, and what a block takes."""
 
-    registers, local_bytes: of each thread.
-    """
-
-    grid_x: Int32
-    grid_y: Int32
-    grid_z: Int32
-    block_x: Int32
-    block_y: Int32
-    block_z: Int32
-    registers: Int32
-    static_shared_bytes: Int32
-    dynamic_shared_bytes: Int32
-    local_bytes: Int32
+    grid_x: Int32 = column("blocks of the grid")
+    grid_y: Int32 = column("blocks of the grid")
+    grid_z: Int32 = column("blocks of the grid")
+    block_x: Int32 = column("threads of a block")
+    block_y: Int32 = column("threads of a block")
+    block_z: Int32 = column("threads of a block")
+    registers: Int32 = column("of each thread")
+    static_shared_bytes: Int32 = column("shared memory of a block that the kernel declares")
+    dynamic_shared_bytes: Int32 = column("shared memory of a block that the launch asks for")
+    local_bytes: Int32 = column("local memory of each thread")
 
 
-@dataclass(frozen=True)
-class Kernels(Table):
-    """Kernels that ran. name: string id, demangled; launch: row of `Launches`.
+class Kernels(Table, name="kernels", most_rows=MOST_EVENTS):
+    """Kernels that ran. Hardware metrics of single kernels would be one more table, by row of this one."""
 
-    graph: of a kernel that a CUDA graph launched, the graph; graph_node: its node in it. Hardware metrics of
-    single kernels would be one more table, by row of this one.
-    """
-
-    start_ns: Int64
-    end_ns: Int64
-    device: Int32
-    context: Int32
-    stream: Int32
-    name: Int32
-    launch: Int32
-    correlation: Int64
-    graph: Int64
-    graph_node: Int64
+    start_ns: Int64 = column("when it began, -1 not timed")
+    end_ns: Int64 = column("when it ended, -1 not timed")
+    device: Int32 = column("the driver's number of the device")
+    context: Int32 = column("the driver's number of the context")
+    stream: Int32 = column("the driver's number of the stream")
+    name: Int32 = column("its name, demangled", Strings)
+    launch: Int32 = column("how it was launched", Launches)
+    correlation: Int64 = column("what it has in common with the call that launched it")
+    graph: Int64 = column("of a kernel that a CUDA graph launched, the graph")
+    graph_node: Int64 = column("its node in that graph")
 
 
-@dataclass(frozen=True)
-class Copies(Table):
-    """Copies and fills. kind: `CopyKind`; source, destination: `MemoryKind`; is_async: 1, 0 or -1 not known.
+class Copies(Table, name="copies", most_rows=MOST_EVENTS):
+    """Copies and fills."""
 
-    peer_device: the other one of a copy between two, else -1.
-    """
-
-    start_ns: Int64
-    end_ns: Int64
-    device: Int32
-    context: Int32
-    stream: Int32
-    kind: Int8
-    source: Int8
-    destination: Int8
-    is_async: Int8
-    size_bytes: Int64
-    peer_device: Int32
-    correlation: Int64
-    graph: Int64
-    graph_node: Int64
+    start_ns: Int64 = column("when it began, -1 not timed")
+    end_ns: Int64 = column("when it ended, -1 not timed")
+    device: Int32 = column("the driver's number of the device")
+    context: Int32 = column("the driver's number of the context")
+    stream: Int32 = column("the driver's number of the stream")
+    kind: Int8 = column("a `CopyKind`")
+    source: Int8 = column("a `MemoryKind`")
+    destination: Int8 = column("a `MemoryKind`")
+    is_async: Int8 = column("1, 0, or -1 not known")
+    size_bytes: Int64 = column("how much was copied or filled")
+    peer_device: Int32 = column("the other device of a copy between two")
+    correlation: Int64 = column("what it has in common with the call that started it")
+    graph: Int64 = column("of a copy that a CUDA graph started, the graph")
+    graph_node: Int64 = column("its node in that graph")
 
 
-@dataclass(frozen=True)
-class ApiCalls(Table):
-    """Calls of the CUDA runtime and driver. thread: row of `threads`; name: string id, `cudaLaunchKernel`.
+class ApiCalls(Table, name="api_calls", most_rows=MOST_EVENTS):
+    """Calls of the CUDA runtime and driver."""
 
-    result: what it returned, 0 is success. stack: row of `stacks`, of calls that were made outside of
-    operators and whose Python stack was read.
-    """
-
-    start_ns: Int64
-    end_ns: Int64
-    thread: Int32
-    name: Int32
-    correlation: Int64
-    result: Int32
-    stack: Int32
+    start_ns: Int64 = column("when it began, -1 not timed")
+    end_ns: Int64 = column("when it ended, -1 not timed")
+    thread: Int32 = column("where it was made", Threads)
+    name: Int32 = column("what was called, `cudaLaunchKernel`", Strings)
+    correlation: Int64 = column("what it has in common with what it started")
+    result: Int32 = column("what it returned, 0 is success")
+    stack: Int32 = column("of calls outside of operators whose Python stack was read", Stacks)
 
 
-@dataclass(frozen=True)
-class GpuWaits(Table):
-    """Times in which the program, or a stream, waited for a GPU. kind: `WaitKind`."""
+class GpuWaits(Table, name="gpu_waits", most_rows=MOST_EVENTS):
+    """Times in which the program, or a stream, waited for a GPU."""
 
-    start_ns: Int64
-    end_ns: Int64
-    kind: Int8
-    context: Int32
-    stream: Int32
-    correlation: Int64
-
-
-@dataclass(frozen=True)
-class GpuOverheads(Table):
-    """Time that CUPTI or the driver took for itself. kind: `OverheadKind`."""
-
-    start_ns: Int64
-    end_ns: Int64
-    kind: Int32
+    start_ns: Int64 = column("when it began, -1 not timed")
+    end_ns: Int64 = column("when it ended, -1 not timed")
+    kind: Int8 = column("a `WaitKind`")
+    context: Int32 = column("the driver's number of the context")
+    stream: Int32 = column("the driver's number of the stream")
+    correlation: Int64 = column("what it has in common with the call that waited")
 
 
-@dataclass(frozen=True)
-class ExternalIds(Table):
-    """In exact linking: the operator in which a call was made, known by when it started."""
+class GpuOverheads(Table, name="gpu_overheads", most_rows=MOST_EVENTS):
+    """Time that CUPTI or the driver took for itself."""
 
-    correlation: Int64
-    start_ns: Int64
+    start_ns: Int64 = column("when it began, -1 not timed")
+    end_ns: Int64 = column("when it ended, -1 not timed")
+    kind: Int32 = column("an `OverheadKind`")
 
 
-@dataclass(frozen=True)
+class ExternalIds(Table, name="external_ids", most_rows=MOST_EVENTS):
+    """In exact linking: the operator in which a call was made."""
+
+    correlation: Int64 = column("that of the call")
+    start_ns: Int64 = column("when the operator began, which tells which it is")
+
+
+GPU_EVENTS: tuple[type[Table], ...] = (Kernels, Copies, ApiCalls, GpuWaits, GpuOverheads)
+
+
 class CallSites(Table):
     """Where each call of the CUDA API came from; row = row of `ApiCalls`.
 
-    name, overload, signature, scope, frame, forward_frame, forward_stack, module, phase, gap, stack: as in
-    LinkedOperators, of the innermost operator it was made in, ranges left out. name is -1 outside of all
-    operators: then frame and stack come from the call's own stack where that was read, from the range
-    `cuda::...` that the collector set around it, or from a look of the sampler at the call. start_ns: when
-    that operator started, -1 none.
+    What it says of an operator is that of the innermost one it was made in, ranges left out, as in
+    LinkedOperators. name is -1 outside of all operators: then frame and stack come from the call's own stack
+    where that was read, from the range `cuda::...` that the collector set around it, or from a look of the
+    sampler at the call.
     """
 
-    start_ns: Int64
-    name: Int32
-    overload: Int32
-    signature: Int32
-    scope: Int8
-    stack: Int32
-    frame: Int32
-    forward_frame: Int32
-    forward_stack: Int32
-    module: Int32
-    phase: Int8
-    gap: Int8
-
-
-@dataclass(frozen=True)
-class GpuActivity:
-    """All that was recorded of GPUs."""
-
-    launches: Launches
-    kernels: Kernels
-    copies: Copies
-    api_calls: ApiCalls
-    waits: GpuWaits
-    overheads: GpuOverheads
-    external_ids: ExternalIds
-
-    @classmethod
-    def empty(cls) -> GpuActivity:
-        """Nothing was recorded."""
-        return cls(
-            launches=Launches.empty(),
-            kernels=Kernels.empty(),
-            copies=Copies.empty(),
-            api_calls=ApiCalls.empty(),
-            waits=GpuWaits.empty(),
-            overheads=GpuOverheads.empty(),
-            external_ids=ExternalIds.empty(),
-        )
-
-    def __len__(self) -> int:
-        """Rows of all tables but those that only describe others."""
-        tables = (self.kernels, self.copies, self.api_calls, self.waits, self.overheads)
-        return sum(map(len, tables))
+    start_ns: Int64 = column("when that operator began")
+    name: Int32 = column("its name", Strings)
+    overload: Int32 = column("the name of its overload", Strings)
+    signature: Int32 = column("its inputs", Signatures)
+    scope: Int8 = column("its scope")
+    stack: Int32 = column("the Python that called it", Stacks)
+    frame: Int32 = column("the user's line", Frames)
+    forward_frame: Int32 = column("in backward, the line of the forward call", Frames)
+    forward_stack: Int32 = column("in backward, the stack of the forward call", Stacks)
+    module: Int32 = column("the nn.Module", Modules)
+    phase: Int8 = column("a `Phase`")
+    gap: Int8 = column("a `Gap`")
 
 
 @dataclass(frozen=True)

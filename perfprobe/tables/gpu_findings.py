@@ -4,137 +4,125 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from perfprobe.tables.columns import Int8, Int32, Int64, Table
+from perfprobe.tables.columns import Combine, Int8, Int32, Int64, Table, column
+from perfprobe.tables.events import Signatures
+from perfprobe.tables.gpu import Launches
+from perfprobe.tables.stacks import Frames, Modules
+from perfprobe.tables.strings import Strings
 
 
-@dataclass(frozen=True)
 class Steps(Table):
     """Training steps, each to the end of an optimizer's step, from that of the one before."""
 
-    start_ns: Int64
-    end_ns: Int64
+    start_ns: Int64 = column("when it began")
+    end_ns: Int64 = column("when it ended")
 
 
-@dataclass(frozen=True)
 class KernelRows(Table):
     """Kernels of one name under one operator, signature, line and phase, and their sums.
 
-    name: of the kernel; operator, overload, signature, frame, forward_frame, phase, gap, module: as in
-    `CallSites`, operator -1 outside of all, module -1 where they differ. is_graph: launched by a CUDA graph,
-    which stands for many operators: operator is -1, the line that of the launch. linked: whether the call
-    that launched them was recorded. launch: that of the longest one. untimed: how many had no times; total,
-    least and most are of the others, -1 where there are none.
+    What they have in common is as in `CallSites`. A CUDA graph stands for many operators: operator is -1, the
+    line that of the launch.
     """
 
-    name: Int32
-    operator: Int32
-    overload: Int32
-    signature: Int32
-    frame: Int32
-    forward_frame: Int32
-    phase: Int8
-    gap: Int8
-    module: Int32
-    is_graph: Int8
-    linked: Int8
-    launch: Int32
-    kernels: Int64
-    untimed: Int64
-    total_ns: Int64
-    least_ns: Int64
-    most_ns: Int64
+    name: Int32 = column("of the kernel", Strings)
+    operator: Int32 = column("-1 outside of all", Strings)
+    overload: Int32 = column("the name of its overload", Strings)
+    signature: Int32 = column("its inputs", Signatures)
+    frame: Int32 = column("the user's line", Frames)
+    forward_frame: Int32 = column("in backward, the line of the forward call", Frames)
+    phase: Int8 = column("a `Phase`")
+    gap: Int8 = column("a `Gap`")
+    module: Int32 = column("the nn.Module, -1 where they differ", Modules)
+    is_graph: Int8 = column("1: launched by a CUDA graph")
+    linked: Int8 = column("1: the call that launched them was recorded")
+    launch: Int32 = column("that of the longest one", Launches)
+    kernels: Int64 = column("how many", combine=Combine.SUM)
+    untimed: Int64 = column("how many of them had no times", combine=Combine.SUM)
+    total_ns: Int64 = column("of those that had", combine=Combine.SUM, optional=True)
+    least_ns: Int64 = column("the shortest of those", combine=Combine.LEAST, optional=True)
+    most_ns: Int64 = column("the longest of those", combine=Combine.MOST, optional=True)
 
 
-@dataclass(frozen=True)
 class CopyRows(Table):
-    """Copies of one direction, kind of memory and line. total_ns: -1 where none was timed."""
+    """Copies of one direction, kind of memory and line."""
 
-    kind: Int8
-    source: Int8
-    destination: Int8
-    is_async: Int8
-    operator: Int32
-    frame: Int32
-    forward_frame: Int32
-    phase: Int8
-    gap: Int8
-    linked: Int8
-    copies: Int64
-    size_bytes: Int64
-    untimed: Int64
-    total_ns: Int64
+    kind: Int8 = column("a `CopyKind`")
+    source: Int8 = column("a `MemoryKind`")
+    destination: Int8 = column("a `MemoryKind`")
+    is_async: Int8 = column("1, 0, or -1 not known")
+    operator: Int32 = column("-1 outside of all", Strings)
+    frame: Int32 = column("the user's line", Frames)
+    forward_frame: Int32 = column("in backward, the line of the forward call", Frames)
+    phase: Int8 = column("a `Phase`")
+    gap: Int8 = column("a `Gap`")
+    linked: Int8 = column("1: the call that started them was recorded")
+    copies: Int64 = column("how many", combine=Combine.SUM)
+    size_bytes: Int64 = column("how much was copied", combine=Combine.SUM)
+    untimed: Int64 = column("how many of them had no times", combine=Combine.SUM)
+    total_ns: Int64 = column("of those that had", combine=Combine.SUM, optional=True)
 
 
-@dataclass(frozen=True)
 class WaitRows(Table):
-    """Waits of one kind from one line. total_ns: how long the calling thread waited. call: string id."""
+    """Waits of one kind from one line."""
 
-    kind: Int8
-    call: Int32
-    operator: Int32
-    frame: Int32
-    forward_frame: Int32
-    phase: Int8
-    gap: Int8
-    linked: Int8
-    waits: Int64
-    total_ns: Int64
-    longest_ns: Int64
+    kind: Int8 = column("a `WaitKind`")
+    call: Int32 = column("the name of the call that waited", Strings)
+    operator: Int32 = column("-1 outside of all", Strings)
+    frame: Int32 = column("the user's line", Frames)
+    forward_frame: Int32 = column("in backward, the line of the forward call", Frames)
+    phase: Int8 = column("a `Phase`")
+    gap: Int8 = column("a `Gap`")
+    linked: Int8 = column("1: the call that waited was recorded")
+    waits: Int64 = column("how many", combine=Combine.SUM)
+    total_ns: Int64 = column("how long the calling thread waited", combine=Combine.SUM)
+    longest_ns: Int64 = column("the longest wait", combine=Combine.MOST)
 
 
-@dataclass(frozen=True)
 class LaunchRows(Table):
     """Calls of the CUDA API by name: how many, and how long the program was in them.
 
-    failed: how many returned an error; "not ready yet" is none. A driver's call within one of the runtime
-    is a call of its own.
+    A driver's call within one of the runtime is a call of its own.
     """
 
-    name: Int32
-    calls: Int64
-    failed: Int64
-    total_ns: Int64
-    longest_ns: Int64
+    name: Int32 = column("what was called", Strings)
+    calls: Int64 = column("how many", combine=Combine.SUM)
+    failed: Int64 = column('how many returned an error; "not ready yet" is none', combine=Combine.SUM)
+    total_ns: Int64 = column("how long together", combine=Combine.SUM)
+    longest_ns: Int64 = column("the longest", combine=Combine.MOST)
 
 
-@dataclass(frozen=True)
 class StepCounts(Table):
-    """What ran on GPUs for each step: what was launched in it.
+    """What ran on GPUs for each step: what was launched in it."""
 
-    step: row of `Steps`; -1 outside of all, and for what was launched by a call that was not recorded.
-    """
-
-    step: Int32
-    kernels: Int64
-    kernel_ns: Int64
-    copies: Int64
-    copy_ns: Int64
-    copied_bytes: Int64
-    waits: Int64
-    wait_ns: Int64
+    step: Int32 = column("-1 outside of all, and if launched by a call that was not recorded", Steps)
+    kernels: Int64 = column("how many", combine=Combine.SUM)
+    kernel_ns: Int64 = column("their time", combine=Combine.SUM)
+    copies: Int64 = column("how many, fills too", combine=Combine.SUM)
+    copy_ns: Int64 = column("their time", combine=Combine.SUM)
+    copied_bytes: Int64 = column("how much they copied", combine=Combine.SUM)
+    waits: Int64 = column("how many", combine=Combine.SUM)
+    wait_ns: Int64 = column("their time", combine=Combine.SUM)
 
 
-@dataclass(frozen=True)
 class DeviceRows(Table):
-    """What each device did, from first_ns to last_ns. busy_ns: in which at least one kernel or copy ran.
+    """What each device did, from first_ns to last_ns. Times in which something of a kind ran overlap."""
 
-    computing_ns: in which at least one kernel ran, NCCL's left out; nccl_ns: one of NCCL's, which run also
-    while they wait for other GPUs; copying_ns: at least one copy or fill. They overlap.
-    """
-
-    device: Int32
-    kernels: Int64
-    kernel_ns: Int64
-    copies: Int64
-    copy_ns: Int64
-    copied_bytes: Int64
-    streams: Int64
-    busy_ns: Int64
-    first_ns: Int64
-    last_ns: Int64
-    computing_ns: Int64
-    nccl_ns: Int64
-    copying_ns: Int64
+    device: Int32 = column("the driver's number")
+    kernels: Int64 = column("how many", combine=Combine.SUM)
+    kernel_ns: Int64 = column("their time", combine=Combine.SUM)
+    copies: Int64 = column("how many, fills too", combine=Combine.SUM)
+    copy_ns: Int64 = column("their time", combine=Combine.SUM)
+    copied_bytes: Int64 = column("how much they copied", combine=Combine.SUM)
+    streams: Int64 = column("how many different ones")
+    busy_ns: Int64 = column("in which at least one kernel or copy ran", combine=Combine.SUM)
+    first_ns: Int64 = column("when the first of them began", combine=Combine.LEAST, optional=True)
+    last_ns: Int64 = column("when the last of them ended", combine=Combine.MOST, optional=True)
+    computing_ns: Int64 = column("in which at least one kernel ran, NCCL's left out", combine=Combine.SUM)
+    nccl_ns: Int64 = column(
+        "in which one of NCCL's ran, also while it waited for other GPUs", combine=Combine.SUM
+    )
+    copying_ns: Int64 = column("in which at least one copy or fill ran", combine=Combine.SUM)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-from perfprobe.tables.columns import Int8, Int32, Int64, Table
+from perfprobe.tables.columns import Combine, Int8, Int32, Int64, Table, column
+from perfprobe.tables.events import Signatures, Threads
+from perfprobe.tables.stacks import Stacks
+from perfprobe.tables.strings import Strings
 
 
 class Look(IntEnum):
@@ -29,99 +32,85 @@ class Origin(IntEnum):
     PERFPROBE = 4
 
 
-@dataclass(frozen=True)
-class Functions(Table):
+class Functions(Table, name="functions"):
     """Functions as cProfile counted them on one thread, as recorded.
 
-    snapshot: cProfile is read several times in a long run; only the rows of the last one read count, and
-    each is whole. file: string id, -1 for a C function; function: string id of the qualified name, for a C
-    function of what cProfile calls it (`<method 'append' of 'list' objects>`); first_line: 0 for those.
-    primitive_calls: those that were not recursive. own_ns: without the functions it called; total_ns: with
-    them, of recursive calls the outermost only.
+    cProfile is read several times in a long run; only the rows of the last snapshot count, and each is whole.
     """
 
-    snapshot: Int32
-    thread: Int32
-    file: Int32
-    function: Int32
-    first_line: Int32
-    calls: Int64
-    primitive_calls: Int64
-    own_ns: Int64
-    total_ns: Int64
+    snapshot: Int32 = column("the reading of cProfile that the row is of")
+    thread: Int32 = column("where it ran", Threads)
+    file: Int32 = column("the code's file, -1 for a C function", Strings)
+    function: Int32 = column("the qualified name; what cProfile calls a C function", Strings)
+    first_line: Int32 = column("the line at which it begins, 0 for a C function")
+    calls: Int64 = column("how many", combine=Combine.SUM)
+    primitive_calls: Int64 = column("those that were not recursive", combine=Combine.SUM)
+    own_ns: Int64 = column("time without the functions it called", combine=Combine.SUM)
+    total_ns: Int64 = column("with them, of recursive calls the outermost only", combine=Combine.SUM)
 
 
-@dataclass(frozen=True)
-class Calls(Table):
-    """Which function called which, as recorded.
+class Calls(Table, name="calls"):
+    """Which function called which, as recorded; figures of the callee, as far as this caller called it."""
 
-    caller, callee: rows of `functions`, counted from the first one of the same snapshot. Figures: of the
-    callee, as far as this caller called it.
-    """
-
-    snapshot: Int32
-    caller: Int32
-    callee: Int32
-    calls: Int64
-    primitive_calls: Int64
-    own_ns: Int64
-    total_ns: Int64
+    snapshot: Int32 = column("the reading of cProfile that the row is of")
+    caller: Int32 = column("counted from the first row of the same snapshot", Functions)
+    callee: Int32 = column("counted from the first row of the same snapshot", Functions)
+    calls: Int64 = column("how many", combine=Combine.SUM)
+    primitive_calls: Int64 = column("those that were not recursive", combine=Combine.SUM)
+    own_ns: Int64 = column("time without the functions it called", combine=Combine.SUM)
+    total_ns: Int64 = column("with them, of recursive calls the outermost only", combine=Combine.SUM)
 
 
-@dataclass(frozen=True)
-class Samples(Table):
+class Samples(Table, name="samples", most_rows=4_194_304):
     """Where a thread's Python was, as recorded: it stands for the time from start_ns to end_ns.
 
-    end_ns: when the sampler looked; start_ns: when it last looked at this thread before, or the thread was
-    first seen. Looks in a row between which the thread did not run are one row. stack: as that of operators,
-    without modules; -1 where `look` is not READ. cpu_ns: CPU time of the thread in between, -1 not known.
-    looks: how many times it was looked at, and would have been while it stood still and the sampler rested.
-    0: not again since start_ns, when it was there; by its CPU time it had gone elsewhere by end_ns.
+    Looks in a row between which the thread did not run are one row. The sampler looks more rarely in a long
+    run, to stay below the limit of rows. looks is 0 where it did not look again since start_ns, when it was
+    there; by its CPU time it had gone elsewhere by end_ns.
     """
 
-    start_ns: Int64
-    end_ns: Int64
-    thread: Int32
-    stack: Int32
-    look: Int8
-    looks: Int32
-    cpu_ns: Int64
+    start_ns: Int64 = column("when it last looked at this thread before, or first saw it")
+    end_ns: Int64 = column("when the sampler looked")
+    thread: Int32 = column("at which thread", Threads)
+    stack: Int32 = column("as that of operators, without modules; -1 where `look` is not READ", Stacks)
+    look: Int8 = column("a `Look`")
+    looks: Int32 = column(
+        "how often it looked, or would have while the thread stood still", combine=Combine.SUM
+    )
+    cpu_ns: Int64 = column("CPU time of the thread in between", combine=Combine.SUM, optional=True)
 
 
-@dataclass(frozen=True)
 class Code(Table):
-    """Functions, each once: file (string id, -1 for a C function), function (string id), origin: an `Origin`.
+    """Functions, each once.
 
     C functions are never Origin.USER: a library's, or the standard library's where they are built in.
     """
 
-    file: Int32
-    function: Int32
-    first_line: Int32
-    origin: Int8
+    file: Int32 = column("the code's file, -1 for a C function", Strings)
+    function: Int32 = column("the qualified name", Strings)
+    first_line: Int32 = column("the line at which it begins, 0 for a C function")
+    origin: Int8 = column("an `Origin`")
 
 
-@dataclass(frozen=True)
 class Counted(Table):
-    """cProfile's figures, all threads together, by function, without perfprobe's. code: row of `Code`."""
+    """cProfile's figures, all threads together, by function, without perfprobe's."""
 
-    code: Int32
-    calls: Int64
-    primitive_calls: Int64
-    own_ns: Int64
-    total_ns: Int64
+    code: Int32 = column("which function", Code)
+    calls: Int64 = column("how many", combine=Combine.SUM)
+    primitive_calls: Int64 = column("those that were not recursive", combine=Combine.SUM)
+    own_ns: Int64 = column("time without the functions it called", combine=Combine.SUM)
+    total_ns: Int64 = column("with them, of recursive calls the outermost only", combine=Combine.SUM)
 
 
-@dataclass(frozen=True)
 class CountedCalls(Table):
-    """cProfile's figures by caller and callee, both rows of `Code`; caller -1: perfprobe, or not known."""
+    """cProfile's figures by caller and callee."""
 
-    caller: Int32
-    callee: Int32
-    calls: Int64
-    primitive_calls: Int64
-    own_ns: Int64
-    total_ns: Int64
+    caller: Int32 = column("-1: perfprobe, or not known", Code)
+    callee: Int32 = column("whose figures these are", Code)
+    calls: Int64 = column("how many", combine=Combine.SUM)
+    primitive_calls: Int64 = column("those that were not recursive", combine=Combine.SUM)
+    own_ns: Int64 = column("time without the functions it called", combine=Combine.SUM)
+    total_ns: Int64 = column("with them, of recursive calls the outermost only", combine=Combine.SUM)
 
 
 @dataclass(frozen=True)
@@ -140,118 +129,116 @@ class PythonCode:
     samples: Samples
 
 
-@dataclass(frozen=True)
 class SampledStacks(Table):
-    """Time by samples: one row for each thread, stack, and operator that was running there.
+    """Time by samples: one row for each thread, stack, and operator that was running there."""
 
-    thread: row of `threads`. stack: -1 where no Python was read, then `look` says why. name, overload,
-    signature, phase: of the innermost operator that was running (`self` time is what falls to it), -1 for
-    none; forward_stack: in backward, the stack of the forward call that its node belongs to, else -1.
-    time_ns: as far as it lies between the program's start and its stop; cpu_ns: -1 not known.
-    """
-
-    thread: Int32
-    stack: Int32
-    look: Int8
-    name: Int32
-    overload: Int32
-    signature: Int32
-    phase: Int8
-    forward_stack: Int32
-    looks: Int64
-    time_ns: Int64
-    cpu_ns: Int64
+    thread: Int32 = column("where it was", Threads)
+    stack: Int32 = column("-1 where no Python was read, then `look` says why", Stacks)
+    look: Int8 = column("a `Look`")
+    name: Int32 = column("of the innermost operator that was running, to which self time falls", Strings)
+    overload: Int32 = column("the name of its overload", Strings)
+    signature: Int32 = column("its inputs", Signatures)
+    phase: Int8 = column("its `Phase`, -1 none")
+    forward_stack: Int32 = column("in backward, that of the forward call its node belongs to", Stacks)
+    looks: Int64 = column("how often the sampler saw it", combine=Combine.SUM)
+    time_ns: Int64 = column("as far as it lies between the program's start and its stop", combine=Combine.SUM)
+    cpu_ns: Int64 = column("CPU time of the thread in it", combine=Combine.SUM, optional=True)
 
 
-@dataclass(frozen=True)
 class OperatorSites(Table):
-    """Operator time as measured, by the stack it hangs under.
+    """Operator time as measured, by the stack it hangs under. Ranges are left out."""
 
-    stack: the operator's own, in backward that of the forward call its node belongs to, where it is known and
-    no Python of the user's ran in backward (a hook, a recomputation); -1 none. name, overload: string ids;
-    signature: the first one of that text; phase: a `Phase`. Ranges are left out. gpu_self_ns: time on GPUs of
-    what the operators launched themselves, without CUDA graphs; -1 not recorded.
-    """
-
-    stack: Int32
-    name: Int32
-    overload: Int32
-    signature: Int32
-    phase: Int8
-    calls: Int64
-    self_ns: Int64
-    gpu_self_ns: Int64
+    stack: Int32 = column(
+        "its own, in backward of the forward call, unless the user's Python ran there (a hook)", Stacks
+    )
+    name: Int32 = column("its name", Strings)
+    overload: Int32 = column("the name of its overload", Strings)
+    signature: Int32 = column("the first one of that text", Signatures)
+    phase: Int8 = column("a `Phase`")
+    calls: Int64 = column("how many", combine=Combine.SUM)
+    self_ns: Int64 = column("time in the operators themselves", combine=Combine.SUM)
+    gpu_self_ns: Int64 = column(
+        "on GPUs, of what they launched themselves, without CUDA graphs", combine=Combine.SUM, optional=True
+    )
 
 
-@dataclass(frozen=True)
 class FunctionRows(Table):
     """One row for each function that was counted, sampled, or called operators.
 
     -1: not known, not measured; so are times by samples and operators of C functions, which no stack holds.
-    code: row of `Code`. calls, primitive_calls, counted_own_ns, counted_total_ns: by cProfile. own_ns,
-    total_ns: by samples where there are any, else by cProfile; own: without Python functions it called (by
-    cProfile also without C functions), total: of recursive calls the outermost only. neither_ns: the part of
-    own_ns that passed in no operator. operator_calls, operator_own_ns: operators called from the function
-    itself; forward_own_ns ... other_own_ns: their time by phase; operator_total_ns and ..._total_ns: from it
-    and from what it called. Backward operators count where the forward call was made.
+    Times are by samples where there are any, else by cProfile. Operators are those called from the function
+    itself (own), and also from what it called (total); those in backward count where the forward call was
+    made.
     """
 
-    code: Int32
-    calls: Int64
-    primitive_calls: Int64
-    counted_own_ns: Int64
-    counted_total_ns: Int64
-    own_ns: Int64
-    total_ns: Int64
-    neither_ns: Int64
-    operator_calls: Int64
-    operator_own_ns: Int64
-    operator_total_ns: Int64
-    forward_own_ns: Int64
-    backward_own_ns: Int64
-    recompute_own_ns: Int64
-    other_own_ns: Int64
-    forward_total_ns: Int64
-    backward_total_ns: Int64
-    recompute_total_ns: Int64
-    other_total_ns: Int64
+    code: Int32 = column("which function", Code)
+    calls: Int64 = column("how many, by cProfile", combine=Combine.SUM, optional=True)
+    primitive_calls: Int64 = column("those that were not recursive", combine=Combine.SUM, optional=True)
+    counted_own_ns: Int64 = column("own_ns by cProfile", combine=Combine.SUM, optional=True)
+    counted_total_ns: Int64 = column("total_ns by cProfile", combine=Combine.SUM, optional=True)
+    own_ns: Int64 = column(
+        "without Python functions it called; by cProfile also without C functions",
+        combine=Combine.SUM,
+        optional=True,
+    )
+    total_ns: Int64 = column(
+        "with them, of recursive calls the outermost only", combine=Combine.SUM, optional=True
+    )
+    neither_ns: Int64 = column(
+        "the part of own_ns that passed in no operator", combine=Combine.SUM, optional=True
+    )
+    operator_calls: Int64 = column("operators called from it", combine=Combine.SUM, optional=True)
+    operator_own_ns: Int64 = column("their time", combine=Combine.SUM, optional=True)
+    operator_total_ns: Int64 = column("and of those below", combine=Combine.SUM, optional=True)
+    forward_own_ns: Int64 = column("operator_own_ns in forward", combine=Combine.SUM, optional=True)
+    backward_own_ns: Int64 = column("operator_own_ns in backward", combine=Combine.SUM, optional=True)
+    recompute_own_ns: Int64 = column("operator_own_ns in recomputation", combine=Combine.SUM, optional=True)
+    other_own_ns: Int64 = column("operator_own_ns in no phase", combine=Combine.SUM, optional=True)
+    forward_total_ns: Int64 = column("operator_total_ns in forward", combine=Combine.SUM, optional=True)
+    backward_total_ns: Int64 = column("operator_total_ns in backward", combine=Combine.SUM, optional=True)
+    recompute_total_ns: Int64 = column(
+        "operator_total_ns in recomputation", combine=Combine.SUM, optional=True
+    )
+    other_total_ns: Int64 = column("operator_total_ns in no phase", combine=Combine.SUM, optional=True)
 
 
-@dataclass(frozen=True)
 class FunctionCalls(Table):
-    """Which function called which. caller, callee: rows of `Code`; caller -1: nothing above it was seen.
+    """Which function called which. -1: not known."""
 
-    calls: by cProfile; total_ns: the callee's total time as far as it was called from there, by samples where
-    there are any, else by cProfile; counted_total_ns: by cProfile; operator_total_ns: operators called below.
-    -1: not known.
-    """
+    caller: Int32 = column("-1: nothing above it was seen", Code)
+    callee: Int32 = column("whose figures these are", Code)
+    calls: Int64 = column("how many, by cProfile", combine=Combine.SUM, optional=True)
+    total_ns: Int64 = column(
+        "the callee's as far as it was called from there, by samples where there are any, else by cProfile",
+        combine=Combine.SUM,
+        optional=True,
+    )
+    counted_total_ns: Int64 = column("the same by cProfile", combine=Combine.SUM, optional=True)
+    operator_total_ns: Int64 = column("operators called below", combine=Combine.SUM, optional=True)
 
-    caller: Int32
-    callee: Int32
-    calls: Int64
-    total_ns: Int64
-    counted_total_ns: Int64
-    operator_total_ns: Int64
 
-
-@dataclass(frozen=True)
 class ThreadTimes(Table):
     """What the samples of each thread add up to, or, without a sampler, what cProfile's own times do.
 
-    thread: row of `threads`; wall_ns: from when it was first seen (the main thread: from the program's start)
-    to when it was last seen (to its stop). own_ns: own times of its functions; perfprobe_ns: in perfprobe's
-    own code outside of the program; no_python_ns, failed_ns: see `Look`, the latter with stacks beyond the
-    limit of those kept; cpu_ns: CPU time in all of it. -1 not known. By samples these four add up to all of
-    their time: what wall_ns has more passed before the first look or after the last one.
+    By samples own_ns, perfprobe_ns, no_python_ns and failed_ns add up to all of their time: what wall_ns has
+    more passed before the first look or after the last one. -1: not known.
     """
 
-    thread: Int32
-    wall_ns: Int64
-    own_ns: Int64
-    perfprobe_ns: Int64
-    no_python_ns: Int64
-    failed_ns: Int64
-    cpu_ns: Int64
+    thread: Int32 = column("which", Threads)
+    wall_ns: Int64 = column(
+        "from the first look at it (the main thread: the program's start) to the last one (its stop)"
+    )
+    own_ns: Int64 = column("own times of its functions", combine=Combine.SUM, optional=True)
+    perfprobe_ns: Int64 = column(
+        "in perfprobe's own code outside of the program", combine=Combine.SUM, optional=True
+    )
+    no_python_ns: Int64 = column("without Python frames", combine=Combine.SUM, optional=True)
+    failed_ns: Int64 = column(
+        "frames could not be read, or were a stack beyond the limit of those kept",
+        combine=Combine.SUM,
+        optional=True,
+    )
+    cpu_ns: Int64 = column("CPU time in all of it", combine=Combine.SUM, optional=True)
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 
-from perfprobe.tables.columns import Int8, Int32, Int64, Table
+from perfprobe.tables.columns import MOST_EVENTS, Combine, Int8, Int32, Int64, Table, column
+from perfprobe.tables.events import Threads
+from perfprobe.tables.strings import Strings
 
 
 class RangeSource(IntEnum):
@@ -27,42 +28,39 @@ class RangeKind(IntEnum):
     MARK = 2
 
 
-@dataclass(frozen=True)
-class Ranges(Table):
-    """Ranges that the program, or a library, gave a name to.
+class Ranges(Table, name="ranges", most_rows=MOST_EVENTS):
+    """Ranges that the program, or a library, gave a name to."""
 
-    thread: row of `threads`, where it began; name: string id; domain: string id, -1 the default one; source:
-    `RangeSource`; kind: `RangeKind`. end_ns: -1 of one that was still open when the recording ended.
-    """
-
-    start_ns: Int64
-    end_ns: Int64
-    thread: Int32
-    name: Int32
-    domain: Int32
-    source: Int8
-    kind: Int8
+    start_ns: Int64 = column("when it began")
+    end_ns: Int64 = column("when it ended, -1 if it was still open at the recording's end")
+    thread: Int32 = column("where it began", Threads)
+    name: Int32 = column("its name", Strings)
+    domain: Int32 = column("its domain, -1 the default one", Strings)
+    source: Int8 = column("a `RangeSource`")
+    kind: Int8 = column("a `RangeKind`")
 
 
-@dataclass(frozen=True)
 class RangeRows(Table):
     """Ranges of one name, domain, source and kind, and their sums.
 
-    thread: row of `threads`, -1 where they are of several. ranges: how many there were, marks too; open: how
-    many of them had not ended with the recording, and count up to its end. total_ns: time in which at least
-    one of them was open, of nested ones on each thread, so that one within another counts once. The other
-    times are of whole durations; all are -1 of marks, and where no end is known.
+    Times other than `total_ns` are of whole durations; all are -1 of marks, and where no end is known.
     """
 
-    name: Int32
-    domain: Int32
-    source: Int8
-    kind: Int8
-    thread: Int32
-    ranges: Int64
-    open: Int64
-    total_ns: Int64
-    mean_ns: Int64
-    median_ns: Int64
-    p95_ns: Int64
-    longest_ns: Int64
+    name: Int32 = column("their name", Strings)
+    domain: Int32 = column("their domain, -1 the default one", Strings)
+    source: Int8 = column("a `RangeSource`")
+    kind: Int8 = column("a `RangeKind`")
+    thread: Int32 = column("where they are, -1 if on several threads", Threads)
+    ranges: Int64 = column("how many there were, marks too", combine=Combine.SUM)
+    open: Int64 = column(
+        "how many had not ended with the recording, and count up to its end", combine=Combine.SUM
+    )
+    total_ns: Int64 = column(
+        "time in which at least one was open, of nested ones on each thread",
+        combine=Combine.OUTERMOST,
+        optional=True,
+    )
+    mean_ns: Int64 = column("mean duration", optional=True)
+    median_ns: Int64 = column("median duration", optional=True)
+    p95_ns: Int64 = column("95th percentile of durations, by nearest rank", optional=True)
+    longest_ns: Int64 = column("longest duration", combine=Combine.MOST, optional=True)

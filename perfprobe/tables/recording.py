@@ -10,22 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from perfprobe.tables.columns import Int32, Int64, Mask
-from perfprobe.tables.events import (
-    AutogradWindows,
-    Losses,
-    OperandReuse,
-    Operators,
-    Progress,
-    Signatures,
-    SignatureValues,
-    Threads,
-)
-from perfprobe.tables.gpu import GpuActivity
-from perfprobe.tables.python import Calls, Functions, Samples
-from perfprobe.tables.ranges import Ranges
-from perfprobe.tables.stacks import Frames, Modules, Stacks
-from perfprobe.tables.strings import Strings
+from perfprobe.tables.columns import Int32, Int64, Mask, SomeTable, Table
+from perfprobe.tables.events import Losses, Operators, Threads
 
 OperatorSource: TypeAlias = Callable[[Sequence[str]], Iterator[dict[str, npt.NDArray[Any]]]]
 
@@ -34,38 +20,33 @@ _LARGEST_NUMBER = 2**63
 
 @dataclass(frozen=True)
 class Recording:
-    """Definitions and meta in memory, operators streamed.
+    """Tables and meta in memory, operators streamed.
 
-    complete: closed by its writer. stopped_at: why reading ended before the end of the file, None when it did
-    not. last_ns: the last time the file was flushed, -1 not known. operator_rows: how many `operators`
-    yields. damaged: ids of operators that refer to nothing, by column; filled by reading them.
+    tables: by class, see `__getitem__`. complete: closed by its writer. stopped_at: why reading ended before
+    the end of the file, None when it did not. last_ns: the last time the file was flushed, -1 not known.
+    operator_rows: how many `operators` yields. damaged: ids of operators that refer to nothing, by column;
+    filled by reading them.
     """
 
     path: str
-    strings: Strings
-    frames: Frames
-    stacks: Stacks
-    modules: Modules
-    signatures: Signatures
-    threads: Threads
+    tables: Mapping[type[Table], Table]
     meta: Mapping[str, Any]
-    losses: Losses
-    progress: Progress
     complete: bool
     last_ns: int
     stopped_at: str | None
     operator_rows: int
     source: OperatorSource
-    damaged: dict[str, int] = field(default_factory=dict)
-    looks: SignatureValues = field(default_factory=SignatureValues.empty)
-    autograd_windows: AutogradWindows = field(default_factory=AutogradWindows.empty)
     autograd_source: OperatorSource | None = None
-    functions: Functions = field(default_factory=Functions.empty)
-    calls: Calls = field(default_factory=Calls.empty)
-    samples: Samples = field(default_factory=Samples.empty)
-    gpu: GpuActivity = field(default_factory=GpuActivity.empty)
-    ranges: Ranges = field(default_factory=Ranges.empty)
-    operand_reuse: OperandReuse = field(default_factory=OperandReuse.empty)
+    damaged: dict[str, int] = field(default_factory=dict)
+
+    def __getitem__(self, kind: type[SomeTable]) -> SomeTable:
+        """The table of this class, `recording[Kernels]`; without rows where nothing of it was recorded."""
+        table = self.tables.get(kind)
+        return table if isinstance(table, kind) else kind.empty()
+
+    def rows(self, *kinds: type[Table]) -> int:
+        """How many rows these tables have together."""
+        return sum(len(self[kind]) for kind in kinds)
 
     def autograd_operators(self, columns: Sequence[str]) -> Iterator[Operators]:
         """What the autograd profiler recorded beside the observer; as `operators`."""
@@ -74,32 +55,23 @@ class Recording:
     def operators(self, columns: Sequence[str] | None = None) -> Iterator[Operators]:
         """The operators in the order of the file, in batches of 1 to 262,144 rows.
 
-        Columns not asked for are -1 throughout. An id that refers to nothing is -1 too and counted in
+        Rows have the columns asked for and no others. An id that refers to nothing is -1, and counted in
         `damaged`. Raises InputError when the file cannot be read or decoded any more.
         """
         return self._rows(self.source, list(Operators.dtypes) if columns is None else list(columns))
 
     def _rows(self, source: OperatorSource, wanted: Sequence[str]) -> Iterator[Operators]:
-        limits = self._limits(wanted)
+        references = Operators.references()
+        limits = {name: len(self[references[name]]) for name in wanted if name in references}
         damaged = dict.fromkeys(limits, 0)
         for batch in source(wanted):
             for name, limit in limits.items():
                 batch[name], strays = in_range(batch[name], limit)
                 damaged[name] += strays
-            rows = _operators(batch)
+            rows = Operators.part(batch)
             if len(rows):
                 yield rows
         self.damaged.update(damaged)
-
-    def _limits(self, wanted: Sequence[str]) -> dict[str, int]:
-        tables = {
-            "name": self.strings,
-            "overload": self.strings,
-            "signature": self.signatures,
-            "stack": self.stacks,
-            "thread": self.threads,
-        }
-        return {name: len(table) for name, table in tables.items() if name in wanted}
 
     def main_thread(self) -> Mask:
         """Which rows of `threads` are the process's first thread, whose number is that of the process.
@@ -107,13 +79,13 @@ class Recording:
         None are where it is not known; with one more entry for "no thread".
         """
         process = self.number("program", "pid")
-        os_thread = np.append(self.threads.os_thread, np.int64(-1))
+        os_thread = np.append(self[Threads].os_thread, np.int64(-1))
         return np.asarray((os_thread > 0) & (os_thread == (-1 if process is None else process)))
 
     def os_threads(self) -> Int64:
         """What rows of `threads` that are one thread have in common; with one more entry, -1, for none."""
-        own = -2 - np.arange(len(self.threads), dtype=np.int64)
-        os_thread = self.threads.os_thread
+        own = -2 - np.arange(len(self[Threads]), dtype=np.int64)
+        os_thread = self[Threads].os_thread
         return np.append(np.where(os_thread > 0, os_thread, own), np.int64(-1))
 
     def fact(self, *keys: str) -> Any:
@@ -162,7 +134,7 @@ class Recording:
     def counts_lost(self) -> bool:
         """Whether such a program was counted, and no counts had been written yet."""
         counted = self.text("recording", "python") in ("both", "cprofile")
-        left_out = "cprofile" in self.losses.source.tolist()
+        left_out = "cprofile" in self[Losses].source.tolist()
         return counted and not (self.complete or left_out or self.fact("cprofile") is not None)
 
 
@@ -174,13 +146,3 @@ def in_range(ids: Int32, limit: int | Int32) -> tuple[Int32, int]:
         return ids, 0
     strays = (ids < -1) | (ids >= limit)
     return np.where(strays, -1, ids).astype(np.int32), int(np.count_nonzero(strays))
-
-
-def _operators(batch: dict[str, npt.NDArray[Any]]) -> Operators:
-    rows = len(next(iter(batch.values())))
-    absent = {
-        name: np.broadcast_to(np.array(-1, dtype), rows)
-        for name, dtype in Operators.dtypes.items()
-        if name not in batch
-    }
-    return Operators(**batch, **absent)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from perfprobe.tables.columns import Int32, Int64, Table, Text
+from perfprobe.tables.columns import Combine, Int32, Int64, Table, Text, column
+from perfprobe.tables.strings import Strings
 
 ONLY_OBSERVER = "only the observer"
 ONLY_AUTOGRAD = "only the autograd profiler"
@@ -12,21 +13,16 @@ SIGNATURE = "signature"
 NESTING = "nesting"
 
 
-@dataclass(frozen=True)
 class Differences(Table):
-    """Operators that observer and autograd profiler do not agree on, most frequent first.
+    """Operators that observer and autograd profiler do not agree on, most frequent first."""
 
-    kind: one of the words above; name, overload: string ids, -1 for rows that sum over operators; observer,
-    autograd: what each says; reason: why it is so, "" where no reason is known; count: how many calls.
-    """
-
-    kind: Text
-    name: Int32
-    overload: Int32
-    observer: Text
-    autograd: Text
-    reason: Text
-    count: Int64
+    kind: Text = column("one of the words above")
+    name: Int32 = column("the operator, -1 for rows that sum over operators", Strings)
+    overload: Int32 = column("the name of its overload", Strings)
+    observer: Text = column("what the observer says")
+    autograd: Text = column("what the autograd profiler says")
+    reason: Text = column('why it is so, "" where no reason is known')
+    count: Int64 = column("how many calls", combine=Combine.SUM)
 
 
 @dataclass(frozen=True)

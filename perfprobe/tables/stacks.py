@@ -6,43 +6,35 @@ parents first, and there are no cycles.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from perfprobe.tables.columns import Int32, Mask, Table
+from perfprobe.tables.columns import Int32, Itself, Mask, Table, column
+from perfprobe.tables.strings import Strings
 
 
-@dataclass(frozen=True)
-class Frames(Table):
-    """A place in Python code. file, function: string ids; first_line of the function; line now running."""
+class Frames(Table, name="frames"):
+    """Places in Python code."""
 
-    file: Int32
-    function: Int32
-    first_line: Int32
-    line: Int32
-
-
-@dataclass(frozen=True)
-class Stacks(Table):
-    """A prefix tree of Python stacks, one row a node.
-
-    parent: stack id of the caller, -1 for the outermost; frame: the innermost frame, -1 for the row that
-    stands for all stacks beyond the limit; module: the innermost nn.Module being called, -1 none.
-    """
-
-    parent: Int32
-    frame: Int32
-    module: Int32
+    file: Int32 = column("the code's file", Strings)
+    function: Int32 = column("the function's qualified name", Strings)
+    first_line: Int32 = column("the line at which the function begins")
+    line: Int32 = column("the line that was running")
 
 
-@dataclass(frozen=True)
-class Modules(Table):
-    """A tree of nn.Modules. parent: module id, -1 for a root; name within the parent and type: string ids."""
+class Modules(Table, name="modules"):
+    """Trees of nn.Modules."""
 
-    parent: Int32
-    name: Int32
-    type: Int32
+    parent: Int32 = column("the module it is in, -1 for a root", Itself)
+    name: Int32 = column("its name within the parent", Strings)
+    type: Int32 = column("its class", Strings)
+
+
+class Stacks(Table, name="stacks"):
+    """A prefix tree of Python stacks, one row a node."""
+
+    parent: Int32 = column("the stack of the caller, -1 for the outermost", Itself)
+    frame: Int32 = column("the innermost frame, -1 in the row for all stacks beyond the limit", Frames)
+    module: Int32 = column("the innermost nn.Module being called", Modules)
 
 
 def nearest(parent: Int32, marked: Mask) -> Int32:

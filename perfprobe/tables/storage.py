@@ -17,7 +17,8 @@ A recording is untrusted: nothing in it may crash the reader, or make it take me
 to the file. In every block that a writer makes a row takes at least a byte, which bounds what a block may
 claim.
 
-`operators` and `autograd_operators` are streamed, all other tables are kept in memory.
+Which tables and columns there are and what they mean, the classes say that `definitions` lists. Some are
+streamed, all others are kept in memory.
 
 Changelog of the format: 1, the first version. Columns that were added since, all -1 in older files:
 `signatures.values`, `operators.faults`. Tables: `signature_values`, `operand_reuse`.
@@ -40,7 +41,7 @@ import numpy.typing as npt
 
 from perfprobe.support.errors import InputError
 from perfprobe.tables.blocks import Block
-from perfprobe.tables.definitions import Definitions
+from perfprobe.tables.definitions import STREAMED, Definitions
 from perfprobe.tables.events import Operators
 from perfprobe.tables.opened import OpenedFile, regular_file
 from perfprobe.tables.recording import Recording
@@ -138,7 +139,7 @@ def _check_head(file: BinaryIO, name: str) -> None:
 
 def _scan(stream: BinaryIO, file: OpenedFile) -> Recording:
     definitions = Definitions()
-    places: dict[str, list[_Place]] = {"operators": [], "autograd_operators": []}
+    places: dict[str, list[_Place]] = {kind.table_name: [] for kind in STREAMED}
     stopped_at = None
     offset = stream.tell()
     try:
@@ -151,7 +152,7 @@ def _scan(stream: BinaryIO, file: OpenedFile) -> Recording:
             offset += _BLOCK_HEAD.size + len(payload)
     except DamagedError as error:
         stopped_at = f"{error} (at byte {offset:,} of {os.fstat(stream.fileno()).st_size:,})"
-    rows = sum(place.rows for place in places["operators"])
+    rows = sum(place.rows for place in places[Operators.table_name])
     sources = {table: partial(_batches, file, found) for table, found in places.items()}
     return definitions.recording(file.name, stopped_at, rows, sources)
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from perfprobe.tables.columns import Table, Text
+from perfprobe.tables.columns import Table, Text, column
 
 
-@dataclass(frozen=True)
-class Strings(Table):
-    """text: row = string id. An id of -1 reads as ""."""
+class Strings(Table, name="strings"):
+    """Texts; an id of -1 reads as ""."""
 
-    text: Text
+    text: Text = column("the text itself")
 
     def __getitem__(self, string: int) -> str:
         return str(self.text[string]) if string >= 0 else ""

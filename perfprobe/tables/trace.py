@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-from perfprobe.tables.columns import Int32, Mask, Table
-from perfprobe.tables.events import LinkedOperators, Losses
+from perfprobe.tables.columns import Int32, Mask, Table, column
+from perfprobe.tables.events import LinkedOperators, Losses, Progress, Signatures
 from perfprobe.tables.gpu import GpuLinks
 from perfprobe.tables.python import PythonCode
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.sources import Sources
+from perfprobe.tables.stacks import Frames, Modules
+from perfprobe.tables.strings import Strings
 
 
 class Phase(IntEnum):
@@ -79,21 +81,18 @@ class Line(NamedTuple):
     function: str
 
 
-@dataclass(frozen=True)
 class Sites(Table):
-    """What each stack says about its operators; row = stack id.
+    """What each stack says about its operators; row = row of `Stacks`.
 
-    frame: the user's line. inside_frame: the user's line within the innermost call of autograd's engine,
-    all of the stack where there is no such call; -1 none. module, inside_module: the same for the
-    nn.Module. Equal lines, and modules of equal name, have one id each. is_recompute: whether an operator
-    that has this stack in backward runs forward code again.
+    inside: within the innermost call of autograd's engine, all of the stack where there is no such call.
+    Equal lines, and modules of equal name, have one id each.
     """
 
-    frame: Int32
-    inside_frame: Int32
-    module: Int32
-    inside_module: Int32
-    is_recompute: Mask
+    frame: Int32 = column("the user's line", Frames)
+    inside_frame: Int32 = column("the user's line inside", Frames)
+    module: Int32 = column("the nn.Module", Modules)
+    inside_module: Int32 = column("the nn.Module inside", Modules)
+    is_recompute: Mask = column("whether an operator that has it in backward runs forward code again")
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,7 @@ class Trace:
         """The place that a frame id stands for, None for -1."""
         if frame < 0:
             return None
-        frames, strings = self.recording.frames, self.recording.strings
+        frames, strings = self.recording[Frames], self.recording[Strings]
         return Line(strings[frames.file[frame]], int(frames.line[frame]), strings[frames.function[frame]])
 
     def module(self, module: int) -> str | None:
@@ -133,12 +132,12 @@ class Trace:
 
     def signature(self, signature: int) -> str | None:
         """The text of a signature, None for an operator recorded without inputs."""
-        signatures = self.recording.signatures
-        return self.recording.strings[signatures.text[signature]] if signature >= 0 else None
+        signatures = self.recording[Signatures]
+        return self.recording[Strings][signatures.text[signature]] if signature >= 0 else None
 
     def made_from(self, name: int) -> tuple[list[str], list[Line]]:
         """The operators that a kernel of torch.compile was made from, and their lines; none for all else."""
-        kernel = self.recording.strings[name] if name >= 0 else ""
+        kernel = self.recording[Strings][name] if name >= 0 else ""
         lines = self.recording.fact("compiled", kernel, "lines")
         found = [_line(entry) for entry in (lines if isinstance(lines, list) else [])]
         operators = self.recording.texts("compiled", kernel, "operators")
@@ -162,7 +161,7 @@ class Trace:
         """CPU time of the whole process in that time."""
         start_ns = _whole(self.recording.number("start", "cpu_ns"))
         stop_ns = _whole(self.recording.number("stop", "cpu_ns"))
-        progress = self.recording.progress
+        progress = self.recording[Progress]
         if stop_ns is None and len(progress):
             stop_ns = int(progress.cpu_ns[-1])
         if start_ns is None or stop_ns is None or stop_ns < start_ns:

@@ -12,6 +12,8 @@ from perfprobe.analyse.between import BetweenOperators
 from perfprobe.merge import link
 from perfprobe.tables.findings import Between
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.stacks import Frames, Stacks
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 from tests.build import Op, Program, op
 from tests.found import watched
@@ -171,20 +173,20 @@ def frames_of(trace: Trace, stack: int) -> list[int]:
     chain: list[int] = []
     while stack >= 0:
         chain.insert(0, stack)
-        stack = int(trace.recording.stacks.parent[stack])
+        stack = int(trace.recording[Stacks].parent[stack])
     return chain
 
 
 def twin(trace: Trace, operators: list[Op]) -> dict[tuple[Any, ...], list[int]]:
     """The same, one interval after the other; every frame here is the user's."""
     recording = trace.recording
-    frames = recording.frames
+    frames = recording[Frames]
 
     def place(stack: int) -> tuple[str, str, int]:
-        frame = int(recording.stacks.frame[stack])
+        frame = int(recording[Stacks].frame[stack])
         return (
-            recording.strings[frames.file[frame]],
-            recording.strings[frames.function[frame]],
+            recording[Strings][frames.file[frame]],
+            recording[Strings][frames.function[frame]],
             int(frames.line[frame]),
         )
 

@@ -12,6 +12,7 @@ from perfprobe.support.errors import InputError
 from perfprobe.tables.callgraph import CallGraph
 from perfprobe.tables.python import Calling
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 from tests.build import Program, op
 from tests.found import watched
@@ -30,7 +31,7 @@ class Graph:
     """A call graph by names."""
 
     def __init__(self, trace: Trace, calling: Calling, graph: CallGraph) -> None:
-        strings, code = trace.recording.strings, calling.python.code
+        strings, code = trace.recording[Strings], calling.python.code
         names = [strings[code.function[row]] for row in graph.functions.code.tolist()]
         columns = (graph.functions.own, graph.functions.total, graph.functions.calls)
         figures = zip(*(column.tolist() for column in columns), strict=True)

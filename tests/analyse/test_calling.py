@@ -12,6 +12,7 @@ from perfprobe.tables import storage
 from perfprobe.tables.findings import Hotspots
 from perfprobe.tables.python import Calling, Look
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Phase, Trace
 from tests.build import TABLES, Program, op
 from tests.found import find, watched
@@ -33,7 +34,7 @@ def run(recording: Recording) -> tuple[Trace, Hotspots, Calling]:
 
 def name(trace: Trace, calling: Calling, code: int) -> str:
     """The function's name, "" for none."""
-    return trace.recording.strings[calling.python.code.function[code]] if code >= 0 else ""
+    return trace.recording[Strings][calling.python.code.function[code]] if code >= 0 else ""
 
 
 def functions(trace: Trace, calling: Calling, *columns: str) -> dict[str, Any]:
@@ -249,7 +250,7 @@ def test_recomputation_and_rows_without_a_known_call_hang_at_their_own_stack(tmp
     )
     trace, found, calling = run(program.recording(tmp_path))
     sites = {
-        trace.recording.strings[key]: (stack, Phase(phase).name)
+        trace.recording[Strings][key]: (stack, Phase(phase).name)
         for key, stack, phase in zip(
             calling.sites.name, calling.sites.stack, calling.sites.phase, strict=True
         )

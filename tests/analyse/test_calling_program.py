@@ -9,6 +9,7 @@ from perfprobe.merge import link
 from perfprobe.tables import storage
 from perfprobe.tables.findings import Totals
 from perfprobe.tables.python import Calling, Origin
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 from tests.collect.runs import perfprobe
 from tests.found import find
@@ -131,7 +132,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> tuple[Trace, Calling]:
 
 def function(trace: Trace, calling: Calling, code: int) -> str:
     """The last part of a function's name: Python 3.10 knows no other."""
-    name = trace.recording.strings[calling.python.code.function[code]] if code >= 0 else ""
+    name = trace.recording[Strings][calling.python.code.function[code]] if code >= 0 else ""
     return name.rsplit(".", 1)[-1]
 
 
@@ -143,7 +144,7 @@ def test_each_operator_is_under_the_function_that_called_it(program: tuple[Trace
         sites.stack.tolist(), sites.name.tolist(), sites.calls.tolist(), strict=True
     ):
         where = function(trace, calling, int(calling.python.of_stack[stack]))
-        operator = trace.recording.strings[name].removeprefix("aten::")
+        operator = trace.recording[Strings][name].removeprefix("aten::")
         before = found.setdefault(operator, (where, 0))
         found[operator] = (where if where == before[0] else "several", before[1] + calls)
     listcomp = "main" if sys.version_info >= (3, 12) else "<listcomp>"

@@ -19,9 +19,10 @@ from perfprobe.report.section.listed import KINDS
 from perfprobe.results import Results
 from perfprobe.support.view import GROUPS, View
 from perfprobe.tables.findings import Hotspots
-from perfprobe.tables.gpu import CopyKind, MemoryKind, WaitKind
+from perfprobe.tables.gpu import ApiCalls, Copies, CopyKind, GpuWaits, Kernels, MemoryKind, WaitKind
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Gap, Trace
 from tests.build import Op, Program, op
 from tests.found import hotspots
@@ -39,7 +40,7 @@ def analysed(recording: Recording) -> tuple[Trace, GpuFindings]:
 
 
 def row_values(trace: Trace, rows: Any, at: int, *columns: str) -> list[Any]:
-    strings = trace.recording.strings
+    strings = trace.recording[Strings]
     values = []
     for column in columns:
         value = getattr(rows, column)[at].item()
@@ -162,7 +163,7 @@ def test_what_cannot_be_told_stays_visible(tmp_path: Path) -> None:
     assert row_values(trace, found.copies, 0, "linked", "size_bytes", "untimed", "total_ns") == [0, 0, 1, -1]
     assert (found.graph_launches, found.unlinked, found.untimed, found.outside) == (1, 3, 2, 0)
     failed = dict(zip(found.calls.name.tolist(), found.calls.failed.tolist(), strict=True))
-    assert {trace.recording.strings[name]: count for name, count in failed.items() if count} == {
+    assert {trace.recording[Strings][name]: count for name, count in failed.items() if count} == {
         "cudaLaunchKernel": 1
     }
     assert (found.devices.busy_ns.tolist(), found.devices.copy_ns.tolist()) == ([14], [-1])
@@ -214,7 +215,7 @@ def test_sums_are_those_of_the_records(tmp_path: Path, seed: int) -> None:
         program.gpu_wait(WaitKind.EVENT, number, number + chance.randint(0, 9), chance.randint(0, 700))
     recording = program.recording(tmp_path)
     trace, found = analysed(recording)
-    kernels, copies, waits = recording.gpu.kernels, recording.gpu.copies, recording.gpu.waits
+    kernels, copies, waits = recording[Kernels], recording[Copies], recording[GpuWaits]
     kernel_ns = int((kernels.end_ns - kernels.start_ns).sum())
     copy_ns = 5 * int(np.count_nonzero(copies.start_ns >= 0))
     assert found.kernels.total_ns.sum() == found.devices.kernel_ns.sum() == kernel_ns
@@ -223,10 +224,10 @@ def test_sums_are_those_of_the_records(tmp_path: Path, seed: int) -> None:
     assert found.copies.copies.sum() == found.devices.copies.sum() == len(copies)
     assert found.copies.size_bytes.sum() == found.devices.copied_bytes.sum() == copies.size_bytes.sum()
     assert found.waits.total_ns.sum() == (waits.end_ns - waits.start_ns).sum()
-    assert found.calls.calls.sum() == len(recording.gpu.api_calls)
+    assert found.calls.calls.sum() == len(recording[ApiCalls])
     counts = found.step_counts
     assert (counts.kernels.sum(), counts.kernel_ns.sum()) == (len(kernels), kernel_ns)
-    strings = recording.strings
+    strings = recording[Strings]
     slow: Counter[str] = Counter()
     for call in kernels.correlation.tolist():
         slow[launcher[call]] += 1

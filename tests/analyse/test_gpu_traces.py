@@ -15,8 +15,9 @@ import pytest
 from perfprobe.report.rows.gpu.devices import device_rows
 from perfprobe.report.section.gpu.verdict import Use, verdict
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.gpu import GpuLinks, WaitKind
+from perfprobe.tables.gpu import Copies, GpuLinks, Kernels, WaitKind
 from perfprobe.tables.gpu_findings import GpuFindings
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 from tests.analyse.test_gpu import analysed
 from tests.build import Program
@@ -139,16 +140,16 @@ def test_a_busy_device_is_as_published(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [*LINKED, *WITHOUT_NAMES])
 def test_sums_are_those_of_the_trace(name: str, tmp_path: Path) -> None:
     trace, found, told = traced(name, tmp_path)
-    gpu = trace.recording.gpu
+    gpu = trace.recording
     assert found.kernels.kernels.sum() == len(told.kernels)
-    assert found.kernels.total_ns.sum() == (gpu.kernels.end_ns - gpu.kernels.start_ns).sum()
+    assert found.kernels.total_ns.sum() == (gpu[Kernels].end_ns - gpu[Kernels].start_ns).sum()
     assert found.copies.copies.sum() == len(told.copies)
-    assert found.copies.total_ns.sum() == (gpu.copies.end_ns - gpu.copies.start_ns).sum()
+    assert found.copies.total_ns.sum() == (gpu[Copies].end_ns - gpu[Copies].start_ns).sum()
     rows = [batch.take(batch.scope != 7) for batch in trace.operators()]
     own_ns = sum(int(batch.gpu_self_ns.sum()) for batch in rows)
     calls = np.concatenate([links_of(trace).kernel_call, links_of(trace).copy_call])
     inside = np.append(links_of(trace).sites.name >= 0, False)[calls]
-    times_ns = np.concatenate([rows.end_ns - rows.start_ns for rows in (gpu.kernels, gpu.copies)])
+    times_ns = np.concatenate([rows.end_ns - rows.start_ns for rows in (gpu[Kernels], gpu[Copies])])
     assert own_ns == times_ns[inside].sum()
 
 
@@ -165,7 +166,7 @@ def test_copies_of_pageable_memory_keep_the_program(name: str, tmp_path: Path) -
     trace, found, _ = traced(name, tmp_path)
     (row,) = range(len(found.waits))
     assert found.waits.kind[row] == WaitKind.PAGEABLE_COPY
-    assert trace.recording.strings[found.waits.call[row]] == "cudaMemcpyAsync"
+    assert trace.recording[Strings][found.waits.call[row]] == "cudaMemcpyAsync"
     assert found.waits.waits[row] == len(PAGEABLE[name])
     assert found.waits.total_ns[row] == sum(PAGEABLE[name]) * 1000
     assert found.waits.longest_ns[row] == max(PAGEABLE[name]) * 1000

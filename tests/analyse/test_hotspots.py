@@ -12,6 +12,7 @@ from perfprobe.merge import link
 from perfprobe.tables import storage
 from perfprobe.tables.findings import Hotspots
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 from tests.build import Op, Program, op
 from tests.found import hotspots
@@ -26,7 +27,7 @@ def found_rows(trace: Trace, found: Hotspots) -> list[dict[str, Any]]:
         row = {name: column[at].item() for name, column in found.rows.columns().items()}
         line = trace.line(row["frame"])
         names = {
-            "operator": trace.recording.strings[row["name"]],
+            "operator": trace.recording[Strings][row["name"]],
             "signature": trace.signature(row["signature"]),
             "line": line and line.line,
         }

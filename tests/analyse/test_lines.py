@@ -9,6 +9,7 @@ from perfprobe.analyse.lines import lines
 from perfprobe.merge import link
 from perfprobe.tables.findings import HotLines
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Gap, Phase, Trace
 from tests.build import Program, op
 from tests.found import hotspots
@@ -49,7 +50,7 @@ def test_by_hand(tmp_path: Path) -> None:
         op("pool", 500, 501),
     )
     trace, found = run(program.recording(tmp_path))
-    strings = trace.recording.strings
+    strings = trace.recording[Strings]
     brief = [
         (row["place"], row["gap"], row["calls"], row["self_ns"], *(row[name] for name in PHASES))
         for row in rows(trace, found)

@@ -10,6 +10,7 @@ import pytest
 from perfprobe.analyse.named_ranges import named_ranges
 from perfprobe.merge import link
 from perfprobe.tables.ranges import RangeKind, RangeSource
+from perfprobe.tables.strings import Strings
 from tests.build import Program
 
 FREE, MARK = int(RangeKind.FREE), int(RangeKind.MARK)
@@ -23,7 +24,7 @@ def rows_of(folder: Path, program: Program, end_ns: int | None = 1_000) -> dict[
     assert found is not None
     columns = {name: column.tolist() for name, column in found.columns().items()}
     rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-    return {trace.recording.strings[row["name"]]: row for row in rows}
+    return {trace.recording[Strings][row["name"]]: row for row in rows}
 
 
 def test_no_ranges_are_no_table(tmp_path: Path) -> None:
@@ -66,7 +67,7 @@ def test_own_ranges_of_tasks_that_take_turns_are_one_row(tmp_path: Path) -> None
     program.end_ns = 1_000
     found = named_ranges(link(program.recording(tmp_path)))
     assert found is not None
-    strings = link(program.recording(tmp_path)).recording.strings
+    strings = link(program.recording(tmp_path)).recording[Strings]
     kinds = [(strings[name], kind) for name, kind in zip(found.name, found.kind, strict=True)]
     assert sorted(kinds) == [("nvtx", 0), ("nvtx", FREE), ("other", 0), ("task", FREE)]
     task = [name for name, _ in kinds].index("task")

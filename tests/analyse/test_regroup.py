@@ -16,6 +16,7 @@ from perfprobe.merge import link
 from perfprobe.support import view
 from perfprobe.support.errors import UsageError
 from perfprobe.tables.findings import Hotspots
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 from tests.analyse.test_hotspots import random_operators
 from tests.build import Op, Program, op
@@ -38,7 +39,7 @@ def made() -> tuple[Program, list[Op]]:
 
 def texts(trace: Trace, found: Hotspots) -> dict[tuple[Any, ...], tuple[int, int, int]]:
     rows = found.rows
-    strings = trace.recording.strings
+    strings = trace.recording[Strings]
     keys = [
         (
             strings[name] if name >= 0 else None,

@@ -10,6 +10,8 @@ from perfprobe.merge import link
 from perfprobe.tables import storage
 from perfprobe.tables.python import Look, SampledStacks
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.stacks import Frames, Stacks
+from perfprobe.tables.strings import Strings
 from tests.build import Op, Program, op
 from tests.found import watched
 
@@ -24,12 +26,12 @@ def run(recording: Recording) -> SampledStacks:
 
 def times(recording: Recording, found: SampledStacks) -> dict[Any, tuple[int, int]]:
     """Looks and time by thread, innermost line, look and operator."""
-    lines = [int(recording.frames.line[frame]) for frame in recording.stacks.frame]
+    lines = [int(recording[Frames].line[frame]) for frame in recording[Stacks].frame]
     rows: dict[Any, tuple[int, int]] = {}
     for at in range(len(found)):
         row = {name: column[at].item() for name, column in found.columns().items()}
         line = lines[row["stack"]] if row["stack"] >= 0 else None
-        key = (row["thread"], line, Look(row["look"]).name, recording.strings[row["name"]])
+        key = (row["thread"], line, Look(row["look"]).name, recording[Strings][row["name"]])
         assert key not in rows or row["signature"] >= 0
         rows[key] = (row["looks"], row["time_ns"])
     return rows
@@ -157,7 +159,7 @@ def test_against_a_slow_twin(
             for row in program.operators  # in the order of their ends: the innermost first
             if row["thread"] == thread and row["scope"] != 7 and row["start_ns"] <= time_ns <= row["end_ns"]
         ]
-        expected[thread + 3, line, "READ", recording.strings[held[0]] if held else ""] += 1
+        expected[thread + 3, line, "READ", recording[Strings][held[0]] if held else ""] += 1
     found = {key: looks for key, (looks, _) in times(recording, run(recording)).items()}
     assert found == expected
     assert len(found) > 100

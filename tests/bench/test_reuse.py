@@ -147,7 +147,7 @@ def test_a_program_says_how_far_back_its_operands_were(tmp_path: Path) -> None:
             other.neg_()
             gradient.neg_()
             state.addcmul_(gradient, gradient)
-    found = reuse.by_signature(storage.read(path).operand_reuse)
+    found = reuse.by_signature(storage.read(path)[OperandReuse])
     (seen,) = (one for one in found.values() if len(one.reuse) == 3)
     # Between: other and gradient; as a float that was added to.
     assert seen == reuse.Reuse((4 * MIB + 28, 0, 0), -1, (-1, -1, 1))

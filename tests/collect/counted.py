@@ -10,7 +10,9 @@ from collections import Counter
 from pathlib import Path
 
 from perfprobe.tables import storage
+from perfprobe.tables.python import Calls, Functions
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.strings import Strings
 from tests.collect.runs import Outcome, finish, start
 
 # The same order of sets in every run, and no spinning threads of torch's beside each other.
@@ -42,12 +44,12 @@ def plain(folder: Path, *words: str, name: str = "run") -> pstats.Stats:
 
 def functions(recording: Recording, thread: int | None = None) -> list[Function]:
     """The function of every row of `functions`."""
-    table = recording.functions
+    table = recording[Functions]
     return [
         _function(
-            recording.strings[table.file[row]] if table.file[row] >= 0 else "~",
+            recording[Strings][table.file[row]] if table.file[row] >= 0 else "~",
             int(table.first_line[row]),
-            recording.strings[table.function[row]],
+            recording[Strings][table.function[row]],
         )
         for row in range(len(table))
     ]
@@ -55,7 +57,7 @@ def functions(recording: Recording, thread: int | None = None) -> list[Function]
 
 def ours(recording: Recording, *, thread: int | None = None) -> Counts:
     """Calls by function, of all threads or of one."""
-    table, found, primitive = recording.functions, Counter[Function](), Counter[Function]()
+    table, found, primitive = recording[Functions], Counter[Function](), Counter[Function]()
     for row, function in enumerate(functions(recording)):
         if thread is None or table.thread[row] == thread:
             found[function] += int(table.calls[row])
@@ -65,7 +67,7 @@ def ours(recording: Recording, *, thread: int | None = None) -> Counts:
 
 def our_edges(recording: Recording) -> Edges:
     """Calls by caller and callee."""
-    of_row, table = functions(recording), recording.calls
+    of_row, table = functions(recording), recording[Calls]
     found: Edges = Counter()
     for row in range(len(table)):
         found[of_row[table.caller[row]], of_row[table.callee[row]]] += int(table.calls[row])

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from perfprobe.tables import storage
-from perfprobe.tables.ranges import RangeKind, RangeSource
+from perfprobe.tables.events import Losses, Threads
+from perfprobe.tables.ranges import RangeKind, Ranges, RangeSource
+from perfprobe.tables.strings import Strings
 
 
 class Row(NamedTuple):
@@ -24,7 +26,7 @@ class Row(NamedTuple):
 def rows(path: Path) -> list[Row]:
     """All of them, in the order they began."""
     recording = storage.read(path)
-    ranges, strings = recording.ranges, recording.strings
+    ranges, strings = recording[Ranges], recording[Strings]
     made = [
         Row(
             name=strings[ranges.name[at]],
@@ -33,7 +35,7 @@ def rows(path: Path) -> list[Row]:
             kind=RangeKind(int(ranges.kind[at])).name,
             start_ns=int(ranges.start_ns[at]),
             end_ns=int(ranges.end_ns[at]) if ranges.end_ns[at] >= 0 else None,
-            thread=int(recording.threads.os_thread[ranges.thread[at]]),
+            thread=int(recording[Threads].os_thread[ranges.thread[at]]),
         )
         for at in range(len(ranges))
     ]
@@ -42,7 +44,7 @@ def rows(path: Path) -> list[Row]:
 
 def losses(path: Path) -> list[str]:
     """What was said to be missing of ranges."""
-    missing = storage.read(path).losses
+    missing = storage.read(path)[Losses]
     return [
         reason for source, reason in zip(missing.source, missing.reason, strict=True) if source == "ranges"
     ]

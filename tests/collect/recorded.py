@@ -14,7 +14,8 @@ import torch
 import perfprobe
 from perfprobe.merge import link, nest
 from perfprobe.tables import storage
-from perfprobe.tables.events import LinkedOperators
+from perfprobe.tables.events import LinkedOperators, Signatures
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Phase, Trace
 
 
@@ -71,14 +72,14 @@ def rows(path: Path) -> list[Row]:
 def _row(trace: Trace, batch: LinkedOperators, row: int, parent: int) -> Row:
     recorded = trace.recording
     signature = int(batch.signature[row])
-    example = int(recorded.signatures.example[signature]) if signature >= 0 else -1
+    example = int(recorded[Signatures].example[signature]) if signature >= 0 else -1
     text = trace.signature(signature) or ""
     return Row(
-        name=recorded.strings[batch.name[row]],
-        overload=recorded.strings[batch.overload[row]],
+        name=recorded[Strings][batch.name[row]],
+        overload=recorded[Strings][batch.overload[row]],
         signature=text,
-        example=recorded.strings[example] if example >= 0 else text,
-        grad_mask=int(recorded.signatures.grad_mask[signature]) if signature >= 0 else 0,
+        example=recorded[Strings][example] if example >= 0 else text,
+        grad_mask=int(recorded[Signatures].grad_mask[signature]) if signature >= 0 else 0,
         scope=int(batch.scope[row]),
         depth=int(batch.depth[row]),
         parent=parent,

@@ -10,8 +10,11 @@ from typing import Any
 
 from perfprobe import _core
 from perfprobe.tables import storage
+from perfprobe.tables.events import Threads
 from perfprobe.tables.python import Look, Samples
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.stacks import Frames, Stacks
+from perfprobe.tables.strings import Strings
 
 Place = tuple[str, str, int]  # file, function, line
 
@@ -28,26 +31,26 @@ class Sampled:
 
     @property
     def samples(self) -> Samples:
-        return self.recording.samples
+        return self.recording[Samples]
 
     def stack(self, sample: int) -> list[Place]:
         """The frames of a sample, innermost first."""
         tables, places = self.recording, []
         stack = int(self.samples.stack[sample])
         while stack >= 0:
-            frame = tables.stacks.frame[stack]
+            frame = tables[Stacks].frame[stack]
             file, function = (
-                str(tables.strings.text[column[frame]])
-                for column in (tables.frames.file, tables.frames.function)
+                str(tables[Strings].text[column[frame]])
+                for column in (tables[Frames].file, tables[Frames].function)
             )
-            places.append((file, function, int(tables.frames.line[frame])))
-            stack = int(tables.stacks.parent[stack])
+            places.append((file, function, int(tables[Frames].line[frame])))
+            stack = int(tables[Stacks].parent[stack])
         return places
 
     def of_thread(self, os_thread: int) -> Iterator[int]:
         """The samples of one thread."""
         for sample, thread in enumerate(self.samples.thread):
-            if self.recording.threads.os_thread[thread] == os_thread:
+            if self.recording[Threads].os_thread[thread] == os_thread:
                 yield sample
 
     def read(self) -> Iterator[int]:

@@ -12,7 +12,7 @@ from torch import nn
 from torch.autograd import forward_ad
 from torch.nn import functional
 
-from perfprobe.tables.events import BACKWARD_FUNCTION
+from perfprobe.tables.scopes import BACKWARD_FUNCTION
 from tests.collect.attribution import ACCUMULATE, Marks, first_line, linked_backward, named
 
 at = Marks(__file__)

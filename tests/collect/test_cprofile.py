@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from perfprobe.tables import storage
+from perfprobe.tables.python import Calls, Functions
 from perfprobe.tables.recording import Recording
 from tests.collect.counted import (
     Counts,
@@ -227,12 +228,12 @@ def test_c_functions_of_numpy_are_counted(tmp_path: Path) -> None:
 def test_threads_have_rows_of_their_own(tmp_path: Path) -> None:
     script = written(tmp_path, THREADS)
     _, recording = count(tmp_path, script)
-    threads = set(recording.functions.thread.tolist())
+    threads = set(recording[Functions].thread.tolist())
     leaves = sorted(named(ours(recording, thread=thread), "main.py")["leaf"][0] for thread in threads)
     assert leaves == [7, 20, 40, 60]
     assert recording.fact("cprofile", "threads") == 4
     # Plain cProfile sees the main thread alone, from Python 3.12 on all of them as if they were one.
-    main = recording.functions.thread[rows(recording)["all_at_once"]]
+    main = recording[Functions].thread[rows(recording)["all_at_once"]]
     expected = named(theirs(plain(tmp_path, script)), "main.py")
     seen = int(main) if sys.version_info < (3, 12) else None
     assert named(ours(recording, thread=seen), "main.py") == expected
@@ -252,7 +253,7 @@ def test_times_add_up(tmp_path: Path) -> None:
         outer()
         """
     _, recording = count(tmp_path, written(tmp_path, source))
-    table = recording.functions
+    table = recording[Functions]
     row = rows(recording)
     assert table.total_ns[row["outer"]] >= 100_000_000
     assert table.own_ns[row["outer"]] < table.total_ns[row["waits"]]
@@ -262,7 +263,7 @@ def test_times_add_up(tmp_path: Path) -> None:
     assert started is not None
     assert until is not None
     assert int(table.own_ns.sum()) <= until - started
-    calls = recording.calls
+    calls = recording[Calls]
     to_sleep = calls.callee == row["<built-in method time.sleep>"]
     assert calls.caller[to_sleep].tolist() == [row["waits"]]
     assert calls.calls[to_sleep].tolist() == [2]
@@ -282,7 +283,7 @@ def test_functions_that_never_return_have_their_time(tmp_path: Path) -> None:
         """
     outcome, recording = count(tmp_path, written(tmp_path, source))
     assert outcome.status == 5
-    table = recording.functions
+    table = recording[Functions]
     row = rows(recording)
     assert table.calls[row["for_ever"]] == 1
     assert table.total_ns[row["for_ever"]] >= 50_000_000

@@ -9,6 +9,7 @@ from textwrap import dedent
 import pytest
 
 from perfprobe.tables import storage
+from perfprobe.tables.events import Losses
 from perfprobe.tables.recording import Recording
 from tests.collect.counted import count, ours
 from tests.collect.runs import finish, start
@@ -39,7 +40,7 @@ WORK = """
 
 
 def losses(recording: Recording) -> list[str]:
-    table = recording.losses
+    table = recording[Losses]
     return [table.reason[row] for row in range(len(table)) if table.source[row] == "cprofile"]
 
 
@@ -65,7 +66,7 @@ def test_costly_counting_ends(tmp_path: Path) -> None:
     assert recording.fact("cprofile", "counted_until_ns") == ended
     [loss] = losses(recording)
     assert loss.startswith("counting took more than 10 % of a second: calls are counted for the first")
-    assert "--python cprofile counts to the end" in recording.losses.remedy
+    assert "--python cprofile counts to the end" in recording[Losses].remedy
     counted, cost = calls(recording, "leaf"), recording.number("cprofile", "estimated_ns")
     assert counted > 0
     assert cost is not None

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from perfprobe.tables.columns import Table
+from perfprobe.tables.gpu import GPU_EVENTS, ExternalIds, Kernels, Launches
+from perfprobe.tables.strings import Strings
 from tests.collect.cupti_buffers import STRIDES_13_0, Buffer, decode
 from tests.collect.cupti_fixture import read_fixture, replay
 from tests.collect.test_cupti_decoding import one_of_each, rows, sums
@@ -31,10 +34,11 @@ def test_a_fixture_decodes_as_the_buffers_did(tmp_path: Path) -> None:
     again, figures_again = replay(fixture, tmp_path / "b.perfprobe")
     assert figures_again == figures
     assert figures["unread_names"] == 1
-    assert "foo(int)" in [again.strings[name] for name in again.gpu.kernels.name]
-    assert again.strings.text.tolist() == recording.strings.text.tolist()
-    for name in ("launches", "kernels", "copies", "api_calls", "waits", "overheads", "external_ids"):
-        assert rows(getattr(again.gpu, name)) == rows(getattr(recording.gpu, name))
+    assert "foo(int)" in [again[Strings][name] for name in again[Kernels].name]
+    assert again[Strings].text.tolist() == recording[Strings].text.tolist()
+    kinds: tuple[type[Table], ...] = (Launches, *GPU_EVENTS, ExternalIds)
+    for kind in kinds:
+        assert rows(again[kind]) == rows(recording[kind])
 
 
 @pytest.mark.parametrize(
@@ -48,5 +52,5 @@ def test_a_recorded_fixture_is_decoded_whole(tmp_path: Path, path: Path) -> None
     assert fixture.lost is not None
     assert figures["records"] > 0
     assert figures["malformed"] == figures["unknown_kinds"] == figures["unread_names"] == 0
-    expected = sums(recording.gpu)
+    expected = sums(recording)
     assert {key: figures[key] for key in expected} == expected

@@ -9,6 +9,8 @@ import pytest
 
 from perfprobe import native
 from perfprobe.tables import storage
+from perfprobe.tables.ranges import Ranges
+from perfprobe.tables.strings import Strings
 from tests.collect.emitted import Heard, heard_by_process
 from tests.collect.runs import Outcome, perfprobe
 from tests.native.listener import LOG, VARIABLES, build
@@ -131,7 +133,7 @@ def test_perfprobe_itself_does_not_listen_and_that_nothing_does_is_said(tmp_path
     outcome = perfprobe(words, tmp_path)
     assert outcome.status == 0
     recorded = storage.read(tmp_path / "run.perfprobe")
-    assert "perfprobe" not in {recorded.strings[domain] for domain in recorded.ranges.domain}
+    assert "perfprobe" not in {recorded[Strings][domain] for domain in recorded[Ranges].domain}
     (said,) = [line for line in outcome.said if "no ranges are emitted" in line]
     assert f"--emit {kind} script.py" in said or native.why_not_built(kind)
     assert b"no ranges were emitted" in outcome.err

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from perfprobe.tables import storage
+from perfprobe.tables.gpu import ExternalIds, Kernels
+from perfprobe.tables.strings import Strings
 from tests.collect import standin
 from tests.collect.runs import perfprobe
 
@@ -43,8 +45,8 @@ def test_a_kernel_has_the_start_of_its_operator(tmp_path: Path, links: str) -> N
     outcome = perfprobe(words, tmp_path, standin.environment(library))
     assert outcome.status == 0, outcome.err
     recorded = storage.read(tmp_path / "run.perfprobe")
-    gpu, strings = recorded.gpu, recorded.strings
-    starts = dict(zip(gpu.external_ids.correlation.tolist(), gpu.external_ids.start_ns.tolist(), strict=True))
+    gpu, strings = recorded, recorded[Strings]
+    starts = dict(zip(gpu[ExternalIds].correlation.tolist(), gpu[ExternalIds].start_ns.tolist(), strict=True))
     name_at = {
         int(start): strings[name]
         for batch in recorded.operators()
@@ -52,7 +54,9 @@ def test_a_kernel_has_the_start_of_its_operator(tmp_path: Path, links: str) -> N
     }
     found = [
         (strings[name], name_at.get(starts.get(correlation, -1)))
-        for name, correlation in zip(gpu.kernels.name.tolist(), gpu.kernels.correlation.tolist(), strict=True)
+        for name, correlation in zip(
+            gpu[Kernels].name.tolist(), gpu[Kernels].correlation.tolist(), strict=True
+        )
     ]
     inside = "standin::work" if links == "exact" else None
     assert sorted(found) == sorted(

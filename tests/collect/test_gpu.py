@@ -18,8 +18,19 @@ import pytest
 
 from perfprobe.collect.gpu import COPIES
 from perfprobe.tables import storage
-from perfprobe.tables.gpu import CopyKind, MemoryKind, WaitKind
+from perfprobe.tables.events import Losses, Threads
+from perfprobe.tables.gpu import (
+    GPU_EVENTS,
+    ApiCalls,
+    Copies,
+    CopyKind,
+    GpuWaits,
+    Kernels,
+    MemoryKind,
+    WaitKind,
+)
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.strings import Strings
 from tests.collect.runs import LIMIT_S, Outcome, both, perfprobe
 from tests.collect.standin import OPERATORS, build, environment
 
@@ -39,12 +50,12 @@ class Run:
     @property
     def losses(self) -> dict[str, int]:
         """Of GPUs: how often, by reason."""
-        table = self.recording.losses
+        table = self.recording[Losses]
         rows = [row for row in range(len(table)) if table.source[row] == "gpu"]
         return {str(table.reason[row]): int(table.count[row]) for row in rows}
 
     def names(self, table: Any) -> list[str]:
-        return [self.recording.strings[name] for name in table.name]
+        return [self.recording[Strings][name] for name in table.name]
 
 
 def run(program: str, folder: Path, library: Path, *words: str, **settings: str) -> Run:
@@ -75,19 +86,19 @@ print("other thread", thread.native_id)
 
 def test_what_the_program_did_is_recorded(tmp_path: Path, library: Path) -> None:
     seen = run(PROGRAM, tmp_path, library)
-    gpu = seen.recording.gpu
-    kernels = dict(zip(seen.names(gpu.kernels), gpu.kernels.end_ns - gpu.kernels.start_ns, strict=True))
-    assert Counter(seen.names(gpu.kernels)) == {"gemm": 3, "other": 1, "triton": 1, "node": 4}
+    gpu = seen.recording
+    kernels = dict(zip(seen.names(gpu[Kernels]), gpu[Kernels].end_ns - gpu[Kernels].start_ns, strict=True))
+    assert Counter(seen.names(gpu[Kernels])) == {"gemm": 3, "other": 1, "triton": 1, "node": 4}
     assert kernels == {"gemm": 3_000_000, "other": 500_000, "triton": 1000, "node": 1000}
-    assert sorted(gpu.kernels.graph_node[gpu.kernels.graph >= 0]) == [1, 2, 3, 4]
-    assert np.all(gpu.kernels.stream == 7)
-    order = np.argsort(gpu.copies.start_ns)
-    assert list(gpu.copies.kind[order]) == [CopyKind.HOST_TO_DEVICE, CopyKind.FILL]
-    assert list(gpu.copies.size_bytes[order]) == [4096, 256]
-    assert gpu.copies.source[order[0]] == MemoryKind.PAGEABLE
-    assert gpu.copies.is_async[order[0]] == 0
-    assert list(gpu.waits.kind) == [WaitKind.STREAM]
-    assert Counter(seen.names(gpu.api_calls)) == {
+    assert sorted(gpu[Kernels].graph_node[gpu[Kernels].graph >= 0]) == [1, 2, 3, 4]
+    assert np.all(gpu[Kernels].stream == 7)
+    order = np.argsort(gpu[Copies].start_ns)
+    assert list(gpu[Copies].kind[order]) == [CopyKind.HOST_TO_DEVICE, CopyKind.FILL]
+    assert list(gpu[Copies].size_bytes[order]) == [4096, 256]
+    assert gpu[Copies].source[order[0]] == MemoryKind.PAGEABLE
+    assert gpu[Copies].is_async[order[0]] == 0
+    assert list(gpu[GpuWaits].kind) == [WaitKind.STREAM]
+    assert Counter(seen.names(gpu[ApiCalls])) == {
         "cudaLaunchKernel": 4,
         "cuLaunchKernel": 1,
         "cudaGraphLaunch": 1,
@@ -104,10 +115,10 @@ def test_what_the_program_did_is_recorded(tmp_path: Path, library: Path) -> None
 
 def test_calls_lie_in_the_operators_that_made_them(tmp_path: Path, library: Path) -> None:
     seen = run(PROGRAM, tmp_path, library)
-    recording, gpu = seen.recording, seen.recording.gpu
+    recording, gpu = seen.recording, seen.recording
     (batch,) = recording.operators()
-    names = [recording.strings[name] for name in batch.name]
-    calls = gpu.api_calls
+    names = [recording[Strings][name] for name in batch.name]
+    calls = gpu[ApiCalls]
     main, other = os_threads(recording, calls.thread), int(seen.outcome.out.split()[-1])
     works = [row for row, name in enumerate(names) if name == "standin::work"]
     launches = [row for row, name in enumerate(seen.names(calls)) if name == "cudaLaunchKernel"]
@@ -118,12 +129,12 @@ def test_calls_lie_in_the_operators_that_made_them(tmp_path: Path, library: Path
         assert os_threads(recording, calls.thread)[launch] == os_threads(recording, batch.thread)[work]
     assert [main[row] == other for row in by_start(launches, calls)] == [False, False, False, True]
     started = dict(zip(calls.correlation, calls.start_ns, strict=True))
-    for correlation, start_ns in zip(gpu.kernels.correlation, gpu.kernels.start_ns, strict=True):
+    for correlation, start_ns in zip(gpu[Kernels].correlation, gpu[Kernels].start_ns, strict=True):
         assert started[correlation] <= start_ns
 
 
 def os_threads(recording: Recording, rows: Any) -> list[int]:
-    return [int(recording.threads.os_thread[row]) for row in rows]
+    return [int(recording[Threads].os_thread[row]) for row in rows]
 
 
 def by_start(rows: list[int], table: Any) -> list[int]:
@@ -177,21 +188,21 @@ while (counters := perfprobe.gpu_counters())["fills"]["calls"] < 1:
 print(json.dumps(counters))
 """
     seen = run(program, tmp_path, library)
-    gpu = seen.recording.gpu
+    gpu = seen.recording
     counters = json.loads(seen.outcome.out)
     assert counters == seen.recording.fact("gpu", "counters")
-    ns = gpu.kernels.end_ns - gpu.kernels.start_ns
+    ns = gpu[Kernels].end_ns - gpu[Kernels].start_ns
     assert (
         counters["kernels"]
-        == {"calls": len(gpu.kernels), "ns": int(ns.sum())}
+        == {"calls": len(gpu[Kernels]), "ns": int(ns.sum())}
         == {"calls": 20, "ns": 2_000_000}
     )
     for name, kind in [*((name, place) for place, name in enumerate(COPIES)), ("fills", CopyKind.FILL)]:
-        rows = gpu.copies.kind == kind
-        ns = (gpu.copies.end_ns - gpu.copies.start_ns)[rows]
+        rows = gpu[Copies].kind == kind
+        ns = (gpu[Copies].end_ns - gpu[Copies].start_ns)[rows]
         summed = {
             "calls": int(rows.sum()),
-            "bytes": int(gpu.copies.size_bytes[rows].sum()),
+            "bytes": int(gpu[Copies].size_bytes[rows].sum()),
             "ns": int(ns.sum()),
         }
         assert (counters["copies"][name] if name != "fills" else counters["fills"]) == summed
@@ -205,10 +216,10 @@ def test_losses_it_was_told_to_cause(tmp_path: Path, library: Path) -> None:
     program = "for _ in range(20):\n    work(torch.ones(2), 'k', 1000)\nwait()\n"
     seen = run(program, tmp_path, library, drop="5", untimed="4", buffer="600")
     assert seen.losses["records of the GPU that CUPTI had no memory for"] == 4
-    untimed = np.count_nonzero(seen.recording.gpu.kernels.start_ns < 0)
+    untimed = np.count_nonzero(seen.recording[Kernels].start_ns < 0)
     assert untimed == 4
     assert [count for reason, count in seen.losses.items() if "without a time" in reason] == [untimed]
-    assert len(seen.recording.gpu.kernels) == 16
+    assert len(seen.recording[Kernels]) == 16
 
 
 def test_another_client_that_takes_over_is_said(tmp_path: Path, library: Path) -> None:
@@ -234,7 +245,7 @@ def test_a_refusal_is_one_line_and_a_loss(
     (line,) = [line for line in seen.outcome.said if "no GPU is recorded" in line]
     assert expected in line
     assert any(expected in reason for reason in seen.losses)
-    assert len(seen.recording.gpu) == 0
+    assert seen.recording.rows(*GPU_EVENTS) == 0
     assert expected in seen.recording.fact("gpu", "lack")
 
 
@@ -268,7 +279,7 @@ def perfprobe_counters_fail():
 """
     seen = run(helper + program, tmp_path, library)
     assert seen.outcome.out == b"0\n0\n0\n"
-    assert Counter(seen.names(seen.recording.gpu.kernels)) == {"parent": 3}
+    assert Counter(seen.names(seen.recording[Kernels])) == {"parent": 3}
     assert seen.losses == {}
 
 
@@ -288,10 +299,10 @@ if __name__ == "__main__":
     wait()
 """
     seen = run(program, tmp_path, library)
-    assert Counter(seen.names(seen.recording.gpu.kernels)) == {"parent": 1}
+    assert Counter(seen.names(seen.recording[Kernels])) == {"parent": 1}
     (path,) = [path for path in tmp_path.glob("*.perfprobe") if path.name != "run.perfprobe"]
     child = Run(seen.outcome, storage.read(path))
-    assert Counter(child.names(child.recording.gpu.kernels)) == {"child": 1}
+    assert Counter(child.names(child.recording[Kernels])) == {"child": 1}
 
 
 def test_blocks_one_after_the_other(tmp_path: Path, library: Path) -> None:
@@ -318,7 +329,7 @@ print("counters", perfprobe.gpu_counters())
     assert done.stdout == b"counters None\n"
     for i in range(2):
         recording = storage.read(tmp_path / f"block{i}.perfprobe")
-        names = [recording.strings[name] for name in recording.gpu.kernels.name]
+        names = [recording[Strings][name] for name in recording[Kernels].name]
         assert names == [f"block{i}"] * (i + 1)
         assert recording.fact("gpu", "canary") is True
 
@@ -347,9 +358,9 @@ for i in range(1_000_000):
     process.communicate(timeout=LIMIT_S)
     recording = storage.read(path)
     assert not recording.complete
-    assert len(recording.gpu.kernels) > 100
+    assert len(recording[Kernels]) > 100
     # Twice what is promised: the machine may be busy.
-    assert killed_ns - int(recording.gpu.kernels.start_ns.max()) < 2_000_000_000
+    assert killed_ns - int(recording[Kernels].start_ns.max()) < 2_000_000_000
 
 
 def test_without_a_gpu_nothing_is_said_unless_asked(tmp_path: Path) -> None:

@@ -14,7 +14,9 @@ import pytest
 from perfprobe.merge import link
 from perfprobe.tables import storage
 from perfprobe.tables.events import Losses
+from perfprobe.tables.gpu import ApiCalls, Kernels
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.strings import Strings
 from tests.collect.runs import LIMIT_S
 from tests.collect.standin import OPERATORS, build, environment
 
@@ -47,14 +49,14 @@ def gpu_losses(recording: Recording) -> dict[str, tuple[int, str]]:
     losses: list[Losses] = []
     for _ in link(recording).operators(losses):
         pass
-    table = Losses.concat([recording.losses, *losses])
+    table = Losses.concat([recording[Losses], *losses])
     columns = zip(table.source, table.reason, table.count.tolist(), table.remedy, strict=True)
     return {str(reason): (count, str(remedy)) for source, reason, count, remedy in columns if source == "gpu"}
 
 
 def in_session(recording: Recording) -> bool:
     """Whether all kernels ran between the session's start and end."""
-    kernels = recording.gpu.kernels
+    kernels = recording[Kernels]
     return bool(
         np.all(kernels.start_ns >= recording.fact("gpu", "started_ns"))
         and np.all(kernels.end_ns <= recording.fact("gpu", "stopped_ns"))
@@ -74,7 +76,7 @@ def test_three_blocks_of_a_process_are_all_in_the_one_clock(
     layout: str, tmp_path: Path, library: Path
 ) -> None:
     for number, recording in enumerate(blocks(LAUNCHES, tmp_path, library, 3, layout=layout), 1):
-        assert len(recording.gpu.kernels) == 12
+        assert len(recording[Kernels]) == 12
         assert in_session(recording)
         assert recording.fact("gpu", "session") == number
         assert gpu_losses(recording) == {}
@@ -100,10 +102,11 @@ def test_graphs_of_a_second_block_have_no_line_rather_than_a_wrong_one(tmp_path:
     for number, recording in enumerate(blocks(GRAPHS, tmp_path, library, 2), 1):
         links = link(recording).gpu
         assert links is not None
-        kernels, calls = recording.gpu.kernels, recording.gpu.api_calls
+        kernels, calls = recording[Kernels], recording[ApiCalls]
         started = np.append(calls.start_ns, -1)[links.kernel_call]
         by_name = {
-            recording.strings[name]: set(started[kernels.name == name].tolist()) for name in set(kernels.name)
+            recording[Strings][name]: set(started[kernels.name == name].tolist())
+            for name in set(kernels.name)
         }
         first, second = sorted(calls.start_ns[links.graph_launch].tolist())
         expected = ({first}, {second}) if number == 1 else ({-1}, {-1})

@@ -10,7 +10,8 @@ import torch
 
 import perfprobe
 from perfprobe.tables import storage
-from perfprobe.tables.events import RESULT
+from perfprobe.tables.events import RESULT, OperandReuse, Signatures
+from perfprobe.tables.strings import Strings
 from tests.collect.recorded import one_thread
 
 KIB = 256  # elements of float32
@@ -32,10 +33,10 @@ def reuse_of(
     names = {}
     for batch in recording.operators(["name", "signature"]):
         for name, signature in zip(batch.name.tolist(), batch.signature.tolist(), strict=True):
-            text = recording.strings[recording.signatures.text[signature]] if signature >= 0 else ""
-            names[signature] = f"{recording.strings[name].removeprefix('aten::')} {text}"
+            text = recording[Strings][recording[Signatures].text[signature]] if signature >= 0 else ""
+            names[signature] = f"{recording[Strings][name].removeprefix('aten::')} {text}"
     found: dict[str, list[dict[int, int]]] = {}
-    rows = recording.operand_reuse
+    rows = recording[OperandReuse]
     columns = (rows.signature, rows.operand, rows.bucket, rows.calls)
     for signature, operand, bucket, calls in zip(*(column.tolist() for column in columns), strict=True):
         if (operand == RESULT) is results:
@@ -117,7 +118,7 @@ def test_an_operand_that_is_another_one_too(tmp_path: Path) -> None:
     with perfprobe.profile(tmp_path / "it.perfprobe", detail="bench"):
         mean.addcmul_(gradient, gradient)
         other.add_(gradient)
-    rows = storage.read(tmp_path / "it.perfprobe").operand_reuse
+    rows = storage.read(tmp_path / "it.perfprobe")[OperandReuse]
     found = {(row[0], row[1]): row[2] for row in zip(rows.signature, rows.operand, rows.same_as, strict=True)}
     first, second = sorted({signature for signature, _ in found})
     assert [found[first, at] for at in range(3)] == [-1, -1, 1]

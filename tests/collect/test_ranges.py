@@ -12,6 +12,7 @@ import pytest
 
 from perfprobe import native
 from perfprobe.tables import storage
+from perfprobe.tables.events import Losses
 from tests.collect import nvtx_client, ranged
 from tests.collect.runs import both, finish, perfprobe, start
 
@@ -224,7 +225,7 @@ def test_names_beyond_those_that_are_kept_are_said(tmp_path: Path) -> None:
     )
     assert perfprobe([*RECORD, "main.py"], tmp_path).status == 0
     others = [row for row in ranged.rows(tmp_path / "run.perfprobe") if row.name == "(other)"]
-    missing = storage.read(tmp_path / "run.perfprobe").losses
+    missing = storage.read(tmp_path / "run.perfprobe")[Losses]
     count = dict(zip(missing.reason, missing.count, strict=True))
     assert count["ranges beyond 65,536 different names, shown as (other)"] == len(others) > 0
 

@@ -15,6 +15,8 @@ from perfprobe import _core
 from perfprobe.collect.sampling import SamplerCollector
 from perfprobe.support.errors import EnvironmentLack
 from perfprobe.tables import storage
+from perfprobe.tables.events import Losses, Threads
+from perfprobe.tables.python import Samples
 from perfprobe.tables.recording import Recording
 from tests.collect.runs import finish, start
 
@@ -110,7 +112,7 @@ def test_program_is_as_under_plain_python(tmp_path: Path, name: str) -> None:
     recording = storage.read(tmp_path / "r.perfprobe")
     if name not in ("os._exit", "exec"):
         assert recording.complete
-        assert len(recording.samples)
+        assert len(recording[Samples])
 
 
 @supported
@@ -121,7 +123,7 @@ def test_killed_program_leaves_its_samples(tmp_path: Path) -> None:
     assert finish(start([*words, "program.py"], tmp_path)).status == -9
     recording = storage.read(tmp_path / "r.perfprobe")
     assert not recording.complete
-    assert len(recording.samples)
+    assert len(recording[Samples])
 
 
 @supported
@@ -138,7 +140,7 @@ def test_our_threads_take_no_signals_and_no_samples(tmp_path: Path) -> None:
     assert len(blocked) == 2
     assert all(mask & every == every for mask in blocked.values())
     recording = storage.read(tmp_path / "r.perfprobe")
-    assert not blocked.keys() & set(recording.threads.os_thread.tolist())
+    assert not blocked.keys() & set(recording[Threads].os_thread.tolist())
 
 
 def recorded(folder: Path, python: str) -> Recording:
@@ -152,7 +154,7 @@ def recorded(folder: Path, python: str) -> Recording:
 @pytest.mark.parametrize(("python", "samples"), [("sample", True), ("both", True), ("off", False)])
 def test_samples_are_recorded_where_they_are_asked_for(tmp_path: Path, python: str, samples: bool) -> None:
     recording = recorded(tmp_path, python)
-    assert (len(recording.samples) > 0) == samples
+    assert (len(recording[Samples]) > 0) == samples
     assert (recording.number("sampler", "looks") is not None) == samples
     if samples:
         assert recording.fact("python_threads", str(os.getpid())) == "MainThread"
@@ -161,7 +163,7 @@ def test_samples_are_recorded_where_they_are_asked_for(tmp_path: Path, python: s
 def test_what_cannot_be_sampled_is_a_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lack = EnvironmentLack("Python threads cannot be sampled", "a reason", "a remedy")
     monkeypatch.setattr(SamplerCollector, "available", lambda self: lack)
-    losses = recorded(tmp_path, "sample").losses
+    losses = recorded(tmp_path, "sample")[Losses]
     assert ("samples", "Python threads cannot be sampled: a reason", "a remedy") in zip(
         losses.source, losses.reason, losses.remedy, strict=True
     )
@@ -182,4 +184,4 @@ def test_a_program_of_one_thread_has_no_other(tmp_path: Path) -> None:
             for number in range(3_000_000):
                 number & 7
     recording = storage.read(tmp_path / "r.perfprobe")
-    assert set(recording.threads.os_thread[recording.samples.thread].tolist()) == {os.getpid()}
+    assert set(recording[Threads].os_thread[recording[Samples].thread].tolist()) == {os.getpid()}

@@ -10,7 +10,7 @@ import pytest
 
 from perfprobe import _core
 from perfprobe.tables import storage
-from perfprobe.tables.python import Look
+from perfprobe.tables.python import Look, Samples
 from tests.collect.runs import Outcome, both
 
 pytestmark = pytest.mark.skipif(_core.sampler_lack() is not None, reason=str(_core.sampler_lack()))
@@ -53,5 +53,5 @@ def test_a_frame_that_points_nowhere_does_no_harm(tmp_path: Path, values: tuple[
     right = Outcome(0, b"slept\n" * len(values), b"")
     assert pair.plain == replace(pair.recorded, said=()) == right
     recording = storage.read(pair.recording)
-    failed = recording.samples.look == Look.FAILED
-    assert recording.samples.looks[failed].sum() >= len(values)
+    failed = recording[Samples].look == Look.FAILED
+    assert recording[Samples].looks[failed].sum() >= len(values)

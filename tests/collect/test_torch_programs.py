@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from perfprobe.tables import storage
+from perfprobe.tables.events import Losses
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.strings import Strings
 from tests.collect.runs import BUSY_SOURCES, Pair, both, finish, start
 
 PROGRAMS = {
@@ -112,7 +114,7 @@ def operator_names(recording: Recording) -> dict[str, int]:
     for batch in recording.operators(["name"]):
         ids, counts = np.unique(batch.name, return_counts=True)
         for name, calls in zip(ids.tolist(), counts.tolist(), strict=True):
-            text = recording.strings[name]
+            text = recording[Strings][name]
             counted[text] = counted.get(text, 0) + calls
     return counted
 
@@ -186,7 +188,7 @@ def check_spawn(pair: Pair) -> None:
 
 def losses(recording: Recording) -> dict[str, int]:
     """All but those that depend on how busy the machine is."""
-    table = recording.losses
+    table = recording[Losses]
     rows = [row for row in range(len(table)) if table.source[row] not in BUSY_SOURCES]
     return {table.reason[row]: int(table.count[row]) for row in rows}
 

@@ -14,6 +14,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 import perfprobe
 from perfprobe.tables import storage
+from perfprobe.tables.events import Signatures, SignatureValues
+from perfprobe.tables.strings import Strings
 
 NAMES = ("zeros", "negatives", "denormals", "nonfinite")
 
@@ -24,7 +26,7 @@ def seen(path: Path, run: Callable[[], Any], **options: Any) -> dict[str, list[A
         run()
     recording = storage.read(path)
     found: dict[str, list[Any] | None] = {}
-    strings, signatures = recording.strings, recording.signatures
+    strings, signatures = recording[Strings], recording[Signatures]
     for batch in recording.operators():
         for name, signature in zip(batch.name.tolist(), batch.signature.tolist(), strict=True):
             values = int(signatures.values[signature]) if signature >= 0 else -1
@@ -65,7 +67,7 @@ def test_tensors_are_looked_at_again_with_that_detail(
     assert first is not None
     assert first[0]["zeros"] == pytest.approx(1 / 64, abs=1e-4)
     recording = storage.read(path)
-    strings, signatures, looks = recording.strings, recording.signatures, recording.looks
+    strings, signatures, looks = recording[Strings], recording[Signatures], recording[SignatureValues]
     zeros = [
         round(json.loads(strings[values])[0]["zeros"] * 64)
         for signature, values in zip(looks.signature.tolist(), looks.values.tolist(), strict=True)

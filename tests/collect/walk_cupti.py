@@ -13,6 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from perfprobe.tables.gpu import GPU_EVENTS, ApiCalls, ExternalIds, Kernels
+from perfprobe.tables.strings import Strings
 from tests.collect.cupti_buffers import RUNTIME, STRIDES_13_0, SUCCESS, Buffer, decode
 
 NAME = ctypes.create_string_buffer(b"_Z4axpyIfEvPKT_PS0_i")
@@ -68,16 +70,16 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             recording, figures = decode(Path(folder) / "a", [buffer.data], step, library.cuptiGetCallbackName)
             _, cut = decode(Path(folder) / "b", cuts, step, library.cuptiGetCallbackName)
-        gpu, text = recording.gpu, recording.strings
+        gpu, text = recording, recording[Strings]
         seen |= {
             "figures": figures,
             "kernel": [
-                text[int(gpu.kernels.name[0])],
-                int(gpu.kernels.start_ns[0]),
-                int(gpu.kernels.end_ns[0]),
+                text[int(gpu[Kernels].name[0])],
+                int(gpu[Kernels].start_ns[0]),
+                int(gpu[Kernels].end_ns[0]),
             ],
-            "call": [text[int(gpu.api_calls.name[0])], int(gpu.api_calls.correlation[0])],
-            "rows": [len(gpu), len(gpu.external_ids)],
+            "call": [text[int(gpu[ApiCalls].name[0])], int(gpu[ApiCalls].correlation[0])],
+            "rows": [gpu.rows(*GPU_EVENTS), len(gpu[ExternalIds])],
             "ends": ends,
             "cut": cut,
         }

@@ -10,6 +10,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+from perfprobe.tables.gpu import Kernels
+from perfprobe.tables.ranges import Ranges
+from perfprobe.tables.strings import Strings
 from tests.gpu import process, recorded
 from tests.gpu.child import Room, expect
 from tests.gpu.result import Skip
@@ -143,7 +146,7 @@ def under_ncu(room: Room) -> None:
     room.note(perfprobe=ended.how())
     expect(path.exists() and truth.exists(), f"perfprobe under ncu {ended.how()}: {ended.last_line()}")
     seen = recorded.read(room, path, {})
-    expect(len(seen.recording.gpu.kernels) or seen.losses(), "no kernels, and no word of why")
+    expect(len(seen.recording[Kernels]) or seen.losses(), "no kernels, and no word of why")
 
 
 def tell_tool() -> None:
@@ -162,8 +165,8 @@ def tell_tool() -> None:
 def nvtx_ranges(room: Room) -> None:
     """torch.cuda.nvtx and emit_nvtx of a CUDA build, seen by perfprobe as the injected tool."""
     seen = recorded.record(room, "nvtx_ranges")
-    strings = seen.recording.strings
-    names = [strings[name] for name in seen.recording.ranges.name.tolist()]
+    strings = seen.recording[Strings]
+    names = [strings[name] for name in seen.recording[Ranges].name.tolist()]
     found = {expected: sum(name.startswith(expected) for name in names) for expected in seen.truth}
     room.note(ranges=len(names), found=found, expected=seen.truth, first=names[:5])
     expect(found == seen.truth, f"ranges {found}, set {seen.truth}")

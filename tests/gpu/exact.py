@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from perfprobe.tables.gpu import CopyKind, MemoryKind
+from perfprobe.tables.gpu import Copies, CopyKind, Kernels, MemoryKind
+from perfprobe.tables.strings import Strings
 from tests.gpu import recorded
 from tests.gpu.child import Room, expect
 from tests.gpu.recorded import Seen, spread_ns
@@ -105,7 +106,7 @@ _COPIES: Mapping[str, tuple[int, str, int]] = {
 
 def judge_copies(seen: Seen, room: Room) -> None:
     """As many of each as the program made; bytes a second are evidence."""
-    rows = recorded.columns(seen.recording.gpu.copies)
+    rows = recorded.columns(seen.recording[Copies])
     wrong = []
     for what, (count, size_bytes) in seen.truth.items():
         kind, column, memory = _COPIES[what]
@@ -149,10 +150,10 @@ def kineto_counts(room: Room) -> None:
 
 def judge_kineto(seen: Seen, theirs: Mapping[str, Any], room: Room) -> None:
     """As many kernels of each name, copies and fills; their time as a sum, within a factor of two."""
-    kernels = recorded.columns(seen.recording.gpu.kernels)
+    kernels = recorded.columns(seen.recording[Kernels])
     ours: dict[str, list[int]] = {}
     for name, start_ns, end_ns in zip(*(kernels[key] for key in ("name", "start_ns", "end_ns")), strict=True):
-        entry = ours.setdefault(plain(seen.recording.strings[name]), [0, 0])
+        entry = ours.setdefault(plain(seen.recording[Strings][name]), [0, 0])
         entry[0] += 1
         entry[1] += int(end_ns - start_ns)
     of_torch = {plain(name): found for name, found in theirs.items()}
@@ -167,13 +168,13 @@ def judge_kineto(seen: Seen, theirs: Mapping[str, Any], room: Room) -> None:
     room.note(
         kernels=f"{len(ours)} names, {sum(found[0] for found in ours.values())} kernels",
         kernel_ns=f"perfprobe {ours_ns}, torch.profiler {theirs_ns}",
-        copies=f"perfprobe {len(seen.recording.gpu.copies)}, torch.profiler {moves}",
+        copies=f"perfprobe {len(seen.recording[Copies])}, torch.profiler {moves}",
         names_of_torch_only=[name[:80] for name in of_torch if name not in ours],
         differ=differ,
     )
     expect(ours, "no kernel was recorded")
     expect(not differ, f"{len(differ)} names differ, first {differ[:1]}")
-    expect(len(seen.recording.gpu.copies) == moves, "copies and fills differ in number")
+    expect(len(seen.recording[Copies]) == moves, "copies and fills differ in number")
     expect(
         0.5 < ours_ns / max(1, theirs_ns) < 2, f"kernels took {ours_ns} ns, by torch.profiler {theirs_ns} ns"
     )
@@ -186,7 +187,7 @@ def counters(room: Room) -> None:
 
 def judge_counters(seen: Seen, room: Room) -> None:
     """The recording's counters against its rows, by kind of copy; and what the program read of them."""
-    counted, kernels = seen.recording.fact("gpu", "counters"), seen.recording.gpu.kernels
+    counted, kernels = seen.recording.fact("gpu", "counters"), seen.recording[Kernels]
     room.note(live=seen.truth["live"], looks=seen.truth["looks"], counters=counted)
     expect(isinstance(counted, dict), "the recording has no counters")
     took_ns = kernels.end_ns - kernels.start_ns
@@ -195,7 +196,7 @@ def judge_counters(seen: Seen, room: Room) -> None:
     expect(
         len(kernels) == seen.truth["kernels"], f"{len(kernels)} kernels recorded, {seen.truth['kernels']} ran"
     )
-    rows = recorded.columns(seen.recording.gpu.copies)
+    rows = recorded.columns(seen.recording[Copies])
     for name, total in [*counted["copies"].items(), ("fills", counted["fills"])]:
         kind = CopyKind.FILL if name == "fills" else CopyKind[name.upper()]
         of_kind = rows["kind"] == kind

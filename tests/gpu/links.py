@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 
 from perfprobe.tables import storage
+from perfprobe.tables.events import Threads
+from perfprobe.tables.gpu import ApiCalls, ExternalIds, Kernels
+from perfprobe.tables.strings import Strings
 from tests.gpu import recorded
 from tests.gpu.child import Room, expect
 from tests.gpu.recorded import Seen
@@ -32,7 +35,7 @@ def judge_lines(seen: Seen, room: Room) -> None:
         ]
     )
     linked = sum(row["count"] for row in found if row["operator"])
-    total = len(seen.recording.gpu.kernels)
+    total = len(seen.recording[Kernels])
     room.note(linked=f"{linked} of {total} kernels under an operator")
     for operator, mark in (("aten::mm", "MATMUL"), ("aten::_softmax", "SOFTMAX")):
         rows = [row for row in found if row["operator"] == operator]
@@ -53,7 +56,7 @@ def sites(seen: Seen) -> list[dict[str, Any]]:
     trace = seen.trace()
     expect(trace.gpu is not None, "the trace has no links of GPUs")
     assert trace.gpu is not None
-    where, strings = trace.gpu.sites, seen.recording.strings
+    where, strings = trace.gpu.sites, seen.recording[Strings]
     counted: Counter[tuple[str, int, int]] = Counter()
     for call in trace.gpu.kernel_call.tolist():
         name, frame, forward = (
@@ -87,7 +90,7 @@ def thread_ids(room: Room) -> None:
 def judge_threads(seen: Seen, room: Room) -> None:
     """As many launches on each thread as it made."""
     rows = seen.calls("cudaLaunchKernel")
-    os_thread = np.append(seen.recording.threads.os_thread, -1)
+    os_thread = np.append(seen.recording[Threads].os_thread, -1)
     counted = Counter(os_thread[rows["thread"]].tolist())
     expected = {int(thread): count for thread, count in seen.truth["launches"].items()}
     room.note(by_thread=dict(counted), expected=expected, main=seen.truth["main"])
@@ -101,7 +104,7 @@ def external_ids(room: Room) -> None:
     """`--gpu-links exact`: pushed ids arrive, and lead to the same operators as containment does."""
     by_time = recorded.record(room, "lines")
     exact = recorded.record(room, "training", "--gpu-links", "exact")
-    ids, calls = exact.recording.gpu.external_ids, exact.recording.gpu.api_calls
+    ids, calls = exact.recording[ExternalIds], exact.recording[ApiCalls]
     known = int(np.isin(ids.correlation, calls.correlation).sum())
     # Not all: calls that ask for a version are left out of the recording, their ids are not.
     room.note(external_ids=len(ids), of_recorded_calls=known)
@@ -123,7 +126,7 @@ def triton(room: Room) -> None:
     assert trace.gpu is not None
     calls = trace.gpu.kernel_call[kernels["row"]]
     names = Counter(
-        seen.recording.strings[seen.recording.gpu.api_calls.name[call]] for call in calls[calls >= 0]
+        seen.recording[Strings][seen.recording[ApiCalls].name[call]] for call in calls[calls >= 0]
     )
     room.note(kernels=len(calls), launched_by=dict(names), unlinked=int((calls < 0).sum()))
     expect(len(calls) == seen.truth["launches"], f"{len(calls)} kernels recorded, 7 ran")
@@ -143,7 +146,7 @@ def graph_replay(room: Room) -> None:
 
 def judge_graph(seen: Seen, replays: int, nodes: int, room: Room) -> None:
     """Every replay has all its nodes, under one call of cudaGraphLaunch."""
-    rows = recorded.columns(seen.recording.gpu.kernels)
+    rows = recorded.columns(seen.recording[Kernels])
     of_graph = rows["graph"] >= 0
     launches = set(seen.calls("cudaGraphLaunch")["correlation"].tolist())
     linked = [correlation in launches for correlation in rows["correlation"][of_graph].tolist()]
@@ -193,7 +196,7 @@ def graph_links(seen: Seen) -> tuple[int, int, int]:
     """Kernels of graphs: how many there are, how many have a call, how many one that launched no graph."""
     trace = seen.trace()
     assert trace.gpu is not None
-    of_graph = recorded.columns(seen.recording.gpu.kernels)["graph"] >= 0
+    of_graph = recorded.columns(seen.recording[Kernels])["graph"] >= 0
     calls = trace.gpu.kernel_call[of_graph]
     wrong = ~trace.gpu.graph_launch[calls[calls >= 0]]
     return int(of_graph.sum()), int((calls >= 0).sum()), int(wrong.sum())

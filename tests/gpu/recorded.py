@@ -15,7 +15,10 @@ import numpy.typing as npt
 from perfprobe.merge import link
 from perfprobe.tables import storage
 from perfprobe.tables.columns import Table
+from perfprobe.tables.events import Losses
+from perfprobe.tables.gpu import GPU_EVENTS, ApiCalls, Kernels
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 from tests.gpu import process
 from tests.gpu.child import Room, expect
@@ -37,16 +40,16 @@ class Seen:
 
     def kernels(self, name: str) -> Rows:
         """The kernels whose name begins so, in the order they started."""
-        return self.named("kernels", name)
+        return self.named(Kernels, name)
 
     def calls(self, name: str) -> Rows:
         """The calls of the CUDA API whose name begins so."""
-        return self.named("api_calls", name)
+        return self.named(ApiCalls, name)
 
-    def named(self, table: str, name: str) -> Rows:
-        """Rows of a table of `GpuActivity` by name, in the order they started; `row` is where they lie."""
-        rows = columns(getattr(self.recording.gpu, table))
-        fits = [self.recording.strings[at].startswith(name) if at >= 0 else False for at in rows["name"]]
+    def named(self, table: type[Table], name: str) -> Rows:
+        """Rows of a table by name, in the order they started; `row` is where they lie."""
+        rows = columns(self.recording[table])
+        fits = [self.recording[Strings][at].startswith(name) if at >= 0 else False for at in rows["name"]]
         chosen = np.flatnonzero(np.array(fits, dtype=bool))
         chosen = chosen[np.argsort(rows["start_ns"][chosen], kind="stable")]
         return {**{column: values[chosen] for column, values in rows.items()}, "row": chosen}
@@ -57,7 +60,7 @@ class Seen:
 
     def losses(self) -> list[str]:
         """What the recording says it lost of GPUs."""
-        losses = self.recording.losses
+        losses = self.recording[Losses]
         rows = zip(losses.source, losses.reason, losses.count, strict=True)
         return [f"{reason} x{count}" for source, reason, count in rows if source == "gpu"]
 
@@ -109,10 +112,7 @@ def record(
 def read(room: Room, path: Path, truth: dict[str, Any], output: str = "") -> Seen:
     """A recording; what it says of the GPU and of losses becomes evidence."""
     seen = Seen(storage.read(path), truth, output)
-    gpu = seen.recording.gpu
-    counts = {
-        name: len(getattr(gpu, name)) for name in ("kernels", "copies", "api_calls", "waits", "overheads")
-    }
+    counts = {kind.table_name: len(seen.recording[kind]) for kind in GPU_EVENTS}
     room.note(recorded=counts, losses=seen.losses(), session=seen.recording.fact("gpu"))
     return seen
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from perfprobe.tables import storage
+from perfprobe.tables.gpu import ApiCalls, Kernels
 from tests.gpu import machine, recorded
 from tests.gpu.child import Room, expect
 from tests.gpu.links import judge_graph
@@ -34,7 +35,7 @@ def three_sessions(room: Room) -> None:
 def judge_blocks(sessions: Sequence[Seen], room: Room) -> None:
     """Every kernel is in its session only, has times, lies in the block, after its call; nothing is lost."""
     for number, (seen, block) in enumerate(zip(sessions, sessions[0].truth["rounds"], strict=True), 1):
-        name, kernels = f"block {number}", recorded.columns(seen.recording.gpu.kernels)
+        name, kernels = f"block {number}", recorded.columns(seen.recording[Kernels])
         wanted = {"perfprobe_spin": seen.truth["spins"], "perfprobe_empty": seen.truth["empty"]}
         found = {kernel: len(seen.kernels(kernel)["row"]) for kernel in wanted}
         timed = kernels["start_ns"] > 0
@@ -53,7 +54,7 @@ def judge_blocks(sessions: Sequence[Seen], room: Room) -> None:
 
 def after_launch(seen: Seen) -> Any:
     """Of every kernel whose call was recorded: how long after the call's beginning it started."""
-    calls, kernels = (recorded.columns(getattr(seen.recording.gpu, of)) for of in ("api_calls", "kernels"))
+    calls, kernels = (recorded.columns(seen.recording[of]) for of in (ApiCalls, Kernels))
     began_ns = dict(zip(calls["correlation"].tolist(), calls["start_ns"].tolist(), strict=True))
     rows = zip(kernels["correlation"].tolist(), kernels["start_ns"].tolist(), strict=True)
     return np.array([start_ns - began_ns[call] for call, start_ns in rows if call in began_ns])

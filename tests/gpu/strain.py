@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from perfprobe.tables import storage
-from perfprobe.tables.gpu import CopyKind, MemoryKind
+from perfprobe.tables.gpu import ApiCalls, Copies, CopyKind, Kernels, MemoryKind
 from tests.gpu import machine, process, recorded
 from tests.gpu.child import Room, expect
 from tests.gpu.links import judge_threads
@@ -69,23 +69,23 @@ def whole_step(room: Room) -> None:
 
 def judge_step(seen: Seen, room: Room) -> None:
     """Training went on as it does: kernels of every step, with their launches, on two threads; no losses."""
-    truth, gpu = seen.truth, seen.recording.gpu
-    copies, kernels = recorded.columns(gpu.copies), recorded.columns(gpu.kernels)
+    truth, gpu = seen.truth, seen.recording
+    copies, kernels = recorded.columns(gpu[Copies]), recorded.columns(gpu[Kernels])
     pinned = (copies["kind"] == CopyKind.HOST_TO_DEVICE) & (copies["source"] == MemoryKind.PINNED)
     graphs, steps = int((kernels["graph"] >= 0).sum()), truth["steps"]
     trace = seen.trace()
     assert trace.gpu is not None
     calls = trace.gpu.kernel_call[trace.gpu.kernel_call >= 0]
-    linked, launching = len(calls), set(gpu.api_calls.thread[calls].tolist())
+    linked, launching = len(calls), set(gpu[ApiCalls].thread[calls].tolist())
     room.note(
-        steps=steps, workers=truth["workers"], kernels=len(gpu.kernels), of_graphs=graphs, linked=linked
+        steps=steps, workers=truth["workers"], kernels=len(gpu[Kernels]), of_graphs=graphs, linked=linked
     )
     room.note(pinned_copies=int(pinned.sum()), launching_threads=len(launching), losses=seen.losses())
     expect(np.isfinite(truth["losses"]).all() and steps, f"training gave {truth['losses'][:3]}")
     expect(truth["workers"] == 2, f"{truth['workers']} workers made data, not 2")
     expect(len(kernels["name"]) >= 5 * steps, f"{len(kernels['name'])} kernels in {steps} steps")
     expect((kernels["start_ns"] > 0).all(), f"{int((kernels['start_ns'] <= 0).sum())} kernels without times")
-    expect(linked == len(gpu.kernels), f"{len(gpu.kernels) - linked} kernels have no launch")
+    expect(linked == len(gpu[Kernels]), f"{len(gpu[Kernels]) - linked} kernels have no launch")
     expect(pinned.sum() >= 2 * steps, f"{int(pinned.sum())} copies from pinned memory in {steps} steps")
     expect(len(launching) >= 2, "all kernels were launched by one thread: autograd has its own")
     expect(
@@ -112,7 +112,7 @@ def ended(room: Room, how: str) -> dict[str, Any]:
     seen = process.run(ours, 30, room.folder)
     print(seen.output, flush=True)
     try:
-        kernels = len(storage.read(path).gpu.kernels)
+        kernels = len(storage.read(path)[Kernels])
     except Exception as error:
         room.note(**{f"{how}, reading": f"{type(error).__name__}: {error}"})
         kernels = None

@@ -14,6 +14,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from perfprobe.tables.events import Threads
+from perfprobe.tables.gpu import Kernels
+from perfprobe.tables.strings import Strings
 from tests.gpu import machine, process, recorded
 from tests.gpu.child import Room, expect
 
@@ -147,8 +150,8 @@ def fixtures(room: Room) -> None:
 
 def rows_of(seen: recorded.Seen) -> dict[str, Any]:
     """The recording as decoded, and the operators of the same run: [name, start, end, thread]."""
-    strings, os_thread = seen.recording.strings, seen.recording.threads.os_thread
-    kernels = seen.recording.gpu.kernels
+    strings, os_thread = seen.recording[Strings], seen.recording[Threads].os_thread
+    kernels = seen.recording[Kernels]
     decoded = zip(
         kernels.name, kernels.start_ns, kernels.end_ns, kernels.stream, kernels.correlation, strict=True
     )

@@ -7,6 +7,7 @@ import pytest
 from perfprobe.merge import link
 from perfprobe.tables import storage
 from perfprobe.tables.events import LinkedOperators
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Gap, Phase, Trace
 from tests.build import Op, Program, op
 
@@ -17,7 +18,7 @@ TORCH = "/env/site-packages/torch/functional.py:7 f"
 def forward_stacks(trace: Trace) -> dict[str, int]:
     """For each operator in backward the stack of its forward call."""
     rows = linked(trace)
-    names = [trace.recording.strings[name] for name in rows.name.tolist()]
+    names = [trace.recording[Strings][name] for name in rows.name.tolist()]
     stacks = dict(zip(names, rows.forward_stack.tolist(), strict=True))
     return {name: stack for name, stack in stacks.items() if "ackward" in name}
 
@@ -32,7 +33,7 @@ def lines(trace: Trace) -> dict[str, tuple[int | None, int | None, str, str]]:
     found = {}
     for at in range(len(rows)):
         own, forward = trace.line(int(rows.frame[at])), trace.line(int(rows.forward_frame[at]))
-        found[trace.recording.strings[int(rows.name[at])]] = (
+        found[trace.recording[Strings][int(rows.name[at])]] = (
             own and own.line,
             forward and forward.line,
             Phase(rows.phase[at]).name,

@@ -15,6 +15,7 @@ from perfprobe.tables import storage
 from perfprobe.tables.events import LinkedOperators, Losses
 from perfprobe.tables.gpu import CopyKind, GpuLinks, WaitKind
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Gap, Phase, Trace
 from tests.build import Op, Program, op
 
@@ -28,7 +29,7 @@ def links_of(trace: Trace) -> GpuLinks:
 
 def launchers(trace: Trace) -> list[str]:
     """The operator that made each call of the API."""
-    strings = trace.recording.strings
+    strings = trace.recording[Strings]
     return [strings[name] if name >= 0 else "" for name in links_of(trace).sites.name.tolist()]
 
 
@@ -40,7 +41,7 @@ def lines(trace: Trace) -> list[int | None]:
 def gpu_times(trace: Trace) -> dict[str, tuple[int, int]]:
     """gpu_ns and gpu_self_ns by the operator's name."""
     rows = LinkedOperators.concat(list(trace.operators()))
-    strings = trace.recording.strings
+    strings = trace.recording[Strings]
     columns = zip(rows.name.tolist(), rows.gpu_ns.tolist(), rows.gpu_self_ns.tolist(), strict=True)
     return {strings[name]: (total_ns, self_ns) for name, total_ns, self_ns in columns}
 

@@ -4,7 +4,9 @@ import pytest
 
 from perfprobe.merge import link
 from perfprobe.tables import storage
-from perfprobe.tables.events import USER_SCOPE, LinkedOperators
+from perfprobe.tables.events import LinkedOperators
+from perfprobe.tables.scopes import USER_SCOPE
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Phase
 from tests.build import Program, op
 
@@ -14,7 +16,7 @@ MAIN, APPLY, FORWARD, DEEPER, SETUP = (f"a.py:{line} f" for line in range(1, 6))
 def phases(folder: Path, program: Program, block_rows: int = 100) -> dict[str, str]:
     trace = link(program.recording(folder, block_rows))
     rows = LinkedOperators.concat(list(trace.operators()))
-    names = [trace.recording.strings[int(name)] for name in rows.name]
+    names = [trace.recording[Strings][int(name)] for name in rows.name]
     return dict(zip(names, [Phase(phase).name for phase in rows.phase.tolist()], strict=True))
 
 

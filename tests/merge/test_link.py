@@ -6,6 +6,7 @@ from perfprobe.merge import link
 from perfprobe.tables import storage
 from perfprobe.tables.events import LinkedOperators, Losses
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.strings import Strings
 from tests.build import Program, op
 
 
@@ -32,7 +33,7 @@ def test_self_times_of_interleaved_threads(
     monkeypatch.setattr(storage, "BATCH_ROWS", batch_rows)
     recording = two_threads().recording(tmp_path, 1)
     rows, losses = read_all(recording)
-    names = [recording.strings[int(name)] for name in rows.name]
+    names = [recording[Strings][int(name)] for name in rows.name]
     assert dict(zip(names, rows.self_ns.tolist(), strict=True)) == {
         "a": 75,
         "b": 20,

@@ -6,6 +6,8 @@ import pytest
 from perfprobe.merge import link
 from perfprobe.tables.python import Origin, PythonCode
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.stacks import Stacks
+from perfprobe.tables.strings import Strings
 from tests.build import Program, op
 
 HOME = "/env/site-packages/perfprobe"
@@ -27,9 +29,9 @@ def code_of(recording: Recording) -> PythonCode:
 def name(recording: Recording, python: PythonCode, code: int) -> str | None:
     if code < 0:
         return None
-    file = recording.strings[python.code.file[code]]
+    file = recording[Strings][python.code.file[code]]
     where = f"{file}:{python.code.first_line[code]} " if file else ""
-    return where + recording.strings[python.code.function[code]]
+    return where + recording[Strings][python.code.function[code]]
 
 
 def rows(recording: Recording, python: PythonCode, table: Any) -> dict[Any, tuple[int, ...]]:
@@ -66,7 +68,7 @@ def test_a_function_is_one_whoever_recorded_it(tmp_path: Path) -> None:
     recording = program.recording(tmp_path)
     python = code_of(recording)
     of_stack = python.of_stack.tolist()
-    assert len(of_stack) == len(recording.stacks) + 1
+    assert len(of_stack) == len(recording[Stacks]) + 1
     assert of_stack[-1] == -1
     assert [name(recording, python, of_stack[stack]) for stack in stacks] == [
         "a.py:2 work",
@@ -121,7 +123,7 @@ def chains(recording: Recording, python: PythonCode, stacks: list[int]) -> list[
         stack = innermost
         while stack >= 0:
             chain.insert(0, name(recording, python, int(python.of_stack[stack])))
-            stack = int(recording.stacks.parent[stack])
+            stack = int(recording[Stacks].parent[stack])
         found.append(chain)
     return found
 

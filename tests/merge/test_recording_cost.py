@@ -10,6 +10,7 @@ import pytest
 from perfprobe.merge.link import link
 from perfprobe.merge.recording_cost import Inside
 from perfprobe.tables.events import LinkedOperators
+from perfprobe.tables.strings import Strings
 from tests.build import Program, op
 
 COST = {"timed_event_ns": 100.0, "empty_cpu_ns": 10.0}
@@ -32,7 +33,7 @@ def recording_ns(folder: Path, **meta: Any) -> dict[str, int]:
     )
     trace = link(made.recording(folder, block_rows=2))
     rows = LinkedOperators.concat(list(trace.operators([])))
-    names = [trace.recording.strings[name] for name in rows.name.tolist()]
+    names = [trace.recording[Strings][name] for name in rows.name.tolist()]
     return dict(zip(names, rows.recording_ns.tolist(), strict=True))
 
 

@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 from perfprobe.merge.roots import roots
-from perfprobe.tables.events import USER_SCOPE, Operators
+from perfprobe.tables.events import Operators
+from perfprobe.tables.scopes import USER_SCOPE
+from perfprobe.tables.strings import Strings
 from tests.build import Op, Program, op
 
 
@@ -39,7 +41,7 @@ def test_roots_of_two_threads(tmp_path: Path, seed: int) -> None:
         program.run(item, thread=program.thread(1 + at % 2))
     recording = program.recording(tmp_path)
     rows = Operators.concat(list(recording.operators()))
-    names = [recording.strings[int(name)] for name in rows.name]
+    names = [recording[Strings][int(name)] for name in rows.name]
     root, is_cut = roots(rows)
     found = {names[row]: names[root[row]] for row in range(len(rows)) if rows.scope[row] != USER_SCOPE}
     assert found == expected(trees)

@@ -11,7 +11,9 @@ import pytest
 from perfprobe.merge import agreement, link
 from perfprobe.merge.sources import BETWEEN, DROPPED, EDGE, NOT_PROFILED
 from perfprobe.tables import storage
+from perfprobe.tables.events import Signatures
 from perfprobe.tables.sources import NESTING, ONLY_AUTOGRAD, ONLY_OBSERVER, SIGNATURE, Sources
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 from tests.build import Program, head, op, table_block
 
@@ -181,4 +183,4 @@ def test_the_recorder_takes_rows_from_python(tmp_path: Path) -> None:
     assert (rows.end_ns - rows.start_ns).tolist() == [3, 3]
     assert recording.operator_rows == 2
     assert np.all(rows.stack == 0)
-    assert recording.strings[recording.signatures.example[0]] == "f32[2] p=0.5"
+    assert recording[Strings][recording[Signatures].example[0]] == "f32[2] p=0.5"

@@ -21,6 +21,8 @@ from perfprobe.tables.gpu import CopyKind
 from perfprobe.tables.gpu_findings import CopyRows, KernelRows, WaitRows
 from perfprobe.tables.python import Code, FunctionCalls, FunctionRows
 from perfprobe.tables.ranges import RangeRows
+from perfprobe.tables.stacks import Frames
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Line, Phase, Trace
 from tests.build import Program
 from tests.report.calling import table
@@ -61,11 +63,11 @@ def made(tmp_path: Path) -> Made:
         program.stack((f"/p/{name}.py:7 run", module))
         program.signature(name)
     trace = link(program.recording(tmp_path))
-    strings, file, run = trace.recording.strings, program.string(f"/p/{FAR}.py"), program.string("run")
+    strings, file, run = trace.recording[Strings], program.string(f"/p/{FAR}.py"), program.string("run")
     code = [{"file": -1, "function": run}, {"file": file, "function": run, "first_line": 7}]
     string = strings.text.tolist().index(FAR)
     module = list(trace.module_texts).index(FAR)
-    lines = [trace.line(at) for at in range(len(trace.recording.frames))]
+    lines = [trace.line(at) for at in range(len(trace.recording[Frames]))]
     frame = lines.index(Line(f"/p/{FAR}.py", 7, "run"))
     ids = dict.fromkeys(("name", "overload", "operator", "call", "domain"), string)
     ids |= {"signature": 1, "module": module, "frame": frame, "forward_frame": frame}

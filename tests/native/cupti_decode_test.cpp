@@ -25,10 +25,13 @@ template <class Row>
 void check_row(const Row& row, const std::vector<int64_t>& expected, const Layout& layout) {
   constexpr auto kColumns = Row::columns();
   CHECK_EQUAL(kColumns.size(), expected.size());
+  const perfprobe::MappedVector<Row> rows{row};
   for (size_t i = 0; i < kColumns.size(); ++i) {
-    if (row.*kColumns[i].field != expected[i])
+    int64_t found = 0;
+    kColumns[i].copy(rows, &found);
+    if (found != expected[i])
       std::fprintf(stderr, "%s of %s\n", kColumns[i].name.data(), layout.version.data());
-    CHECK_EQUAL(row.*kColumns[i].field, expected[i]);
+    CHECK_EQUAL(found, expected[i]);
   }
 }
 

@@ -32,8 +32,8 @@ void refused_definitions_come_again_first() {
   definitions.intern("b");
   definitions.put_back(std::move(refused));
   const NewDefinitions again = definitions.take_new();
-  CHECK_EQUAL(again.strings.at(0), "a");
-  CHECK_EQUAL(again.strings.at(1), "b");
+  CHECK_EQUAL(again.strings.at(0).text, "a");
+  CHECK_EQUAL(again.strings.at(1).text, "b");
 }
 
 void signatures_beyond_the_limit_are_one_row() {

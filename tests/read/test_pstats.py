@@ -20,7 +20,9 @@ from perfprobe.read import pstats as reader
 from perfprobe.read.marshalled import Reader
 from perfprobe.support.errors import InputError
 from perfprobe.tables.opened import OpenedFile
+from perfprobe.tables.python import Calls, Functions
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.strings import Strings
 from tests.read.test_marshalled import plain
 
 Stats = dict[Any, Any]
@@ -52,14 +54,14 @@ def stats_of(path: Path) -> Stats:
 
 def rebuilt(recording: Recording) -> Stats:
     """The dict that the recording came from, out of its tables."""
-    functions, strings = recording.functions, recording.strings
+    functions, strings = recording[Functions], recording[Strings]
     columns = [column.tolist() for column in functions.columns().values()]
     stats: Stats = {}
     keys = []
     for _, _, file, name, line, calls, primitive, own_ns, total_ns in zip(*columns, strict=True):
         keys.append((strings[file] if file >= 0 else "~", line, strings[name]))
         stats[keys[-1]] = (primitive, calls, own_ns, total_ns, {})
-    columns = [column.tolist() for column in recording.calls.columns().values()]
+    columns = [column.tolist() for column in recording[Calls].columns().values()]
     for _, caller, callee, *figures in zip(*columns, strict=True):
         stats[keys[callee]][4][keys[caller]] = tuple(figures)
     return stats
@@ -105,7 +107,7 @@ def test_nothing_was_called(tmp_path: Path) -> None:
     path = tmp_path / "p.pstats"
     path.write_bytes(marshal.dumps({}))
     assert reader.is_pstats(OpenedFile(path))
-    assert len(reader.read(path).functions) == 0
+    assert len(reader.read(path)[Functions]) == 0
 
 
 @pytest.mark.parametrize(

@@ -1,20 +1,32 @@
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 
-from perfprobe.tables.columns import Int32, Int64, Table, Text
+from perfprobe.tables.columns import Combine, Int32, Int64, Itself, Table, Text, column
+from perfprobe.tables.strings import Strings
 
 
-@dataclass(frozen=True)
 class Pairs(Table):
     time_ns: Int64
     name: Int32
 
 
-@dataclass(frozen=True)
 class Notes(Table):
     text: Text
+
+
+class Trees(Table, name="trees", most_rows=9):
+    """Made up."""
+
+    parent: Int32 = column("the tree it grew from", Itself)
+    label: Int32 = column("its name", Strings)
+    height: Int64 = column("how high it is", unit="metres", combine=Combine.MOST, optional=True)
+    grown_ns: Int64 = column("how long it took", combine=Combine.SUM)
+
+
+class Oaks(Trees):
+    """With more columns than other trees."""
+
+    acorns: Int64 = column("how many it has", combine=Combine.SUM)
 
 
 def pairs(*rows: tuple[int, int]) -> Pairs:
@@ -56,3 +68,30 @@ def test_text_columns() -> None:
 def test_wrong_columns_are_refused(time_ns: Int64, name: Int32) -> None:
     with pytest.raises(ValueError, match="Pairs"):
         Pairs(time_ns, name)
+
+
+def test_a_table_says_what_it_is() -> None:
+    assert (Trees.table_name, Trees.most_rows) == ("trees", 9)
+    assert (Oaks.table_name, Oaks.most_rows) == ("", None)
+    assert Trees.references() == {"parent": Trees, "label": Strings}
+    assert Trees.described["height"].meaning == "how high it is"
+    assert [found.unit for found in Oaks.described.values()] == ["", "", "metres", "ns", ""]
+    assert Oaks.combined(Combine.SUM) == ("grown_ns", "acorns")
+    assert Oaks.combined(Combine.MOST, Combine.SUM, optional=False) == ("grown_ns", "acorns")
+    assert Oaks.combined(Combine.MOST, Combine.SUM, optional=True) == ("height",)
+
+
+def test_a_part_of_a_table_has_no_other_columns() -> None:
+    part = Pairs.part({"time_ns": np.array([1, 2, 3])})
+    assert len(part) == 3
+    assert part.take(part.time_ns > 1).time_ns.tolist() == [2, 3]
+    assert Pairs.concat([part, part]).time_ns.tolist() == [1, 2, 3] * 2
+    with pytest.raises(AttributeError, match="name"):
+        part.name  # noqa: B018
+    with pytest.raises(ValueError, match=r"Pairs.time_ns: not a column of int64"):
+        Pairs.part({"time_ns": np.zeros(2, np.int32)})
+
+
+def test_what_is_no_column_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"Odd.size: no type of a column"):
+        type("Odd", (Table,), {"__annotations__": {"size": "float"}})

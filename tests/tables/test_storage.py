@@ -6,8 +6,11 @@ import pytest
 
 from perfprobe.support.errors import InputError
 from perfprobe.tables import definitions, storage
-from perfprobe.tables.events import Operators
+from perfprobe.tables.events import Losses, Operators, Progress, SignatureValues, Threads
+from perfprobe.tables.python import Samples
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.stacks import Frames, Modules, Stacks
+from perfprobe.tables.strings import Strings
 from tests import build
 from tests.build import Program, op
 
@@ -42,21 +45,21 @@ def write(folder: Path, data: bytes) -> Path:
 
 def test_everything_comes_back(tmp_path: Path) -> None:
     recording = small_program().recording(tmp_path)
-    names = [recording.strings[name] for name in all_operators(recording).name]
+    names = [recording[Strings][name] for name in all_operators(recording).name]
     assert names == ["aten::add", "aten::mm", "aten::div"]
     assert recording.complete
     assert recording.stopped_at is None
     assert recording.last_ns == 300
     assert recording.operator_rows == 3
     assert recording.meta == {"program": {"argv": ["train.py"]}, "start": {"monotonic_ns": 100, "cpu_ns": 0}}
-    assert recording.losses.columns()["reason"].tolist() == ["no driver"]
-    assert recording.losses.count.tolist() == [3]
-    assert recording.progress.cpu_ns.tolist() == [75]
-    assert [recording.strings[file] for file in recording.frames.file] == ["train.py", "model.py"]
-    assert recording.frames.line.tolist() == [10, 88]
-    assert recording.stacks.parent.tolist() == [-1, 0]
-    assert recording.stacks.module.tolist() == [-1, 1]
-    assert recording.threads.forward_id.tolist() == [1, 2]
+    assert recording[Losses].columns()["reason"].tolist() == ["no driver"]
+    assert recording[Losses].count.tolist() == [3]
+    assert recording[Progress].cpu_ns.tolist() == [75]
+    assert [recording[Strings][file] for file in recording[Frames].file] == ["train.py", "model.py"]
+    assert recording[Frames].line.tolist() == [10, 88]
+    assert recording[Stacks].parent.tolist() == [-1, 0]
+    assert recording[Stacks].module.tolist() == [-1, 1]
+    assert recording[Threads].forward_id.tolist() == [1, 2]
 
 
 def test_operator_columns_come_back_whatever_the_block_size(tmp_path: Path) -> None:
@@ -71,9 +74,9 @@ def test_operator_columns_come_back_whatever_the_block_size(tmp_path: Path) -> N
 def test_only_the_columns_asked_for_are_decoded(tmp_path: Path) -> None:
     recording = small_program().recording(tmp_path)
     (rows,) = recording.operators(["name"])
-    assert recording.strings[rows.name[1]] == "aten::mm"
-    assert rows.start_ns.tolist() == [-1, -1, -1]
-    assert rows.scope.tolist() == [-1, -1, -1]
+    assert recording[Strings][rows.name[1]] == "aten::mm"
+    with pytest.raises(AttributeError, match="scope"):
+        rows.scope  # noqa: B018 (a column that was forgotten does not read as -1)
 
 
 def test_batches_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +129,7 @@ def test_unknown_tables_columns_and_codings_are_skipped(tmp_path: Path) -> None:
     recording = storage.read(path)
     assert recording.complete
     assert recording.operator_rows == 4
-    assert recording.progress.time_ns.tolist() == [250, -1]
+    assert recording[Progress].time_ns.tolist() == [250, -1]
 
 
 def test_ids_are_positions_over_all_blocks_of_a_table(tmp_path: Path) -> None:
@@ -137,15 +140,15 @@ def test_ids_are_positions_over_all_blocks_of_a_table(tmp_path: Path) -> None:
         build.table_block("threads", {"os_thread": [8], "forward_id": [2], "name": [3]}),
     ]
     recording = storage.read(write(tmp_path, build.head() + b"".join(blocks)))
-    assert recording.strings.text.tolist() == ["a", "b", "", "größe"]
-    assert [recording.strings[int(name)] for name in recording.threads.name] == ["b", "größe"]
-    assert recording.strings[-1] == ""
+    assert recording[Strings].text.tolist() == ["a", "b", "", "größe"]
+    assert [recording[Strings][int(name)] for name in recording[Threads].name] == ["b", "größe"]
+    assert recording[Strings][-1] == ""
 
 
 def test_text_that_is_not_utf8_is_escaped(tmp_path: Path) -> None:
     column = build.column("text", build.TEXT, build.uvarint(3) + b"a\xff\xfe")
     path = write(tmp_path, build.head() + build.block(build.payload("strings", 1, [column])))
-    assert storage.read(path).strings.text.tolist() == ["a\\xff\\xfe"]
+    assert storage.read(path)[Strings].text.tolist() == ["a\\xff\\xfe"]
 
 
 def test_a_later_meta_value_wins_and_unreadable_ones_are_losses(tmp_path: Path) -> None:
@@ -154,7 +157,7 @@ def test_a_later_meta_value_wins_and_unreadable_ones_are_losses(tmp_path: Path) 
     path = write(tmp_path, build.head() + build.table_block("meta", {"key": keys, "value": values}))
     recording = storage.read(path)
     assert recording.meta == {"a": 2, "d": {"a": None, "b": None, "c": 3}}
-    assert recording.losses.columns()["reason"].tolist() == [f"meta {key}: not readable" for key in "bce"]
+    assert recording[Losses].columns()["reason"].tolist() == [f"meta {key}: not readable" for key in "bce"]
 
 
 def test_a_killed_recording_is_read_up_to_its_last_block(tmp_path: Path) -> None:
@@ -209,11 +212,11 @@ def test_definitions_that_refer_to_nothing_become_none_and_are_losses(tmp_path: 
         build.table_block("strings", {"text": ["a"]}),
     ]
     recording = storage.read(write(tmp_path, build.head() + b"".join(blocks)))
-    assert recording.stacks.parent.tolist() == [-1, -1, 0]
-    assert recording.stacks.frame.tolist() == [0, -1, -1]
-    assert recording.stacks.module.tolist() == [-1, -1, -1]
-    assert recording.frames.file.tolist() == [-1]
-    counts = dict(zip(recording.losses.reason, recording.losses.count.tolist(), strict=True))
+    assert recording[Stacks].parent.tolist() == [-1, -1, 0]
+    assert recording[Stacks].frame.tolist() == [0, -1, -1]
+    assert recording[Stacks].module.tolist() == [-1, -1, -1]
+    assert recording[Frames].file.tolist() == [-1]
+    counts = dict(zip(recording[Losses].reason, recording[Losses].count.tolist(), strict=True))
     assert counts == {"frames: rows that refer to nothing": 1, "stacks: rows that refer to nothing": 4}
 
 
@@ -222,10 +225,10 @@ def test_samples_have_a_bound_of_their_own(tmp_path: Path, monkeypatch: pytest.M
     columns = {name: [1, 2, 3] for name in names}
     path = write(tmp_path, build.head() + build.table_block("samples", columns) * 2)
     monkeypatch.setattr(definitions, "MOST_ROWS", 2)
-    assert len(storage.read(path).samples) == 6
-    monkeypatch.setitem(definitions.MOST_OF, "samples", 5)
+    assert len(storage.read(path)[Samples]) == 6
+    monkeypatch.setattr(Samples, "most_rows", 5)
     recording = storage.read(path)
-    assert len(recording.samples) == 3
+    assert len(recording[Samples]) == 3
     assert recording.stopped_at is not None
     assert "more samples than any writer makes" in recording.stopped_at
 
@@ -326,7 +329,7 @@ def test_facts_of_a_recording(tmp_path: Path) -> None:
     assert recording.texts("a", "d") == ["y"]
     assert recording.texts("a", "c") == ["x"]
     assert recording.texts("z") == []
-    assert np.array_equal(recording.modules.parent, np.empty(0))
+    assert np.array_equal(recording[Modules].parent, np.empty(0))
 
 
 def test_looks_at_tensors_that_refer_to_nothing(tmp_path: Path) -> None:
@@ -334,6 +337,6 @@ def test_looks_at_tensors_that_refer_to_nothing(tmp_path: Path) -> None:
     first, early = made.signature("f32[8]"), made.string("early")
     looks = {"signature": [first, 99], "values": [early, 99]}
     recording = storage.read(write(tmp_path, made.encode() + build.table_block("signature_values", looks)))
-    assert recording.looks.signature.tolist() == [first, -1]
-    assert recording.looks.values.tolist() == [early, -1]
-    assert "signature_values: rows that refer to nothing" in recording.losses.reason.tolist()
+    assert recording[SignatureValues].signature.tolist() == [first, -1]
+    assert recording[SignatureValues].values.tolist() == [early, -1]
+    assert "signature_values: rows that refer to nothing" in recording[Losses].reason.tolist()

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from perfprobe.models.dtypes import torch_name
+
 KEY = ("kind", "dtype", "threads", "what", "mix", "footprint_bytes")  # what names a ceiling
 Call: TypeAlias = Callable[[], object]
 
@@ -33,17 +35,9 @@ class Case:
         return (self.kind, self.dtype, self.threads)
 
 
-DTYPES = {
-    "f32": "float32",
-    "f64": "float64",
-    "bf16": "bfloat16",
-    "f16": "float16",
-    "i8": "int8",
-    "tf32": "float32",
-    "f8": "float8_e4m3fn",
-}
+_FORMATS = {"tf32": "f32", "f8": "float8_e4m3fn"}  # what a ceiling is named after that is no dtype
 
 
 def dtype_of(torch: Any, name: str) -> Any:
     """The torch.dtype of a dtype's short name."""
-    return getattr(torch, DTYPES[name])
+    return getattr(torch, torch_name(_FORMATS.get(name, name)))

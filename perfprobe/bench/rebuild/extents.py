@@ -6,34 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from perfprobe.bench.rebuild.recipe import TensorRecipe
-
-DTYPES = {
-    "u8": "uint8",
-    "i8": "int8",
-    "i16": "int16",
-    "i32": "int32",
-    "i64": "int64",
-    "f16": "float16",
-    "f32": "float32",
-    "f64": "float64",
-    "bf16": "bfloat16",
-    "c32": "complex32",
-    "c64": "complex64",
-    "c128": "complex128",
-    "u16": "uint16",
-    "u32": "uint32",
-    "u64": "uint64",
-}  # the signature's short names; all others are spelled as torch does
-ITEM_BYTES = {
-    **dict.fromkeys(("bool", "uint8", "int8"), 1),
-    **dict.fromkeys(
-        ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu"), 1
-    ),
-    **dict.fromkeys(("int16", "uint16", "float16", "bfloat16"), 2),
-    **dict.fromkeys(("int32", "uint32", "float32", "complex32"), 4),
-    **dict.fromkeys(("int64", "uint64", "float64", "complex64"), 8),
-    "complex128": 16,
-}
+from perfprobe.models.dtypes import ITEM_BYTES
 
 
 def storage_bytes(tensor: TensorRecipe) -> int:

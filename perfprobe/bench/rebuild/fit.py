@@ -6,15 +6,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from perfprobe.bench.rebuild.extents import DTYPES, ITEM_BYTES
 from perfprobe.bench.rebuild.recipe import Argument, DeviceRecipe, DtypeRecipe, NotRebuilt, TensorRecipe
 from perfprobe.bench.rebuild.schema import Parameter, Schema
-from perfprobe.models.signature import Item, List, Scalar, Tensor, Undefined
+from perfprobe.models.dtypes import ITEM_BYTES, torch_name
+from perfprobe.models.signature import LONGEST_STRING, Item, List, Scalar, Tensor, Undefined
 
 _INTEGER = re.compile(r"-?\d{1,19}", re.ASCII)
 _FLOAT = re.compile(r"-?(?:\d{1,32}(?:\.\d{0,32})?(?:e[-+]?\d{1,4})?|inf|nan)", re.ASCII)
 _DEVICE = re.compile(r"cpu|cuda(?::\d{1,3})?", re.ASCII)
-_LONGEST_STRING = 64  # the recorder cuts longer ones
 _MOST_DIMENSIONS = 64  # torch's own limit
 
 FLOATS = {
@@ -155,7 +154,7 @@ def _list(parameter: Parameter, item: List, notes: list[str]) -> Argument:
 
 def tensor(item: Tensor, written: bool) -> TensorRecipe:
     """Raises NotRebuilt for one that plain operands cannot stand for."""
-    dtype = DTYPES.get(item.dtype, item.dtype)
+    dtype = torch_name(item.dtype)
     if item.subclass:
         raise NotRebuilt("a tensor subclass")
     if item.sizes is None:
@@ -235,13 +234,13 @@ def _string(text: str) -> Argument:
     if len(text) < 2 or text[0] != '"' or text[-1] != '"':
         raise Unfit("it is no string")
     value = re.sub(r"\\(.)", r"\1", text[1:-1], flags=re.DOTALL)
-    if len(value) >= _LONGEST_STRING:
+    if len(value) >= LONGEST_STRING:
         raise NotRebuilt("a string was recorded in part only")
     return value
 
 
 def _dtype(text: str) -> Argument:
-    name = DTYPES.get(text, text)
+    name = torch_name(text)
     if name not in ITEM_BYTES:
         raise Unfit("it is no dtype")
     return DtypeRecipe(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from perfprobe.collect.autograd.columns import OPERATORS, WINDOWS, Rows
+from perfprobe.collect.autograd.columns import Rows
 from perfprobe.collect.autograd.device import DeviceReader
 from perfprobe.collect.autograd.hooks import FORKS, OPEN_RANGES, Guests
 from perfprobe.collect.autograd.kineto import Kineto, refusal
@@ -108,12 +108,12 @@ class AutogradProfiler:
             of_host, of_device = self._device.split(raw.results.events())
             self._device.write(self._facts.recorder, raw, of_device)
         threads = self._reader.read(raw, of_host).values()
-        rows, windows = Rows(OPERATORS), Rows(WINDOWS)
+        rows, windows = Rows(), Rows()
         for thread in threads:
             before = len(rows)
             row = self._names.thread(thread.forward_id, thread.os_thread)
             thread.add_to(rows, raw, row, self._memory)
-            windows.add((raw.start_ns, raw.stop_ns, row, len(rows) - before))
+            windows.add(start_ns=raw.start_ns, end_ns=raw.stop_ns, thread=row, rows=len(rows) - before)
         recorder = self._facts.recorder
         if len(rows):
             rows.write(recorder, "autograd_operators" if self._beside else "operators")

@@ -6,32 +6,28 @@ from array import array
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from perfprobe.native import Recorder
 
 BLOCK_ROWS = 65_536  # in one block of the recording
 
-OPERATORS = (
-    *("start_ns", "end_ns", "thread", "depth", "name", "overload", "signature", "stack", "sequence"),
-    *("forward_thread", "scope", "node_sequence", "node_thread", "allocated_bytes", "freed_bytes"),
-)
-WINDOWS = ("start_ns", "end_ns", "thread", "rows")
-
 
 class Rows:
-    """Rows of one table."""
+    """Rows of one table; the first one says which columns it has."""
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self._columns = {name: array("q") for name in names}
+    def __init__(self) -> None:
+        self._columns: dict[str, array[int]] = {}
 
-    def add(self, values: Sequence[int]) -> None:
-        """One row, its values in the order of the columns."""
-        for column, value in zip(self._columns.values(), values, strict=True):
-            column.append(value)
+    def add(self, **values: int) -> None:
+        """One row, by column. Raises ValueError where it has not the columns of the first one."""
+        if not self._columns:
+            self._columns = {name: array("q") for name in values}
+        elif values.keys() != self._columns.keys():
+            raise ValueError(f"a row of {', '.join(values)} among rows of {', '.join(self._columns)}")
+        for name, value in values.items():
+            self._columns[name].append(value)
 
     def __len__(self) -> int:
-        return len(next(iter(self._columns.values())))
+        return len(next(iter(self._columns.values()), ()))
 
     def write(self, recorder: Recorder, table: str) -> None:
         """Write all rows; blocks of this table hold these columns."""

@@ -32,21 +32,9 @@ _MEMORY = ("Unknown", "Pageable", "Pinned", "Device", "Array", "Managed", "Devic
 _WAITS = ("Unknown", "Event Sync", "Stream Wait Event", "Stream Sync", "Context Sync")
 _GRAPH_LAUNCHES = ("cudaGraphLaunch", "cuGraphLaunch")
 _SIZE = ("grid", "block")
+_LAUNCH = (*(f"{name}_{axis}" for name in _SIZE for axis in "xyz"), "registers")
 _REMEDY = "record with --operators observer"
-_WHERE = ("device", "context", "stream")
-_COLUMNS: dict[str, tuple[str, ...]] = {
-    "launches": (
-        *("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z"),
-        *("registers", "static_shared_bytes", "dynamic_shared_bytes", "local_bytes"),
-    ),
-    "kernels": ("start_ns", "end_ns", *_WHERE, "name", "launch", "correlation", "graph", "graph_node"),
-    "copies": (
-        *("start_ns", "end_ns", *_WHERE, "kind", "source", "destination", "is_async", "size_bytes"),
-        *("peer_device", "correlation", "graph", "graph_node"),
-    ),
-    "api_calls": ("start_ns", "end_ns", "thread", "name", "correlation", "result", "stack"),
-    "gpu_waits": ("start_ns", "end_ns", "kind", "context", "stream", "correlation"),
-}
+_TABLES = ("launches", "kernels", "copies", "api_calls", "gpu_waits")  # referred-to ones first
 
 
 class DeviceReader:
@@ -74,20 +62,26 @@ class DeviceReader:
 
     def write(self, recorder: Recorder, raw: Raw, device: Sequence[_Event]) -> None:
         """Write rows of what `split` found. Calls after `raw.last_unix_ns` are not the program's."""
-        tables = {name: Rows(columns) for name, columns in _COLUMNS.items()}
+        tables = {name: Rows() for name in _TABLES}
         for kind, event, facts in device:
-            times = (raw.to_monotonic(event.start_ns()), raw.to_monotonic(event.end_ns()))
-            correlation = int(facts.get("correlation", event.correlation_id()))
+            known = {
+                "start_ns": raw.to_monotonic(event.start_ns()),
+                "end_ns": raw.to_monotonic(event.end_ns()),
+                "correlation": int(facts.get("correlation", event.correlation_id())),
+            }
             if kind == _CALL:
                 if event.start_ns() <= raw.last_unix_ns:
-                    tables["api_calls"].add((*times, *self._call(event), correlation, -1, -1))
+                    tables["api_calls"].add(**known, **self._call(event), result=-1, stack=-1)
             elif kind == _WAIT:
                 self._waits += 1
-                where = (_id(facts.get("context")), _id(facts.get("stream")))
-                word = _word(_WAITS, facts.get("cuda_sync_kind"))
-                tables["gpu_waits"].add((*times, word, *where, correlation))
+                tables["gpu_waits"].add(
+                    **known,
+                    kind=_word(_WAITS, facts.get("cuda_sync_kind")),
+                    context=_id(facts.get("context")),
+                    stream=_id(facts.get("stream")),
+                )
             else:
-                self._add_work(tables, kind, event, facts, (*times, correlation))
+                self._add_work(tables, kind, event, facts, known)
         for name, rows in tables.items():
             if len(rows):
                 rows.write(recorder, name)
@@ -98,24 +92,27 @@ class DeviceReader:
         kind: str,
         event: Any,
         facts: Mapping[str, Any],
-        known: tuple[int, int, int],
+        known: Mapping[str, int],
     ) -> None:
         """A kernel, a copy or a fill. known: its times and correlation."""
-        start_ns, end_ns, correlation = known
         self.events += 1
         self._without_facts += not facts
-        where = (_id(event.device_index()), _id(facts.get("context")), _id(event.device_resource_id()))
-        graph = (_number(facts, "graph id"), _number(facts, "graph node id"))
-        self._without_graph += graph[0] < 0
-        name = str(event.name())
+        graph, name = _number(facts, "graph id"), str(event.name())
+        self._without_graph += graph < 0
+        row = {
+            **known,
+            "device": _id(event.device_index()),
+            "context": _id(facts.get("context")),
+            "stream": _id(event.device_resource_id()),
+            "graph": graph,
+            "graph_node": _number(facts, "graph node id"),
+        }
         if kind == _KERNEL:
             launch = self._launch(facts, tables["launches"])
-            tables["kernels"].add(
-                (start_ns, end_ns, *where, self._names.text(name), launch, correlation, *graph)
-            )
-            return
-        what = (*_move(name), -1, _number(facts, "bytes"), -1, correlation, *graph)
-        tables["copies"].add((start_ns, end_ns, *where, *what))
+            tables["kernels"].add(**row, name=self._names.text(name), launch=launch)
+        else:
+            size_bytes = _number(facts, "bytes")
+            tables["copies"].add(**row, **_move(name), is_async=-1, size_bytes=size_bytes, peer_device=-1)
 
     def losses(self) -> Iterator[tuple[str, int, str]]:
         """What Kineto does not tell of what it saw: reason, count (-1 not known) and remedy."""
@@ -131,21 +128,23 @@ class DeviceReader:
             reason = "bytes of copies and sizes of launches: this torch's Kineto does not tell them"
             yield reason, self._without_facts, _REMEDY
 
-    def _call(self, event: Any) -> tuple[int, int]:
+    def _call(self, event: Any) -> dict[str, int]:
         """Its thread, which the system knows by that number, and its name."""
         name = str(event.name())
         self._graph_launches += name.startswith(_GRAPH_LAUNCHES)
-        return self._names.thread_of_system(int(event.device_resource_id())), self._names.text(name)
+        thread = self._names.thread_of_system(int(event.device_resource_id()))
+        return {"thread": thread, "name": self._names.text(name)}
 
     def _launch(self, facts: Mapping[str, Any], rows: Rows) -> int:
         """The row of how a kernel was launched. Shared memory is told as one sum, which no column holds."""
         if any(name not in facts for name in _SIZE):
             return -1
         sizes = [int(size) for name in _SIZE for size in facts[name]]
-        key = (*sizes, _number(facts, "registers per thread"), -1, -1, -1)
+        key = (*sizes, _number(facts, "registers per thread"))
         if key not in self._launches:
             self._launches[key] = len(self._launches)
-            rows.add(key)
+            told = dict(zip(_LAUNCH, key, strict=True))
+            rows.add(**told, static_shared_bytes=-1, dynamic_shared_bytes=-1, local_bytes=-1)
         return self._launches[key]
 
 
@@ -185,11 +184,14 @@ def _word(words: Sequence[str], word: object) -> int:
     return words.index(word) if isinstance(word, str) and word in words else 0
 
 
-def _move(name: str) -> tuple[int, int, int]:
-    """Kind, source and destination of "Memcpy HtoD (Pageable -> Device)" or "Memset (Device)"."""
+def _move(name: str) -> dict[str, int]:
+    """What "Memcpy HtoD (Pageable -> Device)" or "Memset (Device)" is."""
     what, _, memory = name.partition(" (")
     source, _, destination = memory.rstrip(")").partition(" -> ")
     if what == "Memset":
-        return _FILL_KIND, 0, _word(_MEMORY, source)
-    kind = _word(("", *_COPIES), what.removeprefix("Memcpy "))
-    return kind, _word(_MEMORY, source), _word(_MEMORY, destination)
+        return {"kind": _FILL_KIND, "source": 0, "destination": _word(_MEMORY, source)}
+    return {
+        "kind": _word(("", *_COPIES), what.removeprefix("Memcpy ")),
+        "source": _word(_MEMORY, source),
+        "destination": _word(_MEMORY, destination),
+    }

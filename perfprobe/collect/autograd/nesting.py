@@ -7,69 +7,44 @@ returns.
 from __future__ import annotations
 
 from perfprobe.collect.autograd.columns import Rows
+from perfprobe.models.nodes import Call
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from perfprobe.collect.autograd.kineto import Raw
 
-FUNCTION, BACKWARD_FUNCTION, USER_SCOPE = 0, 1, 7  # at::RecordScope
-_ENGINE = "autograd::engine::evaluate_function"
 
-
-class Node:
-    """The backward node that operators run in, as the observer has it: -1 none, a thread of 0 not known."""
-
-    __slots__ = ("sequence", "thread")
-
-    def __init__(self, sequence: int = -1, thread: int = -1) -> None:
-        self.sequence = sequence
-        self.thread = thread
-
-
-class Seen:
+class Seen(Call):
     """One operator of a session. start_ns, end_ns: Unix time; name, overload, signature, stack: rows' ids."""
 
-    __slots__ = (
-        *("allocated", "depth", "end_ns", "forward_thread", "freed", "is_engine", "name", "node"),
-        *("overload", "scope", "sequence", "signature", "stack", "start_ns"),
-    )
+    __slots__ = ("allocated", "end_ns", "freed", "name", "overload", "signature", "stack", "start_ns")
 
-    def __init__(self, start_ns: int, end_ns: int, text: str, scope: int, sequence: int) -> None:
+    def __init__(self, start_ns: int, end_ns: int, call: tuple[str, int, int, int]) -> None:
+        """call: what a `Call` is made of."""
+        super().__init__(*call)
         self.start_ns, self.end_ns = start_ns, end_ns
-        self.scope, self.sequence = scope, sequence
-        self.is_engine = text.startswith(_ENGINE)
-        if self.is_engine:
-            self.sequence = -1  # the profiler gives it its node's
         self.name = self.overload = self.signature = self.stack = -1
-        self.forward_thread = 0
-        self.depth = self.allocated = self.freed = 0
-        self.node = Node()
+        self.allocated = self.freed = 0
 
-    def enter(self, parent: Seen | None, thread: int) -> None:
-        """Takes its place inside `parent`, on this thread; nodes as csrc/torch/observer.cpp sets them."""
-        self.depth = 0 if parent is None else parent.depth + 1
-        if self.scope == BACKWARD_FUNCTION:
-            if self.sequence < 0:  # AccumulateGrad: of no forward call, so of no thread for the profiler
-                self.forward_thread = thread
-            self.node = Node(self.sequence, self.forward_thread)
-            if parent is not None and parent.is_engine:
-                parent.node = self.node
-        elif self.is_engine:
-            self.node = Node(-1, 0)
-        elif parent is not None:
-            self.node = parent.node
-
-    def row(self, raw: Raw, thread: int, with_memory: bool) -> Sequence[int]:
-        """Its row, in the order of `OPERATORS`."""
-        is_node = self.scope == BACKWARD_FUNCTION and self.forward_thread != 0
-        memory = (self.allocated, self.freed) if with_memory else (-1, -1)
-        return (
-            *(raw.to_monotonic(self.start_ns), raw.to_monotonic(self.end_ns), thread, self.depth),
-            *(self.name, self.overload, self.signature, self.stack, self.sequence),
-            *(self.forward_thread if is_node else -1, self.scope, self.node.sequence, self.node.thread),
-            *memory,
+    def add_to(self, rows: Rows, raw: Raw, thread: int, with_memory: bool) -> None:
+        """Adds its row; `thread`: its row in the recording."""
+        is_known = self.is_node and self.forward_thread != 0
+        rows.add(
+            start_ns=raw.to_monotonic(self.start_ns),
+            end_ns=raw.to_monotonic(self.end_ns),
+            thread=thread,
+            depth=self.depth,
+            name=self.name,
+            overload=self.overload,
+            signature=self.signature,
+            stack=self.stack,
+            sequence=self.sequence,
+            forward_thread=self.forward_thread if is_known else -1,
+            scope=self.scope,
+            node_sequence=self.node.sequence,
+            node_thread=self.node.thread,
+            allocated_bytes=self.allocated if with_memory else -1,
+            freed_bytes=self.freed if with_memory else -1,
         )
 
 
@@ -87,7 +62,7 @@ class Thread:
         self._nest()
         self.operators.sort(key=lambda seen: (seen.end_ns, -seen.depth))
         for seen in self.operators:
-            rows.add(seen.row(raw, thread, with_memory))
+            seen.add_to(rows, raw, thread, with_memory)
 
     def _nest(self) -> None:
         self.operators.sort(key=lambda seen: (seen.start_ns, -seen.end_ns))

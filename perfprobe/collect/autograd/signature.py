@@ -1,4 +1,4 @@
-"""Signature texts from the profiler's inputs, in the grammar of csrc/torch/signature_text.cpp.
+"""Signature texts from the profiler's inputs.
 
 The profiler leaves out what is neither tensor, number nor list of up to 30 numbers: `?` stands for an
 argument that must have been there; an optional one is left out. It knows no requires_grad.
@@ -6,41 +6,27 @@ argument that must have been there; an optional one is left out. It knows no req
 
 from __future__ import annotations
 
-from perfprobe.support.strides import is_contiguous
+from perfprobe.models.dtypes import short_name
+from perfprobe.models.signature import (
+    FLOAT,
+    MOST_VARIANTS,
+    UNDEFINED,
+    UNKNOWN,
+    Tensor,
+    list_text,
+    named_text,
+    shown_strides,
+    tensor_text,
+    value_text,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-UNKNOWN = "?"
 MOST_KNOWN = 65_536
-MOST_VARIANTS = 64  # signatures of an operator that differ in integers only, as in the observer
 
-_SHORT = {
-    "uint8": "u8",
-    "int8": "i8",
-    "int16": "i16",
-    "int32": "i32",
-    "int64": "i64",
-    "float16": "f16",
-    "float32": "f32",
-    "float64": "f64",
-    "bfloat16": "bf16",
-    "complex32": "c32",
-    "complex64": "c64",
-    "complex128": "c128",
-    "uint16": "u16",
-    "uint32": "u32",
-    "uint64": "u64",
-}
-# c10::ScalarType by its number; a schema's dtype arrives as one.
-_DTYPES = (
-    *("u8", "i8", "i16", "i32", "i64", "f16", "f32", "f64", "c32", "c64", "c128", "bool"),
-    *("qint8", "quint8", "qint32", "bf16", "quint4x2", "quint2x4", "bits1x8", "bits2x4", "bits4x2"),
-    *("bits8", "bits16", "float8_e5m2", "float8_e4m3fn", "float8_e5m2fnuz", "float8_e4m3fnuz"),
-    *("u16", "u32", "u64"),
-)
 _NUMBERS = ("int", "bool", "float", "number", "Scalar", "SymInt", "complex")
 
 
@@ -83,7 +69,7 @@ class Signatures:
         known = self._known.get((*key, whole))
         if known is None:
             text = self._first_text(key, arguments, inputs)
-            known = text, whole if "float" in text and whole != text else None
+            known = text, whole if FLOAT in text and whole != text else None
             if len(self._known) < MOST_KNOWN:
                 self._known[(*key, whole)] = known
         return known
@@ -118,16 +104,17 @@ class Signatures:
         if isinstance(value, list) and (
             (value[:1] and isinstance(value[0], self._meta)) or (argument is not None and argument.is_tensor)
         ):
-            return "(" + ",".join(map(self._tensor, value)) + ")"
-        text = _value(value, argument, by_type, floats)
-        return text if argument is None else f"{argument.name}={text}"
+            return list_text([*map(self._tensor, value)])
+        is_dtype = argument is not None and argument.is_dtype
+        text = value_text(value, is_dtype=is_dtype, by_type=by_type, floats=floats)
+        return text if argument is None else named_text(argument.name, text)
 
     def _tensor(self, tensor: Any) -> str:
         sizes, strides = tuple(tensor.sizes), tuple(tensor.strides)
         key = (tensor.dtype, sizes, strides, tensor.layout, str(tensor.device))
         text = self._tensors.get(key)
         if text is None:
-            text = self._tensors[key] = _tensor_text(*key)
+            text = self._tensors[key] = tensor_text(_described(*key))
         return text
 
     def _arguments(self, name: str, overload: str) -> list[Argument]:
@@ -152,34 +139,15 @@ class Signatures:
 def _missing(argument: Argument | None) -> str:
     """What stands for an input of which the profiler says nothing."""
     if argument is None:
-        return "-"
+        return UNDEFINED
     if argument.is_tensor:
-        return f"({UNKNOWN})" if argument.is_list else "-"
-    return "" if argument.is_absent else f"{argument.name}={UNKNOWN}"
+        return list_text([UNKNOWN]) if argument.is_list else UNDEFINED
+    return "" if argument.is_absent else named_text(argument.name, UNKNOWN)
 
 
-def _value(value: Any, argument: Argument | None, by_type: bool, floats: bool) -> str:
-    if isinstance(value, bool):
-        return str(value)
-    if isinstance(value, int):
-        if argument is not None and argument.is_dtype and 0 <= value < len(_DTYPES):
-            return _DTYPES[value]
-        return "int" if by_type else str(value)
-    if isinstance(value, float):
-        return repr(value) if floats else "float"
-    if isinstance(value, list):
-        return "(" + ",".join(_value(item, None, by_type, floats) for item in value) + ")"
-    return "ComplexDouble" if isinstance(value, complex) else UNKNOWN
-
-
-def _tensor_text(
+def _described(
     dtype: Any, sizes: tuple[int, ...], strides: tuple[int, ...], layout: Any, device: str
-) -> str:
-    name = str(dtype).removeprefix("torch.")
-    text = f"{_SHORT.get(name, name)}[{','.join(map(str, sizes))}]"
+) -> Tensor:
     kind = str(layout).removeprefix("torch.").lstrip("_")
-    if kind == "strided" and not is_contiguous(sizes, strides):
-        text += "{" + ",".join(map(str, strides)) + "}"
-    if kind != "strided":
-        text += f":{kind}"
-    return text if device == "cpu" else f"{text}@{device}"
+    name = short_name(str(dtype).removeprefix("torch."))
+    return Tensor(name, sizes, shown_strides(sizes, strides, kind), kind, device)

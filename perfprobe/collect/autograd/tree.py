@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from perfprobe.collect.autograd.kineto import EDGE_NS
 from perfprobe.collect.autograd.names import Call
-from perfprobe.collect.autograd.nesting import BACKWARD_FUNCTION, FUNCTION, USER_SCOPE, Seen, Thread
+from perfprobe.collect.autograd.nesting import Seen, Thread
+from perfprobe.tables.scopes import BACKWARD_FUNCTION, FUNCTION, USER_SCOPE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -130,12 +131,12 @@ class TreeReader:
             self.cut_off += 1
             self.left_open |= thread.os_thread in (getpid(), -1)
             return stack
-        seen = Seen(start_ns, end_ns, name, scope, int(about.sequence_number))
+        forward_thread = 0 if found is None else int(found.fwd_thread_id())
+        seen = Seen(start_ns, end_ns, (name, scope, int(about.sequence_number), forward_thread))
         seen.name = self._names.text(name, finite="::" in name)
         seen.overload = self._names.text(overload) if overload else -1
         seen.stack = stack
         seen.signature = self._signature(name, overload, about.inputs, found)
-        seen.forward_thread = 0 if found is None else int(found.fwd_thread_id())
         thread.operators.append(seen)
         return stack
 

@@ -11,15 +11,17 @@ from math import gcd, prod
 
 import numpy as np
 
+from perfprobe.models import dtypes
+from perfprobe.models.dtypes import short_name
+
 LINE_BYTES = 64
 _MOST_SPELLED_OUT = 1 << 22  # elements of a layout that no rule fits: 32 MB of addresses
 
+# By the signature's name, of numbers that arithmetic is counted of: no complex ones, and no bare exponents.
 ITEM_BYTES = {
-    **dict.fromkeys(("bool", "u8", "i8"), 1),
-    **dict.fromkeys(("u16", "i16", "f16", "bf16"), 2),
-    **dict.fromkeys(("u32", "i32", "f32"), 4),
-    **dict.fromkeys(("u64", "i64", "f64"), 8),
-    **dict.fromkeys(("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"), 1),
+    short_name(name): size
+    for name, size in dtypes.ITEM_BYTES.items()
+    if not name.startswith("complex") and name != "float8_e8m0fnu"
 }
 
 

@@ -13,8 +13,11 @@ import numpy as np
 
 from perfprobe.report import shorten
 from perfprobe.support.errors import InputError
+from perfprobe.tables.events import Threads
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.python import Calling, Look, OperatorSites, SampledStacks
+from perfprobe.tables.stacks import Stacks
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Line, Phase, Trace
 
 DEEPEST = 1024  # frames of a stack that are looked at, the innermost ones
@@ -56,7 +59,7 @@ class Flames:
             raise _lack(findings.trace)
         self._trace, self._calling = findings.trace, calling
         self._of_stack = calling.python.of_stack.tolist()
-        self._parent = self._trace.recording.stacks.parent.tolist()
+        self._parent = self._trace.recording[Stacks].parent.tolist()
         self._frame_ids: dict[Frame, int] = {}
         self._functions: dict[int, tuple[int, ...]] = {}
         self.by_operators = len(calling.sampled) == 0
@@ -106,8 +109,8 @@ class Flames:
         """What to call a thread."""
         if thread < 0:
             return "a thread"
-        threads = self._trace.recording.threads
-        return self._trace.recording.strings[threads.name[thread]] or f"thread {threads.os_thread[thread]}"
+        threads = self._trace.recording[Threads]
+        return self._trace.recording[Strings][threads.name[thread]] or f"thread {threads.os_thread[thread]}"
 
     def _path(self, stack: int, look: int, name: int, *operator: int) -> tuple[int, ...]:
         if look == Look.FAILED:
@@ -121,7 +124,7 @@ class Flames:
         return (*path, self._id(self._operator(stack, name, *operator))) if name >= 0 else path
 
     def _walked(self, stack: int) -> tuple[int, ...]:
-        if self._trace.recording.stacks.frame[stack] < 0:
+        if self._trace.recording[Stacks].frame[stack] < 0:
             return (self._id(Frame(_NOT_KEPT)),)
         path: list[int] = []
         for _ in range(DEEPEST):
@@ -133,7 +136,7 @@ class Flames:
         return tuple(reversed([*path, self._id(Frame(_DEEPER))] if stack >= 0 else path))
 
     def _function(self, code: int) -> Frame:
-        table, strings = self._calling.python.code, self._trace.recording.strings
+        table, strings = self._calling.python.code, self._trace.recording[Strings]
         name, file = strings[table.function[code]], strings[table.file[code]]
         return Frame(name, file or None, int(table.first_line[code]) if file else None)
 
@@ -151,7 +154,7 @@ class Flames:
 
 def operator_text(trace: Trace, name: int, overload: int, signature: int, phase: int) -> str:
     """An operator with overload, inputs, and phase where it tells more: `aten::mm f32[2,2] (backward)`."""
-    strings = trace.recording.strings
+    strings = trace.recording[Strings]
     text = ".".join(filter(None, (strings[name], strings[overload])))
     text = " ".join(filter(None, (text, shorten.signature(trace.signature(signature) or ""))))
     return f"{text} ({Phase(phase).name.lower()})" if phase in _MARKED else text

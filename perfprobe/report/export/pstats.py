@@ -21,7 +21,8 @@ from perfprobe.support.units import duration
 from perfprobe.tables.columns import Table
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.python import Calling, PythonCode
-from perfprobe.tables.stacks import nearest
+from perfprobe.tables.stacks import Stacks, nearest
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
 Key: TypeAlias = "tuple[str, int, str]"
@@ -142,7 +143,7 @@ def _add_looks(profile: _Profile, trace: Trace, calling: Calling, keys: list[Key
 def _places(trace: Trace, python: PythonCode) -> tuple[list[int], list[int]]:
     """For every stack the function whose own time it is, and that one's caller; one more entry for "none"."""
     none = np.int32(-1)
-    parent = trace.recording.stacks.parent
+    parent = trace.recording[Stacks].parent
     known = np.append(nearest(parent, python.of_stack[:-1] >= 0), none)
     above = known[np.append(parent, none)[known]]
     return python.of_stack[known].tolist(), python.of_stack[above].tolist()
@@ -150,7 +151,7 @@ def _places(trace: Trace, python: PythonCode) -> tuple[list[int], list[int]]:
 
 def _keys(trace: Trace, python: PythonCode) -> list[Key]:
     """What cProfile calls each function: the qualified name without what it is in."""
-    strings = trace.recording.strings
+    strings = trace.recording[Strings]
     return [
         (C_FILE, 0, strings[function])
         if file < 0

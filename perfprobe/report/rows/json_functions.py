@@ -10,9 +10,11 @@ import numpy as np
 from perfprobe.report.section.function_notes import sample_ns
 from perfprobe.report.section.functions import in_focus, ranked
 from perfprobe.tables.columns import Table
+from perfprobe.tables.events import Threads
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.python import Calling, Code, Origin
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.strings import Strings
 
 Row = dict[str, Any]
 
@@ -70,19 +72,19 @@ def _place(recording: Recording, code: Code, at: int, prefix: str = "") -> Row:
         return {f"{prefix}{name}": None for name in ("file", "function", "first_line", "origin")}
     file = int(code.file[at])
     return {
-        f"{prefix}file": recording.strings[file] if file >= 0 else None,
-        f"{prefix}function": recording.strings[code.function[at]],
+        f"{prefix}file": recording[Strings][file] if file >= 0 else None,
+        f"{prefix}function": recording[Strings][code.function[at]],
         f"{prefix}first_line": int(code.first_line[at]) if file >= 0 else None,
         f"{prefix}origin": Origin(code.origin[at]).name.lower(),
     }
 
 
 def _thread(recording: Recording, at: int) -> Row:
-    threads = recording.threads
+    threads = recording[Threads]
     if not 0 <= at < len(threads):
         return {"thread": at, "name": None, "os_thread": None}
     number = int(threads.os_thread[at])
-    name = recording.text("python_threads", str(number)) or recording.strings[threads.name[at]]
+    name = recording.text("python_threads", str(number)) or recording[Strings][threads.name[at]]
     return {"thread": at, "name": name or None, "os_thread": number}
 
 

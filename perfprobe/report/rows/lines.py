@@ -10,6 +10,7 @@ from perfprobe.report.rows.row import measured, named, place, unwritten, values
 from perfprobe.report.rows.source_text import SourceText
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings, HotLines, Hotspots
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import GAP_TEXTS, Gap, Line
 
 PHASES = ("forward_ns", "backward_ns", "recompute_ns", "other_ns")
@@ -41,7 +42,7 @@ class LineRow:
 
 def line_rows(findings: Findings, sources: SourceText, lines: HotLines) -> list[LineRow]:
     """These of the hot lines, in their order."""
-    trace, strings = findings.trace, findings.trace.recording.strings
+    trace, strings = findings.trace, findings.trace.recording[Strings]
     whole_ns = max(findings[Hotspots].totals.self_ns, 1)
     found = []
     for value in values(lines):

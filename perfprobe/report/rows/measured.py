@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from perfprobe.tables.findings import Findings, HotspotRows
 from perfprobe.tables.measurements import Bound, Measurement, Measurements
+from perfprobe.tables.strings import Strings
 
 
 def measurements_of(findings: Findings, rows: HotspotRows) -> list[Measurement | None]:
@@ -12,7 +13,7 @@ def measurements_of(findings: Findings, rows: HotspotRows) -> list[Measurement |
     if measured is None:
         return [None] * len(rows)
     known = {(row.wanted.operator, row.wanted.signature): row for row in measured.rows}
-    strings = findings.trace.recording.strings
+    strings = findings.trace.recording[Strings]
     found = []
     keys = (rows.name, rows.overload, rows.signature)
     for name, overload, signature in zip(*(column.tolist() for column in keys), strict=True):

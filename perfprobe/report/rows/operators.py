@@ -11,12 +11,10 @@ from perfprobe.report.rows.ranking import range_sort, ranked
 from perfprobe.report.rows.row import inline, measured, named, place, unwritten, values
 from perfprobe.tables.findings import Findings, HotspotRows, Hotspots
 from perfprobe.tables.measurements import Measurement
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import GAP_TEXTS, Gap, Line, Phase, Trace
 
-RECORDED = (
-    *("cpu_ns", "cpu_self_ns", "recording_ns", "faults", "allocated_bytes", "freed_bytes"),
-    *("autograd_ns", "autograd_self_ns", "gpu_ns", "gpu_self_ns", "flops"),
-)
+RECORDED = tuple(name for name, column in HotspotRows.described.items() if column.optional)
 _PHASES = ("forward_ns", "backward_ns", "recompute_ns")
 
 
@@ -111,7 +109,7 @@ def operator_rows(findings: Findings, top: int, sort: str) -> list[OperatorRow]:
 
 def range_rows(findings: Findings, top: int, sort: str) -> list[RangeRow]:
     """The `top` first ranges, 0 for all."""
-    hotspots, strings = findings[Hotspots], findings.trace.recording.strings
+    hotspots, strings = findings[Hotspots], findings.trace.recording[Strings]
     rows = ranked(hotspots.ranges, top, range_sort(sort))
     return [
         RangeRow(name=named(strings[name]), ran=ran)
@@ -122,7 +120,7 @@ def range_rows(findings: Findings, top: int, sort: str) -> list[RangeRow]:
 def _operator_row(
     trace: Trace, value: Mapping[str, Any], ran: Calls, share: float, found: Measurement | None
 ) -> OperatorRow:
-    strings, name = trace.recording.strings, value["name"]
+    strings, name = trace.recording[Strings], value["name"]
     made_from, made_from_lines = trace.made_from(name)
     bound = None if found is None else limit(found)
     verdict = None if found is None else found.verdict

@@ -10,9 +10,11 @@ import numpy as np
 from perfprobe.report.rows.focus import in_focus
 from perfprobe.report.rows.row import measured, named, unwritten, values, word
 from perfprobe.tables.columns import Mask
+from perfprobe.tables.events import Threads
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.ranges import RangeKind, RangeRows, RangeSource
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.strings import Strings
 
 # Domains in which libraries set ranges by the thousand; oneDNN's are `dnnl::primitive::execute` and its like.
 _LIBRARIES = re.compile(
@@ -49,7 +51,7 @@ _FIGURES = ("open", "total_ns", "mean_ns", "median_ns", "p95_ns", "longest_ns")
 def named_range_rows(findings: Findings, rows: RangeRows) -> list[NamedRangeRow]:
     """These of the named ranges, in their order."""
     recording = findings.trace.recording
-    strings, is_main = recording.strings, recording.main_thread()
+    strings, is_main = recording[Strings], recording.main_thread()
     return [
         NamedRangeRow(
             name=named(strings[row["name"]]),
@@ -79,7 +81,7 @@ def ranked_named(rows: RangeRows, top: int, sort: str) -> RangeRows:
 
 def by_library(findings: Findings, rows: RangeRows) -> Mask:
     """Which rows a library set, not the program: these can be very many, and would hide the others."""
-    strings = findings.trace.recording.strings
+    strings = findings.trace.recording[Strings]
     found = [
         (domain >= 0 and _LIBRARIES.match(strings[domain]) is not None)
         or (name >= 0 and _OPERATOR.match(strings[name]) is not None)
@@ -91,7 +93,7 @@ def by_library(findings: Findings, rows: RangeRows) -> Mask:
 def _thread(recording: Recording, thread: int) -> str:
     if thread < 0:
         return "several threads"
-    threads, strings = recording.threads, recording.strings
+    threads, strings = recording[Threads], recording[Strings]
     number = int(threads.os_thread[thread])
     name = recording.text("python_threads", str(number)) or strings[threads.name[thread]]
     return f"thread {name or number}"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from perfprobe.report.rows.row import named, values
 from perfprobe.tables.sources import Sources
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
 
@@ -44,7 +45,7 @@ def sources_row(found: Sources) -> SourcesRow:
 
 def difference_rows(trace: Trace, found: Sources) -> list[DifferenceRow]:
     """All differences, most frequent first."""
-    strings = trace.recording.strings
+    strings = trace.recording[Strings]
     return [
         DifferenceRow(
             kind=row["kind"],

@@ -15,6 +15,7 @@ from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.columns import Int64, Mask
 from perfprobe.tables.python import Calling, Code, FunctionRows, Look, Origin
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
 OF_ALL = "of all"  # in place of "of wall" where several threads' functions take more than that
@@ -140,7 +141,7 @@ def ncalls(calling: Calling, shown: FunctionRows) -> list[str]:
 
 def names(trace: Trace, code: Code, rows: FunctionRows) -> list[str]:
     """`text.py:12 tokenize`, or what cProfile calls a C function."""
-    strings = trace.recording.strings
+    strings = trace.recording[Strings]
     files, functions, first_lines = (
         column[rows.code].tolist() for column in (code.file, code.function, code.first_line)
     )

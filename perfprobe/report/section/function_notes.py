@@ -20,8 +20,10 @@ from perfprobe.report.section.function_columns import (
 from perfprobe.report.shorten import cut
 from perfprobe.support import units
 from perfprobe.support.text import printable
+from perfprobe.tables.events import Threads
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.python import Calling, FunctionRows, Look, SampledStacks
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
 _FEW = 5  # samples, of which no share can be told
@@ -157,14 +159,14 @@ def thread_sums(trace: Trace, calling: Calling) -> Iterator[str]:
 
 def _name(trace: Trace, thread: int) -> str:
     recording = trace.recording
-    if not 0 <= thread < len(recording.threads):
+    if not 0 <= thread < len(recording[Threads]):
         return "a thread"
-    number, name = int(recording.threads.os_thread[thread]), int(recording.threads.name[thread])
+    number, name = int(recording[Threads].os_thread[thread]), int(recording[Threads].name[thread])
     is_main = recording.main_thread()[:-1]
     if bool(is_main[thread]):
         return "main thread"
-    text = recording.text("python_threads", str(number)) or recording.strings[name]
-    if text in (recording.strings[at] for at in recording.threads.name[is_main].tolist()):
+    text = recording.text("python_threads", str(number)) or recording[Strings][name]
+    if text in (recording[Strings][at] for at in recording[Threads].name[is_main].tolist()):
         text = ""  # the kernel's name for a thread that was given none is that of the program
     return cut(printable(text), _LONGEST_NAME) or f"thread {number}"
 

@@ -31,6 +31,7 @@ from perfprobe.support.view import compiled
 from perfprobe.tables.columns import Int64, Mask
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.python import Calling, Code, FunctionRows, Origin
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
 TOP = 15
@@ -87,7 +88,7 @@ def recorded(trace: Trace, calling: Calling) -> FunctionRows:
     rows, code = calling.functions, calling.python.code
     rows = rows.take((rows.own_ns >= 0) | (rows.calls >= 0))
     is_operator = (code.origin[rows.code] == Origin.TORCH) & has_operators(calling)
-    names = (trace.recording.strings[at] for at in code.function[rows.code].tolist())
+    names = (trace.recording[Strings][at] for at in code.function[rows.code].tolist())
     is_runner = np.array([name in _RUNNERS for name in names], np.bool_)
     return rows.take(~(only_counted(calling, rows) & (is_operator | is_runner)))
 
@@ -112,7 +113,7 @@ def told_by_caller(calling: Calling, rows: FunctionRows) -> Mask:
 
 def in_focus(trace: Trace, code: Code, focus: str) -> Mask:
     """In which `file:line in function` of `code` the regular expression is found; one more entry for -1."""
-    search, strings = compiled(focus).search, trace.recording.strings
+    search, strings = compiled(focus).search, trace.recording[Strings]
     places = zip(code.file.tolist(), code.first_line.tolist(), code.function.tolist(), strict=True)
     texts = (
         f"{strings[file]}:{line} in {strings[name]}" if file >= 0 else strings[name]

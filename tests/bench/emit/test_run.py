@@ -19,6 +19,7 @@ from perfprobe.bench.emit.folder import Folder
 from perfprobe.bench.rebuild.recipe import TensorRecipe
 from perfprobe.tables import storage
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.strings import Strings
 from tests.bench.emit.calls import CALLS, call, floats
 from tests.bench.emit.scripts import LIMIT_S, alone, figure, run, start, written
 from tests.collect import ranged
@@ -128,7 +129,7 @@ def outermost(recording: Recording) -> Iterator[tuple[str, int, int]]:
     for at in np.lexsort((-end_ns, start_ns)):
         if start_ns[at] >= end:
             end = end_ns[at]
-            yield recording.strings[name[at]], int(start_ns[at]), int(end)
+            yield recording[Strings][name[at]], int(start_ns[at]), int(end)
 
 
 @pytest.mark.parametrize("which", [BMM, ADD_])

@@ -18,11 +18,13 @@ from perfprobe.collect.autograd.device import DeviceReader
 from perfprobe.collect.autograd.kineto import Raw
 from perfprobe.collect.autograd.names import Names
 from perfprobe.tables.columns import Table
-from perfprobe.tables.gpu import CopyKind, MemoryKind
+from perfprobe.tables.events import Losses, Threads
+from perfprobe.tables.gpu import ApiCalls, Copies, CopyKind, GpuWaits, Kernels, Launches, MemoryKind
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.strings import Strings
 from tests.analyse.test_gpu import analysed
 from tests.analyse.test_gpu_traces import LINKED, STEPS, WITHOUT_NAMES, folder, published
-from tests.build import Program
+from tests.build import TABLES, Program
 from tests.collect.autograd.kineto_events import KinetoEvent, NewKinetoEvent, OldKinetoEvent, events
 from tests.kineto import converted
 
@@ -45,7 +47,7 @@ class ProgramRecorder:
         return self.program.row("threads", os_thread, forward_id, name)
 
     def add_rows(self, table: str, columns: dict[str, array[int]]) -> None:
-        for row in zip(*columns.values(), strict=True):
+        for row in zip(*(columns[name] for name in TABLES[table]), strict=True):
             self.program.row(table, *row, anew=True)
 
 
@@ -93,16 +95,18 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return read
 
 
-def told(recording: Any, table: str, names: tuple[str, ...], shift_ns: int = 0) -> list[tuple[Any, ...]]:
+def told(
+    recording: Recording, table: type[Table], names: tuple[str, ...], shift_ns: int = 0
+) -> list[tuple[Any, ...]]:
     """Rows of a table, in the order of their values: strings for names, threads by the system's number."""
-    rows: Table = getattr(recording.gpu, table)
+    rows = recording[table]
     found = []
     for name in names:
         values = np.asarray(getattr(rows, name)).tolist()
         if name == "name":
-            values = [recording.strings[value] for value in values]
+            values = [recording[Strings][value] for value in values]
         elif name == "thread":
-            values = [int(recording.threads.os_thread[value]) for value in values]
+            values = [int(recording[Threads].os_thread[value]) for value in values]
         elif name.endswith("_ns"):
             values = [value - shift_ns for value in values]
         found.append(values)
@@ -118,12 +122,13 @@ def test_every_event_is_the_row_that_it_is_in_the_trace(
 ) -> None:
     """Against a reading of the trace by other code, and in several sessions."""
     ours, theirs, _ = made(name, kind)
-    for table, names in {
-        "kernels": ("start_ns", "end_ns", "device", "stream", "name", "correlation"),
-        "copies": ("start_ns", "end_ns", "device", "stream", "kind", "size_bytes", "correlation"),
-        "api_calls": ("start_ns", "end_ns", "thread", "name", "correlation"),
-        "waits": ("start_ns", "end_ns", "kind", "correlation"),
-    }.items():
+    told_by: dict[type[Table], tuple[str, ...]] = {
+        Kernels: ("start_ns", "end_ns", "device", "stream", "name", "correlation"),
+        Copies: ("start_ns", "end_ns", "device", "stream", "kind", "size_bytes", "correlation"),
+        ApiCalls: ("start_ns", "end_ns", "thread", "name", "correlation"),
+        GpuWaits: ("start_ns", "end_ns", "kind", "correlation"),
+    }
+    for table, names in told_by.items():
         assert told(ours, table, names, SHIFT_NS) == told(theirs, table, names)
 
 
@@ -152,7 +157,7 @@ MOVES = {
 
 @pytest.mark.parametrize("name", MOVES)
 def test_copies_have_their_memories(name: str, made: Made) -> None:
-    rows = made(name)[0].gpu.copies
+    rows = made(name)[0][Copies]
     found: dict[tuple[int, ...], int] = {}
     for key in zip(rows.kind.tolist(), rows.source.tolist(), rows.destination.tolist(), strict=True):
         found[key] = found.get(key, 0) + 1
@@ -161,12 +166,14 @@ def test_copies_have_their_memories(name: str, made: Made) -> None:
 
 
 def test_launches_are_kept_once(made: Made) -> None:
-    gpu = made("h100_bert_small")[0].gpu
+    gpu = made("h100_bert_small")[0]
     names = ("grid_x", "block_x", "registers")
-    launches = list(zip(*(getattr(gpu.launches, name).tolist() for name in gpu.launches.dtypes), strict=True))
-    assert len(set(launches)) == len(launches) < len(gpu.kernels)
-    first = int(gpu.kernels.launch[gpu.kernels.start_ns.argmin()])
-    assert [int(getattr(gpu.launches, name)[first]) for name in names] == [564, 128, 32]
+    launches = list(
+        zip(*(getattr(gpu[Launches], name).tolist() for name in gpu[Launches].dtypes), strict=True)
+    )
+    assert len(set(launches)) == len(launches) < len(gpu[Kernels])
+    first = int(gpu[Kernels].launch[gpu[Kernels].start_ns.argmin()])
+    assert [int(getattr(gpu[Launches], name)[first]) for name in names] == [564, 128, 32]
 
 
 def reasons(reader: DeviceReader) -> dict[str, int]:
@@ -190,7 +197,7 @@ def test_what_kineto_does_not_tell_is_a_loss(name: str, expected: dict[str, int]
 def test_a_torch_that_tells_less_still_has_copies(made: Made) -> None:
     """Without facts only the names are left: a kernel's could be anything."""
     ours, theirs, reader = made("a100_simple_add", OldKinetoEvent)
-    assert len(ours.gpu.copies) == len(theirs.gpu.copies) == 19
+    assert len(ours[Copies]) == len(theirs[Copies]) == 19
     assert reasons(reader)["bytes of copies and sizes of launches"] == 19
 
 
@@ -283,13 +290,13 @@ def test_kernels_of_a_session_are_under_its_operators(
     record(tmp_path / "run.perfprobe", run, operators="autograd")
     recording = storage.read(tmp_path / "run.perfprobe")
     _, found = analysed(recording)
-    assert len(recording.gpu.kernels) == len(recording.gpu.api_calls) == 5
+    assert len(recording[Kernels]) == len(recording[ApiCalls]) == 5
     assert (found.unlinked, found.outside) == (0, 0)
-    assert (recording.gpu.launches.grid_x.tolist(), recording.gpu.kernels.launch.tolist()) == ([4], [0] * 5)
-    assert [recording.strings[name] for name in found.kernels.operator.tolist()] == ["aten::mm"]
-    assert set(recording.threads.os_thread.tolist()) == {threading.get_native_id()}
-    assert (recording.gpu.kernels.end_ns - recording.gpu.kernels.start_ns).tolist() == [200] * 5
-    rows = zip(recording.losses.source, recording.losses.reason, strict=True)
+    assert (recording[Launches].grid_x.tolist(), recording[Kernels].launch.tolist()) == ([4], [0] * 5)
+    assert [recording[Strings][name] for name in found.kernels.operator.tolist()] == ["aten::mm"]
+    assert set(recording[Threads].os_thread.tolist()) == {threading.get_native_id()}
+    assert (recording[Kernels].end_ns - recording[Kernels].start_ns).tolist() == [200] * 5
+    rows = zip(recording[Losses].source, recording[Losses].reason, strict=True)
     assert UNTOLD in {reason.partition(":")[0] for source, reason in rows if source == "gpu"}
 
 

@@ -9,6 +9,7 @@ import perfprobe
 from perfprobe.collect.autograd.kineto import has_gpu_driver, refusal
 from perfprobe.collect.options import Options
 from perfprobe.support.strides import is_contiguous
+from perfprobe.tables.strings import Strings
 from tests.collect.recorded import one_thread, record
 
 
@@ -36,7 +37,7 @@ def test_own_allocations_are_those_of_torch_profiler(tmp_path: Path) -> None:
     for batch in trace.operators():
         own = (batch.allocated_bytes - batch.freed_bytes).tolist()
         for name, size in zip(batch.name.tolist(), own, strict=True):
-            key = trace.recording.strings[name]
+            key = trace.recording[Strings][name]
             found[key] = found.get(key, 0) + size
     assert {name: found[name] for name in expected} == expected
     assert expected["aten::mm"] >= 64 * 64 * 4

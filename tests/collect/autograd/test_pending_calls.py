@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from perfprobe.tables import storage
+from perfprobe.tables.stacks import Frames
+from perfprobe.tables.strings import Strings
 from tests.collect.runs import finish, perfprobe, start
 
 # Signals that a pending call waits, with a C function that does nothing.
@@ -102,7 +104,7 @@ def test_a_program_whose_threads_ask_for_calls_ends(tmp_path: Path) -> None:
     recording = storage.read(tmp_path / "run.perfprobe")
     assert recording.fact("autograd")["windows"] > 3
     # Frames are the program's also in windows that were opened between its lines.
-    functions = {recording.strings[name] for name in recording.frames.function.tolist()}
+    functions = {recording[Strings][name] for name in recording[Frames].function.tolist()}
     assert "work" in functions
     assert not functions & {"tick", "_step", "_step_and_wait", "guarded"}
 

@@ -12,6 +12,7 @@ from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.callgraph import CallGraph
 from perfprobe.tables.python import Calling, Origin
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace, shown_name
 
 _LONGEST_NAME = 48
@@ -108,7 +109,7 @@ def _times(sign: str, times: int) -> str:
 
 
 def _functions(trace: Trace, calling: Calling, graph: CallGraph) -> list[Node]:
-    strings, code, rows = trace.recording.strings, calling.python.code, graph.functions
+    strings, code, rows = trace.recording[Strings], calling.python.code, graph.functions
     files = [printable(strings[file]) for file in code.file[rows.code].tolist()]
     short = _file_names(files)
     nodes = []
@@ -131,7 +132,7 @@ def _functions(trace: Trace, calling: Calling, graph: CallGraph) -> list[Node]:
 
 
 def _operators(trace: Trace, graph: CallGraph) -> list[Node]:
-    strings, rows = trace.recording.strings, graph.operators
+    strings, rows = trace.recording[Strings], graph.operators
     nodes = []
     for number, has_caller in enumerate((rows.caller >= 0).tolist()):
         overload = strings[rows.overload[number]]

@@ -8,6 +8,7 @@ from perfprobe.report.rows.gpu.chosen import ranked
 from perfprobe.report.rows.row import mean_ns, measured, named, values
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.gpu_findings import GpuFindings
+from perfprobe.tables.strings import Strings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +29,7 @@ class ApiCallRow:
 
 def api_call_rows(findings: Findings, top: int, sort: str = "self") -> list[ApiCallRow]:
     """The `top` first rows, 0 for all; a focus changes nothing about them."""
-    strings = findings.trace.recording.strings
+    strings = findings.trace.recording[Strings]
     return [
         ApiCallRow(
             name=named(strings[value["name"]]),

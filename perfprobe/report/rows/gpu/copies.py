@@ -14,6 +14,7 @@ from perfprobe.report.rows.row import inline, mean_ns, measured, named, unwritte
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.gpu import CopyKind, MemoryKind, direction
 from perfprobe.tables.gpu_findings import GpuFindings
+from perfprobe.tables.strings import Strings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +64,7 @@ def copy_rows(findings: Findings, top: int, sort: str = "self") -> Chosen[CopyRo
             source=word(MemoryKind, value["source"]),
             destination=word(MemoryKind, value["destination"]),
             is_async=None if is_async < 0 else bool(is_async),
-            operator=named(trace.recording.strings[value["operator"]]),
+            operator=named(trace.recording[Strings][value["operator"]]),
             at=site(trace, value),
             copies=value["copies"],
             size_bytes=size_bytes,

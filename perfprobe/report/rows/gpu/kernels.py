@@ -12,6 +12,7 @@ from perfprobe.report.rows.row import inline, mean_ns, measured, named, unwritte
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.gpu import Launches
 from perfprobe.tables.gpu_findings import GpuFindings
+from perfprobe.tables.strings import Strings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +47,7 @@ class KernelRow:
 def kernel_rows(findings: Findings, top: int, sort: str = "self") -> Chosen[KernelRow]:
     """The `top` first rows in focus, 0 for all."""
     trace, table, whole_ns = findings.trace, findings[GpuFindings].kernels, kernel_time_ns(findings)
-    strings, launches = trace.recording.strings, trace.recording.gpu.launches
+    strings, launches = trace.recording[Strings], trace.recording[Launches]
 
     def row(value: Mapping[str, Any]) -> KernelRow:
         total_ns = measured(value["total_ns"])

@@ -12,6 +12,7 @@ from perfprobe.report.rows.row import inline, mean_ns, measured, named, unwritte
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.gpu import WaitKind
 from perfprobe.tables.gpu_findings import GpuFindings
+from perfprobe.tables.strings import Strings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +39,7 @@ class WaitRow:
 
 def wait_rows(findings: Findings, top: int, sort: str = "self") -> Chosen[WaitRow]:
     """The `top` first rows in focus, 0 for all."""
-    trace, strings, wall_ns = findings.trace, findings.trace.recording.strings, findings.wall_ns
+    trace, strings, wall_ns = findings.trace, findings.trace.recording[Strings], findings.wall_ns
 
     def row(value: Mapping[str, Any]) -> WaitRow:
         total_ns = measured(value["total_ns"])

@@ -4,27 +4,22 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include "core/recorder.h"
+#include "core/row_column.h"
 
 namespace perfprobe {
 
-template <class Row>
-struct RowColumn {
-  std::string_view name;
-  int64_t Row::* field;
-};
-
-// `Row::kTable` is the table's name and `Row::columns()` an array of RowColumn<Row>.
+// All columns of the table are numbers.
 template <class Row>
 class RowTable {
  public:
   void add(const Row& row) { rows_.push_back(row); }
+  [[nodiscard]] size_t size() const { return rows_.size(); }
   [[nodiscard]] bool is_full() const { return rows_.size() >= kBlockRows; }
 
-  // Rows that the disk refused are gone, but for those that others refer to by number: they come
-  // again, before any newer one.
+  // As one block, with the definitions the rows refer to. Rows that the disk refused are gone, but
+  // for those that others refer to by number: they come again, before any newer one.
   void write(Recorder& recorder, bool are_referred_to = false) {
     if (rows_.empty())
       return;
@@ -32,11 +27,9 @@ class RowTable {
     MappedVector<int64_t> values(kColumns.size() * rows_.size());
     std::array<ColumnView, kColumns.size()> views;
     for (size_t i = 0; i < kColumns.size(); ++i) {
-      const auto& [name, field] = kColumns[i];
       int64_t* to = values.data() + i * rows_.size();
-      views[i] = {name, {to, rows_.size()}};
-      for (const Row& row : rows_)
-        *to++ = row.*field;
+      kColumns[i].copy(rows_, to);
+      views[i] = {kColumns[i].name, {to, rows_.size()}};
     }
     if (recorder.add_rows(Row::kTable, views) || !are_referred_to)
       rows_.clear();

@@ -1,0 +1,58 @@
+// The tables that native code writes, and their columns, as the rows themselves state them.
+#include <string>
+#include <vector>
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "core/definitions.h"
+#include "core/loss.h"
+#include "core/operator_encoder.h"
+#include "core/whole_rows.h"
+#include "cpu/sample_rows.h"
+#include "gpu/gpu_row_types.h"
+#include "gpu/range_matcher.h"
+#include "python/profile_rows.h"
+
+namespace py = pybind11;
+
+namespace perfprobe {
+namespace {
+
+using Names = std::vector<std::string>;
+
+template <class Row>
+void add(py::dict& tables) {
+  Names names;
+  for (const auto& column : Row::columns())
+    names.emplace_back(column.name);
+  tables[py::str(std::string(Row::kTable))] = names;
+}
+
+template <class... Rows>
+py::dict listed() {
+  py::dict tables;
+  (add<Rows>(tables), ...);
+  return tables;
+}
+
+py::dict native_tables() {
+  py::dict tables = listed<StringRow, FrameKey, ModuleRow, StackKey, SignatureRow, SignatureValues,
+                           ThreadRow, OperatorRecord, Loss, MetaRow, ProgressRow, EndRow,
+                           FunctionRow, CallRow, SampleRow, LaunchRow, KernelRow, CopyRow,
+                           ApiCallRow, WaitRow, OverheadRow, ExternalIdRow, RangeRow>();
+  const py::str operators{std::string(OperatorRecord::kTable)};
+  auto names = tables[operators].cast<Names>();
+  names.insert(names.begin(), OperatorEncoder::kOwnColumns.begin(),
+               OperatorEncoder::kOwnColumns.end());
+  tables[operators] = names;
+  return tables;
+}
+
+}  // namespace
+
+void bind_tables(py::module_& module) {
+  module.def("tables", &native_tables);
+}
+
+}  // namespace perfprobe

@@ -1,0 +1,51 @@
+// What a table says of itself: `Row::kTable` is its name and `Row::columns()` an array of
+// RowColumn. What writes rows is made of that, and the list of all tables
+// (bindings/bind_tables.cpp).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace perfprobe {
+
+// What the values of a column are: `climbing` ones rise by small steps, if they are not all the
+// same.
+enum class Values { any, climbing, text };
+
+template <class Row>
+struct RowColumn {
+  std::string_view name;
+  Values values;
+  // Of numbers: one after the other to `to`, which has room for them.
+  void (*copy)(std::span<const Row> rows, int64_t* to);
+  // Of text.
+  std::string_view (*text)(const Row& row);
+};
+
+template <class Member>
+struct RowOf;
+template <class Row, class Value>
+struct RowOf<Value Row::*> {
+  using type = Row;
+};
+
+// The column of a field: an integer or an enumeration.
+template <auto kField>
+constexpr auto column(std::string_view name, Values values = Values::any) {
+  using Row = typename RowOf<decltype(kField)>::type;
+  const auto copy = [](std::span<const Row> rows, int64_t* to) {
+    for (const Row& row : rows)
+      *to++ = static_cast<int64_t>(row.*kField);
+  };
+  return RowColumn<Row>{name, values, copy, nullptr};
+}
+
+template <auto kField>
+constexpr auto text_column(std::string_view name) {
+  using Row = typename RowOf<decltype(kField)>::type;
+  const auto text = [](const Row& row) -> std::string_view { return row.*kField; };
+  return RowColumn<Row>{name, Values::text, nullptr, text};
+}
+
+}  // namespace perfprobe

@@ -1,0 +1,68 @@
+"""The dtypes of torch: their names in signatures, their numbers in torch, how much memory an element takes.
+
+A signature has the short names `f32`, `bf16`, `i64`, ...; where there is none, torch's own: `bool`, `qint8`,
+`float8_e5m2`. csrc/torch/signature_text.cpp writes the same.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_SHORT_NAMES = {
+    "uint8": "u8",
+    "int8": "i8",
+    "int16": "i16",
+    "int32": "i32",
+    "int64": "i64",
+    "float16": "f16",
+    "float32": "f32",
+    "float64": "f64",
+    "bfloat16": "bf16",
+    "complex32": "c32",
+    "complex64": "c64",
+    "complex128": "c128",
+    "uint16": "u16",
+    "uint32": "u32",
+    "uint64": "u64",
+}
+_TORCH_NAMES = {short: name for name, short in _SHORT_NAMES.items()}
+
+# By the numbers of c10::ScalarType (torch/headeronly/core/ScalarType.h), which only grows at its end. A
+# schema's dtype arrives as one.
+_BY_NUMBER = (
+    *("uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"),
+    *("complex32", "complex64", "complex128", "bool", "qint8", "quint8", "qint32", "bfloat16"),
+    *("quint4x2", "quint2x4", "bits1x8", "bits2x4", "bits4x2", "bits8", "bits16"),
+    *("float8_e5m2", "float8_e4m3fn", "float8_e5m2fnuz", "float8_e4m3fnuz", "uint16", "uint32", "uint64"),
+    *("uint1", "uint2", "uint3", "uint4", "uint5", "uint6", "uint7"),
+    *("int1", "int2", "int3", "int4", "int5", "int6", "int7", "float8_e8m0fnu", "float4_e2m1fn_x2"),
+)
+
+# Bytes of an element, by torch's name, of those that are one number each: not of quantised or packed ones.
+ITEM_BYTES: Mapping[str, int] = {
+    **dict.fromkeys(("bool", "uint8", "int8"), 1),
+    **dict.fromkeys(
+        ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu"), 1
+    ),
+    **dict.fromkeys(("int16", "uint16", "float16", "bfloat16"), 2),
+    **dict.fromkeys(("int32", "uint32", "float32", "complex32"), 4),
+    **dict.fromkeys(("int64", "uint64", "float64", "complex64"), 8),
+    "complex128": 16,
+}
+
+
+def short_name(name: str) -> str:
+    """The name in signatures of a dtype that torch calls `name`: f32 of float32."""
+    return _SHORT_NAMES.get(name, name)
+
+
+def torch_name(short: str) -> str:
+    """The name in torch of a signature's dtype: float32 of f32."""
+    return _TORCH_NAMES.get(short, short)
+
+
+def name_of_number(number: int) -> str | None:
+    """The name in signatures of the dtype that is this number in torch; None where there is none."""
+    return short_name(_BY_NUMBER[number]) if 0 <= number < len(_BY_NUMBER) else None
