@@ -95,7 +95,7 @@ class Listener:
     """A listener in this process, in place of the ports that go to NVTX, ITT and CUPTI."""
 
     def __init__(self, folder: Path) -> None:
-        self._library = ctypes.CDLL(str(build("itt", folder)))
+        self._library = ctypes.CDLL(str(build("ports", folder)))
         self._name = ctypes.c_char_p(b"perfprobe.emission.1"), ctypes.c_char_p(b"perfprobe.external_ids.1")
 
     def port(self) -> object:
