@@ -7,6 +7,7 @@ import pytest
 
 from perfprobe.collect.imports import ImportWatch
 from perfprobe.session import Session
+from tests.seconds import Seconds
 
 
 @pytest.fixture(autouse=True)
@@ -22,6 +23,11 @@ def nothing_is_left_running(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def check() -> None:
     assert not Session._active
     assert not [finder for finder in sys.meta_path if isinstance(finder, ImportWatch)]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The run ends with what each folder cost."""
+    config.pluginmanager.register(Seconds())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
