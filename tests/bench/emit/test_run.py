@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +23,7 @@ from tests.bench.emit.calls import CALLS, call, floats
 from tests.bench.emit.scripts import LIMIT_S, alone, figure, run, start, written
 from tests.collect import ranged
 from tests.collect.runs import perfprobe
-from tests.native.listener import LOG, VARIABLES, build
+from tests.native.listener import LOG, VARIABLES
 
 torch = pytest.importorskip("torch")
 BMM, ADD_, EMPTY = 0, 13, 17
@@ -132,13 +132,11 @@ def outermost(recording: Recording) -> Iterator[tuple[str, int, int]]:
 
 
 @pytest.mark.parametrize("which", [BMM, ADD_])
-def test_itt_resumes_before_and_pauses_after(folder: Folder, which: int, tmp_path: Path) -> None:
-    try:
-        listener = build("itt", tmp_path)
-    except RuntimeError as lack:
-        pytest.skip(f"the listener cannot be built: {lack}")
+def test_itt_resumes_before_and_pauses_after(
+    folder: Folder, which: int, listener: Callable[[str], Path], tmp_path: Path
+) -> None:
     path = folder.scripts[which].path
-    heard = {VARIABLES["itt"]: str(listener), LOG: str(tmp_path / "log")}
+    heard = {VARIABLES["itt"]: str(listener("itt")), LOG: str(tmp_path / "log")}
     _, err = run([path, *SHORT], tmp_path, heard)
     assert "ITT: tasks, resume and pause by torch's own client" in err.splitlines()
     events = [line.split(" ", 2)[2].rstrip() for line in (tmp_path / "log").read_text().splitlines()]
