@@ -209,14 +209,24 @@ def test_control_c_ends_it_cleanly(folder: Folder, tmp_path: Path) -> None:
     assert (process.returncode, err) == (130, "interrupted\n")
 
 
-@pytest.mark.parametrize(
-    "words", [["--once", "--seconds", "1"], ["--seconds", "0"], ["--threads", "x"], ["--seconds", "nan"]]
-)
-def test_wrong_options_are_one_line(folder: Folder, words: list[str], tmp_path: Path) -> None:
-    process = start([folder.scripts[BMM].path, *words], tmp_path)
-    _, err = process.communicate(timeout=LIMIT_S)
-    assert process.returncode == 2
-    assert err.splitlines()[-1].count("error: argument") == 1
+WRONG = """\
+import runpy, sys
+for words in (["--once", "--seconds", "1"], ["--seconds", "0"], ["--threads", "x"], ["--seconds", "nan"]):
+    sys.argv[1:] = [sys.argv[1], *words]
+    try:
+        runpy.run_path(sys.argv[1], run_name="__main__")
+    except SystemExit as end:
+        print("\\0", end.code, file=sys.stderr)
+"""
+
+
+def test_wrong_options_are_one_line(folder: Folder, tmp_path: Path) -> None:
+    (tmp_path / "wrong.py").write_text(WRONG)
+    _, err = run(["wrong.py", folder.scripts[BMM].path], tmp_path)
+    *ends, last = err.split("\0")
+    assert last == " 2\n"
+    assert [end.startswith(" 2\n") for end in ends] == [False, True, True, True]
+    assert [end.splitlines()[-1].count("error: argument") for end in ends] == [1] * 4
 
 
 @pytest.mark.parametrize("tool", ["perf stat", "perf record"])
