@@ -16,6 +16,8 @@ TORCH ?= torch==2.13.0
 PYTEST_ARGS ?= -q --durations 12
 SANITIZE ?=
 OUT ?=
+# More than there are processors: much of what is tested sleeps, or waits for a process.
+PROCESSES := $(shell echo $$(($$(nproc) < 4 ? $$(nproc) + 1 : 4)))
 # What pytest ends with where its arguments leave no test.
 NO_TESTS := 5
 GROUP ?=
@@ -73,7 +75,7 @@ $(VENV)/dot.stamp: | $(VENV)/created.stamp
 test: test-python test-native
 
 test-python: setup
-	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m "not alone" --numprocesses auto --maxprocesses 4 --dist loadfile
+	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m "not alone" --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder
 	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m alone || [ $$? -eq $(NO_TESTS) ]
 
 test-native: setup

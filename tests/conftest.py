@@ -1,12 +1,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from perfprobe.collect.imports import ImportWatch
 from perfprobe.session import Session
+from tests.collect import nvtx_client
+from tests.collect import standin as standins
+from tests.native import listener as listeners
+from tests.once import Once
+from tests.seconds import Seconds
 
 
 @pytest.fixture(autouse=True)
@@ -22,6 +28,44 @@ def nothing_is_left_running(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def check() -> None:
     assert not Session._active
     assert not [finder for finder in sys.meta_path if isinstance(finder, ImportWatch)]
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Once:
+    """Makes what this run's tests share, see there."""
+    own = tmp_path_factory.getbasetemp()
+    # Of a process of pytest-xdist it lies in the folder of the whole run.
+    return Once((own.parent if hasattr(request.config, "workerinput") else own) / "once")
+
+
+@pytest.fixture(scope="session")
+def standin(once: Once) -> Path:
+    """The libcupti that needs no GPU."""
+    return once("standin", standins.build)
+
+
+@pytest.fixture(scope="session")
+def nvtx_library(once: Once) -> Path:
+    """A library with NVTX in it."""
+    return once("nvtx_client", nvtx_client.build)
+
+
+@pytest.fixture(scope="session")
+def listener(once: Once) -> Callable[[str], Path]:
+    """A listener of a kind, see `listeners.build`; skips the test where it cannot be compiled."""
+
+    def built(kind: str) -> Path:
+        try:
+            return once(f"{kind}_listener", lambda folder: listeners.build(kind, folder))
+        except RuntimeError as lack:
+            pytest.skip(f"the listener cannot be built: {lack}")
+
+    return built
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The run ends with what each folder cost."""
+    config.pluginmanager.register(Seconds())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

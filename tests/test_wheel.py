@@ -1,6 +1,7 @@
 """A wheel, built and installed elsewhere, works without the source folder beside it."""
 
 import json
+import re
 import subprocess
 import sys
 import sysconfig
@@ -41,9 +42,23 @@ def pip(*arguments: str | Path, folder: Path) -> None:
     assert result.returncode == 0, result.stderr
 
 
-def build_wheel(folder: Path) -> Path:
-    pip("wheel", "--no-build-isolation", "--no-deps", "--wheel-dir", folder, ROOT, folder=folder)
+def build_wheel(folder: Path, *settings: str) -> Path:
+    given = [f"--config-settings={setting}" for setting in settings]
+    pip("wheel", "--no-build-isolation", "--no-deps", *given, "--wheel-dir", folder, ROOT, folder=folder)
     return next(folder.glob("perfprobe-*.whl"))
+
+
+def compiled_already() -> list[str]:
+    """Settings to take what `make setup` compiled for this Python, with its options, else none.
+
+    The tests are of what is packed and of how it works elsewhere; the same objects again take minutes.
+    """
+    cache = ROOT / "build" / "editable" / "CMakeCache.txt"
+    kept = dict(re.findall(r"^(\w+):\w+=(.*)$", cache.read_text(), re.MULTILINE)) if cache.exists() else {}
+    if kept.get("Python_EXECUTABLE") != sys.executable:
+        return []
+    options = [f"cmake.define.{name}={kept[name]}" for name in ("PERFPROBE_WERROR", "PERFPROBE_OBSERVER")]
+    return [f"build-dir={cache.parent}", *options]
 
 
 def install(wheel: Path, python: Path) -> None:
@@ -52,7 +67,7 @@ def install(wheel: Path, python: Path) -> None:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_wheel(tmp_path_factory.mktemp("wheel"))
+    return build_wheel(tmp_path_factory.mktemp("wheel"), *compiled_already())
 
 
 @pytest.fixture(scope="module")

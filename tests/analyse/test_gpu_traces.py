@@ -6,6 +6,8 @@ import gzip
 import json
 import os
 from collections import Counter
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +54,19 @@ def program_of(name: str) -> tuple[Program, Told]:
     return converted(path)
 
 
-def traced(name: str, tmp_path: Path) -> tuple[Trace, GpuFindings, Told]:
-    program, told = program_of(name)
-    return (*analysed(program.recording(tmp_path)), told)
+Traced = Callable[[str], tuple[Trace, GpuFindings, Told]]
+
+
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory: pytest.TempPathFactory) -> Traced:
+    """A trace by its name, read and analysed when it is first asked for."""
+
+    @cache
+    def read(name: str) -> tuple[Trace, GpuFindings, Told]:
+        program, told = program_of(name)
+        return (*analysed(program.recording(tmp_path_factory.mktemp(name))), told)
+
+    return read
 
 
 def use_of(trace: Trace, found: GpuFindings) -> Use:
@@ -79,8 +91,8 @@ def compared(trace: Trace, told: Told) -> Counter[str]:
 
 
 @pytest.mark.parametrize("name", LINKED)
-def test_every_kernel_and_copy_has_the_operator_that_the_trace_names(name: str, tmp_path: Path) -> None:
-    trace, found, told = traced(name, tmp_path)
+def test_every_kernel_and_copy_has_the_operator_that_the_trace_names(name: str, traced: Traced) -> None:
+    trace, found, told = traced(name)
     assert told.names_operators
     agree, no_call = LINKED[name]
     assert compared(trace, told) == Counter(
@@ -90,8 +102,8 @@ def test_every_kernel_and_copy_has_the_operator_that_the_trace_names(name: str, 
 
 
 @pytest.mark.parametrize("name", WITHOUT_NAMES)
-def test_traces_that_name_no_operators_have_all_linked_to_calls(name: str, tmp_path: Path) -> None:
-    _, found, told = traced(name, tmp_path)
+def test_traces_that_name_no_operators_have_all_linked_to_calls(name: str, traced: Traced) -> None:
+    _, found, told = traced(name)
     assert not told.names_operators
     assert len(told.kernels) + len(told.copies) == WITHOUT_NAMES[name]
     assert found.unlinked == 0
@@ -120,8 +132,8 @@ def published(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_time_in_steps_is_as_published(name: str, tmp_path: Path) -> None:
-    _, found, _ = traced(name, tmp_path)
+def test_time_in_steps_is_as_published(name: str, traced: Traced) -> None:
+    _, found, _ = traced(name)
     figures = published(name)["breakdown_us"]
     counts = found.step_counts
     assert (counts.step >= 0).all()
@@ -129,17 +141,17 @@ def test_time_in_steps_is_as_published(name: str, tmp_path: Path) -> None:
     assert abs(counts.copy_ns.mean() / 1000 - figures["Memcpy"] - figures["Memset"]) <= 1
 
 
-def test_a_busy_device_is_as_published(tmp_path: Path) -> None:
+def test_a_busy_device_is_as_published(traced: Traced) -> None:
     """Of two streams: their plugin gives each moment to one kind, the sum of all kinds is our busy time."""
-    _, found, _ = traced("a100_simple_add", tmp_path)
+    _, found, _ = traced("a100_simple_add")
     figures = published("a100_simple_add")["breakdown_us"]
     busy_us = sum(figures[kind] for kind in ("Kernel", "Memcpy", "Memset"))
     assert found.devices.busy_ns.tolist() == [busy_us * 1000]
 
 
 @pytest.mark.parametrize("name", [*LINKED, *WITHOUT_NAMES])
-def test_sums_are_those_of_the_trace(name: str, tmp_path: Path) -> None:
-    trace, found, told = traced(name, tmp_path)
+def test_sums_are_those_of_the_trace(name: str, traced: Traced) -> None:
+    trace, found, told = traced(name)
     gpu = trace.recording
     assert found.kernels.kernels.sum() == len(told.kernels)
     assert found.kernels.total_ns.sum() == (gpu[Kernels].end_ns - gpu[Kernels].start_ns).sum()
@@ -161,9 +173,9 @@ PAGEABLE = {
 
 
 @pytest.mark.parametrize("name", PAGEABLE)
-def test_copies_of_pageable_memory_keep_the_program(name: str, tmp_path: Path) -> None:
+def test_copies_of_pageable_memory_keep_the_program(name: str, traced: Traced) -> None:
     """As the traces of torch 1.9 have no synchronization records, all waits are those inside copies."""
-    trace, found, _ = traced(name, tmp_path)
+    trace, found, _ = traced(name)
     (row,) = range(len(found.waits))
     assert found.waits.kind[row] == WaitKind.PAGEABLE_COPY
     assert trace.recording[Strings][found.waits.call[row]] == "cudaMemcpyAsync"
@@ -197,8 +209,8 @@ def swept_ns(events: list[dict[str, Any]]) -> int:
         ("h100_bert_small", "mostly it waited for the program"),
     ],
 )
-def test_kernels_copies_and_nccl_apart(name: str, said: str, tmp_path: Path) -> None:
-    trace, found, _ = traced(name, tmp_path)
+def test_kernels_copies_and_nccl_apart(name: str, said: str, traced: Traced) -> None:
+    trace, found, _ = traced(name)
     with gzip.open(folder() / f"{name}.json.gz") as file:
         events = [event for event in json.load(file)["traceEvents"] if event.get("ph") == "X"]
     by_category: dict[str, list[dict[str, Any]]] = {}
@@ -215,9 +227,9 @@ def test_kernels_copies_and_nccl_apart(name: str, said: str, tmp_path: Path) -> 
     assert said in verdict(found, use_of(trace, found), span_ns)
 
 
-def test_a_loop_bound_by_its_copies(tmp_path: Path) -> None:
+def test_a_loop_bound_by_its_copies(traced: Traced) -> None:
     """The copies of a trace of image classification, one after the other, without what was between them."""
-    trace, found, _ = traced("a100_simple_add", tmp_path)
+    trace, found, _ = traced("a100_simple_add")
     use = use_of(trace, found)
     copying = Use(
         found.devices.busy_ns[0].item(),

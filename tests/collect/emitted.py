@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.native.listener import build
-
 
 @dataclass
 class Heard:
@@ -94,8 +92,8 @@ def heard_by_process(log: Path) -> dict[int, Heard]:
 class Listener:
     """A listener in this process, in place of the ports that go to NVTX, ITT and CUPTI."""
 
-    def __init__(self, folder: Path) -> None:
-        self._library = ctypes.CDLL(str(build("itt", folder)))
+    def __init__(self, library: Path) -> None:
+        self._library = ctypes.CDLL(str(library))
         self._name = ctypes.c_char_p(b"perfprobe.emission.1"), ctypes.c_char_p(b"perfprobe.external_ids.1")
 
     def port(self) -> object:

@@ -58,7 +58,9 @@ def run_both(folder: Path, source: str, python: str = "both") -> Recording:
 
 
 def test_costly_counting_ends(tmp_path: Path) -> None:
-    recording = run_both(tmp_path, HEAVY)
+    (tmp_path / "main.py").write_text(dedent(HEAVY))
+    outcome, recording = count(tmp_path, "main.py", python="both")
+    assert (outcome.status, outcome.out, outcome.err) == (0, b"done\n", b"")
     ended, started = (recording.number("cprofile", key) for key in ("ended_ns", "started_ns"))
     assert started is not None
     assert ended is not None
@@ -98,7 +100,9 @@ def test_slower_instructions_cost_too(tmp_path: Path) -> None:
             for i in range(2_000_000):
                 total += i & 7
         """
-    recording = run_both(tmp_path, source)
+    (tmp_path / "main.py").write_text(dedent(source))
+    outcome, recording = count(tmp_path, "main.py", python="both")
+    assert (outcome.status, outcome.out, outcome.err) == (0, b"", b"")
     # Whether it is seen depends on the machine: where both processors are busy, to look at the main thread
     # takes its processor from it. Where it was seen, it was dear.
     estimated_ns = recording.number("cprofile", "estimated_ns")

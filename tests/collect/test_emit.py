@@ -30,21 +30,18 @@ Emitted = Callable[[Callable[[], Any]], Heard]
 
 
 @pytest.fixture(scope="module")
-def listener(tmp_path_factory: pytest.TempPathFactory) -> Listener:
-    try:
-        return Listener(tmp_path_factory.mktemp("listener"))
-    except RuntimeError as lack:
-        pytest.skip(f"the listener cannot be built: {lack}")
+def ports(listener: Callable[[str], Path]) -> Listener:
+    return Listener(listener("ports"))
 
 
 @pytest.fixture
-def emitted(listener: Listener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Emitted:
+def emitted(ports: Listener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Emitted:
     """Runs a function while it is recorded and its operators are emitted: what was heard of it."""
     one_thread()
-    monkeypatch.setattr(emit, "listener", lambda facts, kind: listener.port() if kind else None)
+    monkeypatch.setattr(emit, "listener", lambda facts, kind: ports.port() if kind else None)
 
     def run(function: Callable[[], Any]) -> Heard:
-        listener.into(tmp_path / "log")
+        ports.into(tmp_path / "log")
         with perfprobe.profile(tmp_path / "run.perfprobe", emit="nvtx", python="off", ranges=False):
             function()
         heard = heard_by_process(tmp_path / "log")[os.getpid()]
@@ -284,14 +281,12 @@ def test_a_message_is_made_once(emitted: Emitted) -> None:
 
 
 def test_ids_are_the_starts_of_operators(
-    listener: Listener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ports: Listener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     weight = torch.ones(4, requires_grad=True)
     begin = OperatorCollector.start
-    monkeypatch.setattr(
-        OperatorCollector, "start", lambda self: (begin(self), self.hand_on_ids(listener.ids()))
-    )
-    listener.into(tmp_path / "log")
+    monkeypatch.setattr(OperatorCollector, "start", lambda self: (begin(self), self.hand_on_ids(ports.ids())))
+    ports.into(tmp_path / "log")
     with perfprobe.profile(tmp_path / "run.perfprobe", gpu_links="exact", python="off", ranges=False):
         with pytest.raises(RuntimeError):
             weight + torch.ones(3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from perfprobe.tables.ranges import Ranges
 from perfprobe.tables.strings import Strings
 from tests.collect.emitted import Heard, heard_by_process
 from tests.collect.runs import Outcome, perfprobe
-from tests.native.listener import LOG, VARIABLES, build
+from tests.native.listener import LOG, VARIABLES
 
 pytest.importorskip("torch", reason="the observer needs torch")
 
@@ -51,27 +52,12 @@ base[:3].neg()
 """
 
 
-@pytest.fixture(scope="module")
-def tools(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path | str]:
-    """The listener for each interface, or why it cannot be built."""
-    made: dict[str, Path | str] = {}
-    for kind in VARIABLES:
-        try:
-            made[kind] = build(kind, tmp_path_factory.mktemp(kind))
-        except RuntimeError as lack:
-            made[kind] = str(lack)
-    return made
-
-
 def run(
-    tools: dict[str, Path | str], kind: str, folder: Path, program: str
+    listener: Callable[[str], Path], kind: str, folder: Path, program: str
 ) -> tuple[Outcome, dict[int, Heard]]:
     """The program under perfprobe and the listener, and what was heard of each process."""
-    tool = tools[kind]
-    if isinstance(tool, str):
-        pytest.skip(f"the listener cannot be built: {tool}")
     (folder / "program.py").write_text(program, encoding="utf-8")
-    environment = {VARIABLES[kind]: str(tool), LOG: str(folder / "log")}
+    environment = {VARIABLES[kind]: str(listener(kind)), LOG: str(folder / "log")}
     words = ["-q", "--python", "off", "--emit", kind, "-o", "run.perfprobe", "program.py"]
     outcome = perfprobe(words, folder, environment)
     heard = heard_by_process(folder / "log")
@@ -81,9 +67,9 @@ def run(
 
 @pytest.mark.parametrize("kind", ["nvtx", "itt"])
 def test_a_tool_hears_operators_phases_and_steps(
-    tools: dict[str, Path | str], tmp_path: Path, kind: str
+    listener: Callable[[str], Path], tmp_path: Path, kind: str
 ) -> None:
-    outcome, heard = run(tools, kind, tmp_path, TRAINING)
+    outcome, heard = run(listener, kind, tmp_path, TRAINING)
     assert outcome.out == b"done\n"
     (((process, only)),) = heard.items()
     assert only.open == []
@@ -102,16 +88,16 @@ def test_a_tool_hears_operators_phases_and_steps(
     ]
 
 
-def test_a_forked_child_emits_nothing(tools: dict[str, Path | str], tmp_path: Path) -> None:
-    outcome, heard = run(tools, "itt", tmp_path, FORKED)
+def test_a_forked_child_emits_nothing(listener: Callable[[str], Path], tmp_path: Path) -> None:
+    outcome, heard = run(listener, "itt", tmp_path, FORKED)
     assert outcome.out == b"0\n"
     (((process, only)),) = heard.items()
     assert only.open == []
     assert sum(text.startswith("aten::neg") for text in only.begun(process)) == 1
 
 
-def test_a_flood_of_signatures_ends_in_names(tools: dict[str, Path | str], tmp_path: Path) -> None:
-    _, heard = run(tools, "itt", tmp_path, FLOOD)
+def test_a_flood_of_signatures_ends_in_names(listener: Callable[[str], Path], tmp_path: Path) -> None:
+    _, heard = run(listener, "itt", tmp_path, FLOOD)
     (((process, only)),) = heard.items()
     texts = only.begun(process)
     assert re.fullmatch(r"aten::neg f32\[1\] @ program.py:5 <module>", _first(texts, "aten::neg"))

@@ -9,12 +9,12 @@ import pytest
 from perfprobe.tables import storage
 from perfprobe.tables.gpu import ExternalIds, Kernels
 from perfprobe.tables.strings import Strings
-from tests.collect import standin
 from tests.collect.runs import perfprobe
+from tests.collect.standin import OPERATORS, environment
 
 pytest.importorskip("torch", reason="the observer needs torch")
 
-PROGRAM = f"""{standin.OPERATORS}
+PROGRAM = f"""{OPERATORS}
 x = torch.ones(4)
 for number in range(3):
     work(x, "inside", 1000)
@@ -27,8 +27,7 @@ wait()
 
 
 @pytest.mark.parametrize("links", ["exact", "time"])
-def test_a_kernel_has_the_start_of_its_operator(tmp_path: Path, links: str) -> None:
-    library = standin.build(tmp_path)
+def test_a_kernel_has_the_start_of_its_operator(tmp_path: Path, standin: Path, links: str) -> None:
     (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
     words = [
         "-q",
@@ -42,7 +41,7 @@ def test_a_kernel_has_the_start_of_its_operator(tmp_path: Path, links: str) -> N
         "run.perfprobe",
         "program.py",
     ]
-    outcome = perfprobe(words, tmp_path, standin.environment(library))
+    outcome = perfprobe(words, tmp_path, environment(standin))
     assert outcome.status == 0, outcome.err
     recorded = storage.read(tmp_path / "run.perfprobe")
     gpu, strings = recorded, recorded[Strings]

@@ -32,14 +32,9 @@ from perfprobe.tables.gpu import (
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
 from tests.collect.runs import LIMIT_S, Outcome, both, perfprobe
-from tests.collect.standin import OPERATORS, build, environment
+from tests.collect.standin import OPERATORS, environment
 
 pytest.importorskip("torch", reason="the programs are torch's")
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(tmp_path_factory.mktemp("standin"))
 
 
 @dataclass(frozen=True)
@@ -58,11 +53,11 @@ class Run:
         return [self.recording[Strings][name] for name in table.name]
 
 
-def run(program: str, folder: Path, library: Path, *words: str, **settings: str) -> Run:
+def run(program: str, folder: Path, standin: Path, *words: str, **settings: str) -> Run:
     (folder / "main.py").write_text(OPERATORS + program)
     path = folder / "run.perfprobe"
     given = ["-q", "--gpu", "cupti", "-o", str(path), *words, "main.py"]
-    outcome = perfprobe(given, folder, environment(library, **settings))
+    outcome = perfprobe(given, folder, environment(standin, **settings))
     assert outcome.status == 0, outcome
     return Run(outcome, storage.read(path))
 
@@ -84,8 +79,8 @@ print("other thread", thread.native_id)
 """
 
 
-def test_what_the_program_did_is_recorded(tmp_path: Path, library: Path) -> None:
-    seen = run(PROGRAM, tmp_path, library)
+def test_what_the_program_did_is_recorded(tmp_path: Path, standin: Path) -> None:
+    seen = run(PROGRAM, tmp_path, standin)
     gpu = seen.recording
     kernels = dict(zip(seen.names(gpu[Kernels]), gpu[Kernels].end_ns - gpu[Kernels].start_ns, strict=True))
     assert Counter(seen.names(gpu[Kernels])) == {"gemm": 3, "other": 1, "triton": 1, "node": 4}
@@ -113,8 +108,8 @@ def test_what_the_program_did_is_recorded(tmp_path: Path, library: Path) -> None
     assert seen.recording.fact("gpu", "devices")[0]["name"] == "Stand-in"
 
 
-def test_calls_lie_in_the_operators_that_made_them(tmp_path: Path, library: Path) -> None:
-    seen = run(PROGRAM, tmp_path, library)
+def test_calls_lie_in_the_operators_that_made_them(tmp_path: Path, standin: Path) -> None:
+    seen = run(PROGRAM, tmp_path, standin)
     recording, gpu = seen.recording, seen.recording
     (batch,) = recording.operators()
     names = [recording[Strings][name] for name in batch.name]
@@ -141,8 +136,8 @@ def by_start(rows: list[int], table: Any) -> list[int]:
     return sorted(rows, key=lambda row: int(table.start_ns[row]))
 
 
-def test_report_names_operator_and_line_of_each_kernel(tmp_path: Path, library: Path) -> None:
-    run(PROGRAM, tmp_path, library, "--json", "run.json")
+def test_report_names_operator_and_line_of_each_kernel(tmp_path: Path, standin: Path) -> None:
+    run(PROGRAM, tmp_path, standin, "--json", "run.json")
     tables = json.loads((tmp_path / "run.json").read_text())["tables"]
     source = (tmp_path / "main.py").read_text().splitlines()
 
@@ -165,17 +160,17 @@ def test_report_names_operator_and_line_of_each_kernel(tmp_path: Path, library: 
     ]
 
 
-def test_program_behaves_as_under_plain_python(tmp_path: Path, library: Path) -> None:
+def test_program_behaves_as_under_plain_python(tmp_path: Path, standin: Path) -> None:
     program = "x = work(torch.ones(3), 'k', 10)\nprint(x)\nwait()\nsys.stderr.write('bad\\n')\nsys.exit(3)\n"
     (tmp_path / "main.py").write_text(OPERATORS + program)
-    pair = both(["main.py"], tmp_path, environment=environment(library))
+    pair = both(["main.py"], tmp_path, environment=environment(standin))
     assert pair.plain.status == 3
     assert pair.recorded.out == pair.plain.out
     assert pair.recorded.err == pair.plain.err
     assert pair.recorded.status == 3
 
 
-def test_counters_are_the_sums_of_the_records(tmp_path: Path, library: Path) -> None:
+def test_counters_are_the_sums_of_the_records(tmp_path: Path, standin: Path) -> None:
     program = """
 import json, perfprobe
 for _ in range(20):
@@ -187,7 +182,7 @@ while (counters := perfprobe.gpu_counters())["fills"]["calls"] < 1:
     time.sleep(0.01)
 print(json.dumps(counters))
 """
-    seen = run(program, tmp_path, library)
+    seen = run(program, tmp_path, standin)
     gpu = seen.recording
     counters = json.loads(seen.outcome.out)
     assert counters == seen.recording.fact("gpu", "counters")
@@ -212,9 +207,9 @@ def test_names_of_copies_are_those_of_the_table() -> None:
     assert [kind.name.lower() for kind in CopyKind if kind != CopyKind.FILL] == list(COPIES)
 
 
-def test_losses_it_was_told_to_cause(tmp_path: Path, library: Path) -> None:
+def test_losses_it_was_told_to_cause(tmp_path: Path, standin: Path) -> None:
     program = "for _ in range(20):\n    work(torch.ones(2), 'k', 1000)\nwait()\n"
-    seen = run(program, tmp_path, library, drop="5", untimed="4", buffer="600")
+    seen = run(program, tmp_path, standin, drop="5", untimed="4", buffer="600")
     assert seen.losses["records of the GPU that CUPTI had no memory for"] == 4
     untimed = np.count_nonzero(seen.recording[Kernels].start_ns < 0)
     assert untimed == 4
@@ -222,8 +217,8 @@ def test_losses_it_was_told_to_cause(tmp_path: Path, library: Path) -> None:
     assert len(seen.recording[Kernels]) == 16
 
 
-def test_another_client_that_takes_over_is_said(tmp_path: Path, library: Path) -> None:
-    seen = run("work(torch.ones(2), 'k', 1000)\nwait()\ngpu.standin_take_over()\n", tmp_path, library)
+def test_another_client_that_takes_over_is_said(tmp_path: Path, standin: Path) -> None:
+    seen = run("work(torch.ones(2), 'k', 1000)\nwait()\ngpu.standin_take_over()\n", tmp_path, standin)
     (reason,) = seen.losses
     assert "another client of CUPTI" in reason
     assert any("another client" in line for line in seen.outcome.said)
@@ -238,9 +233,9 @@ def test_another_client_that_takes_over_is_said(tmp_path: Path, library: Path) -
     ],
 )
 def test_a_refusal_is_one_line_and_a_loss(
-    settings: dict[str, str], expected: str, tmp_path: Path, library: Path
+    settings: dict[str, str], expected: str, tmp_path: Path, standin: Path
 ) -> None:
-    seen = run("work(torch.ones(2), 'k', 1000)\nprint(7)\n", tmp_path, library, **settings)
+    seen = run("work(torch.ones(2), 'k', 1000)\nprint(7)\n", tmp_path, standin, **settings)
     assert seen.outcome.out == b"7\n"
     (line,) = [line for line in seen.outcome.said if "no GPU is recorded" in line]
     assert expected in line
@@ -250,15 +245,15 @@ def test_a_refusal_is_one_line_and_a_loss(
 
 
 def test_a_tool_that_has_cupti_is_left_alone(
-    tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, standin: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NSYS_PROFILING_SESSION_ID", "1")
-    seen = run("work(torch.ones(2), 'k', 1000)\n", tmp_path, library)
+    seen = run("work(torch.ones(2), 'k', 1000)\n", tmp_path, standin)
     assert any("Nsight Systems has CUPTI for itself" in reason for reason in seen.losses)
     assert seen.recording.fact("gpu", "library") is None
 
 
-def test_forked_children_are_not_recorded_and_the_parent_is(tmp_path: Path, library: Path) -> None:
+def test_forked_children_are_not_recorded_and_the_parent_is(tmp_path: Path, standin: Path) -> None:
     program = """
 import warnings
 warnings.simplefilter("ignore")
@@ -277,13 +272,13 @@ def perfprobe_counters_fail():
     import perfprobe
     return perfprobe.gpu_counters() is None
 """
-    seen = run(helper + program, tmp_path, library)
+    seen = run(helper + program, tmp_path, standin)
     assert seen.outcome.out == b"0\n0\n0\n"
     assert Counter(seen.names(seen.recording[Kernels])) == {"parent": 3}
     assert seen.losses == {}
 
 
-def test_spawned_children_record_themselves(tmp_path: Path, library: Path) -> None:
+def test_spawned_children_record_themselves(tmp_path: Path, standin: Path) -> None:
     program = """
 import multiprocessing
 
@@ -298,14 +293,14 @@ if __name__ == "__main__":
     process.join()
     wait()
 """
-    seen = run(program, tmp_path, library)
+    seen = run(program, tmp_path, standin)
     assert Counter(seen.names(seen.recording[Kernels])) == {"parent": 1}
     (path,) = [path for path in tmp_path.glob("*.perfprobe") if path.name != "run.perfprobe"]
     child = Run(seen.outcome, storage.read(path))
     assert Counter(child.names(child.recording[Kernels])) == {"child": 1}
 
 
-def test_blocks_one_after_the_other(tmp_path: Path, library: Path) -> None:
+def test_blocks_one_after_the_other(tmp_path: Path, standin: Path) -> None:
     program = """
 import perfprobe
 for i in range(2):
@@ -321,7 +316,7 @@ print("counters", perfprobe.gpu_counters())
     done = subprocess.run(
         [sys.executable, "main.py"],
         cwd=tmp_path,
-        env={**os.environ, **environment(library)},
+        env={**os.environ, **environment(standin)},
         capture_output=True,
         timeout=LIMIT_S,
         check=True,
@@ -334,7 +329,7 @@ print("counters", perfprobe.gpu_counters())
         assert recording.fact("gpu", "canary") is True
 
 
-def test_a_killed_run_loses_its_last_second_at_most(tmp_path: Path, library: Path) -> None:
+def test_a_killed_run_loses_its_last_second_at_most(tmp_path: Path, standin: Path) -> None:
     program = """
 for i in range(1_000_000):
     gpu.standin_launch(b"k", 1000, 7)
@@ -347,7 +342,7 @@ for i in range(1_000_000):
     process = subprocess.Popen(
         [sys.executable, "-m", "perfprobe", "--gpu", "cupti", "-o", str(path), "main.py"],
         cwd=tmp_path,
-        env={**os.environ, **environment(library)},
+        env={**os.environ, **environment(standin)},
         stdout=subprocess.PIPE,
     )
     assert process.stdout is not None

@@ -18,17 +18,12 @@ from perfprobe.tables.gpu import ApiCalls, Kernels
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
 from tests.collect.runs import LIMIT_S
-from tests.collect.standin import OPERATORS, build, environment
+from tests.collect.standin import OPERATORS, environment
 
 pytest.importorskip("torch", reason="the programs are torch's")
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(tmp_path_factory.mktemp("standin"))
-
-
-def blocks(program: str, folder: Path, library: Path, count: int, **settings: str) -> list[Recording]:
+def blocks(program: str, folder: Path, standin: Path, count: int, **settings: str) -> list[Recording]:
     """Recordings of one process, each of a block of its own that runs `program` with its number as `i`."""
     text = f"""
 import perfprobe
@@ -39,7 +34,7 @@ for i in range({count}):
         block(i)
 """
     (folder / "main.py").write_text(OPERATORS + text)
-    environ = {**os.environ, **environment(library, **settings)}
+    environ = {**os.environ, **environment(standin, **settings)}
     subprocess.run([sys.executable, "main.py"], cwd=folder, env=environ, timeout=LIMIT_S, check=True)
     return [storage.read(folder / f"block{i}.perfprobe") for i in range(count)]
 
@@ -73,17 +68,17 @@ wait()
 
 @pytest.mark.parametrize("layout", ["13.0", "13.1"])
 def test_three_blocks_of_a_process_are_all_in_the_one_clock(
-    layout: str, tmp_path: Path, library: Path
+    layout: str, tmp_path: Path, standin: Path
 ) -> None:
-    for number, recording in enumerate(blocks(LAUNCHES, tmp_path, library, 3, layout=layout), 1):
+    for number, recording in enumerate(blocks(LAUNCHES, tmp_path, standin, 3, layout=layout), 1):
         assert len(recording[Kernels]) == 12
         assert in_session(recording)
         assert recording.fact("gpu", "session") == number
         assert gpu_losses(recording) == {}
 
 
-def test_kernels_in_the_default_clock_are_converted_and_counted(tmp_path: Path, library: Path) -> None:
-    for recording in blocks(LAUNCHES, tmp_path, library, 2, realtime="4"):
+def test_kernels_in_the_default_clock_are_converted_and_counted(tmp_path: Path, standin: Path) -> None:
+    for recording in blocks(LAUNCHES, tmp_path, standin, 2, realtime="4"):
         assert in_session(recording)
         ((reason, (count, remedy)),) = gpu_losses(recording).items()
         assert (count, remedy) == (3, "use a torch built for CUDA 13.1 or newer")
@@ -97,9 +92,9 @@ wait()
 """
 
 
-def test_graphs_of_a_second_block_have_no_line_rather_than_a_wrong_one(tmp_path: Path, library: Path) -> None:
+def test_graphs_of_a_second_block_have_no_line_rather_than_a_wrong_one(tmp_path: Path, standin: Path) -> None:
     """Played is 13.0, which gives the kernels of a graph the number of the launch before theirs."""
-    for number, recording in enumerate(blocks(GRAPHS, tmp_path, library, 2), 1):
+    for number, recording in enumerate(blocks(GRAPHS, tmp_path, standin, 2), 1):
         links = link(recording).gpu
         assert links is not None
         kernels, calls = recording[Kernels], recording[ApiCalls]

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from perfprobe.results import Results
 from perfprobe.support.view import View
 from tests.collect import launched
 from tests.collect.runs import LIMIT_S
-from tests.collect.standin import OPERATORS, build, environment
+from tests.collect.standin import OPERATORS, environment
 
 PROGRAM = """
 import copy, inspect, pickle, traceback
@@ -114,9 +115,8 @@ class Run:
 
 
 @pytest.fixture(scope="module", params=["time", "exact"])
-def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def run(request: pytest.FixtureRequest, standin: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("launches")
-    library = build(folder)
     launched.write(folder)
     source = OPERATORS + PROGRAM.replace("LINKS", repr(request.param))
     line = source.splitlines().index("    y = x + 1") + 1
@@ -125,7 +125,7 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     done = subprocess.run(
         [sys.executable, "main.py"],
         cwd=folder,
-        env={**os.environ, **environment(library)},
+        env={**os.environ, **environment(standin)},
         capture_output=True,
         text=True,
         timeout=LIMIT_S,

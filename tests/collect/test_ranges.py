@@ -13,7 +13,7 @@ import pytest
 from perfprobe import native
 from perfprobe.tables import storage
 from perfprobe.tables.events import Losses
-from tests.collect import nvtx_client, ranged
+from tests.collect import ranged
 from tests.collect.runs import both, finish, perfprobe, start
 
 VARIABLES = ("NVTX_INJECTION64_PATH", "INTEL_LIBITTNOTIFY64")
@@ -54,12 +54,11 @@ print(json.dumps(times))
 """
 
 
-def test_all_kinds_of_ranges_in_one_recording(tmp_path: Path) -> None:
+def test_all_kinds_of_ranges_in_one_recording(tmp_path: Path, nvtx_library: Path) -> None:
     torch = pytest.importorskip("torch")
     pytest.importorskip("nvtx")
-    library = nvtx_client.build(tmp_path)
     (tmp_path / "main.py").write_text(ALL_AT_ONCE)
-    outcome = perfprobe([*RECORD, "main.py", str(library)], tmp_path)
+    outcome = perfprobe([*RECORD, "main.py", str(nvtx_library)], tmp_path)
     assert outcome.status == 0, outcome.err
     named = [row for row in ranged.rows(tmp_path / "run.perfprobe") if "dnnl" not in row.domain]
     rows = {row.name: row for row in named}
@@ -135,10 +134,9 @@ for thread in threads: thread.join()
 """
 
 
-def test_ranges_of_several_threads(tmp_path: Path) -> None:
-    library = nvtx_client.build(tmp_path)
+def test_ranges_of_several_threads(tmp_path: Path, nvtx_library: Path) -> None:
     (tmp_path / "main.py").write_text(THREADS)
-    assert perfprobe([*RECORD, "main.py", str(library)], tmp_path).status == 0
+    assert perfprobe([*RECORD, "main.py", str(nvtx_library)], tmp_path).status == 0
     rows = ranged.rows(tmp_path / "run.perfprobe")
     outer = {row.thread: row for row in rows if row.name.startswith("outer")}
     assert len(outer) == 3
@@ -171,11 +169,10 @@ if __name__ == "__main__":
 """
 
 
-def test_child_processes(tmp_path: Path) -> None:
-    library = nvtx_client.build(tmp_path)
+def test_child_processes(tmp_path: Path, nvtx_library: Path) -> None:
     (tmp_path / "main.py").write_text(PROCESSES)
     quiet = {"PYTHONWARNINGS": "ignore:This process:DeprecationWarning"}
-    pair = both(["main.py", str(library)], tmp_path, environment=quiet)
+    pair = both(["main.py", str(nvtx_library)], tmp_path, environment=quiet)
     assert (pair.recorded.status, pair.recorded.out) == (pair.plain.status, pair.plain.out), pair.recorded.err
     assert [row.name for row in ranged.rows(pair.recording)] == ["parent"]
     child = next(path for path in tmp_path.glob("*.perfprobe") if path != pair.recording)

@@ -200,8 +200,9 @@ def test_code_that_has_died_keeps_its_name(tmp_path: Path) -> None:
     with sampling(tmp_path, QUICK_NS) as result:
         for number, name in enumerate(names):
             source = "\n" * number + f"def {name}():\n    sleep(0.02)\n{name}()"
-            exec(compile(source, "<made>", "exec"), {"sleep": time.sleep})
-            gc.collect()
+            namespace: dict[str, Any] = {"sleep": time.sleep}
+            exec(compile(source, "<made>", "exec"), namespace)
+            namespace.clear()  # the function goes, and its code with it
         sampled = result()
     innermost = [sampled.stack(sample)[0] for sample in sampled.read()]
     made = [(function, line) for file, function, line in innermost if file == "<made>" and function in names]

@@ -7,16 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.collect.standin import build
-
 pytest.importorskip("torch", reason="the benchmark is torch's")
 
 
-def test_calls_that_are_left_out_stay_left_out(tmp_path: Path) -> None:
+def test_calls_that_are_left_out_stay_left_out(standin: Path) -> None:
     from benchmarks.overhead.gpu import KINDS
     from benchmarks.overhead.gpu_child import ROUNDS, RUNTIME, kinds_ns
 
-    cupti = ctypes.CDLL(str(build(tmp_path)))
+    cupti = ctypes.CDLL(str(standin))
     cupti.standin_kinds.restype = ctypes.c_uint64
     get_device = (2, 17)  # in cupti_runtime_cbid.h
     for kind in KINDS.values():

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.collect import standin
+from tests.collect.standin import environment
 from tests.gpu import check
 from tests.gpu.listed import CHECKS
 from tests.gpu.result import PASS, Report
@@ -21,8 +21,10 @@ QUICK = {"three_sessions", "beyond_valid", "pageable_wait", "crowd"}
 
 
 @pytest.mark.slow
-def test_what_is_said_to_need_no_gpu_passes_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in standin.environment(standin.build(tmp_path)).items():
+def test_what_is_said_to_need_no_gpu_passes_without(
+    tmp_path: Path, standin: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in environment(standin).items():
         monkeypatch.setenv(name, value)
     report, installed = Report(tmp_path / "out"), check.environment(None, tmp_path / "path")
     is_whole = os.environ.get("PERFPROBE_WHOLE_CHECK")

@@ -1,6 +1,7 @@
 // Ranges that perfprobe emits, as listeners of our own hear them.
 #include <cstdlib>
-#include <dlfcn.h>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "check.h"
@@ -13,16 +14,30 @@ namespace nvtx = perfprobe::nvtx;
 
 namespace {
 
-// In this process the listener lies where NVTX or ITT loaded it.
-std::string take_heard(const char* listener) {
-  void* library = ::dlopen(listener, RTLD_NOW | RTLD_NOLOAD);
-  if (library == nullptr)
-    return "not loaded";
-  return reinterpret_cast<const char* (*)()>(::dlsym(library, "take_heard"))();
-}
+// What a listener of its own log heard, since this was asked last, without process and thread.
+class Listening {
+ public:
+  Listening(const char* variable, const char* listener, const std::string& log) : log_(log) {
+    ::setenv(variable, listener, 1);
+    ::setenv("PERFPROBE_LISTENER_LOG", log_.c_str(), 1);  // read when the listener is loaded
+  }
 
-void an_itt_collector_hears_all() {
-  ::setenv("INTEL_LIBITTNOTIFY64", ITT_LISTENER, 1);
+  std::string take_heard() {
+    std::ifstream log(log_);
+    log.seekg(read_until_);
+    std::string all, process, thread, event;
+    while (log >> process >> thread && std::getline(log >> std::ws, event))
+      all += event + "\n";
+    read_until_ = static_cast<std::streamoff>(std::filesystem::file_size(log_));
+    return all;
+  }
+
+ private:
+  std::string log_;
+  std::streamoff read_until_ = 0;
+};
+
+void an_itt_collector_hears_all(Listening& tool) {
   CHECK(itt::is_listening());
   const itt::Message work = itt::message("work");
   itt::push(work, 5);
@@ -31,43 +46,54 @@ void an_itt_collector_hears_all() {
   itt::end(range);
   itt::end(0);
   itt::mark(work);
-  CHECK_EQUAL(take_heard(ITT_LISTENER),
-              "domain perfprobe\npush work\npop\nstart work 1\nend 1\nmark work\n");
+  CHECK_EQUAL(tool.take_heard(),
+              "domain perfprobe\npush work\npop \nbegin 1 work\nend 1\nmark work\n");
 }
 
-void an_nvtx_tool_hears_all() {
 #ifdef NVTX_LISTENER
-  ::setenv("NVTX_INJECTION64_PATH", NVTX_LISTENER, 1);
+void an_nvtx_tool_hears_all(Listening& tool) {
   CHECK(nvtx::is_listening());
   const nvtx::Message work = nvtx::message("work");
   nvtx::push(work, 5);
   nvtx::pop();
   nvtx::end(nvtx::start(work));
   nvtx::mark(work);
-  CHECK_EQUAL(take_heard(NVTX_LISTENER),
-              "domain perfprobe\npush work 5\npop\nstart work\nend 7\nmark work\n");
+  CHECK_EQUAL(tool.take_heard(),
+              "domain perfprobe\ntext work\npush work\npayload 5\npop \nbegin 101 work\nend 101\n"
+              "mark work\n");
+}
 #else
+void nvtx_is_not_there() {
   CHECK(!nvtx::is_listening());
   CHECK_EQUAL(nvtx::start(nvtx::message("nobody")), uint64_t{0});
-#endif
 }
+#endif
 
 // perfprobe.range, with no recording.
-void both_hear_own_ranges() {
+void set_own_ranges() {
   CHECK(perfprobe::own_ranges::is_wanted());
   for (int i = 0; i < 2; ++i)
     perfprobe::own_ranges::end(perfprobe::own_ranges::begin("mine"));
-  CHECK_EQUAL(take_heard(ITT_LISTENER), "push mine\npop\npush mine\npop\n");
-#ifdef NVTX_LISTENER
-  CHECK_EQUAL(take_heard(NVTX_LISTENER), "push mine 0\npop\npush mine 0\npop\n");
-#endif
 }
 
 }  // namespace
 
 int main() {
-  an_itt_collector_hears_all();
-  an_nvtx_tool_hears_all();
-  both_hear_own_ranges();
+  char pattern[] = "/tmp/perfprobe-test-XXXXXX";
+  const std::string folder = ::mkdtemp(pattern);
+  Listening itt_tool("INTEL_LIBITTNOTIFY64", ITT_LISTENER, folder + "/itt");
+  an_itt_collector_hears_all(itt_tool);
+#ifdef NVTX_LISTENER
+  Listening nvtx_tool("NVTX_INJECTION64_PATH", NVTX_LISTENER, folder + "/nvtx");
+  an_nvtx_tool_hears_all(nvtx_tool);
+  set_own_ranges();
+  CHECK_EQUAL(nvtx_tool.take_heard(),
+              "text mine\npush mine\npayload 0\npop \npush mine\npayload 0\npop \n");
+#else
+  nvtx_is_not_there();
+  set_own_ranges();
+#endif
+  CHECK_EQUAL(itt_tool.take_heard(), "push mine\npop \npush mine\npop \n");
+  std::filesystem::remove_all(folder);
   return perfprobe::test::report();
 }

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.collect.runs import perfprobe
-from tests.collect.standin import OPERATORS, build, environment
+from tests.collect.standin import OPERATORS, environment
 from tests.report.test_ranges import section
 
 pytest.importorskip("torch")
@@ -35,22 +35,17 @@ def line(text: str) -> int:
     return (OPERATORS + PROGRAM).partition(text)[0].count("\n") + 1
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(tmp_path_factory.mktemp("standin"))
-
-
-def reported(folder: Path, library: Path, **settings: str) -> tuple[str, dict[str, list[dict[str, Any]]]]:
+def reported(folder: Path, standin: Path, **settings: str) -> tuple[str, dict[str, list[dict[str, Any]]]]:
     """The printed report, and the tables of the JSON document."""
     (folder / "main.py").write_text(OPERATORS + PROGRAM)
     words = ["--gpu", "cupti", "-o", "run.perfprobe", "--json", "run.json", "--top", "0", "main.py"]
-    outcome = perfprobe(words, folder, {**environment(library, **settings), "COLUMNS": "240"})
+    outcome = perfprobe(words, folder, {**environment(standin, **settings), "COLUMNS": "240"})
     assert outcome.status == 0, outcome
     return outcome.err.decode(), json.loads((folder / "run.json").read_text())["tables"]
 
 
-def test_kernels_copies_and_waits_stand_at_their_lines(tmp_path: Path, library: Path) -> None:
-    text, tables = reported(tmp_path, library)
+def test_kernels_copies_and_waits_stand_at_their_lines(tmp_path: Path, standin: Path) -> None:
+    text, tables = reported(tmp_path, standin)
     first, graph, *_ = tables["kernels"]
     assert (first["operator"], first["line"], first["kernels"]) == ("standin::work", line("x = work("), 4)
     assert (first["total_ns"], first["function"]) == (12_000_000, "step")
@@ -75,8 +70,8 @@ def test_kernels_copies_and_waits_stand_at_their_lines(tmp_path: Path, library: 
     assert "Stand-in" in section(text, "GPUs")[2]
 
 
-def test_what_cupti_lost_is_printed(tmp_path: Path, library: Path) -> None:
-    text, tables = reported(tmp_path, library, drop="7", untimed="1")
+def test_what_cupti_lost_is_printed(tmp_path: Path, standin: Path) -> None:
+    text, tables = reported(tmp_path, standin, drop="7", untimed="1")
     losses = text[text.index("\nLosses") :]
     assert "records of the GPU that CUPTI had no memory for" in losses
     assert "without a time" in losses

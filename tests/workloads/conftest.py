@@ -5,10 +5,11 @@ from functools import cache
 
 import pytest
 
-from tests.workloads.recorded import Recorded, record
+from tests.once import Once
+from tests.workloads.recorded import Recorded, read, record
 
 
 @pytest.fixture(scope="session")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Recorded]:
-    """A recorded workload by its name; it runs when it is first asked for."""
-    return cache(lambda name: record(name, tmp_path_factory.mktemp(name)))
+def recorded(once: Once) -> Callable[[str], Recorded]:
+    """A recorded workload by its name; it runs when it is first asked for, once for all files."""
+    return cache(lambda name: read(name, once(name, lambda folder: record(name, folder))))

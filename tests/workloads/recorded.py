@@ -42,12 +42,18 @@ def words_of(name: str) -> list[str]:
     return [*ARGUMENTS[name].split(), "--threads=1"]
 
 
-def record(name: str, folder: Path) -> Recorded:
-    """Run a workload under perfprobe; skips the test where its C++ cannot be compiled."""
-    words = words_of(name)
-    outcome = perfprobe(["-q", "--json", "report.json", str(WORKLOADS / f"{name}.py"), *words], folder)
+def record(name: str, folder: Path) -> Path:
+    """Run a workload under perfprobe into this folder; skips the test where its C++ cannot be compiled."""
+    words = ["-q", "--json", "report.json", str(WORKLOADS / f"{name}.py"), *words_of(name)]
+    outcome = perfprobe(words, folder)
     assert outcome.status == 0, outcome.err.decode()
     if outcome.out.startswith(b"window_mean is composed"):
         pytest.skip(outcome.out.decode().splitlines()[0])
+    (folder / "printed").write_bytes(outcome.out)
+    return folder
+
+
+def read(name: str, folder: Path) -> Recorded:
+    """What `record` left there."""
     report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
-    return Recorded(outcome.out.decode(), report, truth_of(name, words))
+    return Recorded((folder / "printed").read_text(encoding="utf-8"), report, truth_of(name, words_of(name)))

@@ -76,9 +76,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     """A trace as read here, beside its operators; all of it as tests/kineto.py has it; and what read it."""
 
     @cache
-    def read(
-        name: str, kind: type[KinetoEvent] = NewKinetoEvent
-    ) -> tuple[Recording, Recording, DeviceReader]:
+    def read(name: str, kind: type[KinetoEvent]) -> tuple[Recording, Recording, DeviceReader]:
         path = folder() / f"{name}.json.gz"
         if not path.is_file():
             pytest.skip(f"no {path.name} in PERFPROBE_TRACES")
@@ -92,7 +90,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
         reader = read_into(program, path, kind, parts=3)
         return program.recording(tmp_path_factory.mktemp("ours")), theirs, reader
 
-    return read
+    return lambda name, kind=NewKinetoEvent: read(name, kind)
 
 
 def told(

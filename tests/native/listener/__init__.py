@@ -1,4 +1,4 @@
-"""Builds the listener: a tool for NVTX and ITT that writes down perfprobe's own ranges."""
+"""Builds the listeners: tools for NVTX and ITT that write down perfprobe's own ranges, as heard.h says."""
 
 from __future__ import annotations
 
@@ -9,28 +9,37 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-SOURCE = Path(__file__).with_name("listener.cpp")
+FOLDER = Path(__file__).parent
 LOG = "PERFPROBE_LISTENER_LOG"
 VARIABLES = {"nvtx": "NVTX_INJECTION64_PATH", "itt": "INTEL_LIBITTNOTIFY64"}
 
 
 def build(kind: str, folder: Path) -> Path:
-    """Compile it into the folder; RuntimeError says why it cannot be."""
+    """Compile one into the folder: of kind `nvtx`, `itt`, or `ports`, the observer's own in their place.
+
+    Raises:
+        RuntimeError: why it cannot be compiled.
+    """
     compiler = shutil.which(os.environ.get("CXX", "c++").split()[0])
     if compiler is None:
         raise RuntimeError("there is no C++ compiler")
     library = folder / f"lib{kind}_listener.so"
     words = [compiler, "-shared", "-fPIC", "-O2", "-std=c++20", f"-I{ROOT / 'csrc'}"]
     if kind == "nvtx":
-        found = subprocess.run(
-            [sys.executable, ROOT / "csrc/find_nvtx.py"], check=False, capture_output=True, text=True
-        )
-        if found.returncode != 0:
-            raise RuntimeError(found.stderr.strip())
-        words += [f"-I{found.stdout.strip()}", "-DLISTEN_TO_NVTX"]
+        words.append(f"-I{_nvtx_headers()}")
+    sources = [FOLDER / "heard.cpp", FOLDER / f"{kind}.cpp"]
     made = subprocess.run(
-        [*words, SOURCE, "-o", library, "-ldl"], check=False, capture_output=True, text=True
+        [*words, *sources, "-o", library, "-ldl"], check=False, capture_output=True, text=True
     )
     if made.returncode != 0:
         raise RuntimeError(made.stderr)
     return library
+
+
+def _nvtx_headers() -> str:
+    found = subprocess.run(
+        [sys.executable, ROOT / "csrc/find_nvtx.py"], check=False, capture_output=True, text=True
+    )
+    if found.returncode != 0:
+        raise RuntimeError(found.stderr.strip())
+    return found.stdout.strip()

@@ -1,0 +1,80 @@
+"""What the tests cost, by folder: printed when they end, also with several processes (pytest-xdist).
+
+Seconds of processors are the process's own and those of children that were waited for. They count on a busy
+machine, where seconds of the clock say more about its neighbours. Of several processes they are added.
+"""
+
+from __future__ import annotations
+
+import resource
+from collections import defaultdict
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+
+@dataclass
+class Cost:
+    """Of one folder: tests, and seconds of the clock and of processors, of setup and teardown too."""
+
+    tests: int = 0
+    wall_s: float = 0
+    cpu_s: float = 0
+
+    def add(self, other: Cost) -> None:
+        """Adds the other's to this one."""
+        self.tests += other.tests
+        self.wall_s += other.wall_s
+        self.cpu_s += other.cpu_s
+
+
+def cpu_s() -> float:
+    """Seconds of processors this process and its children have used."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+class Seconds:
+    """Asked by pytest: measures in the process that runs a test, and adds up in the one that reports."""
+
+    def __init__(self) -> None:
+        self._begun_s = 0.0
+        self._folders: defaultdict[str, Cost] = defaultdict(Cost)
+
+    def pytest_runtest_logstart(self) -> None:
+        """Before a test's setup."""
+        self._begun_s = cpu_s()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self) -> Generator[None, Any, Any]:
+        """After setup, call and teardown: what was used since, with the report on its way to who adds up."""
+        report = yield
+        now_s = cpu_s()
+        report.cpu_s, self._begun_s = now_s - self._begun_s, now_s
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """One of a test's three reports has come in."""
+        cost = Cost(report.when == "call", report.duration, getattr(report, "cpu_s", 0.0))
+        self._folders[_folder_of(report.nodeid)].add(cost)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Prints the table, dearest first."""
+        if len(self._folders) < 2:
+            return
+        total = Cost()
+        for cost in self._folders.values():
+            total.add(cost)
+        terminalreporter.write_sep("=", "seconds by folder")
+        terminalreporter.write_line("   cpu s   wall s   tests")
+        dearest = sorted(self._folders.items(), key=lambda item: -item[1].cpu_s)
+        for name, cost in [*dearest, ("all", total)]:
+            terminalreporter.write_line(f"{cost.cpu_s:8.1f} {cost.wall_s:8.1f} {cost.tests:7}  {name}")
+
+
+def _folder_of(nodeid: str) -> str:
+    """`tests/collect` of `tests/collect/autograd/test_lines.py::test_name`: as deep as two folders."""
+    parts = nodeid.partition("::")[0].split("/")[:-1]
+    return "/".join(parts[:2])
