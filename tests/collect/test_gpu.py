@@ -79,8 +79,13 @@ print("other thread", thread.native_id)
 """
 
 
-def test_what_the_program_did_is_recorded(tmp_path: Path, standin: Path) -> None:
-    seen = run(PROGRAM, tmp_path, standin)
+@pytest.fixture(scope="module")
+def seen(standin: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """PROGRAM, with its report as run.json beside the recording."""
+    return run(PROGRAM, tmp_path_factory.mktemp("seen"), standin, "--json", "run.json")
+
+
+def test_what_the_program_did_is_recorded(seen: Run) -> None:
     gpu = seen.recording
     kernels = dict(zip(seen.names(gpu[Kernels]), gpu[Kernels].end_ns - gpu[Kernels].start_ns, strict=True))
     assert Counter(seen.names(gpu[Kernels])) == {"gemm": 3, "other": 1, "triton": 1, "node": 4}
@@ -108,8 +113,7 @@ def test_what_the_program_did_is_recorded(tmp_path: Path, standin: Path) -> None
     assert seen.recording.fact("gpu", "devices")[0]["name"] == "Stand-in"
 
 
-def test_calls_lie_in_the_operators_that_made_them(tmp_path: Path, standin: Path) -> None:
-    seen = run(PROGRAM, tmp_path, standin)
+def test_calls_lie_in_the_operators_that_made_them(seen: Run) -> None:
     recording, gpu = seen.recording, seen.recording
     (batch,) = recording.operators()
     names = [recording[Strings][name] for name in batch.name]
@@ -136,10 +140,10 @@ def by_start(rows: list[int], table: Any) -> list[int]:
     return sorted(rows, key=lambda row: int(table.start_ns[row]))
 
 
-def test_report_names_operator_and_line_of_each_kernel(tmp_path: Path, standin: Path) -> None:
-    run(PROGRAM, tmp_path, standin, "--json", "run.json")
-    tables = json.loads((tmp_path / "run.json").read_text())["tables"]
-    source = (tmp_path / "main.py").read_text().splitlines()
+def test_report_names_operator_and_line_of_each_kernel(seen: Run) -> None:
+    folder = Path(seen.recording.path).parent
+    tables = json.loads((folder / "run.json").read_text())["tables"]
+    source = (folder / "main.py").read_text().splitlines()
 
     def place(row: dict[str, Any]) -> tuple[str | None, str | None]:
         return row["operator"], None if row["line"] is None else source[row["line"] - 1].strip()
