@@ -10,6 +10,9 @@ from rich.cells import cell_len
 
 from perfprobe.report.render.json import document
 from perfprobe.report.render.text import render
+from perfprobe.report.rows.choice import Choice
+from perfprobe.report.section.block import Shown, Table
+from perfprobe.report.section.functions import functions
 from perfprobe.results import Results
 from perfprobe.support.view import View
 from perfprobe.tables.findings import Findings
@@ -103,6 +106,17 @@ def test_widths(tmp_path: Path, width: int) -> None:
     assert max(map(cell_len, text)) <= width
     for place in ("text.py:12", "functional.py:7", "train.py:3"):
         assert any(place in line for line in text)
+
+
+def test_notes_are_about_what_is_shown(tmp_path: Path) -> None:
+    (table,) = [
+        block for block in functions(sampled().findings(tmp_path), Choice()) if isinstance(block, Table)
+    ]
+    every = [column.title for column in table.columns]
+    about = {"ncalls": "ncalls: ", "all ops": "all ops: ", "own ops": "own ops, ", "non-ops": "non-ops: "}
+    for title, start in about.items():
+        assert start in " ".join(table.notes(Shown(every)))
+        assert start not in " ".join(table.notes(Shown([each for each in every if each != title])))
 
 
 def test_counts_of_a_part(tmp_path: Path) -> None:

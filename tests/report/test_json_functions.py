@@ -3,8 +3,12 @@
 from pathlib import Path
 
 from perfprobe.report.render.json import document
-from perfprobe.tables.python import FunctionRows
+from perfprobe.report.rows.functions import Function, call_rows
+from perfprobe.tables.python import Calling, FunctionRows, Origin, ThreadTimes
+from tests.build import Program
+from tests.report.calling import Made
 from tests.report.test_functions import MS, SECOND, counted, sampled
+from tests.report.test_text import META
 
 
 def test_the_document(tmp_path: Path) -> None:
@@ -47,6 +51,7 @@ def test_the_document(tmp_path: Path) -> None:
         "counted_total_ns": None,
         "operator_total_ns": None,
     }
+    assert tables["threads"][0].keys() == {"name", "os_thread", *ThreadTimes.dtypes}
     assert tables["threads"][0]["name"] == "MainThread"
     assert tables["threads"][0]["own_ns"] == 980 * MS
     assert tables["threads"][0]["cpu_ns"] is None
@@ -69,3 +74,22 @@ def test_rows_asked_for(tmp_path: Path) -> None:
     found = sampled().findings(tmp_path)
     tables = document(found, top=1, sort="total")["tables"]
     assert [row["function"] for row in tables["functions"]] == ["walk"]
+
+
+def test_rows_of_two_recordings_stand_side_by_side(tmp_path: Path) -> None:
+    found = []
+    for order in (1, -1):  # the same functions by other ids
+        made = Made(Program(**META))
+        functions = [("/p/train.py:3 walk", Origin.USER), ("<built-in method len>", Origin.STDLIB)]
+        ids = {place: made.function(place, origin=origin) for place, origin in functions[::order]}
+        made.edges = [
+            {"caller": ids["/p/train.py:3 walk"], "callee": ids["<built-in method len>"], "calls": 7}
+        ]
+        folder = tmp_path / str(order)
+        folder.mkdir()
+        findings = made.findings(folder)
+        calling = findings[Calling]
+        found.append(call_rows(findings.trace, calling, calling.calls))
+    assert found[0] == found[1]
+    assert found[0][0].caller == Function("/p/train.py", "walk", 3, "user")
+    assert found[0][0].callee == Function(None, "<built-in method len>", None, "stdlib")

@@ -3,153 +3,110 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-import numpy as np
 from rich.cells import cell_len
 
 from perfprobe.report import shorten
+from perfprobe.report.rows.functions import Function, FunctionRow, PythonRow
+from perfprobe.report.rows.hot_functions import HotFunctions
 from perfprobe.report.section.block import Column
-from perfprobe.report.section.cells import durations, percents, unless_zero
+from perfprobe.report.section.figures import figures, unless_zero
 from perfprobe.support import units
 from perfprobe.support.text import printable
-from perfprobe.tables.columns import Int64, Mask
-from perfprobe.tables.python import Calling, Code, FunctionRows, Look, Origin
-from perfprobe.tables.strings import Strings
-from perfprobe.tables.trace import Trace
 
 OF_ALL = "of all"  # in place of "of wall" where several threads' functions take more than that
 PART = "+"  # beside counts that cover only a part of the run
-_NAME = 14  # cells that a function's name should have
+_NAME = 14  # letters that a function's name should have
 _PLACE = re.compile(r".*:\d+", re.DOTALL)
 _FROZEN = re.compile(r"<frozen ([\w.]+)>")
-_ORIGINS = {
-    Origin.USER: "",
-    Origin.LIBRARY: "library",
-    Origin.STDLIB: "stdlib",
-    Origin.TORCH: "torch",
-    Origin.PERFPROBE: "perfprobe",
-}
+_USER = "user"
 
 
-def only_counted(calling: Calling, rows: FunctionRows) -> Mask:
-    """Rows with times by cProfile, which are in their callers' too: C functions beside samples."""
-    is_c = calling.python.code.file[rows.code] < 0
-    return np.asarray(is_c & (rows.own_ns < 0) & (rows.counted_own_ns >= 0))
-
-
-def own_ns(calling: Calling, rows: FunctionRows) -> Int64:
-    """The time by which rows are shown and ordered, -1 not known."""
-    return np.where(only_counted(calling, rows), rows.counted_own_ns, rows.own_ns)
-
-
-def total_ns(calling: Calling, rows: FunctionRows) -> Int64:
-    """The same with what the functions called."""
-    return np.where(only_counted(calling, rows), rows.counted_total_ns, rows.total_ns)
-
-
-def cpu_ns(calling: Calling, rows: FunctionRows) -> Int64:
-    """CPU time of each function without those it called, by samples; -1 where they do not have it."""
-    known = calling.sampled.take((calling.sampled.cpu_ns >= 0) & (calling.sampled.look == Look.READ))
-    code = calling.python.of_stack[known.stack]
-    sums = np.full(len(calling.python.code) + 1, -1, np.int64)  # the last one: of no function
-    sums[code] = 0
-    np.add.at(sums, code, known.cpu_ns)
-    return np.asarray(sums[rows.code])
-
-
-def threads_ns(calling: Calling) -> int:
-    """Python time of all threads, 0 where it is one thread's."""
-    several = [time_ns for time_ns in calling.threads.own_ns.tolist() if time_ns > 0]
-    return min(sum(several), np.iinfo(np.int64).max) if len(several) > 1 else 0
-
-
-def function_columns(
-    trace: Trace, calling: Calling, shown: FunctionRows, wall_ns: int | None, least_ns: int
-) -> list[Column]:
-    """The columns that this recording can fill. least_ns: less than that, samples cannot tell."""
-    own, total, cpu = own_ns(calling, shown), total_ns(calling, shown), cpu_ns(calling, shown)
-    least = np.where(only_counted(calling, shown), 0, least_ns)
+def function_columns(found: HotFunctions, wall_ns: int | None) -> list[Column]:
+    """The columns that this recording can fill."""
+    rows, python = found.rows, found.python
     title, whole_ns = "of wall", wall_ns
-    if wall_ns and threads_ns(calling) > wall_ns:
-        title, whole_ns = OF_ALL, threads_ns(calling)
+    if wall_ns and python.threads_ns > wall_ns:
+        title, whole_ns = OF_ALL, python.threads_ns
 
     def timed(title: str, cells: Sequence[str], rank: int = 0, style: str = "") -> Column:
-        return Column(title, enclosed(calling, shown, cells), rank, align="right", style=style)
+        return figures(title, enclosed(found, cells), rank, style)
 
-    counts = [Column("ncalls", ncalls(calling, shown), 2, align="right")]
     return [
-        *([timed(title, _shares(own, whole_ns, least), 0, "bold")] if whole_ns else []),
-        timed("tottime", durations(own, least)),
-        *([Column("cpu", durations(cpu), 6, align="right")] if bool((cpu >= 0).any()) else []),
-        timed("cumtime", durations(total, least), 1),
-        *(counts if bool((calling.functions.calls >= 0).any()) else []),
-        *(_operator_columns(shown, least_ns) if has_operators(calling) else []),
-        _origin_column(calling.python.code, shown),
-        _function_column(trace, calling.python.code, shown),
+        *([timed(title, _shares(rows, whole_ns, python), 0, "bold")] if whole_ns else []),
+        timed("tottime", [units.duration(row.shown_own_ns, _least_ns(row, python)) for row in rows]),
+        *_cpu_column(rows),
+        timed("cumtime", [units.duration(row.shown_total_ns, _least_ns(row, python)) for row in rows], 1),
+        *([figures("ncalls", (ncalls(row, python) for row in rows), 2)] if python.has_calls else []),
+        *(_operator_columns(rows, python) if python.has_operators else []),
+        Column(
+            "code",
+            ["" if row.function.origin == _USER else row.function.origin for row in rows],
+            5,
+            style="dim",
+        ),
+        _function_column([row.function for row in rows]),
     ]
 
 
-def _shares(own_ns: Int64, whole_ns: int, least_ns: Int64) -> list[str]:
-    cells, least = percents(own_ns, whole_ns), percents(np.minimum(least_ns, whole_ns), whole_ns)
-    too_little = ((own_ns >= 0) & (own_ns < least_ns)).tolist()
-    return [
-        f"<{at_least.removeprefix('<')}" if little else cell
-        for cell, at_least, little in zip(cells, least, too_little, strict=True)
-    ]
+def _least_ns(row: FunctionRow, python: PythonRow) -> int:
+    """Less than that cannot be told."""
+    return 0 if row.only_counted else python.sample_ns or 0
 
 
-def has_operators(calling: Calling) -> bool:
-    """Whether any operators are known to have run in the functions."""
-    return bool((calling.functions.operator_calls > 0).any())
+def _shares(rows: Sequence[FunctionRow], whole_ns: int, python: PythonRow) -> list[str]:
+    def share(row: FunctionRow) -> str:
+        own_ns, least_ns = row.shown_own_ns, _least_ns(row, python)
+        if own_ns is None or own_ns >= least_ns:
+            return units.percent(None if own_ns is None else own_ns / whole_ns)
+        return f"<{units.percent(min(least_ns / whole_ns, 1)).removeprefix('<')}"
+
+    return [share(row) for row in rows]
 
 
-def _operator_columns(shown: FunctionRows, least_ns: int) -> list[Column]:
-    neither = Column("non-ops", durations(shown.neither_ns, least_ns), 3, align="right")
-    own, total = durations(shown.operator_own_ns), durations(shown.operator_total_ns)
-    return [
-        *([neither] if bool((shown.neither_ns >= 0).any()) else []),
-        Column("own ops", unless_zero(own), 7, align="right"),
-        Column("all ops", unless_zero(total), 4, align="right"),
-    ]
+def _cpu_column(rows: Sequence[FunctionRow]) -> Iterable[Column]:
+    if any(row.cpu_ns is not None for row in rows):
+        yield figures("cpu", (units.duration(row.cpu_ns) for row in rows), 6)
 
 
-def enclosed(calling: Calling, shown: FunctionRows, cells: Sequence[str]) -> list[str]:
+def _operator_columns(rows: Sequence[FunctionRow], python: PythonRow) -> Iterable[Column]:
+    if any(row.neither_ns is not None for row in rows):
+        least_ns = python.sample_ns or 0
+        yield figures("non-ops", (units.duration(row.neither_ns, least_ns) for row in rows), 3)
+    yield figures("own ops", (unless_zero(row.operator_own_ns) for row in rows), 7)
+    yield figures("all ops", (unless_zero(row.operator_total_ns) for row in rows), 4)
+
+
+def enclosed(found: HotFunctions, cells: Sequence[str]) -> list[str]:
     """The cells, in brackets those that are part of other rows too."""
-    inside = only_counted(calling, shown)
-    if not bool(inside.any()):
+    inside = [row.only_counted for row in found.rows]
+    if not any(inside):
         return list(cells)
-    part = _part(calling)
-    return [
-        f"({cell}{part})" if mark else f"{cell} " for cell, mark in zip(cells, inside.tolist(), strict=True)
-    ]
+    part = _part(found.python)
+    return [f"({cell}{part})" if mark else f"{cell} " for cell, mark in zip(cells, inside, strict=True)]
 
 
-def _part(calling: Calling) -> str:
-    return PART if calling.counts_end_ns is not None else ""
+def _part(python: PythonRow) -> str:
+    return PART if python.counts_end_ns is not None else ""
 
 
-def ncalls(calling: Calling, shown: FunctionRows) -> list[str]:
+def ncalls(row: FunctionRow, python: PythonRow) -> str:
     """`12/3`: all calls and those that were not recursive, where these are fewer."""
-    part = _part(calling)
-    cells = []
-    for calls, primitive in zip(shown.calls.tolist(), shown.primitive_calls.tolist(), strict=True):
-        recursive = f"/{units.count(primitive)}" if 0 <= primitive < calls else ""
-        cells.append(f"{units.count(calls)}{recursive}{part}" if calls >= 0 else units.ABSENT)
-    return cells
+    calls, primitive = row.calls, row.primitive_calls
+    if calls is None:
+        return units.ABSENT
+    recursive = "" if primitive is None or primitive >= calls else f"/{units.count(primitive)}"
+    return f"{units.count(calls)}{recursive}{_part(python)}"
 
 
-def names(trace: Trace, code: Code, rows: FunctionRows) -> list[str]:
+def names(functions: Sequence[Function]) -> list[str]:
     """`text.py:12 tokenize`, or what cProfile calls a C function."""
-    strings = trace.recording[Strings]
-    files, functions, first_lines = (
-        column[rows.code].tolist() for column in (code.file, code.function, code.first_line)
-    )
-    texts = [printable(_path(strings[file])) if file >= 0 else "" for file in files]
+    texts = ["" if each.file is None else printable(_path(each.file)) for each in functions]
     short = shorten.file_names([text for text in texts if text])
     return [
-        f"{short[text]}:{line} {printable(strings[function])}" if text else printable(strings[function])
-        for text, function, line in zip(texts, functions, first_lines, strict=True)
+        f"{short[text]}:{each.first_line} {printable(each.function)}" if text else printable(each.function)
+        for text, each in zip(texts, functions, strict=True)
     ]
 
 
@@ -168,20 +125,15 @@ def cut_name(text: str, width: int) -> str:
     return f"{place}{blank}{shorten.cut(name, room)}" if room >= 3 else place
 
 
-def _function_column(trace: Trace, code: Code, shown: FunctionRows) -> Column:
-    cells = names(trace, code, shown)
+def _function_column(functions: Sequence[Function]) -> Column:
+    cells = names(functions)
     places = [place for place in (cell.rpartition(" ")[0] for cell in cells) if _PLACE.fullmatch(place)]
     least = max(map(cell_len, places), default=8)
-    is_user = (code.origin[shown.code] == Origin.USER).tolist()
     return Column(
         "function",
         cells,
         least=least,
         wish=least + _NAME,
         shorten=cut_name,
-        styles=["bold cyan" if user else "cyan" for user in is_user],
+        styles=["bold cyan" if each.origin == _USER else "cyan" for each in functions],
     )
-
-
-def _origin_column(code: Code, shown: FunctionRows) -> Column:
-    return Column("code", [_ORIGINS[Origin(at)] for at in code.origin[shown.code].tolist()], 5, style="dim")

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-import numpy as np
-
 from perfprobe.report import shorten
+from perfprobe.report.rows.busiest import busiest, longest_wait
+from perfprobe.report.rows.function_times import has_few_samples, threads_ns
 from perfprobe.report.rows.operators import operator_rows
 from perfprobe.report.section.block import Block, Paragraph
-from perfprobe.report.section.function_columns import cpu_ns, names, threads_ns
-from perfprobe.report.section.function_notes import has_few_samples
+from perfprobe.report.section.function_columns import names
 from perfprobe.report.section.lines import line_column
 from perfprobe.report.section.operator_columns import operator_text, signature_text
-from perfprobe.report.section.waiting import longest_wait
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.python import Calling
@@ -23,7 +21,6 @@ from perfprobe.tables.trace import Trace
 LONGEST = 160  # cells of the inputs
 _MINOR = 0.5  # of the wall time: with more of it, operators are what counts
 _NOTEWORTHY = 0.1  # of the wall time
-_BUSY = 0.05  # of a function's time on a processor: with less it was waiting
 _IMPORTS = ("_bootstrap.py:", "_bootstrap_external.py:")
 
 
@@ -57,7 +54,7 @@ def hottest_python(findings: Findings) -> Iterator[Block]:
     place, busy_ns = _busiest(findings.trace, calling)
     waiting, waiting_ns = "", 0
     if operators_ns < _NOTEWORTHY * wall_ns:
-        waiting, waiting_ns = longest_wait(findings.trace, calling, _BUSY)
+        waiting, waiting_ns = _waiting(findings.trace, calling)
     if max(busy_ns, waiting_ns) < _NOTEWORTHY * wall_ns:
         return
     share = f"{units.percent(busy_ns / wall_ns)} of wall"
@@ -70,11 +67,18 @@ def hottest_python(findings: Findings) -> Iterator[Block]:
 
 
 def _busiest(trace: Trace, calling: Calling) -> tuple[str, int]:
-    """The function that ran longest in no operator, and how long; waiting does not count."""
-    rows = calling.functions
-    rows = rows.take((rows.neither_ns > 0) & (cpu_ns(calling, rows) >= _BUSY * rows.own_ns))
-    rows = rows.take(np.argsort(-rows.neither_ns, kind="stable"))
-    for name, busy_ns in zip(names(trace, calling.python.code, rows), rows.neither_ns.tolist(), strict=True):
+    """The function that ran longest in no operator, and how long; "", 0 where none did."""
+    found = busiest(trace, calling)
+    for name, (_, busy_ns) in zip(names([function for function, _ in found]), found, strict=True):
         if not name.startswith(_IMPORTS):
             return name, busy_ns
     return "", 0
+
+
+def _waiting(trace: Trace, calling: Calling) -> tuple[str, int]:
+    """`sleeper at truth.py:12`, where the main thread waited longest, and how long; "", 0 for none known."""
+    found = longest_wait(trace, calling)
+    if found is None:
+        return "", 0
+    where, _, what = names([found.function])[0].rpartition(" ")
+    return f"{what} at {where}", found.time_ns

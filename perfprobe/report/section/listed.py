@@ -8,7 +8,7 @@ from perfprobe.report.section.block import Section
 from perfprobe.report.section.children import child_recordings, child_tables
 from perfprobe.report.section.efficiency import efficiency, measurement_tables
 from perfprobe.report.section.environment import environment
-from perfprobe.report.section.functions import function_section_tables, functions
+from perfprobe.report.section.functions import function_tables, functions
 from perfprobe.report.section.gpu.calls import call_tables, calls
 from perfprobe.report.section.gpu.copies import copies, copy_tables
 from perfprobe.report.section.gpu.devices import device_tables, devices
@@ -37,7 +37,7 @@ SECTIONS = (
     Section("GPU copies", (GpuFindings,), copies, copy_tables),
     Section("GPU waits", (GpuFindings,), waits, wait_tables),
     Section("CUDA calls", (GpuFindings,), calls, call_tables),
-    Section("Python functions", (Calling,), functions, function_section_tables),
+    Section("Python functions", (Calling,), functions, function_tables),
     Section("between operators", (Between,), between, interval_tables),
     Section("ranges", (Hotspots,), ranges, range_tables, shows=(RangeRows,)),
     Section("sources", (), agreement, source_tables),

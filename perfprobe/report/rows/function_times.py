@@ -1,0 +1,90 @@
+"""Times of Python functions, by the sampler or by cProfile, as columns beside their table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from perfprobe.tables.columns import Int64, Mask
+from perfprobe.tables.python import Calling, FunctionRows, Look, SampledStacks
+
+_FEW = 5  # samples, of which no share can be told
+
+
+def only_counted(calling: Calling, rows: FunctionRows) -> Mask:
+    """Rows with times by cProfile, which are in their callers' too: C functions beside samples."""
+    is_c = calling.python.code.file[rows.code] < 0
+    return np.asarray(is_c & (rows.own_ns < 0) & (rows.counted_own_ns >= 0))
+
+
+def own_ns(calling: Calling, rows: FunctionRows) -> Int64:
+    """The time by which rows are shown and ordered, -1 not known."""
+    return np.where(only_counted(calling, rows), rows.counted_own_ns, rows.own_ns)
+
+
+def total_ns(calling: Calling, rows: FunctionRows) -> Int64:
+    """The same with what the functions called."""
+    return np.where(only_counted(calling, rows), rows.counted_total_ns, rows.total_ns)
+
+
+def cpu_ns(calling: Calling, rows: FunctionRows) -> Int64:
+    """CPU time of each function without those it called, by samples; -1 where they do not have it."""
+    known = calling.sampled.take((calling.sampled.cpu_ns >= 0) & (calling.sampled.look == Look.READ))
+    return _sums(calling, rows, known, known.cpu_ns, -1)
+
+
+def looks(calling: Calling, rows: FunctionRows) -> Int64:
+    """How many samples found each function running."""
+    known = calling.sampled.take(calling.sampled.look == Look.READ)
+    return _sums(calling, rows, known, known.looks, 0)
+
+
+def _sums(
+    calling: Calling, rows: FunctionRows, sampled: SampledStacks, figures: Int64, without: int
+) -> Int64:
+    """Sums by function; `without`: for one that has none."""
+    code = calling.python.of_stack[sampled.stack]
+    sums = np.full(len(calling.python.code) + 1, without, np.int64)  # the last one: of no function
+    sums[code] = 0
+    np.add.at(sums, code, figures)
+    return np.asarray(sums[rows.code])
+
+
+def threads_ns(calling: Calling) -> int:
+    """Python time of all threads, 0 where it is one thread's."""
+    several = [time_ns for time_ns in calling.threads.own_ns.tolist() if time_ns > 0]
+    return min(sum(several), np.iinfo(np.int64).max) if len(several) > 1 else 0
+
+
+def has_operators(calling: Calling) -> bool:
+    """Whether any operators are known to have run in the functions."""
+    return bool((calling.functions.operator_calls > 0).any())
+
+
+def sample_ns(calling: Calling) -> int:
+    """How much time one look of the sampler stands for, 0 without a sampler."""
+    samples = calling.python.samples
+    if not calling.by_samples or len(samples) == 0:
+        return 0
+    return int((samples.end_ns - samples.start_ns).sum()) // max(int(samples.looks.sum()), 1)
+
+
+def has_few_samples(calling: Calling) -> bool:
+    """Whether there are samples, but too few to tell anything."""
+    return calling.by_samples and int(calling.python.samples.looks.sum()) < _FEW
+
+
+def by_cprofile(calling: Calling) -> Calling:
+    """The same with cProfile's times in place of the samples'; none where it did not count to the end."""
+    rows = calling.functions
+    is_whole = calling.counts_end_ns is None
+    own_ns, total_ns = rows.counted_own_ns, rows.counted_total_ns
+    rows = replace(
+        rows,
+        own_ns=own_ns,
+        total_ns=total_ns,
+        neither_ns=np.full(len(rows), -1, np.int64),
+    )
+    rows = rows.take((own_ns >= 0) & is_whole)
+    return replace(calling, functions=rows, sampled=SampledStacks.empty(), by_samples=False)

@@ -1,0 +1,213 @@
+"""Rows of Python functions, of who called whom, and of what is known of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from perfprobe.report.rows import function_times as times
+from perfprobe.report.rows.row import inline, measured, spread, unwritten, values
+from perfprobe.support.view import compiled
+from perfprobe.tables.columns import Int64, Mask
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.python import Calling, Code, FunctionCalls, FunctionRows, Origin
+from perfprobe.tables.trace import Trace
+
+_BY_PHASE = tuple(
+    f"{phase}_{of}_ns" for of in ("own", "total") for phase in ("forward", "backward", "recompute", "other")
+)
+_ORIGINS = {origin.value: origin.name.lower() for origin in Origin}
+
+_Order = Callable[[Calling, FunctionRows], Int64]
+_SORTS: dict[str, tuple[str, _Order]] = {
+    "total": ("cumtime", times.total_ns),
+    "calls": ("ncalls", lambda _, rows: rows.calls),
+}
+_SORT: tuple[str, _Order] = (
+    "tottime",
+    times.own_ns,
+)  # also where the order is one that functions do not have
+
+
+class Function(NamedTuple):
+    """What a function is known by; of a C function there is only the name. origin: as in `Origin`."""
+
+    file: str | None
+    function: str
+    first_line: int | None
+    origin: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FunctionRow:
+    """A function, its figures as in `FunctionRows`; by_phase: those of operators, by column.
+
+    cpu_ns: CPU time by samples; looks: how many samples found it running. only_counted: whether its times are
+    cProfile's and in its callers' too; shown_own_ns, shown_total_ns: the times by which it is shown.
+    """
+
+    function: Function = spread("", Function._fields)
+    calls: int | None
+    primitive_calls: int | None
+    counted_own_ns: int | None
+    counted_total_ns: int | None
+    own_ns: int | None
+    total_ns: int | None
+    neither_ns: int | None
+    operator_calls: int | None
+    operator_own_ns: int | None
+    operator_total_ns: int | None
+    by_phase: Mapping[str, int | None] = inline()
+    cpu_ns: int | None = unwritten()
+    looks: int = unwritten()
+    only_counted: bool = unwritten()
+
+    @property
+    def shown_own_ns(self) -> int | None:
+        """Without the functions it called."""
+        return self.counted_own_ns if self.only_counted else self.own_ns
+
+    @property
+    def shown_total_ns(self) -> int | None:
+        """With them."""
+        return self.counted_total_ns if self.only_counted else self.total_ns
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallRow:
+    """What a caller has of a function that it called; caller: None where nothing above it was seen."""
+
+    caller: Function | None = spread("caller_", Function._fields)
+    callee: Function | None = spread("callee_", Function._fields)
+    calls: int | None
+    total_ns: int | None
+    counted_total_ns: int | None
+    operator_total_ns: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PythonRow:
+    """What the times of all functions are.
+
+    times: where they come from, "samples" or "cprofile". sample_ns: what a sample stands for. counts_end_ns:
+    when cProfile stopped before the program did. looks: all samples; threads_ns: Python time of all threads,
+    0 where it is one thread's. has_calls, has_operators: whether calls were counted, and operators ran.
+    """
+
+    times: str | None
+    sample_ns: int | None
+    counts_end_ns: int | None
+    looks: int = unwritten()
+    threads_ns: int = unwritten()
+    has_calls: bool = unwritten()
+    has_operators: bool = unwritten()
+
+    @property
+    def by_samples(self) -> bool:
+        """Whether the times are the sampler's."""
+        return self.times == "samples"
+
+
+def python_row(calling: Calling) -> PythonRow:
+    """The only row."""
+    by_cprofile = "cprofile" if len(calling.python.counted) else None
+    return PythonRow(
+        times="samples" if calling.by_samples else by_cprofile,
+        sample_ns=times.sample_ns(calling) or None,
+        counts_end_ns=calling.counts_end_ns,
+        looks=int(calling.python.samples.looks.sum()),
+        threads_ns=times.threads_ns(calling),
+        has_calls=bool((calling.functions.calls >= 0).any()),
+        has_operators=times.has_operators(calling),
+    )
+
+
+def function_rows(trace: Trace, calling: Calling, rows: FunctionRows) -> list[FunctionRow]:
+    """These of the functions, in their order."""
+    beside = (
+        functions(trace, calling.python.code.take(rows.code)),
+        times.cpu_ns(calling, rows).tolist(),
+        times.looks(calling, rows).tolist(),
+        times.only_counted(calling, rows).tolist(),
+    )
+    return [
+        FunctionRow(
+            function=function,
+            by_phase={name: measured(value.pop(name)) for name in _BY_PHASE},
+            cpu_ns=measured(cpu_ns),
+            looks=looks,
+            only_counted=only_counted,
+            **_figures(value, "code"),
+        )
+        for value, function, cpu_ns, looks, only_counted in zip(values(rows), *beside, strict=True)
+    ]
+
+
+def call_rows(trace: Trace, calling: Calling, calls: FunctionCalls) -> list[CallRow]:
+    """These of the calls, in their order."""
+    known = [*functions(trace, calling.python.code), None]
+    return [
+        CallRow(
+            caller=known[value["caller"]],
+            callee=known[value["callee"]],
+            **_figures(value, "caller", "callee"),
+        )
+        for value in values(calls)
+    ]
+
+
+def functions(trace: Trace, code: Code) -> list[Function]:
+    """What each row of the table is known by."""
+    strings = trace.recording.strings
+    columns = (code.file, code.function, code.first_line, code.origin)
+    return [
+        Function(
+            file=strings[file] if file >= 0 else None,
+            function=strings[name],
+            first_line=first_line if file >= 0 else None,
+            origin=_ORIGINS[origin],
+        )
+        for file, name, first_line, origin in zip(*(column.tolist() for column in columns), strict=True)
+    ]
+
+
+def focused(findings: Findings, calling: Calling) -> tuple[FunctionRows, FunctionCalls]:
+    """The functions in focus, and the calls from and to them."""
+    rows, calls = calling.functions, calling.calls
+    if findings.focus is None:
+        return rows, calls
+    is_meant = in_focus(findings.trace, calling.python.code, findings.focus)
+    return rows.take(is_meant[rows.code]), calls.take(is_meant[calls.caller] | is_meant[calls.callee])
+
+
+def in_focus(trace: Trace, code: Code, focus: str) -> Mask:
+    """In which `file:line in function` of `code` the regular expression is found; one more entry for -1."""
+    search = compiled(focus).search
+    texts = (
+        name if file is None else f"{file}:{line} in {name}" for file, name, line, _ in functions(trace, code)
+    )
+    return np.array([*(search(text) is not None for text in texts), False], np.bool_)
+
+
+def ranked(calling: Calling, rows: FunctionRows, top: int, sort: str) -> FunctionRows:
+    """The `top` first rows, the largest first; 0 for all."""
+    _, key = _SORTS.get(sort, _SORT)
+    order = np.argsort(-key(calling, rows), kind="stable")
+    return rows.take(order[: top or len(order)])
+
+
+def ranked_calls(calls: FunctionCalls, top: int) -> FunctionCalls:
+    """The `top` calls with most time; 0 for all."""
+    return calls.take(np.argsort(-calls.total_ns, kind="stable")[: top or len(calls)])
+
+
+def sorted_by(sort: str) -> str:
+    """What functions are ranked by, as pstats calls it."""
+    return _SORTS.get(sort, _SORT)[0]
+
+
+def _figures(value: Mapping[str, Any], *without: str) -> dict[str, int | None]:
+    return {name: measured(figure) for name, figure in value.items() if name not in without}

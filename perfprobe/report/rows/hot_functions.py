@@ -1,0 +1,100 @@
+"""Which Python functions a report shows, and what it says of them all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfprobe.report.rows.function_times import (
+    by_cprofile,
+    has_few_samples,
+    has_operators,
+    only_counted,
+    own_ns,
+)
+from perfprobe.report.rows.functions import (
+    FunctionRow,
+    PythonRow,
+    function_rows,
+    in_focus,
+    python_row,
+    ranked,
+)
+from perfprobe.tables.columns import Mask
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.python import Calling, FunctionRows, Origin
+from perfprobe.tables.trace import Trace
+
+_NEARLY = 0.9
+_RUNNERS = ("<built-in method builtins.exec>", "<built-in method builtins.__import__>")
+
+
+@dataclass(frozen=True)
+class HotFunctions:
+    """The first rows by some order, of so many.
+
+    whole: how many functions there are; found: in focus, without those that their callers' rows tell; told:
+    how many these are. few_samples: whether there were too few of them, and cProfile's times stand in.
+    """
+
+    rows: list[FunctionRow]
+    python: PythonRow
+    whole: int
+    found: int
+    told: int
+    few_samples: bool
+
+
+def hot_functions(findings: Findings, top: int, sort: str) -> HotFunctions:
+    """The `top` first functions of those of which a table says more than others do, 0 for all."""
+    trace, calling = findings.trace, findings[Calling]
+    few_samples = has_few_samples(calling)
+    if few_samples:
+        calling = by_cprofile(calling)
+    rows = _recorded(trace, calling)
+    found = rows
+    if findings.focus is not None:
+        found = rows.take(in_focus(trace, calling.python.code, findings.focus)[rows.code])
+    is_told = _told_by_caller(calling, found)
+    kept = found.take(~is_told)
+    return HotFunctions(
+        rows=function_rows(trace, calling, ranked(calling, kept, top, sort)),
+        python=python_row(calling),
+        whole=len(rows),
+        found=len(kept),
+        told=len(found) - len(kept),
+        few_samples=few_samples,
+    )
+
+
+def _recorded(trace: Trace, calling: Calling) -> FunctionRows:
+    """The functions of which more is known than their operators; C functions where they say more than others.
+
+    Beside samples, torch's are what the tables of operators show; those that run Python code have the time of
+    all that cProfile leaves out, such as the import of libraries.
+    """
+    rows, code = calling.functions, calling.python.code
+    rows = rows.take((rows.own_ns >= 0) | (rows.calls >= 0))
+    is_operator = (code.origin[rows.code] == Origin.TORCH) & has_operators(calling)
+    names = (trace.recording.strings[at] for at in code.function[rows.code].tolist())
+    is_runner = np.array([name in _RUNNERS for name in names], np.bool_)
+    return rows.take(~(only_counted(calling, rows) & (is_operator | is_runner)))
+
+
+def _told_by_caller(calling: Calling, rows: FunctionRows) -> Mask:
+    """The standard library's C functions with nearly all the time of a caller that has a row too."""
+    own_of = dict(zip(rows.code.tolist(), own_ns(calling, rows).tolist(), strict=True))
+    is_stdlib = calling.python.code.origin[rows.code] == Origin.STDLIB
+    candidates = rows.take(only_counted(calling, rows) & is_stdlib)
+    total_of = dict(zip(candidates.code.tolist(), candidates.counted_total_ns.tolist(), strict=True))
+    calls = calling.calls
+    calls = calls.take(np.isin(calls.callee, candidates.code) & np.isin(calls.caller, rows.code))
+    told = [
+        callee
+        for caller, callee, time_ns in zip(
+            calls.caller.tolist(), calls.callee.tolist(), calls.counted_total_ns.tolist(), strict=True
+        )
+        if time_ns >= _NEARLY * total_of[callee] and time_ns >= _NEARLY * own_of[caller] > 0
+    ]
+    return np.isin(rows.code, told)

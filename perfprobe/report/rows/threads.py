@@ -1,0 +1,59 @@
+"""Rows of threads: what the times of their Python functions add up to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from perfprobe.report.rows.row import measured, named, unwritten, values
+from perfprobe.tables.python import Calling
+from perfprobe.tables.recording import Recording
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThreadRow:
+    """A thread, its figures as in `ThreadTimes`; os_thread: None where the thread is not known.
+
+    own_name: its name unless that is only the program's, which the kernel gives to a thread without one.
+    """
+
+    thread: int
+    name: str | None
+    os_thread: int | None
+    wall_ns: int | None
+    own_ns: int | None
+    perfprobe_ns: int | None
+    no_python_ns: int | None
+    failed_ns: int | None
+    cpu_ns: int | None
+    own_name: str | None = unwritten()
+    is_main: bool = unwritten()
+
+
+def thread_rows(recording: Recording, calling: Calling) -> list[ThreadRow]:
+    """All of them, in the order of the recording."""
+    threads = recording.threads
+    is_main = recording.main_thread()[:-1]
+    of_program = {recording.strings[at] for at in threads.name[is_main].tolist()}
+    found = []
+    for value in values(calling.threads):
+        thread = value.pop("thread")
+        is_known = 0 <= thread < len(threads)
+        os_thread = int(threads.os_thread[thread]) if is_known else None
+        name = _name(recording, thread) if is_known else None
+        found.append(
+            ThreadRow(
+                thread=thread,
+                name=name,
+                os_thread=os_thread,
+                own_name=None if name in of_program else name,
+                is_main=is_known and bool(is_main[thread]),
+                **{column: measured(figure) for column, figure in value.items()},
+            )
+        )
+    return found
+
+
+def _name(recording: Recording, thread: int) -> str | None:
+    """As the program named it, else as the kernel calls it."""
+    number, name = recording.threads.os_thread[thread], recording.threads.name[thread]
+    return named(recording.text("python_threads", str(number)) or recording.strings[name])
