@@ -7,7 +7,7 @@ import shlex
 from typing import NamedTuple
 
 from perfprobe.cli.options import Parser, writable
-from perfprobe.cli.report import newest, write
+from perfprobe.cli.report import newest, write_all
 from perfprobe.collect.base import Stderr
 from perfprobe.support import files
 from perfprobe.support.errors import EnvironmentLack, UsageError
@@ -15,7 +15,7 @@ from perfprobe.support.text import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 MOST_NAMES = 1000  # that are tried
 
@@ -78,7 +78,7 @@ def parser() -> Parser:
 
 
 def prepare(words: Sequence[str]) -> Callable[[], int]:
-    """Make the file's content; the call that is returned writes it."""
+    """Find out what there is to write; the call that is returned writes it as it is made."""
     from perfprobe.cli import guarded
     from perfprobe.results import Results
 
@@ -96,23 +96,22 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     for note in made.notes:
         Stderr().tell(note)
     if output == "-":
-        return lambda: write(made.data.decode())
-    return lambda: guarded(lambda: _save(made.data, output, os.path.splitext(path)[0], chosen))
+        return lambda: guarded(lambda: write_all(part.decode() for part in made.parts))
+    return lambda: guarded(lambda: _save(made.parts, output, os.path.splitext(path)[0], chosen))
 
 
-def _save(data: bytes, output: str | None, stem: str, chosen: Format) -> int:
+def _save(parts: Iterable[bytes], output: str | None, stem: str, chosen: Format) -> int:
     names = [stem + chosen.suffix, *(f"{stem}-{number}{chosen.suffix}" for number in range(2, MOST_NAMES))]
-    for name in names if output is None else [output]:
-        try:
-            files.write(name, data, replace=output is not None)
-        except FileExistsError:
-            continue
-        except OSError as error:
-            raise EnvironmentLack(
-                f"the file cannot be written ({error.strerror})", name, "name another with -o"
-            ) from error
-        Stderr().tell(
-            printable(f"wrote {name}; open it with: {chosen.opened_with.format(shlex.quote(name))}")
-        )
-        return 0
-    raise EnvironmentLack("all names for the file are taken", stem + chosen.suffix, "name another with -o")
+    name = names[0] if output is None else output
+    try:
+        if output is None:
+            name = files.write_new(names, parts)
+        else:
+            files.write(output, parts)
+    except OSError as error:
+        why = f"the file cannot be written ({error.strerror})"
+        if isinstance(error, FileExistsError):
+            why = "all names for the file are taken"
+        raise EnvironmentLack(why, name, "name another with -o") from error
+    Stderr().tell(printable(f"wrote {name}; open it with: {chosen.opened_with.format(shlex.quote(name))}"))
+    return 0

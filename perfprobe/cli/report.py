@@ -13,7 +13,7 @@ from perfprobe.support.view import View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 _DESCRIPTION = "Print the report of a recording: the hot operators with their shapes and source lines."
 _EXAMPLES = """\
@@ -84,10 +84,16 @@ def newest() -> str:
 
 def write(text: str) -> int:
     """Write to standard output; a reader that has had enough (`| head`) is no error."""
+    return write_all([text])
+
+
+def write_all(texts: Iterable[str]) -> int:
+    """The same of several, each as it is made."""
     if sys.stdout is None:
         return _cannot_write("it is closed")
     try:
-        sys.stdout.write(encodable(text, sys.stdout.encoding))
+        for text in texts:
+            sys.stdout.write(encodable(text, sys.stdout.encoding))
         sys.stdout.flush()
     except BrokenPipeError:
         _forget_stdout()

@@ -3,56 +3,92 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
 _NAMES_THAT_ARE_NO_FILES = ("/dev/", "/proc/")
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+_COPIED_BYTES = 1 << 20  # at a time
 
 
-def write(path: str, data: bytes, *, replace: bool = True) -> None:
+def write(path: str, data: bytes | Iterable[bytes]) -> None:
     """Write a file under a name that nobody can foresee, then give it its own.
 
-    A link at `path` is replaced and not followed. What is no file (a pipe, /dev/stdout) is written into.
+    A file or link at `path` is replaced and not followed. What is no file (a pipe, /dev/stdout) is written
+    into.
 
     Args:
         path: the file.
-        data: all that is in it.
-        replace: whether a file that is there may be replaced.
+        data: all that is in it, or its parts as they are made; where that fails no file is left.
 
     Raises:
-        FileExistsError: a file is there and must not be replaced.
         OSError: the file cannot be written.
     """
     if _is_no_file(path):
-        _write_into(path, data, os.O_WRONLY)
+        _fill(_opened(path, os.O_WRONLY), data)
         return
-    folder, name = os.path.split(path)
-    part = os.path.join(folder, f".{name[:200]}.{os.urandom(8).hex()}")
+    part = _part(path)
     try:
-        _write_into(part, data, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        descriptor = _opened(part, _NEW)
     except PermissionError:
         # A folder that may not be written into, with a file that may.
-        if not replace or os.path.islink(path) or not os.path.isfile(path):
+        if os.path.islink(path) or not os.path.isfile(path):
             raise
-        _write_into(path, data, os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW)
+        _fill(_opened(path, os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW), data)
         return
-    try:
-        if replace:
-            os.replace(part, path)
-        else:
-            _link(part, path, data)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(part)
+    with _removed(part):
+        _fill(descriptor, data)
+        os.replace(part, path)
 
 
-def _link(part: str, path: str, data: bytes) -> None:
+def write_new(paths: Sequence[str], data: bytes | Iterable[bytes]) -> str:
+    """The same under the first of these names that is not taken; which one that is.
+
+    Args:
+        paths: names in one folder.
+        data: as `write` has it.
+
+    Raises:
+        FileExistsError: all are taken.
+        OSError: the file cannot be written.
+    """
+    if _is_no_file(paths[0]):
+        _fill(_opened(paths[0], os.O_WRONLY), data)
+        return paths[0]
+    part = _part(paths[0])
+    descriptor = _opened(part, _NEW)
+    with _removed(part):
+        _fill(descriptor, data)
+        for path in paths:
+            with contextlib.suppress(FileExistsError):
+                _link(part, path)
+                return path
+    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), paths[-1])
+
+
+def _part(path: str) -> str:
+    folder, name = os.path.split(path)
+    return os.path.join(folder, f".{name[:200]}.{os.urandom(8).hex()}")
+
+
+def _link(part: str, path: str) -> None:
     try:
         os.link(part, path)
     except FileExistsError:
         raise
     except OSError:  # a file system without links
-        _write_into(path, data, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        descriptor = _opened(path, _NEW)
+        try:
+            with open(part, "rb") as file:
+                _fill(descriptor, iter(lambda: file.read(_COPIED_BYTES), b""))
+        except BaseException:
+            os.unlink(path)
+            raise
 
 
 def _is_no_file(path: str) -> bool:
@@ -64,13 +100,21 @@ def _is_no_file(path: str) -> bool:
         return False
 
 
-def _write_into(path: str, data: bytes, flags: int) -> None:
-    made = bool(flags & os.O_CREAT)
-    descriptor = os.open(path, flags | os.O_CLOEXEC, 0o666)
+def _opened(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CLOEXEC, 0o666)
+
+
+def _fill(descriptor: int, data: bytes | Iterable[bytes]) -> None:
+    with open(descriptor, "wb") as file:
+        for part in (data,) if isinstance(data, bytes) else data:
+            file.write(part)
+
+
+@contextlib.contextmanager
+def _removed(path: str) -> Iterator[None]:
+    """Whatever comes of it, there is nothing at the path afterwards."""
     try:
-        with open(descriptor, "wb") as file:
-            file.write(data)
-    except BaseException:
-        if made:
+        yield
+    finally:
+        with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
-        raise

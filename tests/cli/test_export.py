@@ -7,12 +7,17 @@ import os
 import pstats
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from perfprobe.cli import main
+from perfprobe.report.export.exported import Exported
+from perfprobe.results import Results
+from perfprobe.support.errors import InputError
 from tests.build import Program
 from tests.collect.runs import Outcome, perfprobe
 from tests.report.exports import counted, sampled
@@ -88,6 +93,25 @@ def test_what_cannot_be_done_is_one_line(words: list[str], status: int, fault: s
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert fault in refused(perfprobe(["export", *words], folder), status)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("output", [None, "out", "-"])
+def test_what_fails_half_way_is_one_line_and_no_file(
+    output: str | None, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def parts() -> Iterator[bytes]:
+        yield b"begin\n" * 100_000
+        raise InputError("the stacks are too deep to be written out", "run.perfprobe")
+
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(Results, "export", lambda *_: Exported(parts(), ["first"]))
+    before = sorted(os.listdir(folder))
+    words = ["export", "run.perfprobe", "--format", "collapsed", *([] if output is None else ["-o", output])]
+    assert main(words) == 3
+    assert capfd.readouterr().err.splitlines() == [
+        *("perfprobe: first", "perfprobe: the stacks are too deep to be written out: run.perfprobe")
+    ]
+    assert sorted(os.listdir(folder)) == before
 
 
 def test_a_recording_that_is_cut_short_says_so(folder: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from perfprobe.merge import link
+from perfprobe.report.export.exported import Exported
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.python import Calling
 from tests.build import Program, op
@@ -51,6 +52,10 @@ def counted(program: Program) -> Program:
     program.call(step, c, 7, 5 * US, 5 * US)
     program.call(fib, fib, 14, 40 * US, 50 * US)
     return program
+
+
+def content(made: Exported) -> bytes:
+    return b"".join(made.parts)
 
 
 def findings(program: Program, folder: Path) -> Findings:

@@ -5,7 +5,7 @@ import pytest
 from perfprobe.report.export import collapsed
 from perfprobe.support.errors import InputError
 from tests.build import Program
-from tests.report.exports import LOAD, findings, sampled
+from tests.report.exports import LOAD, content, findings, sampled
 
 
 def test_by_hand(tmp_path: Path) -> None:
@@ -13,7 +13,7 @@ def test_by_hand(tmp_path: Path) -> None:
     main, step = "MainThread;<module> (train.py:1)", "Trainer.step (train.py:28)"
     forward = f"{main};{step};Net.forward.<locals>.<lambda> (model.py:80)"
     engine = f"{main};{step};_engine_run_backward (graph.py:800)"
-    assert sorted(made.data.decode().splitlines()) == sorted(
+    assert sorted(content(made).decode().splitlines()) == sorted(
         [
             f"{main} 600",
             f"{forward} 100",
@@ -31,7 +31,20 @@ def test_one_thread_has_no_frame_of_its_own(tmp_path: Path) -> None:
     program.thread(1, "MainThread")
     program.sample(0, 2_999, "a.py:5 f")
     program.sample(0, 999, "a.py:5 g")
-    assert collapsed.exported(findings(program, tmp_path)).data == b"f (a.py:1) 2\n"
+    assert content(collapsed.exported(findings(program, tmp_path))) == b"f (a.py:1) 2\n"
+
+
+def test_what_looks_alike_is_one_line(tmp_path: Path) -> None:
+    program = Program()
+    program.thread(1, "worker")
+    program.thread(2, "worker")
+    program.thread(3, "other")
+    for thread, time_ns in ((0, 2_000), (1, 3_600), (2, 4_000)):
+        program.sample(0, time_ns, "a.py:5/4 f", "a.py:9/8 g;", thread=thread)
+        program.sample(time_ns, time_ns + 600, "a.py:6/4 f", "a.py:9/8 g:", thread=thread)
+    assert content(collapsed.exported(findings(program, tmp_path))).decode().splitlines() == [
+        *("other;f (a.py:4);g: (a.py:8) 4", "worker;f (a.py:4);g: (a.py:8) 6")
+    ]
 
 
 def test_names_cannot_break_lines(tmp_path: Path) -> None:
@@ -40,7 +53,7 @@ def test_names_cannot_break_lines(tmp_path: Path) -> None:
     program.thread(2)
     program.sample(0, 5_000, LOAD, "a\n.py:5 f;\x1b[2J 3")
     program.sample(0, 5_000, LOAD, thread=1)
-    data = collapsed.exported(findings(program, tmp_path)).data
+    data = content(collapsed.exported(findings(program, tmp_path)))
     assert sorted(data.decode().splitlines()) == [
         "Main Thread:1 9;load (load:data.py:4);f:\\x1b[2J 3 (a .py:1) 5",
         "thread 1002;load (load:data.py:4) 5",

@@ -1,7 +1,9 @@
-"""Whatever is in the recording: every export is made, or one line says why not."""
+"""Whatever is in the recording: every export is made, or one line says why not; none as a whole in memory."""
 
 import contextlib
 import random
+import tracemalloc
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from perfprobe.cli.export import FORMATS
 from perfprobe.results import Results
 from perfprobe.support.errors import InputError, UsageError
 from tests import build
-from tests.report.exports import counted, sampled
+from tests.report.exports import content, counted, findings, sampled
 from tests.report.test_untrusted import mutated
 
 
@@ -27,4 +29,23 @@ def test_damage_with_a_right_checksum(seed: int, tmp_path: Path) -> None:
         path.write_bytes(build.head() + b"".join(build.block(payload) for payload in harmed))
         for form, times in [*((form, None) for form in FORMATS), ("pstats", "samples")]:
             with contextlib.suppress(InputError, UsageError):
-                assert Results(str(path)).export(form, times).data is not None
+                assert content(Results(str(path)).export(form, times))
+
+
+@pytest.mark.parametrize("form", ["speedscope", "collapsed"])
+def test_the_file_is_never_in_memory(form: str, tmp_path: Path) -> None:
+    program = sampled()
+    stack = [f"/p/{'deep' * 20}.py:{at}/{at} f" for at in range(1, 200)]
+    stacks = [program.stack(*stack, f"/p/a.py:5/{at + 1} g") for at in range(150)]
+    for at in range(3000):
+        program.sample(at * 4_000, (at + 1) * 4_000, stack=stacks[at % len(stacks)])
+    made = import_module(f"perfprobe.report.export.{form}").exported(findings(program, tmp_path))
+    tracemalloc.start()
+    written = longest = 0
+    for part in made.parts:
+        written, longest = written + len(part), max(longest, len(part))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert written > 2_000_000
+    assert longest < 150_000
+    assert peak < written / 3

@@ -19,7 +19,7 @@ from perfprobe.support.errors import InputError, UsageError
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.python import Calling
 from tests.build import Program, op
-from tests.report.exports import counted, findings, sampled
+from tests.report.exports import content, counted, findings, sampled
 
 MAIN, STEP = ("/p/train.py", 1, "<module>"), ("/p/train.py", 28, "step")
 MODEL, FIB = ("/p/model.py", 80, "<lambda>"), ("/p/train.py", 50, "fib")
@@ -54,7 +54,7 @@ def written(program: Program, folder: Path, times: str | None = None) -> tuple[P
 def saved(found: Findings, folder: Path, times: str | None = None) -> tuple[Path, list[str]]:
     made = writer.exported(found, times)
     path = folder / "made.pstats"
-    path.write_bytes(made.data)
+    path.write_bytes(content(made))
     reader.read(path)  # as strict as can be
     return path, made.notes
 
@@ -134,7 +134,7 @@ def test_a_profile_read_and_written_is_the_same(tmp_path: Path) -> None:
     from perfprobe.results import Results
 
     made = Results(str(tmp_path / "p")).export("pstats", None)
-    assert marshal.loads(made.data) == stats
+    assert marshal.loads(content(made)) == stats
     assert made.notes == ["times and calls are cProfile's"]
 
 

@@ -12,13 +12,13 @@ from perfprobe.support.errors import InputError
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.python import Calling
 from tests.build import Program, op
-from tests.report.exports import LOAD, counted, findings, sampled
+from tests.report.exports import LOAD, content, counted, findings, sampled
 
 UNITS = ("none", "nanoseconds", "microseconds", "milliseconds", "seconds", "bytes")
 
 
 def document(found: Findings) -> dict[str, Any]:
-    made: dict[str, Any] = json.loads(speedscope.exported(found).data)
+    made: dict[str, Any] = json.loads(content(speedscope.exported(found)))
     check(made)
     return made
 
@@ -73,6 +73,15 @@ def test_in_the_order_of_time(tmp_path: Path) -> None:
     assert paths(made, 1) == [(["load"], 400_000), (["(Python not read)"], 20_000), ([], 80_000)]
 
 
+def test_in_pieces_it_is_the_text_that_json_writes(tmp_path: Path) -> None:
+    program = sampled()
+    program.meta["program"]["argv"] = ["tr\u00e4in.py", '"']
+    found = findings(program, tmp_path)
+    for each in (found, found.plus(replace(found[Calling], sampled_of=None))):
+        text = content(speedscope.exported(each)).decode()
+        assert text == json.dumps(json.loads(text), separators=(",", ":"))
+
+
 def test_frames_say_where(tmp_path: Path) -> None:
     made = document(findings(sampled(), tmp_path))
     places = {frame["name"]: (frame.get("file"), frame.get("line")) for frame in made["shared"]["frames"]}
@@ -91,10 +100,9 @@ def test_frames_say_where(tmp_path: Path) -> None:
 def test_without_order(tmp_path: Path) -> None:
     found = findings(sampled(), tmp_path)
     loose = found.plus(replace(found[Calling], sampled_of=None))
-    made = speedscope.exported(loose)
-    check(json.loads(made.data))
-    assert paths(json.loads(made.data), 0)[0] == (["<module>"], 600_000)
-    assert "Left Heavy" in made.notes[0]
+    made = document(loose)
+    assert paths(made, 0)[0] == (["<module>"], 600_000)
+    assert "Left Heavy" in speedscope.exported(loose).notes[0]
 
 
 def test_operators_stand_in_for_samples(tmp_path: Path) -> None:

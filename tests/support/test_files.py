@@ -3,6 +3,7 @@
 import os
 import stat
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -37,15 +38,45 @@ def test_a_planted_link_is_replaced(tmp_path: Path, target: str) -> None:
 
 
 def test_a_file_that_is_there_is_kept_where_told(tmp_path: Path) -> None:
-    path = tmp_path / "out"
-    files.write(str(path), b"first", replace=False)
-    for planted in (path, tmp_path / "link"):
-        if planted != path:
-            planted.symlink_to(tmp_path / "nowhere")
-        with pytest.raises(FileExistsError):
-            files.write(str(planted), b"second", replace=False)
+    path, link = tmp_path / "out", tmp_path / "link"
+    assert files.write_new([str(path)], b"first") == str(path)
+    link.symlink_to(tmp_path / "nowhere")
+    with pytest.raises(FileExistsError):
+        files.write_new([str(path), str(link)], b"second")
     assert path.read_bytes() == b"first"
     assert sorted(os.listdir(tmp_path)) == ["link", "out"]
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_the_first_name_that_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    if not links:  # a file system that has none
+        monkeypatch.setattr(os, "link", refuse)
+    names = [str(tmp_path / name) for name in ("a", "b", "c")]
+    for count in (1, 2):
+        made = iter([b"one", b"", b"two"])  # can be read once only, whatever is taken
+        assert files.write_new(names, made) == names[count - 1]
+        assert (tmp_path / "abc"[count - 1]).read_bytes() == b"onetwo"
+    assert sorted(os.listdir(tmp_path)) == ["a", "b"]
+
+
+def fails_half_way() -> Iterator[bytes]:
+    yield b"begin" * 100_000
+    raise RuntimeError("no more")
+
+
+def test_what_cannot_be_made_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError):
+        files.write(str(tmp_path / "out"), fails_half_way())
+    with pytest.raises(RuntimeError):
+        files.write_new([str(tmp_path / "out")], fails_half_way())
+    assert os.listdir(tmp_path) == []
+    (tmp_path / "out").write_bytes(b"before")
+    with pytest.raises(RuntimeError):
+        files.write(str(tmp_path / "out"), fails_half_way())
+    assert (tmp_path / "out").read_bytes() == b"before"
 
 
 def test_a_pipe_is_written_into(tmp_path: Path) -> None:

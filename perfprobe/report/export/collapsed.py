@@ -5,8 +5,11 @@ The format of https://github.com/brendangregg/FlameGraph, which inferno and spee
 
 from __future__ import annotations
 
-from perfprobe.report.export.exported import Exported
-from perfprobe.report.export.flames import Flames, Frame
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from perfprobe.report.export.exported import Exported, pieces
+from perfprobe.report.export.flames import Flames, Frame, Paths, Steps
 from perfprobe.report.shorten import file_names
 from perfprobe.support.text import printable
 from perfprobe.support.units import duration
@@ -24,19 +27,48 @@ def exported(findings: Findings, times: str | None = None) -> Exported:
     steps = flames.summed()
     short = file_names([frame.file for frame in flames.frames if frame.file is not None])
     names = [_text(frame, short) for frame in flames.frames]
-    threads = {thread: _safe(flames.thread(thread)) for thread in steps.thread}
-    sums_ns: dict[str, int] = {}
-    without_ns = 0
-    for thread, row, time_ns in zip(*steps, strict=True):
-        words = [names[frame] for frame in paths[row]]
-        if words:
-            key = ";".join([threads[thread], *words] if len(threads) > 1 else words)
-            sums_ns[key] = sums_ns.get(key, 0) + time_ns
-        else:
-            without_ns += time_ns
-    lines = [f"{key} {time_ns // 1000}\n" for key, time_ns in sums_ns.items() if time_ns >= 1000]
+    threads = {thread: _safe(flames.thread(thread)) for thread in steps.thread.tolist()}
+    lines, without_ns = _lines(paths, steps, names, threads)
     left_out = [f"left out: {duration(without_ns)} in which threads ran no Python and no operator"]
-    return Exported("".join(lines).encode("utf-8", "replace"), flames.notes() + left_out * (without_ns > 0))
+    return Exported(
+        pieces(f"{_key(paths[line.row], names, line.thread)} {line.time_ns // 1000}\n" for line in lines),
+        flames.notes() + left_out * (without_ns > 0),
+    )
+
+
+@dataclass
+class _Line:
+    """The time of one text; thread: its name where there are several; row: the first one with this path."""
+
+    thread: str | None
+    row: int
+    time_ns: int = 0
+
+
+def _lines(
+    paths: Paths, steps: Steps, names: Sequence[str], threads: Mapping[int, str]
+) -> tuple[list[_Line], int]:
+    """The lines of at least a microsecond, and the time without a path; what looks alike is one line."""
+    texts = {name: at for at, name in enumerate(dict.fromkeys(names))}
+    text_of = [texts[name] for name in names]
+    tree: dict[tuple[int, int], int] = {}  # (what is above, text) -> what both are
+    lines: dict[tuple[str | None, int], _Line] = {}
+    without_ns = 0
+    for thread, row, time_ns in zip(*(column.tolist() for column in steps), strict=True):
+        node = -1
+        for frame in paths[row]:
+            node = tree.setdefault((node, text_of[frame]), len(tree))
+        if node < 0:
+            without_ns += time_ns
+            continue
+        name = threads[thread] if len(threads) > 1 else None
+        lines.setdefault((name, node), _Line(name, row)).time_ns += time_ns
+    return [line for line in lines.values() if line.time_ns >= 1000], without_ns
+
+
+def _key(path: Sequence[int], names: Sequence[str], thread: str | None) -> str:
+    words = [names[frame] for frame in path]
+    return ";".join(words if thread is None else [thread, *words])
 
 
 def _text(frame: Frame, short: dict[str, str]) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 
 from perfprobe.report import shorten
 from perfprobe.support.errors import InputError
+from perfprobe.tables.columns import Int32, Int64, Rows
 from perfprobe.tables.events import Threads
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.python import Calling, Look, OperatorSites, SampledStacks
@@ -38,9 +39,38 @@ class Frame(NamedTuple):
 class Steps(NamedTuple):
     """Time that passed on a thread, -1 not known, in the path of a row of `Flames.rows`."""
 
-    thread: list[int]
-    row: list[int]
-    time_ns: list[int]
+    thread: Int32
+    row: Rows
+    time_ns: Int64
+
+
+class Paths:
+    """The path of each row, ids of frames; empty where a thread ran neither Python nor an operator.
+
+    Rows share their functions, which are kept once: paths are put together as they are asked for.
+    """
+
+    def __init__(self) -> None:
+        self._functions: list[tuple[int, ...]] = []
+        self._operators: list[int] = []
+
+    def add(self, functions: tuple[int, ...], operator: int) -> int:
+        """The next row's, operator -1 for none; how many frames it has."""
+        self._functions.append(functions)
+        self._operators.append(operator)
+        return len(functions) + (operator >= 0)
+
+    def __len__(self) -> int:
+        return len(self._operators)
+
+    def __getitem__(self, row: int) -> tuple[int, ...]:
+        operator = self._operators[row]
+        return (*self._functions[row], operator) if operator >= 0 else self._functions[row]
+
+    def lengths(self) -> Int64:
+        """How many frames each row has."""
+        functions = np.fromiter(map(len, self._functions), np.int64, len(self))
+        return functions + (np.array(self._operators, np.int64) >= 0)
 
 
 class Flames:
@@ -70,14 +100,22 @@ class Flames:
         """By their ids in paths, as far as paths were asked for."""
         return list(self._frame_ids)
 
-    def paths(self) -> list[tuple[int, ...]]:
-        """The path of each row, ids of frames; empty where a thread ran neither Python nor an operator."""
+    def paths(self) -> Paths:
+        """The path of each row; afterwards all frames have their ids.
+
+        Raises:
+            InputError: they are too deep.
+        """
         columns = ("stack", "look", "name", "overload", "signature", "phase", "forward_stack")
-        found = []
+        found = Paths()
         left = MOST_FRAMES
-        for row in zip(*(getattr(self.rows, name).tolist() for name in columns), strict=True):
-            found.append(self._path(*row))
-            left -= len(found[-1])
+        for stack, look, name, *operator in zip(
+            *(getattr(self.rows, name).tolist() for name in columns), strict=True
+        ):
+            functions = self._path(stack, look)  # their ids come before the operator's
+            left -= found.add(
+                functions, self._id(self._operator(stack, name, *operator)) if name >= 0 else -1
+            )
             if left < 0:
                 raise InputError("the stacks are too deep to be written out", self._trace.recording.path)
         return found
@@ -85,7 +123,7 @@ class Flames:
     def summed(self) -> Steps:
         """Each row once, most time first."""
         order = np.argsort(-self.rows.time_ns, kind="stable")
-        return Steps(self.rows.thread[order].tolist(), order.tolist(), self.rows.time_ns[order].tolist())
+        return Steps(self.rows.thread[order], order, self.rows.time_ns[order])
 
     def in_order(self) -> Steps | None:
         """One after the other as they were sampled, None where that is not known."""
@@ -94,7 +132,7 @@ class Flames:
             return None
         order = np.argsort(samples.end_ns, kind="stable")
         time_ns = np.maximum(samples.end_ns - samples.start_ns, 0)[order]
-        return Steps(samples.thread[order].tolist(), row[order].tolist(), time_ns.tolist())
+        return Steps(samples.thread[order], row[order].astype(np.intp), time_ns)
 
     def notes(self) -> list[str]:
         """What one must know to read the figures."""
@@ -112,16 +150,15 @@ class Flames:
         threads = self._trace.recording[Threads]
         return self._trace.recording[Strings][threads.name[thread]] or f"thread {threads.os_thread[thread]}"
 
-    def _path(self, stack: int, look: int, name: int, *operator: int) -> tuple[int, ...]:
+    def _path(self, stack: int, look: int) -> tuple[int, ...]:
+        """The functions of a path."""
         if look == Look.FAILED:
-            path: tuple[int, ...] = (self._id(Frame(_NOT_READ)),)
-        elif stack >= 0:
-            if stack not in self._functions:
-                self._functions[stack] = self._walked(stack)
-            path = self._functions[stack]
-        else:
-            path = ()
-        return (*path, self._id(self._operator(stack, name, *operator))) if name >= 0 else path
+            return (self._id(Frame(_NOT_READ)),)
+        if stack < 0:
+            return ()
+        if stack not in self._functions:
+            self._functions[stack] = self._walked(stack)
+        return self._functions[stack]
 
     def _walked(self, stack: int) -> tuple[int, ...]:
         if self._trace.recording[Stacks].frame[stack] < 0:

@@ -54,7 +54,8 @@ def exported(findings: Findings, times: str | None = None) -> Exported:
         raise UsageError(f"there are no times by {chosen} in it", trace.recording.path, "leave --times out")
     profile = _Profile()
     (_add_counted if chosen == "cprofile" else _add_sampled)(profile, trace, calling)
-    return Exported(profile.data(), list(_notes(trace, calling, chosen)))
+    # In one piece, and now: what marshal marks as shared depends on what else is alive.
+    return Exported(iter((profile.data(),)), list(_notes(trace, calling, chosen)))
 
 
 class _Profile:
@@ -73,7 +74,7 @@ class _Profile:
         _add(self._callers.setdefault(callee, {}), caller, figures)
 
     def data(self) -> bytes:
-        """The content of the file."""
+        """The content of the file: a record for each function and caller, however long the program ran."""
         stats = {
             key: (primitive, calls, own_ns * _NS, total_ns * _NS, self._of_callers(key))
             for key, (calls, primitive, own_ns, total_ns) in self._functions.items()

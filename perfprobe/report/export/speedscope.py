@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
-from perfprobe.report.export.exported import Exported
-from perfprobe.report.export.flames import Flames, Frame
+import numpy as np
+
+from perfprobe.report.export.exported import Exported, pieces, separated
+from perfprobe.report.export.flames import Flames, Frame, Paths, Steps
+from perfprobe.tables.columns import Int32, Int64, Rows
 from perfprobe.tables.findings import Findings
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
 MOST_IN_ORDER = 20_000_000  # frames of all samples together: speedscope opens no larger files
+_AT_A_TIME = 4096  # samples
+_TEXTS_KEPT = 100  # of stacks: samples that follow each other are often of the same few
 
 
 def exported(findings: Findings, times: str | None = None) -> Exported:
@@ -25,34 +31,58 @@ def exported(findings: Findings, times: str | None = None) -> Exported:
     paths = flames.paths()
     notes = flames.notes()
     steps = flames.in_order()
-    if steps is None or sum(len(paths[row]) for row in steps.row) > MOST_IN_ORDER:
+    if steps is None or int(paths.lengths()[steps.row].sum()) > MOST_IN_ORDER:
         steps = flames.summed()
         notes.append("equal stacks are put together: look at Left Heavy, there is no order of time")
-    threads: dict[int, list[tuple[int, int]]] = {}
-    for thread, row, time_ns in zip(*steps, strict=True):
-        threads.setdefault(thread, []).append((row, time_ns))
-    profiles = [_profile(_name(flames, thread), paths, steps) for thread, steps in threads.items()]
-    document = {
-        "$schema": SCHEMA,
-        "exporter": "perfprobe",
-        "name": " ".join(findings.trace.recording.texts("program", "argv")),
-        "shared": {"frames": [_frame(frame) for frame in flames.frames]},
-        "profiles": sorted(profiles, key=lambda profile: -profile["endValue"]),
-    }
-    return Exported(json.dumps(document, separators=(",", ":"), allow_nan=False).encode(), notes)
+    name = " ".join(findings.trace.recording.texts("program", "argv"))
+    return Exported(pieces(_document(flames, paths, steps, name)), notes)
 
 
-def _profile(name: str, paths: Sequence[Sequence[int]], steps: Sequence[tuple[int, int]]) -> dict[str, Any]:
-    weights = [time_ns for _, time_ns in steps]
-    return {
-        "type": "sampled",
-        "name": name,
-        "unit": "nanoseconds",
-        "startValue": 0,
-        "endValue": sum(weights),
-        "samples": [paths[row] for row, _ in steps],
-        "weights": weights,
-    }
+def _document(flames: Flames, paths: Paths, steps: Steps, name: str) -> Iterator[str]:
+    """The JSON text, as json.dumps writes it, in pieces: what it has as a whole never exists."""
+    beginning = _json({"$schema": SCHEMA, "exporter": "perfprobe", "name": name})
+    yield f'{beginning.removesuffix("}")},"shared":{{"frames":['
+    yield from separated((_json(_frame(frame)) for frame in flames.frames), ",")
+    yield ']},"profiles":['
+    ends = {thread: _sum(steps.time_ns[steps.thread == thread]) for thread in _in_order_of_time(steps.thread)}
+    before = ""
+    for thread in sorted(ends, key=lambda thread: -ends[thread]):
+        yield before
+        yield from _profile(_name(flames, thread), paths, steps, thread, ends[thread])
+        before = ","
+    yield "]}"
+
+
+def _profile(name: str, paths: Paths, steps: Steps, thread: int, end_ns: int) -> Iterator[str]:
+    of_thread = np.flatnonzero(steps.thread == thread)
+    text = lru_cache(_TEXTS_KEPT)(lambda row: _json(paths[row]))
+    beginning = {"type": "sampled", "name": name, "unit": "nanoseconds", "startValue": 0, "endValue": end_ns}
+    yield f'{_json(beginning).removesuffix("}")},"samples":['
+    yield from separated((text(row) for some in _some(steps.row, of_thread) for row in some), ",")
+    yield '],"weights":['
+    yield from separated((_json(some)[1:-1] for some in _some(steps.time_ns, of_thread)), ",")
+    yield "]}"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def _in_order_of_time(threads: Int32) -> list[int]:
+    """Each thread once, the first to be seen first."""
+    found, first = np.unique(threads, return_index=True)
+    return [int(thread) for thread in found[np.argsort(first)]]
+
+
+def _sum(time_ns: Int64) -> int:
+    """Without a bound, as ints of Python have none."""
+    return sum(sum(time_ns[at : at + _AT_A_TIME].tolist()) for at in range(0, len(time_ns), _AT_A_TIME))
+
+
+def _some(column: Int64 | Rows, rows: Rows) -> Iterator[list[int]]:
+    """The values at these rows, so many at a time."""
+    for start in range(0, len(rows), _AT_A_TIME):
+        yield column[rows[start : start + _AT_A_TIME]].tolist()
 
 
 def _name(flames: Flames, thread: int) -> str:

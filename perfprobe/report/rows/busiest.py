@@ -9,7 +9,7 @@ import numpy as np
 from perfprobe.report.rows.function_times import cpu_ns
 from perfprobe.report.rows.functions import Function, functions
 from perfprobe.tables.python import Calling, Look, Origin
-from perfprobe.tables.stacks import nearest
+from perfprobe.tables.stacks import Stacks, nearest
 from perfprobe.tables.trace import Trace
 
 _BUSY = 0.05  # of the time on a processor: what had less was waiting
@@ -41,7 +41,7 @@ def longest_wait(trace: Trace, calling: Calling) -> Passed | None:
         return None
     of_stack = python.of_stack[:-1]
     is_user = (of_stack >= 0) & np.append(python.code.origin == Origin.USER, False)[of_stack]
-    place = nearest(recording.stacks.parent, is_user)[rows.stack[waits]]
+    place = nearest(recording[Stacks].parent, is_user)[rows.stack[waits]]
     code, time_ns = python.of_stack[place[place >= 0]], rows.time_ns[waits][place >= 0]
     sums = np.bincount(code, weights=time_ns, minlength=1)
     longest = int(sums.argmax())

@@ -14,6 +14,7 @@ from perfprobe.support.view import compiled
 from perfprobe.tables.columns import Int64, Mask
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.python import Calling, Code, FunctionCalls, FunctionRows, Origin
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
 _BY_PHASE = tuple(
@@ -161,7 +162,7 @@ def call_rows(trace: Trace, calling: Calling, calls: FunctionCalls) -> list[Call
 
 def functions(trace: Trace, code: Code) -> list[Function]:
     """What each row of the table is known by."""
-    strings = trace.recording.strings
+    strings = trace.recording[Strings]
     columns = (code.file, code.function, code.first_line, code.origin)
     return [
         Function(

@@ -24,6 +24,7 @@ from perfprobe.report.rows.functions import (
 from perfprobe.tables.columns import Mask
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.python import Calling, FunctionRows, Origin
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
 _NEARLY = 0.9
@@ -77,7 +78,7 @@ def _recorded(trace: Trace, calling: Calling) -> FunctionRows:
     rows, code = calling.functions, calling.python.code
     rows = rows.take((rows.own_ns >= 0) | (rows.calls >= 0))
     is_operator = (code.origin[rows.code] == Origin.TORCH) & has_operators(calling)
-    names = (trace.recording.strings[at] for at in code.function[rows.code].tolist())
+    names = (trace.recording[Strings][at] for at in code.function[rows.code].tolist())
     is_runner = np.array([name in _RUNNERS for name in names], np.bool_)
     return rows.take(~(only_counted(calling, rows) & (is_operator | is_runner)))
 

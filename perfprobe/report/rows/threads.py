@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from perfprobe.report.rows.row import measured, named, unwritten, values
+from perfprobe.tables.events import Threads
 from perfprobe.tables.python import Calling
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.strings import Strings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,9 +33,9 @@ class ThreadRow:
 
 def thread_rows(recording: Recording, calling: Calling) -> list[ThreadRow]:
     """All of them, in the order of the recording."""
-    threads = recording.threads
+    threads = recording[Threads]
     is_main = recording.main_thread()[:-1]
-    of_program = {recording.strings[at] for at in threads.name[is_main].tolist()}
+    of_program = {recording[Strings][at] for at in threads.name[is_main].tolist()}
     found = []
     for value in values(calling.threads):
         thread = value.pop("thread")
@@ -55,5 +57,5 @@ def thread_rows(recording: Recording, calling: Calling) -> list[ThreadRow]:
 
 def _name(recording: Recording, thread: int) -> str | None:
     """As the program named it, else as the kernel calls it."""
-    number, name = recording.threads.os_thread[thread], recording.threads.name[thread]
-    return named(recording.text("python_threads", str(number)) or recording.strings[name])
+    number, name = recording[Threads].os_thread[thread], recording[Threads].name[thread]
+    return named(recording.text("python_threads", str(number)) or recording[Strings][name])
