@@ -42,10 +42,8 @@ def drawn(block: Block, width: int) -> Iterator[RenderableType]:
         yield joined([_fact(fact, width) for fact in block.facts], width)
     elif isinstance(block, Blank):
         yield Text("")
-    elif isinstance(block, Table):
-        yield from _table(block, width)
     else:
-        yield block
+        yield from _table(block, width)
 
 
 def _fact(fact: Fact, width: int) -> Text:

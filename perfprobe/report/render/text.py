@@ -10,7 +10,6 @@ from rich.console import Console
 from perfprobe.report.render.blocks import drawn
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.ranking import sort_of
-from perfprobe.report.section.base import Layout
 from perfprobe.report.section.block import Block
 from perfprobe.report.section.listed import SECTIONS
 from perfprobe.tables.findings import Findings
@@ -43,7 +42,7 @@ def render(
     parts = []
     for section in SECTIONS:
         if all(kind in findings for kind in section.requires):
-            parts.append(page(section.blocks(findings, _with_width(choice, width)), width=width, color=color))
+            parts.append(page(section.blocks(findings, choice), width=width, color=color))
     return "\n".join(part for part in parts if part)
 
 
@@ -66,7 +65,3 @@ def page(blocks: Iterable[Block], *, width: int = 200, color: bool = False) -> s
             console.print(item, soft_wrap=False, crop=False)
     lines = [line.rstrip() for line in text.getvalue().splitlines()]
     return "".join(f"{line}\n" for line in lines)
-
-
-def _with_width(choice: Choice, width: int) -> Layout:
-    return Layout(choice.top, choice.sort, choice.columns, max(width, NARROWEST))

@@ -36,8 +36,6 @@ def unwritten() -> Any:
 
 def plain(row: Any) -> dict[str, Any]:
     """The row as a document has it: numbers, texts, lists, dicts and None."""
-    if isinstance(row, dict):
-        return row
     found: dict[str, Any] = {}
     for each in fields(row):
         value = getattr(row, each.name)

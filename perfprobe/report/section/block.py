@@ -175,6 +175,6 @@ class Section:
 
     name: str
     requires: tuple[type, ...]
-    blocks: Callable[[Findings, Choice], Iterable[Any]]
+    blocks: Callable[[Findings, Choice], Iterable[Block]]
     tables: Callable[[Findings, Choice], dict[str, Rows]] = no_tables
     shows: tuple[type, ...] = ()
