@@ -10,9 +10,7 @@ import numpy as np
 
 from perfprobe.report.rows import function_times as times
 from perfprobe.report.rows.row import inline, measured, spread, unwritten, values
-from perfprobe.support.view import compiled
-from perfprobe.tables.columns import Int64, Mask
-from perfprobe.tables.findings import Findings
+from perfprobe.tables.columns import Int64
 from perfprobe.tables.python import Calling, Code, FunctionCalls, FunctionRows, Origin
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
@@ -173,24 +171,6 @@ def functions(trace: Trace, code: Code) -> list[Function]:
         )
         for file, name, first_line, origin in zip(*(column.tolist() for column in columns), strict=True)
     ]
-
-
-def focused(findings: Findings, calling: Calling) -> tuple[FunctionRows, FunctionCalls]:
-    """The functions in focus, and the calls from and to them."""
-    rows, calls = calling.functions, calling.calls
-    if findings.focus is None:
-        return rows, calls
-    is_meant = in_focus(findings.trace, calling.python.code, findings.focus)
-    return rows.take(is_meant[rows.code]), calls.take(is_meant[calls.caller] | is_meant[calls.callee])
-
-
-def in_focus(trace: Trace, code: Code, focus: str) -> Mask:
-    """In which `file:line in function` of `code` the regular expression is found; one more entry for -1."""
-    search = compiled(focus).search
-    texts = (
-        name if file is None else f"{file}:{line} in {name}" for file, name, line, _ in functions(trace, code)
-    )
-    return np.array([*(search(text) is not None for text in texts), False], np.bool_)
 
 
 def ranked(calling: Calling, rows: FunctionRows, top: int, sort: str) -> FunctionRows:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perfprobe.report.rows.focus import in_focus
 from perfprobe.report.rows.function_times import (
     by_cprofile,
     has_few_samples,
@@ -17,7 +18,6 @@ from perfprobe.report.rows.functions import (
     FunctionRow,
     PythonRow,
     function_rows,
-    in_focus,
     python_row,
     ranked,
 )
@@ -54,9 +54,7 @@ def hot_functions(findings: Findings, top: int, sort: str) -> HotFunctions:
     if few_samples:
         calling = by_cprofile(calling)
     rows = _recorded(trace, calling)
-    found = rows
-    if findings.focus is not None:
-        found = rows.take(in_focus(trace, calling.python.code, findings.focus)[rows.code])
+    found = in_focus(findings, rows)
     is_told = _told_by_caller(calling, found)
     kept = found.take(~is_told)
     return HotFunctions(

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from perfprobe.report.rows.choice import Choice
+from perfprobe.report.rows.focus import in_focus
 from perfprobe.report.rows.functions import (
     call_rows,
-    focused,
     function_rows,
     python_row,
     ranked,
@@ -33,7 +33,7 @@ def function_tables(findings: Findings, choice: Choice) -> dict[str, Sequence[An
     """`functions`, `calls` and `threads`, and in one row `python`: what the times are."""
     trace, calling = findings.trace, findings[Calling]
     top = choice.top or 0
-    rows, calls = focused(findings, calling)
+    rows, calls = in_focus(findings, calling.functions), in_focus(findings, calling.calls)
     return {
         "python": [python_row(calling)],
         "functions": function_rows(trace, calling, ranked(calling, rows, top, choice.sort)),
