@@ -34,7 +34,7 @@ class Results:
         self._analysis = Analysis(link(_read(path)))
         self._beside: tuple[object, ...] | None = None
 
-    def findings(self, view: View, kinds: Iterable[type], *, work: bool = False) -> Findings:
+    def findings(self, view: View, kinds: Iterable[type | str], *, work: bool = False) -> Findings:
         """These findings, as far as there is anything of them. work: also look for FLOPs.
 
         Raises:

@@ -9,7 +9,7 @@ from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.trace import Trace
 
 
-def find(trace: Trace, *kinds: type, **asked: Any) -> Findings:
+def find(trace: Trace, *kinds: type | str, **asked: Any) -> Findings:
     """These findings, as far as there is anything of them; asked: fields of `Asked`."""
     return Analysis(trace).find(kinds, Asked(**asked))
 

@@ -14,6 +14,7 @@ from perfprobe.analyse.lines import lines
 from perfprobe.analyse.named_ranges import named_ranges
 from perfprobe.analyse.steps import StepBoundaries
 from perfprobe.analyse.totals import SumsOfAll
+from perfprobe.tables.columns import Table
 from perfprobe.tables.events import LinkedOperators, Losses
 from perfprobe.tables.findings import Between, Findings, HotLines, Hotspots, Totals
 from perfprobe.tables.gpu_findings import GpuFindings, Steps
@@ -79,6 +80,7 @@ PASSES: dict[type, Pass] = {
 
 
 _AS_IT_IS = Asked()
+_NAMED = {kind.table_name: kind for kind in PASSES if issubclass(kind, Table)}
 
 
 class Analysis:
@@ -89,8 +91,10 @@ class Analysis:
         self._known: dict[tuple[type, tuple[Any, ...]], Any] = {}
         self._losses: Losses | None = None
 
-    def find(self, kinds: Iterable[type], asked: Asked = _AS_IT_IS) -> Findings:
+    def find(self, kinds: Iterable[type | str], asked: Asked = _AS_IT_IS) -> Findings:
         """These findings and what they are made of, and with them totals and losses of the operators.
+
+        kinds: their types, or the names of tables.
 
         Raises:
             InputError: the trace cannot be read.
@@ -98,7 +102,9 @@ class Analysis:
         """
         if self.trace.recording.fact("pstats") is not None:  # of cProfile: there are no operators to read
             return Findings(self.trace, CallingStructure(self.trace).result(), focus=asked.focus)
-        order = list(dict.fromkeys(_with_needs([Totals, *(kind for kind in kinds if self._recorded(kind))])))
+        types = [_NAMED.get(kind) if isinstance(kind, str) else kind for kind in kinds]
+        chosen = [kind for kind in types if kind in PASSES and self._recorded(kind)]
+        order = list(dict.fromkeys(_with_needs([Totals, *chosen])))
         self._watch([kind for kind in order if PASSES[kind].watches], asked)
         for kind in order:
             key = _key(kind, asked)
@@ -109,7 +115,7 @@ class Analysis:
         return Findings(self.trace, self._losses, *found, focus=asked.focus)
 
     def _recorded(self, kind: type) -> bool:
-        return kind in PASSES and (kind is not GpuFindings or self.trace.gpu is not None)
+        return kind is not GpuFindings or self.trace.gpu is not None
 
     def _watch(self, kinds: list[type], asked: Asked) -> None:
         """Read the operators for those of these passes that have not seen them yet."""

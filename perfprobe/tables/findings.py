@@ -261,7 +261,7 @@ class Findings:
         self.trace = trace
         self.focus = focus
         self.source_rule = source_rule
-        self._found = {type(each): each for each in found if each is not None}
+        self._found: dict[type, Any] = {type(each): each for each in found if each is not None}
 
     def plus(self, *found: object, source_rule: SourceRule | None = None) -> Findings:
         """The same with more findings; losses are added to those that are there."""
@@ -271,8 +271,14 @@ class Findings:
         rule = self.source_rule if source_rule is None else source_rule
         return Findings(self.trace, *others, losses, focus=self.focus, source_rule=rule)
 
-    def __contains__(self, kind: type) -> bool:
+    def __contains__(self, kind: type | str) -> bool:
+        if isinstance(kind, str):
+            return any(_name(each) == kind for each in self._found)
         return kind in self._found
+
+    def named(self, name: str) -> Table:
+        """The finding that is a table of this name, which must be there."""
+        return next(found for kind, found in self._found.items() if _name(kind) == name)
 
     def __getitem__(self, kind: type[Found]) -> Found:
         """The finding of this type, which must be there."""
@@ -303,3 +309,8 @@ class Findings:
         if not self.trace.recording.complete and last_ns is not None:
             end_ns = max(last_ns, last_ns if end_ns is None else end_ns)
         return None if start_ns is None or end_ns is None or end_ns < start_ns else end_ns - start_ns
+
+
+def _name(kind: type) -> str:
+    """The name of a table of findings, "" for what has none."""
+    return kind.table_name if issubclass(kind, Table) else ""

@@ -169,12 +169,13 @@ def no_tables(_: Findings, __: Choice) -> dict[str, Rows]:
 class Section:
     """A part of the report.
 
-    requires: findings without which it is left out; blocks: what it shows; tables: its rows by the names that
-    documents have for their tables; shows: findings it says more with.
+    requires: findings without which it is left out, by type or by the name of their table; blocks: what it
+    shows; tables: its rows by the names that documents have for their tables; shows: findings it says more
+    with.
     """
 
     name: str
-    requires: tuple[type, ...]
+    requires: tuple[type | str, ...]
     blocks: Callable[[Findings, Choice], Iterable[Block]]
     tables: Callable[[Findings, Choice], dict[str, Rows]] = no_tables
     shows: tuple[type, ...] = ()

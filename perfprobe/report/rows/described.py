@@ -1,0 +1,43 @@
+"""Rows of a table as the table itself describes them: ids as the texts and lines that they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from perfprobe.report.rows.row import inline, measured, named, values
+from perfprobe.tables.columns import Column, Table
+from perfprobe.tables.events import Signatures
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.stacks import Frames, Modules
+from perfprobe.tables.strings import Strings
+from perfprobe.tables.trace import Trace
+
+
+@dataclass(frozen=True)
+class DescribedRow:
+    """A row. values: by column; a `Line` where the column refers to frames, None for an id of -1."""
+
+    values: Mapping[str, Any] = inline()
+
+
+def described_rows(findings: Findings, table: Table, top: int) -> list[DescribedRow]:
+    """The `top` first rows, 0 for all."""
+    made = {name: _text_of(findings.trace, column) for name, column in type(table).described.items()}
+    rows = values(table.take(slice(top or None)))
+    return [DescribedRow({name: made[name](value) for name, value in row.items()}) for row in rows]
+
+
+def _text_of(trace: Trace, column: Column) -> Callable[[Any], Any]:
+    """What a value of the column stands for."""
+    strings = trace.recording[Strings]
+    texts: dict[type[Table], Callable[[int], Any]] = {
+        Strings: lambda at: named(strings[at]),
+        Signatures: trace.signature,
+        Frames: trace.line,
+        Modules: trace.module,
+    }
+    if column.refers_to is not None:
+        return texts.get(column.refers_to, measured)
+    return measured if column.optional else lambda value: value

@@ -1,0 +1,79 @@
+"""A table of findings that describes itself is a section of the report and of documents, with no more code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from perfprobe.analyse import findings as passes
+from perfprobe.merge import link
+from perfprobe.report.render import json, text
+from perfprobe.report.section.described import described
+from perfprobe.tables.columns import Int32, Int64, Table, column
+from perfprobe.tables.events import Signatures
+from perfprobe.tables.stacks import Frames
+from perfprobe.tables.strings import Strings
+from tests.found import find
+from tests.report.test_text import training
+
+
+class Longest(Table, name="longest_calls"):
+    """The longest call of each operator."""
+
+    name: Int32 = column("the operator", Strings)
+    signature: Int32 = column("its inputs", Signatures)
+    frame: Int32 = column("its line", Frames)
+    longest_ns: Int64 = column("how long it took")
+    held_bytes: Int64 = column("what it allocated", optional=True)
+    calls: Int64 = column("how many there are")
+
+
+def longest(trace: Any, _: object) -> Longest:
+    name = [trace.recording[Strings].text.tolist().index(text) for text in ("aten::bmm", "aten::add_")]
+    return Longest(
+        name=np.array(name, np.int32),
+        signature=np.array([0, -1], np.int32),
+        frame=np.array([0, -1], np.int32),
+        longest_ns=np.array([600_000, 10_000]),
+        held_bytes=np.array([2048, -1]),
+        calls=np.array([1_234, 1]),
+    )
+
+
+def test_text_and_document_have_what_the_table_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    section = described("Longest calls", "longest_calls")
+    monkeypatch.setitem(passes.PASSES, Longest, passes.Pass(longest))
+    monkeypatch.setitem(passes._NAMED, "longest_calls", Longest)
+    for module in (text, json):
+        monkeypatch.setattr(module, "SECTIONS", (section,))
+    found = find(link(training().recording(tmp_path)), *section.requires)
+
+    assert text.render(found).splitlines() == [
+        "Longest calls",
+        "name        signature                   line                  longest      held   calls",
+        "aten::bmm   f32[64,128] f32[64,128].T   train.py:20 in main    600 us  2.00 KiB  1.23 k",
+        "aten::add_  -                           -                     10.0 us         -       1",
+    ]
+    assert json.document(found)["tables"] == {
+        "longest_calls": [
+            {
+                "name": "aten::bmm",
+                "signature": "f32[64,128] f32[64,128]{1,64}",
+                "frame": {"file": "/p/train.py", "line": 20, "function": "main"},
+                "longest_ns": 600_000,
+                "held_bytes": 2048,
+                "calls": 1_234,
+            },
+            {
+                "name": "aten::add_",
+                "signature": None,
+                "frame": None,
+                "longest_ns": 10_000,
+                "held_bytes": None,
+                "calls": 1,
+            },
+        ]
+    }
