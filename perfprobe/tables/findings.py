@@ -278,7 +278,8 @@ class Findings:
 
     def named(self, name: str) -> Table:
         """The finding that is a table of this name, which must be there."""
-        return next(found for kind, found in self._found.items() if _name(kind) == name)
+        found: Table = next(each for kind, each in self._found.items() if _name(kind) == name)
+        return found
 
     def __getitem__(self, kind: type[Found]) -> Found:
         """The finding of this type, which must be there."""

@@ -1,7 +1,8 @@
-"""A table of findings that describes itself is a section of the report and of documents, with no more code."""
+"""A table of findings that describes itself is a section of the report and of documents."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -51,11 +52,11 @@ def test_text_and_document_have_what_the_table_says(tmp_path: Path, monkeypatch:
         monkeypatch.setattr(module, "SECTIONS", (section,))
     found = find(link(training().recording(tmp_path)), *section.requires)
 
-    assert text.render(found).splitlines() == [
-        "Longest calls",
-        "name        signature                   line                  longest      held   calls",
-        "aten::bmm   f32[64,128] f32[64,128].T   train.py:20 in main    600 us  2.00 KiB  1.23 k",
-        "aten::add_  -                           -                     10.0 us         -       1",
+    assert [re.split(" {2,}", line) for line in text.render(found).splitlines()] == [
+        ["Longest calls"],
+        ["name", "signature", "line", "longest", "held", "calls"],
+        ["aten::bmm", "f32[64,128] f32[64,128].T", "train.py:20 in main", "600 us", "2.00 KiB", "1,234"],
+        ["aten::add_", "-", "-", "10.0 us", "-", "1"],
     ]
     assert json.document(found)["tables"] == {
         "longest_calls": [

@@ -45,9 +45,8 @@ def plain(row: Any) -> dict[str, Any]:
                 for name, inner in each.metadata["spread"]
             }
         elif "inline" in each.metadata:
-            found |= (
-                plain(value) if is_dataclass(value) else {name: _plain(item) for name, item in value.items()}
-            )
+            is_row = is_dataclass(value)
+            found |= plain(value) if is_row else {name: _plain(item) for name, item in value.items()}
         elif "unwritten" not in each.metadata:
             found[each.name] = _plain(value)
     return found

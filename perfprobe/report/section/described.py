@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from perfprobe.report import shorten
@@ -17,7 +17,7 @@ from perfprobe.tables.findings import Findings
 from perfprobe.tables.trace import Line
 
 TOP = 10
-_UNITS = {"ns": units.duration, "bytes": units.size}
+_UNITS: dict[str, Callable[[Any], str]] = {"ns": units.duration, "bytes": units.size}
 
 
 def described(title: str, name: str, *, top: int = TOP) -> Section:
@@ -41,7 +41,7 @@ def _column(told: columns.Column, rows: Sequence[DescribedRow]) -> Column:
     found = [row.values[told.name] for row in rows]
     title = told.name.removesuffix("_ns").removesuffix("_bytes").replace("_", " ")
     if told.refers_to is None:
-        return figures(title, (_UNITS.get(told.unit, units.amount)(value) for value in found))
+        return figures(title, (_UNITS.get(told.unit, units.count)(value) for value in found))
     names = shorten.file_names([printable(value.file) for value in found if isinstance(value, Line)])
     return Column("line" if title == "frame" else title, [_text(value, names) for value in found], least=12)
 
