@@ -58,7 +58,7 @@ def columns_in(path: Path) -> dict[str, set[str]]:
     [
         ({"operators": "both", "memory": True}, {"autograd_operators", "autograd_windows", "ranges"}),
         ({"operators": "autograd", "memory": True}, {"ranges"}),
-        ({"cpu_time": "all"}, {"operand_reuse", "signature_values", "functions", "calls"}),
+        ({"detail": "bench"}, {"operand_reuse", "signature_values", "functions", "calls"}),
     ],
 )
 def test_a_recording_has_no_table_or_column_that_no_reader_knows(
