@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from perfprobe.bench.looks import values_of
+from perfprobe.bench.later_values import values_of
 from perfprobe.bench.reuse import Reuse, by_signature
 from perfprobe.merge.link import link
 from perfprobe.tables.events import LinkedOperators, OperandReuse, Signatures

@@ -201,7 +201,7 @@ class Session:
             "rank": host.rank,
             "gpus": host.gpus,
             "nvidia": host.nvidia,
-            "roots": lambda: host.roots(self._folder),
+            "roots": lambda: host.code_folders(self._folder),
         }
         for key, fact in facts.items():
             self._facts.guarded(key, lambda: self._facts.meta(key, fact()))  # noqa: B023 (called at once)

@@ -87,14 +87,14 @@ using Inputs = c10::ArrayRef<const c10::IValue>;
 
 // What was zero at first may be no longer, as an optimizer's state, and tensors of one signature
 // may differ. At calls 4, 7, 11, 17, 26, ...: neither all even nor multiples of anything.
-void look_again(ThreadState& state, int32_t signature, Inputs inputs) {
+void read_values_again(ThreadState& state, int32_t signature, Inputs inputs) {
   const auto place = static_cast<size_t>(signature);
-  if (place >= state.looks.size())
-    state.looks.resize(std::max<size_t>(256, 2 * place));
-  SignatureLooks& looks = state.looks[place];
-  if (++looks.calls != looks.next)
+  if (place >= state.value_reads.size())
+    state.value_reads.resize(std::max<size_t>(256, 2 * place));
+  ValueReads& reads = state.value_reads[place];
+  if (++reads.calls != reads.next)
     return;
-  looks.next += looks.next / 2 + 1;
+  reads.next += reads.next / 2 + 1;
   const std::string values = describe_values(inputs);
   if (!values.empty())
     state.port->add_values(signature, values.c_str());
@@ -114,7 +114,7 @@ int32_t find_signature(ThreadState& state, const at::RecordFunction& function,
   if (known == InternTable::kAbsent)
     return add_signature(state, function, slot, inputs, hash, seed | 1);
   if (is_thorough) [[unlikely]]
-    look_again(state, known, inputs);
+    read_values_again(state, known, inputs);
   return known;
 }
 

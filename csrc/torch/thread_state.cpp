@@ -93,7 +93,7 @@ void ThreadState::begin(RecorderPort* new_port, Emitter* new_emitter, uint32_t n
   emitter = new_emitter;
   names.clear();
   signatures.clear();
-  looks.clear();
+  value_reads.clear();
   stacks.clear();
   range_messages.clear();
   phase.kind = Kind::any;

@@ -132,9 +132,9 @@ class NameCache {
   std::pmr::unordered_map<Hash128, int, Hash128Low> variants_{pool_.resource()};
 };
 
-struct SignatureLooks {
+struct ValueReads {
   uint32_t calls = 1;
-  uint32_t next = 4;  // the call whose tensors are looked at
+  uint32_t next = 4;  // the call whose tensors are read
 };
 
 struct ThreadState {
@@ -150,7 +150,7 @@ struct ThreadState {
   OpenStack open;
   NameCache names;
   InternTable signatures;
-  MappedVector<SignatureLooks> looks;  // by signature, where tensors are looked at again
+  MappedVector<ValueReads> value_reads;  // by signature, where tensors are read again
   InternTable stacks;
   MappedVector<ModuleSlot> modules = MappedVector<ModuleSlot>(kModuleSlots);
   FrameList frames;

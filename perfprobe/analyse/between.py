@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfprobe.analyse.grouping import first_of_each, gathered, grouped
+from perfprobe.analyse.grouping import first_of_each, group_by_keys, sort_by_keys
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows, Table
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.findings import Between, Intervals
@@ -24,7 +24,7 @@ from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.stacks import Frames, Stacks, nearest
 from perfprobe.tables.trace import Trace
 
-MOST_GROUPS = 262_144  # gathered before they are reduced again
+MOST_GROUPS = 262_144  # of all batches, before they are added up again
 DEEPEST = 2048  # calls that two stacks may differ in
 
 _NONE = np.int32(-1)  # what an id of -1 finds, as the last entry of a column
@@ -70,7 +70,7 @@ class BetweenOperators:
                     int(batch.thread[start]), batch.start_ns[rows], batch.end_ns[rows], batch.stack[rows]
                 )
         if self._gathered > MOST_GROUPS:
-            self._parts = [_merged(self._parts)]
+            self._parts = [_merge(self._parts)]
             self._gathered = len(self._parts[0])
 
     def _add_thread(self, thread: int, start_ns: Int64, end_ns: Int64, stack: Int32) -> None:
@@ -87,7 +87,7 @@ class BetweenOperators:
             steps = _Steps(
                 np.full(len(time_ns), thread, np.int32), before, stack[chosen], ones, time_ns, time_ns
             )
-            self._parts.append(_merged([steps]))
+            self._parts.append(_merge([steps]))
             self._gathered += len(self._parts[-1])
         last.stack, last.end_ns = int(stack[-1]), int(end_ns[-1])
         last.busy_ns += int((end_ns - start_ns).sum())
@@ -98,7 +98,7 @@ class BetweenOperators:
             return Between(Intervals.empty(), 0, None, None)
         busiest = max(self._threads, key=lambda thread: self._threads[thread].busy_ns)
         thread = self._threads[busiest]
-        steps = _merged(self._parts)
+        steps = _merge(self._parts)
         start_ns, end_ns = self._trace.start_ns, self._trace.end_ns
         return Between(
             rows=_intervals(self._trace, steps.take(steps.thread == busiest)),
@@ -118,11 +118,11 @@ def _outermost(start_ns: Int64, scope: Int8) -> Rows:
     return operators[is_outermost]
 
 
-def _merged(parts: list[_Steps]) -> _Steps:
+def _merge(parts: list[_Steps]) -> _Steps:
     rows = _Steps.concat(parts)
     if len(rows) == 0:
         return rows
-    order, first = gathered([rows.thread, rows.before, rows.after])
+    order, first = group_by_keys([rows.thread, rows.before, rows.after])
     return _Steps(
         thread=rows.thread[order[first]],
         before=rows.before[order[first]],
@@ -139,7 +139,7 @@ def _intervals(trace: Trace, steps: _Steps) -> Intervals:
         return Intervals.empty()
     steps = steps.take(np.argsort(-steps.total_ns, kind="stable"))
     frame, to_frame, caller = _places(trace, steps.before, steps.after)
-    order, first = grouped([frame, to_frame])
+    order, first = sort_by_keys([frame, to_frame])
     found = Intervals(
         frame=frame[order[first]],
         to_frame=to_frame[order[first]],

@@ -12,7 +12,7 @@ import numpy as np
 
 from perfprobe.analyse.counted import counted_graph
 from perfprobe.analyse.folding import shown
-from perfprobe.analyse.grouping import grouped
+from perfprobe.analyse.grouping import sort_by_keys
 from perfprobe.analyse.load import Load, innermost
 from perfprobe.analyse.paths import Paths
 from perfprobe.analyse.sites import hanging_stack
@@ -127,7 +127,7 @@ def _functions(calling: Calling, load: Load, paths: Paths, total: Int64) -> tupl
     functions = GraphFunctions(
         code=code.astype(np.int32),
         calls=calls[code],
-        own=paths.own(outside.stack, outside.weight)[code],
+        own=paths.self_sums(outside.stack, outside.weight)[code],
         total=total[code],
     )
     row_of = np.full(len(total) + 1, -1, np.int32)
@@ -203,6 +203,6 @@ def _by_caller(load: Load, inner: Int32) -> dict[tuple[int, ...], int]:
     if len(load) == 0:
         return {}
     columns = [inner[load.stack], *(getattr(load, name) for name in _OPERATOR)]
-    order, first = grouped(columns)
+    order, first = sort_by_keys(columns)
     keys = zip(*(column[order[first]].tolist() for column in columns), strict=True)
     return dict(zip(keys, np.add.reduceat(load.weight[order], first).tolist(), strict=True))

@@ -49,7 +49,7 @@ class CallingStructure:
         )
 
 
-def folded(trace: Trace, calling: Calling, functions: Mask) -> Calling:
+def leave_out(trace: Trace, calling: Calling, functions: Mask) -> Calling:
     """The same without these functions, a mask over `Code`.
 
     What they called is called by their callers, as far as stacks tell; what cProfile counted of calls to and

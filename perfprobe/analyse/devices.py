@@ -55,7 +55,7 @@ def step_counts(
         kernel_ns=kernel_ns,
         copies=copies,
         copy_ns=copy_ns,
-        copied_bytes=_added(np.maximum(recording[Copies].size_bytes, 0), copy_step, rows),
+        copied_bytes=_sum_by_step(np.maximum(recording[Copies].size_bytes, 0), copy_step, rows),
         waits=waits,
         wait_ns=wait_ns,
     )
@@ -135,11 +135,11 @@ def _counts(rows: Kernels | Copies | GpuWaits, step: Int64, steps: int) -> tuple
     took_ns = duration_ns(rows)
     count = np.bincount(step, minlength=steps).astype(np.int64)
     known = np.bincount(step[took_ns >= 0], minlength=steps)
-    total_ns = _added(np.maximum(took_ns, 0), step, steps)
+    total_ns = _sum_by_step(np.maximum(took_ns, 0), step, steps)
     return count, np.where((count > 0) & (known == 0), -1, total_ns)
 
 
-def _added(values: Int64, step: Int64, steps: int) -> Int64:
+def _sum_by_step(values: Int64, step: Int64, steps: int) -> Int64:
     found = np.zeros(steps, np.int64)
     np.add.at(found, step, values)
     return found

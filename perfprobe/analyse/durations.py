@@ -12,12 +12,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from perfprobe.analyse.grouping import first_of_each, in_order
+from perfprobe.analyse.grouping import first_of_each, sort_codes
 from perfprobe.tables.columns import Int8, Int64, Rows
 from perfprobe.tables.findings import DurationBins
 
 _MILLION = 1_000_000
-MOST_BINS = 1 << 20  # gathered before they are added up; three quarters of it may be left then
+MOST_BINS = 1 << 20  # of all batches, before they are added up; three quarters of it may be left then
 
 _OCTAVE_BITS = 6
 _BIN_BITS = 12  # of a bin's number
@@ -35,7 +35,7 @@ _MISLEADING_SHARE = 4  # a quarter of the row's time
 
 
 def binned(duration_ns: Int64, order: Rows, first: Rows) -> DurationBins:
-    """The bins of each group of calls; order and first: as `grouped` gives them."""
+    """The bins of each group of calls; order and first: as `sort_by_keys` gives them."""
     group = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(order))))
     duration_ns = duration_ns[order]
     if len(first) <= _FEW_GROUPS and len(first) << _BIN_BITS <= _MOST_CODES_A_CALL * len(order):
@@ -67,14 +67,14 @@ def _bins_of(duration_ns: Int64) -> Int64:
     return np.asarray(np.maximum(leading - _ZERO_BIN, 0))
 
 
-def added(bins: DurationBins, row_of: Rows) -> DurationBins:
+def merge_bins(bins: DurationBins, row_of: Rows) -> DurationBins:
     """The bins of fewer rows; row_of: for each row of before its new one."""
     if len(bins) == 0:
         return bins
     row = row_of[bins.row]
     coarser = _widest(bins, row)[row]
     number = (bins.bin >> coarser) << coarser
-    order, code = in_order((row.astype(np.int64) << _BIN_BITS) | number)
+    order, code = sort_codes((row.astype(np.int64) << _BIN_BITS) | number)
     start = first_of_each(code)
     calls, sum_ns = (np.add.reduceat(column[order], start) for column in (bins.calls, bins.sum_ns))
     return _table(code[start], coarser[order[start]], calls, sum_ns)
@@ -91,7 +91,7 @@ def coarsened(bins: DurationBins) -> DurationBins:
     chosen = (time_ns < time_ns.sum() // _LITTLE_TIME)[bins.row] & (bins.coarser < _OCTAVE_BITS)
     if not bool(chosen.any()):
         chosen = np.ones(len(bins), np.bool_)
-    return added(replace(bins, coarser=bins.coarser + chosen.astype(np.int8)), np.arange(len(first)))
+    return merge_bins(replace(bins, coarser=bins.coarser + chosen.astype(np.int8)), np.arange(len(first)))
 
 
 def fewer(bins: DurationBins) -> DurationBins:

@@ -20,7 +20,7 @@ from perfprobe.tables.stacks import Stacks, nearest
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Phase, Trace
 
-_OWN_SHARE = 0.01  # from which a function is never left out
+_SELF_SHARE = 0.01  # from which a function is never left out
 _FEW_OPERATORS = 3
 _NEARLY_ALL = 0.9
 _IMPORT = ("<frozen importlib",)
@@ -46,16 +46,16 @@ def shown(trace: Trace, calling: Calling, load: Load, paths: Paths) -> Int32:
         paths: of all functions.
     """
     code, of_stack = calling.python.code, calling.python.of_stack[:-1]
-    least = _OWN_SHARE * int(load.weight.sum())
+    least = _SELF_SHARE * int(load.weight.sum())
     outside = load.take(load.name < 0)
-    own = paths.own(outside.stack, outside.weight)
+    own = paths.self_sums(outside.stack, outside.weight)
     total, _ = paths.total(outside.stack, outside.weight)
     passes_on = _passes_on(calling, trace.recording[Stacks].parent) & (total < least)
     is_light = (own < least) & (passes_on | _named(trace, calling, _is_internal))
     is_dispatch = (code.origin == Origin.TORCH) & _named(trace, calling, _is_dispatch)
     is_machinery = in_files(trace, calling, _MACHINERY)
-    folded = (code.origin != Origin.USER) & (is_light | is_dispatch | is_machinery)
-    hidden = np.append(folded, True)[of_stack] | _within_import(trace, calling)
+    left_out = (code.origin != Origin.USER) & (is_light | is_dispatch | is_machinery)
+    hidden = np.append(left_out, True)[of_stack] | _within_import(trace, calling)
     return np.where(hidden, np.int32(-1), of_stack)
 
 

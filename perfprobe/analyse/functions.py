@@ -40,19 +40,19 @@ class FunctionTimes:
         python: PythonCode,
         sampled: SampledStacks,
         sites: OperatorSites,
-        folded: Mask | None = None,
+        left_out: Mask | None = None,
     ) -> None:
         """Takes all that is known.
 
         Args:
-            folded: the functions, a mask over `Code`, that are left out.
+            left_out: the functions, a mask over `Code`, that have no rows.
         """
         codes = len(python.code)
         self._python, self._sites = python, sites
         self._sampled = sampled.take(sampled.look == Look.READ)
         self._by_samples = len(python.samples) > 0
         self._has_operators = bool(np.any(sites.stack >= 0))
-        self._shown = np.append(np.ones(codes, np.bool_) if folded is None else ~folded, True)
+        self._shown = np.append(np.ones(codes, np.bool_) if left_out is None else ~left_out, True)
         self._is_python = python.code.file >= 0
         of_stack = python.of_stack[:-1]
         of_stack = np.where(self._shown[of_stack], of_stack, np.int32(-1))
@@ -114,7 +114,7 @@ class FunctionTimes:
         )
 
     def _sampled_columns(self) -> dict[str, Int64]:
-        sampled, own = self._sampled, self._paths.own
+        sampled, own = self._sampled, self._paths.self_sums
         in_neither_ns = np.where(sampled.name < 0, sampled.time_ns, 0)
         return {
             "own_ns": own(sampled.stack, sampled.time_ns),
@@ -125,13 +125,13 @@ class FunctionTimes:
     def _operator_columns(self) -> dict[str, Int64]:
         sites, paths = self._sites, self._paths
         columns = {
-            "operator_calls": paths.own(sites.stack, sites.calls),
-            "operator_own_ns": paths.own(sites.stack, sites.self_ns),
+            "operator_calls": paths.self_sums(sites.stack, sites.calls),
+            "operator_own_ns": paths.self_sums(sites.stack, sites.self_ns),
             "operator_total_ns": self._operator_ns[0],
         }
         for name, phases in _PHASES.items():
             rows = sites.take(np.isin(sites.phase, phases))
-            columns[f"{name}_own_ns"] = paths.own(rows.stack, rows.self_ns)
+            columns[f"{name}_own_ns"] = paths.self_sums(rows.stack, rows.self_ns)
             columns[f"{name}_total_ns"] = paths.total(rows.stack, rows.self_ns)[0]
         return columns
 

@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 
 from perfprobe.analyse import durations
-from perfprobe.analyse.grouping import KEYS, group_of, grouped, key_rows, sums
+from perfprobe.analyse.grouping import KEYS, group_of, key_rows, sort_by_keys, sums
 from perfprobe.tables.findings import DurationBins, Sums
 
-MOST_GROUPS = 262_144  # gathered before they are reduced again
+MOST_GROUPS = 262_144  # of all batches, before they are added up again
 
 
 class Gathering:
-    """Sums and durations of all batches so far; there is one row for equal keys once it is `reduced`."""
+    """Sums and durations of all batches so far; there is one row for equal keys once they are added up."""
 
     def __init__(self) -> None:
         self._rows: list[Sums] = []
@@ -27,15 +27,15 @@ class Gathering:
         self._bins.append(bins)
         self._new_rows += len(rows)
         if self._new_rows > MOST_GROUPS or sum(map(len, self._bins)) > durations.MOST_BINS:
-            self.reduced()
+            self.add_up()
 
-    def reduced(self) -> tuple[Sums, DurationBins]:
+    def add_up(self) -> tuple[Sums, DurationBins]:
         """All rows, and the durations of their calls."""
         rows, bins = Sums.concat(self._rows), self._all_bins()
         if len(rows):
-            order, first = grouped([getattr(rows, name) for name in KEYS])
+            order, first = sort_by_keys([getattr(rows, name) for name in KEYS])
             rows = Sums(**key_rows(rows, order[first]), **sums(rows, order, first))
-            bins = durations.fewer(durations.added(bins, group_of(order, first)))
+            bins = durations.fewer(durations.merge_bins(bins, group_of(order, first)))
         self._rows, self._bins, self._new_rows = [rows], [bins], 0
         return rows, bins
 

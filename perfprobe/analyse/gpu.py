@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from perfprobe.analyse.devices import device_rows, duration_ns, step_counts
 from perfprobe.analyse.gpu_waits import all_waits
-from perfprobe.analyse.grouping import grouped, measured_sums
+from perfprobe.analyse.grouping import measured_sums, sort_by_keys
 from perfprobe.analyse.hotspots import same_signatures
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows
 from perfprobe.tables.gpu import ApiCalls, Copies, GpuLinks, GpuWaits, Kernels
@@ -91,7 +91,7 @@ def _origin(trace: Trace, links: GpuLinks, call: Int32, is_graph: Mask | None = 
 
 @dataclass(frozen=True)
 class _Groups:
-    """Rows of equal keys, the longest first in each group; as `grouping.grouped` gives them."""
+    """Rows of equal keys, the longest first in each group; as `grouping.sort_by_keys` gives them."""
 
     order: Rows
     first: Rows
@@ -101,7 +101,7 @@ class _Groups:
     @classmethod
     def of(cls, columns: _Columns, keys: tuple[str, ...], took_ns: Int64) -> _Groups:
         longest = np.argsort(-took_ns, kind="stable")
-        order, first = grouped([columns[name][longest] for name in keys])
+        order, first = sort_by_keys([columns[name][longest] for name in keys])
         return cls(longest[order], first, took_ns, {name: columns[name] for name in keys})
 
     @property

@@ -34,7 +34,7 @@ _MULTIPLIERS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], np.uint64)
 _HASH_SHIFT = np.uint64(48)
 
 
-def collapsed(rows: Sums | LinkedOperators, group: str) -> dict[str, npt.NDArray[Any]]:
+def keep_keys(rows: Sums | LinkedOperators, group: str) -> dict[str, npt.NDArray[Any]]:
     """The key columns, -1 for operators where calls of one group may differ."""
     kept = GROUPS[group]
     is_range = rows.scope == USER_SCOPE
@@ -50,7 +50,7 @@ def key_rows(rows: Sums, chosen: Rows) -> dict[str, npt.NDArray[Any]]:
 
 
 def sums(rows: Sums, order: Rows, first: Rows) -> dict[str, npt.NDArray[Any]]:
-    """The sums of each group of rows; order and first: as `grouped` gives them."""
+    """The sums of each group of rows; order and first: as `sort_by_keys` gives them."""
     found = {name: np.add.reduceat(getattr(rows, name)[order], first) for name in _ADDED}
     return {**found, **measured(rows, order, first)}
 
@@ -70,14 +70,14 @@ def measured_sums(values: Int64 | Int32, order: Rows, first: Rows) -> Int64:
     return np.where(measured > 0, np.add.reduceat(np.maximum(values, 0), first, dtype=np.int64), -1)
 
 
-def grouped(keys: list[npt.NDArray[Any]]) -> tuple[Rows, Rows]:
+def sort_by_keys(keys: list[npt.NDArray[Any]]) -> tuple[Rows, Rows]:
     """Rows sorted by group, in their order within each, and the place where each group begins."""
-    order, codes = in_order(_codes(keys))
+    order, codes = sort_codes(_codes(keys))
     return order, first_of_each(codes)
 
 
-def gathered(keys: list[npt.NDArray[Any]]) -> tuple[Rows, Rows]:
-    """As `grouped`, but the groups in any order: many times faster where they are few."""
+def group_by_keys(keys: list[npt.NDArray[Any]]) -> tuple[Rows, Rows]:
+    """As `sort_by_keys`, but the groups in any order: many times faster where they are few."""
     codes = _codes(keys)
     for multiplier in _MULTIPLIERS:
         hashed = _hashed(codes, multiplier)
@@ -86,18 +86,18 @@ def gathered(keys: list[npt.NDArray[Any]]) -> tuple[Rows, Rows]:
         if bool((member[hashed] == codes).all()):  # no two groups have one hash
             order = np.argsort(hashed, kind="stable")  # of 16 bits: a radix sort
             return order, first_of_each(hashed[order])
-    order, codes = in_order(codes)
+    order, codes = sort_codes(codes)
     return order, first_of_each(codes)
 
 
-def in_runs(keys: list[npt.NDArray[Any]]) -> tuple[Rows, Rows]:
-    """As `gathered`, but a group may come in several runs, which are to be added up later."""
+def group_in_runs(keys: list[npt.NDArray[Any]]) -> tuple[Rows, Rows]:
+    """As `group_by_keys`, but a group may come in several runs, which are to be added up later."""
     codes = _codes(keys)
     order = np.argsort(_hashed(codes, _MULTIPLIERS[0]), kind="stable")  # of 16 bits: a radix sort
     return order, first_of_each(codes[order])
 
 
-def in_order(codes: Int64) -> tuple[Rows, Int64]:
+def sort_codes(codes: Int64) -> tuple[Rows, Int64]:
     """The positions of the codes, smallest first and equal ones as they came, and the codes in that order."""
     bits = len(codes).bit_length()
     if int(codes.max()) < _LARGEST_CODE >> bits:
@@ -110,7 +110,7 @@ def in_order(codes: Int64) -> tuple[Rows, Int64]:
 
 
 def group_of(order: Rows, first: Rows) -> Rows:
-    """The group of each row, counted from 0; order and first: as `grouped` gives them."""
+    """The group of each row, counted from 0; order and first: as `sort_by_keys` gives them."""
     groups = np.empty(len(order), np.intp)
     groups[order] = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(order))))
     return groups

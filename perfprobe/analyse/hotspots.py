@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from perfprobe.analyse import durations
 from perfprobe.analyse.gather import Gathering
-from perfprobe.analyse.grouping import KEYS, collapsed, gathered, measured
-from perfprobe.analyse.regroup import regrouped, row_count
+from perfprobe.analyse.grouping import KEYS, group_by_keys, keep_keys, measured
+from perfprobe.analyse.regroup import merge_rows, row_count
 from perfprobe.analyse.work import flops_of
 from perfprobe.models.focus import Focus
 from perfprobe.tables.columns import Combine, Int32, Int64, Mask, Rows
@@ -63,7 +63,7 @@ class RowsOfOperators:
 
     def result(self) -> OperatorRows:
         """The rows of all batches, one for equal keys."""
-        rows, bins = self._gathering.reduced()
+        rows, bins = self._gathering.add_up()
         whole_rows, whole_ranges = row_count(rows, self._group)
         autograd_self_ns, gpu_self_ns = _whole(rows, rows.autograd_self_ns), _whole(rows, rows.gpu_self_ns)
         if self._focus is not None:
@@ -84,7 +84,7 @@ def hotspots(trace: Trace, found: OperatorRows, totals: Totals, *, work: bool) -
     """The hotspot tables, most self time first. work: whether to look for the FLOPs of each row."""
     rows = found.rows
     flops = flops_of(trace, rows) if work else np.broadcast_to(np.int64(-1), len(rows))
-    shown, parts, modules = regrouped(rows, found.bins, flops, trace, found.group)
+    shown, parts, modules = merge_rows(rows, found.bins, flops, trace, found.group)
     shown = shown.take(np.argsort(-shown.self_ns, kind="stable"))
     return Hotspots(
         rows=shown.take(~shown.is_range),
@@ -123,7 +123,7 @@ def same_signatures(trace: Trace) -> Int32:
 
 def _batch_rows(batch: LinkedOperators, group: str, focus: Focus | None) -> tuple[Sums, DurationBins]:
     keys: dict[str, npt.NDArray[Any]] = {name: getattr(batch, name) for name in KEYS}
-    order, first = gathered([batch.thread, *keys.values()])
+    order, first = group_by_keys([batch.thread, *keys.values()])
     duration_ns = np.maximum(batch.end_ns - batch.start_ns, 0)
     # Of calls of the same row of the report the outermost counts, whichever row it is of here.
     same = (order, first) if group == "row" else _report_rows(batch, group, focus)
@@ -154,7 +154,7 @@ def _without_nested(batch: LinkedOperators, nested: Rows) -> LinkedOperators:
 def _report_rows(batch: LinkedOperators, group: str, focus: Focus | None) -> tuple[Rows, Rows]:
     """The batch grouped as the report does, what is not in focus apart."""
     in_focus = [] if focus is None else [focus.matching(batch)]
-    return gathered([batch.thread, *collapsed(batch, group).values(), *in_focus])
+    return group_by_keys([batch.thread, *keep_keys(batch, group).values(), *in_focus])
 
 
 def _nested(batch: LinkedOperators, order: Rows, first: Rows) -> Mask:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfprobe.analyse.grouping import grouped, measured_sums
+from perfprobe.analyse.grouping import measured_sums, sort_by_keys
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.findings import HotLines, Sums
 from perfprobe.tables.stacks import Frames
@@ -27,7 +27,7 @@ def lines(trace: Trace, rows: Sums) -> HotLines:
     line = np.append(frames.line, np.int32(-1))[rows.frame]
     # Most self time first within each line: the first of a line is its hottest.
     by_time = np.argsort(-rows.self_ns, kind="stable")
-    order, first = grouped([file[by_time], line[by_time], rows.gap[by_time]])
+    order, first = sort_by_keys([file[by_time], line[by_time], rows.gap[by_time]])
     order = by_time[order]
     hottest = rows.take(order[first])
 

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perfprobe.analyse.grouping import first_of_each, grouped
+from perfprobe.analyse.grouping import first_of_each, sort_by_keys
 from perfprobe.tables.columns import Int32, Rows
 from perfprobe.tables.findings import ModuleParts, Sums
 
 
 def module_parts(rows: Sums, row_of: Rows) -> tuple[ModuleParts, Rows]:
     """What each module has of the rows that these are grouped to, and the place where each row's begin."""
-    order, first = grouped([row_of, rows.module])
+    order, first = sort_by_keys([row_of, rows.module])
     calls, self_ns = (np.add.reduceat(column[order], first) for column in (rows.calls, rows.self_ns))
     parts = ModuleParts(module=rows.module[order[first]], calls=calls, self_ns=self_ns)
     group = row_of[order[first]]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perfprobe.analyse.grouping import group_of, grouped
+from perfprobe.analyse.grouping import group_of, sort_by_keys
 from perfprobe.tables.columns import Int64, Mask, Rows
 from perfprobe.tables.ranges import RangeKind, RangeRows, Ranges, RangeSource
 from perfprobe.tables.trace import Trace
@@ -21,7 +21,7 @@ def named_ranges(trace: Trace) -> RangeRows | None:
         return None
     ranges = replace(ranges, kind=_own_kinds(ranges))
     end_ns = _ends(ranges, trace.end_ns)
-    order, first = grouped([ranges.source, ranges.domain, ranges.name, ranges.kind])
+    order, first = sort_by_keys([ranges.source, ranges.domain, ranges.name, ranges.kind])
     thread = ranges.thread[order]
     least, most = (ufunc.reduceat(thread, first) for ufunc in (np.minimum, np.maximum))
     found = RangeRows(
@@ -39,7 +39,7 @@ def named_ranges(trace: Trace) -> RangeRows | None:
 
 def _own_kinds(ranges: Ranges) -> npt.NDArray[np.int8]:
     """Kinds; own ranges of a name are free where one is: tasks that take turns on a thread are one row."""
-    order, first = grouped([ranges.source, ranges.domain, ranges.name])
+    order, first = sort_by_keys([ranges.source, ranges.domain, ranges.name])
     is_own_free = (ranges.source == RangeSource.PERFPROBE) & (ranges.kind == RangeKind.FREE)
     some = np.empty(len(ranges), np.bool_)
     some[order] = np.repeat(
@@ -90,7 +90,7 @@ def _times(ranges: Ranges, end_ns: Int64, order: Rows, first: Rows) -> dict[str,
 def _added_ns(ranges: Ranges, end_ns: Int64, group: Rows) -> Int64:
     """What each range adds to the time of its group, of nested ones on its thread, up to where it begins."""
     thread = np.where(ranges.kind == RangeKind.NESTED, ranges.thread, -1)
-    part = group_of(*grouped([group, thread]))
+    part = group_of(*sort_by_keys([group, thread]))
     order = np.lexsort((ranges.start_ns, part))
     # Ranks of times, shifted by part: a running maximum of these never looks past its part.
     times, rank = np.unique(end_ns, return_inverse=True)

@@ -44,7 +44,7 @@ class Paths:
         self._by_function = self._tree.outermost(code), code
         self._by_pair = self._tree.outermost(number), number
 
-    def own(self, stack: Int32, values: Int64) -> Int64:
+    def self_sums(self, stack: Int32, values: Int64) -> Int64:
         """The sum of each function of what belongs to stacks (-1 none) whose innermost one it is."""
         return _sums(self._own_code[stack], values, self._codes)
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfprobe.analyse import durations
-from perfprobe.analyse.grouping import KEYS, collapsed, group_of, grouped, measured_sums, sums
+from perfprobe.analyse.grouping import KEYS, group_of, keep_keys, measured_sums, sort_by_keys, sums
 from perfprobe.analyse.modules import common_texts, module_parts
 from perfprobe.tables.columns import Int64, Rows
 from perfprobe.tables.findings import DurationBins, HotspotRows, ModuleParts, Sums
@@ -18,7 +18,7 @@ _PHASES = {"forward_ns": Phase.FORWARD, "backward_ns": Phase.BACKWARD, "recomput
 _COUNTED = {"operators": ("name", "overload"), "signatures": ("signature",), "lines": ("frame",)}
 
 
-def regrouped(
+def merge_rows(
     rows: Sums, bins: DurationBins, flops: Int64, trace: Trace, group: str
 ) -> tuple[HotspotRows, ModuleParts, list[str]]:
     """The rows of a report, what each module has of them, and the module texts.
@@ -31,8 +31,8 @@ def regrouped(
     """
     if len(rows) == 0:
         return HotspotRows.empty(), ModuleParts.empty(), list(trace.module_texts)
-    keys = {**collapsed(rows, group), "module": rows.module}
-    order, first = grouped([keys[name] for name in KEYS if name != "module" or group == "module"])
+    keys = {**keep_keys(rows, group), "module": rows.module}
+    order, first = sort_by_keys([keys[name] for name in KEYS if name != "module" or group == "module"])
     row_of = group_of(order, first)
     parts, first_part = module_parts(rows, row_of)
     chosen = {name: column[order[first]] for name, column in keys.items()}
@@ -40,7 +40,7 @@ def regrouped(
     found = HotspotRows(
         **chosen,
         **sums(rows, order, first),
-        **_calls(durations.added(bins, row_of)),
+        **_calls(durations.merge_bins(bins, row_of)),
         **_contents(rows, order, first),
         first_part=first_part.astype(np.int64),
         parts=np.diff(np.append(first_part, len(parts))).astype(np.int32),
@@ -53,8 +53,8 @@ def row_count(rows: Sums, group: str) -> tuple[int, int]:
     """How many rows and how many ranges a report of these has."""
     if len(rows) == 0:
         return 0, 0
-    keys = collapsed(rows, group)
-    order, first = grouped([keys[name] for name in KEYS if name != "module" or group == "module"])
+    keys = keep_keys(rows, group)
+    order, first = sort_by_keys([keys[name] for name in KEYS if name != "module" or group == "module"])
     ranges = int(np.count_nonzero(rows.is_range[order[first]]))
     return len(first) - ranges, ranges
 
@@ -83,5 +83,5 @@ def _contents(rows: Sums, order: Rows, first: Rows) -> dict[str, npt.NDArray[Any
 
 
 def _distinct(row_of: Rows, keys: list[npt.NDArray[Any]]) -> Int64:
-    order, first = grouped([row_of, *keys])
+    order, first = sort_by_keys([row_of, *keys])
     return np.bincount(row_of[order[first]])

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from perfprobe.analyse.grouping import first_of_each, gathered, group_of
+from perfprobe.analyse.grouping import first_of_each, group_by_keys, group_of
 from perfprobe.tables.columns import Int32, Int64, Rows
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.python import SampledStacks, Samples
@@ -72,7 +72,7 @@ class SampledOperators:
         if len(samples) == 0:
             return SampledStacks.empty()
         keys = {name: getattr(samples, name) for name in _KEYS if name not in found} | found
-        order, first = gathered([keys[name] for name in _KEYS])
+        order, first = group_by_keys([keys[name] for name in _KEYS])
         self.of_sample = group_of(order, first).astype(np.int32)
         time_ns = samples.end_ns - samples.start_ns
         known = samples.cpu_ns >= 0

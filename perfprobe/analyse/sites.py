@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from perfprobe.analyse.grouping import grouped, in_runs, measured_sums
+from perfprobe.analyse.grouping import group_in_runs, measured_sums, sort_by_keys
 from perfprobe.tables.columns import Int32, Rows
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.python import OperatorSites
 from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.trace import Trace
 
-MOST_GROUPS = 262_144  # gathered before they are reduced again
+MOST_GROUPS = 262_144  # of all batches, before they are added up again
 
 _KEYS = ("stack", "name", "overload", "signature", "phase")
 _SUMS = ("calls", "self_ns")
@@ -42,7 +42,7 @@ class SitesOfOperators:
         )
         is_range = batch.scope == USER_SCOPE
         rows = rows.take(~is_range) if bool(is_range.any()) else rows
-        self._parts.append(_added_up(rows, in_runs))
+        self._parts.append(_add_up(rows, group_in_runs))
         self._gathered += len(self._parts[-1])
         if self._gathered > MOST_GROUPS:
             self._parts = [self.result()]
@@ -50,7 +50,7 @@ class SitesOfOperators:
 
     def result(self) -> OperatorSites:
         """The sites of all operators so far, in no order."""
-        return _added_up(OperatorSites.concat(self._parts), grouped)
+        return _add_up(OperatorSites.concat(self._parts), sort_by_keys)
 
 
 def hanging_stack(trace: Trace, stack: Int32, forward_stack: Int32) -> Int32:
@@ -61,7 +61,7 @@ def hanging_stack(trace: Trace, stack: Int32, forward_stack: Int32) -> Int32:
     return np.where((forward_stack >= 0) & ~has_own[stack], forward_stack, stack)
 
 
-def _added_up(rows: OperatorSites, group: Callable[[list[Any]], tuple[Rows, Rows]]) -> OperatorSites:
+def _add_up(rows: OperatorSites, group: Callable[[list[Any]], tuple[Rows, Rows]]) -> OperatorSites:
     if len(rows) == 0:
         return rows
     order, first = group([getattr(rows, name) for name in _KEYS])

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from perfprobe.bench.looks import values_of
+from perfprobe.bench.later_values import values_of
 from perfprobe.bench.reuse import Reuse, by_signature
 from perfprobe.models.nodes import ENGINE
 from perfprobe.support import units

@@ -128,7 +128,7 @@ class CallCounter(Collector):
 
 
 def _library_folders() -> list[str]:
-    roots = host.roots(None)
+    roots = host.code_folders(None)
     folders = [*roots["stdlib"], *roots["site"]]  # type: ignore[misc]
     return ["<frozen ", *(os.path.join(folder, "") for folder in folders)]
 

@@ -59,7 +59,7 @@ def _say_what_could_be_emitted(facts: Facts) -> None:
 def folders(roots: dict[str, object]) -> list[tuple[str, bool]]:
     """The folders of the meta value `roots`, each with whether what lies in it is the user's code.
 
-    As `merge.source` has it, which decides it for the report.
+    As `merge.user_lines` has it, which decides it for the report.
     """
     found = [(path, False) for key in _LIBRARIES for path in _paths(roots.get(key))]
     # A program that is part of torch (torch.distributed.run) makes nothing there the user's.

@@ -98,7 +98,7 @@ def gpus(root: str = "/") -> list[str] | None:
     return [uuid for uuid in found if uuid is not None and "?" not in uuid] or None
 
 
-def roots(script: str | None) -> dict[str, object]:
+def code_folders(script: str | None) -> dict[str, object]:
     """The folders by which a frame is told to be the standard library's, a package's, ours or the user's."""
     site = {entry for entry in sys.path if os.path.basename(entry) in ("site-packages", "dist-packages")}
     module = sys.modules.get("site")

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfprobe.merge.forward import Entries
-from perfprobe.merge.roots import keys, roots
+from perfprobe.merge.outermost import find_outermost, keys
 from perfprobe.models.nodes import NodeKind, node_kind
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows
 from perfprobe.tables.events import Operators, Threads
@@ -67,7 +67,7 @@ class Calls:
     limit: int
     start_ns: Int64 = field(default_factory=lambda: np.zeros(0, np.int64))
     stack: Int32 = field(default_factory=lambda: np.zeros(0, np.int32))
-    root: Int64 = field(default_factory=lambda: np.zeros(0, np.int64))  # key of the outermost operator around
+    outermost: Int64 = field(default_factory=lambda: np.zeros(0, np.int64))  # key of the one around
     node: Int8 = field(default_factory=lambda: np.zeros(0, np.int8))  # that has the number, 0 none
     node_thread: Int32 | None = None  # only where a forward call ran in backward
     node_sequence: Int64 | None = None
@@ -80,8 +80,8 @@ class Calls:
         self._reserve(int(places.max()) + 1 if len(places) else 0)
         return places
 
-    def add(self, rows: Operators, calls: Rows, root: Int64) -> None:
-        """Takes in the operators at these rows, which have a number; root: those of all rows."""
+    def add(self, rows: Operators, calls: Rows, outermost: Int64) -> None:
+        """Takes in the operators at these rows, which have a number; outermost: the keys of all rows."""
         places = self.places(rows.sequence[calls])
         later = (self.stack[places] == _NO_CALL) | (rows.start_ns[calls] > self.start_ns[places])
         # Of equal places the one written last stays: the last started, of those the inner one (first ended).
@@ -90,7 +90,7 @@ class Calls:
         places, calls = places[chosen], calls[chosen]
         self.start_ns[places] = rows.start_ns[calls]
         self.stack[places] = rows.stack[calls] + _STACK
-        self.root[places] = root[calls]
+        self.outermost[places] = outermost[calls]
         node_thread = rows.node_thread[calls]
         if self.node_thread is None and bool(np.any(node_thread >= 0)):
             self.node_thread = np.zeros(len(self.stack), np.int32)
@@ -114,17 +114,17 @@ class Calls:
                 break
             call[unknown] = np.maximum(call[unknown] - 1, 0)
         self.stack[later] = self.stack[call]
-        self.root[later] = self.root[call]
+        self.outermost[later] = self.outermost[call]
         if self.node_thread is not None and self.node_sequence is not None:
             self.node_thread[later] = self.node_thread[call]
             self.node_sequence[later] = self.node_sequence[call]
         self.stack[self.node == NodeKind.OF_SEVERAL_CALLS] = _OF_MANY
         self.start_ns = self.start_ns[:0]
 
-    def take_roots(self) -> Int64:
+    def take_outermost(self) -> Int64:
         """The keys of those that a backward node refers to; they are given once."""
-        found = np.unique(self.root[(self.node > 0) & (self.stack > _NO_CALL)])
-        self.root = self.root[:0]
+        found = np.unique(self.outermost[(self.node > 0) & (self.stack > _NO_CALL)])
+        self.outermost = self.outermost[:0]
         return found
 
     def _reserve(self, size: int) -> None:
@@ -133,7 +133,7 @@ class Calls:
         size = min(max(size, 2 * len(self.stack)), self.limit)
         self.start_ns = _longer(self.start_ns, size)
         self.stack = _longer(self.stack, size)
-        self.root = _longer(self.root, size)
+        self.outermost = _longer(self.outermost, size)
         self.node = _longer(self.node, size)
         if self.node_thread is not None and self.node_sequence is not None:
             self.node_thread = _longer(self.node_thread, size)
@@ -208,8 +208,10 @@ class ForwardCalls:
         for calls in self._calls.values():
             calls.settle()
         self._is_forward_stack = np.append(entries.spread(self._referred_stacks()), False)
-        self._forward_roots = np.unique(
-            np.concatenate([np.empty(0, np.int64), *(calls.take_roots() for calls in self._calls.values())])
+        self._forward_outermost = np.unique(
+            np.concatenate(
+                [np.empty(0, np.int64), *(calls.take_outermost() for calls in self._calls.values())]
+            )
         )
 
     def lines_of(self, node_thread: Int32, node_sequence: Int64) -> Found:
@@ -241,16 +243,16 @@ class ForwardCalls:
         """
         found: Mask = self._is_forward_stack[rows.stack]
         if bool(found.any()):
-            root, is_cut = roots(rows)
-            found[found] = self.is_forward_root(keys(rows, root)[found]) | is_cut[found]
+            outermost, is_cut = find_outermost(rows)
+            found[found] = self.is_forward_outermost(keys(rows, outermost)[found]) | is_cut[found]
         return found
 
-    def is_forward_root(self, key: Int64) -> Mask:
+    def is_forward_outermost(self, key: Int64) -> Mask:
         """Which of these keys are those of a call that a backward node refers to."""
-        if len(self._forward_roots) == 0:
+        if len(self._forward_outermost) == 0:
             return np.zeros(len(key), np.bool_)
-        place = np.minimum(np.searchsorted(self._forward_roots, key), len(self._forward_roots) - 1)
-        return np.asarray(self._forward_roots[place] == key)
+        place = np.minimum(np.searchsorted(self._forward_outermost, key), len(self._forward_outermost) - 1)
+        return np.asarray(self._forward_outermost[place] == key)
 
     def is_forward_stack(self, stack: Int32) -> Mask:
         """Which stacks are those of operators in a forward call."""
@@ -258,9 +260,9 @@ class ForwardCalls:
 
     def _add(self, rows: Operators, forward_id: Int32) -> None:
         calls = np.flatnonzero((rows.scope == FUNCTION) & (rows.sequence >= 0))
-        root = keys(rows, roots(rows)[0]) if len(calls) else np.empty(0, np.int64)
+        outermost = keys(rows, find_outermost(rows)[0]) if len(calls) else np.empty(0, np.int64)
         for thread, chosen in _known_threads(forward_id[rows.thread[calls]]):
-            self._of_thread(thread, rows.sequence[calls[chosen]]).add(rows, calls[chosen], root)
+            self._of_thread(thread, rows.sequence[calls[chosen]]).add(rows, calls[chosen], outermost)
         nodes = np.flatnonzero((rows.scope == BACKWARD_FUNCTION) & (rows.node_sequence >= 0))
         for thread, chosen in _known_threads(rows.node_thread[nodes]):
             sequence = rows.node_sequence[nodes[chosen]]

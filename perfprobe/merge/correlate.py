@@ -17,7 +17,7 @@ from perfprobe.merge.gpu_calls import Correlations, Launches, starts
 from perfprobe.merge.gpu_times import GpuTimes, Launched, times_by_call
 from perfprobe.merge.innermost import Innermost
 from perfprobe.merge.origins import Origins
-from perfprobe.merge.roots import keys, roots
+from perfprobe.merge.outermost import find_outermost, keys
 from perfprobe.merge.seen_calls import seen_stacks
 from perfprobe.tables.columns import Int32, Int64, Rows
 from perfprobe.tables.events import Losses, Operators
@@ -94,7 +94,7 @@ class CallsWithin:
         columns = {**found.columns, "stack": np.where(outside, own_stack, found.columns["stack"])}
         rows = Operators.part(columns)
         is_forward = forward.is_forward_stack(rows.stack) & ~outside
-        is_forward &= forward.is_forward_root(found.root) | found.is_cut
+        is_forward &= forward.is_forward_outermost(found.outermost) | found.is_cut
         origin = origins.columns(rows, is_forward)
         unseen = outside & (origin["frame"] < 0)
         origin["gap"] = np.where(unseen, np.int8(Gap.OUTSIDE_OPERATORS), origin["gap"])
@@ -119,21 +119,21 @@ class CallsWithin:
             time_ns=self._time_ns,
             place=np.where(self._operators.place >= 0, self._operators.place, self._ranges.place),
             total_ns=total_ns,
-            own_ns=np.where(links.graph_launch, 0, total_ns - graph_ns),
+            self_ns=np.where(links.graph_launch, 0, total_ns - graph_ns),
         )
 
 
 class _Around:
     """The innermost row around each point in time, and what is kept of it; row by point.
 
-    place: where in the recording it is, -1 none; root: the key of the outermost operator around it, is_cut:
-    whether that may be a wrong one.
+    place: where in the recording it is, -1 none; outermost: the key of the outermost operator around it,
+    is_cut: whether that may be a wrong one.
     """
 
     def __init__(self, thread: Int64, time_ns: Int64, kept: tuple[str, ...]) -> None:
         self._innermost = Innermost(thread, time_ns)
         self.place = np.full(len(thread), -1, np.int64)
-        self.root = np.full(len(thread), -1, np.int64)
+        self.outermost = np.full(len(thread), -1, np.int64)
         self.is_cut = np.zeros(len(thread), np.bool_)
         self.columns: dict[str, npt.NDArray[Any]] = {
             name: np.full(len(thread), -1, Operators.dtypes[name]) for name in kept
@@ -149,14 +149,14 @@ class _Around:
         self.place[points] = first + around
         for name, column in self.columns.items():
             column[points] = getattr(rows, name)[around]
-        root, is_cut = roots(rows)
-        self.root[points] = keys(rows, root)[around]
+        outermost, is_cut = find_outermost(rows)
+        self.outermost[points] = keys(rows, outermost)[around]
         self.is_cut[points] = is_cut[around]
 
     def replace(self, points: Rows, other: _Around, others: Rows) -> None:
         """Takes what another one found over."""
         self.place[points] = other.place[others]
-        self.root[points] = other.root[others]
+        self.outermost[points] = other.outermost[others]
         self.is_cut[points] = other.is_cut[others]
         for name, column in self.columns.items():
             column[points] = other.columns[name][others]

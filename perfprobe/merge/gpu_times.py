@@ -22,14 +22,14 @@ class Launched(Table):
     """What each call of the API started.
 
     thread: the OS thread of the call, -1 none; time_ns: when it was; place: where in the recording the
-    operator or range is that made it, -1 none. total_ns: how long that ran on GPUs; own_ns: without graphs.
+    operator or range is that made it, -1 none. total_ns: how long that ran on GPUs; self_ns: without graphs.
     """
 
     thread: Int64
     time_ns: Int64
     place: Int64
     total_ns: Int64
-    own_ns: Int64
+    self_ns: Int64
 
 
 class GpuTimes:
@@ -48,10 +48,10 @@ class GpuTimes:
             key: (rows.time_ns[own], np.append(0, np.cumsum(rows.total_ns[own])))
             for key, own in each_thread(rows.thread)
         }
-        known = launched.take((launched.place >= 0) & (launched.own_ns > 0))
+        known = launched.take((launched.place >= 0) & (launched.self_ns > 0))
         self._places, row = np.unique(known.place, return_inverse=True)
-        self._own_ns = np.zeros(len(self._places), np.int64)
-        np.add.at(self._own_ns, row.reshape(-1), known.own_ns)
+        self._self_ns = np.zeros(len(self._places), np.int64)
+        np.add.at(self._self_ns, row.reshape(-1), known.self_ns)
 
     def figures(self, rows: LinkedOperators, places: Rows) -> dict[str, Int64]:
         """gpu_ns and gpu_self_ns of a batch; places: where in the recording its rows are."""
@@ -65,5 +65,5 @@ class GpuTimes:
         low, high = int(places.min()), int(places.max()) + 1
         known = slice(*np.searchsorted(self._places, (low, high)).tolist())
         at_place = np.zeros(high - low, np.int64)
-        at_place[self._places[known] - low] = self._own_ns[known]
+        at_place[self._places[known] - low] = self._self_ns[known]
         return {"gpu_ns": gpu_ns, "gpu_self_ns": at_place[places - low]}

@@ -19,9 +19,9 @@ from perfprobe.merge.nest import Nesting
 from perfprobe.merge.origins import Origins
 from perfprobe.merge.python import python_code
 from perfprobe.merge.recording_cost import RecordingCost
-from perfprobe.merge.source import module_texts, sites
 from perfprobe.merge.sources import Matching
 from perfprobe.merge.uncounted import uncounted
+from perfprobe.merge.user_lines import module_texts, sites
 from perfprobe.support.units import duration
 from perfprobe.tables.columns import Int64, Rows
 from perfprobe.tables.events import AutogradWindows, LinkedOperators, Losses, Operators, RecordedCall

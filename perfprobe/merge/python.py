@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from perfprobe.merge.source import Folders
+from perfprobe.merge.user_lines import Folders
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows
 from perfprobe.tables.python import Calls, Code, Counted, CountedCalls, Functions, Origin, PythonCode, Samples
 from perfprobe.tables.recording import Recording

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from perfprobe.analyse import sites as module
-from perfprobe.analyse.calling import CallingStructure, folded
+from perfprobe.analyse.calling import CallingStructure, leave_out
 from perfprobe.merge import link
 from perfprobe.tables import storage
 from perfprobe.tables.findings import Hotspots
@@ -219,7 +219,7 @@ def test_folded_functions_are_passed_over(tmp_path: Path) -> None:
     wrapper = [
         name(trace, calling, code) == "_engine_run_backward" for code in range(len(calling.python.code))
     ]
-    without = folded(trace, calling, np.array(wrapper))
+    without = leave_out(trace, calling, np.array(wrapper))
     assert functions(trace, without, "own_ns", "total_ns", "operator_total_ns") == {
         "main": (220, 390, 270),
         "forward": (170, 170, 240),
@@ -284,7 +284,7 @@ def test_against_a_slow_twin(tmp_path: Path, seed: int, monkeypatch: pytest.Monk
     hidden = {f"f{rng.randrange(6)}" for _ in range(2)}
     for fold in (set[str](), hidden):
         mask = np.array([name(trace, calling, code) in fold for code in range(len(calling.python.code))])
-        found = folded(trace, calling, mask)
+        found = leave_out(trace, calling, mask)
         left = [("sampled", shown(looks, fold)), ("operators", shown(operators, fold))]
         (_, sampled), (_, ran) = left
         assert functions(trace, found, "own_ns") == by(sampled, innermost, functions(trace, found, "own_ns"))

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from perfprobe.analyse.calling import folded
+from perfprobe.analyse.calling import leave_out
 from perfprobe.merge import link
 from perfprobe.tables import storage
 from perfprobe.tables.findings import Totals
@@ -223,7 +223,7 @@ def test_only_the_program_s_functions_are_left_when_all_others_are_folded(
     program: tuple[Trace, Calling],
 ) -> None:
     trace, calling = program
-    found = folded(trace, calling, calling.python.code.origin != Origin.USER)
+    found = leave_out(trace, calling, calling.python.code.origin != Origin.USER)
     names = {function(trace, calling, code) for code in found.functions.code.tolist()}
     assert {"main", "outer", "inner", "work"} <= names
     assert not names & {"run", "_bootstrap", "run_forever", "made"}

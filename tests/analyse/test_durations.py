@@ -50,7 +50,7 @@ def test_quantiles_are_numpys_within_the_error_that_is_stated(parts: int, coarse
     for at in range(parts):
         bins, held = binned(times[part == at], rows[part == at]), np.unique(rows[part == at])
         gathered.append(replace(bins, row=held[bins.row].astype(np.int32)))
-    found = durations.added(DurationBins.concat(gathered), np.arange(len(values)))
+    found = durations.merge_bins(DurationBins.concat(gathered), np.arange(len(values)))
     for _ in range(coarser):
         found = durations.coarsened(found)
     stated = durations.error(found) / 1e6

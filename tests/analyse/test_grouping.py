@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 
-from perfprobe.analyse.grouping import group_of, grouped
+from perfprobe.analyse.grouping import group_of, sort_by_keys
 
 _WILD = [2**31 - 1, -(2**31), 0, 7, 2**31 - 1, 7]  # as ids of a damaged recording may be
 
@@ -16,7 +16,7 @@ def test_wild_ids_are_grouped_in_little_memory() -> None:
     keys = [np.array(_WILD, np.int32), np.array([1, 1, 0, 5, 1, 5], np.int32)]
 
     tracemalloc.start()
-    order, first = grouped(keys)
+    order, first = sort_by_keys(keys)
     most_bytes = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 

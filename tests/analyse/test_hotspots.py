@@ -256,7 +256,7 @@ def test_codes_tell_all_keys_apart(monkeypatch: pytest.MonkeyPatch, largest: int
     monkeypatch.setattr(grouping, "_LARGEST_CODE", largest)
     rng = np.random.default_rng(0)
     keys = [rng.integers(-1, size, 500).astype(np.int32) for size in (1, 3, 40, 5)]
-    order, first = grouping.grouped(keys)
+    order, first = grouping.sort_by_keys(keys)
     rows = [tuple(key[row] for key in keys) for row in order.tolist()]
     groups = [rows[start:stop] for start, stop in zip(first, [*first[1:], len(rows)], strict=True)]
     assert all(len(set(group)) == 1 for group in groups)

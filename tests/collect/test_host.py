@@ -120,7 +120,7 @@ def test_rank(
 
 
 def test_roots_name_this_pythons_folders() -> None:
-    roots = host.roots("/somewhere")
+    roots = host.code_folders("/somewhere")
     assert os.path.dirname(os.__file__) in roots["stdlib"]  # type: ignore[operator]
     assert os.path.dirname(os.path.dirname(pytest.__file__)) in roots["site"]  # type: ignore[operator]
     assert roots["perfprobe"] == os.path.dirname(os.path.dirname(os.path.abspath(host.__file__)))

@@ -67,10 +67,10 @@ def test_tensors_are_looked_at_again_with_that_detail(
     assert first is not None
     assert first[0]["zeros"] == pytest.approx(1 / 64, abs=1e-4)
     recording = storage.read(path)
-    strings, signatures, looks = recording[Strings], recording[Signatures], recording[SignatureValues]
+    strings, signatures, later = recording[Strings], recording[Signatures], recording[SignatureValues]
     zeros = [
         round(json.loads(strings[values])[0]["zeros"] * 64)
-        for signature, values in zip(looks.signature.tolist(), looks.values.tolist(), strict=True)
+        for signature, values in zip(later.signature.tolist(), later.values.tolist(), strict=True)
         if strings[signatures.text[signature]] == "f32[64]"
     ]
     assert zeros == calls

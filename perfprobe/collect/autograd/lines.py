@@ -123,7 +123,7 @@ class Function:
             self._lines.setdefault(name, set()).add(line)
 
 
-class Sources:
+class SourceTexts:
     """The functions of source files, by file and place; every file is read once."""
 
     def __init__(self) -> None:

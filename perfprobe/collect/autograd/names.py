@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
-from perfprobe.collect.autograd.lines import Sources
-from perfprobe.collect.host import roots
+from perfprobe.collect.autograd.lines import SourceTexts
+from perfprobe.collect.host import code_folders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,14 +44,14 @@ class Function:
 
     __slots__ = ("below", "file", "first_line", "is_users", "module", "name", "source")
 
-    def __init__(self, below: int, file: str, code: Any, module: int, sources: Sources | None) -> None:
-        self.is_users = sources is not None
+    def __init__(self, below: int, file: str, code: Any, module: int, texts: SourceTexts | None) -> None:
+        self.is_users = texts is not None
         self.below = below
         self.file = file
         self.name = _said(code, "function_name")
         self.first_line = int(code.line_number)
         self.module = module
-        self.source = None if sources is None else sources.function(self.file, self.first_line, self.name)
+        self.source = None if texts is None else texts.function(self.file, self.first_line, self.name)
 
 
 class Files:
@@ -97,7 +97,7 @@ class Names:
         self._searches = 0
         self._threads: dict[int, int] = {}
         self._system_threads: dict[int, int] = {}
-        self._sources = Sources()
+        self._source_texts = SourceTexts()
         self._files = Files()
         self._foreign = tuple(
             os.path.join(folder, "") for folder in (os.path.dirname(torch.__file__), *_library_folders())
@@ -153,7 +153,7 @@ class Names:
             module = self.module(about.module, module)
         file = self._files.whole(_said(about.callsite, "file_name"))
         is_foreign = file.startswith(self._foreign) or file == GONE
-        return Function(below, file, about.callsite, module, None if is_foreign else self._sources)
+        return Function(below, file, about.callsite, module, None if is_foreign else self._source_texts)
 
     def stack(self, call: Call | None, line: int | None) -> int:
         """The stack that ends on this line of a function, None for an unknown one; -1 outside of Python."""
@@ -225,7 +225,7 @@ def _children(module: Any) -> dict[str, Any]:
 
 
 def _library_folders() -> list[str]:
-    facts = roots(None)
+    facts = code_folders(None)
     return [str(folder) for key in ("site", "stdlib") for folder in facts[key]] + [str(facts["perfprobe"])]  # type: ignore[attr-defined]
 
 

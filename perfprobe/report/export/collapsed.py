@@ -24,7 +24,7 @@ def exported(findings: Findings, times: str | None = None) -> Exported:
     """
     flames = Flames(findings)
     paths = flames.paths()
-    steps = flames.summed()
+    steps = flames.sum_up()
     short = file_names([frame.file for frame in flames.frames if frame.file is not None])
     names = [_text(frame, short) for frame in flames.frames]
     threads = {thread: _safe(flames.thread(thread)) for thread in steps.thread.tolist()}

@@ -120,7 +120,7 @@ class Flames:
                 raise InputError("the stacks are too deep to be written out", self._trace.recording.path)
         return found
 
-    def summed(self) -> Steps:
+    def sum_up(self) -> Steps:
         """Each row once, most time first."""
         order = np.argsort(-self.rows.time_ns, kind="stable")
         return Steps(self.rows.thread[order], order, self.rows.time_ns[order])

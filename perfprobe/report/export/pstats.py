@@ -76,15 +76,15 @@ class _Profile:
     def data(self) -> bytes:
         """The content of the file: a record for each function and caller, however long the program ran."""
         stats = {
-            key: (primitive, calls, own_ns * _NS, total_ns * _NS, self._of_callers(key))
-            for key, (calls, primitive, own_ns, total_ns) in self._functions.items()
+            key: (primitive, calls, self_ns * _NS, total_ns * _NS, self._of_callers(key))
+            for key, (calls, primitive, self_ns, total_ns) in self._functions.items()
         }
         return marshal.dumps(stats, MARSHAL_VERSION)
 
     def _of_callers(self, key: Key) -> dict[Key, tuple[int, int, float, float]]:
         return {
-            caller: (calls, primitive, own_ns * _NS, total_ns * _NS)
-            for caller, (calls, primitive, own_ns, total_ns) in self._callers.get(key, {}).items()
+            caller: (calls, primitive, self_ns * _NS, total_ns * _NS)
+            for caller, (calls, primitive, self_ns, total_ns) in self._callers.get(key, {}).items()
         }
 
 

@@ -32,7 +32,7 @@ def exported(findings: Findings, times: str | None = None) -> Exported:
     notes = flames.notes()
     steps = flames.in_order()
     if steps is None or int(paths.lengths()[steps.row].sum()) > MOST_IN_ORDER:
-        steps = flames.summed()
+        steps = flames.sum_up()
         notes.append("equal stacks are put together: look at Left Heavy, there is no order of time")
     name = " ".join(findings.trace.recording.texts("program", "argv"))
     return Exported(pieces(_document(flames, paths, steps, name)), notes)

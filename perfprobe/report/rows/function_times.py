@@ -18,7 +18,7 @@ def only_counted(calling: Calling, rows: FunctionRows) -> Mask:
     return np.asarray(is_c & (rows.own_ns < 0) & (rows.counted_own_ns >= 0))
 
 
-def own_ns(calling: Calling, rows: FunctionRows) -> Int64:
+def self_ns(calling: Calling, rows: FunctionRows) -> Int64:
     """The time by which rows are shown and ordered, -1 not known."""
     return np.where(only_counted(calling, rows), rows.counted_own_ns, rows.own_ns)
 
@@ -79,12 +79,12 @@ def by_cprofile(calling: Calling) -> Calling:
     """The same with cProfile's times in place of the samples'; none where it did not count to the end."""
     rows = calling.functions
     is_whole = calling.counts_end_ns is None
-    own_ns, total_ns = rows.counted_own_ns, rows.counted_total_ns
+    self_ns, total_ns = rows.counted_own_ns, rows.counted_total_ns
     rows = replace(
         rows,
-        own_ns=own_ns,
+        own_ns=self_ns,
         total_ns=total_ns,
         neither_ns=np.full(len(rows), -1, np.int64),
     )
-    rows = rows.take((own_ns >= 0) & is_whole)
+    rows = rows.take((self_ns >= 0) & is_whole)
     return replace(calling, functions=rows, sampled=SampledStacks.empty(), by_samples=False)

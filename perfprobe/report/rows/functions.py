@@ -27,7 +27,7 @@ _SORTS: dict[str, tuple[str, _Order]] = {
 }
 _SORT: tuple[str, _Order] = (
     "tottime",
-    times.own_ns,
+    times.self_ns,
 )  # also where the order is one that functions do not have
 
 

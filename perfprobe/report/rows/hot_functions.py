@@ -12,7 +12,7 @@ from perfprobe.report.rows.function_times import (
     has_few_samples,
     has_operators,
     only_counted,
-    own_ns,
+    self_ns,
 )
 from perfprobe.report.rows.functions import (
     FunctionRow,
@@ -83,7 +83,7 @@ def _recorded(trace: Trace, calling: Calling) -> FunctionRows:
 
 def _told_by_caller(calling: Calling, rows: FunctionRows) -> Mask:
     """The standard library's C functions with nearly all the time of a caller that has a row too."""
-    own_of = dict(zip(rows.code.tolist(), own_ns(calling, rows).tolist(), strict=True))
+    self_of = dict(zip(rows.code.tolist(), self_ns(calling, rows).tolist(), strict=True))
     is_stdlib = calling.python.code.origin[rows.code] == Origin.STDLIB
     candidates = rows.take(only_counted(calling, rows) & is_stdlib)
     total_of = dict(zip(candidates.code.tolist(), candidates.counted_total_ns.tolist(), strict=True))
@@ -94,6 +94,6 @@ def _told_by_caller(calling: Calling, rows: FunctionRows) -> Mask:
         for caller, callee, time_ns in zip(
             calls.caller.tolist(), calls.callee.tolist(), calls.counted_total_ns.tolist(), strict=True
         )
-        if time_ns >= _NEARLY * total_of[callee] and time_ns >= _NEARLY * own_of[caller] > 0
+        if time_ns >= _NEARLY * total_of[callee] and time_ns >= _NEARLY * self_of[caller] > 0
     ]
     return np.isin(rows.code, told)

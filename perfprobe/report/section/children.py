@@ -21,8 +21,8 @@ _NOTEWORTHY = 0.05  # of the process's own CPU time
 
 def cpu_of_children(findings: Findings) -> list[str]:
     """The CPU time of children, where it is some."""
-    cpu_ns, own_ns = (findings.get(Children) or Children()).cpu_ns, findings.trace.cpu_ns
-    if cpu_ns is None or (own_ns is not None and cpu_ns < _NOTEWORTHY * own_ns):
+    cpu_ns, self_ns = (findings.get(Children) or Children()).cpu_ns, findings.trace.cpu_ns
+    if cpu_ns is None or (self_ns is not None and cpu_ns < _NOTEWORTHY * self_ns):
         return []
     return [f"CPU of child processes {units.duration(cpu_ns)}"]
 
@@ -32,8 +32,8 @@ def work_in_children(findings: Findings) -> Iterator[Block]:
     children, hotspots = findings.get(Children) or Children(), findings.get(Hotspots)
     lost = [lost for lost in children.lost if lost.is_python]
     has_operators = hotspots is not None and hotspots.whole_rows > 0
-    own_ns = findings.trace.cpu_ns
-    is_less = own_ns is not None and children.cpu_ns is not None and own_ns < children.cpu_ns
+    self_ns = findings.trace.cpu_ns
+    is_less = self_ns is not None and children.cpu_ns is not None and self_ns < children.cpu_ns
     if has_operators and not is_less:
         return
     if lost:

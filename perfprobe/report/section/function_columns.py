@@ -57,9 +57,9 @@ def _least_ns(row: FunctionRow, python: PythonRow) -> int:
 
 def _shares(rows: Sequence[FunctionRow], whole_ns: int, python: PythonRow) -> list[str]:
     def share(row: FunctionRow) -> str:
-        own_ns, least_ns = row.shown_own_ns, _least_ns(row, python)
-        if own_ns is None or own_ns >= least_ns:
-            return units.percent(None if own_ns is None else own_ns / whole_ns)
+        self_ns, least_ns = row.shown_own_ns, _least_ns(row, python)
+        if self_ns is None or self_ns >= least_ns:
+            return units.percent(None if self_ns is None else self_ns / whole_ns)
         return f"<{units.percent(min(least_ns / whole_ns, 1)).removeprefix('<')}"
 
     return [share(row) for row in rows]

@@ -69,9 +69,9 @@ def _columns(table: Operators) -> list[Column]:
 def _rows_shown(table: Operators) -> str:
     hotspots, shown = table.hotspots, table.rows
     number = rows_shown(len(hotspots.rows), len(shown), table.choice.sort)
-    own_ns = (row.ran.self_ns for row in shown)
+    self_ns = (row.ran.self_ns for row in shown)
     gpu_ns = (row.ran.recorded["gpu_self_ns"] or 0 for row in shown)
-    text = f"{number}, {_share(table, own_ns, gpu_ns)}"
+    text = f"{number}, {_share(table, self_ns, gpu_ns)}"
     if hotspots.focus is None:
         return text
     of = f"{len(hotspots.rows):,} of {hotspots.whole_rows:,} rows"

@@ -38,7 +38,7 @@ def torch_columns(table: Operators) -> list[Column]:
 def _numbers(table: Operators) -> Mapping[str, tuple[Sequence[str], int]]:
     """By title: the cells, and the rank."""
     rows, hotspots, least = table.rows, table.hotspots, table.least_ns
-    own_ns, total_ns = _times(table)
+    self_ns, total_ns = _times(table)
     whole_ns = max(hotspots.autograd_self_ns if table.from_autograd else hotspots.totals.self_ns, 1)
     calls = [row.ran.calls for row in rows]
     leasts = [least * count for count in calls]
@@ -52,8 +52,8 @@ def _numbers(table: Operators) -> Mapping[str, tuple[Sequence[str], int]]:
         if column.title == table.choice.sort
     ]
     return {
-        "Self CPU %": ([units.percent(part_of(time_ns, whole_ns)) for time_ns in own_ns], 0),
-        "Self CPU": (list(map(units.duration, own_ns, leasts)), 0),
+        "Self CPU %": ([units.percent(part_of(time_ns, whole_ns)) for time_ns in self_ns], 0),
+        "Self CPU": (list(map(units.duration, self_ns, leasts)), 0),
         "CPU total %": ([units.percent(part_of(time_ns, whole_ns)) for time_ns in total_ns], 2),
         "CPU total": (list(map(units.duration, total_ns, leasts)), 1),
         "CPU time avg": ([units.duration(time_ns, least) for time_ns in means], 2),
@@ -78,7 +78,7 @@ def _renamed(column: Column) -> Column:
 
 
 def _gpu(table: Operators) -> dict[str, tuple[list[str], int]]:
-    own_ns = [row.ran.recorded["gpu_self_ns"] for row in table.rows]
+    self_ns = [row.ran.recorded["gpu_self_ns"] for row in table.rows]
     total_ns = [row.ran.recorded["gpu_ns"] for row in table.rows]
     whole_ns = max(table.hotspots.gpu_self_ns, 1)
     means = [
@@ -86,8 +86,8 @@ def _gpu(table: Operators) -> dict[str, tuple[list[str], int]]:
         for time_ns, row in zip(total_ns, table.rows, strict=True)
     ]
     return {
-        "Self CUDA": (list(map(units.duration, own_ns)), 1),
-        "Self CUDA %": ([units.percent(part_of(time_ns, whole_ns)) for time_ns in own_ns], 1),
+        "Self CUDA": (list(map(units.duration, self_ns)), 1),
+        "Self CUDA %": ([units.percent(part_of(time_ns, whole_ns)) for time_ns in self_ns], 1),
         "CUDA total": (list(map(units.duration, total_ns)), 2),
         "CUDA time avg": (list(map(units.duration, means)), 3),
     }

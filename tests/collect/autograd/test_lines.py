@@ -7,7 +7,7 @@ from textwrap import dedent
 
 import pytest
 
-from perfprobe.collect.autograd.lines import Sources
+from perfprobe.collect.autograd.lines import SourceTexts
 
 SOURCE = """
     import torch
@@ -78,7 +78,7 @@ def test_line(
 ) -> None:
     file = tmp_path / "signs.py"
     file.write_text(dedent(SOURCE))
-    found = Sources().function(str(file), first_line, function)
+    found = SourceTexts().function(str(file), first_line, function)
     assert found is not None
     assert found.line(operator, before, after) == line
 
@@ -86,7 +86,7 @@ def test_line(
 def test_names_are_qualified(tmp_path: Path) -> None:
     file = tmp_path / "signs.py"
     file.write_text(dedent(SOURCE))
-    found = Sources().function(str(file), 18, "<lambda>")
+    found = SourceTexts().function(str(file), 18, "<lambda>")
     assert found is not None
     assert found.name == "Net.outer.<locals>.<lambda>"
 
@@ -95,5 +95,5 @@ def test_names_are_qualified(tmp_path: Path) -> None:
 def test_a_source_that_says_nothing(content: bytes, tmp_path: Path) -> None:
     file = tmp_path / "odd.py"
     file.write_bytes(content)
-    assert Sources().function(str(file), 1, "f") is None
-    assert Sources().function(str(tmp_path / "missing.py"), 1, "f") is None
+    assert SourceTexts().function(str(file), 1, "f") is None
+    assert SourceTexts().function(str(tmp_path / "missing.py"), 1, "f") is None

@@ -12,27 +12,27 @@ from perfprobe.tables.threads import each_thread
 _NEVER = np.iinfo(np.int64).max
 
 
-def roots(rows: Operators) -> tuple[Rows, Mask]:
+def find_outermost(rows: Operators) -> tuple[Rows, Mask]:
     """For every row the outermost operator it runs in, often itself, and whether that may be a wrong one.
 
-    Rows are a batch in the order of their ends. Ranges are no operators, but find the next root. Where the
-    batch ends inside an operator, what it ran so far stands for itself.
+    Rows are a batch in the order of their ends. Ranges are no operators, but find the outermost one that
+    comes next. Where the batch ends inside an operator, what it ran so far stands for itself.
     """
-    root = np.arange(len(rows))
+    outermost = np.arange(len(rows))
     is_cut = np.zeros(len(rows), np.bool_)
     for _, group in each_thread(rows.thread):
         start_ns = np.where(rows.scope[group] == USER_SCOPE, _NEVER, rows.start_ns[group])
         earliest_ns = np.minimum.accumulate(start_ns[::-1])[::-1]
-        is_root = start_ns < np.append(earliest_ns[1:], _NEVER)
-        is_root[-1] = True
-        own = np.flatnonzero(is_root)
-        behind: Rows = np.cumsum(is_root) - is_root  # which root is the next at or after the row
-        root[group] = group[own[behind]]
+        is_outermost = start_ns < np.append(earliest_ns[1:], _NEVER)
+        is_outermost[-1] = True
+        own = np.flatnonzero(is_outermost)
+        behind: Rows = np.cumsum(is_outermost) - is_outermost  # which of them is next
+        outermost[group] = group[own[behind]]
         depth = rows.depth[group]
         is_cut[group[int(np.flatnonzero(depth == depth.min())[-1]) + 1 :]] = True
-    return root, is_cut
+    return outermost, is_cut
 
 
-def keys(rows: Operators, root: Rows) -> Int64:
+def keys(rows: Operators, outermost: Rows) -> Int64:
     """What tells apart the calls of the program: where it called, and the operator's name."""
-    return rows.stack[root].astype(np.int64) << 32 | rows.name[root]
+    return rows.stack[outermost].astype(np.int64) << 32 | rows.name[outermost]

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from perfprobe.merge import link
-from perfprobe.merge.source import Folders, module_texts
+from perfprobe.merge.user_lines import Folders, module_texts
 from perfprobe.tables.python import Origin
 from perfprobe.tables.recording import Recording
 from tests.build import Program

@@ -1,4 +1,4 @@
-"""What was in the tensors of a signature's calls, from several looks at them."""
+"""What was in the tensors of a signature's calls, read in several of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from perfprobe.tables.events import Signatures, SignatureValues
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
 
-_LOOKS = 8  # so many of the last; the first is of a time when the state of an optimizer was still zero
+_LATEST = 8  # so many of the last; the first is of a time when the state of an optimizer was still zero
 _EXTREMES = {"lowest": min, "highest": max}
 
 
@@ -23,9 +23,9 @@ def values_of(recording: Recording, signature: int) -> str:
     same shape behind it none, and a square root of zeros and what is next to them takes five times as long. A
     call with the mean of their parts costs about the mean of their costs.
     """
-    strings, looks = recording[Strings], recording[SignatureValues]
-    rows = np.flatnonzero((looks.signature == signature) & (looks.values >= 0))[-_LOOKS:]
-    seen = [_digests(strings[looks.values[row]]) for row in rows.tolist()]
+    strings, later = recording[Strings], recording[SignatureValues]
+    rows = np.flatnonzero((later.signature == signature) & (later.values >= 0))[-_LATEST:]
+    seen = [_digests(strings[later.values[row]]) for row in rows.tolist()]
     of_each = [digests for digests in seen if digests is not None and len(digests) == len(seen[-1] or ())]
     if not of_each:
         return strings[recording[Signatures].values[signature]]
@@ -41,7 +41,7 @@ def _digests(text: str) -> list[Any] | None:
 
 
 def _mean(digests: Sequence[Any]) -> dict[str, float] | None:
-    """Of one tensor; None where any of the looks saw nothing or something else."""
+    """Of one tensor; None where in any of the calls nothing was read, or something else."""
     first = digests[0]
     if not all(isinstance(one, dict) and one.keys() == first.keys() for one in digests):
         return None

@@ -1,4 +1,4 @@
-"""What is made of several looks at tensors, with means counted by hand."""
+"""What is made of tensors that were read in several calls, with means counted by hand."""
 
 import json
 from pathlib import Path
@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from perfprobe.bench.looks import values_of
+from perfprobe.bench.later_values import values_of
 from perfprobe.tables import storage
 from tests.build import Program, table_block
 
 
-def values(folder: Path, *looks: Any) -> str:
+def values(folder: Path, *later: Any) -> str:
     made = Program()
     signature, other = made.signature("f32[8] i64[8]"), made.signature("f32[9]")
-    texts = [one if isinstance(one, str) else json.dumps(one) for one in looks]
+    texts = [one if isinstance(one, str) else json.dumps(one) for one in later]
     rows = {
-        "signature": [signature] * len(looks) + [other],
+        "signature": [signature] * len(later) + [other],
         "values": [*map(made.string, texts), made.string('[{"zeros": 0.9}]')],
     }
     path = folder / "made.perfprobe"
@@ -37,11 +37,11 @@ def test_parts_are_means_and_extremes_are_of_all(tmp_path: Path) -> None:
 
 
 def test_the_last_ones_count(tmp_path: Path) -> None:
-    looks = [[{"zeros": part}] for part in (1.0, 1.0, 1.0, *[0.25] * 8)]
-    assert json.loads(values(tmp_path, *looks)) == [{"zeros": 0.25}]
+    later = [[{"zeros": part}] for part in (1.0, 1.0, 1.0, *[0.25] * 8)]
+    assert json.loads(values(tmp_path, *later)) == [{"zeros": 0.25}]
 
 
-def test_without_later_looks_the_first_counts(tmp_path: Path) -> None:
+def test_without_later_values_the_first_count(tmp_path: Path) -> None:
     assert values(tmp_path) == ""
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perfprobe.merge.roots import roots
+from perfprobe.merge.outermost import find_outermost
 from perfprobe.tables.events import Operators
 from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.strings import Strings
@@ -26,9 +26,9 @@ def expected(items: list[Op], around: str | None = None) -> dict[str, str]:
     found = {}
     for item in items:
         is_range = item.fields["scope"] == USER_SCOPE
-        root = around or (None if is_range else item.name)
-        found.update({} if is_range or root is None else {item.name: root})
-        found.update(expected(list(item.inside), root))
+        outermost = around or (None if is_range else item.name)
+        found.update({} if is_range or outermost is None else {item.name: outermost})
+        found.update(expected(list(item.inside), outermost))
     return found
 
 
@@ -42,8 +42,8 @@ def test_roots_of_two_threads(tmp_path: Path, seed: int) -> None:
     recording = program.recording(tmp_path)
     rows = Operators.concat(list(recording.operators()))
     names = [recording[Strings][int(name)] for name in rows.name]
-    root, is_cut = roots(rows)
-    found = {names[row]: names[root[row]] for row in range(len(rows)) if rows.scope[row] != USER_SCOPE}
+    outermost, is_cut = find_outermost(rows)
+    found = {names[row]: names[outermost[row]] for row in range(len(rows)) if rows.scope[row] != USER_SCOPE}
     assert found == expected(trees)
     assert not is_cut.any()
 
@@ -53,12 +53,12 @@ def test_what_a_batch_cuts_is_marked(tmp_path: Path) -> None:
     program.thread(1)
     program.run(op("whole", 1, 4, op("inside", 2, 3)), op("cut", 5, 9, op("before", 6, 7)))
     (rows,) = program.recording(tmp_path).operators()
-    root, is_cut = roots(rows.take(slice(0, 3)))
-    assert root.tolist() == [1, 1, 2]
+    outermost, is_cut = find_outermost(rows.take(slice(0, 3)))
+    assert outermost.tolist() == [1, 1, 2]
     assert is_cut.tolist() == [False, False, True]
 
 
 def test_no_rows() -> None:
-    root, is_cut = roots(Operators.empty())
-    assert (len(root), len(is_cut)) == (0, 0)
-    assert root.dtype == np.intp
+    outermost, is_cut = find_outermost(Operators.empty())
+    assert (len(outermost), len(is_cut)) == (0, 0)
+    assert outermost.dtype == np.intp

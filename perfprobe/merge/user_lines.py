@@ -129,14 +129,14 @@ class Folders:
 
     def __init__(self, recording: Recording) -> None:
         self._cwd = recording.text("program", "cwd") or ""
-        self._roots: list[tuple[str, Origin]] = []
+        self._folders: list[tuple[str, Origin]] = []
         for key, origin in _ROOTS:
-            self._roots += [(self._absolute(path), origin) for path in recording.texts("roots", key)]
+            self._folders += [(self._absolute(path), origin) for path in recording.texts("roots", key)]
         for path in recording.texts("roots", "script"):
             folder = self._absolute(posixpath.dirname(path) if path.endswith(".py") else path)
             # A program that is part of torch (torch.distributed.run) makes nothing there the user's.
             if self._of_path(folder) not in (Origin.TORCH, Origin.PERFPROBE):
-                self._roots.append((folder, Origin.USER))
+                self._folders.append((folder, Origin.USER))
 
     def origin(self, file: str) -> Origin:
         """Whose code this file is."""
@@ -146,7 +146,7 @@ class Folders:
 
     def _of_path(self, path: str) -> Origin:
         inside = path + "/"
-        known = [(len(root) + 1, kind) for root, kind in self._roots if inside.startswith(root + "/")]
+        known = [(len(root) + 1, kind) for root, kind in self._folders if inside.startswith(root + "/")]
         known += [(inside.rfind(part) + len(part), kind) for part, kind in _PARTS if part in inside]
         return max(known, key=lambda entry: entry[0], default=(0, Origin.USER))[1]
 
