@@ -31,6 +31,11 @@ for _ in range(2):
 print("done")
 """
 
+ONE = """
+import torch
+torch.ones(1).neg()
+"""
+
 FORKED = """
 import os, torch
 from torch.autograd.profiler import record_function
@@ -114,7 +119,7 @@ def _first(texts: list[str], start: str) -> str:
 
 @pytest.mark.parametrize("kind", ["nvtx", "itt"])
 def test_perfprobe_itself_does_not_listen_and_that_nothing_does_is_said(tmp_path: Path, kind: str) -> None:
-    (tmp_path / "program.py").write_text(TRAINING, encoding="utf-8")
+    (tmp_path / "program.py").write_text(ONE, encoding="utf-8")
     words = ["--emit", kind, "-o", "run.perfprobe", "program.py"]
     outcome = perfprobe(words, tmp_path)
     assert outcome.status == 0
@@ -126,7 +131,7 @@ def test_perfprobe_itself_does_not_listen_and_that_nothing_does_is_said(tmp_path
 
 
 def test_under_a_tool_a_run_without_ranges_says_how_to_have_them(tmp_path: Path) -> None:
-    (tmp_path / "program.py").write_text(TRAINING, encoding="utf-8")
+    (tmp_path / "program.py").write_text(ONE, encoding="utf-8")
     words = ["-q", "-o", "run.perfprobe", "program.py"]
     outcome = perfprobe(words, tmp_path, {"NSYS_PROFILING_SESSION_ID": "1"})
     assert [line for line in outcome.said if "Nsight Systems" in line and "--emit nvtx" in line]
