@@ -18,6 +18,8 @@ SANITIZE ?=
 OUT ?=
 # More than there are processors: much of what is tested sleeps, or waits for a process.
 PROCESSES := $(shell echo $$(($$(nproc) < 4 ? $$(nproc) + 1 : 4)))
+# The files with such tests: to import all the others takes longer than some of these.
+ALONE = $(shell grep -rl 'mark\.alone' tests --include='test_*.py')
 # What pytest ends with where its arguments leave no test.
 NO_TESTS := 5
 GROUP ?=
@@ -76,7 +78,7 @@ test: test-python test-native
 
 test-python: setup
 	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m "not alone" --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder
-	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m alone || [ $$? -eq $(NO_TESTS) ]
+	@$(BIN)/python -m pytest $(PYTEST_ARGS) $(if $(findstring tests,$(PYTEST_ARGS)),,$(ALONE)) -m alone || [ $$? -eq $(NO_TESTS) ]
 
 test-native: setup
 	@$(BIN)/cmake -S . -B $(NATIVE_BUILD) -G Ninja -DCMAKE_MAKE_PROGRAM="$(CURDIR)/$(BIN)/ninja" \
