@@ -37,7 +37,7 @@ void log_into(const char* path) {
 }
 
 const char* kept(const char* text) {
-  return ::strdup(text);
+  return keep(std::string(text)).c_str();
 }
 
 uint64_t begin_range(const char* text) {

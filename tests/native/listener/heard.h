@@ -6,7 +6,10 @@
 #pragma once
 
 #include <cstdint>
+#include <list>
+#include <mutex>
 #include <string>
+#include <utility>
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 
@@ -18,7 +21,16 @@ void log(const char* event, const std::string& text = "");
 // From now on into this file.
 void log_into(const char* path);
 
-// A copy for ever, as real tools do.
+// Keeps it for ever, as real tools do, and where it is reached still at the end: no leak.
+template <typename Kept>
+Kept& keep(Kept kept) {
+  static auto& mutex = *new std::mutex;
+  static auto& all = *new std::list<Kept>;
+  const std::lock_guard lock(mutex);
+  return all.emplace_back(std::move(kept));
+}
+
+// A copy for ever.
 const char* kept(const char* text);
 
 // Logs the begin of a range; its number.

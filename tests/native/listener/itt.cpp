@@ -1,5 +1,5 @@
 // A collector for ITT.
-#include <cstdlib>
+
 #include <cstring>
 
 #include "gpu/itt_abi.h"
@@ -17,16 +17,16 @@ bool is_heard(const Domain* domain) {
 Domain* create_domain(const char* name) {
   if (is_own_domain(name))
     log("domain", name);
-  auto* made = static_cast<Domain*>(std::calloc(1, sizeof(Domain)));
-  made->flags = 1;
-  made->name = kept(name);
-  return made;
+  Domain made{};
+  made.flags = 1;
+  made.name = kept(name);
+  return &keep(made);
 }
 
 StringHandle* create_string(const char* text) {
-  auto* made = static_cast<StringHandle*>(std::calloc(1, sizeof(StringHandle)));
-  made->text = kept(text);
-  return made;
+  StringHandle made{};
+  made.text = kept(text);
+  return &keep(made);
 }
 
 void push(const Domain* domain, Id /*id*/, Id /*parent*/, StringHandle* text) {
