@@ -59,7 +59,7 @@ def of_recording(path: str, *, top: int, focus: str | None, threads: int | None)
     from perfprobe.tables.findings import Hotspots
     from perfprobe.tables.measurements import Measurements
 
-    found = Results(path).findings(View(group="signature", focus=focus), (Hotspots,))
+    found = Results(path).findings(View(group="signature", focus=focus), (Hotspots, Measurements))
     if Hotspots not in found:
         raise InputError(
             "a profile of Python functions has no operators to measure", path, "record the program"

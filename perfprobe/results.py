@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+from functools import cached_property
 
 from perfprobe.support.view import View
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
+    from perfprobe.analyse.findings import Analysis
     from perfprobe.report.export.exported import Exported
     from perfprobe.support.graph_view import GraphView
     from perfprobe.tables.events import Losses
@@ -21,18 +23,20 @@ if TYPE_CHECKING:
 
 
 class Results:
-    """A recording, or a profile of cProfile, opened once; what was found out is kept for what comes next.
+    """A recording, or a profile of cProfile, opened once, when first needed; what was found out is kept.
 
-    Raises InputError where the file cannot be read.
+    Every method raises InputError where the file cannot be read.
     """
 
     def __init__(self, path: str) -> None:
+        self._path = path
+
+    @cached_property
+    def _analysis(self) -> Analysis:
         from perfprobe.analyse.findings import Analysis
         from perfprobe.merge import link
 
-        self._path = path
-        self._analysis = Analysis(link(_read(path)))
-        self._beside: tuple[object, ...] | None = None
+        return Analysis(link(_read(self._path)))
 
     def findings(self, view: View, kinds: Iterable[type | str], *, work: bool = False) -> Findings:
         """These findings, as far as there is anything of them. work: also look for FLOPs.
@@ -42,9 +46,14 @@ class Results:
             UsageError: the focus is no regular expression.
         """
         from perfprobe.analyse.findings import Asked
+        from perfprobe.tables.children import Children
+        from perfprobe.tables.measurements import Measurements
 
-        found = self._analysis.find(kinds, Asked(view.group, view.focus, work))
-        return found.plus(*self._files_beside(), source_rule=source_rule(found.trace.recording, view.source))
+        wanted = tuple(kinds)
+        found = self._analysis.find(wanted, Asked(view.group, view.focus, work))
+        is_beside = Measurements in wanted or Children in wanted
+        beside = self._files_beside if is_beside else ()
+        return found.plus(*beside, source_rule=source_rule(found.trace.recording, view.source))
 
     def text(self, view: View, *, width: int = 200, color: bool = False) -> str:
         """The report.
@@ -115,20 +124,18 @@ class Results:
             made.notes.append("the recording is incomplete: `perfprobe report` says why")
         return made
 
+    @cached_property
     def _files_beside(self) -> tuple[object, ...]:
         """What other files say of the recording: measurements, its children, and what is lost there."""
         from perfprobe.merge.children import lost_children
         from perfprobe.tables.children import children
 
-        if self._beside is None:
-            recording = self._analysis.trace.recording
-            if recording.fact("pstats") is not None:
-                self._beside = ()
-            else:
-                measurements, lost = _measurements(recording)
-                started = children(recording)
-                self._beside = (measurements, started, *lost, *lost_children(started))
-        return self._beside
+        recording = self._analysis.trace.recording
+        if recording.fact("pstats") is not None:
+            return ()
+        measurements, lost = _measurements(recording)
+        started = children(recording)
+        return measurements, started, *lost, *lost_children(started)
 
 
 def source_rule(recording: Recording, source: str | None) -> SourceRule:

@@ -67,3 +67,4 @@ def test_what_nobody_shows_is_not_made(tmp_path: Path) -> None:
     found = Results(training().recording(tmp_path).path).findings(View(), (Calling,))
     assert Calling in found
     assert Hotspots not in found
+    assert Children not in found  # the files beside the recording were not looked for

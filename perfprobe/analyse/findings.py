@@ -70,7 +70,7 @@ PASSES: dict[type, Pass] = {
         by=(*_BY_ROWS, "work"),
     ),
     HotLines: Pass(
-        lambda trace, asked, rows: lines(trace, rows.rows.take(~rows.rows.is_range)),
+        lambda trace, asked, rows: lines(trace, rows.operators),
         needs=(OperatorRows,),
         by=_BY_ROWS,
     ),

@@ -11,6 +11,7 @@ batch of some 130,000 operators ends are those of that batch counted twice.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,11 @@ class OperatorRows:
     whole_ranges: int
     autograd_self_ns: int
     gpu_self_ns: int
+
+    @cached_property
+    def operators(self) -> Sums:
+        """The rows without ranges."""
+        return self.rows.take(~self.rows.is_range)
 
 
 class RowsOfOperators:
@@ -92,7 +98,7 @@ def hotspots(trace: Trace, found: OperatorRows, totals: Totals, *, work: bool) -
         parts=parts,
         totals=totals,
         modules=modules,
-        ungrouped=rows.take(~rows.is_range),
+        ungrouped=found.operators,
         group=found.group,
         focus=found.focus,
         whole_rows=found.whole_rows,

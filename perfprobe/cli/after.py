@@ -97,8 +97,6 @@ def _report(
     from perfprobe.support.graph_view import GraphView
     from perfprobe.support.view import View
 
-    if not (table or json_file or callgraph):
-        return 0
     wanted, results = View(**view), Results(recording)
     if json_file is not None:
         _write_json(results.document(wanted), json_file)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
-from perfprobe.report.rows.row import inline, measured, named, values
+from perfprobe.report.rows.row import Values, measured, named, values
 from perfprobe.tables.columns import Column, Table
 from perfprobe.tables.events import Signatures
 from perfprobe.tables.findings import Findings
@@ -15,18 +14,11 @@ from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
 
-@dataclass(frozen=True)
-class DescribedRow:
-    """A row. values: by column; a `Line` where the column refers to frames, None for an id of -1."""
-
-    values: Mapping[str, Any] = inline()
-
-
-def described_rows(findings: Findings, table: Table, top: int) -> list[DescribedRow]:
-    """The `top` first rows, 0 for all."""
+def described_rows(findings: Findings, table: Table, top: int) -> list[Values]:
+    """The `top` first rows, 0 for all; a `Line` where a column refers to frames, None for an id of -1."""
     made = {name: _text_of(findings.trace, column) for name, column in type(table).described.items()}
     rows = values(table.take(slice(top or None)))
-    return [DescribedRow({name: made[name](value) for name, value in row.items()}) for row in rows]
+    return [Values({name: made[name](value) for name, value in row.items()}) for row in rows]
 
 
 def _text_of(trace: Trace, column: Column) -> Callable[[Any], Any]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from perfprobe.report.rows import function_times as times
-from perfprobe.report.rows.row import inline, measured, spread, unwritten, values
+from perfprobe.report.rows.row import figures_of, inline, measured, spread, unwritten, values
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.python import Calling, Code, FunctionCalls, FunctionRows, Origin
 from perfprobe.tables.strings import Strings
@@ -139,7 +139,7 @@ def function_rows(trace: Trace, calling: Calling, rows: FunctionRows) -> list[Fu
             cpu_ns=measured(cpu_ns),
             looks=looks,
             only_counted=only_counted,
-            **_figures(value, "code"),
+            **figures_of(value, "code"),
         )
         for value, function, cpu_ns, looks, only_counted in zip(values(rows), *beside, strict=True)
     ]
@@ -152,7 +152,7 @@ def call_rows(trace: Trace, calling: Calling, calls: FunctionCalls) -> list[Call
         CallRow(
             caller=known[value["caller"]],
             callee=known[value["callee"]],
-            **_figures(value, "caller", "callee"),
+            **figures_of(value, "caller", "callee"),
         )
         for value in values(calls)
     ]
@@ -188,7 +188,3 @@ def ranked_calls(calls: FunctionCalls, top: int) -> FunctionCalls:
 def sorted_by(sort: str) -> str:
     """What functions are ranked by, as pstats calls it."""
     return _SORTS.get(sort, _SORT)[0]
-
-
-def _figures(value: Mapping[str, Any], *without: str) -> dict[str, int | None]:
-    return {name: measured(figure) for name, figure in value.items() if name not in without}

@@ -5,8 +5,8 @@ What identifies a row is text, never an id of one recording: rows of two recordi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import field, fields, is_dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
 from enum import IntEnum
 from typing import Any
 
@@ -32,6 +32,13 @@ def inline() -> Any:
 def unwritten() -> Any:
     """A field that documents leave out: it only helps to show others."""
     return field(metadata={"unwritten": True})
+
+
+@dataclass(frozen=True)
+class Values:
+    """A row that is whatever its table has, by column."""
+
+    values: Mapping[str, Any] = inline()
 
 
 def plain(row: Any) -> dict[str, Any]:
@@ -61,6 +68,11 @@ def _plain(value: Any) -> Any:
 def measured(value: int) -> int | None:
     """None for -1."""
     return value if value >= 0 else None
+
+
+def figures_of(value: Mapping[str, int], *without: str) -> dict[str, int | None]:
+    """The figures of a row of a table but these, None for -1."""
+    return {name: measured(figure) for name, figure in value.items() if name not in without}
 
 
 def mean_ns(total_ns: int | None, timed: int) -> int | None:

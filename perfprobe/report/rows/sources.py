@@ -4,24 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from perfprobe.report.rows.row import named, values
+from perfprobe.report.rows.row import Values, named, values
 from perfprobe.tables.sources import Sources
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
-
-
-@dataclass(frozen=True)
-class SourcesRow:
-    """Calls seen by both and by each; the others as in `Sources`."""
-
-    both: int
-    observer: int
-    autograd: int
-    windows: int
-    reading_ns: int | None
-    clock_error_ns: int | None
-    apart_ns: int | None
-    unexplained: int
 
 
 @dataclass(frozen=True)
@@ -37,10 +23,10 @@ class DifferenceRow:
     calls: int
 
 
-def sources_row(found: Sources) -> SourcesRow:
-    """The only row."""
+def sources_row(found: Sources) -> Values:
+    """All of `Sources` but the differences, and how many of those have no known reason."""
     figures = {name: value for name, value in vars(found).items() if name != "differences"}
-    return SourcesRow(**figures, unexplained=found.unexplained)
+    return Values({**figures, "unexplained": found.unexplained})
 
 
 def difference_rows(trace: Trace, found: Sources) -> list[DifferenceRow]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from perfprobe.report.rows.row import measured, named, unwritten, values
+from perfprobe.report.rows.row import figures_of, named, unwritten, values
 from perfprobe.tables.events import Threads
 from perfprobe.tables.python import Calling
 from perfprobe.tables.recording import Recording
@@ -49,7 +49,7 @@ def thread_rows(recording: Recording, calling: Calling) -> list[ThreadRow]:
                 os_thread=os_thread,
                 own_name=None if name in of_program else name,
                 is_main=is_known and bool(is_main[thread]),
-                **{column: measured(figure) for column, figure in value.items()},
+                **figures_of(value),
             )
         )
     return found

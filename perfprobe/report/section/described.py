@@ -7,7 +7,8 @@ from typing import Any
 
 from perfprobe.report import shorten
 from perfprobe.report.rows.choice import Choice
-from perfprobe.report.rows.described import DescribedRow, described_rows
+from perfprobe.report.rows.described import described_rows
+from perfprobe.report.rows.row import Values
 from perfprobe.report.section.block import Block, Column, Heading, Section, Table
 from perfprobe.report.section.figures import figures
 from perfprobe.support import units
@@ -37,7 +38,7 @@ def described(title: str, name: str, *, top: int = TOP) -> Section:
     return Section(title, (name,), blocks, tables)
 
 
-def _column(told: columns.Column, rows: Sequence[DescribedRow]) -> Column:
+def _column(told: columns.Column, rows: Sequence[Values]) -> Column:
     found = [row.values[told.name] for row in rows]
     title = told.name.removesuffix("_ns").removesuffix("_bytes").replace("_", " ")
     if told.refers_to is None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
-from perfprobe.report.rows.row import measured, named, values
+from perfprobe.report.rows.row import Values, figures_of, measured, named, values
 from perfprobe.report.shorten import cut
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
@@ -13,18 +12,6 @@ from perfprobe.tables.gpu_findings import GpuFindings, StepCounts
 from perfprobe.tables.recording import Recording
 
 _LONGEST_NAME = 40
-
-
-@dataclass(frozen=True, kw_only=True)
-class GpuRow:
-    """Counts of all tables, as in `GpuFindings`."""
-
-    graph_launches: int
-    unlinked: int
-    outside: int
-    untimed: int
-    exact: int
-    disagreements: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,23 +68,23 @@ class StepRow:
 _STEP_FIGURES = [name for name in StepCounts.dtypes if name != "step"]
 
 
-def gpu_row(gpu: GpuFindings) -> GpuRow:
-    """The only row."""
-    return GpuRow(**{each.name: getattr(gpu, each.name) for each in fields(GpuRow)})
+def gpu_row(gpu: GpuFindings) -> Values:
+    """The counts of all tables, as in `GpuFindings`."""
+    return Values({name: value for name, value in vars(gpu).items() if isinstance(value, int)})
 
 
 def device_rows(findings: Findings) -> list[DeviceRow]:
     """All of them, the busiest first."""
     recording = findings.trace.recording
     return [
-        DeviceRow(name=_device_name(recording, value["device"]), **_known(value))
+        DeviceRow(name=_device_name(recording, value["device"]), **figures_of(value))
         for value in values(findings[GpuFindings].devices)
     ]
 
 
 def step_rows(gpu: GpuFindings) -> list[StepRow]:
     """Each step, and a row for what was launched outside of all, if there is any."""
-    counted = {value.pop("step"): _known(value) for value in values(gpu.step_counts)}
+    counted = {value.pop("step"): figures_of(value) for value in values(gpu.step_counts)}
     none = dict.fromkeys(_STEP_FIGURES, 0)
     rows = [
         StepRow(step=at, start_ns=value["start_ns"], end_ns=value["end_ns"], **counted.get(at, none))
@@ -113,7 +100,3 @@ def _device_name(recording: Recording, device: int) -> str | None:
     entry = known[device] if isinstance(known, list) and 0 <= device < len(known) else None
     name = entry.get("name") if isinstance(entry, dict) else entry
     return named(cut(printable(name), _LONGEST_NAME)) if isinstance(name, str) else None
-
-
-def _known(value: Mapping[str, int]) -> dict[str, int | None]:
-    return {name: measured(number) for name, number in value.items()}
