@@ -14,6 +14,7 @@ from perfprobe.report.section.listed import KINDS
 from perfprobe.results import Results
 from perfprobe.support.graph_view import GraphView
 from perfprobe.support.view import View
+from perfprobe.tables.children import Children
 from perfprobe.tables.events import Losses
 from perfprobe.tables.findings import Hotspots
 from perfprobe.tables.python import Calling
