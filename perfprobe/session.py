@@ -18,6 +18,7 @@ from perfprobe.collect.gpu import GpuCollector
 from perfprobe.collect.masking import masked
 from perfprobe.collect.operators import OperatorCollector
 from perfprobe.collect.options import Options
+from perfprobe.collect.processors import ProcessorWaits
 from perfprobe.collect.ranges import RangeCollector
 from perfprobe.collect.sampling import SamplerCollector
 from perfprobe.collect.shadowed import give_back
@@ -153,7 +154,7 @@ class Session:
             Session._active.pop(getpid())
 
     def _chosen(self) -> list[Collector]:
-        chosen: list[Collector] = []
+        chosen: list[Collector] = [ProcessorWaits(self._facts)]
         if self._options.ranges:
             chosen.append(RangeCollector(self._facts))
         else:

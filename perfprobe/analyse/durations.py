@@ -9,6 +9,7 @@ when rows are; where there are too many of them, two neighbours become one, firs
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,6 +33,7 @@ _FAR_LONGER = 3  # times the median
 _FEWEST_CALLS = 5  # of which something can be said
 _FEW_CALLS, _FEW_SHARE = 2, 10  # two calls, or one in ten
 _MISLEADING_SHARE = 4  # a quarter of the row's time
+_TURN_NS = 700_000  # the shortest turn on a processor that Linux gives by itself (sched_base_slice_ns)
 
 
 def binned(duration_ns: Int64, order: Rows, first: Rows) -> DurationBins:
@@ -128,18 +130,37 @@ def quantile(bins: DurationBins, percent: int) -> Int64:
     return np.asarray(np.rint(bins.sum_ns[at] / bins.calls[at]).astype(np.int64))
 
 
-def few_long_calls(bins: DurationBins, median_ns: Int64) -> Int64:
-    """For each row how many calls far longer than its median make its sum mislead; 0 where none do.
+class LongCalls(NamedTuple):
+    """Calls of each row that are far longer than its median and make its sum mislead; 0 where none do.
 
-    They are few (at most one in ten, or two of five and more), each takes more than three times the
-    median, and all together more than a quarter of the row's time.
+    excess_ns: how much less the sum is with the median in their place.
+    """
+
+    calls: Int64
+    excess_ns: Int64
+    sum_ns: Int64
+
+
+def long_calls(bins: DurationBins, median_ns: Int64, *, disturbed: bool) -> LongCalls:
+    """Which rows a few calls mislead about, or calls during which the thread may not have run.
+
+    Each of them takes more than three times the median, and all together more than a quarter of the row's
+    time. They are few (at most one in ten, or two of five and more). Where threads waited for a processor
+    they may be more, up to half of all, if each exceeds the median by what a scheduler gives another thread.
+
+    Args:
+        disturbed: whether threads waited for a processor, or that is not known.
     """
     first = first_of_each(bins.row)
     far = bins.sum_ns > _FAR_LONGER * median_ns[bins.row] * bins.calls
     calls, sum_ns = (np.add.reduceat(column, first) for column in (bins.calls, bins.sum_ns))
     far_calls, far_ns = (np.add.reduceat(np.where(far, c, 0), first) for c in (bins.calls, bins.sum_ns))
-    few = (calls >= _FEWEST_CALLS) & (far_calls <= np.maximum(calls // _FEW_SHARE, _FEW_CALLS))
-    return np.asarray(np.where(few & (far_ns > sum_ns // _MISLEADING_SHARE), far_calls, 0))
+    excess_ns = far_ns - far_calls * median_ns
+    chosen = far_calls <= np.maximum(calls // _FEW_SHARE, _FEW_CALLS)
+    if disturbed:
+        chosen |= excess_ns >= far_calls * _TURN_NS
+    chosen &= (calls >= _FEWEST_CALLS) & (far_ns > sum_ns // _MISLEADING_SHARE)
+    return LongCalls(np.where(chosen, far_calls, 0), np.where(chosen, excess_ns, 0), sum_ns)
 
 
 def _table(code: Int64, coarser: Int8, calls: Int64, sum_ns: Int64) -> DurationBins:

@@ -70,7 +70,7 @@ PASSES: dict[type, Pass] = {
         by=(*_BY_ROWS, "work"),
     ),
     HotLines: Pass(
-        lambda trace, asked, rows: lines(trace, rows.operators),
+        lambda trace, asked, rows: lines(trace, rows.operators, rows.typical_operators_ns),
         needs=(OperatorRows,),
         by=_BY_ROWS,
     ),

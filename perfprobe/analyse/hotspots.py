@@ -21,6 +21,7 @@ from perfprobe.analyse import durations
 from perfprobe.analyse.gather import Gathering
 from perfprobe.analyse.grouping import KEYS, group_by_keys, keep_keys, measured
 from perfprobe.analyse.regroup import merge_rows, row_count
+from perfprobe.analyse.typical import is_disturbed, typical_self
 from perfprobe.analyse.work import flops_of
 from perfprobe.models.focus import Focus
 from perfprobe.tables.columns import Combine, Int32, Int64, Mask, Rows
@@ -33,11 +34,14 @@ from perfprobe.tables.trace import Trace
 class OperatorRows:
     """All operators and ranges by all keys, before a report's rows are made of them.
 
-    rows, bins: of what is in focus, row of `bins`: of `rows`. focus, whole_rows and others: see `Hotspots`.
+    rows, bins: of what is in focus, row of `bins`: of `rows`. typical_ns: see `typical_self`. disturbed:
+    whether threads waited for a processor. focus, whole_rows and others: see `Hotspots`.
     """
 
     rows: Sums
     bins: DurationBins
+    typical_ns: Int64
+    disturbed: bool
     group: str
     focus: str | None
     whole_rows: int
@@ -50,6 +54,11 @@ class OperatorRows:
         """The rows without ranges."""
         return self.rows.take(~self.rows.is_range)
 
+    @property
+    def typical_operators_ns(self) -> Int64:
+        """Of these."""
+        return self.typical_ns[~self.rows.is_range]
+
 
 class RowsOfOperators:
     """Takes the operators of a trace batch by batch.
@@ -60,6 +69,7 @@ class RowsOfOperators:
 
     def __init__(self, trace: Trace, group: str, focus: str | None) -> None:
         self._group, self._pattern = group, focus
+        self._disturbed = is_disturbed(trace)
         self._focus = None if focus is None else Focus(trace, focus)
         self._gathering = Gathering()
 
@@ -77,6 +87,8 @@ class RowsOfOperators:
         return OperatorRows(
             rows,
             bins,
+            typical_self(rows, bins, disturbed=self._disturbed),
+            self._disturbed,
             self._group,
             self._pattern,
             whole_rows,
@@ -87,11 +99,11 @@ class RowsOfOperators:
 
 
 def hotspots(trace: Trace, found: OperatorRows, totals: Totals, *, work: bool) -> Hotspots:
-    """The hotspot tables, most self time first. work: whether to look for the FLOPs of each row."""
+    """The hotspot tables, most typical self time first. work: whether to look for the FLOPs of each row."""
     rows = found.rows
     flops = flops_of(trace, rows) if work else np.broadcast_to(np.int64(-1), len(rows))
-    shown, parts, modules = merge_rows(rows, found.bins, flops, trace, found.group)
-    shown = shown.take(np.argsort(-shown.self_ns, kind="stable"))
+    shown, parts, modules = merge_rows(trace, found, flops)
+    shown = shown.take(np.argsort(-shown.typical_ns, kind="stable"))
     return Hotspots(
         rows=shown.take(~shown.is_range),
         ranges=shown.take(shown.is_range),

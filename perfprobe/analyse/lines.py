@@ -18,15 +18,15 @@ _PHASES = {
 }
 
 
-def lines(trace: Trace, rows: Sums) -> HotLines:
-    """The rows of operators by line of the program, most self time first; those without one by reason."""
+def lines(trace: Trace, rows: Sums, typical_ns: Int64) -> HotLines:
+    """The rows of operators by line of the program, most typical time first; those without one by reason."""
     if len(rows) == 0:
         return HotLines.empty()
     frames = trace.recording[Frames]
     file = np.append(frames.file, np.int32(-1))[rows.frame]
     line = np.append(frames.line, np.int32(-1))[rows.frame]
     # Most self time first within each line: the first of a line is its hottest.
-    by_time = np.argsort(-rows.self_ns, kind="stable")
+    by_time = np.argsort(-typical_ns, kind="stable")
     order, first = sort_by_keys([file[by_time], line[by_time], rows.gap[by_time]])
     order = by_time[order]
     hottest = rows.take(order[first])
@@ -42,10 +42,11 @@ def lines(trace: Trace, rows: Sums) -> HotLines:
         gap=hottest.gap,
         calls=sums(rows.calls),
         self_ns=sums(rows.self_ns),
+        typical_ns=sums(typical_ns),
         **{name: in_phases(phases) for name, phases in _PHASES.items()},
         gpu_self_ns=measured_sums(rows.gpu_self_ns, order, first),
         name=hottest.name,
         overload=hottest.overload,
         signature=hottest.signature,
     )
-    return found.take(np.argsort(-found.self_ns, kind="stable"))
+    return found.take(np.argsort(-found.typical_ns, kind="stable"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +14,15 @@ from perfprobe.tables.columns import Int64, Rows
 from perfprobe.tables.findings import DurationBins, HotspotRows, ModuleParts, Sums
 from perfprobe.tables.trace import Phase, Trace
 
+if TYPE_CHECKING:
+    from perfprobe.analyse.hotspots import OperatorRows
+
 _PHASES = {"forward_ns": Phase.FORWARD, "backward_ns": Phase.BACKWARD, "recompute_ns": Phase.RECOMPUTE}
 _COUNTED = {"operators": ("name", "overload"), "signatures": ("signature",), "lines": ("frame",)}
 
 
 def merge_rows(
-    rows: Sums, bins: DurationBins, flops: Int64, trace: Trace, group: str
+    trace: Trace, operators: OperatorRows, flops: Int64
 ) -> tuple[HotspotRows, ModuleParts, list[str]]:
     """The rows of a report, what each module has of them, and the module texts.
 
@@ -27,8 +30,8 @@ def merge_rows(
 
     Args:
         flops: of all calls of each row, -1 not known.
-        group: one of `support.view.GROUPS`.
     """
+    rows, group = operators.rows, operators.group
     if len(rows) == 0:
         return HotspotRows.empty(), ModuleParts.empty(), list(trace.module_texts)
     keys = {**keep_keys(rows, group), "module": rows.module}
@@ -40,7 +43,8 @@ def merge_rows(
     found = HotspotRows(
         **chosen,
         **sums(rows, order, first),
-        **_calls(durations.merge_bins(bins, row_of)),
+        **_calls(durations.merge_bins(operators.bins, row_of), disturbed=operators.disturbed),
+        typical_ns=np.add.reduceat(operators.typical_ns[order], first),
         **_contents(rows, order, first),
         first_part=first_part.astype(np.int64),
         parts=np.diff(np.append(first_part, len(parts))).astype(np.int32),
@@ -59,13 +63,13 @@ def row_count(rows: Sums, group: str) -> tuple[int, int]:
     return len(first) - ranges, ranges
 
 
-def _calls(bins: DurationBins) -> dict[str, npt.NDArray[Any]]:
+def _calls(bins: DurationBins, *, disturbed: bool) -> dict[str, npt.NDArray[Any]]:
     median_ns = durations.quantile(bins, 50)
     return {
         "median_ns": median_ns,
         "p95_ns": durations.quantile(bins, 95),
         "quantile_error_ppm": durations.error(bins),
-        "long_calls": durations.few_long_calls(bins, median_ns),
+        "long_calls": durations.long_calls(bins, median_ns, disturbed=disturbed).calls,
     }
 
 

@@ -10,9 +10,10 @@ from perfprobe.analyse import durations, gather
 from perfprobe.merge import link
 from perfprobe.tables import storage
 from perfprobe.tables.columns import Int64
-from perfprobe.tables.findings import DurationBins, Hotspots
+from perfprobe.tables.findings import DurationBins, HotLines, Hotspots
+from perfprobe.tables.strings import Strings
 from tests.build import Program, op
-from tests.found import hotspots
+from tests.found import find, hotspots
 
 
 def binned(duration_ns: Int64, rows: Int64) -> DurationBins:
@@ -100,6 +101,47 @@ def test_few_calls_that_make_the_sum_mislead(tmp_path: Path, times_us: list[int]
     rows = found(calls(times_us), tmp_path).rows
     assert rows.long_calls.tolist() == [long_calls]
     assert rows.median_ns.tolist() == [sorted(times_us)[(len(times_us) - 1) // 2] * 1000]
+
+
+@pytest.mark.parametrize(
+    ("times_us", "waited_us", "long_calls"),
+    [
+        ([8] * 26 + [4000] * 14, None, 14),  # a third was pre-empted, as on a machine with much else to do
+        ([8] * 26 + [4000] * 14, 30_000, 14),
+        ([8] * 26 + [4000] * 14, 10, 0),  # no thread waited for a processor: they took that long
+        ([8] * 26 + [600] * 14, None, 0),  # less than a turn of another thread
+        ([8] * 19 + [4000] * 21, None, 0),  # then the median is one of them
+    ],
+)
+def test_more_long_calls_mislead_only_where_threads_waited(
+    tmp_path: Path, times_us: list[int], waited_us: int | None, long_calls: int
+) -> None:
+    program = calls(times_us)
+    program.meta |= {"start": {"monotonic_ns": 0}, "stop": {"monotonic_ns": sum(times_us) * 1000}}
+    if waited_us is not None:
+        program.meta["processors"] = {"waited_ns": waited_us * 1000}
+    rows = found(program, tmp_path).rows
+    assert rows.long_calls.tolist() == [long_calls]
+    usual_us = sum(times_us) if long_calls == 0 else 8 * len(times_us)
+    assert rows.typical_ns.tolist() == [usual_us * 1000]
+
+
+def test_rows_and_lines_are_ranked_without_calls_that_mislead(tmp_path: Path) -> None:
+    program = Program()
+    sqrt, mm = program.stack("a.py:5 f"), program.stack("a.py:6 f")
+    start_ns = 0
+    for at in range(40):
+        sqrt_ns = 4_000_000 if at % 3 == 1 else 8000
+        program.run(op("sqrt", start_ns, start_ns + sqrt_ns, stack=sqrt))
+        program.run(op("mm", start_ns + sqrt_ns, start_ns + sqrt_ns + 900_000, stack=mm))
+        start_ns += sqrt_ns + 900_000
+    trace = link(program.recording(tmp_path))
+    spots, lines = find(trace, Hotspots)[Hotspots], find(trace, HotLines)[HotLines]
+    names = [trace.recording[Strings][name] for name in spots.rows.name.tolist()]
+    assert names == ["mm", "sqrt"]
+    assert spots.rows.self_ns.tolist() == [36_000_000, 13 * 4_000_000 + 27 * 8000]
+    assert [trace.line(frame).line for frame in lines.frame.tolist()] == [6, 5]  # type: ignore[union-attr]
+    assert lines.typical_ns.tolist() == spots.rows.typical_ns.tolist() == [36_000_000, 40 * 8000]
 
 
 def test_durations_of_modules_and_of_regrouped_rows_come_together(tmp_path: Path) -> None:

@@ -66,24 +66,43 @@ def test_a_sum_that_misleads_is_marked_and_the_note_says_what_it_would_be(tmp_pa
     assert re.search(r"98\.3 % +59\.0 us~ ", text)
     assert re.search(r" 1\.7 % +1\.00 us  ", text)
     said = " ".join(text.split())
-    assert (
-        "~ A few calls far longer than the median (pre-emption, first touch of memory, a first call)" in said
-    )
-    assert "By median x calls: self 10.0 us, not 59.0 us (mm at a.py:3)." in said
+    assert "~ Calls over three times as long as the median (pre-emption, first touch of memory" in said
+    assert "by which it is ranked: self 10.0 us, not 59.0 us (mm at a.py:3)." in said
     assert "~" not in report(training(), tmp_path, width)
 
 
-def test_the_note_corrects_a_sum_that_the_table_shows(tmp_path: Path) -> None:
-    wide, narrow = (" ".join(report(busy(nested=True), tmp_path, width).split()) for width in (200, 60))
-    assert "calls: total 10.0 us, not 59.0 us (mm at a.py:3)." in wide
-    assert "calls: 1.00 us x 10 = 10.0 us with what it calls (mm at a.py:3)." in narrow
+def test_self_time_is_corrected_as_the_whole_calls_are(tmp_path: Path) -> None:
+    said = " ".join(report(busy(nested=True), tmp_path).split())
+    assert "self 9.83 us, not 58.0 us (mm at a.py:3)." in said  # 58 of 59 parts of 10 us
     by_signature = " ".join(report(busy(), tmp_path, group="signature").split())
-    assert "calls: self 10.0 us, not 59.0 us (mm)." in by_signature
+    assert "self 10.0 us, not 59.0 us (mm)." in by_signature
 
 
 @pytest.mark.parametrize("group", ["op", "line", "module"])
-def test_calls_that_differ_in_their_inputs_say_nothing_about_each_other(tmp_path: Path, group: str) -> None:
-    assert "~" not in report(busy(), tmp_path, group=group)
+def test_calls_are_compared_with_those_of_equal_inputs_however_they_are_grouped(
+    tmp_path: Path, group: str
+) -> None:
+    assert re.search(r"(59|60)\.0 us~ ", report(busy(), tmp_path, group=group))
+    program = Program(**META)
+    program.thread(1)
+    for at in range(10):  # all alike but for one, which has other inputs
+        end, text = (at * 1000 + 1000, "f32[2]") if at < 9 else (59_000, "f32[900]")
+        fields = {"stack": program.stack("/p/a.py:3 f"), "signature": program.signature(text)}
+        program.run(op("aten::mm", at * 1000, end, **fields))
+    assert "~" not in report(program, tmp_path, group=group)
+
+
+def test_the_headline_never_ignores_the_mark_of_its_row(tmp_path: Path) -> None:
+    alone = report(busy(), tmp_path).splitlines()
+    assert alone[1] == (
+        "Hottest: mm -, a.py:3 in f, other: ~98.3 % of operator time, 16.7 % with the median in the place of "
+        "1 of 10 calls."
+    )
+    program = busy()
+    program.run(op("aten::exp", 200_000, 220_000, stack=program.stack("/p/a.py:8 f")))
+    beside = report(program, tmp_path).splitlines()
+    assert beside[1] == "Hottest: exp -, a.py:8 in f, other: 25.0 % of operator time."
+    assert beside[2].startswith("Larger only by its longest calls: mm -, a.py:3 in f: ~73.8 % of operator")
 
 
 def test_what_the_clock_cannot_tell_is_not_told(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perfprobe.report.rows.ranking import misleads
 from perfprobe.report.rows.row import measured, named, place, unwritten, values
 from perfprobe.report.rows.source_text import SourceText
 from perfprobe.support.text import printable
@@ -20,13 +21,14 @@ PHASES = ("forward_ns", "backward_ns", "recompute_ns", "other_ns")
 class LineRow:
     """A line, or what has none for one reason. text: the line's own, where it can be had.
 
-    operator, overload, signature: of the row with most self time there.
+    typical_ns: as of operators. operator, overload, signature: of the row with most of it there.
     """
 
     line: Line | None = place()
     text: str | None
     calls: int
     self_ns: int
+    typical_ns: int
     forward_ns: int
     backward_ns: int
     recompute_ns: int
@@ -38,6 +40,11 @@ class LineRow:
     signature: str | None
     reason: str | None
     source: str | None = unwritten()
+
+    @property
+    def misleads(self) -> bool:
+        """As of the rows of operators that ran there."""
+        return misleads(self.self_ns, self.typical_ns)
 
 
 def line_rows(findings: Findings, sources: SourceText, lines: HotLines) -> list[LineRow]:
@@ -52,7 +59,7 @@ def line_rows(findings: Findings, sources: SourceText, lines: HotLines) -> list[
             LineRow(
                 line=line,
                 text=None if text is None else printable(text.expandtabs()),
-                **{name: value[name] for name in ("calls", "self_ns", *PHASES)},
+                **{name: value[name] for name in ("calls", "self_ns", "typical_ns", *PHASES)},
                 gpu_self_ns=measured(value["gpu_self_ns"]),
                 share=value["self_ns"] / whole_ns,
                 operator=named(strings[value["name"]]),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from perfprobe.report.rows.measured import limit, measurements_of
-from perfprobe.report.rows.ranking import range_sort, ranked
+from perfprobe.report.rows.ranking import misleads, range_sort, ranked
 from perfprobe.report.rows.row import inline, measured, named, place, unwritten, values
 from perfprobe.tables.findings import Findings, HotspotRows, Hotspots
 from perfprobe.tables.measurements import Measurement
@@ -33,8 +33,8 @@ class Calls:
     """Calls that have something in common, of operators or of a range; what they differ in is None.
 
     line: of their own Python; forward: of the forward call; reason: why there is no line. module: of all
-    calls, or what their modules have in common. long_calls: how many make the sums mislead. recorded: sums of
-    what not every recording has, by column.
+    calls, or what their modules have in common. long_calls: how many make the sums mislead; typical_ns: self
+    time with the median in their place. recorded: sums of what not every recording has, by column.
     """
 
     line: Line | None = place()
@@ -44,6 +44,7 @@ class Calls:
     phase: str | None
     calls: int
     self_ns: int
+    typical_ns: int
     total_ns: int
     mean_ns: float
     median_ns: int | None
@@ -57,6 +58,11 @@ class Calls:
     def whole_mean_ns(self) -> int:
         """Whole nanoseconds of a call."""
         return self.total_ns // max(self.calls, 1)
+
+    @property
+    def misleads(self) -> bool:
+        """Whether calls whose length misleads make much of the sums."""
+        return misleads(self.self_ns, self.typical_ns)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,8 +102,12 @@ class OperatorRow:
 
 def operator_rows(findings: Findings, top: int, sort: str) -> list[OperatorRow]:
     """The `top` first rows, 0 for all."""
+    return rows_of(findings, ranked(findings[Hotspots].rows, top, sort))
+
+
+def rows_of(findings: Findings, rows: HotspotRows) -> list[OperatorRow]:
+    """These of the hot operators, in their order."""
     hotspots = findings[Hotspots]
-    rows = ranked(hotspots.rows, top, sort)
     whole_ns = max(hotspots.totals.self_ns, 1)
     return [
         _operator_row(findings.trace, value, ran, value["self_ns"] / whole_ns, found)
@@ -152,6 +162,7 @@ def _ran(trace: Trace, hotspots: Hotspots, rows: HotspotRows) -> Iterator[Calls]
             phase=Phase(value["phase"]).name.lower() if value["phase"] >= 0 else None,
             calls=value["calls"],
             self_ns=value["self_ns"],
+            typical_ns=value["typical_ns"],
             total_ns=value["total_ns"],
             mean_ns=value["total_ns"] / value["calls"],
             **{each: value[each] if comparable else None for each in ("median_ns", "p95_ns", "long_calls")},

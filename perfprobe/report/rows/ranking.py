@@ -11,9 +11,19 @@ from perfprobe.support.text import printable
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.findings import Findings, HotspotRows, Hotspots
 
+_MISLED = 6  # a sum misleads where it is a sixth too much, as every row is that `durations.long_calls` finds
+
+
+def _typical_total(rows: HotspotRows) -> Int64:
+    """Total time without what misleads in self time."""
+    return np.where(
+        rows.self_ns > 0, rows.total_ns * (rows.typical_ns / np.maximum(rows.self_ns, 1)), rows.total_ns
+    )
+
+
 SORTS: dict[str, Callable[[HotspotRows], Int64]] = {
-    "self": lambda rows: rows.self_ns,
-    "total": lambda rows: rows.total_ns,
+    "self": lambda rows: rows.typical_ns,
+    "total": _typical_total,
     "calls": lambda rows: rows.calls,
     "mean": lambda rows: rows.mean_ns,
     "median": lambda rows: rows.median_ns,
@@ -38,6 +48,11 @@ def ranked(rows: HotspotRows, top: int, sort: str) -> HotspotRows:
         raise UsageError(f"a table cannot have {top} rows", "", "give a number from 0 (all rows) up")
     order = np.argsort(-SORTS[sort](rows), kind="stable")
     return rows.take(order[: top or len(order)])
+
+
+def misleads(self_ns: int, typical_ns: int) -> bool:
+    """Whether calls whose length misleads make much of a sum."""
+    return (self_ns - typical_ns) * _MISLED > self_ns
 
 
 def range_sort(sort: str) -> str:

@@ -19,6 +19,13 @@ def figures(title: str, cells: Iterable[str], rank: int = 0, style: str = "", ro
     return Column(title, list(cells), rank, align="right", style=style, role=role)
 
 
+def marked(cells: Sequence[str], marks: Sequence[bool]) -> list[str]:
+    """The cells with the mark behind some, and a blank behind the others; without any marks as they are."""
+    if not any(marks):
+        return list(cells)
+    return [cell + (MARK if mark else " ") for cell, mark in zip(cells, marks, strict=True)]
+
+
 def unless_zero(time_ns: int | None) -> str:
     """The duration, nothing for none at all: an empty cell is read faster."""
     return "" if time_ns == 0 else units.duration(time_ns)

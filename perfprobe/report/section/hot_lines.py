@@ -14,7 +14,7 @@ from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.lines import LineRow, line_rows, placed_lines
 from perfprobe.report.rows.source_text import SourceText
 from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Part, Table
-from perfprobe.report.section.figures import figures
+from perfprobe.report.section.figures import figures, marked
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings, HotLines, Hotspots
@@ -149,7 +149,14 @@ def _columns(lines: Sequence[_Line]) -> list[Column]:
         replace(
             figures("share", ("" if row is None else units.percent(row.share) for row in rows)), styles=heat
         ),
-        times("self", "self_ns", 1),
+        figures(
+            "self",
+            marked(
+                ["" if row is None else _time(row.self_ns) for row in rows],
+                [row is not None and row.misleads for row in rows],
+            ),
+            1,
+        ),
         *([times("gpu", "gpu_self_ns", 1)] if has_gpu else []),
         *(times(*phase) for phase in phases if any(getattr(row, phase[1]) for row in known)),
         Column(

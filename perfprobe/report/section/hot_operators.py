@@ -93,9 +93,9 @@ def _notes_on_rows(table: Operators, seen: Shown) -> Iterator[str]:
     if table.choice.columns != "short" and seen.left_out:
         width = -(-seen.roomy // 10) * 10
         yield f"Left out at this width: {', '.join(seen.left_out)} (COLUMNS={width} shows all)."
-    marked = [row for row in table.rows if table.misleads(row)]
+    marked = [row for row in table.rows if row.ran.misleads]
     if marked and table.choice.columns != "autograd":
-        yield _marked_note(table.rows, marked, has_total="total" in seen.titles)
+        yield _marked_note(table.rows, marked)
     if table.choice.columns == "autograd":
         yield _source_note(table)
     error = max((row.ran.quantile_error or 0 for row in table.rows), default=0)
@@ -104,31 +104,26 @@ def _notes_on_rows(table: Operators, seen: Shown) -> Iterator[str]:
         yield f"Median and p95 are within {error_text}: there are too many different rows for more."
 
 
-def _marked_note(rows: Sequence[OperatorRow], marked: Sequence[OperatorRow], *, has_total: bool) -> str:
-    """What rows would be if all their calls took as long as the median."""
+def _marked_note(rows: Sequence[OperatorRow], marked: Sequence[OperatorRow]) -> str:
+    """What rows would be if their longest calls took as long as the median."""
     places = dict(zip(map(id, rows), Lines([row.ran for row in rows]).own, strict=True))
     told = []
     for row in marked[:_MOST_MARKED]:
-        place = places[id(row)]
-        name = operator_text(row, brief=True)
-        told.append(f"{_typical(row, has_total=has_total)} ({name}{f' at {place}' if place else ''})")
+        times = f"{units.duration(row.ran.typical_ns)}, not {units.duration(row.ran.self_ns)}"
+        told.append(f"self {times} ({_what(row, places[id(row)])})")
     more = f"; {len(marked) - len(told):,} more" if len(marked) > len(told) else ""
     return (
-        f"{MARK} A few calls far longer than the median (pre-emption, first touch of memory, a first call) "
-        f"make over a quarter of the row's time. By median x calls: {'; '.join(told)}{more}."
+        f"{MARK} Calls over three times as long as the median (pre-emption, first touch of memory, a first "
+        f"call) make much of the row's time. With the median in their place, by which it is ranked: "
+        f"{'; '.join(told)}{more}."
     )
 
 
-def _typical(row: OperatorRow, *, has_total: bool) -> str:
-    """What a sum that the table shows would be; the median is one of the calls' durations, so of total."""
-    calls, median_ns = row.ran.calls, row.ran.median_ns or 0
-    self_time, total = units.duration(row.ran.self_ns), units.duration(row.ran.total_ns)
-    typical = units.duration(median_ns * calls)
-    if self_time == total:
-        return f"self {typical}, not {self_time}"
-    if has_total:
-        return f"total {typical}, not {total}"
-    return f"{units.duration(median_ns)} x {units.count(calls)} = {typical} with what it calls"
+def _what(row: OperatorRow, place: str) -> str:
+    """The operator at its line, or what else the row is of."""
+    if row.operator is None:
+        return place or printable(row.ran.module or units.ABSENT)
+    return f"{operator_text(row, brief=True)}{f' at {place}' if place else ''}"
 
 
 def _source_note(table: Operators) -> str:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
+
 from perfprobe.report import shorten
 from perfprobe.report.rows.busiest import busiest, longest_wait
 from perfprobe.report.rows.function_times import has_few_samples, threads_ns
-from perfprobe.report.rows.operators import operator_rows
+from perfprobe.report.rows.operators import OperatorRow, rows_of
 from perfprobe.report.section.block import Block, Paragraph
+from perfprobe.report.section.figures import MARK
 from perfprobe.report.section.function_columns import names
 from perfprobe.report.section.lines import line_column
 from perfprobe.report.section.operator_columns import operator_text, signature_text
@@ -21,20 +24,38 @@ from perfprobe.tables.trace import Trace
 LONGEST = 160  # cells of the inputs
 _MINOR = 0.5  # of the wall time: with more of it, operators are what counts
 _NOTEWORTHY = 0.1  # of the wall time
+_FAR_MORE = 1.5  # times the time of the first row: a sum that ought to be explained
 _IMPORTS = ("_bootstrap.py:", "_bootstrap_external.py:")
 
 
 def hottest(findings: Findings) -> Iterator[Block]:
-    """Operator, inputs, line, phase and share of the first row; only of a whole table of full rows."""
+    """Operator, inputs, line, phase and share of the first row; only of a whole table of full rows.
+
+    With what its sum would be without calls that mislead, and the row whose sum is larger only by such calls.
+    """
     hotspots = findings.get(Hotspots)
     if hotspots is None or hotspots.group != "row" or hotspots.focus is not None or len(hotspots.rows) == 0:
         return
-    (row,) = operator_rows(findings, 1, "self")
+    self_ns = hotspots.rows.self_ns
+    first, largest = rows_of(findings, hotspots.rows.take(np.array([0, self_ns.argmax()])))
+    yield Paragraph(f"Hottest: {_place(first)}, {first.ran.phase}: {_share(first)}.", "bold")
+    if largest.ran.self_ns > _FAR_MORE * first.ran.self_ns:
+        yield Paragraph(f"Larger only by its longest calls: {_place(largest)}: {_share(largest)}.")
+
+
+def _place(row: OperatorRow) -> str:
     told = shorten.cut(shorten.signature(signature_text(row)), LONGEST)
     (place,) = line_column([replace(row.ran, forward=None)]).cells
-    operator, share = operator_text(row, brief=True), units.percent(row.share)
-    text = f"Hottest: {operator} {told}, {place}, {row.ran.phase}: {share} of operator time."
-    yield Paragraph(text, "bold")
+    return f"{operator_text(row, brief=True)} {told}, {place}"
+
+
+def _share(row: OperatorRow) -> str:
+    share = f"{units.percent(row.share)} of operator time"
+    if not row.ran.misleads:
+        return share
+    typical = units.percent(row.share * row.ran.typical_ns / max(row.ran.self_ns, 1))
+    calls = f"{row.ran.long_calls or 0:,} of {row.ran.calls:,} calls"
+    return f"{MARK}{share}, {typical} with the median in the place of {calls}"
 
 
 def hottest_python(findings: Findings) -> Iterator[Block]:

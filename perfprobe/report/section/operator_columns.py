@@ -9,7 +9,7 @@ from perfprobe.report import shorten
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.operators import OperatorRow
 from perfprobe.report.section.block import Column
-from perfprobe.report.section.figures import MARK, cpu_column, duration_columns, figures, unless_zero
+from perfprobe.report.section.figures import cpu_column, duration_columns, figures, marked, unless_zero
 from perfprobe.report.section.lines import line_column
 from perfprobe.report.section.modules import module_column
 from perfprobe.report.section.phases import phase_column
@@ -55,10 +55,6 @@ class Operators:
     def is_recorded(self, name: str) -> bool:
         """Whether any row has this column."""
         return any(row.ran.recorded[name] is not None for row in self.rows)
-
-    def misleads(self, row: OperatorRow) -> bool:
-        """Whether a few long calls make its sums mislead; only where all calls of a row do the same work."""
-        return self.group in ("row", "signature") and (row.ran.long_calls or 0) > 0
 
 
 def operator_columns(table: Operators) -> list[Column]:
@@ -114,7 +110,7 @@ def _sums(table: Operators) -> list[Column]:
     title = "of gpu" if table.choice.sort == "gpu" else "share"
     return [
         figures(title, map(units.percent, shares), style="bold"),
-        figures("self", _marked(table)),
+        figures("self", _self_times(table)),
         *(autograd if table.from_autograd else []),
         *(_gpu(table) if hotspots.gpu_self_ns >= 0 else []),
         figures("total", totals, 8),
@@ -127,13 +123,9 @@ def part_of(part: int | None, whole: int) -> float | None:
     return None if part is None else part / whole
 
 
-def _marked(table: Operators) -> list[str]:
-    """Self times, with a mark behind those that a few calls make mislead, and a blank behind the others."""
+def _self_times(table: Operators) -> list[str]:
     cells = [units.duration(row.ran.self_ns, table.least_ns * row.ran.calls) for row in table.rows]
-    marks = [table.misleads(row) for row in table.rows]
-    if not any(marks):
-        return cells
-    return [cell + (MARK if mark else " ") for cell, mark in zip(cells, marks, strict=True)]
+    return marked(cells, [row.ran.misleads for row in table.rows])
 
 
 def _gpu(table: Operators) -> list[Column]:

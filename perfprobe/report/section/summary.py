@@ -11,6 +11,7 @@ from perfprobe.report.section.block import Block, Fact, Facts, Paragraph
 from perfprobe.report.section.children import cpu_of_children, work_in_children
 from perfprobe.report.section.gpu.headline import headline
 from perfprobe.report.section.hottest import hottest, hottest_python
+from perfprobe.report.section.processors import busy_machine
 from perfprobe.report.section.program import LONGEST_PROGRAM, program
 from perfprobe.report.shorten import cut
 from perfprobe.support import units
@@ -49,6 +50,7 @@ def summary(findings: Findings, _: Choice) -> Iterator[Block]:
                 number = f" (count {units.count(count)})" if count > 0 else ""
                 yield Paragraph(f"Incomplete: {printable(reason)}{number}.", "yellow")
     yield from work_in_children(findings)
+    yield from busy_machine(findings)
     yield from headline(findings)
     yield from hottest(findings)
     yield from hottest_python(findings)
