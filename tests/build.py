@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
@@ -190,9 +191,9 @@ class Program:
         return self.row("strings", value)
 
     def frame(self, place: str) -> int:
-        where, _, function = place.partition(" ")
-        file, _, lines = where.rpartition(":")
-        line, _, first_line = lines.partition("/")
+        match = re.match(r"(.*?):(\d+)(?:/(\d+))?(?: (.*))?$", place, re.DOTALL)
+        assert match is not None, place
+        file, line, first_line, function = match.groups()
         names = self.string(file), self.string(function or "<module>")
         return self.row("frames", *names, int(first_line or 1), int(line))
 

@@ -16,10 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perfprobe.analyse.doing import SampledIntervals
 from perfprobe.analyse.grouping import first_of_each, group_by_keys, sort_by_keys
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows, Table
 from perfprobe.tables.events import LinkedOperators
-from perfprobe.tables.findings import Between, Intervals
+from perfprobe.tables.findings import Activities, Between, Intervals
 from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.stacks import Frames, Stacks, nearest
 from perfprobe.tables.trace import Trace
@@ -59,6 +60,7 @@ class BetweenOperators:
         self._threads: dict[int, _Thread] = {}
         self._parts: list[_Steps] = []
         self._gathered = 0
+        self._sampled = SampledIntervals(trace)
 
     def add(self, batch: LinkedOperators) -> None:
         """The next batch, as `Trace.operators` yields it."""
@@ -80,7 +82,8 @@ class BetweenOperators:
             chosen = slice(1, None)
         else:
             chosen = slice(None)
-        time_ns = np.maximum(start_ns - np.append(last.end_ns, end_ns[:-1]), 0)[chosen]
+        left_ns = np.append(last.end_ns, end_ns[:-1])
+        time_ns = np.maximum(start_ns - left_ns, 0)[chosen]
         before = np.append(np.int32(last.stack), stack[:-1])[chosen]
         if len(time_ns):
             ones = np.ones(len(time_ns), np.int64)
@@ -89,23 +92,46 @@ class BetweenOperators:
             )
             self._parts.append(_merge([steps]))
             self._gathered += len(self._parts[-1])
+            self._sampled.add(thread, left_ns[chosen], start_ns[chosen], before, stack[chosen])
         last.stack, last.end_ns = int(stack[-1]), int(end_ns[-1])
         last.busy_ns += int((end_ns - start_ns).sum())
 
     def result(self) -> Between:
         """The intervals of the thread that spent most time in operators."""
         if not self._threads:
-            return Between(Intervals.empty(), 0, None, None)
+            return Between(Intervals.empty(), Activities.none(0), Activities.none(2), 0, None, None)
         busiest = max(self._threads, key=lambda thread: self._threads[thread].busy_ns)
         thread = self._threads[busiest]
         steps = _merge(self._parts)
         start_ns, end_ns = self._trace.start_ns, self._trace.end_ns
+        rows = _intervals(self._trace, steps.take(steps.thread == busiest))
         return Between(
-            rows=_intervals(self._trace, steps.take(steps.thread == busiest)),
+            rows=rows,
+            activities=self._activities(rows, busiest),
+            outer=self._outer(busiest, thread),
             threads=len(self._threads),
             before_ns=None if start_ns is None else max(thread.first_ns - start_ns, 0),
             after_ns=None if end_ns is None else max(end_ns - thread.end_ns, 0),
         )
+
+    def _activities(self, rows: Intervals, thread: int) -> Activities:
+        """What was sampled in each of the rows, intervals of this thread."""
+        before, after, samples = self._sampled.between(thread)
+        frame, to_frame, _ = _places(self._trace, before, after)
+        # One number for both lines: what is sampled lies in an interval that has a row.
+        by_place = np.argsort(_pair(rows.frame, rows.to_frame))
+        places = _pair(rows.frame, rows.to_frame)[by_place]
+        group = by_place[np.searchsorted(places, _pair(frame, to_frame))]
+        return self._sampled.activities(samples, group, len(rows))
+
+    def _outer(self, thread: int, seen: _Thread) -> Activities:
+        before, after = self._sampled.outside(thread, seen.first_ns, seen.end_ns)
+        group = np.repeat(np.arange(2), [len(before), len(after)])
+        return self._sampled.activities(np.append(before, after), group, 2)
+
+
+def _pair(left: Int32, right: Int32) -> Int64:
+    return (left.astype(np.int64) << 32) + right
 
 
 def _outermost(start_ns: Int64, scope: Int8) -> Rows:

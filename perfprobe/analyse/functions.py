@@ -7,8 +7,10 @@ import numpy as np
 from perfprobe.analyse.paths import Paths
 from perfprobe.tables.columns import Int32, Int64, Mask
 from perfprobe.tables.python import (
+    STOOD_STILL,
     FunctionCalls,
     FunctionRows,
+    ImportStacks,
     Look,
     OperatorSites,
     PythonCode,
@@ -40,6 +42,7 @@ class FunctionTimes:
         python: PythonCode,
         sampled: SampledStacks,
         sites: OperatorSites,
+        importing: ImportStacks,
         left_out: Mask | None = None,
     ) -> None:
         """Takes all that is known.
@@ -50,6 +53,8 @@ class FunctionTimes:
         codes = len(python.code)
         self._python, self._sites = python, sites
         self._sampled = sampled.take(sampled.look == Look.READ)
+        self._importing = importing.importer >= 0
+        self._idle = _idle(trace, self._sampled)
         self._by_samples = len(python.samples) > 0
         self._has_operators = bool(np.any(sites.stack >= 0))
         self._shown = np.append(np.ones(codes, np.bool_) if left_out is None else ~left_out, True)
@@ -120,6 +125,8 @@ class FunctionTimes:
             "own_ns": own(sampled.stack, sampled.time_ns),
             "total_ns": self._sampled_ns[0],
             "neither_ns": own(sampled.stack, in_neither_ns),
+            "importing_ns": own(sampled.stack, np.where(self._importing[sampled.stack], sampled.time_ns, 0)),
+            "idle_ns": own(sampled.stack, np.where(self._idle, sampled.time_ns, 0)),
         }
 
     def _operator_columns(self) -> dict[str, Int64]:
@@ -134,6 +141,13 @@ class FunctionTimes:
             columns[f"{name}_own_ns"] = paths.self_sums(rows.stack, rows.self_ns)
             columns[f"{name}_total_ns"] = paths.total(rows.stack, rows.self_ns)[0]
         return columns
+
+
+def _idle(trace: Trace, sampled: SampledStacks) -> Mask:
+    """Which rows are of a thread, other than the main one, that stood still."""
+    known = sampled.cpu_ns >= 0
+    main = trace.recording.main_thread()[sampled.thread]
+    return np.asarray(known & ~main & (sampled.cpu_ns < STOOD_STILL * sampled.time_ns))
 
 
 def _pairs(caller: Int32, callee: Int32, codes: int) -> Int64:

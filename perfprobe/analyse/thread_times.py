@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from perfprobe.analyse.grouping import sums_by
 from perfprobe.tables.columns import Int32, Int64, Mask, Rows
 from perfprobe.tables.python import Functions, Look, Origin, PythonCode, SampledStacks, Samples, ThreadTimes
 from perfprobe.tables.stacks import Stacks, nearest
@@ -41,7 +42,7 @@ def _by_samples(trace: Trace, python: PythonCode, sampled: SampledStacks) -> Thr
     measured = sampled.cpu_ns >= 0
 
     def sums(chosen: Mask, column: Int64) -> Int64:
-        return _by(row_of[chosen], column[chosen], len(threads))
+        return sums_by(row_of[chosen], column[chosen], len(threads))
 
     has_cpu = sums(measured, np.ones(len(sampled), np.int64)) > 0
     return ThreadTimes(
@@ -85,8 +86,8 @@ def _by_cprofile(trace: Trace, python: PythonCode) -> ThreadTimes:
     return ThreadTimes(
         thread=threads,
         wall_ns=wall_ns,
-        own_ns=_by(row_of[~is_own], functions.own_ns[~is_own], len(threads)),
-        perfprobe_ns=_by(row_of[is_own], functions.own_ns[is_own], len(threads)),
+        own_ns=sums_by(row_of[~is_own], functions.own_ns[~is_own], len(threads)),
+        perfprobe_ns=sums_by(row_of[is_own], functions.own_ns[is_own], len(threads)),
         no_python_ns=_none(len(threads)),
         failed_ns=_none(len(threads)),
         cpu_ns=_none(len(threads)),
@@ -96,12 +97,6 @@ def _by_cprofile(trace: Trace, python: PythonCode) -> ThreadTimes:
 def _numbered(column: Int32) -> tuple[Int32, Rows]:
     found, number = np.unique(column, return_inverse=True)
     return found, number.reshape(-1)
-
-
-def _by(group: Rows, values: Int64, groups: int) -> Int64:
-    sums = np.zeros(groups, np.int64)
-    np.add.at(sums, group, values)
-    return sums
 
 
 def _none(rows: int) -> Int64:

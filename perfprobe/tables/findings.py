@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -12,7 +13,7 @@ from perfprobe.tables.columns import Combine, Int8, Int32, Int64, Mask, Table, c
 from perfprobe.tables.events import Losses, Signatures
 from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.sources import Sources
-from perfprobe.tables.stacks import Frames, Modules
+from perfprobe.tables.stacks import Frames, Modules, Stacks
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
@@ -211,15 +212,44 @@ class Intervals(Table):
     longest_ns: Int64 = column("the longest", combine=Combine.MOST)
 
 
+class Doing(IntEnum):
+    """What a thread does between operators."""
+
+    UNKNOWN = 0
+    IMPORT = 1
+    WAIT = 2
+    RUN = 3
+
+
+class Activities(Table):
+    """What samples show most of in each of some intervals."""
+
+    doing: Int8 = column("a `Doing`")
+    stack: Int32 = column("one of the stacks that show it; of an import the one that asked for it", Stacks)
+    body: Int32 = column("of an import, the stack that runs the module's code, -1 not seen", Stacks)
+    doing_ns: Int64 = column("how long", combine=Combine.SUM)
+    sampled_ns: Int64 = column("the time of all samples there", combine=Combine.SUM)
+    looks: Int64 = column("how many they are", combine=Combine.SUM)
+
+    @classmethod
+    def none(cls, rows: int) -> Activities:
+        """Of so many intervals without samples."""
+        zeros = {name: np.zeros(rows, dtype) for name, dtype in cls.dtypes.items()}
+        return cls(**{**zeros, **{name: np.full(rows, -1, np.int32) for name in ("stack", "body")}})
+
+
 @dataclass(frozen=True)
 class Between:
     """Time outside operators on the thread with most time in them.
 
+    activities: row for row of `rows`; those of before and after are two rows of their own in `outer`.
     threads: how many ran operators. before_ns: from the recording's start to the first operator; after_ns:
     from the last one to its end; None not known.
     """
 
     rows: Intervals
+    activities: Activities
+    outer: Activities
     threads: int
     before_ns: int | None
     after_ns: int | None

@@ -5,13 +5,16 @@ A function's code is known by (file, first line, qualified name); a C function h
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import NamedTuple
 
 from perfprobe.tables.columns import Combine, Int8, Int32, Int64, Table, column
 from perfprobe.tables.events import Signatures, Threads
 from perfprobe.tables.stacks import Stacks
 from perfprobe.tables.strings import Strings
+
+STOOD_STILL = 0.05  # of its time on a processor: a thread that had less was waiting
 
 
 class Look(IntEnum):
@@ -145,6 +148,15 @@ class SampledStacks(Table):
     cpu_ns: Int64 = column("CPU time of the thread in it", combine=Combine.SUM, optional=True)
 
 
+class Imports(Table):
+    """Imports of libraries by what asked for them and what they ran, by samples."""
+
+    importer: Int32 = column("the stack that asked for it", Stacks)
+    body: Int32 = column("the stack that runs the code of the imported module, -1 not seen", Stacks)
+    time_ns: Int64 = column("how long, with all it imported in turn", combine=Combine.SUM)
+    cpu_ns: Int64 = column("CPU time in it, as far as it is known", combine=Combine.SUM)
+
+
 class OperatorSites(Table):
     """Operator time as measured, by the stack it hangs under. Ranges are left out."""
 
@@ -186,6 +198,14 @@ class FunctionRows(Table):
     )
     neither_ns: Int64 = column(
         "the part of own_ns that passed in no operator", combine=Combine.SUM, optional=True
+    )
+    importing_ns: Int64 = column(
+        "the part of own_ns that was part of a library's import", combine=Combine.SUM, optional=True
+    )
+    idle_ns: Int64 = column(
+        "the part of own_ns in which a thread other than the main one stood still",
+        combine=Combine.SUM,
+        optional=True,
     )
     operator_calls: Int64 = column("operators called from it", combine=Combine.SUM, optional=True)
     operator_own_ns: Int64 = column("their time", combine=Combine.SUM, optional=True)
@@ -241,13 +261,23 @@ class ThreadTimes(Table):
     cpu_ns: Int64 = column("CPU time in all of it", combine=Combine.SUM, optional=True)
 
 
+class ImportStacks(NamedTuple):
+    """For each stack, with one more entry for none: the one that asked for the import it is part of, and that
+    which runs the imported module's code, as far as it is known; -1 outside of imports.
+    """
+
+    importer: Int32
+    body: Int32
+
+
 @dataclass(frozen=True)
 class Calling:
     """Python functions and operators as one calling structure, as far as they were recorded.
 
     Operators recorded with stacks are enough: without cProfile and sampler what only they know is -1.
     by_samples: whether own_ns and total_ns are the sampler's (else cProfile's). counts_end_ns: when cProfile
-    stopped before the program did, None when it did not or was not used. sampled_of: for every row of
+    stopped before the program did, None when it did not or was not used. imports,
+    import_stacks: of libraries. sampled_of: for every row of
     `python.samples` the row of `sampled` that it is part of, None where that is not known.
     """
 
@@ -257,6 +287,8 @@ class Calling:
     sampled: SampledStacks
     sites: OperatorSites
     threads: ThreadTimes
+    import_stacks: ImportStacks
     by_samples: bool
     counts_end_ns: int | None
     sampled_of: Int32 | None = None
+    imports: Imports = field(default_factory=Imports.empty)

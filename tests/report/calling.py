@@ -18,6 +18,7 @@ from perfprobe.tables.python import (
     CountedCalls,
     FunctionCalls,
     FunctionRows,
+    ImportStacks,
     OperatorSites,
     Origin,
     PythonCode,
@@ -52,6 +53,7 @@ class Made:
     samples: list[dict[str, int]] = field(default_factory=list)
     sampled: list[dict[str, int]] = field(default_factory=list)
     threads: list[dict[str, int]] = field(default_factory=list)
+    stacks: dict[int, int] = field(default_factory=dict)
 
     def function(self, place: str, **figures: int) -> int:
         """A function with its figures: "text.py:8 main"; "<built-in method len>".
@@ -59,7 +61,10 @@ class Made:
         Beside those of `FunctionRows`: origin; looks, the samples of it; cpu_ns, the CPU time in these.
         """
         origin, looks = figures.pop("origin", Origin.USER), figures.pop("looks", 0)
-        sample = {"stack": len(self.code), "look": 0, "looks": looks, "cpu_ns": figures.pop("cpu_ns", -1)}
+        stack = -1 if place.startswith("<") else self.program.stack(place)
+        self.stacks[stack] = len(self.code)
+        sample = {"stack": stack, "look": 0, "looks": looks, "cpu_ns": figures.pop("cpu_ns", -1)}
+        sample["time_ns"] = figures.get("neither_ns", 0)
         self.sampled += [sample] if looks else []
         where, _, name = place.partition(" ")
         file, _, line = where.rpartition(":")
@@ -81,9 +86,12 @@ class Made:
     def findings(self, folder: Path, **meta: Any) -> Findings:
         self.program.meta.update(meta)
         found = findings(self.program.recording(folder))
+        of_stack = np.full(max(self.stacks, default=0) + 2, -1, np.int32)
+        of_stack[list(self.stacks)] = list(self.stacks.values())
+        of_stack[-1] = -1
         python = PythonCode(
             code=table(Code, self.code),
-            of_stack=np.array([*range(len(self.code)), -1], np.int32),
+            of_stack=of_stack,
             counted=table(Counted, [row for row in self.rows if row.get("calls", -1) >= 0]),
             counted_calls=CountedCalls.empty(),
             samples=table(Samples, self.samples),
@@ -95,6 +103,7 @@ class Made:
             sampled=table(SampledStacks, self.sampled),
             sites=OperatorSites.empty(),
             threads=table(ThreadTimes, self.threads),
+            import_stacks=ImportStacks(*(np.full(len(of_stack), -1, np.int32) for _ in range(2))),
             by_samples=self.by_samples,
             counts_end_ns=self.counts_end_ns,
         )

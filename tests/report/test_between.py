@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,30 @@ def test_the_table(tmp_path: Path) -> None:
         "                                           or between calls at train.py:44 in main",
     ]
     assert "; 1 of 4 places by time" in shown(loop(), tmp_path, top=1)[0]
+
+
+def test_what_samples_show_there(tmp_path: Path) -> None:
+    program = loop(program={"argv": ["train.py"], "pid": 1001})
+    caller, main, importlib = (
+        "/p/train.py:9 <module>",
+        "/p/train.py:40 main",
+        "<frozen importlib._bootstrap>:8 f",
+    )
+    torch, resize = "/env/site-packages/torch/__init__.py:1 <module>", "/env/site-packages/image.py:8 resize"
+    start_ns = program.meta["start"]["monotonic_ns"]
+    looks = [
+        *((start_ns + at, 9_000, (caller, importlib, torch)) for at in range(10_000, 40_000, 10_000)),
+        *((at + 150_000, 9_000, (caller, main, resize)) for at in range(100_000, 1_600_000, 500_000)),
+        *((at + 240_000, 1_000, (caller, main)) for at in range(600_000, 1_600_000, 500_000)),
+        *(
+            (at, 0, (caller, main, "/lib/python3.11/queue.py:3 get"))
+            for at in (560_000, 1_060_000, 1_070_000)
+        ),
+    ]
+    for end_ns, cpu_ns, frames in looks:
+        program.sample(end_ns - 10_000, end_ns, *frames, cpu_ns=cpu_ns)
+    told = [re.split(r"  +", line)[-1] for line in shown(program, tmp_path, width=150)[2:6]]
+    assert told == ["100 % imports torch", "(after the last operator)", "60.0 % resize", "100 % waits in get"]
 
 
 def test_a_block_imports_nothing(tmp_path: Path) -> None:
@@ -114,5 +139,8 @@ def test_the_document(tmp_path: Path) -> None:
         "mean_ns": 50_000,
         "longest_ns": 50_000,
         "share": 0.05,
+        "doing": None,
+        "doing_in": None,
+        "doing_share": None,
     }
     assert (rows[0]["file"], rows[0]["total_ns"], rows[1]["total_ns"]) == (None, 100_000, 450_000)

@@ -303,10 +303,13 @@ def test_functions_of_several_threads(tmp_path: Path) -> None:
     made.threads *= 4
     for name in ("own_ns", "total_ns", "neither_ns"):
         made.rows[0][name] = 1960 * MS
+    made.sampled[0] |= {"time_ns": 1960 * MS, "cpu_ns": 1900 * MS}
     text = shown(made.findings(tmp_path))
     assert [line[:10].strip() for line in text[1:4]] == ["of all", "50.0 %", "(10.2 %)"]
     assert "of all: of the 3.92 s that functions took on all threads." in " ".join(text)
-    assert "tokenize: 50.0 % of all threads' Python time, in no operator." in summary(made, tmp_path)
+    assert "tokenize, 50.0 % of all threads' Python time in no operator, at text.py:12." in summary(
+        made, tmp_path
+    )
 
 
 def test_many_threads(tmp_path: Path) -> None:
@@ -337,11 +340,11 @@ def summary(made: Made, folder: Path) -> str:
 
 
 def test_the_hottest_python(tmp_path: Path) -> None:
-    assert "Hottest Python: text.py:12 tokenize: 50.0 % of wall, in no operator." in summary(
+    assert "Hottest Python: tokenize, 50.0 % of wall in no operator, at text.py:12." in summary(
         sampled(), tmp_path
     )
     made = sampled()
-    made.rows[0]["neither_ns"] = 99 * MS
+    made.sampled[0]["time_ns"] = 99 * MS
     assert "Hottest Python" not in summary(made, tmp_path)
     made = sampled()
     made.sampled[0]["cpu_ns"] = MS  # it waited
@@ -362,10 +365,10 @@ def test_the_main_thread_waits(tmp_path: Path) -> None:
         looks = {"looks": 9, "cpu_ns": cpu_ms * MS}
         program.sample(start_ms * MS, end_ms * MS, *frames, thread=thread, **looks)
     told = Results(program.recording(tmp_path).path).text(View())
-    assert "Hottest Python: main thread waits 60.0 % of wall in sleeper at p.py:2." in told
+    assert "Hottest Python: main thread waits 60.0 % of wall in sleeper; 30.0 % at p.py:3 (wait)." in told
     program.run(op("aten::mm", 0, 101 * MS))
     told = Results(program.recording(tmp_path).path).text(View())
-    assert "Hottest Python: p.py:7 work: 40.0 % of wall, in no operator." in told
+    assert "Hottest Python: work, 40.0 % of wall in no operator, at p.py:8." in told
 
 
 def test_operators_are_hotter_than_python(tmp_path: Path) -> None:

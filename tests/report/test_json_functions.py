@@ -30,6 +30,7 @@ def test_the_document(tmp_path: Path) -> None:
         "primitive_calls": 4,
         "counted_own_ns": 400 * MS,
         "counted_total_ns": 410 * MS,
+        "cpu_ns": None,
         **dict.fromkeys(
             name
             for name in FunctionRows.dtypes

@@ -15,7 +15,7 @@ SCHEMA = 1
 # In the order in which documents have had them; what is not named here comes last.
 _ORDER = (
     *("measurements", "hotspots", "ranges", "totals", "lines", "between", "sources", "differences"),
-    *("python", "functions", "calls", "threads"),
+    *("python", "functions", "calls", "threads", "imports"),
     *("gpu", "devices", "kernels", "copies", "gpu_waits", "api_calls", "steps", "named_ranges"),
 )
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from perfprobe.report.rows.imports import called_from_user, function_of, imported_at
 from perfprobe.report.rows.row import place, values
-from perfprobe.tables.findings import Between, Findings
-from perfprobe.tables.trace import Line
+from perfprobe.tables.findings import Between, Doing, Findings
+from perfprobe.tables.trace import Line, Trace
+
+_FEWEST_LOOKS = 3  # of which something can be said
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,6 +18,8 @@ class IntervalRow:
     """kind: `between`, or `start` and `end` of the time before the first operator and after the last one.
 
     line, to: where the function that both operators ran in was before and after; caller: who called it.
+    doing: what the thread did there most, by samples: "import", "wait" or "run", None where there are too
+    few; doing_in: the module it imported, or the function; doing_share: of the samples' time.
     """
 
     kind: str
@@ -26,6 +31,9 @@ class IntervalRow:
     mean_ns: float
     longest_ns: int
     share: float | None
+    doing: str | None
+    doing_in: str | None
+    doing_share: float | None
 
 
 def interval_rows(findings: Findings, top: int) -> list[IntervalRow]:
@@ -34,16 +42,18 @@ def interval_rows(findings: Findings, top: int) -> list[IntervalRow]:
     outer = {"start": found.before_ns, "end": found.after_ns}
     none = dict.fromkeys(("frame", "to_frame", "caller"), -1)
     rows = [
-        _row(findings, kind, {**none, "count": 1, "total_ns": time_ns, "longest_ns": time_ns})
-        for kind, time_ns in outer.items()
+        _row(findings, kind, {**none, **doing, "count": 1, "total_ns": time_ns, "longest_ns": time_ns})
+        for (kind, time_ns), doing in zip(outer.items(), values(found.outer), strict=True)
         if time_ns is not None
     ]
-    between = values(found.rows.take(slice(top or None)))
-    return [*rows, *(_row(findings, "between", value) for value in between)]
+    shown = slice(top or None)
+    between = zip(values(found.rows.take(shown)), values(found.activities.take(shown)), strict=True)
+    return [*rows, *(_row(findings, "between", value | doing) for value, doing in between)]
 
 
 def _row(findings: Findings, kind: str, value: dict[str, Any]) -> IntervalRow:
     trace, wall_ns = findings.trace, findings.wall_ns
+    doing = Doing(value["doing"]) if value["looks"] >= _FEWEST_LOOKS else Doing.UNKNOWN
     return IntervalRow(
         kind=kind,
         line=trace.line(value["frame"]),
@@ -54,4 +64,18 @@ def _row(findings: Findings, kind: str, value: dict[str, Any]) -> IntervalRow:
         mean_ns=value["total_ns"] / value["count"],
         longest_ns=value["longest_ns"],
         share=value["total_ns"] / wall_ns if wall_ns else None,
+        doing=None if doing is Doing.UNKNOWN else doing.name.lower(),
+        doing_in=_doing_in(trace, doing, value["stack"], value["body"]),
+        doing_share=None if doing is Doing.UNKNOWN else value["doing_ns"] / max(value["sampled_ns"], 1),
     )
+
+
+def _doing_in(trace: Trace, doing: Doing, stack: int, body: int) -> str | None:
+    """The module that is imported there; the function that runs, or that waits as the program called it."""
+    python = trace.python
+    if doing is Doing.UNKNOWN or python is None:
+        return None
+    if doing is Doing.IMPORT:
+        return imported_at(trace, python, stack, body)
+    called = called_from_user(trace, python, stack) if doing is Doing.WAIT else None
+    return function_of(trace, stack if called is None else called)

@@ -1,4 +1,4 @@
-"""In which Python functions time passed outside of operators, or the main thread waited."""
+"""In which functions of the program time passed outside of operators, and where the main thread waited."""
 
 from __future__ import annotations
 
@@ -6,46 +6,90 @@ from typing import NamedTuple
 
 import numpy as np
 
-from perfprobe.report.rows.function_times import cpu_ns
-from perfprobe.report.rows.functions import Function, functions
-from perfprobe.tables.python import Calling, Look, Origin
-from perfprobe.tables.stacks import Stacks, nearest
-from perfprobe.tables.trace import Trace
-
-_BUSY = 0.05  # of the time on a processor: what had less was waiting
+from perfprobe.report.rows.imports import called_from_user, function_of
+from perfprobe.tables.columns import Int32, Int64, Mask, Rows
+from perfprobe.tables.python import STOOD_STILL, Calling, Look, Origin, SampledStacks
+from perfprobe.tables.stacks import Frames
+from perfprobe.tables.strings import Strings
+from perfprobe.tables.trace import Line, Trace
 
 
 class Passed(NamedTuple):
-    """Time that passed in a function."""
+    """Time that passed in a function of the program and below it, in no operator and no import.
 
-    function: Function
+    line: the one in it with most of it; line_ns: that of this line; called: the library's function that
+    had most of this, None where it is the line's own.
+    """
+
     time_ns: int
+    line: Line
+    line_ns: int
+    called: str | None
 
 
-def busiest(trace: Trace, calling: Calling) -> list[Passed]:
-    """The functions that ran in no operator, the longest first; waiting does not count."""
-    rows = calling.functions
-    rows = rows.take((rows.neither_ns > 0) & (cpu_ns(calling, rows) >= _BUSY * rows.own_ns))
-    rows = rows.take(np.argsort(-rows.neither_ns, kind="stable"))
-    found = functions(trace, calling.python.code.take(rows.code))
-    return [Passed(*each) for each in zip(found, rows.neither_ns.tolist(), strict=True)]
+def busiest(trace: Trace, calling: Calling) -> Passed | None:
+    """The function of the program in which code ran longest; None where none did."""
+    rows = _in_python(trace, calling)
+    rows = rows.take(~_stood_still(rows) & (calling.import_stacks.importer[rows.stack] < 0))
+    return _longest(trace, calling, rows) if len(rows) else None
 
 
 def longest_wait(trace: Trace, calling: Calling) -> Passed | None:
-    """Where the main thread waited: the function of the program that led there, None where none is known."""
-    recording, python, rows = trace.recording, calling.python, calling.sampled
-    waits = (rows.look == Look.READ) & (rows.stack >= 0) & (rows.name < 0)
-    waits &= (rows.cpu_ns >= 0) & (rows.cpu_ns < _BUSY * rows.time_ns)
-    waits &= recording.main_thread()[rows.thread]
-    if not bool(waits.any()):
+    """The function of the program in which the main thread waited longest; None where that is not known.
+
+    Its line with most of it, and the function that was called there: what that calls in turn tells less.
+    """
+    rows = _in_python(trace, calling)
+    rows = rows.take(_stood_still(rows) & trace.recording.main_thread()[rows.thread])
+    if len(rows) == 0:
         return None
-    of_stack = python.of_stack[:-1]
-    is_user = (of_stack >= 0) & np.append(python.code.origin == Origin.USER, False)[of_stack]
-    place = nearest(recording[Stacks].parent, is_user)[rows.stack[waits]]
-    code, time_ns = python.of_stack[place[place >= 0]], rows.time_ns[waits][place >= 0]
-    sums = np.bincount(code, weights=time_ns, minlength=1)
-    longest = int(sums.argmax())
-    if longest not in calling.functions.code:
+    found = _longest(trace, calling, rows)
+    at = rows.take(
+        np.array([trace.line(frame) == found.line for frame in trace.sites.frame[rows.stack].tolist()])
+    )
+    stack = called_from_user(trace, calling.python, int(at.stack[at.time_ns.argmax()]))
+    return found._replace(called=None if stack is None else function_of(trace, stack))
+
+
+def _longest(trace: Trace, calling: Calling, rows: SampledStacks) -> Passed:
+    """Of these samples: the function of the program with most time, its line, and what ran there."""
+    frames, frame = trace.recording[Frames], trace.sites.frame[rows.stack]
+    functions = np.stack([column[frame] for column in (frames.file, frames.function, frames.first_line)])
+    _, number = np.unique(functions, axis=1, return_inverse=True)
+    function, time_ns = _largest(number.reshape(-1), rows.time_ns)
+    rows, frame = rows.take(number.reshape(-1) == function), frame[number.reshape(-1) == function]
+    line, line_ns = _largest(frame, rows.time_ns)
+    rows = rows.take(frame == line)
+    code, _ = _largest(calling.python.of_stack[rows.stack], rows.time_ns)
+    return Passed(time_ns, _line(trace, line), line_ns, _library(trace, calling, code))
+
+
+def _in_python(trace: Trace, calling: Calling) -> SampledStacks:
+    """Samples of the program's Python in no operator."""
+    rows = calling.sampled
+    rows = rows.take((rows.look == Look.READ) & (rows.stack >= 0) & (rows.name < 0))
+    return rows.take((calling.python.of_stack[rows.stack] >= 0) & (trace.sites.frame[rows.stack] >= 0))
+
+
+def _stood_still(rows: SampledStacks) -> Mask:
+    return np.asarray((rows.cpu_ns >= 0) & (rows.cpu_ns < STOOD_STILL * rows.time_ns))
+
+
+def _largest(keys: Int32 | Rows, time_ns: Int64) -> tuple[int, int]:
+    """The key with most time, and how much."""
+    found, number = np.unique(keys, return_inverse=True)
+    sums = np.bincount(number.reshape(-1), weights=time_ns)
+    return int(found[sums.argmax()]), int(sums.max())
+
+
+def _line(trace: Trace, frame: int) -> Line:
+    line = trace.line(frame)
+    assert line is not None  # only frames that are known are looked at
+    return line
+
+
+def _library(trace: Trace, calling: Calling, code: int) -> str | None:
+    """The name of a function that is not the program's."""
+    if code < 0 or calling.python.code.origin[code] == Origin.USER:
         return None
-    (function,) = functions(trace, python.code.take(slice(longest, longest + 1)))
-    return Passed(function, int(sums[longest]))
+    return trace.recording[Strings][calling.python.code.function[code]]

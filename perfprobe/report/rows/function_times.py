@@ -23,6 +23,13 @@ def self_ns(calling: Calling, rows: FunctionRows) -> Int64:
     return np.where(only_counted(calling, rows), rows.counted_own_ns, rows.own_ns)
 
 
+def ranked_ns(calling: Calling, rows: FunctionRows) -> Int64:
+    """Self time without imports of libraries, and without waiting on threads beside the main one."""
+    found = self_ns(calling, rows)
+    left_out_ns = np.maximum(rows.importing_ns, 0) + np.maximum(rows.idle_ns, 0)
+    return np.where(only_counted(calling, rows), found, found - left_out_ns)
+
+
 def total_ns(calling: Calling, rows: FunctionRows) -> Int64:
     """The same with what the functions called."""
     return np.where(only_counted(calling, rows), rows.counted_total_ns, rows.total_ns)

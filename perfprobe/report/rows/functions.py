@@ -27,7 +27,7 @@ _SORTS: dict[str, tuple[str, _Order]] = {
 }
 _SORT: tuple[str, _Order] = (
     "tottime",
-    times.self_ns,
+    times.ranked_ns,
 )  # also where the order is one that functions do not have
 
 
@@ -56,18 +56,22 @@ class FunctionRow:
     own_ns: int | None
     total_ns: int | None
     neither_ns: int | None
+    importing_ns: int | None
+    idle_ns: int | None
     operator_calls: int | None
     operator_own_ns: int | None
     operator_total_ns: int | None
     by_phase: Mapping[str, int | None] = inline()
-    cpu_ns: int | None = unwritten()
+    cpu_ns: int | None
     looks: int = unwritten()
     only_counted: bool = unwritten()
 
     @property
     def shown_own_ns(self) -> int | None:
-        """Without the functions it called."""
-        return self.counted_own_ns if self.only_counted else self.own_ns
+        """Without the functions it called, and by samples without imports of libraries."""
+        if self.only_counted or self.own_ns is None:
+            return self.counted_own_ns if self.only_counted else None
+        return self.own_ns - (self.importing_ns or 0)
 
     @property
     def shown_total_ns(self) -> int | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -15,17 +17,21 @@ from perfprobe.report.rows.function_times import (
     self_ns,
 )
 from perfprobe.report.rows.functions import (
+    Function,
     FunctionRow,
     PythonRow,
     function_rows,
     python_row,
     ranked,
 )
+from perfprobe.report.rows.imports import ImportRow, import_rows
 from perfprobe.tables.columns import Mask
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.python import Calling, FunctionRows, Origin
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
+
+IMPORTS = Function(None, "imports", None, "library")
 
 _NEARLY = 0.9
 _RUNNERS = ("<built-in method builtins.exec>", "<built-in method builtins.__import__>")
@@ -37,6 +43,7 @@ class HotFunctions:
 
     whole: how many functions there are; found: in focus, without those that their callers' rows tell; told:
     how many these are. few_samples: whether there were too few of them, and cProfile's times stand in.
+    imports: of libraries; together they are one of the rows, that of the function `IMPORTS`.
     """
 
     rows: list[FunctionRow]
@@ -45,6 +52,7 @@ class HotFunctions:
     found: int
     told: int
     few_samples: bool
+    imports: list[ImportRow]
 
 
 def hot_functions(findings: Findings, top: int, sort: str) -> HotFunctions:
@@ -57,14 +65,35 @@ def hot_functions(findings: Findings, top: int, sort: str) -> HotFunctions:
     found = in_focus(findings, rows)
     is_told = _told_by_caller(calling, found)
     kept = found.take(~is_told)
+    imports = import_rows(trace, calling) if findings.focus is None else []
+    shown = function_rows(trace, calling, ranked(calling, kept, top, sort))
     return HotFunctions(
-        rows=function_rows(trace, calling, ranked(calling, kept, top, sort)),
+        rows=_with_imports(shown, imports, sort)[: top or None],
         python=python_row(calling),
         whole=len(rows),
         found=len(kept),
         told=len(found) - len(kept),
         few_samples=few_samples,
+        imports=imports,
     )
+
+
+def _with_imports(rows: list[FunctionRow], imports: Sequence[ImportRow], sort: str) -> list[FunctionRow]:
+    """The rows, by time, with one for all imports where it belongs."""
+    time_ns = sum(row.time_ns for row in imports)
+    if time_ns == 0 or sort == "calls":
+        return rows
+    row = _import_row(time_ns, sum(row.cpu_ns for row in imports))
+    at = next((at for at, each in enumerate(rows) if (each.shown_own_ns or 0) < time_ns), len(rows))
+    return [*rows[:at], row, *rows[at:]]
+
+
+def _import_row(time_ns: int, cpu_ns: int) -> FunctionRow:
+    """All imports in the place of the functions that ran in them."""
+    values: dict[str, Any] = dict.fromkeys(each.name for each in fields(FunctionRow))
+    values |= {"function": IMPORTS, "own_ns": time_ns, "total_ns": time_ns, "cpu_ns": cpu_ns}
+    values |= {"by_phase": {}, "looks": 0, "only_counted": False}
+    return FunctionRow(**values)
 
 
 def _recorded(trace: Trace, calling: Calling) -> FunctionRows:

@@ -69,7 +69,23 @@ def _columns(rows: Sequence[IntervalRow], *, is_block: bool) -> list[Column]:
             shorten=cut_function,
             style="cyan",
         ),
+        *_doing_column(rows),
     ]
+
+
+def _doing_column(rows: Sequence[IntervalRow]) -> Iterator[Column]:
+    """What samples show most of there; no column where there are none."""
+    cells = [_doing(row) for row in rows]
+    if any(cells):
+        yield Column("mostly, by samples", cells, 3, least=20, wish=28)
+
+
+def _doing(row: IntervalRow) -> str:
+    if row.doing is None:
+        return ""
+    told = {"import": "imports {}", "wait": "waits in {}", "run": "{}"}[row.doing]
+    text = told.format(printable(row.doing_in or "a module"))
+    return f"{units.percent(row.doing_share)} {text}"
 
 
 def _places(rows: Sequence[IntervalRow], *, is_block: bool) -> tuple[list[str], int]:

@@ -9,9 +9,11 @@ from rich.cells import cell_len
 
 from perfprobe.report import shorten
 from perfprobe.report.rows.functions import Function, FunctionRow, PythonRow
-from perfprobe.report.rows.hot_functions import HotFunctions
+from perfprobe.report.rows.hot_functions import IMPORTS, HotFunctions
+from perfprobe.report.rows.imports import ImportRow
 from perfprobe.report.section.block import Column
 from perfprobe.report.section.figures import figures, unless_zero
+from perfprobe.report.section.imports import imports_text
 from perfprobe.support import units
 from perfprobe.support.text import printable
 
@@ -46,7 +48,7 @@ def function_columns(found: HotFunctions, wall_ns: int | None) -> list[Column]:
             5,
             style="dim",
         ),
-        _function_column([row.function for row in rows]),
+        _function_column([row.function for row in rows], found.imports),
     ]
 
 
@@ -125,8 +127,11 @@ def cut_name(text: str, width: int) -> str:
     return f"{place}{blank}{shorten.cut(name, room)}" if room >= 3 else place
 
 
-def _function_column(functions: Sequence[Function]) -> Column:
-    cells = names(functions)
+def _function_column(functions: Sequence[Function], imports: Sequence[ImportRow]) -> Column:
+    cells = [
+        f"imports: {imports_text(imports)}" if function == IMPORTS else name
+        for function, name in zip(functions, names(functions), strict=True)
+    ]
     places = [place for place in (cell.rpartition(" ")[0] for cell in cells) if _PLACE.fullmatch(place)]
     least = max(map(cell_len, places), default=8)
     return Column(

@@ -16,6 +16,7 @@ from perfprobe.report.rows.functions import (
     sorted_by,
 )
 from perfprobe.report.rows.hot_functions import HotFunctions, hot_functions
+from perfprobe.report.rows.imports import import_rows
 from perfprobe.report.rows.ranking import focus_text
 from perfprobe.report.rows.threads import thread_rows
 from perfprobe.report.section.block import Block, Heading, Paragraph, Table
@@ -30,7 +31,7 @@ _TITLE = "Python functions"
 
 
 def function_tables(findings: Findings, choice: Choice) -> dict[str, Sequence[Any]]:
-    """`functions`, `calls` and `threads`, and in one row `python`: what the times are."""
+    """`functions`, `calls`, `threads` and `imports`, and in one row `python`: what the times are."""
     trace, calling = findings.trace, findings[Calling]
     top = choice.top or 0
     rows, calls = in_focus(findings, calling.functions), in_focus(findings, calling.calls)
@@ -39,6 +40,7 @@ def function_tables(findings: Findings, choice: Choice) -> dict[str, Sequence[An
         "functions": function_rows(trace, calling, ranked(calling, rows, top, choice.sort)),
         "calls": call_rows(trace, calling, ranked_calls(calls, top)),
         "threads": thread_rows(trace.recording, calling),
+        "imports": import_rows(trace, calling),
     }
 
 

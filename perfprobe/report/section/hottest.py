@@ -8,24 +8,24 @@ from dataclasses import replace
 import numpy as np
 
 from perfprobe.report import shorten
-from perfprobe.report.rows.busiest import busiest, longest_wait
+from perfprobe.report.rows.busiest import Passed, busiest, longest_wait
 from perfprobe.report.rows.function_times import has_few_samples, threads_ns
+from perfprobe.report.rows.imports import import_rows
 from perfprobe.report.rows.operators import OperatorRow, rows_of
 from perfprobe.report.section.block import Block, Paragraph
 from perfprobe.report.section.figures import MARK
-from perfprobe.report.section.function_columns import names
+from perfprobe.report.section.imports import imports_text
 from perfprobe.report.section.lines import line_column
 from perfprobe.report.section.operator_columns import operator_text, signature_text
 from perfprobe.support import units
+from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.python import Calling
-from perfprobe.tables.trace import Trace
 
 LONGEST = 160  # cells of the inputs
 _MINOR = 0.5  # of the wall time: with more of it, operators are what counts
 _NOTEWORTHY = 0.1  # of the wall time
 _FAR_MORE = 1.5  # times the time of the first row: a sum that ought to be explained
-_IMPORTS = ("_bootstrap.py:", "_bootstrap_external.py:")
 
 
 def hottest(findings: Findings) -> Iterator[Block]:
@@ -59,10 +59,10 @@ def _share(row: OperatorRow) -> str:
 
 
 def hottest_python(findings: Findings) -> Iterator[Block]:
-    """The function in which most time passed outside of operators, or in which the main thread waited longer.
+    """Where most time passed outside of operators: in imports, in a function, or as the main thread waited.
 
     Only where that is much, and operators are not most of all; waiting only where they are next to nothing.
-    Imports do not count.
+    Beside imports, which a longer run would not have more of, also what comes next.
     """
     calling, hotspots, wall_ns = findings.get(Calling), findings.get(Hotspots), findings.wall_ns
     if calling is None or not wall_ns or has_few_samples(calling):
@@ -72,34 +72,55 @@ def hottest_python(findings: Findings) -> Iterator[Block]:
     operators_ns = 0 if hotspots is None else hotspots.totals.busiest_ns
     if operators_ns > _MINOR * wall_ns:
         return
-    place, busy_ns = _busiest(findings.trace, calling)
-    waiting, waiting_ns = "", 0
+    imported, *others = _imports(findings, wall_ns), _busiest(findings, wall_ns)
     if operators_ns < _NOTEWORTHY * wall_ns:
-        waiting, waiting_ns = _waiting(findings.trace, calling)
-    if max(busy_ns, waiting_ns) < _NOTEWORTHY * wall_ns:
-        return
-    share = f"{units.percent(busy_ns / wall_ns)} of wall"
-    if busy_ns > wall_ns:  # on several threads
-        share = f"{units.percent(busy_ns / max(threads_ns(calling), busy_ns))} of all threads' Python time"
-    told = f"{place}: {share}, in no operator."
-    if waiting_ns > busy_ns:
-        told = f"main thread waits {units.percent(waiting_ns / wall_ns)} of wall in {waiting}."
-    yield Paragraph(f"Hottest Python: {told}", "bold")
+        others.append(_waiting(findings, wall_ns))
+    longest = max(others)
+    told = [imported, longest] if imported > longest else [longest]
+    for time_ns, text in told:
+        if time_ns >= _NOTEWORTHY * wall_ns:
+            yield Paragraph(f"Hottest Python: {text}.", "bold")
 
 
-def _busiest(trace: Trace, calling: Calling) -> tuple[str, int]:
-    """The function that ran longest in no operator, and how long; "", 0 where none did."""
-    found = busiest(trace, calling)
-    for name, (_, busy_ns) in zip(names([function for function, _ in found]), found, strict=True):
-        if not name.startswith(_IMPORTS):
-            return name, busy_ns
-    return "", 0
-
-
-def _waiting(trace: Trace, calling: Calling) -> tuple[str, int]:
-    """`sleeper at truth.py:12`, where the main thread waited longest, and how long; "", 0 for none known."""
-    found = longest_wait(trace, calling)
+def _busiest(findings: Findings, wall_ns: int) -> tuple[int, str]:
+    """How long the function ran that ran longest in no operator, and what to say of it; 0 where none did."""
+    calling = findings[Calling]
+    found = busiest(findings.trace, calling)
     if found is None:
-        return "", 0
-    where, _, what = names([found.function])[0].rpartition(" ")
-    return f"{what} at {where}", found.time_ns
+        return 0, ""
+    whole_ns, of = wall_ns, "of wall"
+    if found.time_ns > wall_ns:  # on several threads
+        whole_ns, of = max(threads_ns(calling), found.time_ns), "of all threads' Python time"
+    share = f"{units.percent(found.time_ns / whole_ns)} {of}"
+    called = f" in {printable(found.called)}" if found.called else ""
+    text = f"{printable(found.line.function)}, {share} in no operator{_at(found, whole_ns)}{called}"
+    return found.time_ns, text
+
+
+def _waiting(findings: Findings, wall_ns: int) -> tuple[int, str]:
+    """How long the main thread waited at one line, and what to say of it."""
+    found = longest_wait(findings.trace, findings[Calling])
+    if found is None:
+        return 0, ""
+    called = f" ({printable(found.called)})" if found.called else ""
+    share = units.percent(found.time_ns / wall_ns)
+    function = printable(found.line.function)
+    return found.time_ns, f"main thread waits {share} of wall in {function}{_at(found, wall_ns)}{called}"
+
+
+def _at(found: Passed, whole_ns: int) -> str:
+    """Where, and how much of the time: `, at train.py:9`, or `; 12.0 % at train.py:9`."""
+    file = printable(found.line.file)
+    place = f"at {shorten.file_names([file])[file]}:{found.line.line}"
+    return (
+        f", {place}"
+        if found.line_ns == found.time_ns
+        else f"; {units.percent(found.line_ns / whole_ns)} {place}"
+    )
+
+
+def _imports(findings: Findings, wall_ns: int) -> tuple[int, str]:
+    """How long imports of libraries took, and what to say of them."""
+    rows = import_rows(findings.trace, findings[Calling])
+    time_ns = sum(row.time_ns for row in rows)
+    return time_ns, f"imports, {units.percent(time_ns / wall_ns)} of wall: {imports_text(rows)}"

@@ -1,0 +1,93 @@
+"""Rows of what was imported, who asked for it and how long that took."""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import dataclass, replace
+
+from perfprobe.report.rows.row import place, values
+from perfprobe.tables.python import Calling, Origin, PythonCode
+from perfprobe.tables.recording import Recording
+from perfprobe.tables.stacks import Frames, Stacks
+from perfprobe.tables.strings import Strings
+from perfprobe.tables.trace import Line, Trace
+
+_SITE = ("/site-packages/", "/dist-packages/")
+_MOST_PARTS = 2  # of a module's name: `torch._dynamo`
+_INIT = ".__init__"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportRow:
+    """A library that was imported. module: its name, None not known.
+
+    by: the function whose call led to it, None where the line itself asked for it. line: of the program.
+    """
+
+    module: str | None
+    by: str | None
+    line: Line | None = place()
+    time_ns: int
+    cpu_ns: int
+
+
+def import_rows(trace: Trace, calling: Calling) -> list[ImportRow]:
+    """The imports that samples found, most time first; those of one module from one line are one row."""
+    rows: dict[tuple[str | None, str | None, Line | None], ImportRow] = {}
+    for value in values(calling.imports):
+        importer, body = value["importer"], value["body"]
+        by, frame = _asked_by(trace, calling.python, importer), int(trace.sites.frame[importer])
+        module = _module(trace.recording, body, whole=by is not None)
+        row = ImportRow(
+            module=module, by=by, line=trace.line(frame), time_ns=value["time_ns"], cpu_ns=value["cpu_ns"]
+        )
+        key = (row.module, row.by, row.line)
+        known = rows.get(key)
+        if known is not None:
+            row = replace(row, time_ns=known.time_ns + row.time_ns, cpu_ns=known.cpu_ns + row.cpu_ns)
+        rows[key] = row
+    return sorted(rows.values(), key=lambda row: -row.time_ns)
+
+
+def imported_at(trace: Trace, python: PythonCode, importer: int, body: int) -> str | None:
+    """The name of the module that this stack asked for, None where it was not seen."""
+    return _module(trace.recording, body, whole=_asked_by(trace, python, importer) is not None)
+
+
+def _asked_by(trace: Trace, python: PythonCode, importer: int) -> str | None:
+    """What the program called that imports; None where its own line does."""
+    stack = called_from_user(trace, python, importer)
+    return None if stack is None else function_of(trace, stack).removesuffix(_INIT)
+
+
+def function_of(trace: Trace, stack: int) -> str:
+    """The name of the function that a stack ends in."""
+    frame = trace.recording[Stacks].frame[stack]
+    return trace.recording[Strings][trace.recording[Frames].function[frame]]
+
+
+def called_from_user(trace: Trace, python: PythonCode, stack: int) -> int | None:
+    """The stack of the function that the program's own code called on the way to this one.
+
+    None where the stack ends in the program's own code, or has none of it.
+    """
+    parent, code = trace.recording[Stacks].parent, python.of_stack
+    below = None
+    while stack >= 0:
+        if code[stack] >= 0 and python.code.origin[code[stack]] == Origin.USER:
+            return below
+        below, stack = stack, int(parent[stack])
+    return None
+
+
+def _module(recording: Recording, body: int, *, whole: bool) -> str | None:
+    """The name of the module that a file is the code of; its package where not the whole is asked for."""
+    if body < 0:
+        return None
+    file = recording[Strings][recording[Frames].file[recording[Stacks].frame[body]]]
+    roots = [*recording.texts("roots", "site"), *recording.texts("roots", "stdlib")]
+    inside = [file[len(root) + 1 :] for root in roots if file.startswith(f"{root}/")]
+    inside += [file.rpartition(part)[2] for part in _SITE if part in file]
+    name = min(inside, key=len, default=posixpath.basename(file))
+    parts = name.removesuffix(".py").removesuffix("/__init__").split("/")
+    return ".".join(parts[: _MOST_PARTS if whole else 1])

@@ -1,0 +1,31 @@
+"""What is said of the imports of libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from perfprobe.report import shorten
+from perfprobe.report.rows.imports import ImportRow
+from perfprobe.support import units
+from perfprobe.support.text import printable
+
+_MOST = 3  # that are named
+_NOTEWORTHY = 0.05  # of the time of all
+
+
+def imports_text(rows: Sequence[ImportRow]) -> str:
+    """`torch 2.1 s, torch._dynamo 1.7 s by Adam at train.py:36`, the longest first."""
+    whole_ns = sum(row.time_ns for row in rows)
+    named = [row for row in rows[:_MOST] if row.time_ns >= _NOTEWORTHY * whole_ns]
+    rest_ns = whole_ns - sum(row.time_ns for row in named)
+    rest = [f"others {units.duration(rest_ns)}"] if rest_ns >= _NOTEWORTHY * whole_ns else []
+    return ", ".join([*map(_text, named), *rest])
+
+
+def _text(row: ImportRow) -> str:
+    text = f"{printable(row.module or 'a module')} {units.duration(row.time_ns)}"
+    if row.line is None or (row.by is None and row.module is not None):
+        return text
+    file = printable(row.line.file)
+    by = f" by {printable(row.by)}" if row.by is not None else ""
+    return f"{text}{by} at {shorten.file_names([file])[file]}:{row.line.line}"
