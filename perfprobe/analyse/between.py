@@ -12,7 +12,7 @@ returned and been called again: its caller's line is kept.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -99,15 +99,14 @@ class BetweenOperators:
     def result(self) -> Between:
         """The intervals of the thread that spent most time in operators."""
         if not self._threads:
-            return Between(Intervals.empty(), Activities.none(0), Activities.none(2), 0, None, None)
+            return Between(Intervals.empty(), Activities.none(2), 0, None, None)
         busiest = max(self._threads, key=lambda thread: self._threads[thread].busy_ns)
         thread = self._threads[busiest]
         steps = _merge(self._parts)
         start_ns, end_ns = self._trace.start_ns, self._trace.end_ns
         rows = _intervals(self._trace, steps.take(steps.thread == busiest))
         return Between(
-            rows=rows,
-            activities=self._activities(rows, busiest),
+            rows=replace(rows, **self._activities(rows, busiest).columns()),
             outer=self._outer(busiest, thread),
             threads=len(self._threads),
             before_ns=None if start_ns is None else max(thread.first_ns - start_ns, 0),
@@ -167,6 +166,7 @@ def _intervals(trace: Trace, steps: _Steps) -> Intervals:
     frame, to_frame, caller = _places(trace, steps.before, steps.after)
     order, first = sort_by_keys([frame, to_frame])
     found = Intervals(
+        **Activities.none(len(first)).columns(),
         frame=frame[order[first]],
         to_frame=to_frame[order[first]],
         caller=caller[order[first]],

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from perfprobe.support.view import compiled
 from perfprobe.tables.columns import Int32, Mask, Table
 from perfprobe.tables.events import LinkedOperators, Signatures
-from perfprobe.tables.findings import Sums
+from perfprobe.tables.findings import Intervals, Sums
 from perfprobe.tables.gpu import direction
 from perfprobe.tables.gpu_findings import CopyRows, KernelRows, WaitRows
 from perfprobe.tables.python import Code, FunctionCalls, FunctionRows
@@ -36,6 +36,7 @@ SOUGHT: Mapping[type[Table], Mapping[str, str]] = {
     WaitRows: {**_ON_GPU, "call": "string"},
     FunctionRows: {"code": "function"},
     FunctionCalls: {"caller": "function", "callee": "function"},
+    Intervals: {"frame": "line", "to_frame": "line", "caller": "line"},
     RangeRows: {"name": "string", "domain": "string"},
 }
 _COPY_KINDS = 1 << 8  # as many as the column's type has values

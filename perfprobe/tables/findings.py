@@ -197,21 +197,6 @@ class HotLines(Table):
     signature: Int32 = column("its inputs", Signatures)
 
 
-class Intervals(Table):
-    """Time between consecutive outermost operators, by where in the user's code it passed.
-
-    The lines are those at which the function that both operators ran in called the one before and the one
-    after.
-    """
-
-    frame: Int32 = column("where the operator before was called, -1 none in common", Frames)
-    to_frame: Int32 = column("where the operator after was called, -1 none in common", Frames)
-    caller: Int32 = column("the line that called that function", Frames)
-    count: Int64 = column("how many", combine=Combine.SUM)
-    total_ns: Int64 = column("how long together", combine=Combine.SUM)
-    longest_ns: Int64 = column("the longest", combine=Combine.MOST)
-
-
 class Doing(IntEnum):
     """What a thread does between operators."""
 
@@ -238,17 +223,30 @@ class Activities(Table):
         return cls(**{**zeros, **{name: np.full(rows, -1, np.int32) for name in ("stack", "body")}})
 
 
+class Intervals(Activities):
+    """Time between consecutive outermost operators, by where in the user's code it passed.
+
+    The lines are those at which the function that both operators ran in called the one before and the one
+    after.
+    """
+
+    frame: Int32 = column("where the operator before was called, -1 none in common", Frames)
+    to_frame: Int32 = column("where the operator after was called, -1 none in common", Frames)
+    caller: Int32 = column("the line that called that function", Frames)
+    count: Int64 = column("how many", combine=Combine.SUM)
+    total_ns: Int64 = column("how long together", combine=Combine.SUM)
+    longest_ns: Int64 = column("the longest", combine=Combine.MOST)
+
+
 @dataclass(frozen=True)
 class Between:
     """Time outside operators on the thread with most time in them.
 
-    activities: row for row of `rows`; those of before and after are two rows of their own in `outer`.
     threads: how many ran operators. before_ns: from the recording's start to the first operator; after_ns:
-    from the last one to its end; None not known.
+    from the last one to its end; None not known. outer: what samples show in these two.
     """
 
     rows: Intervals
-    activities: Activities
     outer: Activities
     threads: int
     before_ns: int | None

@@ -16,7 +16,7 @@ from perfprobe.models.focus import SOUGHT, Focus
 from perfprobe.support.errors import UsageError
 from perfprobe.tables.columns import Table
 from perfprobe.tables.events import LinkedOperators
-from perfprobe.tables.findings import Sums
+from perfprobe.tables.findings import Intervals, Sums
 from perfprobe.tables.gpu import CopyKind
 from perfprobe.tables.gpu_findings import CopyRows, KernelRows, WaitRows
 from perfprobe.tables.python import Code, FunctionCalls, FunctionRows
@@ -40,6 +40,7 @@ TEXTS: Mapping[type[Table], Mapping[str, str]] = {
     WaitRows: {"call": STRING, "operator": STRING, **SITE},
     FunctionRows: {"code": LINE},
     FunctionCalls: {"caller": LINE, "callee": LINE},
+    Intervals: {"frame": LINE, "to_frame": LINE, "caller": LINE},
     RangeRows: {"name": STRING, "domain": STRING},
 }
 IDS = {"kind": CopyKind.HOST_TO_DEVICE, "phase": Phase.BACKWARD}

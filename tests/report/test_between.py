@@ -5,9 +5,12 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
+from perfprobe.merge import link
 from perfprobe.report.render.json import document
 from perfprobe.report.render.text import render
+from perfprobe.report.section.listed import KINDS
 from tests.build import Program, op
+from tests.found import find
 from tests.report.test_text import META, findings
 
 
@@ -73,6 +76,22 @@ def test_what_samples_show_there(tmp_path: Path) -> None:
         program.sample(end_ns - 10_000, end_ns, *frames, cpu_ns=cpu_ns)
     told = [re.split(r"  +", line)[-1] for line in shown(program, tmp_path, width=150)[2:6]]
     assert told == ["100 % imports torch", "(after the last operator)", "60.0 % resize", "100 % waits in get"]
+
+
+def test_focus(tmp_path: Path) -> None:
+    recorded = loop().recording(tmp_path)
+
+    def places(focus: str) -> list[str]:
+        found = find(link(recorded), *KINDS, focus=focus)
+        lines = render(found, width=100).splitlines()
+        start = next((at for at, line in enumerate(lines) if line.startswith("Between operators")), None)
+        return [] if start is None else [line[43:] for line in lines[start + 2 : lines.index("", start)]]
+
+    assert places("net.py:10") == [
+        *("net.py:10 -> 20 in step", "net.py:20 -> 10 in step"),
+        "or between calls at train.py:44 in main",
+    ]
+    assert places("nothing") == []
 
 
 def test_a_block_imports_nothing(tmp_path: Path) -> None:

@@ -212,7 +212,7 @@ def test_focus(tmp_path: Path) -> None:
     assert text[0] == "Python functions  1 of 4 functions in focus 'text.py:12 in tok' by tottime"
     assert [row["function"] for row in document(found)["tables"]["functions"]] == ["tokenize"]
     found = Findings(found.trace, found[Calling], focus="nothing")
-    assert shown(found) == ["Python functions  0 of 4 functions in focus 'nothing'"]
+    assert shown(found) == []  # no table without rows
 
 
 def counted() -> Made:

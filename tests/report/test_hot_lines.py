@@ -81,6 +81,22 @@ def test_the_source_view(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("is_other", [True, False])
+def test_a_line_in_no_phase_shows_its_time_where_phases_are_shown(tmp_path: Path, *, is_other: bool) -> None:
+    file = write(tmp_path / "net.py", SOURCE)
+    program = Program(**META)
+    program.thread(1)
+    net = program.module("", "Net")
+    forward = program.stack(f"{file}:6 Net.forward", (f"{file}:6 Net.forward", net))
+    engine = program.stack(f"{file}:13 main", ENGINE)
+    program.run(op("aten::mm", 0, 40, stack=forward, sequence=0))
+    program.run(op("back", 50, 90, stack=engine, node_sequence=0, node_thread=1))
+    program.run(op("aten::div", 100, 130, stack=program.stack(f"{file}:13 main") if is_other else forward))
+    titles = next(line for line in shown(program.recording(tmp_path), width=90) if "share" in line).split()
+    assert ("other" in titles) == is_other
+    assert "backward" in titles
+
+
 @pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
 def test_it_is_never_wider_than_asked(tmp_path: Path, width: int) -> None:
     file = write(tmp_path / "net.py", "\n" * 99998 + "x = 5  # " + "long " * 100 + "\n")

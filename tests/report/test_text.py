@@ -304,6 +304,16 @@ def test_cpu_time_has_a_column_and_a_sum_when_it_was_measured(tmp_path: Path) ->
     assert "CPU time" not in report(training(), tmp_path)
 
 
+def test_rows_without_cpu_time_are_explained(tmp_path: Path) -> None:
+    program = training()
+    program.run(op("aten::mm", 2_000_000, 2_500_000, cpu_ns=400_000))
+    why = "Without CPU time: operators that ran inside others. --detail bench times all of them."
+    assert why in report(program, tmp_path)
+    alone = Program(**program.meta)
+    alone.run(op("aten::mm", 0, 10, cpu_ns=9))
+    assert why not in report(alone, tmp_path)
+
+
 def test_cpu_time_is_never_more_than_the_time_it_was_used_in(tmp_path: Path) -> None:
     program = training()
     program.run(op("aten::mm", 2_000_000, 2_500_000, cpu_ns=500_400))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from perfprobe.report.rows.focus import in_focus
 from perfprobe.report.rows.imports import called_from_user, function_of, imported_at
 from perfprobe.report.rows.row import place, values
 from perfprobe.tables.findings import Between, Doing, Findings
@@ -37,18 +38,20 @@ class IntervalRow:
 
 
 def interval_rows(findings: Findings, top: int) -> list[IntervalRow]:
-    """Start and end as far as they are known, and the `top` longest sums between operators, 0 for all."""
+    """Start and end as far as they are known, and the `top` longest sums between operators, 0 for all.
+
+    With a focus only those of lines that match.
+    """
     found = findings[Between]
+    between = in_focus(findings, found.rows)
     outer = {"start": found.before_ns, "end": found.after_ns}
     none = dict.fromkeys(("frame", "to_frame", "caller"), -1)
     rows = [
         _row(findings, kind, {**none, **doing, "count": 1, "total_ns": time_ns, "longest_ns": time_ns})
         for (kind, time_ns), doing in zip(outer.items(), values(found.outer), strict=True)
-        if time_ns is not None
+        if time_ns is not None and findings.focus is None
     ]
-    shown = slice(top or None)
-    between = zip(values(found.rows.take(shown)), values(found.activities.take(shown)), strict=True)
-    return [*rows, *(_row(findings, "between", value | doing) for value, doing in between)]
+    return [*rows, *(_row(findings, "between", value) for value in values(between.take(slice(top or None))))]
 
 
 def _row(findings: Findings, kind: str, value: dict[str, Any]) -> IntervalRow:

@@ -38,6 +38,8 @@ def between(findings: Findings, choice: Choice) -> Iterator[Block]:
     if found.threads == 0 or found.total_ns < NOTEWORTHY * (wall_ns or 0):
         return
     rows = [row for row in interval_rows(findings, choice.most(TOP)) if row.total_ns]
+    if not rows:
+        return  # none in focus
     shown = sum(row.kind == "between" for row in rows)
     yield Heading("Between operators", _said(found, shown, wall_ns))
     yield Table(_columns(rows, is_block=findings.trace.recording.fact("program", "is_block") is True))

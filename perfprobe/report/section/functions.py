@@ -51,9 +51,9 @@ def functions(findings: Findings, choice: Choice) -> Iterator[Block]:
         if found.few_samples:
             yield Heading(_TITLE, "the run was too short for samples")
         return
-    yield Heading(_TITLE, _said(found, choice.sort, findings.focus))
     if not found.rows:
-        return
+        return  # none in focus
+    yield Heading(_TITLE, _said(found, choice.sort, findings.focus))
     yield Table(
         function_columns(found, findings.wall_ns),
         notes=lambda seen: [" ".join(notes(findings, found, seen))],
@@ -68,7 +68,5 @@ def _said(found: HotFunctions, sort: str, focus: str | None) -> str:
     number = "1 function" if found.found == 1 else f"{found.found:,} functions"
     if focus is not None:
         number = f"{found.found:,} of {found.whole:,} functions in focus {focus_text(focus)}"
-    if found.found == 0:
-        return number
     some = f"{len(found.rows):,} of {number}" if len(found.rows) < found.found else number
     return f"{some} by {sorted_by(sort)}"

@@ -28,6 +28,7 @@ NOTEWORTHY = 0.005  # of operator time
 TAB = 4  # blanks that a tab in a source line stands for
 
 _BAR = 8  # cells
+_PHASE_RANK = 7  # of columns: the higher gives way first
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _SKIPPED = "⋮"
 _HEAT = ((0.1, "bold red"), (0.03, "yellow"))  # of operator time at least, how it is shown
@@ -137,10 +138,10 @@ def _columns(lines: Sequence[_Line]) -> list[Column]:
         return figures(title, ("" if row is None else _time(getattr(row, name)) for row in rows), rank)
 
     phases = (
-        ("forward", "forward_ns", 7),
+        ("forward", "forward_ns", _PHASE_RANK),
         ("backward", "backward_ns", 6),  # says most beside the sum, and stays longest
-        ("recompute", "recompute_ns", 7),
-        ("other", "other_ns", 8),
+        ("recompute", "recompute_ns", _PHASE_RANK),
+        ("other", "other_ns", _rank_of_other(lines)),
     )
     known = [row for row in rows if row is not None]
     has_gpu = any(row.gpu_self_ns is not None for row in known)
@@ -172,6 +173,12 @@ def _columns(lines: Sequence[_Line]) -> list[Column]:
             style=_DIM,
         ),
     ]
+
+
+def _rank_of_other(lines: Sequence[_Line]) -> int:
+    """Before that of the phases where it is all that some line has: its cells would be empty otherwise."""
+    alone = any(line.row is not None and line.row.other_ns == line.row.self_ns > 0 for line in lines)
+    return _PHASE_RANK - 2 if alone else _PHASE_RANK + 1
 
 
 def _style(share: float) -> str:

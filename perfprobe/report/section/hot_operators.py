@@ -31,6 +31,7 @@ TOP = 20
 _TITLES = {"line": "Operators by line", "module": "Operators by module"}
 _WORTH_SAYING = 0.05  # an error of quantiles
 _WORTH_SAYING_COMPILE = 0.05  # of operator time
+_INNER_NOTE = "Without CPU time: operators that ran inside others. --detail bench times all of them."
 _MOST_MARKED = 3  # rows of which the note says what they would be
 
 
@@ -144,6 +145,8 @@ def _notes(hotspots: Hotspots) -> Iterator[str]:
         yield _backward_note(hotspots)
     if hotspots.totals.outermost_ns and hotspots.totals.outermost_cpu_ns is not None:
         yield _cpu_note(hotspots, hotspots.totals.outermost_ns, hotspots.totals.outermost_cpu_ns)
+        if bool((hotspots.rows.cpu_ns < 0).any()):
+            yield _INNER_NOTE
 
 
 def _compile_note(hotspots: Hotspots) -> Iterator[str]:
