@@ -9,9 +9,10 @@ import numpy as np
 from perfprobe.analyse.grouping import sort_by_keys, sums_by
 from perfprobe.analyse.imports import import_stacks
 from perfprobe.analyse.sampled import in_program
+from perfprobe.models.waiting import stood_still
 from perfprobe.tables.columns import Int32, Int64, Mask, Rows
 from perfprobe.tables.findings import Activities, Doing
-from perfprobe.tables.python import STOOD_STILL, ImportStacks, Look, PythonCode
+from perfprobe.tables.python import ImportStacks, Look, PythonCode
 from perfprobe.tables.threads import each_thread
 from perfprobe.tables.trace import Trace
 
@@ -108,9 +109,9 @@ class SampledIntervals:
     def _doing(self, samples: Rows, imported: ImportStacks, python: PythonCode) -> tuple[Int32, Int32]:
         """What each sample shows, and of which import or function."""
         stack = self._samples.stack[samples]
-        cpu_ns = self._samples.cpu_ns[samples]
-        stood_still = (cpu_ns >= 0) & (cpu_ns < STOOD_STILL * self._time_ns(samples))
+        cpu_ns, time_ns = self._samples.cpu_ns[samples], self._time_ns(samples)
+        waits = stood_still(self._trace.recording, cpu_ns, time_ns)
         importing = imported.importer[stack] >= 0
-        doing = np.where(importing, Doing.IMPORT, np.where(stood_still, Doing.WAIT, Doing.RUN))
+        doing = np.where(importing, Doing.IMPORT, np.where(waits, Doing.WAIT, Doing.RUN))
         key = np.where(importing, imported.importer[stack], python.of_stack[stack])
         return doing.astype(np.int32), key.astype(np.int32)

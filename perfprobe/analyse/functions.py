@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from perfprobe.analyse.paths import Paths
+from perfprobe.models.waiting import stood_still
 from perfprobe.tables.columns import Int32, Int64, Mask
 from perfprobe.tables.python import (
-    STOOD_STILL,
     FunctionCalls,
     FunctionRows,
     ImportStacks,
@@ -145,9 +145,8 @@ class FunctionTimes:
 
 def _idle(trace: Trace, sampled: SampledStacks) -> Mask:
     """Which rows are of a thread, other than the main one, that stood still."""
-    known = sampled.cpu_ns >= 0
     main = trace.recording.main_thread()[sampled.thread]
-    return np.asarray(known & ~main & (sampled.cpu_ns < STOOD_STILL * sampled.time_ns))
+    return np.asarray(~main & stood_still(trace.recording, sampled.cpu_ns, sampled.time_ns))
 
 
 def _pairs(caller: Int32, callee: Int32, codes: int) -> Int64:

@@ -14,8 +14,6 @@ from perfprobe.tables.events import Signatures, Threads
 from perfprobe.tables.stacks import Stacks
 from perfprobe.tables.strings import Strings
 
-STOOD_STILL = 0.05  # of its time on a processor: a thread that had less was waiting
-
 
 class Look(IntEnum):
     """What the sampler saw when it looked at a thread."""

@@ -307,7 +307,7 @@ def test_functions_of_several_threads(tmp_path: Path) -> None:
     text = shown(made.findings(tmp_path))
     assert [line[:10].strip() for line in text[1:4]] == ["of all", "50.0 %", "(10.2 %)"]
     assert "of all: of the 3.92 s that functions took on all threads." in " ".join(text)
-    assert "tokenize, 50.0 % of all threads' Python time in no operator, at text.py:12." in summary(
+    assert "50.0 % of all threads' Python time in no operator, at text.py:12 in tokenize." in summary(
         made, tmp_path
     )
 
@@ -340,7 +340,7 @@ def summary(made: Made, folder: Path) -> str:
 
 
 def test_the_hottest_python(tmp_path: Path) -> None:
-    assert "Hottest Python: tokenize, 50.0 % of wall in no operator, at text.py:12." in summary(
+    assert "Hottest Python: 50.0 % of wall in no operator, at text.py:12 in tokenize." in summary(
         sampled(), tmp_path
     )
     made = sampled()
@@ -365,10 +365,10 @@ def test_the_main_thread_waits(tmp_path: Path) -> None:
         looks = {"looks": 9, "cpu_ns": cpu_ms * MS}
         program.sample(start_ms * MS, end_ms * MS, *frames, thread=thread, **looks)
     told = Results(program.recording(tmp_path).path).text(View())
-    assert "Hottest Python: main thread waits 60.0 % of wall in sleeper; 30.0 % at p.py:3 (wait)." in told
+    assert "Hottest Python: main thread waits 60.0 % of wall, in sleeper: 30.0 % at p.py:3 (wait)." in told
     program.run(op("aten::mm", 0, 101 * MS))
     told = Results(program.recording(tmp_path).path).text(View())
-    assert "Hottest Python: work, 40.0 % of wall in no operator, at p.py:8." in told
+    assert "Hottest Python: 40.0 % of wall in no operator, at p.py:8 in work." in told
 
 
 def test_operators_are_hotter_than_python(tmp_path: Path) -> None:

@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from perfprobe.models.waiting import stood_still
 from perfprobe.report.rows.imports import called_from_user, function_of
 from perfprobe.tables.columns import Int32, Int64, Mask, Rows
-from perfprobe.tables.python import STOOD_STILL, Calling, Look, Origin, SampledStacks
+from perfprobe.tables.python import Calling, Look, Origin, SampledStacks
 from perfprobe.tables.stacks import Frames
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Line, Trace
@@ -30,7 +31,7 @@ class Passed(NamedTuple):
 def busiest(trace: Trace, calling: Calling) -> Passed | None:
     """The function of the program in which code ran longest; None where none did."""
     rows = _in_python(trace, calling)
-    rows = rows.take(~_stood_still(rows) & (calling.import_stacks.importer[rows.stack] < 0))
+    rows = rows.take(~_stood_still(trace, rows) & (calling.import_stacks.importer[rows.stack] < 0))
     return _longest(trace, calling, rows) if len(rows) else None
 
 
@@ -40,7 +41,7 @@ def longest_wait(trace: Trace, calling: Calling) -> Passed | None:
     Its line with most of it, and the function that was called there: what that calls in turn tells less.
     """
     rows = _in_python(trace, calling)
-    rows = rows.take(_stood_still(rows) & trace.recording.main_thread()[rows.thread])
+    rows = rows.take(_stood_still(trace, rows) & trace.recording.main_thread()[rows.thread])
     if len(rows) == 0:
         return None
     found = _longest(trace, calling, rows)
@@ -71,8 +72,8 @@ def _in_python(trace: Trace, calling: Calling) -> SampledStacks:
     return rows.take((calling.python.of_stack[rows.stack] >= 0) & (trace.sites.frame[rows.stack] >= 0))
 
 
-def _stood_still(rows: SampledStacks) -> Mask:
-    return np.asarray((rows.cpu_ns >= 0) & (rows.cpu_ns < STOOD_STILL * rows.time_ns))
+def _stood_still(trace: Trace, rows: SampledStacks) -> Mask:
+    return stood_still(trace.recording, rows.cpu_ns, rows.time_ns)
 
 
 def _largest(keys: Int32 | Rows, time_ns: Int64) -> tuple[int, int]:

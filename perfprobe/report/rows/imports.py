@@ -32,7 +32,10 @@ class ImportRow:
 
 
 def import_rows(trace: Trace, calling: Calling) -> list[ImportRow]:
-    """The imports that samples found, most time first; those of one module from one line are one row."""
+    """The imports that samples found, most time first; those of one module from one line are one row.
+
+    What several lines of the program import themselves is one row too, at the line with most of it.
+    """
     rows: dict[tuple[str | None, str | None, Line | None], ImportRow] = {}
     for value in values(calling.imports):
         importer, body = value["importer"], value["body"]
@@ -41,10 +44,10 @@ def import_rows(trace: Trace, calling: Calling) -> list[ImportRow]:
         row = ImportRow(
             module=module, by=by, line=trace.line(frame), time_ns=value["time_ns"], cpu_ns=value["cpu_ns"]
         )
-        key = (row.module, row.by, row.line)
+        key = (row.module, row.by, None if row.by is None else row.line)
         known = rows.get(key)
         if known is not None:
-            row = replace(row, time_ns=known.time_ns + row.time_ns, cpu_ns=known.cpu_ns + row.cpu_ns)
+            row = replace(known, time_ns=known.time_ns + row.time_ns, cpu_ns=known.cpu_ns + row.cpu_ns)
         rows[key] = row
     return sorted(rows.values(), key=lambda row: -row.time_ns)
 

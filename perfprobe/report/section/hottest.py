@@ -12,6 +12,7 @@ from perfprobe.report.rows.busiest import Passed, busiest, longest_wait
 from perfprobe.report.rows.function_times import has_few_samples, threads_ns
 from perfprobe.report.rows.imports import import_rows
 from perfprobe.report.rows.operators import OperatorRow, rows_of
+from perfprobe.report.rows.ranking import misleads
 from perfprobe.report.section.block import Block, Paragraph
 from perfprobe.report.section.figures import MARK
 from perfprobe.report.section.imports import imports_text
@@ -25,22 +26,24 @@ from perfprobe.tables.python import Calling
 LONGEST = 160  # cells of the inputs
 _MINOR = 0.5  # of the wall time: with more of it, operators are what counts
 _NOTEWORTHY = 0.1  # of the wall time
+_NEARLY_ALL = 0.9  # of the time of a function: its other lines are not worth saying
 _FAR_MORE = 1.5  # times the time of the first row: a sum that ought to be explained
 
 
 def hottest(findings: Findings) -> Iterator[Block]:
     """Operator, inputs, line, phase and share of the first row; only of a whole table of full rows.
 
-    With what its sum would be without calls that mislead, and the row whose sum is larger only by such calls.
+    Where calls mislead, by what it is without them; and the row whose sum is larger only by such calls.
     """
     hotspots = findings.get(Hotspots)
     if hotspots is None or hotspots.group != "row" or hotspots.focus is not None or len(hotspots.rows) == 0:
         return
-    self_ns = hotspots.rows.self_ns
-    first, largest = rows_of(findings, hotspots.rows.take(np.array([0, self_ns.argmax()])))
-    yield Paragraph(f"Hottest: {_place(first)}, {first.ran.phase}: {_share(first)}.", "bold")
+    rows = hotspots.rows
+    first, largest = rows_of(findings, rows.take(np.array([0, rows.self_ns.argmax()])))
+    yield Paragraph(f"Hottest: {_place(first)}, {first.ran.phase}: {_share(first, hotspots)}.", "bold")
     if largest.ran.self_ns > _FAR_MORE * first.ran.self_ns:
-        yield Paragraph(f"Larger only by its longest calls: {_place(largest)}: {_share(largest)}.")
+        told = f"{units.percent(largest.share)} of operator time, {_long_calls(largest)}"
+        yield Paragraph(f"Larger only by its longest calls: {_place(largest)}: {told}.")
 
 
 def _place(row: OperatorRow) -> str:
@@ -49,13 +52,20 @@ def _place(row: OperatorRow) -> str:
     return f"{operator_text(row, brief=True)} {told}, {place}"
 
 
-def _share(row: OperatorRow) -> str:
+def _share(row: OperatorRow, hotspots: Hotspots) -> str:
+    """Of operator time; where calls that were held up make much of it, of what is left without them."""
+    typical_ns, whole_ns = int(hotspots.rows.typical_ns.sum()), hotspots.totals.self_ns
     share = f"{units.percent(row.share)} of operator time"
-    if not row.ran.misleads:
+    if not (row.ran.misleads or misleads(whole_ns, typical_ns)):
         return share
-    typical = units.percent(row.share * row.ran.typical_ns / max(row.ran.self_ns, 1))
+    typical = units.percent(row.ran.typical_ns / max(typical_ns, 1))
+    mark = f"; {MARK}{share}, {_long_calls(row)}" if row.ran.misleads else ""
+    return f"{typical} of typical operator time{mark}"
+
+
+def _long_calls(row: OperatorRow) -> str:
     calls = f"{row.ran.long_calls or 0:,} of {row.ran.calls:,} calls"
-    return f"{MARK}{share}, {typical} with the median in the place of {calls}"
+    return f"{calls} over 3 times as long as the median {units.duration(row.ran.median_ns)}"
 
 
 def hottest_python(findings: Findings) -> Iterator[Block]:
@@ -91,10 +101,9 @@ def _busiest(findings: Findings, wall_ns: int) -> tuple[int, str]:
     whole_ns, of = wall_ns, "of wall"
     if found.time_ns > wall_ns:  # on several threads
         whole_ns, of = max(threads_ns(calling), found.time_ns), "of all threads' Python time"
-    share = f"{units.percent(found.time_ns / whole_ns)} {of}"
     called = f" in {printable(found.called)}" if found.called else ""
-    text = f"{printable(found.line.function)}, {share} in no operator{_at(found, whole_ns)}{called}"
-    return found.time_ns, text
+    share = f"{units.percent(found.time_ns / whole_ns)} {of} in no operator"
+    return found.time_ns, f"{share}, {_at(found, whole_ns)}{called}"
 
 
 def _waiting(findings: Findings, wall_ns: int) -> tuple[int, str]:
@@ -103,20 +112,17 @@ def _waiting(findings: Findings, wall_ns: int) -> tuple[int, str]:
     if found is None:
         return 0, ""
     called = f" ({printable(found.called)})" if found.called else ""
-    share = units.percent(found.time_ns / wall_ns)
-    function = printable(found.line.function)
-    return found.time_ns, f"main thread waits {share} of wall in {function}{_at(found, wall_ns)}{called}"
+    share = f"main thread waits {units.percent(found.time_ns / wall_ns)} of wall"
+    return found.time_ns, f"{share}, {_at(found, wall_ns)}{called}"
 
 
 def _at(found: Passed, whole_ns: int) -> str:
-    """Where, and how much of the time: `, at train.py:9`, or `; 12.0 % at train.py:9`."""
-    file = printable(found.line.file)
+    """Where: `at train.py:9 in main`, or `in main: 12.0 % at train.py:9` where it was at other lines too."""
+    file, function = printable(found.line.file), printable(found.line.function)
     place = f"at {shorten.file_names([file])[file]}:{found.line.line}"
-    return (
-        f", {place}"
-        if found.line_ns == found.time_ns
-        else f"; {units.percent(found.line_ns / whole_ns)} {place}"
-    )
+    if found.line_ns >= _NEARLY_ALL * found.time_ns:
+        return f"{place} in {function}"
+    return f"in {function}: {units.percent(found.line_ns / whole_ns)} {place}"
 
 
 def _imports(findings: Findings, wall_ns: int) -> tuple[int, str]:

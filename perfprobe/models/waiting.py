@@ -1,0 +1,32 @@
+"""Whether samples show a thread that waits, by how long it ran in the time that they stand for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perfprobe.tables.columns import Int64, Mask
+from perfprobe.tables.recording import Recording
+
+# Of the time that it could have run. A thread that waits for others runs a little whenever it is woken: one
+# that polls DataLoader's workers was seen at 10 %.
+_RUNNING = 0.2
+
+
+def stood_still(recording: Recording, cpu_ns: Int64, time_ns: Int64) -> Mask:
+    """Which samples show a thread that waited.
+
+    The part of the time in which the main thread waited for a processor is left out, for all threads alike.
+    A thread whose CPU time is not known waited if that of others is: it is not known of one that stood.
+    """
+    could_run = 1 - _held_up(recording)
+    known = cpu_ns >= 0
+    return np.where(known, cpu_ns < _RUNNING * could_run * time_ns, known.any())
+
+
+def _held_up(recording: Recording) -> float:
+    """The part of the recording in which the main thread was ready and did not run; 0 where not known."""
+    waited_ns = recording.number("processors", "main_waited_ns")
+    start_ns, stop_ns = (recording.number(moment, "monotonic_ns") for moment in ("start", "stop"))
+    if waited_ns is None or start_ns is None or stop_ns is None or stop_ns <= start_ns:
+        return 0
+    return min(max(waited_ns / (stop_ns - start_ns), 0), 1)
