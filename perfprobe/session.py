@@ -148,6 +148,7 @@ class Session:
                 self._facts.guarded(collector.name, collector.stop)
             self._facts.guarded("processes", self._children.stop)
             self._facts.guarded("versions", lambda: self._facts.extend("versions", **host.package_versions()))
+            self._facts.guarded("roots", self._write_roots)
             self._facts.extend("stop", **stopped)
             self._facts.recorder.close()
         finally:
@@ -206,6 +207,11 @@ class Session:
         }
         for key, fact in facts.items():
             self._facts.guarded(key, lambda: self._facts.meta(key, fact()))  # noqa: B023 (called at once)
+
+    def _write_roots(self) -> None:
+        begun_ns = self._facts.known("clock").get("realtime_ns")
+        if isinstance(begun_ns, int):
+            self._facts.extend("roots", written=host.written_modules(begun_ns))
 
     def _shown_argv(self) -> list[str]:
         words: list[str] = self._program["argv"]

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import re
 import sys
+from os import stat
+from os.path import join, realpath
 from time import monotonic_ns, process_time_ns, time_ns
 
 TYPE_CHECKING = False
@@ -46,6 +48,8 @@ _PACKAGES = (
     *("torch", "numpy", "scipy", "pandas", "PIL", "cv2", "triton", "torchvision", "torchaudio"),
     *("transformers", "tokenizers", "datasets", "accelerate", "lightning", "pytorch_lightning", "deepspeed"),
 )
+
+_MOST_WRITTEN = 200  # files
 
 _ours: set[str] = set()  # packages that are there because perfprobe has imported them
 
@@ -110,6 +114,26 @@ def code_folders(script: str | None) -> dict[str, object]:
         "script": script,
     }
     return {name: value for name, value in facts.items() if value is not None}
+
+
+def written_modules(since_ns: int) -> list[str] | None:
+    """The files of modules that somebody wrote into the folder for temporary files and then imported.
+
+    since_ns: by the realtime clock; files that are gone again count too. Libraries that write Python at run
+    time do so there. None of the modules' own code is run.
+    """
+    folder = join(realpath(os.environ.get("TMPDIR") or "/tmp"), "")
+    namespaces = [vars(module) for module in list(sys.modules.values()) if type(module) is type(sys)]
+    files = [names.get("__file__") for names in namespaces]
+    found = [file for file in files if type(file) is str and file.startswith(folder)]
+    return [file for file in found if _is_newer(file, since_ns)][:_MOST_WRITTEN] or None
+
+
+def _is_newer(file: str, since_ns: int) -> bool:
+    try:
+        return stat(file).st_mtime_ns >= since_ns
+    except OSError:
+        return True
 
 
 def versions(perfprobe: str) -> dict[str, str]:

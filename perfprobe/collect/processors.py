@@ -7,6 +7,7 @@ the time the recording stops is not in the sums.
 
 from __future__ import annotations
 
+from io import open as open_file
 from os import getpid, listdir, sysconf, times
 
 from perfprobe.collect.base import Collector
@@ -84,7 +85,7 @@ def _others_ns(root: str) -> int | None:
 def _text(path: str) -> str:
     """A file of the kernel's, "" where it cannot be read: a thread may end at any time."""
     try:
-        with open(path, encoding="ascii", errors="replace") as file:
+        with open_file(path, encoding="ascii", errors="replace") as file:
             return file.read()
     except OSError:
         return ""

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from os import getpid
 
 from perfprobe import native
-from perfprobe.collect.commands import command, launcher_of
+from perfprobe.collect.commands import COMPILER, command, launcher_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import FrameType
+
     from perfprobe.collect.base import Facts
 
 _MOST_COMMANDS = 50
+_COMPILER_FOLDERS = ("/torch/_inductor/", "/torch/_dynamo/")
 _REST = "others"
 
 
@@ -71,19 +75,31 @@ class Started:
     def _count(self, words: list[str]) -> None:
         found = command(words)
         if not found.records_itself:
-            self._add(found.kind, found.text, found.recipe(self._launcher))
+            is_compiler = _by_compiler(sys._getframe())
+            recipe = "" if is_compiler else found.recipe(self._launcher)
+            self._add(COMPILER if is_compiler else found.kind, found.text, recipe)
 
     def _add(self, kind: str, command: str, recipe: str) -> None:
-        if command not in self._rows and len(self._rows) >= _MOST_COMMANDS:
-            command, recipe = _REST, ""
-        self._rows.setdefault(command, {"kind": kind, "command": command, "recipe": recipe})
-        self._counts[command] = count = self._counts.get(command, 0) + 1
+        key = f"{kind} {command}" if kind == COMPILER else command
+        if key not in self._rows and len(self._rows) >= _MOST_COMMANDS:
+            key, command, recipe = _REST, _REST, ""
+        self._rows.setdefault(key, {"kind": kind, "command": command, "recipe": recipe})
+        self._counts[key] = count = self._counts.get(key, 0) + 1
         if count & (count - 1) == 0:
             self._write()
 
     def _write(self) -> None:
         rows = [{**row, "count": self._counts[key]} for key, row in self._rows.items()]
         self._facts.extend("children", started=rows)
+
+
+def _by_compiler(frame: FrameType | None) -> bool:
+    """Whether torch.compile asked for this process: compilers, tests of what they can do, its workers."""
+    while frame is not None:
+        if any(folder in frame.f_code.co_filename for folder in _COMPILER_FOLDERS):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _text(word: object) -> str:

@@ -137,6 +137,9 @@ class Folders:
             # A program that is part of torch (torch.distributed.run) makes nothing there the user's.
             if self._of_path(folder) not in (Origin.TORCH, Origin.PERFPROBE):
                 self._folders.append((folder, Origin.USER))
+        # Files, not folders: what a library wrote while it ran, beside which the program's own may lie.
+        written = recording.texts("roots", "written")
+        self._folders += [(self._absolute(path), Origin.LIBRARY) for path in written]
 
     def origin(self, file: str) -> Origin:
         """Whose code this file is."""

@@ -25,7 +25,12 @@ class Lost(NamedTuple):
     @property
     def is_python(self) -> bool:
         """Whether there is Python in it, which could have been recorded."""
-        return self.kind != "other"
+        return self.kind not in ("other", "compiler")
+
+    @property
+    def is_of_compiler(self) -> bool:
+        """Whether torch.compile started them for itself."""
+        return self.kind == "compiler"
 
 
 @dataclass(frozen=True)

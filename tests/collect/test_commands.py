@@ -1,10 +1,15 @@
 """What a started process is called, and how it would be recorded."""
 
 import sys
+from pathlib import Path
 
 import pytest
 
 from perfprobe.collect.commands import LONGEST, command, launcher_of
+from perfprobe.merge.children import lost_children
+from perfprobe.tables.children import Children, children
+from perfprobe.tables.storage import read
+from tests.collect.runs import finish, start
 
 
 @pytest.mark.parametrize(
@@ -55,6 +60,33 @@ def test_what_a_shell_is_to_do(text: str, kind: str, named: str) -> None:
 )
 def test_perfprobe_itself_is_no_loss(line: str) -> None:
     assert command(line.split()).records_itself
+
+
+def test_what_torch_compile_starts_for_itself(tmp_path: Path) -> None:
+    folder = tmp_path / "torch" / "_inductor"
+    folder.mkdir(parents=True)
+    (folder / "isa.py").write_text(
+        "import subprocess, sys\ndef check(): subprocess.run([sys.executable, '-S', '-c', ''])\n"
+    )
+    (tmp_path / "p.py").write_text(
+        "import subprocess, sys\nsys.path.insert(0, 'torch/_inductor')\nimport isa\n"
+        "isa.check()\nisa.check()\n"
+        "subprocess.run([sys.executable, '-S', '-c', ''])\n"
+    )
+    words = ["-m", "perfprobe", "-q", "--python", "off", "--operators", "off", "-o", "made.perfprobe", "p.py"]
+    assert finish(start(words, tmp_path)).status == 0
+    (own, of_compiler) = sorted(
+        children(read(tmp_path / "made.perfprobe")).lost, key=lambda row: row.processes
+    )
+    assert (own.command, own.is_python, own.is_of_compiler) == ("python -c CODE", True, False)
+    assert (of_compiler.command, of_compiler.processes, of_compiler.recipe) == ("python -c CODE", 2, "")
+    assert of_compiler.is_of_compiler
+    assert not of_compiler.is_python
+    reasons = dict.fromkeys(loss.reason[0] for loss in lost_children(Children(lost=(own, of_compiler))))
+    assert list(reasons) == [
+        "child processes were not recorded: python -c CODE",
+        "processes that torch.compile started for itself were not recorded: python -c CODE (2)",
+    ]
 
 
 def test_what_a_launcher_starts_is_recorded_through_the_launcher() -> None:

@@ -20,6 +20,26 @@ def put(root: Path, path: str, text: str) -> None:
     file.write_text(text)
 
 
+def test_modules_that_were_written_while_the_program_ran(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    begun_ns = time.time_ns()
+    for name, age_s in (("old_one", 10), ("written_one", -1), ("gone_one", None)):
+        file = tmp_path / f"{name}.py"
+        module = types.ModuleType(name)
+        module.__file__ = str(file)
+        monkeypatch.setitem(sys.modules, name, module)
+        if age_s is not None:
+            file.write_text("")
+            os.utime(file, ns=(begun_ns, begun_ns - age_s * 10**9))
+    outside = types.ModuleType("elsewhere")
+    outside.__file__ = "/elsewhere/x.py"
+    monkeypatch.setitem(sys.modules, "elsewhere", outside)
+    found = host.written_modules(begun_ns)
+    assert found == [str(tmp_path / "written_one.py"), str(tmp_path / "gone_one.py")]
+
+
 def test_clock_pairs_both_clocks() -> None:
     early = time.monotonic_ns(), time.time_ns()
     pair = host.clock()

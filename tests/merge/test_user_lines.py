@@ -76,6 +76,14 @@ def test_the_programs_own_folder_is_the_users(tmp_path: Path, script: str, file:
     assert Folders(recording(tmp_path, {**ROOTS, "script": script})).origin(file) is origin
 
 
+def test_python_that_was_written_at_run_time_is_a_librarys(tmp_path: Path) -> None:
+    folders = Folders(
+        recording(tmp_path, {**ROOTS, "script": "/tmp", "written": ["/tmp/gat_propagate_x1.py"]})
+    )
+    assert folders.origin("/tmp/gat_propagate_x1.py") is Origin.LIBRARY
+    assert folders.origin("/tmp/train.py") is Origin.USER
+
+
 def test_hostile_roots_do_no_harm(tmp_path: Path) -> None:
     odd = recording(tmp_path, {"site": 3, "torch": [None, {}, "/t"], "stdlib": "", "script": [[]]})
     assert Folders(odd).origin("/t/x.py") is Origin.TORCH

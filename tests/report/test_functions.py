@@ -367,8 +367,12 @@ def test_the_main_thread_waits(tmp_path: Path) -> None:
     told = Results(program.recording(tmp_path).path).text(View())
     assert "Hottest Python: main thread waits 60.0 % of wall, in sleeper: 30.0 % at p.py:3 (wait)." in told
     program.run(op("aten::mm", 0, 101 * MS))
+    assert "main thread waits 60.0 %" in Results(program.recording(tmp_path).path).text(View())
+    looks = {"looks": 9, "cpu_ns": 300 * MS}
+    program.sample(1000 * MS, 1300 * MS, "/p/p.py:8/7 work", thread=0, **looks)
+    program.meta["stop"] = {"monotonic_ns": 1300 * MS}
     told = Results(program.recording(tmp_path).path).text(View())
-    assert "Hottest Python: 40.0 % of wall in no operator, at p.py:8 in work." in told
+    assert "Hottest Python: 53.8 % of wall in no operator, at p.py:8 in work." in told
 
 
 def test_operators_are_hotter_than_python(tmp_path: Path) -> None:

@@ -41,7 +41,14 @@ def work_in_children(findings: Findings) -> Iterator[Block]:
     if children.recordings:
         number = _processes(len(children.recordings))
         text = f"{number} recorded in files of their own: see Child recordings, at the end."
-        yield Paragraph(text, "yellow")
+        yield Paragraph(f"{_share(children.cpu_ns, self_ns)}{text}", "yellow")
+
+
+def _share(cpu_ns: int | None, self_ns: int | None) -> str:
+    """What children had of the CPU time of all, where that is known."""
+    if not cpu_ns or self_ns is None:
+        return ""
+    return f"{units.percent(cpu_ns / (cpu_ns + self_ns))} of CPU time was in child processes. "
 
 
 def _not_recorded(lost: list[Lost]) -> str:

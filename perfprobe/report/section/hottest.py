@@ -71,7 +71,8 @@ def _long_calls(row: OperatorRow) -> str:
 def hottest_python(findings: Findings) -> Iterator[Block]:
     """Where most time passed outside of operators: in imports, in a function, or as the main thread waited.
 
-    Only where that is much, and operators are not most of all; waiting only where they are next to nothing.
+    Only where that is much, and operators are not most of all; waiting only where that is, or they are next
+    to nothing.
     Beside imports, which a longer run would not have more of, also what comes next.
     """
     calling, hotspots, wall_ns = findings.get(Calling), findings.get(Hotspots), findings.wall_ns
@@ -83,8 +84,9 @@ def hottest_python(findings: Findings) -> Iterator[Block]:
     if operators_ns > _MINOR * wall_ns:
         return
     imported, *others = _imports(findings, wall_ns), _busiest(findings, wall_ns)
-    if operators_ns < _NOTEWORTHY * wall_ns:
-        others.append(_waiting(findings, wall_ns))
+    waiting = _waiting(findings, wall_ns)
+    if operators_ns < _NOTEWORTHY * wall_ns or waiting[0] > _MINOR * wall_ns:
+        others.append(waiting)
     longest = max(others)
     told = [imported, longest] if imported > longest else [longest]
     for time_ns, text in told:
