@@ -210,8 +210,9 @@ class Session:
 
     def _write_roots(self) -> None:
         begun_ns = self._facts.known("clock").get("realtime_ns")
-        if isinstance(begun_ns, int):
-            self._facts.extend("roots", written=host.written_modules(begun_ns))
+        temporary = self._facts.known("roots").get("temporary")
+        if isinstance(begun_ns, int) and isinstance(temporary, str):
+            self._facts.extend("roots", written=host.written_modules(temporary, begun_ns))
 
     def _shown_argv(self) -> list[str]:
         words: list[str] = self._program["argv"]

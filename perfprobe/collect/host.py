@@ -10,7 +10,6 @@ import os
 import re
 import sys
 from os import stat
-from os.path import join, realpath
 from time import monotonic_ns, process_time_ns, time_ns
 
 TYPE_CHECKING = False
@@ -112,20 +111,20 @@ def code_folders(script: str | None) -> dict[str, object]:
         "site": sorted(site),
         "perfprobe": os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
         "script": script,
+        "temporary": os.path.realpath(os.environ.get("TMPDIR") or "/tmp"),
     }
     return {name: value for name, value in facts.items() if value is not None}
 
 
-def written_modules(since_ns: int) -> list[str] | None:
-    """The files of modules that somebody wrote into the folder for temporary files and then imported.
+def written_modules(temporary: str, since_ns: int) -> list[str] | None:
+    """The files of modules that somebody wrote into the folder `temporary` and then imported.
 
     since_ns: by the realtime clock; files that are gone again count too. Libraries that write Python at run
     time do so there. None of the modules' own code is run.
     """
-    folder = join(realpath(os.environ.get("TMPDIR") or "/tmp"), "")
     namespaces = [vars(module) for module in list(sys.modules.values()) if type(module) is type(sys)]
     files = [names.get("__file__") for names in namespaces]
-    found = [file for file in files if type(file) is str and file.startswith(folder)]
+    found = [file for file in files if type(file) is str and file.startswith(f"{temporary}/")]
     return [file for file in found if _is_newer(file, since_ns)][:_MOST_WRITTEN] or None
 
 

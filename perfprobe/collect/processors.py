@@ -7,7 +7,6 @@ the time the recording stops is not in the sums.
 
 from __future__ import annotations
 
-from io import open as open_file
 from os import getpid, listdir, sysconf, times
 
 from perfprobe.collect.base import Collector
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from perfprobe.collect.base import Facts
     from perfprobe.support.errors import EnvironmentLack
 
+_open = open  # as it is now: a program may put anything in its place
 _BUSY = (0, 1, 2, 5, 6)  # user, nice, system, irq, softirq: the columns of /proc/stat that are work (proc(5))
 
 
@@ -85,7 +85,7 @@ def _others_ns(root: str) -> int | None:
 def _text(path: str) -> str:
     """A file of the kernel's, "" where it cannot be read: a thread may end at any time."""
     try:
-        with open_file(path, encoding="ascii", errors="replace") as file:
+        with _open(path, encoding="ascii", errors="replace") as file:
             return file.read()
     except OSError:
         return ""

@@ -23,7 +23,6 @@ def put(root: Path, path: str, text: str) -> None:
 def test_modules_that_were_written_while_the_program_ran(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
     begun_ns = time.time_ns()
     for name, age_s in (("old_one", 10), ("written_one", -1), ("gone_one", None)):
         file = tmp_path / f"{name}.py"
@@ -36,7 +35,7 @@ def test_modules_that_were_written_while_the_program_ran(
     outside = types.ModuleType("elsewhere")
     outside.__file__ = "/elsewhere/x.py"
     monkeypatch.setitem(sys.modules, "elsewhere", outside)
-    found = host.written_modules(begun_ns)
+    found = host.written_modules(str(tmp_path), begun_ns)
     assert found == [str(tmp_path / "written_one.py"), str(tmp_path / "gone_one.py")]
 
 

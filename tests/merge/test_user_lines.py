@@ -77,9 +77,8 @@ def test_the_programs_own_folder_is_the_users(tmp_path: Path, script: str, file:
 
 
 def test_python_that_was_written_at_run_time_is_a_librarys(tmp_path: Path) -> None:
-    folders = Folders(
-        recording(tmp_path, {**ROOTS, "script": "/tmp", "written": ["/tmp/gat_propagate_x1.py"]})
-    )
+    roots = {**ROOTS, "script": "/tmp", "written": ["/tmp/gat_propagate_x1.py"]}
+    folders = Folders(recording(tmp_path, roots))
     assert folders.origin("/tmp/gat_propagate_x1.py") is Origin.LIBRARY
     assert folders.origin("/tmp/train.py") is Origin.USER
 
