@@ -4,12 +4,15 @@
 #include <unordered_set>
 
 #include "python/keep_exception.h"
+#include "python/module_owner.h"
+#include "python/module_tree.h"
 #include "python/read_objects.h"
 
 namespace perfprobe {
 namespace {
 
-constexpr size_t kModuleLimit = 65'536;  // a tree beyond this is named up to here
+// Are looked for: a program may make such modules all the time.
+constexpr int kOwnersOfAType = 256;
 
 PyObject* function_name(const PyCodeObject* code) {
 #if PY_VERSION_HEX >= 0x030B0000
@@ -23,19 +26,6 @@ const char* type_name(PyObject* object) {
   const char* full = Py_TYPE(object)->tp_name;
   const char* dot = std::strrchr(full, '.');
   return dot == nullptr ? full : dot + 1;
-}
-
-// The `_modules` dict of an nn.Module, past any __getattr__ or property of its class. Borrowed.
-PyObject* child_modules(PyObject* module) {
-  PyObject* attributes = PyObject_GenericGetDict(module, nullptr);
-  if (attributes == nullptr) {
-    PyErr_Clear();
-    return nullptr;
-  }
-  PyObject* children =
-      PyDict_CheckExact(attributes) != 0 ? PyDict_GetItemString(attributes, "_modules") : nullptr;
-  Py_DECREF(attributes);  // the module keeps it alive
-  return children != nullptr && PyDict_Check(children) != 0 ? children : nullptr;
 }
 
 PyObject* referent(PyObject* weak) {
@@ -115,12 +105,21 @@ ModuleRef PythonNames::find_module(PyObject* module, PyObject* root) {
   const KeepException keep_exception;
   // A root seen for the first time may hold modules that were named on their own before.
   if (find_known(root) == nullptr || find_known(module) == nullptr) {
-    const int32_t root_id = add_tree(root);
+    const int32_t root_id = add_tree(find_known(root) == nullptr ? whole_of(root) : root);
     if (find_known(module) == nullptr)
       add_stray(module, root_id);
   }
   const KnownModule* known = find_known(module);
   return known == nullptr ? ModuleRef{kNone, nullptr} : ModuleRef{known->id, known->weak};
+}
+
+// The module whose part `root` is: that one may never be called as a whole.
+PyObject* PythonNames::whole_of(PyObject* root) {
+  const int32_t type = recorder_.define(
+      [&](Definitions& definitions) { return definitions.intern(type_name(root)).id; });
+  if (++tables().new_roots[type] > kOwnersOfAType)
+    return root;
+  return find_owner(root, [this](PyObject* module) { return find_known(module) != nullptr; });
 }
 
 // Names every module below `root`; the id of the tree. A module that was named under a smaller root

@@ -26,7 +26,8 @@ class PythonNames {
 
   int32_t add_stack(Hash128 hash, const FrameRef* frames, const int32_t* modules, size_t count);
 
-  // The module's row; `root` is the outermost module of the stack, whose tree gives the names.
+  // The module's row; `root` is the outermost module of the stack, whose tree, or that of the
+  // module it is a part of, gives the names.
   ModuleRef find_module(PyObject* module, PyObject* root);
   [[nodiscard]] uint32_t module_generation() const { return module_generation_; }
 
@@ -58,7 +59,8 @@ class PythonNames {
     std::pmr::unordered_map<const void*, CodeRow> codes{pool.resource()};
     std::pmr::unordered_map<Instruction, int32_t, InstructionHash> frames{pool.resource()};
     std::pmr::unordered_map<PyObject*, KnownModule> modules{pool.resource()};
-    MappedVector<PyObject*> kept;  // code objects
+    std::pmr::unordered_map<int32_t, int> new_roots{pool.resource()};  // by type
+    MappedVector<PyObject*> kept;                                      // code objects
     std::pmr::deque<PyObject*> buried{pool.resource()};
   };
 
@@ -67,6 +69,7 @@ class PythonNames {
   const CodeRow& code_row(PyCodeObject* code);
 
   [[nodiscard]] const KnownModule* find_known(PyObject* module);
+  PyObject* whole_of(PyObject* root);
   int32_t add_tree(PyObject* root);
   void add_children(PyObject* module, int32_t id, int32_t root_id, std::vector<PyObject*>& found);
   void add_stray(PyObject* module, int32_t root_id);

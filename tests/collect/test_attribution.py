@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -69,14 +70,16 @@ def test_a_sequentials_linears_are_told_apart(recorded: Any) -> None:
 
 
 def test_a_module_called_alone_first_gets_its_full_path_later(recorded: Any) -> None:
-    model = nn.Sequential(nn.Sequential(nn.Linear(4, 4)))
-
-    def both() -> None:
+    def both(part: nn.Module, model: Iterator[nn.Module]) -> None:
         with torch.no_grad():
-            model[0](torch.ones(1, 4))
-            model(torch.ones(1, 4))
+            part(torch.ones(1, 4))  # what it is a part of is nowhere to be seen
+            next(model)(torch.ones(1, 4))
 
-    assert [row.module for row in named(recorded(both), "aten::linear")] == ["Sequential.0", "0.0"]
+    def run() -> None:
+        part = nn.Sequential(nn.Linear(4, 4))
+        both(part, iter([nn.Sequential(part)]))
+
+    assert [row.module for row in named(recorded(run), "aten::linear")] == ["Sequential.0", "0.0"]
 
 
 def test_modules_that_die_are_not_mixed_up(recorded: Any) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -191,3 +193,141 @@ def test_modules_called_by_modules_outside_their_tree(recorded: Any) -> None:
     (linear,) = named(rows, "aten::linear")
     assert (linear.line, linear.phase) == (at("outside", "forward"), "forward")
     assert modules(rows, "aten::linear") == modules(rows, "AddmmBackward0") == ["Linear"]
+
+
+class Agent(nn.Module):
+    """Its parts are called, it never is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.actor = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))
+        self.critic = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+
+    def value(self, x: torch.Tensor) -> torch.Tensor:
+        return self.critic(x)
+
+
+class Runner:
+    def __init__(self, agent: Agent) -> None:
+        self.agent = agent
+        self.agents = {"only": [agent]}
+
+    def act(self, x: torch.Tensor) -> torch.Tensor:
+        return self.agent.actor(x)
+
+    def act_all(self, x: torch.Tensor) -> list[torch.Tensor]:
+        return [agent.actor(x) for agent in self.agents["only"]]
+
+
+shared = Runner(Agent())  # a test sets its agent
+
+
+def act_global(agent: Agent, x: torch.Tensor) -> None:
+    shared.agent = agent
+    del agent
+    shared.agent.actor(x)
+
+
+def act_in_closure(agent: Agent, x: torch.Tensor) -> None:
+    def act() -> torch.Tensor:
+        return agent.actor(x)
+
+    act()
+
+
+CALLS: dict[str, Callable[[Agent, torch.Tensor], Any]] = {
+    "variable": lambda agent, x: agent.actor(x),
+    "method": lambda agent, x: agent.value(x),
+    "attribute": lambda agent, x: Runner(agent).act(x),
+    "container": lambda agent, x: Runner(agent).act_all(x),
+    "global": act_global,
+    "closure": act_in_closure,
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_parts_of_a_module_that_is_never_called_have_its_names(recorded: Any, call: str) -> None:
+    agent = [Agent()]
+    names = [name for name, part in agent[0].named_modules() if isinstance(part, nn.Linear)]
+    rows = recorded(lambda: CALLS[call](agent.pop(), torch.ones(1, 4)))
+    assert modules(rows, "aten::linear") == [
+        name for name in names if ("critic" in name) == (call == "method")
+    ]
+
+
+def test_all_parts_of_it_are_in_one_tree(recorded: Any) -> None:
+    runner = Runner(Agent())
+
+    def step() -> None:
+        x = torch.ones(1, 4)
+        (runner.act(x).sum() + runner.agent.value(x).sum()).backward()
+
+    rows = recorded(step)
+    assert modules(rows, "aten::linear") == ["actor.0", "actor.2", "critic.0", "critic.2"]
+    assert sorted(modules(rows, "AddmmBackward0")) == ["actor.0", "actor.2", "critic.0", "critic.2"]
+
+
+def test_the_whole_is_the_outermost_of_those_at_hand(recorded: Any) -> None:
+    algorithm = nn.Module()
+    algorithm.policy = Agent()
+
+    def step(policy: Agent, owner: nn.Module) -> None:
+        policy.actor(torch.ones(1, 4))
+
+    rows = recorded(lambda: step(algorithm.policy, algorithm))
+    assert modules(rows, "aten::linear") == ["policy.actor.0", "policy.actor.2"]
+
+
+class Bait:
+    """Counts who asks it for what it does not have, and for a property."""
+
+    asked = 0
+
+    def __init__(self, agent: Agent) -> None:
+        self.__dict__["agent"] = agent
+
+    def __getattr__(self, name: str) -> Any:
+        Bait.asked += 1
+        raise AttributeError(name)
+
+    @property
+    def actor(self) -> None:
+        Bait.asked += 1
+
+    def __eq__(self, other: object) -> bool:
+        Bait.asked += 1
+        return False
+
+    def __hash__(self) -> int:
+        Bait.asked += 1
+        return 1
+
+
+def test_looking_for_it_runs_no_code_of_the_programs_and_keeps_nothing(recorded: Any) -> None:
+    Bait.asked = 0
+    gone = []
+
+    def step() -> None:
+        bait = Bait(Agent())
+        baits = {bait: bait}
+        asked = Bait.asked
+        bait.agent.actor(torch.ones(1, 4))
+        assert Bait.asked == asked
+        gone.extend([weakref.ref(bait), weakref.ref(bait.agent)])
+        del bait, baits
+        assert [ref() for ref in gone] == [None, None]
+
+    rows = recorded(step)
+    assert modules(rows, "aten::linear") == ["actor.0", "actor.2"]
+
+
+def test_modules_made_all_the_time_are_looked_for_a_few_times(recorded: Any) -> None:
+    def step() -> None:
+        for _ in range(300):
+            agent = Agent()
+            agent.actor(torch.ones(1, 4))
+
+    names = modules(recorded(step), "aten::linear")
+    assert names[:512] == ["actor.0", "actor.2"] * 256
+    assert set(names[512:]).isdisjoint(names[:512])
+    assert len(names) == 600
