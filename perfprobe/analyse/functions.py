@@ -23,7 +23,7 @@ _PHASES = {
     "forward": (Phase.FORWARD,),
     "backward": (Phase.BACKWARD,),
     "recompute": (Phase.RECOMPUTE,),
-    "other": (Phase.OTHER, Phase.COMPILE),
+    "other": (Phase.OTHER, Phase.COMPILE, Phase.DATA),
 }
 _COUNTED = {
     "calls": "calls",

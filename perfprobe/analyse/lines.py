@@ -10,11 +10,11 @@ from perfprobe.tables.findings import HotLines, Sums
 from perfprobe.tables.stacks import Frames
 from perfprobe.tables.trace import Phase, Trace
 
-_PHASES = {
+PHASES = {
     "forward_ns": (Phase.FORWARD,),
     "backward_ns": (Phase.BACKWARD,),
     "recompute_ns": (Phase.RECOMPUTE,),
-    "other_ns": (Phase.OTHER, Phase.COMPILE),
+    "other_ns": (Phase.OTHER, Phase.COMPILE, Phase.DATA),
 }
 
 
@@ -43,7 +43,7 @@ def lines(trace: Trace, rows: Sums, typical_ns: Int64) -> HotLines:
         calls=sums(rows.calls),
         self_ns=sums(rows.self_ns),
         typical_ns=sums(typical_ns),
-        **{name: in_phases(phases) for name, phases in _PHASES.items()},
+        **{name: in_phases(phases) for name, phases in PHASES.items()},
         gpu_self_ns=measured_sums(rows.gpu_self_ns, order, first),
         name=hottest.name,
         overload=hottest.overload,

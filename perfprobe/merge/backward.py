@@ -149,6 +149,7 @@ class Places:
         self._frame = np.stack([np.append(sites.frame, none), np.append(sites.inside_frame, none)])
         self._module = np.stack([np.append(sites.module, none), np.append(sites.inside_module, none)])
         self._is_recompute = np.append(sites.is_recompute, False)
+        self._is_data = np.append(sites.is_data, False)
 
     def frame(self, stack: Int32, in_backward: Mask) -> Int32:
         """The user's line, in backward the one inside the engine's call; -1 none."""
@@ -163,6 +164,10 @@ class Places:
     def is_recompute(self, stack: Int32) -> Mask:
         """Whether rows in backward that have these stacks run forward code again."""
         return self._is_recompute[stack]
+
+    def is_data(self, stack: Int32) -> Mask:
+        """Whether rows that have these stacks are of data loading."""
+        return self._is_data[stack]
 
 
 class Found(NamedTuple):

@@ -15,13 +15,14 @@ import numpy as np
 from perfprobe.merge.backward import ForwardCalls
 from perfprobe.merge.correlate import CallsWithin
 from perfprobe.merge.gpu_times import GpuTimes
+from perfprobe.merge.module_paths import module_paths
 from perfprobe.merge.nest import Nesting
 from perfprobe.merge.origins import Origins
 from perfprobe.merge.python import python_code
 from perfprobe.merge.recording_cost import RecordingCost
 from perfprobe.merge.sources import Matching
 from perfprobe.merge.uncounted import uncounted
-from perfprobe.merge.user_lines import module_texts, sites
+from perfprobe.merge.user_lines import sites
 from perfprobe.support.units import duration
 from perfprobe.tables.columns import Int64, Rows
 from perfprobe.tables.events import AutogradWindows, LinkedOperators, Losses, Operators, RecordedCall
@@ -38,8 +39,8 @@ _LONGEST_NS = 366 * 86_400 * 1_000_000_000
 
 def link(recording: Recording) -> Trace:
     """Links a recording. Raises InputError when it cannot be read any more."""
-    texts, same_module = module_texts(recording)
-    site = sites(recording, same_module)
+    modules = module_paths(recording)
+    site = sites(recording, modules.same)
     matching = Matching(recording) if len(recording[AutogradWindows]) else None
     calls_within = CallsWithin(recording) if recording.rows(*GPU_EVENTS) else None
     forward = ForwardCalls(recording, site, calls_within)
@@ -48,7 +49,16 @@ def link(recording: Recording) -> Trace:
     linker = Linker(recording, forward, origins, matching, times)
     linker.losses = () if calls_within is None else calls_within.losses
     sources = None if matching is None else matching.sources()
-    return Trace(recording, site, texts, linker.stream, sources, python_code(recording), links)
+    return Trace(
+        recording,
+        site,
+        modules.texts,
+        linker.stream,
+        sources,
+        python_code(recording),
+        links,
+        modules.types,
+    )
 
 
 class Linker:

@@ -35,6 +35,7 @@ class Origins:
         forward_frame = np.full(len(rows), -1, np.int32)
         forward_stack = np.full(len(rows), -1, np.int32)
         phase = np.where((module >= 0) | is_forward, Phase.FORWARD, Phase.OTHER)
+        phase[self._calls.places.is_data(rows.stack)] = Phase.DATA
         gap = np.where(rows.stack < 0, Gap.NO_PYTHON, Gap.OTHER_STACKS)
         if len(backward):
             node_thread, node_sequence = rows.node_thread[backward], rows.node_sequence[backward]

@@ -9,7 +9,7 @@ import numpy as np
 from perfprobe.tables.columns import Int8, Int32, Mask
 from perfprobe.tables.python import Origin
 from perfprobe.tables.recording import Recording
-from perfprobe.tables.stacks import Frames, Modules, Stacks, nearest
+from perfprobe.tables.stacks import Frames, Stacks, nearest
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Sites
 
@@ -19,11 +19,11 @@ ENGINE_FUNCTION = "_engine_run_backward"
 
 CHECKPOINT_FILE = "torch/utils/checkpoint.py"
 
+# DataLoader, its workers, samplers and datasets: what they call makes batches.
+DATA_FOLDER = "torch/utils/data/"
+
 # They stand between every call and its operator; the caller's line tells more.
 _HANDLERS = ("__torch_function__", "__torch_dispatch__")
-
-LONGEST_PATH = 200  # of a module: real ones are far shorter
-MOST_MODELS = 8  # of one type that are told apart: a program that makes more makes them anew all the time
 
 
 # What a file that is none (its name is in angle brackets) is part of; all others are generated: a library's.
@@ -51,6 +51,7 @@ _PARTS = (
     ("/site-packages/perfprobe/", Origin.PERFPROBE),
     ("/dist-packages/perfprobe/", Origin.PERFPROBE),
 )
+_PACKAGES = ("/site-packages/", "/dist-packages/")
 
 
 def sites(recording: Recording, modules: Int32) -> Sites:
@@ -59,6 +60,7 @@ def sites(recording: Recording, modules: Int32) -> Sites:
     origin = _frame_origins(recording)[stacks.frame]  # a stack without a frame takes the last entry
     engine = np.append(_is_in(recording, ENGINE_FILE, ENGINE_FUNCTION), False)[stacks.frame]
     checkpoint = np.append(_is_in(recording, CHECKPOINT_FILE), False)[stacks.frame]
+    data = np.append(_is_data(recording), False)[stacks.frame]
     line = np.append(_same_lines(recording), np.int32(-1))
     shown = np.full(len(stacks), -1, np.int32)
     for kind in Origin:
@@ -73,6 +75,8 @@ def sites(recording: Recording, modules: Int32) -> Sites:
         module=module[stacks.module].astype(np.int32),
         inside_module=module[inside_module].astype(np.int32),
         is_recompute=(inside_module >= 0) | (_inside(stacks, checkpoint, engine) >= 0),
+        is_data=nearest(stacks.parent, data) >= 0,
+        engine=nearest(stacks.parent, engine),
     )
 
 
@@ -95,6 +99,13 @@ def _is_in(recording: Recording, file_end: str, function: str | None = None) -> 
     files = [int(file) for file in np.unique(frames.file) if strings[file].endswith(file_end)]
     names = [int(name) for name in np.unique(frames.function) if function in (None, strings[name])]
     return np.isin(frames.file, files) & np.isin(frames.function, names)
+
+
+def _is_data(recording: Recording) -> Mask:
+    """Which frames are of torch's data loading."""
+    strings, files, rules = recording[Strings], recording[Frames].file, Folders(recording)
+    below = [file for file in np.unique(files).tolist() if DATA_FOLDER in strings[file]]
+    return np.isin(files, [file for file in below if rules.origin(strings[file]) is Origin.TORCH])
 
 
 def _same_lines(recording: Recording) -> Int32:
@@ -147,6 +158,16 @@ class Folders:
             return next((kind for start, kind in _ANGLE_ORIGINS if file.startswith(start)), Origin.LIBRARY)
         return self._of_path(self._absolute(file))
 
+    def package(self, file: str) -> str:
+        """The installed package that a file is part of: the first word below the folder of packages."""
+        if self.origin(file) not in (Origin.LIBRARY, Origin.TORCH):
+            return ""
+        path = self._absolute(file)
+        roots = [root + "/" for root, kind in self._folders if kind is Origin.LIBRARY]
+        ends = [len(root) for root in roots if path.startswith(root)]
+        ends += [path.rfind(part) + len(part) for part in _PACKAGES if part in path]
+        return path[max(ends) :].partition("/")[0].removesuffix(".py") if ends else ""
+
     def _of_path(self, path: str) -> Origin:
         inside = path + "/"
         known = [(len(root) + 1, kind) for root, kind in self._folders if inside.startswith(root + "/")]
@@ -155,60 +176,3 @@ class Folders:
 
     def _absolute(self, path: str) -> str:
         return posixpath.normpath(posixpath.join(self._cwd, path)).rstrip("/")
-
-
-def module_texts(recording: Recording) -> tuple[list[str], Int32]:
-    """The path of every module, and for each the first one that has the same text.
-
-    A path is `encoder.layers.3.attn`; a root shows its type, the second one with parts `Net#2`. Where several
-    roots have parts of equal path, the root stands in front.
-    """
-    roots, paths = _module_paths(recording)
-    roots_of: dict[str, set[str]] = {}
-    for root, path in zip(roots, paths, strict=True):
-        roots_of.setdefault(path, set()).add(root)
-    texts = []
-    first: dict[str, int] = {}
-    same = np.empty(len(paths), np.int32)
-    for module, (root, path) in enumerate(zip(roots, paths, strict=True)):
-        text = f"{root}.{path}" if len(roots_of[path]) > 1 and path != root else path
-        texts.append(text)
-        same[module] = first.setdefault(text, module)
-    return texts, same
-
-
-def _module_paths(recording: Recording) -> tuple[list[str], list[str]]:
-    """For every module the name of its root, and its path within it (a root's own: its name)."""
-    strings, modules = recording[Strings], recording[Modules]
-    names = _root_names(recording)
-    roots: list[str] = []
-    paths: list[str] = []
-    for module, (parent, name, kind) in enumerate(
-        zip(modules.parent.tolist(), modules.name.tolist(), modules.type.tolist(), strict=True)
-    ):
-        if parent < 0:
-            roots.append(names.get(module, strings[kind]))
-            paths.append(roots[-1])
-        else:
-            below_root = modules.parent[parent] >= 0
-            own = strings[name] or strings[kind]  # one outside its caller's tree has no name
-            path = f"{paths[parent]}.{own}" if below_root else own
-            roots.append(roots[parent])
-            paths.append(path if len(path) <= LONGEST_PATH else f"...{path[-LONGEST_PATH:]}")
-    return roots, paths
-
-
-def _root_names(recording: Recording) -> dict[int, str]:
-    """The names of the second and later models of a type: roots with parts of which some were called."""
-    modules, stacks = recording[Modules], recording[Stacks]
-    called = np.unique(stacks.module[stacks.module >= 0])
-    root = nearest(modules.parent, modules.parent < 0)
-    models: dict[int, list[int]] = {}
-    for module in np.unique(root[called[modules.parent[called] >= 0]]).tolist():
-        models.setdefault(int(modules.type[module]), []).append(module)
-    return {
-        module: f"{recording[Strings][kind]}#{number}"
-        for kind, alike in models.items()
-        if len(alike) <= MOST_MODELS
-        for number, module in enumerate(alike[1:], 2)
-    }

@@ -13,7 +13,7 @@ from perfprobe.tables.gpu import GpuLinks
 from perfprobe.tables.python import PythonCode
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.sources import Sources
-from perfprobe.tables.stacks import Frames, Modules
+from perfprobe.tables.stacks import Frames, Modules, Stacks
 from perfprobe.tables.strings import Strings
 
 
@@ -25,6 +25,7 @@ class Phase(IntEnum):
     BACKWARD = 2
     RECOMPUTE = 3  # forward code run again in backward (torch.utils.checkpoint)
     COMPILE = 4  # operators that torch.compile traces, on tensors without data
+    DATA = 5  # whatever a DataLoader calls to make a batch: datasets, transforms (modules too), collation
 
 
 SHORT_PHASES = {  # as narrow tables have them
@@ -33,6 +34,7 @@ SHORT_PHASES = {  # as narrow tables have them
     Phase.BACKWARD: "bwd",
     Phase.RECOMPUTE: "rec",
     Phase.COMPILE: "comp",
+    Phase.DATA: "data",
 }
 
 
@@ -93,6 +95,8 @@ class Sites(Table):
     module: Int32 = column("the nn.Module", Modules)
     inside_module: Int32 = column("the nn.Module inside", Modules)
     is_recompute: Mask = column("whether an operator that has it in backward runs forward code again")
+    is_data: Mask = column("whether it lies below torch's data loading")
+    engine: Int32 = column("the innermost call of autograd's engine", Stacks)
 
 
 @dataclass(frozen=True)
@@ -101,7 +105,8 @@ class Trace:
 
     stream: yields the linked operators and, once through, what could not be linked. sources: how observer
     and autograd profiler agree, None where not both recorded. python: its functions, None where neither
-    they nor any stack were recorded. gpu: None where nothing was recorded of GPUs.
+    they nor any stack were recorded. gpu: None where nothing was recorded of GPUs. module_types: the class of
+    every module.
     """
 
     recording: Recording
@@ -111,6 +116,7 @@ class Trace:
     sources: Sources | None = None
     python: PythonCode | None = None
     gpu: GpuLinks | None = None
+    module_types: Sequence[str] = ()
 
     def operators(self, losses: list[Losses] | None = None) -> Iterator[LinkedOperators]:
         """All operators in batches; what could not be linked is appended to `losses` after the last one.

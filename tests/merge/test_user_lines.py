@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from perfprobe.merge import link
-from perfprobe.merge.user_lines import Folders, module_texts
+from perfprobe.merge.user_lines import Folders
 from perfprobe.tables.python import Origin
 from perfprobe.tables.recording import Recording
 from tests.build import Program
@@ -137,61 +137,6 @@ def test_equal_lines_are_one(tmp_path: Path) -> None:
     assert trace.sites.frame.tolist() == [first, first]
 
 
-def test_module_paths(tmp_path: Path) -> None:
-    program = Program()
-    net = program.module("", "Transformer")
-    encoder = program.module("encoder", "Encoder", net)
-    layers = program.module("layers", "ModuleList", encoder)
-    layer = program.module("3", "Layer", layers)
-    program.module("attn", "Attention", layer)
-    texts, same = module_texts(program.recording(tmp_path))
-    assert texts == ["Transformer", "encoder", "encoder.layers", "encoder.layers.3", "encoder.layers.3.attn"]
-    assert same.tolist() == [0, 1, 2, 3, 4]
-
-
-def test_equal_paths_of_different_models_show_the_model(tmp_path: Path) -> None:
-    program = Program()
-    for kind in ("Generator", "Critic"):
-        program.module("conv", "Conv2d", program.module("", kind))
-    texts, _ = module_texts(program.recording(tmp_path))
-    assert texts == ["Generator", "Generator.conv", "Critic", "Critic.conv"]
-
-
-def models(folder: Path, count: int) -> list[str]:
-    program = Program()
-    for at in range(count):
-        net = program.row("modules", -1, program.string(""), program.string("Net"), anew=True)
-        program.stack(("/p/a.py:1 f", program.module("fc", "Linear", net)))
-        program.module(f"own{at}", "Linear", net)
-    return module_texts(program.recording(folder))[0]
-
-
-def test_models_of_one_class_are_told_apart(tmp_path: Path) -> None:
-    assert models(tmp_path, 2) == ["Net", "Net.fc", "own0", "Net#2", "Net#2.fc", "own1"]
-
-
-def test_models_that_are_made_anew_all_the_time_are_not(tmp_path: Path) -> None:
-    assert {text for text in models(tmp_path, 9) if not text.startswith("own")} == {"Net", "fc"}
-
-
-def test_a_module_made_anew_has_the_id_of_the_first(tmp_path: Path) -> None:
-    program = Program()
-    for _ in range(2):
-        program.row("modules", -1, program.string(""), program.string("Net"), anew=True)
-    texts, same = module_texts(program.recording(tmp_path))
-    assert texts == ["Net", "Net"]
-    assert same.tolist() == [0, 0]
-
-
-def test_a_long_chain_of_modules_stays_short(tmp_path: Path) -> None:
-    program = Program()
-    parent = program.module("", "Net")
-    for _ in range(300):
-        parent = program.module("x" * 50, "Block", parent)
-    texts, _ = module_texts(program.recording(tmp_path))
-    assert max(len(text) for text in texts) < 600
-
-
 def test_modules_of_stacks(tmp_path: Path) -> None:
     program = Program(roots=ROOTS)
     net = program.module("", "Net")
@@ -223,3 +168,20 @@ def test_recomputation_is_a_checkpoint_or_a_module_inside_the_engines_call(tmp_p
     }
     trace = link(program.recording(tmp_path))
     assert {stack: bool(trace.sites.is_recompute[stack]) for stack in recomputed} == recomputed
+
+
+def test_data_loading_is_what_torchs_own_loader_calls(tmp_path: Path) -> None:
+    program = Program(roots=ROOTS)
+    main, item = "/p/a.py:1 main", "/p/a.py:2 item"
+    net = program.module("", "Resize")
+    fetch = f"{SITE}/torch/utils/data/_utils/fetch.py:52 _MapDatasetFetcher.fetch"
+    loaded = {
+        program.stack(main, fetch, item): True,
+        program.stack(main, fetch, item, (MODULE_CALL, net), item): True,
+        program.stack(main, fetch): True,
+        program.stack(main, item): False,
+        program.stack(main, "/p/torch/utils/data/own.py:3 fetch", item): False,
+    }
+    recording = program.recording(tmp_path)
+    trace = link(recording)
+    assert {stack: bool(trace.sites.is_data[stack]) for stack in loaded} == loaded

@@ -284,7 +284,7 @@ def test_much_tracing_is_said_to_be(tmp_path: Path) -> None:
     for group in ("row", "line"):
         text = render(find(traced, Hotspots, group=group))
         assert "Phase compile: 100 % of operator time is torch.compile's tracing" in text
-        assert "--focus '^(fwd|bwd|rec|oth)$'" in text
+        assert "--focus '^(fwd|bwd|rec|oth|data)$'" in text
     assert len(hotspots(traced, focus="^(fwd|bwd|rec|oth)$").rows) == 0
     assert "Phase compile" not in render(find(trace, Hotspots))
 

@@ -156,7 +156,7 @@ def _compile_note(hotspots: Hotspots) -> Iterator[str]:
         yield (
             f"Phase compile: {units.percent(share)} of operator time is torch.compile's tracing, in first "
             "calls; more of its time lies between operators, at the same lines. Without these rows: "
-            "--focus '^(fwd|bwd|rec|oth)$'"
+            "--focus '^(fwd|bwd|rec|oth|data)$'"
         )
 
 
