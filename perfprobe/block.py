@@ -59,6 +59,7 @@ class Profile:
         group: str = "row",
         focus: str | None = None,
         columns: str = "short",
+        package: str | None = None,
     ) -> None:
         """Print the report to standard output; possible once the block has ended.
 
@@ -69,6 +70,8 @@ class Profile:
                 "module".
             focus: a regular expression; only rows in which it is found are shown.
             columns: "short", "autograd" (those of torch's own table) or "all".
+            package: show modules, and the lines within these installed packages (names with commas between);
+                None for those of the model's classes, and only where one line of the program has most time.
 
         Raises:
             UsageError: a value that does not exist, or the block has not ended.

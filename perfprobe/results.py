@@ -50,7 +50,7 @@ class Results:
         from perfprobe.tables.measurements import Measurements
 
         wanted = tuple(kinds)
-        found = self._analysis.find(wanted, Asked(view.group, view.focus, work))
+        found = self._analysis.find(wanted, Asked(view.group, view.focus, work, view.package))
         is_beside = Measurements in wanted or Children in wanted
         beside = self._files_beside if is_beside else ()
         return found.plus(*beside, source_rule=source_rule(found.trace.recording, view.source))

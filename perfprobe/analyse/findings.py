@@ -9,14 +9,16 @@ from typing import Any, NamedTuple, Protocol
 from perfprobe.analyse.between import BetweenOperators
 from perfprobe.analyse.calling import CallingStructure
 from perfprobe.analyse.gpu import gpu_findings
+from perfprobe.analyse.hot_modules import hot_modules
 from perfprobe.analyse.hotspots import OperatorRows, RowsOfOperators, hotspots, same_signatures
+from perfprobe.analyse.library_lines import LinesOfLibraries
 from perfprobe.analyse.lines import lines
 from perfprobe.analyse.named_ranges import named_ranges
 from perfprobe.analyse.steps import StepBoundaries
 from perfprobe.analyse.totals import SumsOfAll
 from perfprobe.tables.columns import Table
 from perfprobe.tables.events import LinkedOperators, Losses
-from perfprobe.tables.findings import Between, Findings, HotLines, Hotspots, Totals
+from perfprobe.tables.findings import Between, Findings, HotLines, HotModules, Hotspots, LibraryLines, Totals
 from perfprobe.tables.gpu_findings import GpuFindings, Steps
 from perfprobe.tables.python import Calling
 from perfprobe.tables.ranges import RangeRows
@@ -24,11 +26,15 @@ from perfprobe.tables.trace import Trace
 
 
 class Asked(NamedTuple):
-    """What a view asks of the passes. group: one of `support.view.GROUPS`; work: also look for FLOPs."""
+    """What a view asks of the passes. group: one of `support.view.GROUPS`; work: also look for FLOPs.
+
+    package: whose lines are looked for, see `LinesOfLibraries`.
+    """
 
     group: str = "row"
     focus: str | None = None
     work: bool = False
+    package: str | None = None
 
 
 class Watcher(Protocol):
@@ -73,6 +79,16 @@ PASSES: dict[type, Pass] = {
         lambda trace, asked, rows: lines(trace, rows.operators, rows.typical_operators_ns),
         needs=(OperatorRows,),
         by=_BY_ROWS,
+    ),
+    LibraryLines: Pass(
+        lambda trace, asked: LinesOfLibraries(trace, asked.package, asked.focus),
+        watches=True,
+        by=("focus", "package"),
+    ),
+    HotModules: Pass(
+        lambda trace, asked, rows, lines, library: hot_modules(trace, rows.operators, lines, library),
+        needs=(OperatorRows, HotLines, LibraryLines),
+        by=(*_BY_ROWS, "package"),
     ),
     GpuFindings: Pass(lambda trace, asked, steps: gpu_findings(trace, steps), needs=(Steps,)),
     RangeRows: Pass(lambda trace, asked: named_ranges(trace)),

@@ -163,6 +163,7 @@ _KINDS = {
     "size": (size, "SIZE"),
     "percent": (float, "PERCENT"),
     "pattern": (str, "REGEX"),
+    "names": (str, "NAME"),
     "folder": (str, "DIR"),
 }
 

@@ -52,6 +52,7 @@ def python_code(recording: Recording) -> PythonCode | None:
         counted=_counted(recording, code, of_counted),
         counted_calls=_counted_calls(recording, code, of_counted),
         samples=recording[Samples],
+        packages=_packages(recording, code),
     )
 
 
@@ -76,6 +77,12 @@ def _origins(recording: Recording, keys: _Keys) -> Int8:
         ],
         np.int8,
     )
+
+
+def _packages(recording: Recording, code: Code) -> list[str]:
+    strings, rules = recording[Strings], Folders(recording)
+    of_file = {file: rules.package(strings[file]) for file in np.unique(code.file).tolist() if file >= 0}
+    return [of_file.get(file, "") for file in code.file.tolist()]
 
 
 def _origin_of_c(name: str) -> Origin:

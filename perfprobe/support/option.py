@@ -29,7 +29,7 @@ class Option:
         values: those that exist; none where `kind` says what is allowed.
         called: what one of `values` is, for an error.
         kind: what the command line takes where it is none of `values`: "rows" or "steps" (whole numbers from
-            0 or from 1), "size" (bytes), "percent", "pattern" (a regular expression) or "folder".
+            0 or from 1), "size" (bytes), "percent", "pattern" (a regular expression), "names" or "folder".
         flag: its name on the command line; "" for the attribute's.
         alone: the value where the command line has the flag without a word, and Python True.
         without: another flag that stands for a value: flag, value and help.

@@ -51,6 +51,12 @@ class View(Chosen):
     columns: str = option(
         "short", "autograd: those of torch's own table; all", values=COLUMNS, called="set of columns"
     )
+    package: str | None = option(
+        None,
+        "show modules, and the lines within these installed packages (names with commas between), also where "
+        "no line of the program has most time (default: then, the packages that define the model's classes)",
+        kind="names",
+    )
     # "" prints none.
     source: str | None = option(
         None,
@@ -71,6 +77,8 @@ class View(Chosen):
             if not isinstance(self.focus, str):
                 raise UsageError(f"focus is {self.focus!r}", "", "give a regular expression as text")
             compiled(self.focus)
+        if self.package is not None and not isinstance(self.package, str):
+            raise UsageError(f"package is {self.package!r}", "", "give names as text, with commas between")
 
 
 def compiled(focus: str) -> re.Pattern[str]:

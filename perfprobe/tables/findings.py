@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from perfprobe.tables.columns import Combine, Int8, Int32, Int64, Mask, Table, column
+from perfprobe.tables.columns import Combine, Int8, Int32, Int64, Itself, Mask, Table, column
 from perfprobe.tables.events import Losses, Signatures
 from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.sources import Sources
@@ -195,6 +195,51 @@ class HotLines(Table):
     name: Int32 = column("of the row of `Hotspots` with most self time there", Strings)
     overload: Int32 = column("the name of its overload", Strings)
     signature: Int32 = column("its inputs", Signatures)
+
+
+class ModuleTimes(Table):
+    """Operator time of each nn.Module with all its parts, each before its parts; without data loading.
+
+    Equal paths are one module.
+    """
+
+    module: Int32 = column("the first of its path", Modules)
+    parent: Int32 = column("the module it is a part of, -1 for a root", Itself)
+    calls: Int64 = column("operators in it", combine=Combine.SUM)
+    total_ns: Int64 = column("their time", combine=Combine.SUM)
+    own_ns: Int64 = column("the part of it outside of its parts", combine=Combine.SUM)
+    forward_ns: Int64 = column("the part of it in forward", combine=Combine.SUM)
+    backward_ns: Int64 = column("the part of it in backward", combine=Combine.SUM)
+    recompute_ns: Int64 = column("the part of it in recomputation", combine=Combine.SUM)
+    other_ns: Int64 = column("the part of it in no phase", combine=Combine.SUM)
+    gpu_self_ns: Int64 = column("time on GPUs", combine=Combine.SUM, optional=True)
+
+
+@dataclass(frozen=True)
+class LibraryLines:
+    """Operator time by the innermost line in installed packages, most self time first.
+
+    packages: which; is_given: they were asked for, else they are those that define the model's classes.
+    """
+
+    lines: HotLines
+    packages: tuple[str, ...]
+    is_given: bool
+
+
+@dataclass(frozen=True)
+class HotModules:
+    """Where operator time goes within what a line of the program calls.
+
+    line_frame: the line with most self time, -1 without any; line_share: of all in focus; line_modules: how
+    many modules its operators ran in.
+    """
+
+    modules: ModuleTimes
+    library: LibraryLines
+    line_frame: int
+    line_share: float
+    line_modules: int
 
 
 class Doing(IntEnum):

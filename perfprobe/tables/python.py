@@ -5,6 +5,7 @@ A function's code is known by (file, first line, qualified name); a C function h
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
@@ -120,7 +121,8 @@ class PythonCode:
 
     of_stack: for every stack the row of `code` that its innermost frame runs, -1 for perfprobe's own frames
     and all outside of them (the launcher), and for the row that stands for other stacks; one more entry, -1,
-    for "no stack". samples: as recorded, in the order of the file.
+    for "no stack". samples: as recorded, in the order of the file. packages: for every row of `code` the
+    installed package (`torch`, `transformers`) whose it is, "" for all other code.
     """
 
     code: Code
@@ -128,6 +130,7 @@ class PythonCode:
     counted: Counted
     counted_calls: CountedCalls
     samples: Samples
+    packages: Sequence[str] = ()
 
 
 class SampledStacks(Table):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any
@@ -58,7 +58,7 @@ def hot_lines(findings: Findings, choice: Choice) -> Iterator[Block]:
         return
     by_gpu = choice.sort == "gpu"
     sources = SourceText(findings)
-    chosen = placed.take(slice(choice.most(TOP if by_gpu else _usual(placed, whole_ns)) or None))
+    chosen = placed.take(slice(choice.most(TOP if by_gpu else usual(placed, whole_ns)) or None))
     shown = line_rows(findings, sources, chosen)
     share = units.percent(sum(row.self_ns for row in shown) / whole_ns)
     number = "1 line" if len(placed) == 1 else f"{len(placed):,} lines"
@@ -69,12 +69,12 @@ def hot_lines(findings: Findings, choice: Choice) -> Iterator[Block]:
     yield Heading(
         "Hot lines", f"{number} by {'time on GPUs' if by_gpu else 'self time'}, {share} of operator time"
     )
-    yield _table(shown, sources)
+    yield source_view(shown, sources, shorten.file_names)
     if len(placed) < len(lines):
         yield Paragraph(f"Without a line: {_without(lines.take(lines.frame < 0), whole_ns)}.", _DIM)
 
 
-def _usual(lines: HotLines, whole_ns: int) -> int:
+def usual(lines: HotLines, whole_ns: int) -> int:
     """How many lines to show: not those with next to nothing, unless all have little."""
     warm = int(np.count_nonzero(lines.self_ns >= NOTEWORTHY * whole_ns))
     return min(max(warm, LEAST), TOP)
@@ -87,14 +87,16 @@ def _without(lines: HotLines, whole_ns: int) -> str:
     )
 
 
-def _table(shown: Sequence[LineRow], sources: SourceText) -> Table:
-    """The file with most self time first."""
+def source_view(
+    shown: Sequence[LineRow], sources: SourceText, file_names: Callable[[Sequence[str]], dict[str, str]]
+) -> Table:
+    """The lines with their text by file, that with most self time first; file_names: how files are named."""
     of_file: dict[str, list[LineRow]] = {}
     for row in shown:
         if row.line is not None:
             of_file.setdefault(row.line.file, []).append(row)
     files = sorted(of_file, key=lambda file: -sum(row.self_ns for row in of_file[file]))
-    names = shorten.file_names([printable(file) for file in files])
+    names = file_names([printable(file) for file in files])
     lines = {file: _lines(of_file[file], sources) for file in files}
     parts = [Part(names[printable(file)], sources.reason(file) or "", len(lines[file])) for file in files]
     return Table(_columns([line for file in files for line in lines[file]]), parts=parts)
@@ -132,7 +134,7 @@ def _dedented(rows: list[_Line]) -> list[_Line]:
 def _columns(lines: Sequence[_Line]) -> list[Column]:
     rows = [line.row for line in lines]
     hottest = max(row.share for row in rows if row is not None)
-    heat = [_DIM if row is None else _style(row.share) for row in rows]
+    styles = [_DIM if row is None else heat(row.share) for row in rows]
 
     def times(title: str, name: str, rank: int) -> Column:
         return figures(title, ("" if row is None else _time(getattr(row, name)) for row in rows), rank)
@@ -148,7 +150,7 @@ def _columns(lines: Sequence[_Line]) -> list[Column]:
     digits = max(4, *(len(line.number) for line in lines))
     return [
         replace(
-            figures("share", ("" if row is None else units.percent(row.share) for row in rows)), styles=heat
+            figures("share", ("" if row is None else units.percent(row.share) for row in rows)), styles=styles
         ),
         figures(
             "self",
@@ -161,10 +163,10 @@ def _columns(lines: Sequence[_Line]) -> list[Column]:
         *([times("gpu", "gpu_self_ns", 1)] if has_gpu else []),
         *(times(*phase) for phase in phases if any(getattr(row, phase[1]) for row in known)),
         Column(
-            "", [_bar(row.share / hottest) if row and row.share > 0 else "" for row in rows], 2, styles=heat
+            "", [_bar(row.share / hottest) if row and row.share > 0 else "" for row in rows], 2, styles=styles
         ),
         Column("line", [line.number.rjust(digits) for line in lines], style=_DIM),
-        Column("source", [line.text for line in lines], least=SOURCE, leaves=_BESIDE_SOURCE, styles=heat),
+        Column("source", [line.text for line in lines], least=SOURCE, leaves=_BESIDE_SOURCE, styles=styles),
         Column(
             "hottest operator there",
             ["" if row is None else _operator(row) for row in rows],
@@ -181,7 +183,8 @@ def _rank_of_other(lines: Sequence[_Line]) -> int:
     return _PHASE_RANK - 2 if alone else _PHASE_RANK + 1
 
 
-def _style(share: float) -> str:
+def heat(share: float) -> str:
+    """How a row with this share of operator time is shown."""
     return next((style for least, style in _HEAT if share >= least), "")
 
 

@@ -15,13 +15,14 @@ from perfprobe.report.section.gpu.devices import device_tables, devices
 from perfprobe.report.section.gpu.kernels import kernel_tables, kernels
 from perfprobe.report.section.gpu.waits import wait_tables, waits
 from perfprobe.report.section.hot_lines import hot_lines, line_tables
+from perfprobe.report.section.hot_modules import hot_modules, module_tables
 from perfprobe.report.section.hot_operators import hot_operators, operator_tables
 from perfprobe.report.section.losses import losses
 from perfprobe.report.section.ranges import range_tables, ranges
 from perfprobe.report.section.summary import summary, totals_table
 from perfprobe.tables.children import Children
 from perfprobe.tables.events import Losses
-from perfprobe.tables.findings import Between, HotLines, Hotspots
+from perfprobe.tables.findings import Between, HotLines, HotModules, Hotspots
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.measurements import Measurements
 from perfprobe.tables.python import Calling
@@ -32,6 +33,7 @@ SECTIONS = (
     Section("hot operators", (Hotspots,), hot_operators, operator_tables),
     Section("efficiency", (Measurements,), efficiency, measurement_tables),
     Section("hot lines", (Hotspots, HotLines), hot_lines, line_tables),
+    Section("hot modules", (Hotspots, HotModules), hot_modules, module_tables),
     Section("GPUs", (GpuFindings,), devices, device_tables),
     Section("GPU kernels", (GpuFindings,), kernels, kernel_tables),
     Section("GPU copies", (GpuFindings,), copies, copy_tables),
