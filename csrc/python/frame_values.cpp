@@ -37,10 +37,11 @@ PyObject* globals_of(PyFrameObject* frame) {
 void add_named(PyFrameObject* frame, PyObject* names, FrameValues& values) {
   for (Py_ssize_t i = 0; names != nullptr && i < PyTuple_GET_SIZE(names); ++i) {
     PyObject* value = PyFrame_GetVar(frame, PyTuple_GET_ITEM(names, i));
+    if (value == nullptr)
+      PyErr_Clear();  // it has no value yet
     add_value(values, value);
     Py_XDECREF(value);  // the frame keeps it alive
   }
-  PyErr_Clear();  // of variables that have no value yet
   Py_XDECREF(names);
 }
 
