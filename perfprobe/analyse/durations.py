@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from perfprobe.analyse.grouping import first_of_each, sort_codes
-from perfprobe.tables.columns import Int8, Int64, Rows
+from perfprobe.tables.columns import Int8, Int64, Mask, Rows
 from perfprobe.tables.findings import DurationBins
 
 _MILLION = 1_000_000
@@ -131,36 +131,45 @@ def quantile(bins: DurationBins, percent: int) -> Int64:
 
 
 class LongCalls(NamedTuple):
-    """Calls of each row that are far longer than its median and make its sum mislead; 0 where none do.
+    """Calls of each row that are far longer than its usual ones and make its sum mislead; 0 where none do.
 
-    excess_ns: how much less the sum is with the median in their place.
+    usual_ns: the median; where threads waited for a processor and most calls are far longer than the
+    shortest quarter, the lower quartile. excess_ns: how much less the sum is with that in their place.
+    judged: whether there are enough calls to tell.
     """
 
+    usual_ns: Int64
     calls: Int64
     excess_ns: Int64
     sum_ns: Int64
+    judged: Mask
 
 
-def long_calls(bins: DurationBins, median_ns: Int64, *, disturbed: bool) -> LongCalls:
+def long_calls(bins: DurationBins, *, disturbed: bool) -> LongCalls:
     """Which rows a few calls mislead about, or calls during which the thread may not have run.
 
-    Each of them takes more than three times the median, and all together more than a quarter of the row's
-    time. They are few (at most one in ten, or two of five and more). Where threads waited for a processor
-    they may be more, up to half of all, if each exceeds the median by what a scheduler gives another thread.
+    Each of them takes more than three times as long as usual, and all together more than a quarter of the
+    row's time. They are few (at most one in ten, or two of five and more). Where threads waited for a
+    processor they may be more, if each exceeds the usual by what a scheduler gives another thread.
 
     Args:
         disturbed: whether threads waited for a processor, or that is not known.
     """
     first = first_of_each(bins.row)
-    far = bins.sum_ns > _FAR_LONGER * median_ns[bins.row] * bins.calls
+    usual_ns = quantile(bins, 50)
+    if disturbed:
+        quartile_ns = quantile(bins, 25)
+        usual_ns = np.where(usual_ns > _FAR_LONGER * quartile_ns, quartile_ns, usual_ns)
+    far = bins.sum_ns > _FAR_LONGER * usual_ns[bins.row] * bins.calls
     calls, sum_ns = (np.add.reduceat(column, first) for column in (bins.calls, bins.sum_ns))
     far_calls, far_ns = (np.add.reduceat(np.where(far, c, 0), first) for c in (bins.calls, bins.sum_ns))
-    excess_ns = far_ns - far_calls * median_ns
+    excess_ns = far_ns - far_calls * usual_ns
     chosen = far_calls <= np.maximum(calls // _FEW_SHARE, _FEW_CALLS)
     if disturbed:
         chosen |= excess_ns >= far_calls * _TURN_NS
-    chosen &= (calls >= _FEWEST_CALLS) & (far_ns > sum_ns // _MISLEADING_SHARE)
-    return LongCalls(np.where(chosen, far_calls, 0), np.where(chosen, excess_ns, 0), sum_ns)
+    judged = calls >= _FEWEST_CALLS
+    chosen &= judged & (far_ns > sum_ns // _MISLEADING_SHARE)
+    return LongCalls(usual_ns, np.where(chosen, far_calls, 0), np.where(chosen, excess_ns, 0), sum_ns, judged)
 
 
 def _table(code: Int64, coarser: Int8, calls: Int64, sum_ns: Int64) -> DurationBins:

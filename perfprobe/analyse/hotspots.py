@@ -21,7 +21,7 @@ from perfprobe.analyse import durations
 from perfprobe.analyse.gather import Gathering
 from perfprobe.analyse.grouping import KEYS, group_by_keys, keep_keys, measured
 from perfprobe.analyse.regroup import merge_rows, row_count
-from perfprobe.analyse.typical import is_disturbed, typical_self
+from perfprobe.analyse.typical import HeldUp, held_up, typical_self
 from perfprobe.analyse.work import flops_of
 from perfprobe.models.focus import Focus
 from perfprobe.tables.columns import Combine, Int32, Int64, Mask, Rows
@@ -35,7 +35,7 @@ class OperatorRows:
     """All operators and ranges by all keys, before a report's rows are made of them.
 
     rows, bins: of what is in focus, row of `bins`: of `rows`. typical_ns: see `typical_self`. disturbed:
-    whether threads waited for a processor. focus, whole_rows and others: see `Hotspots`.
+    whether threads waited for a processor, or that is not known. Others: see `Hotspots`.
     """
 
     rows: Sums
@@ -69,7 +69,7 @@ class RowsOfOperators:
 
     def __init__(self, trace: Trace, group: str, focus: str | None) -> None:
         self._group, self._pattern = group, focus
-        self._disturbed = is_disturbed(trace)
+        self._held_up = held_up(trace)
         self._focus = None if focus is None else Focus(trace, focus)
         self._gathering = Gathering()
 
@@ -87,8 +87,8 @@ class RowsOfOperators:
         return OperatorRows(
             rows,
             bins,
-            typical_self(rows, bins, disturbed=self._disturbed),
-            self._disturbed,
+            typical_self(rows, bins, self._held_up),
+            self._held_up is not HeldUp.NO,
             self._group,
             self._pattern,
             whole_rows,

@@ -64,12 +64,13 @@ def row_count(rows: Sums, group: str) -> tuple[int, int]:
 
 
 def _calls(bins: DurationBins, *, disturbed: bool) -> dict[str, npt.NDArray[Any]]:
-    median_ns = durations.quantile(bins, 50)
+    found = durations.long_calls(bins, disturbed=disturbed)
     return {
-        "median_ns": median_ns,
+        "median_ns": durations.quantile(bins, 50),
         "p95_ns": durations.quantile(bins, 95),
         "quantile_error_ppm": durations.error(bins),
-        "long_calls": durations.long_calls(bins, median_ns, disturbed=disturbed).calls,
+        "usual_ns": found.usual_ns,
+        "long_calls": found.calls,
     }
 
 

@@ -87,8 +87,11 @@ class HotspotRows(Sums):
     median_ns: Int64 = column("of the calls' durations, by nearest rank")
     p95_ns: Int64 = column("of the calls' durations, by nearest rank")
     quantile_error_ppm: Int64 = column("how far these two may be off")
-    long_calls: Int64 = column("how many calls far longer than the median make the row's sums mislead")
-    typical_ns: Int64 = column("self time with the median in the place of such calls", combine=Combine.SUM)
+    usual_ns: Int64 = column(
+        "the median; the lower quartile where most calls are far longer than that, and were held up"
+    )
+    long_calls: Int64 = column("how many calls far longer than the usual make the row's sums mislead")
+    typical_ns: Int64 = column("self time with usual calls in the place of such", combine=Combine.SUM)
     operators: Int64 = column("how many different ones the calls have")
     signatures: Int64 = column("how many different ones the calls have")
     lines: Int64 = column("how many different ones the calls have")

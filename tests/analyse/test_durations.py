@@ -110,7 +110,8 @@ def test_few_calls_that_make_the_sum_mislead(tmp_path: Path, times_us: list[int]
         ([8] * 26 + [4000] * 14, 30_000, 14),
         ([8] * 26 + [4000] * 14, 10, 0),  # no thread waited for a processor: they took that long
         ([8] * 26 + [600] * 14, None, 0),  # less than a turn of another thread
-        ([8] * 19 + [4000] * 21, None, 0),  # then the median is one of them
+        ([8] * 19 + [4000] * 21, None, 21),  # then the median is one of them
+        ([8] * 9 + [4000] * 31, None, 0),  # hardly one was not
     ],
 )
 def test_more_long_calls_mislead_only_where_threads_waited(
@@ -124,6 +125,20 @@ def test_more_long_calls_mislead_only_where_threads_waited(
     assert rows.long_calls.tolist() == [long_calls]
     usual_us = sum(times_us) if long_calls == 0 else 8 * len(times_us)
     assert rows.typical_ns.tolist() == [usual_us * 1000]
+
+
+def test_a_few_calls_were_held_up_as_others_were(tmp_path: Path) -> None:
+    """Two calls cannot show it: they are taken to keep as much of their time as the rest does."""
+    program = calls([8] * 26 + [4000] * 14)
+    at_ns = (8 * 26 + 4000 * 14) * 1000
+    program.run(op("qr", at_ns, at_ns + 5_000_000), op("qr", at_ns + 5_000_000, at_ns + 10_000_000))
+    for waited_ns, kept in ((None, 1), (at_ns, 40 * 8 / (8 * 26 + 4000 * 14)), (0, 1)):
+        program.meta |= {"start": {"monotonic_ns": 0}, "stop": {"monotonic_ns": at_ns}}
+        program.meta |= {} if waited_ns is None else {"processors": {"waited_ns": waited_ns}}
+        rows = found(program, tmp_path).rows
+        qr = rows.take(rows.calls == 2)
+        assert qr.typical_ns.tolist() == pytest.approx([10_000_000 * kept], abs=1)
+        assert qr.long_calls.tolist() == [0]
 
 
 def test_rows_and_lines_are_ranked_without_calls_that_mislead(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ BACKWARD_ROW: dict[str, Any] = {
     "total_ns": 300_000,
     "mean_ns": 300_000,
     "median_ns": 300_000,
+    "usual_ns": 300_000,
     "p95_ns": 300_000,
     "long_calls": 0,
     "quantile_error": 1 / 64,
@@ -81,6 +82,7 @@ RANGE_ROW: dict[str, Any] = {
     "total_ns": 100_000,
     "mean_ns": 100_000,
     "median_ns": 100_000,
+    "usual_ns": 100_000,
     "p95_ns": 100_000,
     "long_calls": 0,
     "quantile_error": 1 / 64,
@@ -177,7 +179,16 @@ def test_what_the_rows_of_a_group_may_differ_in_is_null(tmp_path: Path) -> None:
         (88, 1, 900_000),
         (7, 1, 90_000),
     ]
-    for name in ("operator", "signature", "phase", "median_ns", "p95_ns", "long_calls", "quantile_error"):
+    for name in (
+        "operator",
+        "signature",
+        "phase",
+        "median_ns",
+        "usual_ns",
+        "p95_ns",
+        "long_calls",
+        "quantile_error",
+    ):
         assert rows[0][name] is None
     assert (rows[0]["forward_ns"], rows[0]["backward_ns"], rows[0]["share"]) == (600_000, 300_000, 0.9)
     bmm = document(find(trace, Hotspots, group="op"))["tables"]["hotspots"][0]

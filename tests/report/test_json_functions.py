@@ -56,14 +56,18 @@ def test_the_document(tmp_path: Path) -> None:
     assert tables["threads"][0]["name"] == "MainThread"
     assert tables["threads"][0]["own_ns"] == 980 * MS
     assert tables["threads"][0]["cpu_ns"] is None
-    assert tables["python"] == [{"times": "samples", "sample_ns": 5 * MS, "counts_end_ns": None}]
+    assert tables["python"] == [
+        {"times": "samples", "sample_ns": 5 * MS, "counts_end_ns": None, "idle_ns": 0}
+    ]
 
 
 def test_figures_of_cprofile(tmp_path: Path) -> None:
     made = counted()
     made.counts_end_ns = 77
     tables = document(made.findings(tmp_path))["tables"]
-    assert tables["python"] == [{"times": "cprofile", "sample_ns": None, "counts_end_ns": 77}]
+    assert tables["python"] == [
+        {"times": "cprofile", "sample_ns": None, "counts_end_ns": 77, "idle_ns": None}
+    ]
 
 
 def test_threads_have_the_names_that_the_program_gave_them(tmp_path: Path) -> None:

@@ -68,10 +68,10 @@ class FunctionRow:
 
     @property
     def shown_own_ns(self) -> int | None:
-        """Without the functions it called, and by samples without imports of libraries."""
+        """Without the functions it called; by samples also without imports of libraries and idle threads."""
         if self.only_counted or self.own_ns is None:
             return self.counted_own_ns if self.only_counted else None
-        return self.own_ns - (self.importing_ns or 0)
+        return self.own_ns - (self.importing_ns or 0) - (self.idle_ns or 0)
 
     @property
     def shown_total_ns(self) -> int | None:
@@ -96,13 +96,15 @@ class PythonRow:
     """What the times of all functions are.
 
     times: where they come from, "samples" or "cprofile". sample_ns: what a sample stands for. counts_end_ns:
-    when cProfile stopped before the program did. looks: all samples; threads_ns: Python time of all threads,
-    0 where it is one thread's. has_calls, has_operators: whether calls were counted, and operators ran.
+    when cProfile stopped before the program did. idle_ns: in which threads beside the main one waited.
+    looks: all samples; threads_ns: Python time of all threads, 0 where it is one thread's. has_calls,
+    has_operators: whether calls were counted, and operators ran.
     """
 
     times: str | None
     sample_ns: int | None
     counts_end_ns: int | None
+    idle_ns: int | None
     looks: int = unwritten()
     threads_ns: int = unwritten()
     has_calls: bool = unwritten()
@@ -121,6 +123,7 @@ def python_row(calling: Calling) -> PythonRow:
         times="samples" if calling.by_samples else by_cprofile,
         sample_ns=times.sample_ns(calling) or None,
         counts_end_ns=calling.counts_end_ns,
+        idle_ns=int(np.maximum(calling.functions.idle_ns, 0).sum()) if calling.by_samples else None,
         looks=int(calling.python.samples.looks.sum()),
         threads_ns=times.threads_ns(calling),
         has_calls=bool((calling.functions.calls >= 0).any()),

@@ -15,6 +15,7 @@ from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import GAP_TEXTS, Gap, Line, Phase, Trace
 
 RECORDED = tuple(name for name, column in HotspotRows.described.items() if column.optional)
+_OF_CALLS = ("median_ns", "usual_ns", "p95_ns", "long_calls")
 _PHASES = ("forward_ns", "backward_ns", "recompute_ns")
 
 
@@ -34,7 +35,7 @@ class Calls:
 
     line: of their own Python; forward: of the forward call; reason: why there is no line. module: of all
     calls, or what their modules have in common. long_calls: how many make the sums mislead; typical_ns: self
-    time with the median in their place. recorded: sums of what not every recording has, by column.
+    time with usual ones in their place. recorded: sums of what not every recording has, by column.
     """
 
     line: Line | None = place()
@@ -48,6 +49,7 @@ class Calls:
     total_ns: int
     mean_ns: float
     median_ns: int | None
+    usual_ns: int | None
     p95_ns: int | None
     long_calls: int | None
     quantile_error: float | None
@@ -62,7 +64,7 @@ class Calls:
     @property
     def misleads(self) -> bool:
         """Whether calls whose length misleads make much of the sums."""
-        return misleads(self.self_ns, self.typical_ns)
+        return self.long_calls != 0 and misleads(self.self_ns, self.typical_ns)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,7 +167,7 @@ def _ran(trace: Trace, hotspots: Hotspots, rows: HotspotRows) -> Iterator[Calls]
             typical_ns=value["typical_ns"],
             total_ns=value["total_ns"],
             mean_ns=value["total_ns"] / value["calls"],
-            **{each: value[each] if comparable else None for each in ("median_ns", "p95_ns", "long_calls")},
+            **{each: value[each] if comparable else None for each in _OF_CALLS},
             quantile_error=value["quantile_error_ppm"] / 1e6 if comparable else None,
             recorded={each: measured(value[each]) for each in RECORDED},
             reason=named(GAP_TEXTS[Gap(value["gap"])]),

@@ -14,6 +14,7 @@ from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
 
 _LONGEST_NAME = 40
+_NOTEWORTHY = 0.01  # of wall time
 _REASONS = {
     "too costly": "it took more than 10 % of a second",
     "other profiler": "another profiler was started",
@@ -25,6 +26,7 @@ def notes(findings: Findings, found: HotFunctions, seen: Shown) -> Iterator[str]
     """Sentences on the figures that are shown."""
     python, titles = found.python, seen.titles
     yield _sampled(found) if python.by_samples else _timed(findings)
+    yield from _idle(findings, python.idle_ns or 0)
     if OF_ALL in titles:
         yield f"{OF_ALL}: of the {units.duration(python.threads_ns)} that functions took on all threads."
     if "ncalls" in titles:
@@ -41,6 +43,11 @@ def notes(findings: Findings, found: HotFunctions, seen: Shown) -> Iterator[str]
         yield "non-ops: tottime in no operator."
     if found.told:
         yield "C functions with nearly the time of the function that calls them are left out."
+
+
+def _idle(findings: Findings, idle_ns: int) -> Iterator[str]:
+    if idle_ns > _NOTEWORTHY * (findings.wall_ns or 0):
+        yield f"tottime: without {units.duration(idle_ns)} in which threads beside the main one waited."
 
 
 def _sampled(found: HotFunctions) -> str:

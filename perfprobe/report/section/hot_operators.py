@@ -106,7 +106,7 @@ def _notes_on_rows(table: Operators, seen: Shown) -> Iterator[str]:
 
 
 def _marked_note(rows: Sequence[OperatorRow], marked: Sequence[OperatorRow]) -> str:
-    """What rows would be if their longest calls took as long as the median."""
+    """What rows would be if their longest calls took as long as usual."""
     places = dict(zip(map(id, rows), Lines([row.ran for row in rows]).own, strict=True))
     told = []
     for row in marked[:_MOST_MARKED]:
@@ -114,8 +114,8 @@ def _marked_note(rows: Sequence[OperatorRow], marked: Sequence[OperatorRow]) -> 
         told.append(f"self {times} ({_what(row, places[id(row)])})")
     more = f"; {len(marked) - len(told):,} more" if len(marked) > len(told) else ""
     return (
-        f"{MARK} Calls over three times as long as the median (pre-emption, first touch of memory, a first "
-        f"call) make much of the row's time. With the median in their place, by which it is ranked: "
+        f"{MARK} Calls over three times as long as usual (pre-emption, first touch of memory, a first call) "
+        f"make much of the row's time. With usual ones in their place, by which it is ranked: "
         f"{'; '.join(told)}{more}."
     )
 

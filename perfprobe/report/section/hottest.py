@@ -64,15 +64,17 @@ def _share(row: OperatorRow, hotspots: Hotspots) -> str:
 
 
 def _long_calls(row: OperatorRow) -> str:
-    calls = f"{row.ran.long_calls or 0:,} of {row.ran.calls:,} calls"
-    return f"{calls} over 3 times as long as the median {units.duration(row.ran.median_ns)}"
+    if not row.ran.long_calls:
+        return "too few calls to tell whether they were held up"
+    calls = f"{row.ran.long_calls:,} of {row.ran.calls:,} calls"
+    return f"{calls} over 3 times as long as the usual {units.duration(row.ran.usual_ns)}"
 
 
 def hottest_python(findings: Findings) -> Iterator[Block]:
     """Where most time passed outside of operators: in imports, in a function, or as the main thread waited.
 
-    Only where that is much, and operators are not most of all; waiting only where that is, or they are next
-    to nothing.
+    Only where that is much, and operators are not most of all; waiting only where it is more than they are,
+    or they are next to nothing.
     Beside imports, which a longer run would not have more of, also what comes next.
     """
     calling, hotspots, wall_ns = findings.get(Calling), findings.get(Hotspots), findings.wall_ns
@@ -85,7 +87,7 @@ def hottest_python(findings: Findings) -> Iterator[Block]:
         return
     imported, *others = _imports(findings, wall_ns), _busiest(findings, wall_ns)
     waiting = _waiting(findings, wall_ns)
-    if operators_ns < _NOTEWORTHY * wall_ns or waiting[0] > _MINOR * wall_ns:
+    if operators_ns < max(_NOTEWORTHY * wall_ns, waiting[0]):
         others.append(waiting)
     longest = max(others)
     told = [imported, longest] if imported > longest else [longest]
