@@ -8,7 +8,7 @@ from perfprobe.analyse.grouping import measured_sums, sort_by_keys
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.findings import HotLines, Sums
 from perfprobe.tables.stacks import Frames
-from perfprobe.tables.trace import Phase, Trace
+from perfprobe.tables.trace import Gap, Phase, Trace
 
 PHASES = {
     "forward_ns": (Phase.FORWARD,),
@@ -27,7 +27,8 @@ def lines(trace: Trace, rows: Sums, typical_ns: Int64) -> HotLines:
     line = np.append(frames.line, np.int32(-1))[rows.frame]
     # Most self time first within each line: the first of a line is its hottest.
     by_time = np.argsort(-typical_ns, kind="stable")
-    order, first = sort_by_keys([file[by_time], line[by_time], rows.gap[by_time]])
+    gap = np.where(rows.frame >= 0, np.int8(Gap.NONE), rows.gap)
+    order, first = sort_by_keys([file[by_time], line[by_time], gap[by_time]])
     order = by_time[order]
     hottest = rows.take(order[first])
 
@@ -39,7 +40,7 @@ def lines(trace: Trace, rows: Sums, typical_ns: Int64) -> HotLines:
 
     found = HotLines(
         frame=hottest.frame,
-        gap=hottest.gap,
+        gap=gap[order[first]],
         calls=sums(rows.calls),
         self_ns=sums(rows.self_ns),
         typical_ns=sums(typical_ns),

@@ -3,6 +3,8 @@
 Operators come in the order in which they ended: the first one that ended at or after a look holds it, or
 lies behind it. In the latter case those around it may hold it, the innermost first; the one around a row
 is the next row of its thread with a smaller depth, which may come with a later batch.
+
+A look is in no operator where Python runs that autograd called: a Function written in Python, a hook.
 """
 
 from __future__ import annotations
@@ -12,16 +14,20 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from perfprobe.analyse.grouping import first_of_each, group_by_keys, group_of
-from perfprobe.tables.columns import Int32, Int64, Rows
+from perfprobe.models.nodes import ENGINE
+from perfprobe.tables.columns import Int32, Int64, Mask, Rows
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.python import SampledStacks, Samples
 from perfprobe.tables.recording import Recording
-from perfprobe.tables.scopes import USER_SCOPE
+from perfprobe.tables.scopes import BACKWARD_FUNCTION, USER_SCOPE
+from perfprobe.tables.stacks import Stacks, depths
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.threads import each_thread
 
 MOST_LEVELS = 4096  # of operators in one another that are looked through in a batch
 
 _OPERATOR = ("name", "overload", "signature", "phase", "forward_stack")
+_IDENTITY = ("name", "overload", "signature")
 _KEYS = ("thread", "stack", "look", *_OPERATOR)
 
 
@@ -52,6 +58,10 @@ class SampledOperators:
         self._found = {
             name: np.full(len(recording[Samples]), -1, SampledStacks.dtypes[name]) for name in _OPERATOR
         }
+        self._stack = recording[Samples].stack
+        self._depth = np.append(depths(recording[Stacks].parent), -1)
+        engine = [str(text).startswith(ENGINE) for text in recording[Strings].text]
+        self._is_engine = np.array([*engine, False])
         self._looks = _by_thread(recording[Samples], self._thread_of)  # by when they were taken
         self.samples = in_program(recording)
 
@@ -117,10 +127,19 @@ class SampledOperators:
         time_ns = looks.time_ns[look]
         holds = (rows.start_ns[place] <= time_ns) & (time_ns <= rows.end_ns[place])
         holds &= rows.scope[place] != USER_SCOPE
+        at, within = looks.rows[look[holds]], place[holds]
+        is_python = self._runs_python(rows, within, self._stack[at])
         for name, column in self._found.items():
-            column[looks.rows[look[holds]]] = getattr(rows, name)[place[holds]]
+            value = getattr(rows, name)[within]
+            column[at] = np.where(is_python, np.int32(-1), value) if name in _IDENTITY else value
         left = ~holds & (rows.depth[place] > 0)
         return look[left], place[left]
+
+    def _runs_python(self, rows: LinkedOperators, place: Rows, stack: Int32) -> Mask:
+        """Whether looks at these stacks, innermost in these operators, saw Python that autograd called."""
+        is_autograd = (rows.scope[place] == BACKWARD_FUNCTION) | self._is_engine[rows.name[place]]
+        is_inside = self._depth[stack] > self._depth[rows.stack[place]]
+        return np.asarray((rows.python_ns[place] >= 0) | (is_autograd & is_inside))
 
 
 def in_program(recording: Recording) -> Samples:

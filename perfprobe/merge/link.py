@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -19,19 +20,24 @@ from perfprobe.merge.module_paths import module_paths
 from perfprobe.merge.nest import Nesting
 from perfprobe.merge.origins import Origins
 from perfprobe.merge.python import python_code
+from perfprobe.merge.python_functions import PythonFunctions, own_times
 from perfprobe.merge.recording_cost import RecordingCost
+from perfprobe.merge.reduction import GradientReduction
 from perfprobe.merge.sources import Matching
 from perfprobe.merge.uncounted import uncounted
 from perfprobe.merge.user_lines import sites
 from perfprobe.support.units import duration
 from perfprobe.tables.columns import Int64, Rows
-from perfprobe.tables.events import AutogradWindows, LinkedOperators, Losses, Operators, RecordedCall
+from perfprobe.tables.events import AutogradWindows, LinkedOperators, Losses, RecordedCall
 from perfprobe.tables.gpu import GPU_EVENTS
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.threads import thread_order
-from perfprobe.tables.trace import Trace
+from perfprobe.tables.trace import Phase, Sites, Trace
 
 COLUMNS = (*RecordedCall.dtypes, "node_sequence", "node_thread")
+
+# Filled in where the autograd profiler or a GPU was recorded too.
+_BY_OTHERS = ("autograd_ns", "autograd_self_ns", "gpu_ns", "gpu_self_ns")
 
 # A year. What is longer is damage, and a few of those would make sums of nanoseconds overflow.
 _LONGEST_NS = 366 * 86_400 * 1_000_000_000
@@ -44,9 +50,9 @@ def link(recording: Recording) -> Trace:
     matching = Matching(recording) if len(recording[AutogradWindows]) else None
     calls_within = CallsWithin(recording) if recording.rows(*GPU_EVENTS) else None
     forward = ForwardCalls(recording, site, calls_within)
-    origins = Origins(recording, forward)
+    origins = Origins(recording, forward, same_module)
     links, times = (None, None) if calls_within is None else calls_within.result(origins, forward)
-    linker = Linker(recording, forward, origins, matching, times)
+    linker = Linker(recording, site, forward, origins, matching, times)
     linker.losses = () if calls_within is None else calls_within.losses
     sources = None if matching is None else matching.sources()
     return Trace(
@@ -69,12 +75,14 @@ class Linker:
     def __init__(
         self,
         recording: Recording,
+        sites: Sites,
         calls: ForwardCalls,
         origins: Origins,
         matching: Matching | None,
         gpu_times: GpuTimes | None,
     ) -> None:
         self._recording = recording
+        self._sites = sites
         self._calls = calls
         self._origins = origins
         self._matching = matching
@@ -83,6 +91,8 @@ class Linker:
     def stream(self, losses: list[Losses]) -> Iterator[LinkedOperators]:
         """All operators, linked; at the end what could not be linked is appended to `losses`."""
         nesting, cpu_nesting, cost = Nesting(), Nesting(), RecordingCost(self._recording)
+        functions = PythonFunctions(self._recording, self._origins.compiling)
+        reduction = GradientReduction(self._recording, self._sites)
         all_timed = self._recording.text("recording", "cpu_time") == "all"
         backwards = 0
         last_ns = self._recording.last_ns
@@ -102,30 +112,26 @@ class Linker:
             if all_timed:
                 cpu_self_ns = cpu_nesting.self_times(rows.thread, rows.depth, rows.start_ns, rows.cpu_ns)
                 cpu_self_ns = np.where(rows.cpu_ns >= 0, cpu_self_ns, -1)
-            linked = self._linked(
-                rows, self_ns, cpu_self_ns, cost.within(rows.thread, rows.depth, rows.cpu_ns)
+            columns = self._origins.columns(rows, self._calls.is_forward(rows))
+            reduction.label(rows, columns, self._calls.places)
+            columns["phase"][functions.compile_themselves(rows)] = Phase.COMPILE
+            known: dict[str, Any] = dict.fromkeys(_BY_OTHERS, _not_recorded(len(rows)))
+            known |= {name: getattr(rows, name) for name in RecordedCall.dtypes} | columns
+            is_python = functions.find(rows)
+            self_ns, python_ns = own_times(is_python, self_ns)
+            cpu_self_ns, _ = own_times(is_python, cpu_self_ns)
+            linked = LinkedOperators(
+                **known,
+                self_ns=self_ns,
+                python_ns=python_ns,
+                cpu_self_ns=cpu_self_ns,
+                recording_ns=cost.within(rows.thread, rows.depth, rows.cpu_ns),
             )
             yield self._with_figures(linked, places if order is None else places[order])
         losses += _incomplete(self._recording, last_ns)
         losses += _link_losses(self._recording, nesting, backwards)
         losses += uncounted(self._recording)
         losses += self.losses
-
-    def _linked(
-        self, rows: Operators, self_ns: Int64, cpu_self_ns: Int64, recording_ns: Int64
-    ) -> LinkedOperators:
-        found = {name: getattr(rows, name) for name in RecordedCall.dtypes}
-        found |= self._origins.columns(rows, self._calls.is_forward(rows))
-        return LinkedOperators(
-            **found,
-            self_ns=self_ns,
-            cpu_self_ns=cpu_self_ns,
-            recording_ns=recording_ns,
-            autograd_ns=_not_recorded(len(rows)),
-            autograd_self_ns=_not_recorded(len(rows)),
-            gpu_ns=_not_recorded(len(rows)),
-            gpu_self_ns=_not_recorded(len(rows)),
-        )
 
     def _with_figures(self, linked: LinkedOperators, places: Rows) -> LinkedOperators:
         figures = {} if self._matching is None else self._matching.figures(places)

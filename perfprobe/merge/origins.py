@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from perfprobe.merge.backward import ForwardCalls, first_known
 from perfprobe.merge.compiled import compiling
+from perfprobe.models.nodes import FIRST_MODULE
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask
 from perfprobe.tables.events import Operators
 from perfprobe.tables.recording import Recording
@@ -18,9 +19,11 @@ from perfprobe.tables.trace import Gap, Phase
 class Origins:
     """Looks them up for any rows of operators."""
 
-    def __init__(self, recording: Recording, calls: ForwardCalls) -> None:
+    def __init__(self, recording: Recording, calls: ForwardCalls, same_module: Int32) -> None:
+        """same_module: for each module the first one of equal path."""
         self._calls = calls
-        self._compiling = compiling(recording)
+        self._same_module = np.append(same_module, np.int32(-1))
+        self.compiling = compiling(recording)
 
     def columns(self, rows: Operators, is_forward: Mask) -> dict[str, npt.NDArray[Any]]:
         """signature, frame, forward_frame, forward_stack, module, phase and gap, as in `LinkedOperators`.
@@ -43,10 +46,11 @@ class Origins:
             forward_frame[backward], forward_stack[backward] = forward.frame, forward.stack
             frame[backward] = first_known(frame[backward], forward.frame)
             module[backward] = first_known(module[backward], forward.module)
+            module[backward] = first_known(module[backward], self._holder(node_sequence))
             recompute = self._calls.places.is_recompute(rows.stack[backward])
             phase[backward] = np.where(recompute, Phase.RECOMPUTE, Phase.BACKWARD)
             gap[backward] = _backward_gaps(node_thread, node_sequence, forward.gap)
-        compiling = self._compiling[rows.stack]
+        compiling = self.compiling[rows.stack]
         phase[compiling] = Phase.COMPILE
         return {
             # What is traced has no data: one row for each name and line.
@@ -58,6 +62,12 @@ class Origins:
             "phase": phase.astype(np.int8),
             "gap": np.where(frame >= 0, Gap.NONE, gap).astype(np.int8),
         }
+
+    def _holder(self, node_sequence: Int64) -> Int32:
+        """The module that holds the parameter to whose gradient each node adds, -1 none, or not known."""
+        module, none = FIRST_MODULE - node_sequence, len(self._same_module) - 1
+        is_known = (node_sequence <= FIRST_MODULE) & (module < none)
+        return self._same_module[np.where(is_known, module, none)]
 
 
 def _backward_gaps(node_thread: Int32, node_sequence: Int64, forward_gap: Int8) -> Int8:

@@ -58,8 +58,8 @@ def sites(recording: Recording, modules: Int32) -> Sites:
     """The line and module of every stack; `modules` gives each module the id that stands for its name."""
     stacks = recording[Stacks]
     origin = _frame_origins(recording)[stacks.frame]  # a stack without a frame takes the last entry
-    engine = np.append(_is_in(recording, ENGINE_FILE, ENGINE_FUNCTION), False)[stacks.frame]
-    checkpoint = np.append(_is_in(recording, CHECKPOINT_FILE), False)[stacks.frame]
+    engine = np.append(frames_in(recording, ENGINE_FILE, ENGINE_FUNCTION), False)[stacks.frame]
+    checkpoint = np.append(frames_in(recording, CHECKPOINT_FILE), False)[stacks.frame]
     data = np.append(_is_data(recording), False)[stacks.frame]
     line = np.append(_same_lines(recording), np.int32(-1))
     shown = np.full(len(stacks), -1, np.int32)
@@ -93,7 +93,7 @@ def _inside_module(stacks: Stacks, engine: Mask) -> Int32:
     return module[_inside(stacks, entered, engine)]
 
 
-def _is_in(recording: Recording, file_end: str, function: str | None = None) -> Mask:
+def frames_in(recording: Recording, file_end: str, function: str | None = None) -> Mask:
     """Which frames are in a file whose path ends so, and in this function."""
     strings, frames = recording[Strings], recording[Frames]
     files = [int(file) for file in np.unique(frames.file) if strings[file].endswith(file_end)]

@@ -15,12 +15,14 @@ from perfprobe.tables.scopes import BACKWARD_FUNCTION
 
 ENGINE = "autograd::engine::"
 _AROUND_A_NODE = f"{ENGINE}evaluate_function"  # and behind it the node's name
+ACCUMULATE = "torch::autograd::AccumulateGrad"  # adds to a parameter's gradient; no forward call made it
 _TORCHSCRIPT = "torch::jit::"
+FIRST_MODULE = -2  # in the place of AccumulateGrad's number: the module that holds its parameter, downwards
 _VIEW_WRITTEN_TO = "torch::autograd::CopySlices"
 
 
 class Node(NamedTuple):
-    """A node of backward. sequence: its number, -1 none (AccumulateGrad: no forward call made it).
+    """A node of backward. sequence: its number, below 0 none (AccumulateGrad: no forward call made it).
 
     thread: torch's number of the thread whose forward call made it, 0 not known; -1: not in backward at all.
     """
@@ -92,3 +94,12 @@ def node_kind(name: str) -> NodeKind:
         return NodeKind.OF_SEVERAL_CALLS
     is_own = "::" in name and name != _VIEW_WRITTEN_TO
     return NodeKind.ONLY_ONE if is_own else NodeKind.ONE_OF_SEVERAL
+
+
+def is_python_node(name: str) -> bool:
+    """Whether the node of this name is an autograd Function written in Python.
+
+    Those that torch generates end in a number (`MulBackward0`, `ViewBackward0_copy`); others in C++ have "::"
+    in the name of their type.
+    """
+    return "::" not in name and not name.removesuffix("_copy")[-1:].isdigit()

@@ -104,7 +104,10 @@ class Operators(RecordedCall, name="operators"):
 
     sequence: Int64 = column("torch's autograd sequence number")
     forward_thread: Int32 = column("of a backward node: torch's number of the thread of its forward call")
-    node_sequence: Int64 = column("the number of the backward node it runs in, -1 when that has none")
+    node_sequence: Int64 = column(
+        "the number of the backward node it runs in, -1 when that has none; of AccumulateGrad, whose "
+        "parameter a module holds, -2 less the row of that module"
+    )
     node_thread: Int32 = column(
         "forward thread of the backward node it runs in; -1 not in backward, 0 the node is not known"
     )
@@ -150,7 +153,15 @@ class Progress(Table, name="progress"):
 class LinkedOperators(RecordedCall):
     """Operators with their links, grouped by thread, in the order in which they ended."""
 
-    self_ns: Int64 = column("duration less that of the direct children", combine=Combine.SUM)
+    self_ns: Int64 = column(
+        "duration less that of the direct children; 0 where autograd ran Python in it",
+        combine=Combine.SUM,
+    )
+    python_ns: Int64 = column(
+        "where autograd ran Python in it (a Function, a hook): duration less that of the direct children",
+        combine=Combine.SUM,
+        optional=True,
+    )
     cpu_self_ns: Int64 = column(
         "CPU time less that of the direct children, unless not all operators have it",
         combine=Combine.SUM,
@@ -166,7 +177,7 @@ class LinkedOperators(RecordedCall):
     forward_stack: Int32 = column("in backward, the stack of the forward call", Stacks)
     module: Int32 = column("the nn.Module, of those of equal name the first", Modules)
     phase: Int8 = column("a `Phase`")
-    gap: Int8 = column("a `Gap`: why there is no frame")
+    gap: Int8 = column("a `Gap`: why there is no frame of its own call")
     autograd_ns: Int64 = column(
         "how long the autograd profiler saw the same call, where it recorded beside the observer",
         combine=Combine.SUM,

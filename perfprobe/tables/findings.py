@@ -31,10 +31,15 @@ class Sums(Table):
     forward_frame: Int32 = column("in backward, the line of the forward call", Frames)
     module: Int32 = column("the nn.Module, of those of equal name the first", Modules)
     phase: Int8 = column("a `Phase`")
-    gap: Int8 = column("a `Gap`: why there is no frame")
+    gap: Int8 = column("a `Gap`: why there is no frame of its own call")
     scope: Int8 = column("torch's RecordScope")
     calls: Int64 = column("how many", combine=Combine.SUM)
     self_ns: Int64 = column("time in the calls themselves", combine=Combine.SUM)
+    python_ns: Int64 = column(
+        "where autograd ran Python in the calls (a Function, a hook): time in the calls themselves",
+        combine=Combine.SUM,
+        optional=True,
+    )
     total_ns: Int64 = column(
         "time in which at least one of them was open on its thread", combine=Combine.OUTERMOST
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfprobe.tables.columns import Int32, Itself, Mask, Table, column
+from perfprobe.tables.columns import Int32, Int64, Itself, Mask, Table, column
 from perfprobe.tables.strings import Strings
 
 
@@ -48,3 +48,13 @@ def nearest(parent: Int32, marked: Mask) -> Int32:
             break
         step = further
     return np.where(step[:-1] == rows, -1, step[:-1]).astype(np.int32)
+
+
+def depths(parent: Int32) -> Int64:
+    """How many rows are around each row of a prefix tree."""
+    depth, above = (parent >= 0).astype(np.int64), parent.copy()
+    while len(above) and int(above.max()) >= 0:
+        inside = above >= 0
+        depth[inside] += depth[above[inside]]
+        above[inside] = above[above[inside]]
+    return depth

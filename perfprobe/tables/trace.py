@@ -45,7 +45,10 @@ def shown_name(name: str, *, narrow: bool) -> str:
 
 
 class Gap(IntEnum):
-    """Why a row has no line."""
+    """Why a row has no line of its own call.
+
+    GRADIENT_REDUCTION: it may have another: of the call that made the DDP, or of that of backward.
+    """
 
     NONE = 0
     NO_PYTHON = 1
@@ -58,6 +61,7 @@ class Gap(IntEnum):
     OUTSIDE_OPERATORS = 8
     CALL_NOT_RECORDED = 9
     GRAPH_LAUNCH_UNKNOWN = 10
+    GRADIENT_REDUCTION = 11
 
 
 GAP_TEXTS = {
@@ -72,6 +76,7 @@ GAP_TEXTS = {
     Gap.OUTSIDE_OPERATORS: "called outside of operators, where no Python was seen",
     Gap.CALL_NOT_RECORDED: "the call that started it was not recorded",
     Gap.GRAPH_LAUNCH_UNKNOWN: "of a CUDA graph whose launch is not known",
+    Gap.GRADIENT_REDUCTION: "DDP gradient reduction",
 }
 
 

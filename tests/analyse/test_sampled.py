@@ -238,3 +238,33 @@ def test_a_look_counts_as_far_as_it_lies_in_the_program(tmp_path: Path) -> None:
         (1000, 85),
         (1000, 500),
     ]
+
+
+def test_python_that_autograd_calls_is_in_no_operator(tmp_path: Path) -> None:
+    program = Program()
+    program.thread(1)
+    apply = "/env/site-packages/torch/autograd/function.py:585 Function.apply"
+    stack = program.stack("a.py:6 f", ENGINE)
+    forward = program.stack("a.py:5 f", apply)
+    node = {"stack": stack, "node_thread": 1, "node_sequence": 0}
+    row = "autograd::engine::evaluate_function: MulBackward0"
+    program.run(
+        op("Scale", 0, 100, op("aten::mul", 50, 60, stack=forward), stack=forward, sequence=0),
+        op("ScaleBackward", 100, 200, scope=1, **node),
+        op(row, 200, 300, op("MulBackward0", 250, 290, scope=1, **node), **node),
+    )
+    program.sample(0, 20, "a.py:5 f", apply, "a.py:20 forward")
+    program.sample(20, 55, "a.py:5 f", apply)
+    program.sample(55, 150, "a.py:6 f", ENGINE, "a.py:30 backward")
+    program.sample(150, 220, "a.py:6 f", ENGINE, "a.py:40 hook")
+    program.sample(220, 230, "a.py:6 f", ENGINE)
+    program.sample(230, 260, "a.py:6 f", ENGINE)
+    found = times(program.recording(tmp_path), run(program.recording(tmp_path)))
+    assert {(line, name): time_ns for (_, line, _, name), (_, time_ns) in found.items()} == {
+        (20, ""): 20,
+        (585, "aten::mul"): 35,
+        (30, ""): 95,
+        (40, ""): 70,
+        (841, row): 10,
+        (841, "MulBackward0"): 30,
+    }

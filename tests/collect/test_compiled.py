@@ -213,8 +213,27 @@ def test_tracing_has_a_phase_of_its_own(runs: Runs) -> None:
     rows = hotspots(runs.folder / "cold.perfprobe")
     traced = [row for row in rows if row["phase"] == "compile"]
     assert {"aten::relu", "aten::tanh"} <= {row["operator"] for row in traced}
-    assert all(row["signature"] is None for row in traced)
+    operators = [row for row in traced if row["operator"] != "CompiledFunctionBackward"]
+    assert all(row["signature"] is None for row in operators)
     assert not [row for row in rows if row not in traced and ":subclass" in (row["signature"] or "")]
+
+
+# From the cache it comes with forward.
+@pytest.mark.parametrize(
+    ("name", "calls"), [("cold", {"compile": 1, "backward": 3}), ("recorded", {"backward": 4})]
+)
+def test_a_backward_that_compiles_itself_is_compile_once(
+    runs: Runs, name: str, calls: dict[str, int]
+) -> None:
+    rows = [row for row in hotspots(runs.folder / f"{name}.perfprobe") if row["phase"] is not None]
+    nodes = {row["phase"]: row for row in rows if row["operator"] == "CompiledFunctionBackward"}
+    assert {phase: row["calls"] for phase, row in nodes.items()} == calls
+    assert {row["self_ns"] for row in nodes.values()} == {0}
+    if "compile" in calls:
+        assert nodes["compile"]["python_ns"] > nodes["backward"]["python_ns"]
+    backward = [row for row in rows if row["phase"] == "backward"]
+    unnamed = [row for row in backward if row["reason"] not in (None, "AccumulateGrad: no forward line")]
+    assert sum(row["self_ns"] for row in unnamed) <= 0.01 * sum(row["self_ns"] for row in backward)
 
 
 def test_the_program_is_as_under_plain_python(runs: Runs) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,14 +25,25 @@ from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.events import Losses
 from perfprobe.tables.findings import Findings, Hotspots
-from perfprobe.tables.trace import GAP_TEXTS, Gap, Phase
+from perfprobe.tables.strings import Strings
+from perfprobe.tables.trace import GAP_TEXTS, Gap, Line, Phase, Trace
 
 TOP = 20
 _TITLES = {"line": "Operators by line", "module": "Operators by module"}
 _WORTH_SAYING = 0.05  # an error of quantiles
 _WORTH_SAYING_COMPILE = 0.05  # of operator time
 _INNER_NOTE = "Without CPU time: operators that ran inside others. --detail bench times all of them."
+_WORTH_SAYING_PYTHON = 0.01  # of operator time
+_MOST_FUNCTIONS = 3
 _MOST_MARKED = 3  # rows of which the note says what they would be
+
+
+class _Place(NamedTuple):
+    """A row with one line. line, forward, reason: see `Lines`."""
+
+    line: Line | None
+    forward: Line | None = None
+    reason: str | None = None
 
 
 def operator_tables(findings: Findings, choice: Choice) -> dict[str, Sequence[Any]]:
@@ -56,7 +67,7 @@ def hot_operators(findings: Findings, choice: Choice) -> Iterator[Block]:
     yield Heading(_TITLES.get(hotspots.group, "Hot operators"), _rows_shown(table))
     yield Table(
         _columns(table),
-        notes=lambda seen: [*_notes_on_rows(table, seen), *_notes(hotspots)],
+        notes=lambda seen: [*_notes_on_rows(table, seen), *_notes(hotspots, findings.trace)],
         whole=[signature_text(row) for row in shown],
     )
 
@@ -136,13 +147,14 @@ def _source_note(table: Operators) -> str:
     )
 
 
-def _notes(hotspots: Hotspots) -> Iterator[str]:
+def _notes(hotspots: Hotspots, trace: Trace) -> Iterator[str]:
     if hotspots.focus is None:
         yield from _compile_note(hotspots)
     if hotspots.group != "row" or hotspots.focus is not None:
         return  # they are about all rows
     if hotspots.totals.backward_ns > 0:
         yield _backward_note(hotspots)
+    yield from _python_note(hotspots, trace)
     if hotspots.totals.outermost_ns and hotspots.totals.outermost_cpu_ns is not None:
         yield _cpu_note(hotspots, hotspots.totals.outermost_ns, hotspots.totals.outermost_cpu_ns)
         if bool((hotspots.rows.cpu_ns < 0).any()):
@@ -171,6 +183,26 @@ def _backward_note(hotspots: Hotspots) -> str:
     share = units.percent(hotspots.totals.linked_ns / backward_ns)
     text = f"Backward: {share} of its operator time has a line: its forward call's, unless both are given"
     return f"{text}; without: {', '.join(without)}." if without else f"{text}."
+
+
+def _python_note(hotspots: Hotspots, trace: Trace) -> Iterator[str]:
+    """How long autograd ran Python, where that is much beside operators' time."""
+    rows, strings = hotspots.rows, trace.recording[Strings]
+    python_ns = int(rows.python_ns[rows.python_ns > 0].sum())
+    if python_ns < _WORTH_SAYING_PYTHON * max(hotspots.totals.self_ns, 1):
+        return
+    told = []
+    for at in np.argsort(-rows.python_ns, kind="stable")[:_MOST_FUNCTIONS].tolist():
+        if rows.python_ns[at] > 0:
+            (place,) = Lines([_Place(trace.line(int(rows.frame[at])))]).own
+            where = " ".join([Phase(rows.phase[at]).name.lower(), *([f"at {place}"] if place else [])])
+            name, own_ns = printable(strings[int(rows.name[at])]), int(rows.python_ns[at])
+            told.append(f"{units.duration(own_ns)} {name} ({where})")
+    most = "" if int(np.count_nonzero(rows.python_ns > 0)) == len(told) else "most "
+    yield (
+        f"Python that autograd ran (Functions, hooks): {units.duration(python_ns)} in no operator, and in no "
+        f"row's self: {most}{', '.join(told)}."
+    )
 
 
 def _cpu_note(hotspots: Hotspots, outermost_ns: int, cpu_ns: int) -> str:

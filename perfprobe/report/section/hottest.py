@@ -48,7 +48,7 @@ def hottest(findings: Findings) -> Iterator[Block]:
 
 def _place(row: OperatorRow) -> str:
     told = shorten.cut(shorten.signature(signature_text(row)), LONGEST)
-    (place,) = line_column([replace(row.ran, forward=None)]).cells
+    place = line_column([replace(row.ran, forward=None)]).cells[0].replace("\n", " ")
     return f"{operator_text(row, brief=True)} {told}, {place}"
 
 

@@ -42,8 +42,8 @@ def line_column(rows: Sequence[HasLines], function: int = 6) -> Column:
 class Lines:
     """The cells of the line column: `file.py:88 in attention`, and in `own` only `file.py:88`, "" for none.
 
-    Where Python ran in backward, its own line with that of the forward call below it; where there is no line,
-    the reason. least: letters of the longest place.
+    Where Python ran in backward, its own line with that of the forward call below it; where there is no line
+    of its own call, the reason. least: letters of the longest place.
     """
 
     def __init__(self, rows: Sequence[HasLines]) -> None:
@@ -57,6 +57,8 @@ class Lines:
     def _cell(self, row: HasLines) -> str:
         if row.line is None:
             return f"({row.reason or ''})"
+        if row.reason:
+            return f"{self._text('', row.line)}\n({row.reason})"
         if row.forward is None or row.forward == row.line:
             return self._text("", row.line)
         return f"{self._text('', row.line)}\n{self._text('forward ', row.forward)}"

@@ -1,0 +1,88 @@
+"""Which of autograd's rows run Python: what passes in them but in no operator is Python's time.
+
+Torch has a row around the forward of a Function written in Python, by the name of its class, and one for its
+node. Hooks have none: they run in a row of a node or of the engine, and so does what is computed again for
+checkpoint's saved tensors. That they ran is known where they called operators.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perfprobe.merge.nest import parents
+from perfprobe.merge.user_lines import ENGINE_FILE, ENGINE_FUNCTION, frames_in
+from perfprobe.models.nodes import ENGINE, is_python_node
+from perfprobe.tables.columns import Int32, Int64, Mask
+from perfprobe.tables.events import Operators
+from perfprobe.tables.recording import Recording
+from perfprobe.tables.scopes import BACKWARD_FUNCTION, FUNCTION
+from perfprobe.tables.stacks import Stacks, depths
+from perfprobe.tables.strings import Strings
+from perfprobe.tables.threads import each_thread
+
+# Every forward of one goes through this function, and is called from nothing else in it.
+_APPLY_FILE = "torch/autograd/function.py"
+_APPLY = ("Function.apply", "apply")  # the second: Python 3.10
+_DETACH = "detach"  # that of torch's C++, without "aten::": the Function's results go through it
+_COMPILED_NODE = "CompiledFunctionBackward"  # of torch.compile, which compiles it when it first runs
+_NEVER = np.iinfo(np.int64).min
+
+
+class PythonFunctions:
+    """Looks at rows batch by batch, which come in the order of the file."""
+
+    def __init__(self, recording: Recording, compiling: Mask) -> None:
+        """compiling: see `compiled.compiling`."""
+        names = recording[Strings].text
+        self._is_node = np.array([*map(is_python_node, names), False])
+        self._may_be_one = np.array([*("::" not in name and name != _DETACH for name in names), False])
+        self._is_compiled = np.array([*(name == _COMPILED_NODE for name in names), False])
+        applied = np.logical_or(*(frames_in(recording, _APPLY_FILE, name) for name in _APPLY))
+        in_apply = np.append(applied, False)[recording[Stacks].frame]
+        self._in_apply = np.append(in_apply, False)
+        self._is_engine = np.array([*(name.startswith(ENGINE) for name in names), False])
+        stacks = recording[Stacks]
+        self._depth = np.append(depths(stacks.parent), -1)
+        engine = np.append(frames_in(recording, ENGINE_FILE, ENGINE_FUNCTION), False)[stacks.frame]
+        self._may_be_called = np.append(~engine, False)  # by Python that the engine called
+        self._compiling = compiling
+        self._compiled_ns: dict[int, int] = {}  # by thread: when what a compiler ran last began
+
+    def find(self, rows: Operators) -> Mask:
+        """Which rows are such Functions, forward or node, or ran a hook."""
+        found = (rows.scope == BACKWARD_FUNCTION) & self._is_node[rows.name]
+        found |= (rows.scope == FUNCTION) & self._may_be_one[rows.name] & self._in_apply[rows.stack]
+        found[self._around_hooks(rows)] = True
+        return np.asarray(found)
+
+    def _around_hooks(self, rows: Operators) -> Int32:
+        """The rows of nodes and of the engine directly around operators that Python inside of them called."""
+        if not bool(((rows.node_thread >= 0) & self._may_be_called[rows.stack]).any()):
+            return np.empty(0, np.int32)
+        around = parents(rows.thread, rows.depth)
+        child = np.flatnonzero(around >= 0)
+        outer = around[child]
+        chosen = (rows.scope[outer] == BACKWARD_FUNCTION) | self._is_engine[rows.name[outer]]
+        chosen &= self._depth[rows.stack[child]] > self._depth[rows.stack[outer]]
+        found: Int32 = outer[chosen]
+        return found
+
+    def compile_themselves(self, rows: Operators) -> Mask:
+        """Which rows are nodes of compiled code that were compiled as they ran: operators inside tell."""
+        found = np.zeros(len(rows), np.bool_)
+        for thread, own in each_thread(rows.thread):
+            start_ns = rows.start_ns[own]
+            compiled_ns = np.where(self._compiling[rows.stack[own]], start_ns, _NEVER)
+            compiled_ns[0] = max(int(compiled_ns[0]), self._compiled_ns.get(thread, _NEVER))
+            # What ended before and began within is inside.
+            latest_ns = np.maximum.accumulate(compiled_ns)
+            self._compiled_ns[thread] = int(latest_ns[-1])
+            found[own] = self._is_compiled[rows.name[own]] & (latest_ns >= start_ns)
+        return np.asarray(found & (rows.scope == BACKWARD_FUNCTION))
+
+
+def own_times(is_python: Mask, self_ns: Int64) -> tuple[Int64, Int64]:
+    """What of self times is operators', and what Python's (-1: of no such Function)."""
+    if not bool(is_python.any()):
+        return self_ns, np.broadcast_to(np.int64(-1), len(self_ns))
+    return np.where(is_python, np.minimum(self_ns, 0), self_ns), np.where(is_python, self_ns, -1)
