@@ -38,11 +38,12 @@ class RecorderDoor final : public RecorderPort {
     return names_.add_stack(hash, frames, modules, count);
   }
   ModuleRef find_module(const void* module, const void* root) override {
-    const auto object = [](const void* address) {
-      return static_cast<PyObject*>(const_cast<void*>(address));
-    };
     return names_.find_module(object(module), object(root));
   }
+  ModuleRef find_holder(const void* parameter) override {
+    return names_.find_holder(object(parameter));
+  }
+  [[nodiscard]] uint32_t modules_named() const override { return names_.modules_named(); }
   [[nodiscard]] uint32_t module_generation() const override { return names_.module_generation(); }
   Chunk* exchange_chunk(Chunk* full, int32_t thread) override {
     return recorder_.exchange_chunk(full, thread);
@@ -55,6 +56,10 @@ class RecorderDoor final : public RecorderPort {
   PythonNames& names() { return names_; }
 
  private:
+  static PyObject* object(const void* address) {
+    return static_cast<PyObject*>(const_cast<void*>(address));
+  }
+
   Recorder recorder_;
   PythonNames names_;
 };

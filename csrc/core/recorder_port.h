@@ -16,7 +16,7 @@ namespace perfprobe {
 
 // Name of the capsule that carries a RecorderPort*; raise the number with any change of this
 // interface.
-inline constexpr const char* kRecorderCapsule = "perfprobe.recorder.4";
+inline constexpr const char* kRecorderCapsule = "perfprobe.recorder.5";
 
 struct InternedText {
   int32_t id;
@@ -52,6 +52,11 @@ class RecorderPort {
   virtual int32_t add_stack(Hash128 hash, const FrameRef* frames, const int32_t* modules,
                             size_t count) = 0;
   virtual ModuleRef find_module(const void* module, const void* root) = 0;
+  // The module that holds this parameter (PyObject), of those named so far; no id where none does.
+  // Needs the GIL.
+  virtual ModuleRef find_holder(const void* parameter) = 0;
+  // How many modules have been named: with more of them more holders may be known.
+  [[nodiscard]] virtual uint32_t modules_named() const = 0;
   // Rises when known modules got new names: cached ModuleRefs are stale.
   [[nodiscard]] virtual uint32_t module_generation() const = 0;
   // A fresh chunk for `thread`, nullptr when there is no memory; `full` (may be nullptr) goes to

@@ -22,7 +22,7 @@ struct OperatorRecord {
   int64_t end_ticks;
   int64_t cpu_ns;         // thread CPU time of an outermost operator; -1 not measured
   int64_t sequence;       // torch's autograd sequence number
-  int64_t node_sequence;  // sequence number of the backward node it runs in
+  int64_t node_sequence;  // of the backward node it runs in: its number, or `node_of_module`
   int32_t name;
   int32_t overload;
   int32_t signature;
@@ -54,6 +54,11 @@ struct OperatorRecord {
   }
 };
 static_assert(sizeof(OperatorRecord) == 72);
+
+// AccumulateGrad has no number: the module that holds its parameter stands in its place.
+constexpr int64_t node_of_module(int32_t module) {
+  return module == kNone ? kNone : int64_t{-2} - module;
+}
 static_assert(std::is_trivially_copyable_v<OperatorRecord>);
 
 // One Python frame as the walker sees it: nothing is resolved, nothing is owned.

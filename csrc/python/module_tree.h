@@ -8,17 +8,22 @@ namespace perfprobe {
 // A tree beyond this is looked at up to here.
 constexpr size_t kModuleLimit = 65'536;
 
-// The `_modules` dict of an nn.Module, past any __getattr__ or property of its class. Borrowed.
-inline PyObject* child_modules(PyObject* module) {
+// A dict of an nn.Module's own, past any __getattr__ or property of its class. Borrowed; nullptr
+// for none.
+inline PyObject* own_dict(PyObject* module, const char* name) {
   PyObject* attributes = PyObject_GenericGetDict(module, nullptr);
   if (attributes == nullptr) {
     PyErr_Clear();
     return nullptr;
   }
-  PyObject* children =
-      PyDict_CheckExact(attributes) != 0 ? PyDict_GetItemString(attributes, "_modules") : nullptr;
+  PyObject* found =
+      PyDict_CheckExact(attributes) != 0 ? PyDict_GetItemString(attributes, name) : nullptr;
   Py_DECREF(attributes);  // the module keeps it alive
-  return children != nullptr && PyDict_Check(children) != 0 ? children : nullptr;
+  return found != nullptr && PyDict_Check(found) != 0 ? found : nullptr;
+}
+
+inline PyObject* child_modules(PyObject* module) {
+  return own_dict(module, "_modules");
 }
 
 }  // namespace perfprobe

@@ -28,6 +28,18 @@ const char* type_name(PyObject* object) {
   return dot == nullptr ? full : dot + 1;
 }
 
+bool holds(PyObject* module, PyObject* parameter) {
+  PyObject* parameters = own_dict(module, "_parameters");
+  PyObject* key = nullptr;
+  PyObject* value = nullptr;
+  for (Py_ssize_t at = 0;
+       parameters != nullptr && PyDict_Next(parameters, &at, &key, &value) != 0;) {
+    if (value == parameter)
+      return true;
+  }
+  return false;
+}
+
 PyObject* referent(PyObject* weak) {
   return reinterpret_cast<PyWeakReference*>(weak)->wr_object;
 }
@@ -192,7 +204,40 @@ bool PythonNames::remember(PyObject* module, int32_t id, int32_t root_id) {
     ++module_generation_;  // cached references to this module are stale
   }
   known = {weak, id, root_id};
+  tables().unlisted.push_back(module);
+  ++modules_named_;
   return true;
+}
+
+ModuleRef PythonNames::find_holder(PyObject* parameter) {
+  const NoCollection no_collection;
+  const KeepException keep_exception;
+  list_parameters();
+  const auto found = tables().holders.find(parameter);
+  if (found == tables().holders.end())
+    return {kNone, nullptr};
+  const KnownModule* known = find_known(found->second);
+  if (known != nullptr && holds(found->second, parameter))
+    return {known->id, known->weak};
+  tables().holders.erase(found);  // it was another one's address
+  return {kNone, nullptr};
+}
+
+// A parameter that modules share is the first one's.
+void PythonNames::list_parameters() {
+  for (PyObject* module : tables().unlisted) {
+    PyObject* parameters =
+        find_known(module) == nullptr ? nullptr : own_dict(module, "_parameters");
+    PyObject* key = nullptr;
+    PyObject* value = nullptr;
+    for (Py_ssize_t at = 0;
+         parameters != nullptr && PyDict_Next(parameters, &at, &key, &value) != 0;) {
+      const auto [place, is_new] = tables().holders.emplace(value, module);
+      if (!is_new && (find_known(place->second) == nullptr || !holds(place->second, value)))
+        place->second = module;
+    }
+  }
+  tables().unlisted.clear();
 }
 
 // Another thread may just be comparing a cached reference, without the GIL: it needs a few

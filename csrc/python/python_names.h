@@ -29,6 +29,9 @@ class PythonNames {
   // The module's row; `root` is the outermost module of the stack, whose tree, or that of the
   // module it is a part of, gives the names.
   ModuleRef find_module(PyObject* module, PyObject* root);
+  // The module that holds this parameter, of those named so far.
+  ModuleRef find_holder(PyObject* parameter);
+  [[nodiscard]] uint32_t modules_named() const { return modules_named_; }
   [[nodiscard]] uint32_t module_generation() const { return module_generation_; }
 
   // Lets go of everything kept alive.
@@ -60,7 +63,10 @@ class PythonNames {
     std::pmr::unordered_map<Instruction, int32_t, InstructionHash> frames{pool.resource()};
     std::pmr::unordered_map<PyObject*, KnownModule> modules{pool.resource()};
     std::pmr::unordered_map<int32_t, int> new_roots{pool.resource()};  // by type
-    MappedVector<PyObject*> kept;                                      // code objects
+    // Parameters by address, each with the first module seen to hold it: to be looked at again.
+    std::pmr::unordered_map<PyObject*, PyObject*> holders{pool.resource()};
+    MappedVector<PyObject*> unlisted;  // modules whose parameters are not in `holders` yet
+    MappedVector<PyObject*> kept;      // code objects
     std::pmr::deque<PyObject*> buried{pool.resource()};
   };
 
@@ -75,11 +81,13 @@ class PythonNames {
   void add_stray(PyObject* module, int32_t root_id);
   bool remember(PyObject* module, int32_t id, int32_t root_id);
   void bury(PyObject* weak);
+  void list_parameters();
 
   Recorder& recorder_;
   // Empty ones take pages too, and recorders that have ended are kept.
   std::unique_ptr<Tables> tables_;
   std::atomic<uint32_t> module_generation_{0};
+  std::atomic<uint32_t> modules_named_{0};
 };
 
 }  // namespace perfprobe

@@ -43,6 +43,8 @@ class TrialRecorder final : public RecorderPort {
   ModuleRef find_module(const void* /*module*/, const void* /*root*/) override {
     return {kNone, nullptr};
   }
+  ModuleRef find_holder(const void* /*parameter*/) override { return {kNone, nullptr}; }
+  [[nodiscard]] uint32_t modules_named() const override { return 0; }
   [[nodiscard]] uint32_t module_generation() const override { return 0; }
   Chunk* exchange_chunk(Chunk* /*full*/, int32_t thread) override {
     chunk_->count = 0;

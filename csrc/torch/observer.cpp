@@ -11,6 +11,7 @@
 #include "core/clock.h"
 #include "torch/operand_reuse.h"
 #include "torch/operator_ranges.h"
+#include "torch/parameters.h"
 #include "torch/stacks.h"
 #include "torch/tensor_values.h"
 #include "torch/thread_state.h"
@@ -176,6 +177,8 @@ std::unique_ptr<at::ObserverContext> open_operator(const at::RecordFunction& fun
   open.forward_thread = forward_thread == 0 ? kNone : static_cast<int32_t>(forward_thread);
   set_node(parent, open, is_node);
   open.signature = find_signature(state, function, slot);
+  if (slot.accumulates && is_node) [[unlikely]]
+    set_holder(state, parent, open);
   open.stack = find_stack(state, parent, open);
   open.follows = 0;
   if (state.emitter != nullptr) [[unlikely]]

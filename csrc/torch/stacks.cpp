@@ -1,5 +1,7 @@
 #include "torch/stacks.h"
 
+#include "torch/gil.h"
+
 namespace perfprobe {
 namespace {
 
@@ -85,18 +87,6 @@ int32_t intern_frames(ThreadState& state) {
   return id;
 }
 
-// Given back whatever is thrown: an operator that kept it would wait for itself.
-class Gil {
- public:
-  Gil() = default;
-  ~Gil() { PyGILState_Release(state_); }
-  Gil(const Gil&) = delete;
-  Gil& operator=(const Gil&) = delete;
-
- private:
-  PyGILState_STATE state_ = PyGILState_Ensure();
-};
-
 void read_frames(ThreadState& state, PyThreadState* python) {
   state.frames.clear();
 #ifdef PERFPROBE_FAST_FRAMES
@@ -106,8 +96,7 @@ void read_frames(ThreadState& state, PyThreadState* python) {
 #endif
 }
 
-// Cold on the fast path, every event on the public one. Never called with a lock of ours held:
-// waiting for the GIL under a lock that a GIL holder wants would be a deadlock.
+// Cold on the fast path, every event on the public one.
 int32_t find_stack_with_gil(ThreadState& state, PyThreadState* python) {
   const Gil gil;
   read_frames(state, python);

@@ -12,6 +12,7 @@ namespace perfprobe {
 namespace {
 
 constexpr std::string_view kEnginePrefix = "autograd::engine::evaluate_function";
+constexpr std::string_view kAccumulate = "torch::autograd::AccumulateGrad";
 constexpr size_t kMostVariants = 65'536;  // by then the signatures are "(other)" anyway
 constexpr int kVariants = 64;             // signatures of an operator that differ in integers only
 
@@ -60,8 +61,17 @@ const NameSlot& NameCache::fill(NameSlot& slot, const at::RecordFunction& functi
   const bool is_engine = std::string_view(known.text).starts_with(kEnginePrefix);
   const int32_t arguments = is_operator ? static_cast<int32_t>(function.num_inputs()) : kNone;
   const bool touches = is_operator && touches_operands(function);
-  slot = {name,     known.text, known.id,    overload_id, arguments,
-          integers, is_engine,  is_operator, touches,     kind_of(known.text, is_operator)};
+  slot = {name,
+          known.text,
+          known.id,
+          overload_id,
+          arguments,
+          integers,
+          is_engine,
+          known.text == kAccumulate,
+          is_operator,
+          touches,
+          kind_of(known.text, is_operator)};
   return slot;
 }
 
@@ -94,6 +104,7 @@ void ThreadState::begin(RecorderPort* new_port, Emitter* new_emitter, uint32_t n
   names.clear();
   signatures.clear();
   value_reads.clear();
+  parameters.clear();
   stacks.clear();
   range_messages.clear();
   phase.kind = Kind::any;

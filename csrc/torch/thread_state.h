@@ -29,6 +29,7 @@ struct NameSlot {
   int32_t arguments = kNone;  // of the operator's schema
   Integers integers = Integers::by_value;
   bool is_engine = false;    // autograd::engine::evaluate_function
+  bool accumulates = false;  // torch::autograd::AccumulateGrad
   bool is_operator = false;  // in torch's registry
   bool touches = false;      // the data of its tensors
   Kind kind = Kind::any;
@@ -98,6 +99,16 @@ struct ModuleSlot {
   uint32_t generation = 0;
 };
 
+// The module of a parameter. Its tensor's address may be another's by now, which then has other
+// inputs or whose module is not alive.
+struct ParameterSlot {
+  const void* tensor = nullptr;
+  const void* weak = nullptr;  // of the module; nullptr where none is known
+  int32_t module = kNone;
+  int32_t signature = kNone;
+  uint32_t generation = 0;  // of modules' names; where none is known, how many were named
+};
+
 class NameCache {
  public:
   const NameSlot& find(const at::RecordFunction& function, RecorderPort& port);
@@ -139,6 +150,7 @@ struct ValueReads {
 
 struct ThreadState {
   static constexpr size_t kModuleSlots = 1024;
+  static constexpr size_t kParameterSlots = 4096;
   // Of signatures, and of stacks: twice what a recording tells apart.
   static constexpr size_t kCachedIds = 2 * 65'536;
 
@@ -153,6 +165,7 @@ struct ThreadState {
   MappedVector<ValueReads> value_reads;  // by signature, where tensors are read again
   InternTable stacks;
   MappedVector<ModuleSlot> modules = MappedVector<ModuleSlot>(kModuleSlots);
+  MappedVector<ParameterSlot> parameters;  // of threads that run backward
   FrameList frames;
   MappedVector<int32_t> frame_modules;
   Emitter* emitter = nullptr;           // where operators are set as ranges

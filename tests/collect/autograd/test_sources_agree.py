@@ -50,7 +50,9 @@ def test_the_profiler_alone_finds_the_same_rows(name: str, tmp_path: Path) -> No
     theirs = record(tmp_path / "autograd.perfprobe", WORKLOADS[name], operators="autograd")
     assert [(r.name, r.depth) for r in theirs] == [(r.name, r.depth) for r in ours]
     for our, their in zip(ours, theirs, strict=True):
-        assert (their.phase, their.module, their.scope) == (our.phase, our.module, our.scope), our
+        # Which parameter AccumulateGrad adds to, the profiler does not tell.
+        module = "" if not our.line and our.phase == "backward" else our.module
+        assert (their.phase, their.module, their.scope) == (our.phase, module, our.scope), our
         assert without_device(their.signature) == without_device(our.signature)
         for claimed, known in ((their.line, our.line), (their.forward_line, our.forward_line)):
             if not claimed.endswith("(its first line)"):
