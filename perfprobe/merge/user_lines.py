@@ -6,6 +6,7 @@ import posixpath
 
 import numpy as np
 
+from perfprobe.merge.compiled import compiling
 from perfprobe.tables.columns import Int8, Int32, Mask
 from perfprobe.tables.python import Origin
 from perfprobe.tables.recording import Recording
@@ -75,6 +76,7 @@ def sites(recording: Recording, modules: Int32) -> Sites:
         module=module[stacks.module].astype(np.int32),
         inside_module=module[inside_module].astype(np.int32),
         is_recompute=(inside_module >= 0) | (_inside(stacks, checkpoint, engine) >= 0),
+        is_compile=compiling(recording)[:-1],
         is_data=nearest(stacks.parent, data) >= 0,
         engine=nearest(stacks.parent, engine),
     )

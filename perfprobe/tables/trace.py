@@ -100,6 +100,7 @@ class Sites(Table):
     module: Int32 = column("the nn.Module", Modules)
     inside_module: Int32 = column("the nn.Module inside", Modules)
     is_recompute: Mask = column("whether an operator that has it in backward runs forward code again")
+    is_compile: Mask = column("whether torch.compile is at work in it")
     is_data: Mask = column("whether it lies below torch's data loading")
     engine: Int32 = column("the innermost call of autograd's engine", Stacks)
 

@@ -31,7 +31,21 @@ class Passed(NamedTuple):
 def busiest(trace: Trace, calling: Calling) -> Passed | None:
     """The function of the program in which code ran longest; None where none did."""
     rows = _in_python(trace, calling)
-    rows = rows.take(~_stood_still(trace, rows) & (calling.import_stacks.importer[rows.stack] < 0))
+    rows = rows.take(~_stood_still(trace, rows) & ~_once(trace, calling, rows))
+    return _longest(trace, calling, rows) if len(rows) else None
+
+
+def longest_compile(trace: Trace, calling: Calling) -> Passed | None:
+    """The function of the program for which torch.compile worked longest, on the main thread; None for none.
+
+    The operators that it traces with are its work too, and what it waits for.
+    """
+    rows = calling.sampled
+    rows = rows.take(
+        (rows.look == Look.READ) & (rows.stack >= 0) & trace.recording.main_thread()[rows.thread]
+    )
+    rows = rows.take(trace.sites.is_compile[rows.stack] & (trace.sites.frame[rows.stack] >= 0))
+    rows = rows.take(calling.import_stacks.importer[rows.stack] < 0)
     return _longest(trace, calling, rows) if len(rows) else None
 
 
@@ -42,6 +56,7 @@ def longest_wait(trace: Trace, calling: Calling) -> Passed | None:
     """
     rows = _in_python(trace, calling)
     rows = rows.take(_stood_still(trace, rows) & trace.recording.main_thread()[rows.thread])
+    rows = rows.take(~_once(trace, calling, rows))
     if len(rows) == 0:
         return None
     found = _longest(trace, calling, rows)
@@ -70,6 +85,11 @@ def _in_python(trace: Trace, calling: Calling) -> SampledStacks:
     rows = calling.sampled
     rows = rows.take((rows.look == Look.READ) & (rows.stack >= 0) & (rows.name < 0))
     return rows.take((calling.python.of_stack[rows.stack] >= 0) & (trace.sites.frame[rows.stack] >= 0))
+
+
+def _once(trace: Trace, calling: Calling, rows: SampledStacks) -> Mask:
+    """Which samples are of imports and of torch.compile: a longer run has no more of them."""
+    return (calling.import_stacks.importer[rows.stack] >= 0) | trace.sites.is_compile[rows.stack]
 
 
 def _stood_still(trace: Trace, rows: SampledStacks) -> Mask:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from perfprobe.report import shorten
-from perfprobe.report.rows.busiest import Passed, busiest, longest_wait
+from perfprobe.report.rows.busiest import Passed, busiest, longest_compile, longest_wait
 from perfprobe.report.rows.function_times import has_few_samples, threads_ns
 from perfprobe.report.rows.imports import import_rows
 from perfprobe.report.rows.operators import OperatorRow, rows_of
@@ -22,6 +22,7 @@ from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.python import Calling
+from perfprobe.tables.trace import Phase
 
 LONGEST = 160  # cells of the inputs
 _MINOR = 0.5  # of the wall time: with more of it, operators are what counts
@@ -39,6 +40,8 @@ def hottest(findings: Findings) -> Iterator[Block]:
     if hotspots is None or hotspots.group != "row" or hotspots.focus is not None or len(hotspots.rows) == 0:
         return
     rows = hotspots.rows
+    computes = rows.phase != Phase.COMPILE  # what is traced has no data
+    rows = rows.take(computes) if bool(computes.any()) else rows
     first, largest = rows_of(findings, rows.take(np.array([0, rows.self_ns.argmax()])))
     yield Paragraph(f"Hottest: {_place(first)}, {first.ran.phase}: {_share(first, hotspots)}.", "bold")
     if largest.ran.self_ns > _FAR_MORE * first.ran.self_ns:
@@ -71,29 +74,32 @@ def _long_calls(row: OperatorRow) -> str:
 
 
 def hottest_python(findings: Findings) -> Iterator[Block]:
-    """Where most time passed outside of operators: in imports, in a function, or as the main thread waited.
+    """Where most time passed outside of operators: in a function, or as the main thread waited.
 
+    Before that imports and torch.compile, of which a longer run would not have more, where they took longer.
     Only where that is much, and operators are not most of all; waiting only where it is more than they are,
     or they are next to nothing.
-    Beside imports, which a longer run would not have more of, also what comes next.
     """
     calling, hotspots, wall_ns = findings.get(Calling), findings.get(Hotspots), findings.wall_ns
-    if calling is None or not wall_ns or has_few_samples(calling):
+    if calling is None or not wall_ns or has_few_samples(calling) or findings.focus is not None:
         return
-    if hotspots is not None and hotspots.focus is not None:
-        return
-    operators_ns = 0 if hotspots is None else hotspots.totals.busiest_ns
+    operators_ns = 0 if hotspots is None else _computing_ns(hotspots)
     if operators_ns > _MINOR * wall_ns:
         return
-    imported, *others = _imports(findings, wall_ns), _busiest(findings, wall_ns)
-    waiting = _waiting(findings, wall_ns)
+    others, waiting = [_busiest(findings, wall_ns)], _waiting(findings, wall_ns)
     if operators_ns < max(_NOTEWORTHY * wall_ns, waiting[0]):
         others.append(waiting)
     longest = max(others)
-    told = [imported, longest] if imported > longest else [longest]
-    for time_ns, text in told:
+    once = sorted((_imports(findings, wall_ns), _compile(findings, wall_ns)), reverse=True)
+    for time_ns, text in [*(each for each in once if each > longest), longest]:
         if time_ns >= _NOTEWORTHY * wall_ns:
             yield Paragraph(f"Hottest Python: {text}.", "bold")
+
+
+def _computing_ns(hotspots: Hotspots) -> int:
+    """Operator time of the busiest thread, without what torch.compile traces."""
+    compile_ns = int(hotspots.ungrouped.self_ns[hotspots.ungrouped.phase == Phase.COMPILE].sum())
+    return max(hotspots.totals.busiest_ns - compile_ns, 0)
 
 
 def _busiest(findings: Findings, wall_ns: int) -> tuple[int, str]:
@@ -127,6 +133,15 @@ def _at(found: Passed, whole_ns: int) -> str:
     if found.line_ns >= _NEARLY_ALL * found.time_ns:
         return f"{place} in {function}"
     return f"in {function}: {units.percent(found.line_ns / whole_ns)} {place}"
+
+
+def _compile(findings: Findings, wall_ns: int) -> tuple[int, str]:
+    """How long torch.compile worked, and what to say of it."""
+    found = longest_compile(findings.trace, findings[Calling])
+    if found is None:
+        return 0, ""
+    share = f"torch.compile's own work, {units.percent(found.time_ns / wall_ns)} of wall"
+    return found.time_ns, f"{share}, {_at(found, wall_ns)}"
 
 
 def _imports(findings: Findings, wall_ns: int) -> tuple[int, str]:
