@@ -35,6 +35,20 @@ void append_signed(std::vector<uint8_t>& bytes, size_t count, ValueAt value_at) 
   bytes.resize(static_cast<size_t>(to - bytes.data()));
 }
 
+// Ids are small in most programs: one byte each. False where one is not.
+bool append_bytes(std::vector<uint8_t>& bytes, std::span<const int64_t> values) {
+  uint64_t all = 0;
+  for (const int64_t value : values)
+    all |= zigzag(value);
+  if (all >= 0x80)
+    return false;
+  const size_t before = bytes.size();
+  bytes.resize(before + values.size());
+  for (size_t i = 0; i < values.size(); ++i)
+    bytes[before + i] = static_cast<uint8_t>(zigzag(values[i]));
+  return true;
+}
+
 size_t count_runs(std::span<const int64_t> values) {
   size_t runs = values.empty() ? 0 : 1;
   for (size_t i = 1; i < values.size(); ++i)
@@ -74,7 +88,8 @@ void BlockEncoder::add_ids(std::string_view column, std::span<const int64_t> val
     }
     put_column(column, Coding::runs);
   } else {
-    append_signed(scratch_, values.size(), [&](size_t i) { return values[i]; });
+    if (!append_bytes(scratch_, values))
+      append_signed(scratch_, values.size(), [&](size_t i) { return values[i]; });
     put_column(column, Coding::plain);
   }
 }

@@ -33,6 +33,8 @@ Reading read_both() {
 
 constexpr int64_t kWarmUpNs = 1'000'000;
 constexpr int64_t kLeastPairNs = 20'000'000;  // closer ones would give a rate of reading errors
+constexpr int64_t kEarliest = std::numeric_limits<int64_t>::min();
+constexpr int64_t kLatest = std::numeric_limits<int64_t>::max();
 constexpr double kSlewLimit = 0.01;  // NTP slews by 0.0005 at most; readings are exact to 1e-4
 
 }  // namespace
@@ -79,16 +81,40 @@ void TickConverter::add_pair() {
     pairs_.pop_front();
 }
 
-int64_t TickConverter::to_ns(int64_t ticks) const {
-  if (!ticks_are_tsc)
-    return ticks;
+TickConverter::Line TickConverter::line_at(int64_t ticks) const {
   auto pair = pairs_.rbegin();  // nearly always the newest pair but one
   while (std::next(pair) != pairs_.rend() && ticks < pair->ticks)
     ++pair;
-  if (pair->broken && std::prev(pair)->ticks - ticks < ticks - pair->ticks)
-    --pair;  // after the sleep: count back from the pair behind it
-  return pair->ns +
-         static_cast<int64_t>(static_cast<double>(ticks - pair->ticks) * pair->ns_per_tick);
+  const bool is_oldest = std::next(pair) == pairs_.rend();
+  Line line{is_oldest ? kEarliest : pair->ticks, kLatest, *pair};
+  if (pair == pairs_.rbegin())
+    return line;
+  const auto next = std::prev(pair);
+  line.last = next->ticks - 1;
+  if (!pair->broken)
+    return line;
+  // After the sleep: count back from the pair behind it.
+  const int64_t middle = pair->ticks + (next->ticks - pair->ticks) / 2;
+  if (ticks <= middle)
+    line.last = middle;
+  else
+    line = {middle + 1, next->ticks - 1, *next};
+  return line;
+}
+
+int64_t TickConverter::to_ns(int64_t ticks) const {
+  return ticks_are_tsc ? line_at(ticks).to_ns(ticks) : ticks;
+}
+
+void TickConverter::to_ns(std::span<int64_t> ticks) const {
+  if (!ticks_are_tsc || ticks.empty())
+    return;
+  Line line = line_at(ticks.front());
+  for (int64_t& value : ticks) {
+    if (value < line.first || value > line.last)
+      line = line_at(value);
+    value = line.to_ns(value);
+  }
 }
 
 }  // namespace perfprobe

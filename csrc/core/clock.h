@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -59,6 +60,8 @@ class TickConverter {
   // A new pair. Ticks up to now can then be converted by interpolation.
   void add_pair();
   [[nodiscard]] int64_t to_ns(int64_t ticks) const;
+  // The same of many, in place: neighbours mostly lie between the same two pairs.
+  void to_ns(std::span<int64_t> ticks) const;
 
  private:
   struct Pair {
@@ -67,6 +70,19 @@ class TickConverter {
     double ns_per_tick;   // from this pair to the next
     bool broken = false;  // the two clocks parted before the next pair: the machine slept
   };
+  // What the ticks from `first` to `last` are converted by.
+  struct Line {
+    int64_t first;
+    int64_t last;
+    Pair through;
+
+    [[nodiscard]] int64_t to_ns(int64_t ticks) const {
+      return through.ns +
+             static_cast<int64_t>(static_cast<double>(ticks - through.ticks) * through.ns_per_tick);
+    }
+  };
+  [[nodiscard]] Line line_at(int64_t ticks) const;
+
   static constexpr size_t kPairs = 4096;  // half an hour of pairs; older rows are on disk by then
 
   std::deque<Pair> pairs_;

@@ -13,43 +13,57 @@ constexpr size_t kTile = 256;
 
 constexpr auto kColumns = OperatorRecord::columns();
 
-void take_ns(Rows rows, int64_t OperatorRecord::* ticks, const TickConverter& clock, int64_t* to) {
+void take(Rows rows, int64_t OperatorRecord::* ticks, int64_t* to) {
   for (const OperatorRecord& row : rows)
-    *to++ = clock.to_ns(row.*ticks);
-}
-
-// Sequence numbers climb by small steps, but a column that is all -1 (no grad) takes one byte in
-// all.
-bool climbs(std::span<const int64_t> values) {
-  return std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) != values.end();
+    *to++ = row.*ticks;
 }
 
 }  // namespace
 
-void OperatorEncoder::gather(Rows rows, size_t first, const TickConverter& clock) {
-  take_ns(rows, &OperatorRecord::start_ticks, clock, start_ns_.data() + first);
-  take_ns(rows, &OperatorRecord::end_ticks, clock, end_ns_.data() + first);
-  for (size_t i = 0; i < kColumns.size(); ++i)
-    kColumns[i].copy(rows, columns_[i].data() + first);
+// Most columns hold one value in most programs: it is compared, not copied.
+void OperatorEncoder::gather(Rows rows, size_t first, size_t count) {
+  take(rows, &OperatorRecord::start_ticks, start_ns_.data() + first);
+  take(rows, &OperatorRecord::end_ticks, end_ns_.data() + first);
+  for (size_t i = 0; i < kColumns.size(); ++i) {
+    Column& column = columns_[i];
+    if (!column.varies && kColumns[i].all_are(rows, column.constant))
+      continue;
+    if (!column.varies) {
+      column.values.resize(count);
+      std::fill_n(column.values.begin(), first, column.constant);
+      column.varies = true;
+    }
+    kColumns[i].copy(rows, column.values.data() + first);
+  }
+}
+
+void OperatorEncoder::begin(Rows rows) {
+  start_ns_.resize(rows.size());
+  end_ns_.resize(rows.size());
+  for (size_t i = 0; i < kColumns.size(); ++i) {
+    columns_[i].varies = false;
+    kColumns[i].copy(rows.first(1), &columns_[i].constant);
+  }
 }
 
 void OperatorEncoder::encode(Rows rows, int32_t thread, const TickConverter& clock,
                              BlockEncoder& encoder) {
-  start_ns_.resize(rows.size());
-  end_ns_.resize(rows.size());
-  for (Column& column : columns_)
-    column.resize(rows.size());
+  begin(rows);
   for (size_t first = 0; first < rows.size(); first += kTile)
-    gather(rows.subspan(first, std::min(kTile, rows.size() - first)), first, clock);
+    gather(rows.subspan(first, std::min(kTile, rows.size() - first)), first, rows.size());
+  clock.to_ns(start_ns_);
+  clock.to_ns(end_ns_);
   encoder.begin(OperatorRecord::kTable, rows.size(), kOwnColumns.size() + kColumns.size());
   encoder.add_delta(kOwnColumns[0], start_ns_);
   encoder.add_relative(kOwnColumns[1], end_ns_, 0, start_ns_);
   encoder.add_constant(kOwnColumns[2], thread);
   for (size_t i = 0; i < kColumns.size(); ++i) {
-    if (kColumns[i].values == Values::climbing && climbs(columns_[i]))
-      encoder.add_delta(kColumns[i].name, columns_[i]);
+    if (!columns_[i].varies)
+      encoder.add_constant(kColumns[i].name, columns_[i].constant);
+    else if (kColumns[i].values == Values::climbing)
+      encoder.add_delta(kColumns[i].name, columns_[i].values);
     else
-      encoder.add_ids(kColumns[i].name, columns_[i]);
+      encoder.add_ids(kColumns[i].name, columns_[i].values);
   }
 }
 

@@ -23,12 +23,19 @@ class OperatorEncoder {
   static constexpr std::array<std::string_view, 3> kOwnColumns = {"start_ns", "end_ns", "thread"};
 
  private:
-  using Column = std::vector<int64_t>;
+  // A column that has held one value so far has no other values yet.
+  struct Column {
+    int64_t constant = 0;
+    bool varies = false;
+    std::vector<int64_t> values;
+  };
 
-  void gather(std::span<const OperatorRecord> rows, size_t first, const TickConverter& clock);
+  void begin(std::span<const OperatorRecord> rows);
+  // Rows `first` and those behind it, of so many in all.
+  void gather(std::span<const OperatorRecord> rows, size_t first, size_t count);
 
-  Column start_ns_;
-  Column end_ns_;
+  std::vector<int64_t> start_ns_;
+  std::vector<int64_t> end_ns_;
   std::array<Column, OperatorRecord::columns().size()> columns_;  // those of the record
 };
 
