@@ -6,6 +6,7 @@ import atexit
 import os
 import sys
 from os import getpid
+from time import thread_time_ns
 
 from perfprobe import __version__, native
 from perfprobe.collect import host
@@ -56,6 +57,7 @@ class Session:
         folder: where the program lies; None where the folder is gone.
         tell: takes a line that cannot wait for the report.
         follow: whether spawned child processes shall record themselves too.
+        begun_cpu_ns: CPU time of this thread when perfprobe began, where that was before `start`.
     """
 
     # By process, so that a forked child has none: setting an entry that may be there already is one step,
@@ -70,12 +72,14 @@ class Session:
         *,
         tell: Callable[[str], None],
         follow: bool = False,
+        begun_cpu_ns: int | None = None,
     ) -> None:
         self._program = program
         self._folder = folder
         self._options = options
         self._tell = tell
         self._follow = follow
+        self._begun_cpu_ns = begun_cpu_ns
         self._unstarted = iter((True,))
         self._stopping = False
         self.path = ""  # until it is started
@@ -94,6 +98,7 @@ class Session:
         """
         if not next(self._unstarted, False):  # one step, like `setdefault` below
             raise UsageError("this recording was started before", self.path, "make another one")
+        begun_cpu_ns = thread_time_ns() if self._begun_cpu_ns is None else self._begun_cpu_ns
         running = Session._active.setdefault(getpid(), self)
         if running is not self:
             self._unstarted = iter((True,))
@@ -117,6 +122,7 @@ class Session:
         self._facts.guarded("processes", self._children.start)
         for collector in self._chosen():
             self._start(collector)
+        self._facts.extend("cost", start_cpu_ns=thread_time_ns() - begun_cpu_ns)
         # What our own start took is no part of the program's time.
         self._facts.guarded("start", lambda: self._facts.extend("start", **host.moment()))
 
@@ -142,7 +148,7 @@ class Session:
         if active() is not self or self._stopping:
             return
         self._stopping = True
-        stopped = {**host.moment(), "exit": ending}
+        stopped, begun_cpu_ns = {**host.moment(), "exit": ending}, thread_time_ns()
         try:
             for collector in self._collectors:
                 self._facts.guarded(collector.name, collector.stop)
@@ -150,6 +156,7 @@ class Session:
             self._facts.guarded("versions", lambda: self._facts.extend("versions", **host.package_versions()))
             self._facts.guarded("roots", self._write_roots)
             self._facts.extend("stop", **stopped)
+            self._facts.extend("cost", stop_cpu_ns=thread_time_ns() - begun_cpu_ns)
             self._facts.recorder.close()
         finally:
             Session._active.pop(getpid())

@@ -11,6 +11,7 @@
 #include "core/clock.h"
 #include "torch/operand_reuse.h"
 #include "torch/operator_ranges.h"
+#include "torch/own_time.h"
 #include "torch/parameters.h"
 #include "torch/stacks.h"
 #include "torch/tensor_values.h"
@@ -160,6 +161,7 @@ std::unique_ptr<at::ObserverContext> open_operator(const at::RecordFunction& fun
   if (generation == 0)
     return context;
   ThreadState& state = state_of_thread(generation);
+  const int64_t begin_ticks = state.begin_own_time();
   if (state.open.full())  // so deep only where thousands of ranges ended on other threads
     drop_above(state, 0);
   OpenOperator* parent = state.open.parent();
@@ -192,6 +194,8 @@ std::unique_ptr<at::ObserverContext> open_operator(const at::RecordFunction& fun
     state.ids = ids;
     open.follows |= kId;
   }
+  if (begin_ticks != 0) [[unlikely]]
+    open.add_own_time(begin_ticks);
   state.open.push();
   return context;
 }
@@ -281,7 +285,7 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* context) {
     state->publish_row();
   }
   if (open.follows != 0) [[unlikely]]
-    state->unfollow(open);
+    state->unfollow(open, end_ticks);
   state->open.pop();
 }
 
@@ -339,6 +343,7 @@ void start_observer(RecorderPort& port, CpuTime cpu_time, Threads threads, Emitt
   ticks_are_tsc = port.takes_tsc();
   if (emitter != nullptr)
     emitter->training.start();
+  own_time.clear();
   current_generation.store(++last_generation, std::memory_order_release);
   at::RecordFunctionCallback made(on_start, on_end);
   callback = add_callback(made.needsInputs(true).needsOutputs(is_thorough), threads);

@@ -117,7 +117,7 @@ void ThreadState::begin(RecorderPort* new_port, Emitter* new_emitter, uint32_t n
   thread = port->add_thread(::syscall(SYS_gettid), number, name);
 }
 
-void ThreadState::unfollow(const OpenOperator& ended) {
+void ThreadState::unfollow(const OpenOperator& ended, int64_t end_ticks) {
   if ((ended.follows & kId) != 0) {
     uint64_t last = 0;
     ids->pop(ids->kind, &last);
@@ -126,6 +126,8 @@ void ThreadState::unfollow(const OpenOperator& ended) {
     emitter->port.pop();
   if ((ended.follows & kPhase) != 0)
     emitter->training.end_operator(phase, ended.kind);
+  if ((ended.follows & kOwnTime) != 0 && end_ticks != 0)
+    own_time.add(ended.own_ticks + read_ticks() - end_ticks);
 }
 
 void ThreadState::unwind(size_t depth) {

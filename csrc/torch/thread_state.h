@@ -14,6 +14,7 @@
 #include "python/frames.h"
 #include "torch/emitter.h"
 #include "torch/operand_reuse.h"
+#include "torch/own_time.h"
 #include "torch/signature.h"
 
 namespace perfprobe {
@@ -36,7 +37,7 @@ struct NameSlot {
 };
 
 // What must be undone when an operator ends.
-enum Follows : uint8_t { kRange = 1, kId = 2, kPhase = 4 };
+enum Follows : uint8_t { kRange = 1, kId = 2, kPhase = 4, kOwnTime = 8 };
 
 struct OpenOperator {
   const at::RecordFunction* function;
@@ -45,6 +46,7 @@ struct OpenOperator {
   int64_t start_ticks;
   int64_t start_cpu_ns;
   int64_t start_faults;
+  int64_t own_ticks;  // of recording its start; only where kOwnTime follows
   int64_t sequence;
   int64_t node_sequence;
   int32_t name;
@@ -60,6 +62,11 @@ struct OpenOperator {
   bool is_inside;  // an operator that has a kind, or inside of one
   bool is_engine;
   bool stands_still;  // C++ until it ends: the Python frames under it cannot change
+
+  void add_own_time(int64_t begin_ticks) {
+    own_ticks = read_ticks() - begin_ticks;
+    follows |= kOwnTime;
+  }
 };
 
 // The operators open on a thread, outermost first. Slots are filled in place: no copy, no clearing.
@@ -157,7 +164,8 @@ struct ThreadState {
   uint32_t generation = 0;  // of the recording this state belongs to
   int32_t thread = kNone;
   Chunk* chunk = nullptr;
-  uint32_t rows = 0;  // in the chunk
+  uint32_t rows = 0;                       // in the chunk
+  uint32_t until_timed = OwnTime::kEvery;  // operators; the next is one to measure our own time of
   RecorderPort* port = nullptr;
   OpenStack open;
   NameCache names;
@@ -179,8 +187,16 @@ struct ThreadState {
   void begin(RecorderPort* new_port, Emitter* new_emitter, uint32_t new_generation);
   // The thread ends: its rows go to the writer.
   void finish();
-  // Ends what follows an operator.
-  void unfollow(const OpenOperator& ended);
+  // When the record of an operator begins, in ticks, if its own time is measured; else 0.
+  int64_t begin_own_time() {
+    if (--until_timed != 0) [[likely]]
+      return 0;
+    until_timed = OwnTime::kEvery;
+    return read_ticks();
+  }
+  // Ends what follows an operator. end_ticks: when the record of its end began; 0 where it is given
+  // up.
+  void unfollow(const OpenOperator& ended, int64_t end_ticks = 0);
   // What is open above `depth` is given up: it ended on other threads, or never will.
   void unwind(size_t depth);
   // Where the next row goes, nullptr when there is no memory.

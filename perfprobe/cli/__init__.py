@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import importlib
 import sys
+from time import thread_time_ns
+
+BEGUN_CPU_NS = thread_time_ns()  # of the main thread: all but what the interpreter took to start
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ import os
 import sys
 from json import dumps
 from os import WIFSIGNALED, WTERMSIG, posix_spawn, waitpid
+from time import process_time_ns
 
 from perfprobe.support import files, starter
 from perfprobe.support.errors import EnvironmentLack
@@ -94,6 +95,7 @@ def _report(
     from perfprobe.cli.options import colored, width
     from perfprobe.cli.report import write
     from perfprobe.results import Results
+    from perfprobe.support import units
     from perfprobe.support.graph_view import GraphView
     from perfprobe.support.view import View
 
@@ -101,7 +103,8 @@ def _report(
     if json_file is not None:
         _write_json(results.document(wanted), json_file)
     if table:
-        write(results.text(wanted, width=width(), color=colored()))
+        text = results.text(wanted, width=width(), color=colored())
+        write(f"{text}\nThis report took {units.duration(process_time_ns())} of CPU time.\n")
     if callgraph is not None:
         results.draw(callgraph, GraphView())
         write(f"perfprobe: the call graph is {printable(callgraph)}\n")

@@ -8,6 +8,7 @@ from os import getpid
 from sys import getrecursionlimit, setrecursionlimit
 
 from perfprobe import __version__
+from perfprobe.cli import BEGUN_CPU_NS
 from perfprobe.cli.after import ReportChild
 from perfprobe.cli.options import PROGRAM_OPTIONS, Parser, absolute, add_options, chosen, view, writable
 from perfprobe.collect.base import Stderr, fault
@@ -72,7 +73,8 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     if program.missing:
         return lambda: _run_missing(program, words[place])
     recorded = Options(**chosen(given, Options))
-    session = Session(_about(program), program.folder, recorded, tell=stderr.tell, follow=True)
+    about, folder = _about(program), program.folder
+    session = Session(about, folder, recorded, tell=stderr.tell, follow=True, begun_cpu_ns=BEGUN_CPU_NS)
     report = _report_child(given, stderr)
     session.start(_path(given, program), named=given.output is not None)
     ending = Ending()

@@ -6,6 +6,7 @@ import os
 import sys
 from array import array
 from os import getpid
+from time import thread_time_ns
 
 from perfprobe import native
 from perfprobe.collect import emit
@@ -94,7 +95,8 @@ class OperatorCollector(Collector):
             self._observer.stop()
             self._facts.guarded(self.name, self._write_operand_reuse)
             emit.say_if_full(self._facts, self._observer)
-            self._facts.extend("cost", writer_cpu_ns=self._facts.recorder.writer_cpu_ns)
+            own_ns = self._observer.own_event_ns()
+            self._facts.extend("cost", writer_cpu_ns=self._facts.recorder.writer_cpu_ns, own_ns=own_ns)
         if self._torch is not None:
             # Only now: the first question fixes torch's thread count, which is the program's to set.
             threads = self._torch.get_num_threads()
@@ -114,6 +116,7 @@ class OperatorCollector(Collector):
     def _torch_ready(self, torch: ModuleType) -> None:
         if getpid() != self._process:
             return  # a forked child that imports torch only now: it does not record
+        begun_cpu_ns = thread_time_ns()
         self._torch = torch
         self._facts.guarded("torch", self._describe_torch)
         wanted = self._options.operators
@@ -121,6 +124,7 @@ class OperatorCollector(Collector):
             self._facts.guarded(self.name, self._start_observer)
         if wanted != "observer" or self._falls_back():
             self._facts.guarded(self.name, self._start_profiler)
+        self._facts.extend("cost", torch_cpu_ns=thread_time_ns() - begun_cpu_ns)
 
     def _describe_torch(self) -> None:
         torch, folder = self._torch, os.path.dirname(os.path.abspath(self._torch.__file__))
@@ -149,6 +153,7 @@ class OperatorCollector(Collector):
         self._observer = observer
         observer.hand_on_ids(self._ids)
         self._facts.extend("cost", event_ns=observer.event_cost_ns(), empty_ns=observer.empty_ns())
+        self._facts.extend("cost", trial_own_ns=observer.trial_own_ns())
         if self._options.cpu_timed != "off":
             self._facts.extend("cost", cpu_read_ns=observer.cpu_read_ns())
         if self._options.cpu_timed == "all":

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -38,6 +39,7 @@ def test_report_follows_on_standard_error(script: Path) -> None:
     report = " ".join(outcome.err.decode().lower().split())
     assert "no operators" in report
     assert "the program never imported torch" in report
+    assert re.search(r"this report took [\d.]+ m?s of cpu time\.", report)
     assert storage.read(recording).fact("stop", "exit") == "exit 3"
 
 

@@ -195,6 +195,12 @@ def test_without_meta_nothing_is_made_up(tmp_path: Path) -> None:
     )
 
 
+def test_what_recording_cost_is_an_estimate_and_what_is_fixed_stands_apart(tmp_path: Path) -> None:
+    cost = {**META["cost"], "start_cpu_ns": 30_000_000, "torch_cpu_ns": 0, "stop_cpu_ns": 4_000_000}
+    first = report(training(cost=cost), tmp_path).splitlines()[0]
+    assert first.endswith("recording cost 2.00 us (+0.1 % CPU, estimated), start and stop 34.0 ms")
+
+
 def test_hostile_meta_does_no_harm(tmp_path: Path) -> None:
     odd: list[Any] = [None, 3, "x", [], {}, [{}], {"argv": 5}, {"argv": [None]}, -1, 1e300, {"version": {}}]
     odd += [{"monotonic_ns": "x", "cpu_ns": [], "event_ns": -5, "threads": 2.5}]
@@ -223,7 +229,7 @@ def test_rows_that_the_disk_refused_are_counted_at_the_top(tmp_path: Path) -> No
     program.losses = [("recording", "rows the disk refused: No space left on device", 352_071, "make room")]
     lines = report(program, tmp_path).splitlines()
     assert "operators 50.0 % of wall (of what was kept)" in lines[0]
-    assert lines[0].endswith("recording cost at least 2.00 us (0.1 %)")
+    assert lines[0].endswith("recording cost at least 2.00 us (+0.1 % CPU, estimated)")
     assert lines[1] == "Incomplete: rows the disk refused: No space left on device (count 352,071)."
 
 

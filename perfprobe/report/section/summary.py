@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from perfprobe.report.rows.choice import Choice
+from perfprobe.report.rows.own_cost import own_cost
 from perfprobe.report.rows.totals import totals_row
 from perfprobe.report.section.block import Block, Fact, Facts, Paragraph
 from perfprobe.report.section.children import cpu_of_children, work_in_children
@@ -106,20 +107,10 @@ def _threads(trace: Trace, hotspots: Hotspots | None) -> list[str]:
 
 
 def _cost(findings: Findings, hotspots: Hotspots) -> str:
-    """What recording added: the measured cost of an event times events and of a CPU clock's reading times
-    readings, the writer thread's CPU time, and the reading of the autograd profiler's windows.
-    """
-    recording = findings.trace.recording
-    event_ns, reading_ns = recording.number("cost", "event_ns"), recording.number("autograd", "reading_ns")
-    if event_ns is None and reading_ns is None:
-        return "recording cost not measured"
-    writer_ns = recording.number("cost", "writer_cpu_ns") or 0
-    timed_ns = recording.number("cost", "timed_event_ns")  # where all are: with its system calls
-    reads_ns = 2 * hotspots.totals.cpu_timed * (recording.number("cost", "cpu_read_ns") or 0)
-    if timed_ns is not None:
-        event_ns, reads_ns = timed_ns, 0
-    cost_ns = (event_ns or 0) * hotspots.totals.operators + reads_ns + writer_ns + (reading_ns or 0)
-    # Events that were not kept cost the same; what the autograd profiler takes as it records is not measured.
-    least = "" if findings.whole and reading_ns is None else "at least "
-    share = f" ({units.percent(cost_ns / findings.wall_ns)})" if findings.wall_ns else ""
-    return f"recording cost {least}{units.duration(cost_ns)}{share}"
+    cost = own_cost(findings, hotspots.totals)
+    fixed = "" if cost.fixed_ns is None else f", start and stop {units.duration(cost.fixed_ns)}"
+    if cost.running_ns is None:
+        return f"recording cost not measured{fixed}"
+    least = "at least " if cost.is_least else ""
+    share = "" if cost.share is None else f"+{units.percent(cost.share)} CPU, "
+    return f"recording cost {least}{units.duration(cost.running_ns)} ({share}estimated){fixed}"

@@ -1,0 +1,50 @@
+// What the record of an operator takes where the program runs, measured at one in so many: caches
+// are colder there, stacks deeper and inputs more than where one event's cost was measured.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "core/clock.h"
+
+namespace perfprobe {
+
+class OwnTime {
+ public:
+  static constexpr uint32_t kEvery = 61;  // no loop of a program has that many operators
+
+  void clear() {
+    ticks_ = events_ = 0;
+    began_ticks_ = read_ticks();
+    began_ns_ = monotonic_ns();
+  }
+
+  // Of one event.
+  void add(int64_t ticks) {
+    ticks_.fetch_add(std::min(ticks, kMostTicks), std::memory_order_relaxed);
+    events_.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  // Nanoseconds an event, since `clear`; 0 where none was measured.
+  [[nodiscard]] double event_ns() const {
+    const int64_t passed_ticks = read_ticks() - began_ticks_;
+    if (events_ == 0 || passed_ticks <= 0)
+      return 0;
+    const double ns_per_tick =
+        static_cast<double>(monotonic_ns() - began_ns_) / static_cast<double>(passed_ticks);
+    return static_cast<double>(ticks_) * ns_per_tick / static_cast<double>(events_);
+  }
+
+ private:
+  static constexpr int64_t kMostTicks = 60'000;  // beyond that the thread was not running
+
+  std::atomic<int64_t> ticks_{0};
+  std::atomic<int64_t> events_{0};
+  int64_t began_ticks_ = 0;
+  int64_t began_ns_ = 0;
+};
+
+inline OwnTime own_time;  // of the latest recording
+
+}  // namespace perfprobe

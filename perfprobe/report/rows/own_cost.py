@@ -1,0 +1,77 @@
+"""What recording added to the program's CPU time: an estimate, of what was measured where it ran."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from perfprobe.tables.findings import Findings, Totals
+from perfprobe.tables.recording import Recording
+
+_MOST_COLDER = 10  # times; beyond that it is no measurement
+_FIXED = ("start_cpu_ns", "torch_cpu_ns", "stop_cpu_ns")
+
+
+class OwnCost(NamedTuple):
+    """CPU time in ns.
+
+    running_ns: while the program ran, an estimate; None where nothing of it was measured. share: of the CPU
+    time that is left without it; None where that is not known. fixed_ns: to start and to stop, measured,
+    and no part of the former; None where it was not. is_least: whether some of it is not known.
+    """
+
+    running_ns: float | None
+    share: float | None
+    fixed_ns: int | None
+    is_least: bool
+
+
+def own_cost(findings: Findings, totals: Totals) -> OwnCost:
+    """Of a recording with operators.
+
+    An operator costs what one did in the calibration as recording began, times how much longer our own part
+    of it took in the program, where caches are colder, stacks deeper and inputs more (one in 61 is timed).
+    Readings of CPU clocks, calls that were counted and windows of the autograd profiler are numbers times the
+    cost of one; of the writer's and the sampler's threads the CPU time is read.
+    """
+    recording = findings.trace.recording
+    reading_ns = recording.number("autograd", "reading_ns")
+    fixed = [_number(recording, "cost", name) for name in _FIXED]
+    fixed_ns = int(sum(fixed)) if any(fixed) else None
+    if recording.number("cost", "event_ns") is None and reading_ns is None:
+        return OwnCost(None, None, fixed_ns, False)
+    running_ns = (
+        _operators_ns(recording, totals)
+        + _number(recording, "cost", "writer_cpu_ns")
+        + _number(recording, "sampler", "cpu_ns")
+        + _number(recording, "cprofile", "estimated_ns")
+        + (reading_ns or 0)
+    )
+    # Events that were not kept cost the same; what the autograd profiler takes as it records is not measured.
+    is_least = not findings.whole or reading_ns is not None
+    return OwnCost(running_ns, _share(findings, running_ns, recording), fixed_ns, is_least)
+
+
+def _operators_ns(recording: Recording, totals: Totals) -> float:
+    timed_ns = recording.number("cost", "timed_event_ns")  # where all are: with its system calls
+    if timed_ns is not None:
+        return timed_ns * totals.operators
+    reads_ns = 2 * totals.cpu_timed * _number(recording, "cost", "cpu_read_ns")
+    return _number(recording, "cost", "event_ns") * _colder(recording) * totals.operators + reads_ns
+
+
+def _colder(recording: Recording) -> float:
+    """How many times as long our own part of an event took in the program; 1 where it is not known."""
+    own_ns, trial_ns = (_number(recording, "cost", name) for name in ("own_ns", "trial_own_ns"))
+    return min(max(own_ns / trial_ns, 1), _MOST_COLDER) if trial_ns > 0 else 1
+
+
+def _share(findings: Findings, running_ns: float, recording: Recording) -> float | None:
+    cpu_ns = findings.trace.cpu_ns
+    if cpu_ns is None:
+        return None
+    left_ns = cpu_ns - running_ns - _number(recording, "cost", "torch_cpu_ns")
+    return running_ns / left_ns if left_ns > 0 else None
+
+
+def _number(recording: Recording, *keys: str) -> float:
+    return max(recording.number(*keys) or 0, 0)
