@@ -60,10 +60,13 @@ $(VENV)/tools.stamp: $(VENV)/torch.stamp
 	@touch $@
 
 # A kept build folder makes a C++ change a rebuild of that file; it is safe here because this venv is its only user.
+# Bytecode, as pip compiles it for an install that is no editable one: where Python may write none, each start of ours
+# would compile all it needs.
 $(VENV)/installed.stamp: $(VENV)/tools.stamp pyproject.toml CMakeLists.txt $(NATIVE_SOURCES)
 	@echo "building perfprobe into $(VENV) (about a minute)"
 	@$(PIP) install --no-build-isolation \
 		--config-settings build-dir=build/editable --editable '.[dev]'
+	@$(BIN)/python -m compileall -q perfprobe
 	@touch $@
 
 # The call graph is laid out by Graphviz's dot, which pip cannot install; what needs it does without, and says so.

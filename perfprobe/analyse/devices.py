@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perfprobe.tables.columns import Int32, Int64
+from perfprobe.tables.columns import Int32, Int64, distinct
 from perfprobe.tables.gpu import ApiCalls, Copies, GpuLinks, GpuWaits, Kernels
 from perfprobe.tables.gpu_findings import DeviceRows, StepCounts, Steps
 from perfprobe.tables.recording import Recording
@@ -73,7 +73,7 @@ def _device(device: int, kernels: Kernels, copies: Copies, nccl: Sequence[int]) 
         "copies": len(copies),
         "copy_ns": _total(copies),
         "copied_bytes": int(np.maximum(copies.size_bytes, 0).sum()),
-        "streams": len(np.unique(streams)),
+        "streams": len(distinct(streams)),
         "busy_ns": _open_ns(kernels, copies),
         "first_ns": int(start_ns.min()) if len(start_ns) else -1,
         "last_ns": int(end_ns.max()) if len(start_ns) else -1,

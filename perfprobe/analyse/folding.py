@@ -14,7 +14,7 @@ import numpy as np
 
 from perfprobe.analyse.load import Load
 from perfprobe.analyse.paths import Paths
-from perfprobe.tables.columns import Int32, Mask
+from perfprobe.tables.columns import Int32, Mask, distinct
 from perfprobe.tables.python import Calling, OperatorSites, Origin
 from perfprobe.tables.stacks import Stacks, nearest
 from perfprobe.tables.strings import Strings
@@ -76,7 +76,7 @@ def _within_import(trace: Trace, calling: Calling) -> Mask:
 def in_files(trace: Trace, calling: Calling, starts: tuple[str, ...]) -> Mask:
     """Functions in files whose names begin with one of these."""
     strings, files = trace.recording[Strings], calling.python.code.file
-    chosen = [file for file in np.unique(files).tolist() if strings[file].startswith(starts)]
+    chosen = [file for file in distinct(files).tolist() if strings[file].startswith(starts)]
     return np.isin(files, chosen)
 
 

@@ -12,7 +12,7 @@ from perfprobe.analyse.devices import device_rows, duration_ns, step_counts
 from perfprobe.analyse.gpu_waits import all_waits
 from perfprobe.analyse.grouping import measured_sums, sort_by_keys
 from perfprobe.analyse.hotspots import same_signatures
-from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows
+from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows, distinct
 from perfprobe.tables.gpu import ApiCalls, Copies, GpuLinks, GpuWaits, Kernels
 from perfprobe.tables.gpu_findings import CopyRows, GpuFindings, KernelRows, LaunchRows, Steps, WaitRows
 from perfprobe.tables.trace import Gap, Trace
@@ -38,7 +38,7 @@ def gpu_findings(trace: Trace, steps: Steps) -> GpuFindings | None:
     in_operator = np.append(links.sites.name >= 0, False)[calls]
     untimed = np.concatenate([duration_ns(gpu[Kernels]), duration_ns(gpu[Copies])]) < 0
     waits, wait_call = all_waits(gpu, links)
-    launches = np.unique(gpu[ApiCalls].correlation[links.graph_launch])
+    launches = distinct(gpu[ApiCalls].correlation[links.graph_launch])
     return GpuFindings(
         kernels=_kernel_rows(trace, links, kernel_graph),
         copies=_copy_rows(trace, links, copy_graph),

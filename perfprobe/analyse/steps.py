@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfprobe.tables.columns import Int64, Mask
+from perfprobe.tables.columns import Int64, Mask, distinct
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.gpu_findings import Steps
 from perfprobe.tables.scopes import BACKWARD_FUNCTION, USER_SCOPE
@@ -75,7 +75,7 @@ class _Named:
         if len(rows) == 0:
             return np.empty(0, np.int64), np.empty(0, np.int64)
         thread, count = np.unique(self._os_threads[rows.thread], return_counts=True)
-        main = np.unique(self._os_threads[rows.thread[self._is_main[rows.thread]]])
+        main = distinct(self._os_threads[rows.thread[self._is_main[rows.thread]]])
         chosen = int(main[0]) if len(main) else int(thread[np.argmax(count)])
         rows = rows.take(self._os_threads[rows.thread] == chosen)
         rows = rows.take(np.lexsort((-rows.end_ns, rows.start_ns)))
@@ -109,6 +109,6 @@ class _Times:
 
     def sorted(self) -> Int64:
         """All of them, each time once."""
-        self._kept = np.unique(np.concatenate([self._kept, *self._parts]))
+        self._kept = distinct(np.concatenate([self._kept, *self._parts]))
         self._parts, self._new = [], 0
         return self._kept

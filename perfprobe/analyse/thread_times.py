@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from perfprobe.analyse.grouping import sums_by
-from perfprobe.tables.columns import Int32, Int64, Mask, Rows
+from perfprobe.tables.columns import Int32, Int64, Mask, Rows, distinct
 from perfprobe.tables.python import Functions, Look, Origin, PythonCode, SampledStacks, Samples, ThreadTimes
 from perfprobe.tables.stacks import Stacks, nearest
 from perfprobe.tables.trace import Trace
@@ -73,7 +73,7 @@ def _sampled_wall_ns(trace: Trace, samples: Samples, threads: Int32) -> Int64:
 def _by_cprofile(trace: Trace, python: PythonCode) -> ThreadTimes:
     recording, functions = trace.recording, trace.recording[Functions]
     threads, row_of = _numbered(functions.thread)
-    own_files = np.unique(python.code.file[python.code.origin == Origin.PERFPROBE])
+    own_files = distinct(python.code.file[python.code.origin == Origin.PERFPROBE])
     is_own = np.isin(functions.file, own_files)
     wall_ns = _none(len(threads))
     started_ns = recording.number("cprofile", "started_ns")

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from perfprobe.merge.forward import Entries
 from perfprobe.merge.outermost import find_outermost, keys
 from perfprobe.models.nodes import NodeKind, node_kind
-from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows
+from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows, distinct
 from perfprobe.tables.events import Operators, Threads
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.scopes import BACKWARD_FUNCTION, FUNCTION
@@ -123,7 +123,7 @@ class Calls:
 
     def take_outermost(self) -> Int64:
         """The keys of those that a backward node refers to; they are given once."""
-        found = np.unique(self.outermost[(self.node > 0) & (self.stack > _NO_CALL)])
+        found = distinct(self.outermost[(self.node > 0) & (self.stack > _NO_CALL)])
         self.outermost = self.outermost[:0]
         return found
 
@@ -213,7 +213,7 @@ class ForwardCalls:
         for calls in self._calls.values():
             calls.settle()
         self._is_forward_stack = np.append(entries.spread(self._referred_stacks()), False)
-        self._forward_outermost = np.unique(
+        self._forward_outermost = distinct(
             np.concatenate(
                 [np.empty(0, np.int64), *(calls.take_outermost() for calls in self._calls.values())]
             )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfprobe.tables.columns import Mask
+from perfprobe.tables.columns import Mask, distinct
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.stacks import Frames, Stacks, nearest
 from perfprobe.tables.strings import Strings
@@ -37,7 +37,7 @@ def compiling(recording: Recording) -> Mask:
     strings, frames, stacks = recording[Strings], recording[Frames], recording[Stacks]
     marked = np.zeros(len(frames) + 1, np.bool_)
     for file_end, functions in _COMPILERS:
-        files = [file for file in np.unique(frames.file).tolist() if strings[file].endswith(file_end)]
+        files = [file for file in distinct(frames.file).tolist() if strings[file].endswith(file_end)]
         for frame in np.flatnonzero(np.isin(frames.file, files)).tolist():
             # As written, or within their class, as Python 3.11 and newer name it.
             _, _, method = strings[frames.function[frame]].partition(".")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from perfprobe.merge.nest import parents
-from perfprobe.tables.columns import Int32, Mask, Rows
+from perfprobe.tables.columns import Int32, Mask, Rows, distinct
 from perfprobe.tables.events import Operators
 from perfprobe.tables.scopes import FUNCTION
 from perfprobe.tables.stacks import nearest
@@ -35,7 +35,8 @@ class Entries:
         around = parents(rows.thread, rows.depth)
         child = np.flatnonzero((around >= 0) & (rows.stack > rows.stack[around]))
         child = child[_is_entered(rows, child, around[child])]
-        outer, inner = np.unique(np.stack([rows.stack[around[child]], rows.stack[child]]), axis=1)
+        pairs = distinct((rows.stack[around[child]].astype(np.int64) << 32) + rows.stack[child])
+        outer, inner = pairs >> 32, pairs & 0xFFFFFFFF
         for _ in range(MOST_FRAMES):
             if len(inner) == 0:
                 break

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from perfprobe.merge.user_lines import Folders
-from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows
+from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows, distinct
 from perfprobe.tables.python import Calls, Code, Counted, CountedCalls, Functions, Origin, PythonCode, Samples
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.stacks import Frames, Stacks, nearest
@@ -69,7 +69,7 @@ def _numbered(keys: _Keys) -> tuple[_Keys, Int32]:
 
 def _origins(recording: Recording, keys: _Keys) -> Int8:
     strings, rules = recording[Strings], Folders(recording)
-    of_file = {file: rules.origin(strings[file]) for file in np.unique(keys.file).tolist()}
+    of_file = {file: rules.origin(strings[file]) for file in distinct(keys.file).tolist()}
     return np.array(
         [
             of_file[file] if file >= 0 else _origin_of_c(strings[function])
@@ -123,7 +123,7 @@ def _around_program(recording: Recording, code: Code, of_stack: Int32, origin: I
 
 def _in_files(recording: Recording, code: Code, parts: tuple[str, ...]) -> Mask:
     """Which functions are in files whose path holds one of these; with one more entry, False, for none."""
-    files = np.unique(code.file).tolist()
+    files = distinct(code.file).tolist()
     chosen = [file for file in files if any(part in recording[Strings][file] for part in parts)]
     return np.append(np.isin(code.file, chosen), False)
 
@@ -134,7 +134,7 @@ def _above(parent: Int32, rows: Rows) -> Mask:
     for _ in range(_MOST_FRAMES):
         if len(rows) == 0:
             break
-        rows = np.unique(parent[rows])
+        rows = distinct(parent[rows])
         rows = rows[rows >= 0]
         rows = rows[~marked[rows]]
         marked[rows] = True

@@ -15,7 +15,7 @@ import numpy as np
 
 from perfprobe.merge import agreement, nest
 from perfprobe.merge.compiled import OWN_PREFIXES
-from perfprobe.tables.columns import Int32, Int64, Mask, Rows
+from perfprobe.tables.columns import Int32, Int64, Mask, Rows, distinct
 from perfprobe.tables.events import AutogradWindows, Losses, Operators, Signatures, Threads
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.sources import NESTING, ONLY_AUTOGRAD, ONLY_OBSERVER, SIGNATURE, Differences, Sources
@@ -117,7 +117,7 @@ class Matching:
             both=len(matched),
             observer=len(self._ours),
             autograd=len(self._theirs),
-            windows=len(np.unique(self._recording[AutogradWindows].start_ns)),
+            windows=len(distinct(self._recording[AutogradWindows].start_ns)),
             reading_ns=_number(self._recording, "reading_ns"),
             clock_error_ns=_number(self._recording, "clock_error_ns"),
             apart_ns=int(np.median(apart_ns)) if len(apart_ns) else None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfprobe.tables.columns import Mask
+from perfprobe.tables.columns import Mask, distinct
 from perfprobe.tables.events import Losses
 from perfprobe.tables.python import Functions, Look, Samples
 from perfprobe.tables.recording import Recording
@@ -27,9 +27,9 @@ def uncounted(recording: Recording) -> list[Losses]:
     samples, ended_ns = recording[Samples], recording.counts_ended_ns
     until_ns = np.inf if ended_ns is None else ended_ns
     read = (samples.look == Look.READ) & (samples.stack >= 0) & (samples.start_ns < until_ns)
-    sampled = np.unique(of_thread[samples.thread[read]])
-    hooked = np.unique(of_thread[samples.thread[read & _is_started_by_threading(recording)]])
-    counted = np.unique(of_thread[recording[Functions].thread])
+    sampled = distinct(of_thread[samples.thread[read]])
+    hooked = distinct(of_thread[samples.thread[read & _is_started_by_threading(recording)]])
+    counted = distinct(of_thread[recording[Functions].thread])
     known = np.append(hooked, [-1, recording.number("program", "pid") or -1])
     missing = np.setdiff1d(sampled, np.union1d(known, counted))
     if len(missing) == 0:

@@ -7,7 +7,7 @@ import posixpath
 import numpy as np
 
 from perfprobe.merge.compiled import compiling
-from perfprobe.tables.columns import Int8, Int32, Mask
+from perfprobe.tables.columns import Int8, Int32, Mask, distinct
 from perfprobe.tables.python import Origin
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.stacks import Frames, Stacks, nearest
@@ -98,8 +98,8 @@ def _inside_module(stacks: Stacks, engine: Mask) -> Int32:
 def frames_in(recording: Recording, file_end: str, function: str | None = None) -> Mask:
     """Which frames are in a file whose path ends so, and in this function."""
     strings, frames = recording[Strings], recording[Frames]
-    files = [int(file) for file in np.unique(frames.file) if strings[file].endswith(file_end)]
-    names = [int(name) for name in np.unique(frames.function) if function in (None, strings[name])]
+    files = [int(file) for file in distinct(frames.file) if strings[file].endswith(file_end)]
+    names = [int(name) for name in distinct(frames.function) if function in (None, strings[name])]
     return np.isin(frames.file, files) & np.isin(frames.function, names)
 
 
@@ -133,7 +133,7 @@ def _frame_origins(recording: Recording) -> Int8:
 
 def _is_handler(recording: Recording) -> Mask:
     strings, functions = recording[Strings], recording[Frames].function
-    handlers = [int(name) for name in np.unique(functions) if strings[name].rsplit(".", 1)[-1] in _HANDLERS]
+    handlers = [int(name) for name in distinct(functions) if strings[name].rsplit(".", 1)[-1] in _HANDLERS]
     return np.isin(functions, handlers)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfprobe.support.view import compiled
-from perfprobe.tables.columns import Int32, Mask, Table
+from perfprobe.tables.columns import Int32, Mask, Table, distinct
 from perfprobe.tables.events import LinkedOperators, Signatures
 from perfprobe.tables.findings import Intervals, Sums
 from perfprobe.tables.gpu import direction
@@ -110,7 +110,7 @@ class _Matches:
         """Whether each of the ids is one of them."""
         found = self._found[ids]
         if bool((found == _NOT_YET).any()):
-            for at in np.unique(ids[found == _NOT_YET]).tolist():
+            for at in distinct(ids[found == _NOT_YET]).tolist():
                 texts = self._texts(at) if at != -1 else self._none
                 self._found[at] = any(self._search(text) for text in texts)
             found = self._found[ids]

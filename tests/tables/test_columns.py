@@ -1,7 +1,10 @@
+from dataclasses import FrozenInstanceError
+from typing import Any
+
 import numpy as np
 import pytest
 
-from perfprobe.tables.columns import Combine, Int32, Int64, Itself, Table, Text, column
+from perfprobe.tables.columns import Combine, Int32, Int64, Itself, Table, Text, column, distinct
 from perfprobe.tables.strings import Strings
 
 
@@ -95,3 +98,25 @@ def test_a_part_of_a_table_has_no_other_columns() -> None:
 def test_what_is_no_column_is_refused() -> None:
     with pytest.raises(TypeError, match=r"Odd.size: no type of a column"):
         type("Odd", (Table,), {"__annotations__": {"size": "float"}})
+
+
+@pytest.mark.parametrize("values", [[], [7], [3, -1, 3, 2, -1], [[5, 1], [1, 5]]])
+def test_distinct_values_are_those_of_numpy(values: list[object]) -> None:
+    column = np.array(values, np.int64)
+    assert distinct(column).tolist() == np.unique(column).tolist()
+
+
+def test_a_table_is_frozen_and_takes_its_columns_and_no_others() -> None:
+    made = pairs((1, 2))
+    with pytest.raises(FrozenInstanceError):
+        made.name = made.time_ns  # type: ignore[misc, assignment]
+    with pytest.raises(FrozenInstanceError):
+        del made.name
+    named: dict[str, Any] = {"time_ns": made.time_ns, "name": made.name}
+    assert Pairs(**named).time_ns.tolist() == [1]
+    for wrong in ({"time_ns": made.time_ns}, {**named, "other": made.name}, {"time_ns": 1, "x": 2}):
+        columns: dict[str, Any] = wrong
+        with pytest.raises(TypeError, match="has the columns time_ns, name"):
+            Pairs(**columns)
+    with pytest.raises(TypeError):
+        Pairs(made.time_ns, made.name, **{"name": made.name})

@@ -13,6 +13,7 @@ import numpy as np
 
 from perfprobe.models import dtypes
 from perfprobe.models.dtypes import short_name
+from perfprobe.tables.columns import distinct
 
 LINE_BYTES = 64
 _MOST_SPELLED_OUT = 1 << 22  # elements of a layout that no rule fits: 32 MB of addresses
@@ -141,13 +142,13 @@ def _spelled_out(layout: tuple[tuple[int, int], ...]) -> np.ndarray[tuple[int], 
 def _distinct(layout: tuple[tuple[int, int], ...]) -> int:
     if _nested(layout):
         return prod(size for size, _ in layout)
-    return len(np.unique(_spelled_out(layout)))
+    return len(distinct(_spelled_out(layout)))
 
 
 @lru_cache(maxsize=4096)
 def _lines(layout: tuple[tuple[int, int], ...], item_bytes: int) -> int:
     if not _nested(layout):
-        return len(np.unique(_spelled_out(layout) * item_bytes // LINE_BYTES))
+        return len(distinct(_spelled_out(layout) * item_bytes // LINE_BYTES))
     return _lines_from(tuple((size, stride * item_bytes) for size, stride in layout), item_bytes, 0, {})
 
 
