@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from perfprobe.analyse.lines import PHASES
-from perfprobe.tables.columns import Int32, Int64, Mask, Rows
+from perfprobe.tables.columns import Int32, Int64, Mask, Rows, distinct
 from perfprobe.tables.findings import HotLines, HotModules, LibraryLines, ModuleTimes, Sums
 from perfprobe.tables.stacks import Frames, Modules
 from perfprobe.tables.trace import Phase, Trace
@@ -20,7 +20,7 @@ def hot_modules(trace: Trace, rows: Sums, lines: HotLines, library: LibraryLines
     hottest = int(placed[0])  # most self time first
     frame = int(lines.frame[hottest])
     share = int(lines.self_ns[hottest]) / max(int(lines.self_ns.sum()), 1)
-    modules = np.unique(rows.module[_on_line(trace, rows.frame, frame)])
+    modules = distinct(rows.module[_on_line(trace, rows.frame, frame)])
     return HotModules(times, library, frame, share, int(np.count_nonzero(modules >= 0)))
 
 

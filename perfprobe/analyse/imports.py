@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from perfprobe.analyse.grouping import sums_by
-from perfprobe.tables.columns import Int32, Mask
+from perfprobe.tables.columns import Int32, Mask, distinct
 from perfprobe.tables.python import Imports, ImportStacks, Look, Origin, PythonCode, SampledStacks
 from perfprobe.tables.stacks import Frames, Stacks, nearest
 from perfprobe.tables.strings import Strings
@@ -63,8 +63,8 @@ def _completed(importer: Int32, body: Int32) -> Int32:
 def _frames(trace: Trace) -> tuple[Mask, Mask]:
     """Which stacks end in importlib's own code, and which in the code of a module."""
     frames, strings = trace.recording[Frames], trace.recording[Strings]
-    files = [file for file in np.unique(frames.file).tolist() if strings[file].endswith(_IMPORTLIB)]
-    bodies = [name for name in np.unique(frames.function).tolist() if strings[name] == _BODY]
+    files = [file for file in distinct(frames.file).tolist() if strings[file].endswith(_IMPORTLIB)]
+    bodies = [name for name in distinct(frames.function).tolist() if strings[name] == _BODY]
     frame = trace.recording[Stacks].frame
     in_importlib = np.append(np.isin(frames.file, files), False)[frame]
     return in_importlib, np.append(np.isin(frames.function, bodies), False)[frame]

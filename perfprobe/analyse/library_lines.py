@@ -10,7 +10,7 @@ import numpy.typing as npt
 from perfprobe.analyse.grouping import group_in_runs, measured_sums
 from perfprobe.analyse.lines import lines
 from perfprobe.models.focus import Focus
-from perfprobe.tables.columns import Int32, Mask
+from perfprobe.tables.columns import Int32, Mask, distinct
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.findings import HotLines, LibraryLines, Sums
 from perfprobe.tables.python import Origin, PythonCode
@@ -106,7 +106,7 @@ def model_packages(trace: Trace) -> list[str]:
         return []
     is_forward = _is_forward(python, recording[Strings]) & (python.code.origin == Origin.LIBRARY)
     called = np.append(is_forward, False)[python.of_stack[:-1]] & (recording[Stacks].module >= 0)
-    code = np.unique(python.of_stack[:-1][called]).tolist()
+    code = distinct(python.of_stack[:-1][called]).tolist()
     return sorted({python.packages[at] for at in code} - {""})
 
 

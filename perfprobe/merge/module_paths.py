@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from perfprobe.tables.columns import Int32, Mask
+from perfprobe.tables.columns import Int32, Mask, distinct
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.stacks import Modules, Stacks, nearest
 from perfprobe.tables.strings import Strings
@@ -62,7 +62,7 @@ def _inside(recording: Recording) -> Mask:
 
 
 def _named(strings: Strings, ids: Int32, names: tuple[str, ...]) -> Mask:
-    return np.isin(ids, [text for text in np.unique(ids).tolist() if strings[text] in names])
+    return np.isin(ids, [text for text in distinct(ids).tolist() if strings[text] in names])
 
 
 def _types(recording: Recording, inside: Mask) -> list[str]:
@@ -106,10 +106,10 @@ def _root_names(recording: Recording, inside: Mask, types: list[str]) -> dict[in
     A model is a root with parts of which some were called.
     """
     modules, stacks = recording[Modules], recording[Stacks]
-    called = np.unique(stacks.module[stacks.module >= 0])
+    called = distinct(stacks.module[stacks.module >= 0])
     root = nearest(modules.parent, modules.parent < 0)
     models: dict[str, list[int]] = {}
-    for module in np.unique(root[called[modules.parent[called] >= 0]]).tolist():
+    for module in distinct(root[called[modules.parent[called] >= 0]]).tolist():
         models.setdefault(types[module], []).append(module)
     numbered = {
         module: f"{kind}#{number}"

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from perfprobe.merge.backward import Places
 from perfprobe.merge.user_lines import ENGINE_FILE, ENGINE_FUNCTION, frames_in
 from perfprobe.models.nodes import ACCUMULATE, ENGINE
-from perfprobe.tables.columns import Mask, Rows
+from perfprobe.tables.columns import Mask, Rows, distinct
 from perfprobe.tables.events import Operators
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.scopes import BACKWARD_FUNCTION, USER_SCOPE
@@ -108,7 +108,7 @@ class GradientReduction:
 def _construction(recording: Recording, stacks: Stacks, sites: Sites) -> int:
     made = [frames_in(recording, _DDP_FILE, name) for name in _DDP_INIT]
     inside = np.append(np.logical_or(*made), False)[stacks.frame]
-    lines = np.unique(np.append(sites.frame, np.int32(-1))[stacks.parent[inside]])
+    lines = distinct(np.append(sites.frame, np.int32(-1))[stacks.parent[inside]])
     return int(lines[0]) if len(lines) == 1 else -1
 
 

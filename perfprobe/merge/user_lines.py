@@ -106,7 +106,7 @@ def frames_in(recording: Recording, file_end: str, function: str | None = None) 
 def _is_data(recording: Recording) -> Mask:
     """Which frames are of torch's data loading."""
     strings, files, rules = recording[Strings], recording[Frames].file, Folders(recording)
-    below = [file for file in np.unique(files).tolist() if DATA_FOLDER in strings[file]]
+    below = [file for file in distinct(files).tolist() if DATA_FOLDER in strings[file]]
     return np.isin(files, [file for file in below if rules.origin(strings[file]) is Origin.TORCH])
 
 
