@@ -23,6 +23,7 @@ from perfprobe.merge.python import python_code
 from perfprobe.merge.python_functions import PythonFunctions, own_times
 from perfprobe.merge.recording_cost import RecordingCost
 from perfprobe.merge.reduction import GradientReduction
+from perfprobe.merge.rpc import RpcBackward
 from perfprobe.merge.sources import Matching
 from perfprobe.merge.uncounted import uncounted
 from perfprobe.merge.user_lines import sites
@@ -92,7 +93,7 @@ class Linker:
         """All operators, linked; at the end what could not be linked is appended to `losses`."""
         nesting, cpu_nesting, cost = Nesting(), Nesting(), RecordingCost(self._recording)
         functions = PythonFunctions(self._recording, self._origins.compiling)
-        reduction = GradientReduction(self._recording, self._sites)
+        reduction, rpc = GradientReduction(self._recording, self._sites), RpcBackward(self._recording)
         all_timed = self._recording.text("recording", "cpu_time") == "all"
         backwards = 0
         last_ns = self._recording.last_ns
@@ -114,6 +115,7 @@ class Linker:
                 cpu_self_ns = np.where(rows.cpu_ns >= 0, cpu_self_ns, -1)
             columns = self._origins.columns(rows, self._calls.is_forward(rows))
             reduction.label(rows, columns, self._calls.places)
+            rpc.label(rows, columns)
             columns["phase"][functions.compile_themselves(rows)] = Phase.COMPILE
             known: dict[str, Any] = dict.fromkeys(_BY_OTHERS, _not_recorded(len(rows)))
             known |= {name: getattr(rows, name) for name in RecordedCall.dtypes} | columns

@@ -62,6 +62,7 @@ class Gap(IntEnum):
     CALL_NOT_RECORDED = 9
     GRAPH_LAUNCH_UNKNOWN = 10
     GRADIENT_REDUCTION = 11
+    RPC = 12
 
 
 GAP_TEXTS = {
@@ -77,6 +78,7 @@ GAP_TEXTS = {
     Gap.CALL_NOT_RECORDED: "the call that started it was not recorded",
     Gap.GRAPH_LAUNCH_UNKNOWN: "of a CUDA graph whose launch is not known",
     Gap.GRADIENT_REDUCTION: "DDP gradient reduction",
+    Gap.RPC: "RPC: gradients of another process",
 }
 
 

@@ -1,0 +1,44 @@
+"""What torch's RPC does in backward: a call waits for the other processes, and nodes hand gradients on.
+
+The call of `dist_autograd.backward` stands as an operator around work of other threads and processes: it is
+told as a range, as the engine's call of a backward of one process is no operator either.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from perfprobe.tables.columns import Mask
+from perfprobe.tables.events import Operators
+from perfprobe.tables.recording import Recording
+from perfprobe.tables.scopes import USER_SCOPE
+from perfprobe.tables.strings import Strings
+from perfprobe.tables.trace import Gap, Phase
+
+_BACKWARD = "torch::distributed::autograd::backward"
+_NODES = ("torch::distributed::autograd::RecvRpcBackward", "torch::distributed::autograd::SendRpcBackward")
+
+
+class RpcBackward:
+    """Corrects the columns of its rows."""
+
+    def __init__(self, recording: Recording) -> None:
+        names = recording[Strings].text.tolist()
+        self._call = _marks([name == _BACKWARD for name in names])
+        self._nodes = _marks([name.endswith(_NODES) for name in names])
+
+    def label(self, rows: Operators, columns: dict[str, npt.NDArray[Any]]) -> None:
+        """Scope and phase of the call; why the nodes have no line: no operator here made them."""
+        is_call = self._call[rows.name]
+        columns["scope"] = np.where(is_call, np.int8(USER_SCOPE), rows.scope)
+        columns["phase"][is_call] = Phase.BACKWARD
+        without = self._nodes[rows.name] & (columns["gap"] == Gap.FORWARD_NOT_RECORDED)
+        columns["gap"][without] = Gap.RPC
+
+
+def _marks(found: list[bool]) -> Mask:
+    """With one more entry, for no name."""
+    return np.array([*found, False])
