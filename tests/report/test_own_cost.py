@@ -31,7 +31,7 @@ def cost(tmp_path: Path, **meta: dict[str, float]) -> OwnCost:
 
 def test_an_event_costs_what_it_did_in_the_calibration(tmp_path: Path) -> None:
     found = cost(tmp_path, cost={"event_ns": 200.0})
-    assert found == OwnCost(800, 800 / (2_000_000 - 800), None, is_least=False)
+    assert found == OwnCost(800, 800 / (2_000_000 - 800), None)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_start_and_stop_are_no_part_of_what_was_added_while_the_program_ran(tmp_
 
 
 def test_without_a_calibration_nothing_is_made_up(tmp_path: Path) -> None:
-    assert cost(tmp_path, cost={"stop_cpu_ns": 7}) == OwnCost(None, None, 7, is_least=False)
+    assert cost(tmp_path, cost={"stop_cpu_ns": 7}) == OwnCost(None, None, 7)
 
 
 def test_what_does_not_fit_into_the_cpu_time_has_no_share(tmp_path: Path) -> None:

@@ -111,6 +111,5 @@ def _cost(findings: Findings, hotspots: Hotspots) -> str:
     fixed = "" if cost.fixed_ns is None else f", start and stop {units.duration(cost.fixed_ns)}"
     if cost.running_ns is None:
         return f"recording cost not measured{fixed}"
-    least = "at least " if cost.is_least else ""
     share = "" if cost.share is None else f"+{units.percent(cost.share)} CPU, "
-    return f"recording cost {least}{units.duration(cost.running_ns)} ({share}estimated){fixed}"
+    return f"recording cost at least {units.duration(cost.running_ns)} ({share}estimated){fixed}"
