@@ -93,6 +93,11 @@ def by_hand(operator: str, inputs: Sequence[str], threads: int | None) -> Task:
     return Task(((Wanted(name, text, text, threads=threads or _own_threads()), None),))
 
 
+_REMEDIES = {
+    "machine": "see `perfprobe doctor`, or take smaller inputs",
+    "time": "more of it with --time",
+    "crash": "the operator itself ends the process that calls it so",
+}
 _EXAMPLE = 'a tensor is "f32[64,128]", a value dim=1, a list "(f32[2],f32[3])"'
 
 
@@ -130,12 +135,22 @@ def kept_machine(task: Task) -> Machine | None:
 
 
 def check_typed(task: Task, found: Measurements) -> None:
-    """Raises UsageError where a call that was typed by hand is none, with what may have been meant."""
-    from perfprobe.bench.lookup import hint, not_callable
+    """What is wrong with a call that was typed by hand, where it was not measured.
 
-    if task.recording is None and found.rows and found.rows[0].not_rebuilt is not None:
-        wanted = task.calls[0][0]
-        raise not_callable(wanted, found.rows[0].not_rebuilt, hint(wanted))
+    Raises:
+        UsageError: it is no call, with what may have been meant.
+        EnvironmentLack: it could not be measured here and now.
+    """
+    from perfprobe.bench.lookup import hint, not_callable
+    from perfprobe.tables.measurements import CALL
+
+    if task.recording is not None or not found.rows or found.rows[0].not_rebuilt is None:
+        return
+    row, (wanted, _) = found.rows[0], task.calls[0]
+    if row.cause == CALL:
+        raise not_callable(wanted, row.not_rebuilt or "", hint(wanted))
+    call = f"{wanted.operator} {wanted.signature}".rstrip()
+    raise EnvironmentLack(f"this was not measured: {row.not_rebuilt}", call, _REMEDIES.get(row.cause, ""))
 
 
 def require_torch() -> None:

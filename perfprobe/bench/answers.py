@@ -9,9 +9,26 @@ from typing import Any
 
 from perfprobe.bench.clocks import Block
 from perfprobe.models.work import Work
+from perfprobe.tables.measurements import Untried, Wanted
 
 RECYCLED = "recycled"  # the subject that is timed after all else, in a process that gives no memory back
+NO_TIME = "no time was left"
 LONGEST = 16 << 20  # bytes of a line
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a measuring process is asked.
+
+    recycled: only the call itself, in memory that is used again and again, as from then on all memory is.
+    with_changes: whether changed calls are timed too. limit_s: wall time it may take, None for any.
+    """
+
+    number: int
+    wanted: Wanted
+    recycled: bool = False
+    with_changes: bool = True
+    limit_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -39,10 +56,12 @@ class Changed:
 class Answer:
     """What one process saw of one case.
 
-    case: its number; not_rebuilt: why there is nothing else. operator: with its overload. blocks: by subject,
-    those of one place belong to one round; "rotating", "warm" and "floor" are the call itself. rotated_bytes:
-    of all copies of its operands. fault_ns: price of a page fault; path_ns: what Python adds to
-    a call, 0.0 where that is little.
+    case: its number, as `Case` has it; not_rebuilt: why there is nothing else. cause: of that, or of the end
+    that it found, one of `CAUSES`. operator: with its overload. blocks: by subject, those of one place
+    belong to one round; "rotating", "warm" and "floor" are the call itself. rotated_bytes: of all copies of
+    its operands. fault_ns: price of a page fault; path_ns: what Python adds to a call, 0.0 where that is
+    little. untried: changes that were left out, and why. partial: it was still being measured when this was
+    said.
     """
 
     case: int
@@ -58,6 +77,9 @@ class Answer:
     fault_ns: float | None = None
     path_ns: float = 0.0
     notes: Sequence[str] = ()
+    untried: Sequence[Untried] = ()
+    cause: str = ""
+    partial: bool = False
 
 
 def encode(answer: Answer) -> str:
@@ -81,6 +103,7 @@ def decode(line: str) -> Answer | None:
                 "limits": [Limit(**limit) for limit in found["limits"]],
                 "changes": [Changed(**change) for change in found["changes"]],
                 "work": work and Work(**{**work, "elements": tuple(map(tuple, work["elements"]))}),
+                "untried": [Untried(**untried) for untried in found["untried"]],
                 "nested": [(str(name), float(part)) for name, part in found["nested"]],
             }
         )

@@ -5,28 +5,30 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from perfprobe.bench import allocator
-from perfprobe.bench.answers import RECYCLED, Answer, Changed, Limit
+from perfprobe.bench.answers import NO_TIME, RECYCLED, Answer, Case, Changed, Limit
 from perfprobe.bench.arena import Arena, fewest_sets
 from perfprobe.bench.clocks import Block, Clock, DeviceClock, HostClock
 from perfprobe.bench.counterfactuals import Change, changes
+from perfprobe.bench.deadline import Deadline
 from perfprobe.bench.drift import calls_between_restores
+from perfprobe.bench.dtype_products import DtypeProducts
 from perfprobe.bench.nested import nested
 from perfprobe.bench.path import PythonPath, short
 from perfprobe.bench.rebuild.operands import Operands
 from perfprobe.bench.rebuild.rebuilt import Rebuilt
-from perfprobe.bench.rebuild.recipe import CallRecipe, NotRebuilt
+from perfprobe.bench.rebuild.recipe import CallRecipe, MachineLacks, NotRebuilt
 from perfprobe.bench.rebuild.recipes import recipe
 from perfprobe.bench.rebuild.schema import schemas
 from perfprobe.bench.references import Reference, References
 from perfprobe.bench.replayed import replayed, warm_copies
-from perfprobe.bench.subjects import Arguments, Subject, rounds
+from perfprobe.bench.subjects import Arguments, Rounds, Subject, Timing
 from perfprobe.models.signature import parse, tensors
 from perfprobe.models.work import work
-from perfprobe.tables.measurements import Wanted
+from perfprobe.tables.measurements import CALL, MACHINE, Untried, Wanted
 
 _LEAST_ROTATED_BYTES = 64 << 20
 _MOST_COPIES = 1024
@@ -42,6 +44,7 @@ class Place:
     device: str
     clock: Clock
     references: References
+    products: DtypeProducts
     rotated_bytes: int
 
 
@@ -51,33 +54,38 @@ class Bench:
     Args:
         seconds: CPU time of a case, about.
         memory_bytes: of all operands of a case.
-        with_changes: whether counterfactuals are measured.
     """
 
-    def __init__(
-        self, torch: Any, *, seconds: float, memory_bytes: int, with_changes: bool, seed: int
-    ) -> None:
+    def __init__(self, torch: Any, *, seconds: float, memory_bytes: int, seed: int) -> None:
         self._torch = torch
-        self._seconds, self._memory_bytes, self._with_changes = seconds, memory_bytes, with_changes
+        self._seconds, self._memory_bytes = seconds, memory_bytes
         self._order, self._seed = random.Random(seed), seed
         self._places: dict[str, Place] = {}
         allocator.settle()
         self._fault_ns = allocator.fault_ns()
         self._path = PythonPath(torch)
 
-    def answer(self, number: int, wanted: Wanted, recycled: bool = False) -> Answer:
+    def answer(self, case: Case, say: Callable[[Answer], object] = lambda _: None) -> Answer:
         """Measure a case; whatever torch refuses becomes the reason why it was not rebuilt.
 
-        recycled: only the call itself, in memory that is used again and again, as from now on all memory is.
+        say: takes what is known so far.
         """
+        deadline = Deadline(case.limit_s)
         try:
-            return self._recycled(number, wanted) if recycled else self._measured(number, wanted)
+            if case.recycled:
+                return self._recycled(case, deadline)
+            return self._measured(case, deadline, say)
+        except MachineLacks as why:
+            return Answer(case.number, not_rebuilt=str(why), cause=MACHINE)
         except NotRebuilt as why:
-            return Answer(number, not_rebuilt=str(why))
+            return Answer(case.number, not_rebuilt=str(why), cause=CALL)
+        except MemoryError as error:
+            return Answer(case.number, not_rebuilt=f"torch refused it: {_line(error)}", cause=MACHINE)
         except _REFUSALS as error:
-            return Answer(number, not_rebuilt=f"torch refused it: {_line(error)}")
+            return Answer(case.number, not_rebuilt=f"torch refused it: {_line(error)}", cause=CALL)
 
-    def _measured(self, number: int, wanted: Wanted) -> Answer:
+    def _measured(self, case: Case, deadline: Deadline, say: Callable[[Answer], object]) -> Answer:
+        wanted = case.wanted
         made = self._recipe(wanted)
         allocator.map_apart()
         call = Rebuilt(made, self._torch)
@@ -94,41 +102,46 @@ class Bench:
         subjects += replayed(self._torch, call, operands, wanted)
         references = place.references.of(model, wanted.threads, call.writes, arena) if model else []
         call_itself = replace(wanted, operator=operator)
-        beside = changes(call_itself, made, wanted.threads, model) if self._with_changes else ()
-        changed, notes = self._changed(
-            [change for change in beside if not change.recycled], operator, room, evict
-        )
-        everything = [*subjects, *(reference.subject for reference in references), *changed.values()]
-        allocator.settle()
-        blocks = rounds(everything, place.clock, self._seconds, self._order, self._torch.set_num_threads)
-        self._torch.set_num_threads(wanted.threads)
-        return Answer(
-            number,
+        processors = len(os.sched_getaffinity(0))
+        beside = changes(call_itself, made, wanted.threads, model, processors) if case.with_changes else ()
+        tries = self._tries(beside, place, room, evict)
+        answer = Answer(
+            case.number,
             operator=operator,
             device=place.device,
-            blocks=blocks,
             limits=[_limit(reference) for reference in references],
-            changes=[
-                *(Changed(change.kind, change.change, of.name) for change, of in changed.items()),
-                *(Changed(change.kind, change.change, RECYCLED) for change in beside if change.recycled),
-            ],
             work=model,
-            nested=nested(self._torch, operator, subjects[0]),
             rotated_bytes=len(sets) * call.operand_bytes,
             fault_ns=self._fault_ns,
-            path_ns=self._path.ns(operator, subjects[0]) if short(blocks["rotating"]) else 0.0,
-            notes=[*notes, *_starved(operator, blocks)],
+        )
+        allocator.settle()
+        everything = [*subjects, *(reference.subject for reference in references)]
+        timing = self._timing(place, deadline, lambda found: say(_with_blocks(answer, tries, found, True)))
+        found = timing.rounds(everything, list(tries.subjects.values()))
+        self._torch.set_num_threads(wanted.threads)
+        answer = _with_blocks(answer, tries, found)
+        say(replace(answer, partial=True))
+        return replace(
+            answer,
+            nested=() if deadline.is_past() else nested(self._torch, operator, subjects[0]),
+            path_ns=self._path.ns(operator, subjects[0]) if short(found.blocks["rotating"]) else 0.0,
         )
 
-    def _recycled(self, number: int, wanted: Wanted) -> Answer:
+    def _timing(self, place: Place, deadline: Deadline, tell: Callable[[Rounds], object]) -> Timing:
+        set_threads = self._torch.set_num_threads
+        return Timing(place.clock, self._seconds, self._order, set_threads, deadline, tell)
+
+    def _recycled(self, case: Case, deadline: Deadline) -> Answer:
+        wanted = case.wanted
         if not allocator.recycle():
             raise NotRebuilt("the allocator is not that of glibc")
         call, place = Rebuilt(self._recipe(wanted), self._torch), self._place(wanted.signature)
         sets = self._sets(call, place, self._memory_bytes)
         subject = Subject(RECYCLED, call.function, sets, wanted.threads)
         subject.run(_RECYCLED_CALLS)
-        blocks = rounds([subject], place.clock, self._seconds / 4, self._order, self._torch.set_num_threads)
-        return Answer(number, blocks=blocks)
+        set_threads = self._torch.set_num_threads
+        timing = Timing(place.clock, self._seconds / 4, self._order, set_threads, deadline)
+        return Answer(case.number, blocks=timing.rounds([subject]).blocks)
 
     def _recipe(self, wanted: Wanted) -> CallRecipe:
         return recipe(wanted, schemas(wanted.operator, self._torch), self._memory_bytes)
@@ -150,26 +163,37 @@ class Bench:
             pass  # not every operator has a smallest case: a floor of None says so
         return found
 
-    def _changed(
-        self, wanted: Sequence[Change], operator: str, room: int, evict: Callable[[], object]
-    ) -> tuple[dict[Change, Subject], list[str]]:
-        """A subject for each change, and why some have none."""
-        found: dict[Change, Subject] = {}
-        notes = []
-        for change in wanted:
+    def _tries(self, beside: Sequence[Change], place: Place, room: int, evict: Callable[[], object]) -> Tries:
+        """A subject for each change that is worth its time and can be made."""
+        found = Tries(beside)
+        for at, change in enumerate(beside):
+            if change.recycled:
+                continue
+            if (reason := self._not_worth(change, place)) is not None:
+                found.untried.append(Untried(change.kind, change.change, reason))
+                continue
             try:
                 call = Rebuilt(self._recipe(change.wanted), self._torch)
                 sets = self._sets(call, self._place(change.wanted.signature), room)
-                function = _with_copies(call.function, change.copied)
-                name, threads = f"change {len(found)}", change.wanted.threads
-                subject = Subject(name, function, sets, threads, evict=evict)
-                subject.run(1)
             except (NotRebuilt, *_REFUSALS) as why:
-                notes.append(f"{operator}, {change.kind} {change.change} not measured: {_line(why)}")
+                found.refused[change] = _line(why)
                 continue
+            function = _with_copies(call.function, change.copied)
+            # The same in all processes, of which one may leave out what another one tries.
+            name, threads = f"change {at}", change.wanted.threads
+            found.subjects[change] = Subject(name, function, sets, threads, evict=evict)
             room -= len(sets) * call.operand_bytes * (1 + call.writes)
-            found[change] = subject
-        return found, notes
+        return found
+
+    def _not_worth(self, change: Change, place: Place) -> str | None:
+        """Of another dtype, that this machine's products of it are slower."""
+        if change.products is None:
+            return None
+        old, new = change.products
+        speedup = place.products.speedup(old, new, change.wanted.threads, change.convolves)
+        if speedup is None or speedup >= 1:
+            return None
+        return f"products of {new} are slower here than those of {old}: {speedup:.2g}x"
 
     def _sets(self, call: Rebuilt, place: Place, room: int) -> list[Arguments]:
         return [_arguments(one, call) for one in self._operands(call, place, room)]
@@ -179,7 +203,7 @@ class Bench:
         each = max(call.operand_bytes, 1) * (1 + call.writes)
         if each > room:
             limit = self._memory_bytes >> 20
-            raise NotRebuilt(f"it takes more than the {limit} MiB of memory that may be used")
+            raise MachineLacks(f"it takes more than the {limit} MiB of memory that may be used")
         one, rotated = max(call.operand_bytes, 1), place.rotated_bytes
         wanted = max(-(-rotated // one), fewest_sets(rotated, one))
         copies = max(1, min(wanted, _MOST_COPIES, room // (4 * each)))
@@ -206,9 +230,45 @@ class Bench:
             clock = DeviceClock(self._torch.cuda, host)
             l2_bytes = self._torch.cuda.get_device_properties(device).L2_cache_size
         elif device != "cpu":
-            raise NotRebuilt(f"there is no clock for {device}")
+            raise MachineLacks(f"there is no clock for {device}")
         rotated = max(_LEAST_ROTATED_BYTES, 2 * l2_bytes)
-        return Place(device, clock, References(self._torch, clock, device, rotated), rotated)
+        references = References(self._torch, clock, device, rotated)
+        return Place(device, clock, references, DtypeProducts(self._torch, clock, device), rotated)
+
+
+@dataclass
+class Tries:
+    """What is tried beside a call. refused: changed calls that cannot be made, and why."""
+
+    beside: Sequence[Change]
+    subjects: dict[Change, Subject] = field(default_factory=dict)
+    refused: dict[Change, str] = field(default_factory=dict)
+    untried: list[Untried] = field(default_factory=list)
+
+
+def _with_blocks(answer: Answer, tries: Tries, found: Rounds, partial: bool = False) -> Answer:
+    """The answer with what was timed, and what became of each change."""
+    timed = {change: of.name for change, of in tries.subjects.items() if of.name in found.blocks}
+    timed |= {change: RECYCLED for change in tries.beside if change.recycled}
+    late = [change for change, of in tries.subjects.items() if of.name in found.untimed]
+    refused = tries.refused | {
+        change: found.refused[of.name] for change, of in tries.subjects.items() if of.name in found.refused
+    }
+    return replace(
+        answer,
+        blocks={name: list(of) for name, of in found.blocks.items()},
+        changes=[Changed(change.kind, change.change, name) for change, name in timed.items()],
+        untried=[*tries.untried, *(Untried(change.kind, change.change, NO_TIME) for change in late)],
+        notes=[
+            *(
+                f"{answer.operator}, {change.kind} {change.change} not measured: {refused[change]}"
+                for change in tries.beside
+                if change in refused
+            ),
+            *_starved(answer.operator, found.blocks),
+        ],
+        partial=partial,
+    )
 
 
 def _starved(operator: str, blocks: Mapping[str, Sequence[Block]]) -> list[str]:

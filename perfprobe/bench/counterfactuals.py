@@ -20,6 +20,12 @@ from perfprobe.tables.measurements import Wanted
 _CONVOLUTIONS = frozenset(
     ("convolution", "_convolution", "convolution_overrideable", "convolution_backward", "mkldnn_convolution")
 )
+# Of images or volumes, N x C x H x W: they have kernels for channels that lie last in memory.
+_IMAGES = _CONVOLUTIONS | frozenset(("batch_norm", "native_batch_norm", "native_batch_norm_backward"))
+_IMAGES |= frozenset(("max_pool2d_with_indices", "max_pool2d_with_indices_backward", "avg_pool2d"))
+_IMAGES |= frozenset(("avg_pool2d_backward", "_adaptive_avg_pool2d", "_adaptive_avg_pool2d_backward"))
+_IMAGES |= frozenset(("upsample_nearest2d", "upsample_bilinear2d", "native_group_norm"))
+_NARROW = ("bf16", "f16", "i8")  # many processors have no instructions for their products
 _COPIES = frozenset(("copy", "_to_copy", "to", "clone", "contiguous"))
 # They touch no element: nothing changes their time.
 _VIEWS = frozenset(("alias", "as_strided", "chunk", "detach", "diagonal", "expand", "lift_fresh", "narrow"))
@@ -40,7 +46,9 @@ class Change:
 
     kind, change: as `Counterfactual` has them. wanted: the changed call. recycled: the same call, but its
     outputs lie where earlier ones lay. copied: the same call, but these of its recipe's positional arguments
-    (tensors, or lists of them) are first made contiguous, within the time that is measured.
+    (tensors, or lists of them) are first made contiguous, within the time that is measured. products: the
+    dtypes of a product before and after, which is worth a try only where the second one's are no slower here;
+    convolves: those are convolutions.
     """
 
     kind: str
@@ -48,6 +56,8 @@ class Change:
     wanted: Wanted
     recycled: bool = False
     copied: tuple[int, ...] = ()
+    products: tuple[str, str] | None = None
+    convolves: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,6 +72,7 @@ class _Call:
     example: tuple[Item, ...]  # the same with the values of floats; none where they are not known
     tensors: tuple[Tensor, ...]
     threads: int
+    processors: int
     work: Work | None
 
     def changed(self, kind: str, change: str, edit: Callable[[tuple[Item, ...]], Sequence[Item]]) -> Change:
@@ -70,14 +81,17 @@ class _Call:
         return Change(kind, change, replace(self.wanted, signature=signature, example=example or ""))
 
 
-def changes(wanted: Wanted, recipe: CallRecipe, threads: int, work: Work | None = None) -> tuple[Change, ...]:
-    """What to measure beside a call: seven changes at most, none where nothing that can be changed matters.
+def changes(
+    wanted: Wanted, recipe: CallRecipe, threads: int, work: Work | None = None, processors: int = 1
+) -> tuple[Change, ...]:
+    """What to measure beside a call: eight changes at most, none where nothing that can be changed matters.
 
     Args:
         wanted: the call.
         recipe: of the same call.
         threads: of torch's pool, with which the call itself is measured.
         work: of the call, where there is a model of it.
+        processors: that this machine lets us use.
     """
     items = parse(wanted.signature)
     if items is None:
@@ -90,7 +104,7 @@ def changes(wanted: Wanted, recipe: CallRecipe, threads: int, work: Work | None 
     example = parse(wanted.example) or ()
     if tuple(tensors(example)) != called:
         example = ()
-    call = _Call(wanted, recipe, name, overload, items, example, called, threads, work)
+    call = _Call(wanted, recipe, name, overload, items, example, called, threads, processors, work)
     return tuple(change for rule in _RULES for change in rule(call))
 
 
@@ -137,10 +151,30 @@ def _recipes(argument: Argument) -> Iterator[TensorRecipe]:
             yield from _recipes(element)
 
 
-def _one_thread(call: _Call) -> Iterator[Change]:
+def _channels_last(call: _Call) -> Iterator[Change]:
+    """Only where the image itself moves; a weight of 1x1 lies the same either way."""
+    if call.name not in _IMAGES:
+        return
+    laid_out = [_with_channels_last(tensor) for tensor in call.tensors]
+    if laid_out[:1] != list(call.tensors[:1]):
+        yield call.changed("channels_last", "channels_last", partial(_with, laid_out))
+
+
+def _with_channels_last(tensor: Tensor) -> Tensor:
+    """The same tensor where it has no channels, or they lie last already."""
+    sizes = tensor.sizes or ()
+    if len(sizes) not in (4, 5) or sizes[1] == 1 or prod(sizes[2:]) == 1:
+        return tensor
+    strides = [prod(sizes[1:]), 1, *(sizes[1] * prod(sizes[place + 1 :]) for place in range(2, len(sizes)))]
+    return replace(tensor, strides=tuple(strides))
+
+
+def _other_threads(call: _Call) -> Iterator[Change]:
+    """One thread instead of several; all of the machine's instead of one."""
     most = max((prod(tensor.sizes or ()) for tensor in call.tensors), default=_PARALLEL)
-    if call.threads > 1 and _is_on_cpu(call) and most >= _PARALLEL:
-        yield Change("threads", f"{call.threads}→1 threads", replace(call.wanted, threads=1))
+    other = 1 if call.threads > 1 else call.processors
+    if other != call.threads and _is_on_cpu(call) and most >= _PARALLEL:
+        yield Change("threads", f"{call.threads}→{other} threads", replace(call.wanted, threads=other))
 
 
 def _is_on_cpu(call: _Call) -> bool:
@@ -148,7 +182,7 @@ def _is_on_cpu(call: _Call) -> bool:
 
 
 def _padded(call: _Call) -> Iterator[Change]:
-    if call.name not in PRODUCTS or call.overload not in ("", "out"):
+    if not _is_plain_product(call):
         return
     for words, operands in paddings(call.name, call.tensors):
         yield call.changed("padded", words, partial(_with, operands))
@@ -160,13 +194,20 @@ def _with(operands: Sequence[Tensor], items: tuple[Item, ...]) -> tuple[Item, ..
 
 def _other_dtype(call: _Call) -> Iterator[Change]:
     dtypes = {tensor.dtype for tensor in call.tensors if prod(tensor.sizes or ()) > 1}
-    is_product = call.name in _CONVOLUTIONS or (call.name in PRODUCTS and call.overload in ("", "out"))
     if call.name in _COPIES:
         return
     if "f64" in dtypes:
         yield call.changed("dtype", "f64→f32", lambda items: _retyped(items, "f64", "f32"))
-    elif dtypes == {"f32"} and is_product:
-        yield call.changed("dtype", "f32→bf16", lambda items: _retyped(items, "f32", "bf16"))
+    elif len(dtypes) == 1 and (call.name in _CONVOLUTIONS or _is_plain_product(call)):
+        (old,) = dtypes
+        new = "bf16" if old == "f32" else "f32" if old in _NARROW else None
+        if new is not None:
+            change = call.changed("dtype", f"{old}→{new}", lambda items: _retyped(items, old, new))
+            yield replace(change, products=(old, new), convolves=call.name in _CONVOLUTIONS)
+
+
+def _is_plain_product(call: _Call) -> bool:
+    return call.name in PRODUCTS and call.overload in ("", "out")
 
 
 def _retyped(items: Sequence[Item], old: str, new: str) -> tuple[Item, ...]:
@@ -204,4 +245,4 @@ def _recycled(call: _Call) -> Iterator[Change]:
         yield Change("recycled output", "recycled output", call.wanted, recycled=True)
 
 
-_RULES = (_contiguous, _one_thread, _padded, _other_dtype, _other_values, _recycled)
+_RULES = (_contiguous, _channels_last, _other_threads, _padded, _other_dtype, _other_values, _recycled)

@@ -10,15 +10,18 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from perfprobe.bench import rules
-from perfprobe.bench.answers import Answer
+from perfprobe.bench.answers import NO_TIME, Answer, Case
 from perfprobe.bench.memory import free_bytes
+from perfprobe.bench.omitted import omitted
 from perfprobe.bench.process import Ended, MeasuringProcess, command
+from perfprobe.bench.schedule import Countdown, Schedule, Turn
 from perfprobe.bench.summary import has_faults, rotating_spread, summarise, with_recycled
 from perfprobe.models.verdicts import judge
 from perfprobe.tables.machine import Machine
-from perfprobe.tables.measurements import Measurements, Seen, Wanted
+from perfprobe.tables.measurements import CRASH, TIME, Measurements, Seen, Untried, Wanted
 
 INTERRUPTED = "interrupted"
+TIME_UP = "the time was up (--time)"
 Progress: TypeAlias = Callable[[int, int, "float | None", str], None]
 
 
@@ -29,7 +32,8 @@ class BenchSettings:
     processes: fresh ones for every case; most_processes: for those that processes do not agree on. seconds:
     CPU time of a case in one process, about. memory_bytes: of a case's operands, None for a half of what is
     available. threads: of every case, None for its own. counterfactuals: whether changed calls are timed too.
-    seed: of orders and values. machine: its ceilings, where they are known.
+    seed: of orders and values. time_s: wall time for all, None for any. machine: its ceilings, where they are
+    known.
     """
 
     processes: int = 3
@@ -39,6 +43,7 @@ class BenchSettings:
     threads: int | None = None
     counterfactuals: bool = True
     seed: int = 0
+    time_s: float | None = None
     machine: Machine | None = None
 
 
@@ -52,10 +57,12 @@ def measure(
 ) -> Measurements:
     """Measure calls and judge them.
 
-    Ctrl-C ends it early: what at least one process has measured is given, `stopped` says so.
+    Ctrl-C ends it early: what at least one process has measured is given, even a part of it, `stopped` says
+    so; as it says that time was up before every call was measured once.
 
     Args:
-        wanted: calls with what a recording says of them; the same call twice is measured once.
+        wanted: calls with what a recording says of them, the hottest first; the same call twice is measured
+            once.
         progress: called before and after every case of every process with how many are done, how many there
             are, seconds left (None when that is not known yet) and what is being measured.
         recording: the file it is about.
@@ -76,6 +83,8 @@ def measure(
         for call, seen in asked
         if run.answers[call]
     ]
+    if stopped is None and len(rows) < len(asked):
+        stopped = TIME_UP
     return Measurements(
         settings.machine.name if settings.machine else _processor(),
         run.torch,
@@ -99,17 +108,26 @@ class _Run:
     _all: int = 0
 
     def all(self, calls: Sequence[Wanted]) -> None:
-        """Measure each call in as many processes as it needs."""
+        """Measure each call in as many processes as it needs and time allows."""
         self.answers = {call: [] for call in calls}
-        self._began_s = time.monotonic()
+        self._began_s, self._countdown = time.monotonic(), Countdown()
+        self._schedule = Schedule(
+            list(self.answers),
+            processes=self.settings.processes,
+            seconds=self.settings.seconds,
+            changes=self.settings.counterfactuals,
+            time_s=self.settings.time_s,
+        )
         for number in range(self.settings.most_processes):
             open_calls = [call for call in self.answers if self._is_open(call, number)]
-            if not open_calls:
+            chosen = self._schedule.chosen(open_calls, number)
+            if not chosen:
                 return
             more = max(self.settings.processes - number - 1, 0)
-            self._all = self._done + len(open_calls) * (1 + more)
+            self._all = self._done + len(chosen) * (1 + more)
             order = random.Random(self.settings.seed + number)
-            self._one_process(number, order.sample(open_calls, len(open_calls)))
+            is_limited = self._schedule.is_limited
+            self._one_process(number, chosen if is_limited else order.sample(chosen, len(chosen)))
 
     def notes(self) -> Iterator[str]:
         """What went wrong beside the rows."""
@@ -120,6 +138,8 @@ class _Run:
             failed = [answer.not_rebuilt for answer in answers if answer.not_rebuilt is not None]
             if failed and len(failed) < len(answers):
                 yield f"{call.operator} {call.signature}: one of {len(answers)} processes: {failed[0]}"
+        if self.settings.time_s is not None:
+            yield from omitted(self.answers, self.settings.processes, self.settings.time_s)
 
     def _is_open(self, call: Wanted, number: int) -> bool:
         answers = self.answers[call]
@@ -130,13 +150,15 @@ class _Run:
     def _one_process(self, number: int, calls: Sequence[Wanted]) -> None:
         """Ask for all calls; each one that ends the process has it replaced by another."""
         left = list(calls)
-        while left:
+        while left and self._schedule.left_s() > 0:
             with self._process(number) as process:
                 while left:
                     call = left.pop(0)
+                    turn = self._schedule.turn(call, number, len(left))
+                    if turn is None:
+                        continue
                     self._tell(call.operator)
-                    answer = self._ask(process, len(calls) - len(left), call)
-                    self.answers[call].append(answer)
+                    self._measure(process, len(calls) - len(left), call, turn)
                     self._done += 1
                     self._tell(call.operator)
                     if process.ended:
@@ -144,34 +166,61 @@ class _Run:
                 else:
                     self._recycled(process, calls)
 
+    def _measure(self, process: MeasuringProcess, number: int, call: Wanted, turn: Turn) -> None:
+        """Ask for one call; after Ctrl-C what is known of it is kept too."""
+        began_s, answers = time.monotonic(), self.answers[call]
+        with_changes = turn.with_changes and not any(answer.cause == CRASH for answer in answers)
+        case = Case(number, call, with_changes=with_changes, limit_s=turn.limit_s)
+        try:
+            answer = self._ask(process, case, turn.is_only)
+        except KeyboardInterrupt:
+            if process.latest is not None:
+                answers.append(process.latest)
+            raise
+        if self.settings.counterfactuals and not with_changes:
+            answer = replace(answer, untried=[Untried("", "", NO_TIME)])
+        answers.append(answer)
+        if answer.not_rebuilt is None or answer.cause == TIME:
+            self._schedule.took(call, time.monotonic() - began_s, with_changes)
+
     def _recycled(self, process: MeasuringProcess, calls: Sequence[Wanted]) -> None:
         """At the end of a process: it cannot give memory back any more then."""
         for number, call in enumerate(calls):
-            answer = self.answers[call][-1]
-            if not has_faults(answer):
+            answer = self.answers[call][-1] if self.answers[call] else None
+            if answer is None or not has_faults(answer):
+                continue
+            if not self._schedule.can_recycle(call):
+                untried = Untried("recycled output", "recycled output", NO_TIME)
+                self.answers[call][-1] = replace(answer, untried=[*answer.untried, untried])
                 continue
             self._tell(f"{call.operator} in recycled memory")
-            recycled = self._ask(process, number, call, recycled=True)
-            self.answers[call][-1] = with_recycled(answer, recycled)
+            left_s = self._schedule.left_s()
+            case = Case(number, call, recycled=True, limit_s=left_s if self._schedule.is_limited else None)
+            self.answers[call][-1] = with_recycled(answer, self._ask(process, case))
             if process.ended:
                 return
 
-    def _ask(self, process: MeasuringProcess, number: int, call: Wanted, recycled: bool = False) -> Answer:
+    def _ask(self, process: MeasuringProcess, case: Case, is_only: bool = False) -> Answer:
+        """The answer, or what was known when the process ended over it."""
         try:
-            return process.ask(number, call, recycled)
+            return process.ask(case, is_only=is_only)
         except Ended as why:
-            return Answer(number, not_rebuilt=str(why))
+            if process.latest is None:
+                return Answer(case.number, not_rebuilt=str(why), cause=why.cause)
+            note = f"{process.latest.operator} {case.wanted.signature}: measured in part: {why}"
+            notes = [*process.latest.notes, note]
+            return replace(process.latest, notes=notes, cause=why.cause)
 
     @contextmanager
     def _process(self, number: int) -> Iterator[MeasuringProcess]:
         settings = {
             "seconds": self.settings.seconds,
             "memory_bytes": self.settings.memory_bytes or free_bytes() // 2,
-            "with_changes": self.settings.counterfactuals,
             "seed": self.settings.seed + number,
         }
         process = MeasuringProcess(self.words, settings)
         self.torch = process.torch
+        self._schedule.started(process.start_s)
         try:
             yield process
         finally:
@@ -179,7 +228,8 @@ class _Run:
 
     def _tell(self, what: str) -> None:
         spent_s = time.monotonic() - self._began_s
-        left_s = spent_s / self._done * (self._all - self._done) if self._done else None
+        estimate_s = spent_s / self._done * (self._all - self._done) if self._done else None
+        left_s = self._countdown.left_s(estimate_s, self._schedule.left_s())
         self.progress(self._done, self._all, left_s, what)
 
 

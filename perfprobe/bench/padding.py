@@ -21,20 +21,22 @@ _DIMENSIONS = {
 }
 PRODUCTS = frozenset(_DIMENSIONS)
 _PADDED = "MNK"  # a batch may be of any length
+_ALONE = "KN"
 _SMALLEST = 5  # of shorter dimensions the padding would be most of the work
 
 
 def paddings(product: str, tensors: Sequence[Tensor]) -> list[tuple[str, tuple[Tensor, ...]]]:
     """The ways to pad a product, each in words (`K 13→16`), with its operands.
 
-    All dimensions that do not fill registers together; and K alone, which leaves the result's shape as it is.
+    All dimensions that do not fill registers together; K alone, which leaves the result's shape as it is; and
+    N alone, which is one operand and often a number that the program may choose, as of classes.
     """
     lengths = _lengths(product, tensors)
     padded = {name: _padded(lengths[name], tensors[0].dtype) for name in _PADDED if name in lengths}
     odd = {name: padded[name] for name in padded if padded[name] != lengths[name]}
     choices = [odd] if odd else []
-    if len(odd) > 1 and "K" in odd:
-        choices.append({"K": odd["K"]})
+    if len(odd) > 1:
+        choices += [{name: odd[name]} for name in _ALONE if name in odd]
     return [
         (
             ", ".join(f"{name} {lengths[name]}→{length}" for name, length in chosen.items()),

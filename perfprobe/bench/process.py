@@ -10,23 +10,33 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from math import inf
 from typing import Any
 
-from perfprobe.bench.answers import LONGEST, Answer, decode
+from perfprobe.bench.answers import LONGEST, Answer, Case, decode
 from perfprobe.support import starter
 from perfprobe.support.errors import EnvironmentLack
 from perfprobe.support.text import printable
-from perfprobe.tables.measurements import Wanted
+from perfprobe.tables.measurements import CRASH, TIME
 
 # Waiting threads must sleep: CPU time then tells who worked.
 PASSIVE = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0", "KMP_BLOCKTIME": "0"}
 _RANK = ("RANK", "LOCAL_RANK", "WORLD_SIZE")
+_NO_TIME = "the time was up before it was called once"
+_SILENT = "the time was up"
 START_LIMIT_S = 300.0
-CASE_LIMIT_S = 300.0
+# Once a call was timed, silence of a thousand such calls, or of twenty starts, is no slow machine any more.
+_SILENT_CALLS = 1000
+_SILENT_STARTS = 20
+_LATE_CALLS = 5  # after its limit a process may still be amid a call
 
 
 class Ended(Exception):
-    """The measuring process is no more; the message says why."""
+    """The measuring process is no more; the message says why. cause: one of `CAUSES`."""
+
+    def __init__(self, why: str, cause: str = CRASH) -> None:
+        super().__init__(why)
+        self.cause = cause
 
 
 def command() -> list[str]:
@@ -41,9 +51,14 @@ class MeasuringProcess:
         words: its command line.
         settings: of its `Bench`.
 
+    start_s: what it took to start, which says how slow the machine is now. latest: what is known so far of
+    the case that it was asked last.
+
     Raises:
         EnvironmentLack: it has no torch, or cannot start.
     """
+
+    latest: Answer | None = None
 
     def __init__(self, words: Sequence[str], settings: Mapping[str, object]) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `close`)
@@ -59,9 +74,11 @@ class MeasuringProcess:
         os.set_blocking(self._process.stdout.fileno(), False)
         self._said = b""
         self.ended = False
+        began_s = time.monotonic()
         try:
             self._tell(settings)
-            self.torch = str(self._ready(time.monotonic() + START_LIMIT_S)["torch"])
+            self.torch = str(self._ready(began_s + START_LIMIT_S)["torch"])
+            self.start_s = time.monotonic() - began_s
         except Ended as why:
             self.close()
             raise EnvironmentLack("nothing can be measured", str(why), "torch must be importable") from None
@@ -69,19 +86,40 @@ class MeasuringProcess:
             self.close()
             raise
 
-    def ask(self, number: int, wanted: Wanted, recycled: bool = False) -> Answer:
-        """Measure one case; recycled: see `Bench.answer`.
+    def ask(self, case: Case, *, is_only: bool = False) -> Answer:
+        """Measure one case.
+
+        Args:
+            is_only: as `Turn` has it.
 
         Raises:
             Ended: the process crashed over it, or took too long; it is of no more use then.
         """
-        end_s = time.monotonic() + CASE_LIMIT_S
-        self.ended = True  # unless it answers
-        self._tell({"case": number, "wanted": asdict(wanted), "recycled": recycled})
-        while (answer := decode(self._line(end_s))) is None or answer.case != number:
-            pass  # something that a library printed
+        began_s = time.monotonic()
+        end_s = inf if case.limit_s is None or is_only else began_s + case.limit_s
+        self.ended, self.latest = True, None  # unless it answers
+        self._tell(asdict(case))
+        while True:
+            answer = decode(self._line(end_s))
+            if answer is None or answer.case != case.number:
+                continue  # something that a library printed
+            if not answer.partial:
+                break
+            self.latest = answer
+            end_s = self._end_s(answer, began_s + (inf if case.limit_s is None else case.limit_s))
         self.ended = False
         return answer
+
+    def _end_s(self, answer: Answer, limit_s: float) -> float:
+        """Until when to wait for the next word, by what the call itself took.
+
+        Args:
+            answer: what is known so far.
+            limit_s: when the process itself comes to an end.
+        """
+        now_s, call_s = time.monotonic(), answer.blocks["rotating"][0].wall_ns * 1e-9
+        silent_s = now_s + _SILENT_CALLS * call_s + _SILENT_STARTS * self.start_s
+        return min(silent_s, max(limit_s, now_s) + _LATE_CALLS * call_s + self.start_s)
 
     def close(self) -> None:
         """End it, at once."""
@@ -118,8 +156,9 @@ class MeasuringProcess:
         with selectors.DefaultSelector() as selector:
             selector.register(self._process.stdout, selectors.EVENT_READ)
             while b"\n" not in self._said:
-                if not selector.select(max(end_s - time.monotonic(), 0.0)):
-                    raise Ended("it took too long")
+                left_s = None if end_s == inf else max(end_s - time.monotonic(), 0.0)
+                if not selector.select(left_s):
+                    raise Ended(_NO_TIME if self.latest is None else _SILENT, TIME)
                 part = os.read(self._process.stdout.fileno(), 1 << 16)
                 self._said += part
                 if not part or len(self._said) > LONGEST:

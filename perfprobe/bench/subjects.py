@@ -14,9 +14,15 @@ from typing import Any
 
 from perfprobe.bench import rules
 from perfprobe.bench.clocks import Block, Clock, unstarved
+from perfprobe.bench.deadline import Deadline
 from perfprobe.bench.drift import FEW
 
 _SHORT_NS = 1_000_000  # a call that is shorter gets two calls before its block, others one
+_LONG_NS = 300_000_000  # a longer one gets none: what caches and threads do at its beginning is little of it
+_FEWEST = 3  # rounds
+_CALIBRATION = 2  # blocks of a call that takes long
+_TOLD_S = 1.0  # between two reports of what is known so far
+_REFUSALS = (RuntimeError, TypeError, ValueError, IndexError, MemoryError)
 
 
 @dataclass(frozen=True)
@@ -56,9 +62,13 @@ class Subject:
         between = (written or len(sets)) * sets[0].calls
         self._between_restores = between if sets[0].restore else 1 << 62
 
-    def calibrate(self, clock: Clock) -> None:
-        """Find the calls of a block."""
-        block = min((self.block(clock) for _ in range(2)), key=lambda block: block.time_ns)
+    def calibrate(self, clock: Clock) -> Block:
+        """Find the calls of a block; returns the last block that it took."""
+        block = self.block(clock)
+        if block.longest_ns >= _LONG_NS:
+            self._warm_up = 0
+            return block
+        block = min(block, self.block(clock), key=lambda block: block.time_ns)
         self._warm_up = 2 if block.longest_ns < _SHORT_NS and self._between_restores > 2 else 1
         for _ in range(2):  # one call alone is timed too long when it is short
             calls = rules.calls_of_a_block(block.longest_ns, self.threads)
@@ -66,6 +76,7 @@ class Subject:
             if self.calls == 1:
                 break
             block = self.block(clock)
+        return block
 
     def block(self, clock: Clock) -> Block:
         """Time one block, after calls that are not timed; again where a GPU waited for the host.
@@ -114,6 +125,131 @@ class Subject:
         return [self._sets[(first + index) % len(self._sets)] for index in range(count)]
 
 
+@dataclass
+class Rounds:
+    """What was timed. blocks: of each subject by its name, one a round: those of one place belong together.
+
+    refused: by the name of a subject that torch does not take, why; untimed: for which no time was left.
+    """
+
+    blocks: dict[str, list[Block]] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    untimed: list[str] = field(default_factory=list)
+
+    def cut(self) -> None:
+        """Leave out a round that was not finished, and subjects that have none."""
+        count = min((len(of) for of in self.blocks.values() if of), default=0)
+        self.untimed += [name for name, of in self.blocks.items() if not of]
+        self.blocks = {name: of[:count] for name, of in self.blocks.items() if of}
+
+
+class Timing:
+    """Times subjects, round by round, until the first one is known well enough.
+
+    Args:
+        seconds: CPU time to take, about.
+        set_threads: of torch's pool.
+        deadline: when to end in any case; what is known then is given.
+        tell: takes what is known so far, from the first call on, from time to time.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        seconds: float,
+        order: random.Random,
+        set_threads: Callable[[int], object],
+        deadline: Deadline | None = None,
+        tell: Callable[[Rounds], object] = lambda _: None,
+    ) -> None:
+        self._clock, self._seconds, self._order, self._set_threads = clock, seconds, order, set_threads
+        self._deadline, self._tell = deadline or Deadline(), tell
+
+    def rounds(self, subjects: Sequence[Subject], changed: Sequence[Subject] = ()) -> Rounds:
+        """The blocks of all.
+
+        Args:
+            subjects: the first one is the call itself.
+            changed: what is tried beside them, as far as time allows and torch takes it.
+        """
+        found, self._told_s = Rounds(), self._deadline.now_s()
+        began_s = time.process_time()
+        kept = self._calibrated(subjects, found)
+        if not self._deadline.is_past():
+            began_round_s = self._deadline.now_s()
+            found.blocks |= {subject.name: [] for subject in kept}
+            self._round(kept, found, Deadline())
+            self._tell(found)
+            kept += self._tried(changed, found, self._deadline.now_s() - began_round_s)
+            call = found.blocks[subjects[0].name]
+            while not self._is_enough(call, began_s):
+                self._round(kept, found, self._deadline)
+                self._tell_sometimes(found)
+        else:
+            found.untimed += [subject.name for subject in changed]
+        found.cut()
+        return found
+
+    def _is_enough(self, call: Sequence[Block], began_s: float) -> bool:
+        times_ns = [block.time_ns for block in call]
+        spent_s = time.process_time() - began_s
+        return self._deadline.is_past() or rules.enough(times_ns, spent_s, self._seconds)
+
+    def _calibrated(self, subjects: Sequence[Subject], found: Rounds) -> list[Subject]:
+        """Those for which there was time, the call itself in any case: its block is then told at once."""
+        kept: list[Subject] = []
+        for subject in subjects:
+            if kept and self._deadline.is_past():
+                found.untimed.append(subject.name)
+                continue
+            self._set_threads(subject.threads)
+            block = subject.calibrate(self._clock)
+            if not kept:
+                found.blocks[subject.name] = [block]
+                self._tell(found)
+            kept.append(subject)
+        return kept
+
+    def _tried(self, changed: Sequence[Subject], found: Rounds, round_s: float) -> list[Subject]:
+        """The changed calls that torch takes and time allows; each has a block of the first round then.
+
+        round_s: what a round takes without them. A changed call is expected to take as long as the call.
+        """
+        kept: list[Subject] = []
+        call_s = round_s / 2  # of which a half at most is the call itself
+        for subject in changed:
+            needed_s = (_FEWEST - 1) * round_s + (_CALIBRATION + _FEWEST) * call_s
+            if self._deadline.left_s() < needed_s:
+                found.untimed.append(subject.name)
+                continue
+            began_s = self._deadline.now_s()
+            self._set_threads(subject.threads)
+            try:
+                subject.calibrate(self._clock)
+                block = subject.block(self._clock)
+            except _REFUSALS as why:
+                found.refused[subject.name] = str(why).strip().partition("\n")[0] or type(why).__name__
+                continue
+            found.blocks[subject.name] = [block]
+            call_s = (self._deadline.now_s() - began_s) / (_CALIBRATION + 1)
+            round_s += call_s
+            kept.append(subject)
+        return kept
+
+    def _round(self, subjects: Sequence[Subject], found: Rounds, deadline: Deadline) -> None:
+        """A block of each, shuffled, as far as the deadline allows."""
+        for subject in self._order.sample(subjects, len(subjects)):
+            if deadline.is_past():
+                return
+            self._set_threads(subject.threads)
+            found.blocks[subject.name].append(subject.block(self._clock))
+
+    def _tell_sometimes(self, found: Rounds) -> None:
+        if self._deadline.now_s() - self._told_s >= _TOLD_S:
+            self._told_s = self._deadline.now_s()
+            self._tell(found)
+
+
 def rounds(
     subjects: Sequence[Subject],
     clock: Clock,
@@ -121,25 +257,5 @@ def rounds(
     order: random.Random,
     set_threads: Callable[[int], object],
 ) -> dict[str, list[Block]]:
-    """Time all subjects, round by round, until the first one is known well enough.
-
-    Args:
-        subjects: the first one is the call itself.
-        seconds: CPU time to take, about.
-        set_threads: of torch's pool.
-
-    Returns:
-        The blocks of each subject by its name, one a round: those of one place belong together.
-    """
-    found: dict[str, list[Block]] = {subject.name: [] for subject in subjects}
-    began_s = time.process_time()
-    for subject in subjects:
-        set_threads(subject.threads)
-        subject.calibrate(clock)
-    times_ns: list[float] = []
-    while not times_ns or not rules.enough(times_ns, time.process_time() - began_s, seconds):
-        for subject in order.sample(subjects, len(subjects)):
-            set_threads(subject.threads)
-            found[subject.name].append(subject.block(clock))
-        times_ns.append(found[subjects[0].name][-1].time_ns)
-    return found
+    """The blocks of all subjects, without a deadline: see `Timing`."""
+    return Timing(clock, seconds, order, set_threads).rounds(subjects).blocks

@@ -11,7 +11,7 @@ from perfprobe.bench import rules
 from perfprobe.bench.answers import RECYCLED, Answer, Limit
 from perfprobe.bench.clocks import Block
 from perfprobe.tables.machine import Machine
-from perfprobe.tables.measurements import Bound, Counterfactual, Estimate, Measurement, Seen, Wanted
+from perfprobe.tables.measurements import Bound, Counterfactual, Estimate, Measurement, Seen, Untried, Wanted
 
 SOME_FAULTS = 0.05  # of a call's time
 
@@ -81,11 +81,13 @@ def summarise(
     """One row; without a verdict."""
     measured = [answer for answer in answers if answer.not_rebuilt is None and answer.blocks]
     if not measured:
-        return Measurement(wanted, "cpu", "cpu", seen, not_rebuilt=answers[0].not_rebuilt or "not measured")
+        why, cause = answers[0].not_rebuilt or "not measured", answers[0].cause
+        return Measurement(wanted, "cpu", "cpu", seen, not_rebuilt=why, cause=cause)
     clock = clock_of(measured)
     processes = [_Process(answer, clock) for answer in measured]
     first = measured[0]
     rotating = _estimate(process.median("rotating") for process in processes)
+    tried = _counterfactuals(processes)
     row = Measurement(
         wanted=replace(wanted, operator=first.operator),
         device=first.device,
@@ -106,7 +108,8 @@ def summarise(
         ),
         nested=tuple(first.nested),
         bounds=_bounds(processes),
-        counterfactuals=_counterfactuals(processes),
+        counterfactuals=tried,
+        untried=_untried(measured, tried),
     )
     row = replace(row, fault_ns=_fault_ns(row, measured), replay=_replay(row, measured))
     return _with_work(row, first, machine)
@@ -170,11 +173,19 @@ def _bound(kind: str, found: Sequence[tuple[float, str]]) -> Bound:
 
 def _counterfactuals(processes: Sequence[_Process]) -> tuple[Counterfactual, ...]:
     found = []
-    for changed in processes[0].answer.changes:
+    of_all = {(of.kind, of.change): of for process in processes for of in process.answer.changes}
+    for changed in of_all.values():
         speedup = _estimate(process.speedup(changed.subject) for process in processes)
         if speedup is not None:
             found.append(Counterfactual(changed.kind, changed.change, speedup))
     return tuple(found)
+
+
+def _untried(measured: Sequence[Answer], tried: Sequence[Counterfactual]) -> tuple[Untried, ...]:
+    """What no process has tried, and why; that nothing was tried counts only where that is so."""
+    done = {(of.kind, of.change) for of in tried}
+    found = {(of.kind, of.change): of for answer in measured for of in answer.untried}
+    return tuple(of for key, of in found.items() if key not in done and (of.kind or not tried))
 
 
 def _fault_ns(row: Measurement, measured: Sequence[Answer]) -> float | None:

@@ -1,7 +1,8 @@
 """A measuring process: `python -m perfprobe.bench.worker`, spoken to by `process.MeasuringProcess`.
 
 Standard input: a line of JSON with `Bench`'s settings, then one for each case; its end is this process's end.
-Standard output: a line that torch is there, then an answer for each case. What libraries print goes to
+Standard output: a line that torch is there, then answers for each case: some of what is known so far, the
+last one whole. What libraries print goes to
 standard error.
 """
 
@@ -14,7 +15,7 @@ import signal
 import sys
 from typing import Any, TextIO
 
-from perfprobe.bench.answers import encode
+from perfprobe.bench.answers import Answer, Case, encode
 from perfprobe.tables.measurements import Wanted
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -33,13 +34,13 @@ def main() -> None:
 
     bench = Bench(torch, **settings)
     print(json.dumps({"torch": str(torch.__version__)}), file=answers, flush=True)
+
+    def say(answer: Answer) -> None:
+        print(encode(answer), file=answers, flush=True)
+
     for line in sys.stdin:
-        case = json.loads(line)
-        print(
-            encode(bench.answer(case["case"], _wanted(case["wanted"]), case["recycled"])),
-            file=answers,
-            flush=True,
-        )
+        asked = json.loads(line)
+        say(bench.answer(Case(**{**asked, "wanted": _wanted(asked["wanted"])}), say))
 
 
 def _wanted(fields: dict[str, Any]) -> Wanted:

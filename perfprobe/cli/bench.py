@@ -6,7 +6,7 @@ import json
 import os
 
 from perfprobe.cli.machine import roofline_file
-from perfprobe.cli.options import Parser, colored, rows, steps, width, writable
+from perfprobe.cli.options import Parser, colored, rows, seconds, steps, width, writable
 from perfprobe.cli.report import newest, write
 from perfprobe.collect.base import Stderr
 from perfprobe.support.errors import EnvironmentLack, UsageError
@@ -23,15 +23,16 @@ if TYPE_CHECKING:
     from perfprobe.tables.measurements import Measurements
 
 TOP = 10
+TIME_S = 180.0
 SUFFIX = ".perfprobe"
 _INTERRUPTED = 130
 
 _DESCRIPTION = """\
 Measure whether operators run as fast as this machine can: each hot operator of
 a recording is called again by itself, with its shapes, strides, dtypes and
-threads, beside kernels that show the machine's limits. Takes some minutes,
-Ctrl-C keeps what is done. The measurements are kept beside the recording, where
-`perfprobe report` finds them."""
+threads, beside kernels that show the machine's limits. The hottest come first;
+it ends after 3 minutes (--time), and Ctrl-C keeps what is done. The
+measurements are kept beside the recording, where `perfprobe report` finds them."""
 _EXAMPLES = """\
 examples:
   perfprobe bench                            the newest recording in this folder
@@ -74,6 +75,12 @@ def parser() -> Parser:
         help="fresh processes that measure (default: 3, 5 if they differ)",
     )
     parser.add_argument(
+        "--time",
+        type=seconds,
+        metavar="TIME",
+        help="for all of it: 90s, 10m; 0 for what it takes; what is left out is said (default: 3m)",
+    )
+    parser.add_argument(
         "--quick", action="store_true", help="one process, and nothing tried but the call itself"
     )
     parser.add_argument(
@@ -114,8 +121,8 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
 
 def _check(given: argparse.Namespace) -> None:
     if given.emit is not None:
-        for name in ("plot", "output", "json", "quick", "processes"):
-            if getattr(given, name):
+        for name in ("plot", "output", "json", "quick", "processes", "time"):
+            if getattr(given, name) not in (None, False):
                 raise UsageError("--emit measures nothing", f"--{name}", "leave one of them out")
     if given.quick and given.processes:
         raise UsageError("--quick is one process", "--processes", "leave one of them out")
@@ -153,7 +160,9 @@ def _bench(task: Task, given: argparse.Namespace, machine: Machine | None) -> in
     with Bar("measuring") as bar:
         bar.show(0, len(task.calls), "starting")
         found = measuring.measured(
-            task, _settings(given), lambda done, all_, _, what: bar.show(done, all_, what)
+            task,
+            _settings(given),
+            lambda done, all_, left_s, what: bar.show(done, all_, what, left_s),
         )
     measuring.check_typed(task, found)
     if found.rows:
@@ -168,10 +177,11 @@ def _bench(task: Task, given: argparse.Namespace, machine: Machine | None) -> in
 def _settings(given: argparse.Namespace) -> BenchSettings:
     from perfprobe.bench.measure import BenchSettings
 
+    time_s = TIME_S if given.time is None else given.time or None
     processes = 1 if given.quick else given.processes
     if processes is None:
-        return BenchSettings()
-    return BenchSettings(processes, processes, counterfactuals=not given.quick)
+        return BenchSettings(time_s=time_s)
+    return BenchSettings(processes, processes, counterfactuals=not given.quick, time_s=time_s)
 
 
 def _save(task: Task, found: Measurements, output: str | None) -> None:

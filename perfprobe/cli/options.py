@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 PROGRAM_OPTIONS = ("-m", "-c")  # of `run`: what follows one of them is the program, and its words
 _WIDTH = 200  # where there is no terminal to ask
 _SWITCH = ("on", "off")  # the words for an option that is on unless it is switched off
+_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
 _SCALES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -139,6 +140,14 @@ def rows(text: str) -> int:
     if not (text.isascii() and text.isdecimal()):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, 0 or more")
     return int(text)
+
+
+def seconds(text: str) -> float:
+    """A time, `90`, `90s`, `3m` or `1h`, in seconds, 0 or more."""
+    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)([smh]?)", text, re.ASCII)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time like 90s or 3m")
+    return float(found[1]) * _SECONDS[found[2]]
 
 
 def steps(text: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,27 +18,30 @@ class Bar:
         self._title = title
         self._bar: Any = None
 
-    def show(self, done: int, whole: int, what: str) -> None:
-        """done: of whole; what: that was done last."""
+    def show(self, done: int, whole: int, what: str, left_s: float | None = None) -> None:
+        """done: of whole; what: that was done last; left_s: seconds, where the caller knows them."""
         if not os.isatty(2):
             return
         if self._bar is None:
             self._start()
-        self._bar.update(self._task, completed=done, total=whole, what=what)
+        end_s = None if left_s is None else time.monotonic() + left_s
+        self._bar.update(self._task, completed=done, total=whole, what=what, end_s=end_s)
 
     def _start(self) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        from perfprobe.cli.time_left import TimeLeft
 
         columns = (
             TextColumn("{task.description}", markup=False),
             BarColumn(),
             TextColumn("{task.percentage:>3.0f} %"),
-            TimeRemainingColumn(),
+            TimeLeft(),
             TextColumn("{task.fields[what]}", markup=False),
         )
         self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
-        self._task = self._bar.add_task(self._title, total=None, what="")
+        self._task = self._bar.add_task(self._title, total=None, what="", end_s=None)
         self._bar.start()
 
     def __enter__(self) -> Bar:

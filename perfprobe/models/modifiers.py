@@ -27,6 +27,7 @@ def modifiers(measurement: Measurement, kind: str) -> tuple[str, ...]:
     return (
         *_threads(measurement, kind),
         *_layout(measurement),
+        *_faster(measurement, "channels_last", "layout-bound: {} would be {}"),
         *_faster(measurement, "padded", "shape-bound: padding {} gives {}"),
         *_values(measurement),
         *_nested(measurement),
@@ -47,11 +48,13 @@ def _faster(measurement: Measurement, kind: str, text: str) -> Iterator[str]:
 
 
 def _threads(measurement: Measurement, kind: str) -> Iterator[str]:
-    """The counterfactual is one thread instead of n: what n threads gain is its inverse.
+    """The counterfactual is one thread instead of n: what n threads gain is its inverse; of one thread, all.
 
     A call that is mostly dispatch has nothing to share out, so only a loss is worth a word there.
     """
     threads = measurement.wanted.threads
+    if threads == 1:
+        yield from _faster(measurement, "threads", "one thread: {} would be {}")
     for found in _of(measurement, "threads")[:1] if threads > 1 else ():
         one = found.speedup
         if min(one.low, one.value) <= 0:

@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+# Why a call was not measured: it cannot be made; this machine lacks the memory or device; its process ended
+# over it; no time was left.
+CALL, MACHINE, CRASH, TIME = CAUSES = ("call", "machine", "crash", "time")
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -79,13 +83,23 @@ class Bound:
 class Counterfactual:
     """The same call with one thing changed, in the same rounds; "recycled output" later in the process.
 
-    kind: "contiguous", "contiguous with copy", "threads", "padded", "dtype", "values", "recycled output".
+    kind: "contiguous", "contiguous with copy", "channels_last", "threads", "padded", "dtype", "values",
+    "recycled output".
     change: in words, `K 13→16`. speedup: time of the call as it is, divided by that of the changed one.
     """
 
     kind: str
     change: str
     speedup: Estimate
+
+
+@dataclass(frozen=True)
+class Untried:
+    """A change that was left out. kind, change: as in `Counterfactual`, "" for all changes; reason: why."""
+
+    kind: str
+    change: str
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -101,15 +115,16 @@ class Verdict:
 class Measurement:
     """One signature on one machine.
 
-    not_rebuilt: why it was not measured. device: "cpu" or "cuda:0". clock: whose times these are: "cpu" (of
-    the critical path), "wall" or "gpu" (device events). rotating: over copies of the operands larger than the
-    caches; warm: the same operands again; replayed: each as far back as in the program; wall: of rotating, by
-    the wall clock. floor: the same overload on one-element operands. contention: wall by CPU time. faults:
-    page faults of a call; fault_ns: what they cost by the measured price of one, shared by threads as their
-    work is. other_threads: CPU time of all other threads, as a part of that of the busiest. replay: the
-    calling thread's part of replayed, or of rotating without it, with the price of the page faults that were
-    counted in the program, by what a call took there. nested: the part of the time in operators that it
-    calls, by name. dtype: of the arithmetic, by the work model.
+    not_rebuilt: why it was not measured; cause: which kind of reason that is, one of `CAUSES`. device: "cpu"
+    or "cuda:0". clock: whose times these are: "cpu" (of the critical path), "wall" or "gpu" (device events).
+    rotating: over copies of the operands larger than the caches; warm: the same operands again; replayed:
+    each as far back as in the program; wall: of rotating, by the wall clock. floor: the same overload on
+    one-element operands. contention: wall by CPU time. faults: page faults of a call; fault_ns: what they
+    cost by the measured price of one, shared by threads as their work is. other_threads: CPU time of all
+    other threads, as a part of that of the busiest. replay: the calling thread's part of replayed, or of
+    rotating without it, with the price of the page faults that were counted in the program, by what a call
+    took there. nested: the part of the time in operators that it calls, by name. dtype: of the arithmetic,
+    by the work model. untried: changes that were left out.
     """
 
     wanted: Wanted
@@ -137,6 +152,8 @@ class Measurement:
     counterfactuals: tuple[Counterfactual, ...] = ()
     nested: tuple[tuple[str, float], ...] = ()
     verdict: Verdict | None = None
+    untried: tuple[Untried, ...] = ()
+    cause: str = ""
 
 
 @dataclass(frozen=True)

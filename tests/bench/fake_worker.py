@@ -10,12 +10,12 @@ import sys
 import time
 import types
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from perfprobe.bench import worker
-from perfprobe.bench.answers import Answer
+from perfprobe.bench.answers import Answer, Case
 from perfprobe.bench.clocks import Block
-from perfprobe.tables.measurements import Wanted
 
 COMMAND = [
     sys.executable,
@@ -31,7 +31,8 @@ class FakeBench:
     def __init__(self, torch: Any, *, seed: int, **settings: object) -> None:
         self._seed = seed
 
-    def answer(self, number: int, wanted: Wanted, recycled: bool = False) -> Answer:
+    def answer(self, case: Case, say: Callable[[Answer], object]) -> Answer:
+        number, wanted = case.number, case.wanted
         what = wanted.operator.removeprefix("fake::")
         if what in FAULTS:
             FAULTS[what]()
@@ -39,12 +40,16 @@ class FakeBench:
             return Answer(number, not_rebuilt="it cannot be")
         factor = 1.0 + 0.5 * self._seed if what == "unsteady" else 1.0
         blocks = [Block(CALL_NS * factor, CALL_NS * factor, 0.0, 0.0, 10.0)] * 3
-        return Answer(
+        answer = Answer(
             number,
             operator=wanted.operator,
             blocks={"rotating": blocks, "warm": blocks},
             notes=[f"process {os.getpid()} order {what}"],
         )
+        if what in LATE_FAULTS:
+            say(replace(answer, partial=True))
+            LATE_FAULTS[what]()
+        return answer
 
 
 def print_rubbish() -> None:
@@ -64,6 +69,11 @@ FAULTS: dict[str, Callable[[], object]] = {
     "leaves": leave,
     "rubbish": print_rubbish,
     "slow": lambda: time.sleep(600.0),
+}
+# Once the call itself was timed.
+LATE_FAULTS: dict[str, Callable[[], object]] = {
+    "hangs": FAULTS["slow"],
+    "breaks": FAULTS["segfault"],
 }
 
 

@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 
-from perfprobe.bench.answers import Answer
+from perfprobe.bench.answers import Answer, Case, decode, encode
 from perfprobe.bench.cases import Bench
+from perfprobe.bench.clocks import Block
 from perfprobe.bench.counterfactuals import Change
-from perfprobe.tables.measurements import Wanted
+from perfprobe.bench.dtype_products import DtypeProducts
+from perfprobe.tables.measurements import Untried, Wanted
 
 torch = pytest.importorskip("torch")
 
@@ -15,10 +17,11 @@ CALL = Wanted("aten::mm", "f32[16,16] f32[16,16]")
 
 
 def answer(wanted: Wanted, **settings: Any) -> Answer:
-    chosen = {"seconds": 0.01, "memory_bytes": 1 << 30, "with_changes": True, "seed": 0, **settings}
+    with_changes = settings.pop("with_changes", True)
+    chosen = {"seconds": 0.01, "memory_bytes": 1 << 30, "seed": 0, **settings}
     threads = torch.get_num_threads()
     try:
-        return Bench(torch, **chosen).answer(7, wanted)
+        return Bench(torch, **chosen).answer(Case(7, wanted, with_changes=with_changes))
     finally:
         torch.set_num_threads(threads)
 
@@ -40,6 +43,82 @@ def test_a_change_that_torch_refuses_is_a_note(monkeypatch: pytest.MonkeyPatch) 
 
 def test_changes_can_be_left_out() -> None:
     assert answer(CALL, with_changes=False).changes == []
+
+
+@pytest.mark.parametrize("speedup", [0.03, 1.0, None])
+def test_a_dtype_whose_products_are_slower_is_not_tried(
+    speedup: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def products(_: object, *of: object) -> float | None:
+        asked.append(of)
+        return speedup
+
+    monkeypatch.setattr("perfprobe.bench.dtype_products.DtypeProducts.speedup", products)
+    found = answer(CALL)
+    assert asked == [("f32", "bf16", 1, False)]
+    is_left_out = speedup == 0.03
+    assert ("dtype" in [changed.kind for changed in found.changes]) is not is_left_out
+    reason = "products of bf16 are slower here than those of f32: 0.03x"
+    assert found.untried == ([Untried("dtype", "f32→bf16", reason)] if is_left_out else [])
+
+
+def test_small_products_say_how_fast_those_of_a_dtype_are() -> None:
+    """f64 has half the elements in a register, on any processor; a product of strings there is none."""
+
+    class Clock:
+        def __init__(self) -> None:
+            self.times_ns = iter([10, 40, 30, 20, 12, 50])
+
+        def begin(self) -> None:
+            pass
+
+        def end(self, calls: int) -> Block:
+            ns = float(next(self.times_ns))
+            return Block(ns, ns, 0.0, 0.0, 1.0)
+
+    threads = torch.get_num_threads()
+    products = DtypeProducts(torch, Clock(), "cpu")
+    assert [products.speedup("f32", "f64", threads, False) for _ in range(2)] == [0.5, 0.5]
+    assert products.speedup("f32", "bool", threads, False) is None
+
+
+def test_what_is_known_is_said_from_the_first_call_on() -> None:
+    told: list[Answer] = []
+    whole = Bench(torch, seconds=0.01, memory_bytes=1 << 30, seed=0).answer(Case(7, CALL), told.append)
+    assert all(said.partial and said.case == 7 for said in told)
+    assert not whole.partial
+    first, second = told[:2]
+    assert list(first.blocks) == ["rotating"]
+    assert first.changes == []
+    assert {limit.subject for limit in second.limits} <= set(second.blocks)
+    again = decode(encode(first))
+    assert again is not None
+    assert (again.blocks, again.partial) == (first.blocks, True)
+
+
+def test_a_limit_leaves_the_call_itself_and_says_what_it_left_out() -> None:
+    case = Case(7, Wanted("aten::mm", "f32[64,13] f32[13,32]"), limit_s=0.0)
+    found = Bench(torch, seconds=0.01, memory_bytes=1 << 30, seed=0).answer(case)
+    assert len(found.blocks["rotating"]) == 1
+    assert {untried.reason for untried in found.untried} == {"no time was left"}
+    assert "K 13→16" in [untried.change for untried in found.untried]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "cause"),
+    [
+        (Wanted("aten::mm", "f32[4,5] f32[4,5]"), "call"),
+        (Wanted("aten::no_such_operator", "f32[4]"), "call"),
+        (Wanted("aten::neg", "f32[1000000000000]"), "machine"),
+        (Wanted("aten::neg", "f32[4]@cuda:77"), "machine"),
+    ],
+)
+def test_a_reason_has_its_kind(wanted: Wanted, cause: str) -> None:
+    found = answer(wanted)
+    assert found.not_rebuilt is not None
+    assert found.cause == cause
 
 
 def test_memory_is_kept_for_all_copies() -> None:

@@ -76,6 +76,15 @@ PADDED = [
         [
             ("M 13→16, N 13→16, K 13→16", "f64[16,16] f64[16,16]"),
             ("K 13→16", "f64[13,16] f64[16,13]"),
+            ("N 13→16", "f64[13,13] f64[13,16]"),
+        ],
+    ),
+    (
+        "addmm",
+        "f32[9] f32[13,16] f32[16,9]",
+        [
+            ("M 13→16, N 9→16", "f32[16] f32[16,16] f32[16,16]"),
+            ("N 9→16", "f32[16] f32[13,16] f32[16,16]"),
         ],
     ),
     ("mm", "f64[24,20] f64[20,8]", [("K 20→24", "f64[24,24] f64[24,8]")]),
@@ -176,10 +185,55 @@ def test_one_thread_where_there_are_more() -> None:
     assert not of(Wanted("aten::add.Tensor", "f32[64,128]@cuda:0 f32[64,128]@cuda:0"), "threads", 2)
 
 
+def test_all_threads_where_the_program_has_one() -> None:
+    wanted = Wanted("aten::add.Tensor", "f32[64,128] f32[64,128]")
+    (change,) = [one for one in changes(wanted, made(wanted), 1, None, 6) if one.kind == "threads"]
+    assert (change.change, change.wanted.threads) == ("1→6 threads", 6)
+    assert not [one for one in changes(wanted, made(wanted), 1, None, 1) if one.kind == "threads"]
+
+
+@pytest.mark.parametrize(
+    ("operator", "signature", "expected"),
+    [
+        (
+            "aten::convolution",
+            "f32[2,16,8,8] f32[4,16,3,3] f32[4] stride=(1,1)",
+            "f32[2,16,8,8]{1024,1,128,16} f32[4,16,3,3]{144,1,48,16} f32[4] stride=(1,1)",
+        ),
+        ("aten::convolution", "f32[2,16,8,8] f32[4,16,1,1]", "f32[2,16,8,8]{1024,1,128,16} f32[4,16,1,1]"),
+        ("aten::native_batch_norm", "f32[2,16,8,8] f32[16]", "f32[2,16,8,8]{1024,1,128,16} f32[16]"),
+        ("aten::convolution", "f32[2,16,8,8]{1024,1,128,16} f32[4,16,3,3]{144,1,48,16}", None),
+        ("aten::convolution", "f32[2,1,8,8] f32[4,1,3,3]", None),
+        ("aten::convolution", "f32[2,16,8] f32[4,16,3]", None),
+        ("aten::add.Tensor", "f32[2,16,8,8] f32[2,16,8,8]", None),
+    ],
+)
+def test_channels_lie_last(operator: str, signature: str, expected: str | None) -> None:
+    found = of(Wanted(operator, signature), "channels_last")
+    assert texts(found) == ([] if expected is None else [("channels_last", expected)])
+    for change in found:
+        items = parse(change.wanted.signature)
+        assert items is not None
+        image = next(iter(tensors(items)))
+        last = torch.empty(image.sizes or ()).contiguous(memory_format=torch.channels_last)
+        assert last.stride() == image.strides
+
+
+def test_a_volume_has_its_channels_last_too() -> None:
+    (change,) = of(Wanted("aten::convolution", "f32[2,16,4,8,8] f32[4,16,1,1,1]"), "channels_last")
+    volume = torch.empty(2, 16, 4, 8, 8).contiguous(memory_format=torch.channels_last_3d)
+    assert change.wanted.signature.split()[0] == f"f32[2,16,4,8,8]{{{','.join(map(str, volume.stride()))}}}"
+
+
 @pytest.mark.parametrize(
     ("operator", "signature", "expected"),
     [
         ("aten::mm", "f32[8,8] f32[8,8]", "bf16[8,8] bf16[8,8]"),
+        ("aten::mm", "bf16[8,8] bf16[8,8]", "f32[8,8] f32[8,8]"),
+        ("aten::addmm", "f16[8] f16[8,8] f16[8,8] beta=1", "f32[8] f32[8,8] f32[8,8] beta=1"),
+        ("aten::mm", "i8[8,8] i8[8,8]", "f32[8,8] f32[8,8]"),
+        ("aten::mm", "i64[8,8] i64[8,8]", None),
+        ("aten::add.Tensor", "bf16[8] bf16[8]", None),
         (
             "aten::convolution",
             "f32[1,3,8,8] f32[4,3,3,3] - groups=1",
@@ -195,6 +249,15 @@ def test_one_thread_where_there_are_more() -> None:
 def test_other_dtypes(operator: str, signature: str, expected: str | None) -> None:
     found = of(Wanted(operator, signature), "dtype")
     assert [change.wanted.signature for change in found] == ([] if expected is None else [expected])
+
+
+def test_a_dtype_of_products_says_which_products_decide() -> None:
+    (product,) = of(Wanted("aten::mm", "f16[8,8] f16[8,8]"), "dtype")
+    assert (product.products, product.convolves) == (("f16", "f32"), False)
+    (convolution,) = of(Wanted("aten::convolution", "f32[1,3,8,8] f32[4,3,3,3] - groups=1"), "dtype")
+    assert (convolution.products, convolution.convolves) == (("f32", "bf16"), True)
+    (plain,) = of(Wanted("aten::add.Tensor", "f64[8] f64[8]"), "dtype")
+    assert plain.products is None
 
 
 FLOATS = {"zeros": 0.0, "negatives": 0.0, "denormals": 0.0, "nonfinite": 0.0}
@@ -319,10 +382,11 @@ def test_a_view_has_nothing_to_change() -> None:
     assert changes(view, made(view), 2) == ()
 
 
-def test_there_are_at_most_seven_changes() -> None:
+def test_there_are_at_most_eight_changes() -> None:
     wanted = Wanted("aten::bmm", "f32[64,130,130]{16900,1,130} f32[64,130,130]")
     found = changes(wanted, made(wanted), 2)
     assert [change.kind for change in found] == [
-        *("contiguous", "contiguous with copy", "threads", "padded", "padded", "dtype", "recycled output"),
+        *("contiguous", "contiguous with copy", "threads", "padded", "padded", "padded", "dtype"),
+        "recycled output",
     ]
     assert prod(run(found[3].wanted).shape) == 64 * 144 * 144

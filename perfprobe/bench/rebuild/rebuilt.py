@@ -12,6 +12,7 @@ from perfprobe.bench.rebuild.recipe import (
     CallRecipe,
     DeviceRecipe,
     DtypeRecipe,
+    MachineLacks,
     NotRebuilt,
     TensorRecipe,
 )
@@ -53,7 +54,7 @@ class Rebuilt:
             raise NotRebuilt("this torch has no such operator") from None
         self.result_bytes = self._result_bytes()
         if self.result_bytes > limit_bytes:
-            raise NotRebuilt(f"its results may take {self.result_bytes / (1 << 30):.3g} GiB")
+            raise MachineLacks(f"its results may take {self.result_bytes / (1 << 30):.3g} GiB")
 
     def operands(self, seed: int) -> Operands:
         """A fresh set. Raises NotRebuilt where torch cannot make it."""
@@ -129,7 +130,7 @@ def _check_device(device: str, torch: Any) -> None:
         return
     there = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if int(device.partition(":")[2] or 0) >= there:
-        raise NotRebuilt(f"needs {device}, this machine has {there or 'none'}")
+        raise MachineLacks(f"needs {device}, this machine has {there or 'none'}")
 
 
 def _line(error: BaseException) -> str:

@@ -15,6 +15,10 @@ class NotRebuilt(Exception):
     """The call cannot be rebuilt; the message is the reason, for `not rebuilt: ...`."""
 
 
+class MachineLacks(NotRebuilt):
+    """It could be elsewhere: here is too little memory, or no such device."""
+
+
 @dataclass(frozen=True)
 class TensorRecipe:
     """How to make a tensor.

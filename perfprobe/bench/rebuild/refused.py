@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from perfprobe.bench.rebuild.extents import overlaps, seen_bytes, storage_bytes
-from perfprobe.bench.rebuild.recipe import CallRecipe, NotRebuilt, TensorRecipe
+from perfprobe.bench.rebuild.recipe import CallRecipe, MachineLacks, NotRebuilt, TensorRecipe
 from perfprobe.bench.rebuild.schema import Schema
 
 _MANY = (
@@ -64,7 +64,7 @@ def check_operands(recipe: CallRecipe, limit_bytes: int = LIMIT_BYTES) -> None:
         check_written(tensor)
         total_bytes += max(storage_bytes(tensor) * (2 if tensor.written else 1), seen_bytes(tensor))
         if total_bytes > limit_bytes:
-            raise NotRebuilt(f"its operands take more than {limit_bytes / (1 << 30):.3g} GiB")
+            raise MachineLacks(f"its operands take more than {limit_bytes / (1 << 30):.3g} GiB")
 
 
 def _check_count(recipe: CallRecipe) -> None:

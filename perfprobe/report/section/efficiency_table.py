@@ -23,7 +23,7 @@ from perfprobe.report.section.efficiency_cells import (
 )
 from perfprobe.support import units
 from perfprobe.support.text import printable
-from perfprobe.tables.measurements import Counterfactual, Measurement
+from perfprobe.tables.measurements import Counterfactual, Measurement, Untried
 from perfprobe.tables.trace import shown_name
 
 _ORDER = (
@@ -123,6 +123,14 @@ def _below(row: Measurement, is_cut: bool) -> Iterator[str]:
         yield "; ".join(map(printable, row.verdict.modifiers))
     if row.counterfactuals:
         yield f"tried, times as fast: {'; '.join(_tried(one, row.processes) for one in row.counterfactuals)}"
+    if row.untried:
+        yield f"not tried: {'; '.join(map(_untried, row.untried))}"
+
+
+def _untried(one: Untried) -> str:
+    copied = ", copy included" if one.kind == "contiguous with copy" else ""
+    what = f"{printable(one.change)}{copied}" if one.kind else "any change"
+    return f"{what} ({printable(one.reason)})"
 
 
 def _tried(one: Counterfactual, processes: int) -> str:

@@ -1,0 +1,43 @@
+"""What a run left out for lack of time, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from perfprobe.bench.answers import NO_TIME, Answer
+from perfprobe.support import units
+from perfprobe.tables.measurements import Wanted
+
+
+def omitted(answers: Mapping[Wanted, Sequence[Answer]], processes: int, time_s: float) -> Iterator[str]:
+    """One sentence, none where nothing was left out.
+
+    Args:
+        answers: of each call, one a process.
+        processes: that each should have.
+        time_s: wall time that was given for all.
+    """
+    rebuilt = [of for of in answers.values() if all(answer.not_rebuilt is None for answer in of)]
+    unmeasured = [call for call, of in answers.items() if not of]
+    fewer = sum(0 < len(of) < processes for of in rebuilt)
+    bare = sum(any(_is_bare(answer) for answer in of[:1]) for of in rebuilt)
+    counts = (
+        (fewer, f"in fewer than {processes} processes"),
+        (bare, "with nothing tried beside them"),
+        (len(unmeasured), "not at all"),
+    )
+    told = [f"{count} {words}" for count, words in counts if count]
+    if unmeasured:
+        names = dict.fromkeys(call.operator for call in unmeasured)
+        told[-1] += f" ({', '.join(names)})"
+    if told:
+        given = units.duration(time_s * 1e9)
+        calls = f"of {len(answers)} calls " if len(answers) > 1 else ""
+        yield (
+            f"{given} did not suffice: {calls}{', '.join(told)}. The hottest came first; --time gives more, "
+            "--time 0 all that is needed."
+        )
+
+
+def _is_bare(answer: Answer) -> bool:
+    return any(not untried.kind and untried.reason == NO_TIME for untried in answer.untried)

@@ -1,0 +1,99 @@
+"""Rounds that must come to an end: on a clock that only goes on with what is called."""
+
+import random
+
+from perfprobe.bench.clocks import Block
+from perfprobe.bench.deadline import Deadline
+from perfprobe.bench.subjects import Arguments, Rounds, Subject, Timing
+
+
+class Machine:
+    """A clock, and calls that take the seconds of it that they are told."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self.called: list[str] = []
+
+    def begin(self) -> None:
+        self._began_s = self.now_s
+
+    def end(self, calls: int) -> Block:
+        ns = (self.now_s - self._began_s) / calls * 1e9
+        return Block(ns, ns, 0.0, 0.0, 1.0)
+
+    def subject(self, name: str, call_s: float, refuses: bool = False) -> Subject:
+        def call() -> None:
+            if refuses:
+                raise RuntimeError("it does not go\nmore of this")
+            self.now_s += call_s
+            self.called.append(name)
+
+        return Subject(name, call, [Arguments(())], 1)
+
+    def timing(self, limit_s: float | None, told: list[dict[str, int]] | None = None) -> Timing:
+        def tell(found: Rounds) -> None:
+            if told is not None:
+                told.append({name: len(of) for name, of in found.blocks.items()})
+
+        deadline = Deadline(limit_s, lambda: self.now_s)
+        # No CPU time passes here, so that the noise decides: nine blocks without one.
+        return Timing(self, 1.0, random.Random(0), lambda _: None, deadline, tell)
+
+
+def test_a_long_call_is_called_once_before_it_is_timed() -> None:
+    machine = Machine()
+    subject = machine.subject("long", 5.0)
+    block = subject.calibrate(machine)
+    assert (block.wall_ns, machine.called) == (5e9, ["long"] * 2)
+    subject.block(machine)
+    assert machine.called == ["long"] * 3
+
+
+def test_without_a_limit_all_is_timed() -> None:
+    machine = Machine()
+    found = machine.timing(None).rounds([machine.subject("call", 1.0)], [machine.subject("change", 90.0)])
+    assert {name: len(of) for name, of in found.blocks.items()} == {"call": 9, "change": 9}
+    assert (found.refused, found.untimed) == ({}, [])
+
+
+def test_the_call_itself_is_told_first_then_its_limits_then_what_is_tried() -> None:
+    machine, told = Machine(), list[dict[str, int]]()
+    subjects = [machine.subject("call", 1.0), machine.subject("limit", 1.0)]
+    machine.timing(None, told).rounds(subjects, [machine.subject("change", 1.0)])
+    assert told[:3] == [{"call": 1}, {"call": 1, "limit": 1}, {"call": 2, "limit": 2, "change": 2}]
+
+
+def test_a_change_for_which_no_time_is_left_is_not_begun() -> None:
+    machine = Machine()
+    found = machine.timing(15.0).rounds(
+        [machine.subject("call", 1.0), machine.subject("limit", 1.0)],
+        [machine.subject("first", 1.0), machine.subject("second", 1.0)],
+    )
+    assert {name: len(of) for name, of in found.blocks.items()} == {"call": 3, "limit": 3, "first": 3}
+    assert found.untimed == ["second"]
+    assert "second" not in machine.called
+
+
+def test_past_the_limit_an_unfinished_round_is_left_out() -> None:
+    machine = Machine()
+    found = machine.timing(11.0).rounds([machine.subject(name, 1.0) for name in ("call", "limit")])
+    assert {name: len(of) for name, of in found.blocks.items()} == {"call": 3, "limit": 3}
+    assert machine.now_s == 11.0  # four to calibrate, three rounds and a half
+
+
+def test_a_limit_that_the_first_call_crosses_leaves_that_call() -> None:
+    machine = Machine()
+    found = machine.timing(1.0).rounds(
+        [machine.subject(name, 100.0) for name in ("call", "limit")], [machine.subject("change", 100.0)]
+    )
+    assert {name: [block.wall_ns for block in of] for name, of in found.blocks.items()} == {"call": [1e11]}
+    assert found.untimed == ["limit", "change"]
+
+
+def test_what_torch_refuses_is_left_out_with_its_reason() -> None:
+    machine = Machine()
+    found = machine.timing(None).rounds(
+        [machine.subject("call", 1.0)], [machine.subject("refused", 1.0, refuses=True)]
+    )
+    assert found.refused == {"refused": "it does not go"}
+    assert list(found.blocks) == ["call"]
