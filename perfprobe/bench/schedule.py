@@ -144,17 +144,18 @@ class Schedule:
 
 
 class Countdown:
-    """The time left as it is shown: it goes down with the clock, and estimates move it only slowly.
+    """The time left as it is shown: estimates make it go faster or slower, up to a limit.
 
     Args:
         clock_s: a clock that only goes forward.
     """
 
-    _STEP = 0.1  # of what is left: by so much an estimate may move it
+    _FASTER, _SLOWER = 3.0, 2.0  # seconds, in each second, beside the one that passes
 
     def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
         self._clock_s = clock_s
-        self._end_s: float | None = None
+        self._shown_s: float | None = None
+        self._at_s = 0.0
 
     def left_s(self, estimate_s: float | None, most_s: float) -> float | None:
         """What to show, None while nothing is known.
@@ -164,16 +165,16 @@ class Countdown:
             most_s: what is left of the time that was given; infinite where none was.
         """
         now_s = self._clock_s()
-        if estimate_s is None and self._end_s is None:
-            if most_s < inf:
-                self._end_s = now_s + most_s
-            return None if most_s == inf else max(most_s, 0.0)
-        if self._end_s is None:
-            self._end_s = now_s + (estimate_s or 0.0)
-        shown_s = max(self._end_s - now_s, 0.0)
-        if estimate_s is not None:
-            step_s = max(self._STEP * shown_s, 1.0)
-            shown_s += max(-step_s, min(estimate_s - shown_s, step_s))
-        shown_s = max(min(shown_s, most_s), 0.0)
-        self._end_s = now_s + shown_s
-        return shown_s
+        if self._shown_s is None:
+            first_s = estimate_s if estimate_s is not None else most_s
+            shown_s = first_s if most_s == inf else most_s
+            if shown_s == inf:
+                return None
+        else:
+            passed_s = now_s - self._at_s
+            shown_s = self._shown_s - passed_s
+            if estimate_s is not None:
+                change_s = estimate_s - shown_s
+                shown_s += max(-self._FASTER * passed_s, min(change_s, self._SLOWER * passed_s))
+        self._shown_s, self._at_s = max(min(shown_s, most_s), 0.0), now_s
+        return self._shown_s

@@ -122,7 +122,7 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
 def _check(given: argparse.Namespace) -> None:
     if given.emit is not None:
         for name in ("plot", "output", "json", "quick", "processes", "time"):
-            if getattr(given, name) not in (None, False):
+            if (value := getattr(given, name)) is not None and value is not False:
                 raise UsageError("--emit measures nothing", f"--{name}", "leave one of them out")
     if given.quick and given.processes:
         raise UsageError("--quick is one process", "--processes", "leave one of them out")

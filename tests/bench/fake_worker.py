@@ -44,7 +44,7 @@ class FakeBench:
             number,
             operator=wanted.operator,
             blocks={"rotating": blocks, "warm": blocks},
-            notes=[f"process {os.getpid()} order {what}"],
+            notes=[f"process {os.getpid()} order {what} changes {case.with_changes}"],
         )
         if what in LATE_FAULTS:
             say(replace(answer, partial=True))

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from typing import Any
 
 import pytest
 
@@ -84,11 +85,79 @@ def test_what_libraries_print_is_no_answer() -> None:
     assert row.rotating.value == CALL_NS
 
 
-def test_a_case_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perfprobe.bench.process.CASE_LIMIT_S", 0.5)
-    slow, plain = run("slow", "plain", settings=BenchSettings(processes=1, most_processes=1)).rows
-    assert slow.not_rebuilt == "it took too long"
+def once(**more: Any) -> BenchSettings:
+    return BenchSettings(processes=1, most_processes=1, **more)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A start of the made-up process takes a part of a second: so little silence is enough."""
+    monkeypatch.setattr("perfprobe.bench.process._SILENT_STARTS", 0.1)
+
+
+def test_what_is_not_called_once_in_its_time_leaves_time_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("perfprobe.bench.schedule._MOST_PART", 40)
+    slow, plain = run("slow", "plain", settings=once(seconds=0.01, time_s=40.0)).rows
+    assert (slow.not_rebuilt, slow.cause) == ("the time was up before it was called once", "time")
     assert plain.processes == 1
+
+
+@pytest.mark.parametrize(
+    ("what", "why"), [("hangs", "measured in part: the time was up"), ("breaks", "crashed: signal 11")]
+)
+@pytest.mark.usefixtures("impatient")
+def test_what_was_measured_stays_where_a_later_part_fails(what: str, why: str) -> None:
+    """Without any limit: it follows from what the first call took."""
+    broken, plain = run(what, "plain", settings=once(seed=2)).rows
+    assert broken.not_rebuilt is None
+    assert broken.rotating is not None
+    assert broken.rotating.value == CALL_NS
+    assert plain.processes == 1
+
+
+@pytest.mark.usefixtures("impatient")
+def test_what_failed_in_part_is_said() -> None:
+    found = run("hangs", settings=once())
+    assert "fake::hangs f32[0]: measured in part: the time was up" in found.notes
+
+
+def test_a_crash_amid_changed_calls_is_not_repeated() -> None:
+    found = run("breaks")
+    assert found.rows[0].processes == 3
+    assert re.findall(r"changes (\w+)", " ".join(found.notes)) == ["True", "False", "False"]
+
+
+def test_no_time_is_said_and_the_hottest_come_first() -> None:
+    found = run("plain", "other", "third", settings=BenchSettings(time_s=1e-6))
+    assert (found.rows, found.stopped) == ((), "the time was up (--time)")
+    (note,) = found.notes
+    assert "of 3 calls 3 not at all (fake::plain, fake::other, fake::third)" in note
+    assert "--time 0" in note
+
+
+def test_fewer_processes_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "perfprobe.bench.schedule.Schedule.chosen", lambda _, calls, number: calls[: 2 - number]
+    )
+    found = run("plain", "other", "third", settings=BenchSettings(time_s=100.0))
+    assert [row.processes for row in found.rows] == [2, 1]
+    assert found.stopped == "the time was up (--time)"
+    assert "2 in fewer than 3 processes, 1 not at all (fake::third)" in found.notes[-1]
+
+
+def test_ctrl_c_amid_a_call_keeps_what_is_known_of_it() -> None:
+    words = [sys.executable, "-c", PROGRAM.format(path=sys.path, what="hangs")]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as parent:
+        try:
+            assert parent.stdout is not None
+            assert parent.stdout.readline() == "(0, 3, None, 'fake::hangs')\n"
+            assert parent.stdout.readline() == "heard\n"
+            parent.send_signal(signal.SIGINT)
+            said = parent.stdout.read()
+        finally:
+            parent.kill()
+    assert said.startswith("interrupted (Measurement(")
+    assert "rotating=Estimate(value=1000.0" in said
 
 
 def test_ctrl_c_keeps_what_is_done_and_leaves_no_process() -> None:
@@ -108,8 +177,11 @@ PROGRAM = """
 import sys
 sys.path[:0] = {path!r}
 from perfprobe.bench.measure import BenchSettings
+from perfprobe.bench.process import MeasuringProcess
 from tests.bench.test_measure import run
-found = run("slow", progress=lambda *said: print(said, flush=True))
+known = MeasuringProcess._end_s
+MeasuringProcess._end_s = lambda *of: (print("heard", flush=True), known(*of))[1]
+found = run("{what}", progress=lambda *said: print(said, flush=True))
 print(found.stopped, found.rows)
 """
 
@@ -118,7 +190,7 @@ print(found.stopped, found.rows)
     ("number", "last_words"), [(signal.SIGINT, "interrupted ()\n"), (signal.SIGKILL, "")]
 )
 def test_children_die_with_the_parent(number: signal.Signals, last_words: str) -> None:
-    words = [sys.executable, "-c", PROGRAM.format(path=sys.path)]
+    words = [sys.executable, "-c", PROGRAM.format(path=sys.path, what="slow")]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as parent:
         try:
             assert parent.stdout is not None

@@ -105,7 +105,7 @@ def test_the_time_left_does_not_jump() -> None:
         clock.now_s += 2.0
         now = countdown.left_s(estimate_s, 180.0 - clock.now_s)
         assert now is not None
-        assert abs(now - (shown - 2.0)) <= 0.1 * shown + 1.0
+        assert shown - 8.0 <= now <= shown + 2.0
         assert now <= 180.0 - clock.now_s
         shown = now
 
@@ -116,6 +116,6 @@ def test_the_time_left_follows_what_stays() -> None:
     assert countdown.left_s(None, float("inf")) is None
     assert countdown.left_s(100.0, float("inf")) == 100.0
     for _ in range(40):
-        clock.now_s += 1.0
+        clock.now_s += 10.0
         now = countdown.left_s(500.0, float("inf"))
     assert now == pytest.approx(500.0)

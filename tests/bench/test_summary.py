@@ -10,7 +10,7 @@ from perfprobe.bench.clocks import Block
 from perfprobe.bench.summary import has_faults, summarise, with_recycled
 from perfprobe.models.work import Work
 from perfprobe.tables.machine import Ceiling, Machine
-from perfprobe.tables.measurements import Estimate, Measurement, Seen, Wanted
+from perfprobe.tables.measurements import Estimate, Measurement, Seen, Untried, Wanted
 
 CALL = Wanted("aten::mm", "f32[8,8] f32[8,8]", threads=2)
 WORK = Work(4000, 800, 200, 1000, 1000, "f32", is_product=True, elements=(("exp", 10),))
@@ -46,6 +46,25 @@ def test_times_are_medians_of_blocks_and_then_of_processes() -> None:
     assert (found.processes, found.clock, found.contention) == (3, "cpu", 2.0)
     assert found.dtype == "f32"
     assert (found.flops, found.read_bytes, found.write_bytes, found.line_bytes) == (4000, 800, 200, 1000)
+
+
+def test_a_change_that_one_process_left_out_is_known_from_the_others() -> None:
+    late = Untried("dtype", "f32→bf16", "no time was left")
+    never = Untried("padded", "K 13→16", "no time was left")
+    nothing = Untried("", "", "no time was left")
+    processes = [
+        replace(answer(rotating=[block(100)] * 3), untried=[late, never]),
+        replace(
+            answer(rotating=[block(100)] * 3, other=[block(50)] * 3),
+            changes=[Changed("dtype", "f32→bf16", "other")],
+            untried=[never],
+        ),
+        replace(answer(rotating=[block(100)] * 3), untried=[nothing]),
+    ]
+    found = row(*processes)
+    assert [(one.change, one.speedup.value) for one in found.counterfactuals] == [("f32→bf16", 2.0)]
+    assert found.untried == (never,)
+    assert row(processes[2]).untried == (nothing,)
 
 
 def test_ratios_are_of_blocks_of_the_same_round() -> None:
@@ -183,6 +202,9 @@ def test_an_answer_survives_its_line() -> None:
         changes=changes,
         nested=[("aten::copy_", 0.5)],
         notes=["what a reader must know"],
+        untried=[Untried("dtype", "f32→bf16", "no time was left")],
+        cause="time",
+        partial=True,
     )
     assert decode(encode(call)) == call
 

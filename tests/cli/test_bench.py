@@ -15,7 +15,7 @@ from perfprobe import measuring
 from perfprobe.bench import measure as measuring_stage
 from perfprobe.bench.measure import INTERRUPTED, BenchSettings
 from perfprobe.cli import main
-from perfprobe.tables.measurements import Measurements
+from perfprobe.tables.measurements import Measurement, Measurements
 from tests.build import Program, op
 from tests.collect.runs import Outcome, perfprobe
 from tests.report.measured import bernoulli, bmm
@@ -89,7 +89,7 @@ def test_the_hottest_calls_and_their_file(
     assert main(["bench"]) == 0
     ((calls, settings),) = asked
     assert [wanted.operator for wanted, _ in calls] == ["aten::bernoulli_.float", "aten::bmm"]
-    assert settings == BenchSettings()
+    assert settings == BenchSettings(time_s=180.0)
     out, err = capfd.readouterr()
     assert out.startswith("bernoulli_.float f32[128,128,128] p=float takes 16.0 % of operator time")
     assert "10.0 % nodes of backward" in out
@@ -105,11 +105,15 @@ def test_the_hottest_calls_and_their_file(
 @pytest.mark.parametrize(
     ("words", "operators", "settings"),
     [
-        (["--top", "1"], 1, BenchSettings()),
-        (["--top", "0"], 2, BenchSettings()),
-        (["--focus", "bmm"], 1, BenchSettings()),
-        (["--quick"], 2, BenchSettings(1, 1, counterfactuals=False)),
-        (["--processes", "4"], 2, BenchSettings(4, 4)),
+        (["--top", "1"], 1, BenchSettings(time_s=180.0)),
+        (["--top", "0"], 2, BenchSettings(time_s=180.0)),
+        (["--focus", "bmm"], 1, BenchSettings(time_s=180.0)),
+        (["--quick"], 2, BenchSettings(1, 1, counterfactuals=False, time_s=180.0)),
+        (["--processes", "4"], 2, BenchSettings(4, 4, time_s=180.0)),
+        (["--time", "90"], 2, BenchSettings(time_s=90.0)),
+        (["--time", "1.5m"], 2, BenchSettings(time_s=90.0)),
+        (["--quick", "--time", "1h"], 2, BenchSettings(1, 1, counterfactuals=False, time_s=3600.0)),
+        (["--time", "0"], 2, BenchSettings(time_s=None)),
     ],
 )
 def test_options(
@@ -226,6 +230,8 @@ def test_an_older_file_is_kept_when_nothing_was_measured(
         (["bmm", "(f32[2]"], 2, "do not match"),
         (["bmm", "f32[2]", "--top", "3"], 2, "for recordings only: --top"),
         (["--threads", "0"], 2, "from 1 up"),
+        (["--time", "soon"], 2, "'soon' is not a time like 90s or 3m"),
+        (["--emit", "there", "--time", "0"], 2, "--emit measures nothing: --time"),
         (["--quick", "--processes", "2"], 2, "--quick is one process"),
         (["--emit", "there", "--json"], 2, "--emit measures nothing"),
         (["-o", "no/where"], 4, "folder to write into does not exist"),
@@ -263,6 +269,34 @@ def test_without_torch_it_says_what_is_missing(folder: Path) -> None:
 )
 def test_what_torch_cannot_call_is_one_line(words: list[str], fault: str, tmp_path: Path) -> None:
     assert fault in refused(perfprobe(["bench", *words], tmp_path), 2)
+
+
+@pytest.mark.parametrize(
+    ("cause", "status", "told"),
+    [
+        ("call", 2, "this cannot be called: why not: aten::bmm f32[2]; nearest: aten::abs"),
+        ("time", 4, "this was not measured: why not: aten::bmm f32[2]; more of it with --time"),
+        ("machine", 4, "this was not measured: why not: aten::bmm f32[2]; see `perfprobe doctor`"),
+        ("crash", 4, "this was not measured: why not: aten::bmm f32[2]; the operator itself"),
+    ],
+)
+def test_a_hint_only_where_the_call_is_wrong(
+    cause: str,
+    status: int,
+    told: str,
+    folder: Path,
+    asked: Asked,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    def measure(calls: Any, *_: object, **__: object) -> Measurements:
+        row = Measurement(calls[0][0], "cpu", "cpu", not_rebuilt="why not", cause=cause)
+        return Measurements("m", "2", None, (row,))
+
+    monkeypatch.setattr(measuring_stage, "measure", measure)
+    monkeypatch.setattr("perfprobe.bench.lookup.hint", lambda _: "nearest: aten::abs")
+    assert main(["bench", "bmm", "f32[2]"]) == status
+    assert told in capfd.readouterr().err
 
 
 @needs_torch

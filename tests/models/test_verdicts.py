@@ -169,6 +169,18 @@ MODIFIERS: dict[str, tuple[Measurement, tuple[str, ...]]] = {
         ("value-sensitive: 0.30–5.0x over values",),
     ),
     "values do nothing": (with_changes(changed("values", "half zeros", 0.97)), ()),
+    "channels last": (
+        with_changes(changed("channels_last", "channels_last", 1.6)),
+        ("layout-bound: channels_last would be 1.60x",),
+    ),
+    "one thread of two": (
+        with_changes(changed("threads", "1→2 threads", 1.9), wanted=Wanted("aten::mm", "", threads=1)),
+        ("one thread: 1→2 threads would be 1.90x",),
+    ),
+    "one thread is enough": (
+        with_changes(changed("threads", "1→2 threads", 1.1), wanted=Wanted("aten::mm", "", threads=1)),
+        (),
+    ),
     "dtype": (with_changes(changed("dtype", "f32→bf16", 6.1)), ("dtype-bound: f32→bf16 would be 6.1x",)),
     "recycled": (
         with_changes(changed("recycled output", "recycled output", 2.3)),

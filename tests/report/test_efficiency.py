@@ -14,7 +14,7 @@ from perfprobe.report.section.listed import KINDS
 from perfprobe.results import Results
 from perfprobe.support.view import View
 from perfprobe.tables import measured_file
-from perfprobe.tables.measurements import Measurements, Seen, Verdict
+from perfprobe.tables.measurements import Measurements, Seen, Untried, Verdict
 from tests.build import Program, op
 from tests.report.measured import absent, around, bernoulli, bmm, measured
 
@@ -108,6 +108,17 @@ def test_threads_are_told_as_times_as_fast_as_one() -> None:
     one = replace(bernoulli().wanted, threads=1)
     assert " 0.50x  element" in render_measured(
         measured(replace(bernoulli(), wanted=one, counterfactuals=(slower,)))
+    )
+
+
+def test_what_was_not_tried_is_said_with_its_reason() -> None:
+    left_out = (
+        Untried("dtype", "f32→bf16", "products of bf16 are slower here than those of f32: 0.03x"),
+        Untried("", "", "no time was left"),
+    )
+    text = " ".join(render_measured(measured(replace(bmm(), untried=left_out))).split())
+    assert (
+        "not tried: f32→bf16 (products of bf16 are slower here than those of f32: 0.03x); any change" in text
     )
 
 
