@@ -137,10 +137,9 @@ class Rounds:
     untimed: list[str] = field(default_factory=list)
 
     def cut(self) -> None:
-        """Leave out a round that was not finished, and subjects that have none."""
-        count = min((len(of) for of in self.blocks.values() if of), default=0)
-        self.untimed += [name for name, of in self.blocks.items() if not of]
-        self.blocks = {name: of[:count] for name, of in self.blocks.items() if of}
+        """Leave out a round that was not finished."""
+        count = min(map(len, self.blocks.values()))
+        self.blocks = {name: of[:count] for name, of in self.blocks.items()}
 
 
 class Timing:
@@ -165,59 +164,52 @@ class Timing:
         self._clock, self._seconds, self._order, self._set_threads = clock, seconds, order, set_threads
         self._deadline, self._tell = deadline or Deadline(), tell
 
-    def rounds(self, subjects: Sequence[Subject], changed: Sequence[Subject] = ()) -> Rounds:
+    def rounds(self, subjects: Sequence[Subject], more: Sequence[Subject] = ()) -> Rounds:
         """The blocks of all.
 
         Args:
-            subjects: the first one is the call itself.
-            changed: what is tried beside them, as far as time allows and torch takes it.
+            subjects: the call itself, then its limits, which take little: they are timed once in any case.
+            more: the call on other operands, and changed: as far as time allows and torch takes them.
         """
         found, self._told_s = Rounds(), self._deadline.now_s()
         began_s = time.process_time()
-        kept = self._calibrated(subjects, found)
+        call, *limits = subjects
+        self._calibrate(call, found)
+        for subject in limits:
+            self._set_threads(subject.threads)
+            subject.calibrate(self._clock)
+        began_round_s = self._deadline.now_s()
+        found.blocks |= {subject.name: [] for subject in limits}
         if not self._deadline.is_past():
-            began_round_s = self._deadline.now_s()
-            found.blocks |= {subject.name: [] for subject in kept}
-            self._round(kept, found, Deadline())
-            self._tell(found)
-            kept += self._tried(changed, found, self._deadline.now_s() - began_round_s)
-            call = found.blocks[subjects[0].name]
-            while not self._is_enough(call, began_s):
-                self._round(kept, found, self._deadline)
-                self._tell_sometimes(found)
-        else:
-            found.untimed += [subject.name for subject in changed]
+            found.blocks[call.name] = []
+        self._round([of for of in subjects if not found.blocks[of.name]], found, Deadline())
+        self._tell(found)
+        kept = [*subjects, *self._tried(more, found, self._deadline.now_s() - began_round_s)]
+        while not self._is_enough(found.blocks[call.name], began_s):
+            self._round(kept, found, self._deadline)
+            self._tell_sometimes(found)
         found.cut()
         return found
+
+    def _calibrate(self, call: Subject, found: Rounds) -> None:
+        """The call itself: its first block is told at once, and stays where there is time for no other."""
+        self._set_threads(call.threads)
+        found.blocks[call.name] = [call.calibrate(self._clock)]
+        self._tell(found)
 
     def _is_enough(self, call: Sequence[Block], began_s: float) -> bool:
         times_ns = [block.time_ns for block in call]
         spent_s = time.process_time() - began_s
         return self._deadline.is_past() or rules.enough(times_ns, spent_s, self._seconds)
 
-    def _calibrated(self, subjects: Sequence[Subject], found: Rounds) -> list[Subject]:
-        """Those for which there was time, the call itself in any case: its block is then told at once."""
-        kept: list[Subject] = []
-        for subject in subjects:
-            if kept and self._deadline.is_past():
-                found.untimed.append(subject.name)
-                continue
-            self._set_threads(subject.threads)
-            block = subject.calibrate(self._clock)
-            if not kept:
-                found.blocks[subject.name] = [block]
-                self._tell(found)
-            kept.append(subject)
-        return kept
+    def _tried(self, more: Sequence[Subject], found: Rounds, round_s: float) -> list[Subject]:
+        """Those that torch takes and time allows; each has a block of the first round then.
 
-    def _tried(self, changed: Sequence[Subject], found: Rounds, round_s: float) -> list[Subject]:
-        """The changed calls that torch takes and time allows; each has a block of the first round then.
-
-        round_s: what a round takes without them. A changed call is expected to take as long as the call.
+        round_s: what a round takes without them. The next one is expected to take as long as the last.
         """
         kept: list[Subject] = []
         call_s = round_s / 2  # of which a half at most is the call itself
-        for subject in changed:
+        for subject in more:
             needed_s = (_FEWEST - 1) * round_s + (_CALIBRATION + _FEWEST) * call_s
             if self._deadline.left_s() < needed_s:
                 found.untimed.append(subject.name)

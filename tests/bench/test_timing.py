@@ -81,13 +81,15 @@ def test_past_the_limit_an_unfinished_round_is_left_out() -> None:
     assert machine.now_s == 11.0  # four to calibrate, three rounds and a half
 
 
-def test_a_limit_that_the_first_call_crosses_leaves_that_call() -> None:
+def test_a_time_that_the_first_call_crosses_leaves_that_call_and_its_limits() -> None:
     machine = Machine()
     found = machine.timing(1.0).rounds(
-        [machine.subject(name, 100.0) for name in ("call", "limit")], [machine.subject("change", 100.0)]
+        [machine.subject("call", 100.0), machine.subject("limit", 1.0)], [machine.subject("change", 1.0)]
     )
-    assert {name: [block.wall_ns for block in of] for name, of in found.blocks.items()} == {"call": [1e11]}
-    assert found.untimed == ["limit", "change"]
+    times_ns = {name: [block.wall_ns for block in of] for name, of in found.blocks.items()}
+    assert times_ns == {"call": [1e11], "limit": [1e9]}
+    assert found.untimed == ["change"]
+    assert machine.called.count("call") == 2
 
 
 def test_what_torch_refuses_is_left_out_with_its_reason() -> None:
