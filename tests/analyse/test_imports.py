@@ -74,6 +74,20 @@ def test_who_called_what_imports(tmp_path: Path) -> None:
     assert text == "torch._dynamo 95.0 ms by Adam at train.py:36, torch 20.0 ms"
 
 
+def test_what_a_decorator_put_in_a_functions_place_is_that_function(tmp_path: Path) -> None:
+    wrapper = f"{SITE}/torch/rpc.py:90/89 checked.<locals>.wrapper"
+    shutdown = f"{SITE}/torch/rpc.py:300 shutdown"
+    findings = found(
+        tmp_path,
+        (90, (MAIN, BUILD, wrapper, wrapper, shutdown, f"{SITE}/torch/rpc.py:310 join", FIND, DYNAMO)),
+        (20, (MAIN, BUILD, wrapper, FIND, SYMPY)),  # of what it imports itself nothing else is on the way
+    )
+    assert told(findings) == [
+        ("torch._dynamo", "shutdown", 36, 90),
+        ("sympy", "checked.<locals>.wrapper", 36, 20),
+    ]
+
+
 def test_the_users_own_modules_are_the_program(tmp_path: Path) -> None:
     work = "/p/model.py:9/8 tables"
     findings = found(

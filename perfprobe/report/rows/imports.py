@@ -15,6 +15,7 @@ from perfprobe.tables.trace import Line, Trace
 _SITE = ("/site-packages/", "/dist-packages/")
 _MOST_PARTS = 2  # of a module's name: `torch._dynamo`
 _INIT = ".__init__"
+_LOCAL = "<locals>"  # in the names of functions that functions made, as decorators do
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,14 +73,17 @@ def function_of(trace: Trace, stack: int) -> str:
 def called_from_user(trace: Trace, python: PythonCode, stack: int) -> int | None:
     """The stack of the function that the program's own code called on the way to this one.
 
-    None where the stack ends in the program's own code, or has none of it.
+    Of one that a decorator put in its place, the function it stands for, as far as it is on the way. None
+    where the stack ends in the program's own code, or has none of it.
     """
     parent, code = trace.recording[Stacks].parent, python.of_stack
-    below = None
+    below: list[int] = []
     while stack >= 0:
         if code[stack] >= 0 and python.code.origin[code[stack]] == Origin.USER:
-            return below
-        below, stack = stack, int(parent[stack])
+            named = (called for called in reversed(below) if _LOCAL not in function_of(trace, called))
+            return next(named, below[-1] if below else None)
+        below.append(stack)
+        stack = int(parent[stack])
     return None
 
 
