@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <system_error>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 #include <pybind11/pybind11.h>
@@ -41,6 +42,9 @@ class PyRecorder {
 
   py::capsule capsule() { return py::capsule(static_cast<RecorderPort*>(door_), kRecorderCapsule); }
 
+  void set_folders(const std::vector<std::pair<std::string, bool>>& folders) {
+    door_->names().users().set_folders(folders);
+  }
   void add_meta(const std::string& key, const std::string& value) {
     if (is_ours())
       recorder().add_meta(key, value);
@@ -266,6 +270,7 @@ void bind_recorder(py::module_& module) {
       .def_property_readonly("written_bytes",
                              [](const PyRecorder& self) { return self.recorder().written_bytes(); })
       .def("capsule", &PyRecorder::capsule)
+      .def("set_folders", &PyRecorder::set_folders, py::arg("folders"))
       .def("add_meta", &PyRecorder::add_meta, py::arg("key"), py::arg("value"))
       .def("add_loss", &PyRecorder::add_loss, py::arg("source"), py::arg("reason"),
            py::arg("count"), py::arg("remedy"))

@@ -1,11 +1,13 @@
 #include "python/module_owner.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <unordered_set>
 #include <vector>
 
 #include "python/frame_values.h"
 #include "python/module_tree.h"
+#include "python/read_objects.h"
 
 namespace perfprobe {
 namespace {
@@ -31,33 +33,74 @@ bool has_attributes(PyObject* object) {
   return Py_TYPE(object)->tp_dictoffset != 0 && PyType_Check(object) == 0;
 }
 
+// Whether the file that defines an object's class is the user's. One that is not known is.
+bool is_of_users_class(PyObject* object, const UserCode& users) {
+  PyObject* name = PyDict_GetItemString(Py_TYPE(object)->tp_dict, "__module__");
+  PyObject* module = name == nullptr || PyUnicode_Check(name) == 0
+                         ? nullptr
+                         : PyDict_GetItem(PyImport_GetModuleDict(), name);
+  PyObject* names =
+      module == nullptr || PyModule_Check(module) == 0 ? nullptr : PyModule_GetDict(module);
+  PyObject* file = names == nullptr ? nullptr : PyDict_GetItemString(names, "__file__");
+  return file == nullptr || PyUnicode_Check(file) == 0 || users.holds(text_of(file));
+}
+
+// A library's module and what it was put around: each the only part of the one before. Of all
+// others only the module.
+std::vector<PyObject*> chain_below(PyObject* module, const UserCode& users) {
+  std::vector<PyObject*> chain{module};
+  PyObject* part = only_part(module);
+  if (part == nullptr || is_of_users_class(module, users))
+    return chain;
+  for (; part != nullptr && chain.size() < kMostAround; part = only_part(part))
+    chain.push_back(part);
+  return chain;
+}
+
 class OwnerSearch {
  public:
-  OwnerSearch(PyObject* module, const std::function<bool(PyObject*)>& is_named)
+  OwnerSearch(PyObject* module, const std::function<bool(PyObject*)>& is_named,
+              const UserCode& users)
       : owner_(module),
+        chain_(chain_below(module, users)),
+        nearest_(chain_.size()),
         is_named_(is_named),
+        users_(users),
         modules_name_(PyUnicode_InternFromString("_modules")) {}
   ~OwnerSearch() { Py_XDECREF(modules_name_); }
   OwnerSearch(const OwnerSearch&) = delete;
   OwnerSearch& operator=(const OwnerSearch&) = delete;
 
-  PyObject* run() {
+  ModuleOwner run() {
     if (modules_name_ == nullptr) {
       PyErr_Clear();
-      return owner_;
+      return {owner_, nullptr};
     }
+    search();
+    const bool is_wrapped = owner_ == chain_[0] && nearest_ > 0 && nearest_ < chain_.size();
+    if (!is_wrapped)
+      return {owner_, nullptr};
+    const auto wrapped = chain_.begin() + static_cast<std::ptrdiff_t>(nearest_);
+    owner_ = *wrapped;
+    without_ = {chain_.begin(), wrapped};  // what is around it is not meant
+    looks_ = 0;
+    search();
+    return {owner_, *wrapped};
+  }
+
+ private:
+  void search() {
     for (const FrameValues& frame : read_frame_values(kMostFrames)) {
       names_ = frame.code->co_names;
+      is_users_ = chain_.size() > 1 && users_.holds(text_of(frame.code->co_filename));
       seen_.clear();
       for (PyObject* value : frame.variables)
         look(value, 0);
       for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names_); ++i)
         look(PyDict_GetItem(frame.globals, PyTuple_GET_ITEM(names_, i)), 0);
     }
-    return owner_;
   }
 
- private:
   void look(PyObject* value, int depth) {
     if (value == nullptr || depth > kDeepest || looks_ >= kMostLooks)
       return;
@@ -86,10 +129,22 @@ class OwnerSearch {
 
   void look_at_attributes(PyObject* object, int depth) {
     PyObject* children = own_attribute(object, modules_name_);
-    if (children != nullptr && PyDict_Check(children) != 0 && holds_owner(object))
-      owner_ = object;
+    if (children != nullptr && PyDict_Check(children) != 0) {
+      if (is_users_)
+        look_at_chain(object, children, depth);
+      if (holds_owner(object))
+        owner_ = object;
+    }
     for (Py_ssize_t i = 0; depth < kDeepest && i < PyTuple_GET_SIZE(names_); ++i)
       look(own_attribute(object, PyTuple_GET_ITEM(names_, i)), depth + 1);
+  }
+
+  // The parts of a module are no attributes of its own.
+  void look_at_chain(PyObject* module, PyObject* children, int depth) {
+    const auto place = std::find(chain_.begin(), chain_.end(), module) - chain_.begin();
+    nearest_ = std::min(nearest_, static_cast<size_t>(place));
+    for (Py_ssize_t i = 0; depth < kDeepest && i < PyTuple_GET_SIZE(names_); ++i)
+      look(PyDict_GetItem(children, PyTuple_GET_ITEM(names_, i)), depth + 1);
   }
 
   // Whether the tree below has the owner found so far.
@@ -114,9 +169,13 @@ class OwnerSearch {
   }
 
   PyObject* owner_;
+  const std::vector<PyObject*> chain_;  // the module, and what it is around
+  size_t nearest_;                      // the first of these that the user's code can have
   const std::function<bool(PyObject*)>& is_named_;
+  const UserCode& users_;
   PyObject* modules_name_;
   PyObject* names_ = nullptr;  // what the frame's code mentions
+  bool is_users_ = false;      // the frame's code, where there is a chain
   size_t looks_ = 0;
   std::unordered_set<PyObject*> seen_;     // from this frame
   std::unordered_set<PyObject*> without_;  // modules that do not hold the owner, nor hold it below
@@ -124,8 +183,9 @@ class OwnerSearch {
 
 }  // namespace
 
-PyObject* find_owner(PyObject* module, const std::function<bool(PyObject*)>& is_named) {
-  return OwnerSearch(module, is_named).run();
+ModuleOwner find_owner(PyObject* module, const std::function<bool(PyObject*)>& is_named,
+                       const UserCode& users) {
+  return OwnerSearch(module, is_named, users).run();
 }
 
 }  // namespace perfprobe

@@ -125,13 +125,52 @@ ModuleRef PythonNames::find_module(PyObject* module, PyObject* root) {
   return known == nullptr ? ModuleRef{kNone, nullptr} : ModuleRef{known->id, known->weak};
 }
 
-// The module whose part `root` is: that one may never be called as a whole.
+int32_t PythonNames::type_of(PyObject* module) {
+  return recorder_.define(
+      [&](Definitions& definitions) { return definitions.intern(type_name(module)).id; });
+}
+
+// What this module was put around, as another one of its type was before.
+PyObject* PythonNames::find_wrapped(PyObject* root) {
+  const int32_t type = type_of(root);
+  PyObject* part = only_part(root);
+  for (size_t around = 0; part != nullptr && around < kMostAround; ++around) {
+    const KnownModule* known = find_known(part);
+    if (known != nullptr && known->wrapper == type)
+      return part;
+    part = only_part(part);
+  }
+  return nullptr;
+}
+
+// The module by which the tree of `root`, a new one, is named: that whose part it is, which may
+// never be called as a whole, or itself. It has its name already where it stands for another one.
 PyObject* PythonNames::whole_of(PyObject* root) {
-  const int32_t type = recorder_.define(
-      [&](Definitions& definitions) { return definitions.intern(type_name(root)).id; });
+  if (PyObject* wrapped = find_wrapped(root); wrapped != nullptr) {
+    stand_for(root, wrapped);
+    return root;
+  }
+  const int32_t type = type_of(root);
   if (++tables().new_roots[type] > kOwnersOfAType)
     return root;
-  return find_owner(root, [this](PyObject* module) { return find_known(module) != nullptr; });
+  const auto is_named = [this](PyObject* module) { return find_known(module) != nullptr; };
+  const ModuleOwner owner = find_owner(root, is_named, users_);
+  if (owner.wrapped == nullptr)
+    return owner.outermost;
+  if (!is_named(owner.wrapped))
+    add_tree(owner.outermost);
+  if (is_named(owner.wrapped)) {
+    tables().modules[owner.wrapped].wrapper = type;
+    stand_for(root, owner.wrapped);
+  }
+  return root;
+}
+
+// The modules from `root` to the one they are around have the row of that.
+void PythonNames::stand_for(PyObject* root, PyObject* wrapped) {
+  const KnownModule known = *find_known(wrapped);
+  for (PyObject* module = root; module != wrapped; module = only_part(module))
+    remember(module, known.id, known.root);
 }
 
 // Names every module below `root`; the id of the tree. A module that was named under a smaller root
@@ -203,7 +242,7 @@ bool PythonNames::remember(PyObject* module, int32_t id, int32_t root_id) {
     bury(known.weak);
     ++module_generation_;  // cached references to this module are stale
   }
-  known = {weak, id, root_id};
+  known = {weak, id, root_id, kNone};
   tables().unlisted.push_back(module);
   ++modules_named_;
   return true;

@@ -17,6 +17,7 @@
 #include "core/intern_table.h"
 #include "core/recorder.h"
 #include "core/recorder_port.h"
+#include "python/user_code.h"
 
 namespace perfprobe {
 
@@ -26,13 +27,16 @@ class PythonNames {
 
   int32_t add_stack(Hash128 hash, const FrameRef* frames, const int32_t* modules, size_t count);
 
-  // The module's row; `root` is the outermost module of the stack, whose tree, or that of the
-  // module it is a part of, gives the names.
+  // The module's row; `root` is the outermost module of the stack. Its tree gives the names, or
+  // that of the module it is a part of, or that of the one it was put around, whose row it shares.
   ModuleRef find_module(PyObject* module, PyObject* root);
   // The module that holds this parameter, of those named so far.
   ModuleRef find_holder(PyObject* parameter);
   [[nodiscard]] uint32_t modules_named() const { return modules_named_; }
   [[nodiscard]] uint32_t module_generation() const { return module_generation_; }
+
+  // By whose code it is told what the program knows of the modules it has: see find_owner.
+  UserCode& users() { return users_; }
 
   // Lets go of everything kept alive.
   void release();
@@ -55,6 +59,7 @@ class PythonNames {
     PyObject* weak = nullptr;
     int32_t id = kNone;
     int32_t root = kNone;
+    int32_t wrapper = kNone;  // the type of one that a library put around it
   };
 
   struct Tables {
@@ -75,7 +80,10 @@ class PythonNames {
   const CodeRow& code_row(PyCodeObject* code);
 
   [[nodiscard]] const KnownModule* find_known(PyObject* module);
+  int32_t type_of(PyObject* module);
+  PyObject* find_wrapped(PyObject* root);
   PyObject* whole_of(PyObject* root);
+  void stand_for(PyObject* root, PyObject* wrapped);
   int32_t add_tree(PyObject* root);
   void add_children(PyObject* module, int32_t id, int32_t root_id, std::vector<PyObject*>& found);
   void add_stray(PyObject* module, int32_t root_id);
@@ -84,6 +92,7 @@ class PythonNames {
   void list_parameters();
 
   Recorder& recorder_;
+  UserCode users_;
   // Empty ones take pages too, and recorders that have ended are kept.
   std::unique_ptr<Tables> tables_;
   std::atomic<uint32_t> module_generation_{0};

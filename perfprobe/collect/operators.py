@@ -140,12 +140,14 @@ class OperatorCollector(Collector):
         try:
             observer: Any = native.observer(self._torch)
             module_call = self._torch.nn.Module._wrapped_call_impl.__code__
+            folders = emit.folders(self._facts.known("roots"))
+            self._facts.recorder.set_folders(folders)
             observer.start(
                 self._facts.recorder.capsule(),
                 module_call,
                 self._options.cpu_timed,
                 ranges=emit.listener(self._facts, self._options.emit),
-                folders=emit.folders(self._facts.known("roots")),
+                folders=folders,
             )
         except EnvironmentLack as lack:
             self._lack(lack)
