@@ -33,16 +33,17 @@ bool has_attributes(PyObject* object) {
   return Py_TYPE(object)->tp_dictoffset != 0 && PyType_Check(object) == 0;
 }
 
-// Whether the file that defines an object's class is the user's. One that is not known is.
-bool is_of_users_class(PyObject* object, const UserCode& users) {
+// Whether the file that defines an object's class is a library's, as far as it is known. Of torch's
+// classes programs make their models: they are none of a library's.
+bool is_of_librarys_class(PyObject* object, const UserCode& users) {
   PyObject* name = PyDict_GetItemString(Py_TYPE(object)->tp_dict, "__module__");
-  PyObject* module = name == nullptr || PyUnicode_Check(name) == 0
-                         ? nullptr
-                         : PyDict_GetItem(PyImport_GetModuleDict(), name);
+  if (name == nullptr || PyUnicode_Check(name) == 0 || text_of(name).starts_with("torch."))
+    return false;
+  PyObject* module = PyDict_GetItem(PyImport_GetModuleDict(), name);
   PyObject* names =
       module == nullptr || PyModule_Check(module) == 0 ? nullptr : PyModule_GetDict(module);
   PyObject* file = names == nullptr ? nullptr : PyDict_GetItemString(names, "__file__");
-  return file == nullptr || PyUnicode_Check(file) == 0 || users.holds(text_of(file));
+  return file != nullptr && PyUnicode_Check(file) != 0 && !users.holds(text_of(file));
 }
 
 // A library's module and what it was put around: each the only part of the one before. Of all
@@ -50,7 +51,7 @@ bool is_of_users_class(PyObject* object, const UserCode& users) {
 std::vector<PyObject*> chain_below(PyObject* module, const UserCode& users) {
   std::vector<PyObject*> chain{module};
   PyObject* part = only_part(module);
-  if (part == nullptr || is_of_users_class(module, users))
+  if (part == nullptr || !is_of_librarys_class(module, users))
     return chain;
   for (; part != nullptr && chain.size() < kMostAround; part = only_part(part))
     chain.push_back(part);
