@@ -139,7 +139,8 @@ def test_recording_is_whole_and_agrees(name: str, outcomes: tuple[Outcome, Outco
     assert found.unexplained == 0
     told = losses(recording)
     guests = [count for reason, count in told.items() if "the program's own torch.profiler ran" in reason]
-    assert guests == ([5] if name == "profilers" else [])
+    # Five sessions; between two of one schedule is a single step, in which no window need have opened.
+    assert guests in ([[4], [5]] if name == "profilers" else [[]])
     assert any("a range stayed open" in reason for reason in told) == (name == "ranges")
     if name == "forks":
         assert operator_names(recording)["aten::add"] == 1000
