@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from perfprobe.analyse.functions import FunctionTimes
-from perfprobe.analyse.imports import import_stacks, imports
+from perfprobe.analyse.imports import imports
 from perfprobe.analyse.sampled import SampledOperators
 from perfprobe.analyse.sites import SitesOfOperators
 from perfprobe.analyse.thread_times import counts_end_ns, thread_times
@@ -36,8 +36,7 @@ class CallingStructure:
             return None
         python = replace(trace.python, samples=self._sampled.samples)
         sampled, sites = self._sampled.result(), self._sites.result()
-        stacks = import_stacks(trace, python)
-        times = FunctionTimes(trace, python, sampled, sites, stacks)
+        times = FunctionTimes(trace, python, sampled, sites)
         return Calling(
             python=python,
             functions=times.functions(),
@@ -48,8 +47,7 @@ class CallingStructure:
             by_samples=len(python.samples) > 0,
             counts_end_ns=counts_end_ns(trace),
             sampled_of=self._sampled.of_sample,
-            imports=imports(sampled, stacks),
-            import_stacks=stacks,
+            imports=imports(sampled, python.imports),
         )
 
 
@@ -59,7 +57,5 @@ def leave_out(trace: Trace, calling: Calling, functions: Mask) -> Calling:
     What they called is called by their callers, as far as stacks tell; what cProfile counted of calls to and
     from them is left out. Their own time is that of the function around them.
     """
-    times = FunctionTimes(
-        trace, calling.python, calling.sampled, calling.sites, calling.import_stacks, functions
-    )
+    times = FunctionTimes(trace, calling.python, calling.sampled, calling.sites, functions)
     return replace(calling, functions=times.functions(), calls=times.calls())

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from perfprobe.analyse.grouping import sort_by_keys, sums_by
-from perfprobe.analyse.imports import import_stacks
 from perfprobe.analyse.sampled import in_program
 from perfprobe.models.waiting import stood_still
 from perfprobe.tables.columns import Int32, Int64, Mask, Rows
@@ -84,7 +83,7 @@ class SampledIntervals:
             return Activities.none(groups)
         stack = self._samples.stack[samples]
         looks, sample_ns = self._samples.looks[samples].astype(np.int64), self._time_ns(samples)
-        imported = import_stacks(self._trace, self._trace.python)
+        imported = self._trace.python.imports
         doing, key = self._doing(samples, imported, self._trace.python)
         order, first = sort_by_keys([group, doing, key])
         time_ns = np.add.reduceat(sample_ns[order], first)

@@ -10,7 +10,6 @@ from perfprobe.tables.columns import Int32, Int64, Mask
 from perfprobe.tables.python import (
     FunctionCalls,
     FunctionRows,
-    ImportStacks,
     Look,
     OperatorSites,
     PythonCode,
@@ -42,7 +41,6 @@ class FunctionTimes:
         python: PythonCode,
         sampled: SampledStacks,
         sites: OperatorSites,
-        importing: ImportStacks,
         left_out: Mask | None = None,
     ) -> None:
         """Takes all that is known.
@@ -53,7 +51,7 @@ class FunctionTimes:
         codes = len(python.code)
         self._python, self._sites = python, sites
         self._sampled = sampled.take(sampled.look == Look.READ)
-        self._importing = importing.importer >= 0
+        self._importing = python.imports.importer >= 0
         self._idle = _idle(trace, self._sampled)
         self._by_samples = len(python.samples) > 0
         self._has_operators = bool(np.any(sites.stack >= 0))

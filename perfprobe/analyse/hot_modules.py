@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from perfprobe.analyse.grouping import sums_by
 from perfprobe.analyse.lines import PHASES
 from perfprobe.tables.columns import Int32, Int64, Mask, Rows, distinct
 from perfprobe.tables.findings import HotLines, HotModules, LibraryLines, ModuleTimes, Sums
@@ -37,9 +38,7 @@ def module_times(trace: Trace, rows: Sums) -> ModuleTimes:
     parent = _parents(trace)
 
     def sums(values: Int64, chosen: Mask | slice = slice(None)) -> Int64:
-        found = np.zeros(len(parent), np.int64)
-        np.add.at(found, rows.module[chosen], values[chosen])
-        return found
+        return sums_by(rows.module[chosen], values[chosen], len(parent))
 
     measured = rows.gpu_self_ns >= 0
     own = {

@@ -60,8 +60,7 @@ class SampledOperators:
         }
         self._stack = recording[Samples].stack
         self._depth = np.append(depths(recording[Stacks].parent), -1)
-        engine = [str(text).startswith(ENGINE) for text in recording[Strings].text]
-        self._is_engine = np.array([*engine, False])
+        self._is_engine = recording[Strings].marks(lambda name: name.startswith(ENGINE))
         self._looks = _by_thread(recording[Samples], self._thread_of)  # by when they were taken
         self.samples = in_program(recording)
 

@@ -51,7 +51,7 @@ def link(recording: Recording) -> Trace:
     matching = Matching(recording) if len(recording[AutogradWindows]) else None
     calls_within = CallsWithin(recording) if recording.rows(*GPU_EVENTS) else None
     forward = ForwardCalls(recording, site, calls_within)
-    origins = Origins(recording, forward, modules.same)
+    origins = Origins(site, forward, modules.same)
     links, times = (None, None) if calls_within is None else calls_within.result(origins, forward)
     linker = Linker(recording, site, forward, origins, matching, times)
     linker.losses = () if calls_within is None else calls_within.losses

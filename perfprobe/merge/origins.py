@@ -8,22 +8,20 @@ import numpy as np
 import numpy.typing as npt
 
 from perfprobe.merge.backward import ForwardCalls, first_known
-from perfprobe.merge.compiled import compiling
 from perfprobe.models.nodes import FIRST_MODULE
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask
 from perfprobe.tables.events import Operators
-from perfprobe.tables.recording import Recording
-from perfprobe.tables.trace import Gap, Phase
+from perfprobe.tables.trace import Gap, Phase, Sites
 
 
 class Origins:
     """Looks them up for any rows of operators."""
 
-    def __init__(self, recording: Recording, calls: ForwardCalls, same_module: Int32) -> None:
+    def __init__(self, sites: Sites, calls: ForwardCalls, same_module: Int32) -> None:
         """same_module: for each module the first one of equal path."""
         self._calls = calls
         self._same_module = np.append(same_module, np.int32(-1))
-        self.compiling = compiling(recording)
+        self.compiling = np.append(sites.is_compile, False)
 
     def columns(self, rows: Operators, is_forward: Mask) -> dict[str, npt.NDArray[Any]]:
         """signature, frame, forward_frame, forward_stack, module, phase and gap, as in `LinkedOperators`.

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from perfprobe.merge.imports import import_stacks
 from perfprobe.merge.user_lines import Folders
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows, distinct
 from perfprobe.tables.python import Calls, Code, Counted, CountedCalls, Functions, Origin, PythonCode, Samples
@@ -46,12 +47,14 @@ def python_code(recording: Recording) -> PythonCode | None:
     )
     code = Code(*keys, _origins(recording, keys))
     of_frame, of_counted = np.split(code_of, [len(frames)])
+    of_stack = _of_stack(recording, code, of_frame)
     return PythonCode(
         code=code,
-        of_stack=_of_stack(recording, code, of_frame),
+        of_stack=of_stack,
         counted=_counted(recording, code, of_counted),
         counted_calls=_counted_calls(recording, code, of_counted),
         samples=recording[Samples],
+        imports=import_stacks(recording, code, of_stack),
         packages=_packages(recording, code),
     )
 

@@ -33,14 +33,14 @@ class PythonFunctions:
 
     def __init__(self, recording: Recording, compiling: Mask) -> None:
         """compiling: see `compiled.compiling`."""
-        names = recording[Strings].text
-        self._is_node = np.array([*map(is_python_node, names), False])
-        self._may_be_one = np.array([*("::" not in name and name != _DETACH for name in names), False])
-        self._is_compiled = np.array([*(name == _COMPILED_NODE for name in names), False])
+        names = recording[Strings]
+        self._is_node = names.marks(is_python_node)
+        self._may_be_one = names.marks(lambda name: "::" not in name and name != _DETACH)
+        self._is_compiled = names.marks(lambda name: name == _COMPILED_NODE)
         applied = np.logical_or(*(frames_in(recording, _APPLY_FILE, name) for name in _APPLY))
         in_apply = np.append(applied, False)[recording[Stacks].frame]
         self._in_apply = np.append(in_apply, False)
-        self._is_engine = np.array([*(name.startswith(ENGINE) for name in names), False])
+        self._is_engine = names.marks(lambda name: name.startswith(ENGINE))
         stacks = recording[Stacks]
         self._depth = np.append(depths(stacks.parent), -1)
         engine = np.append(frames_in(recording, ENGINE_FILE, ENGINE_FUNCTION), False)[stacks.frame]

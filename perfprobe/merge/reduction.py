@@ -7,7 +7,6 @@ engine's call outside of all nodes. Where no DDP ran, nothing is looked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,14 +44,14 @@ class GradientReduction:
     """Finds the reducer's operators. frame: the one line that made a DDP, -1 none or several."""
 
     def __init__(self, recording: Recording, sites: Sites) -> None:
-        names = recording[Strings].text.tolist()
-        self._named = _marks(name.startswith(_REDUCER) for name in names)
-        self.is_there = bool(self._named.any()) or _FORWARD in names
+        names = recording[Strings]
+        self._named = names.marks(lambda name: name.startswith(_REDUCER))
+        self.is_there = bool((self._named | names.marks(lambda name: name == _FORWARD)).any())
         if not self.is_there:
             return
         stacks = recording[Stacks]
-        self._node = _marks(name == ACCUMULATE for name in names)
-        self._engine = _marks(name.startswith(ENGINE) for name in names)
+        self._node = names.marks(lambda name: name == ACCUMULATE)
+        self._engine = names.marks(lambda name: name.startswith(ENGINE))
         in_engine = np.append(frames_in(recording, ENGINE_FILE, ENGINE_FUNCTION), False)[stacks.frame]
         self._in_engine = np.append(in_engine, False)
         self._threads: dict[int, _Thread] = {}
@@ -110,8 +109,3 @@ def _construction(recording: Recording, stacks: Stacks, sites: Sites) -> int:
     inside = np.append(np.logical_or(*made), False)[stacks.frame]
     lines = distinct(np.append(sites.frame, np.int32(-1))[stacks.parent[inside]])
     return int(lines[0]) if len(lines) == 1 else -1
-
-
-def _marks(marked: Iterable[bool]) -> Mask:
-    """By id, with one more entry, False, for none."""
-    return np.array([*marked, False], np.bool_)

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perfprobe.tables.columns import Mask
 from perfprobe.tables.events import Operators
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.scopes import USER_SCOPE
@@ -26,9 +25,9 @@ class RpcBackward:
     """Corrects the columns of its rows."""
 
     def __init__(self, recording: Recording) -> None:
-        names = recording[Strings].text.tolist()
-        self._call = _marks([name == _BACKWARD for name in names])
-        self._nodes = _marks([name.endswith(_NODES) for name in names])
+        names = recording[Strings]
+        self._call = names.marks(lambda name: name == _BACKWARD)
+        self._nodes = names.marks(lambda name: name.endswith(_NODES))
 
     def label(self, rows: Operators, columns: dict[str, npt.NDArray[Any]]) -> None:
         """Scope and phase of the call; why the nodes have no line: no operator here made them."""
@@ -37,8 +36,3 @@ class RpcBackward:
         columns["phase"][is_call] = Phase.BACKWARD
         without = self._nodes[rows.name] & (columns["gap"] == Gap.FORWARD_NOT_RECORDED)
         columns["gap"][without] = Gap.RPC
-
-
-def _marks(found: list[bool]) -> Mask:
-    """With one more entry, for no name."""
-    return np.array([*found, False])

@@ -95,8 +95,8 @@ def _inside_module(stacks: Stacks, engine: Mask) -> Int32:
     return module[_inside(stacks, entered, engine)]
 
 
-def frames_in(recording: Recording, file_end: str, function: str | None = None) -> Mask:
-    """Which frames are in a file whose path ends so, and in this function."""
+def frames_in(recording: Recording, file_end: str | tuple[str, ...], function: str | None = None) -> Mask:
+    """Which frames are in a file whose path ends so, or in one of these ways, and in this function."""
     strings, frames = recording[Strings], recording[Frames]
     files = [int(file) for file in distinct(frames.file) if strings[file].endswith(file_end)]
     names = [int(name) for name in distinct(frames.function) if function in (None, strings[name])]

@@ -115,13 +115,23 @@ class CountedCalls(Table):
     total_ns: Int64 = column("with them, of recursive calls the outermost only", combine=Combine.SUM)
 
 
+class ImportStacks(NamedTuple):
+    """For each stack, with one more entry for none: the one that asked for the import it is part of, and that
+    which runs the imported module's code, as far as it is known; -1 outside of imports.
+    """
+
+    importer: Int32
+    body: Int32
+
+
 @dataclass(frozen=True)
 class PythonCode:
     """The calling structure, as far as it is known without reading the operators.
 
     of_stack: for every stack the row of `code` that its innermost frame runs, -1 for perfprobe's own frames
     and all outside of them (the launcher), and for the row that stands for other stacks; one more entry, -1,
-    for "no stack". samples: as recorded, in the order of the file. packages: for every row of `code` the
+    for "no stack". samples: as recorded, in the order of the file. imports: of which
+    import each stack is part. packages: for every row of `code` the
     installed package (`torch`, `transformers`) whose it is, "" for all other code.
     """
 
@@ -130,6 +140,7 @@ class PythonCode:
     counted: Counted
     counted_calls: CountedCalls
     samples: Samples
+    imports: ImportStacks
     packages: Sequence[str] = ()
 
 
@@ -262,24 +273,14 @@ class ThreadTimes(Table):
     cpu_ns: Int64 = column("CPU time in all of it", combine=Combine.SUM, optional=True)
 
 
-class ImportStacks(NamedTuple):
-    """For each stack, with one more entry for none: the one that asked for the import it is part of, and that
-    which runs the imported module's code, as far as it is known; -1 outside of imports.
-    """
-
-    importer: Int32
-    body: Int32
-
-
 @dataclass(frozen=True)
 class Calling:
     """Python functions and operators as one calling structure, as far as they were recorded.
 
     Operators recorded with stacks are enough: without cProfile and sampler what only they know is -1.
     by_samples: whether own_ns and total_ns are the sampler's (else cProfile's). counts_end_ns: when cProfile
-    stopped before the program did, None when it did not or was not used. imports,
-    import_stacks: of libraries. sampled_of: for every row of
-    `python.samples` the row of `sampled` that it is part of, None where that is not known.
+    stopped before the program did, None when it did not or was not used. imports: of libraries. sampled_of:
+    for every row of `python.samples` the row of `sampled` that it is part of, None where that is not known.
     """
 
     python: PythonCode
@@ -288,7 +289,6 @@ class Calling:
     sampled: SampledStacks
     sites: OperatorSites
     threads: ThreadTimes
-    import_stacks: ImportStacks
     by_samples: bool
     counts_end_ns: int | None
     sampled_of: Int32 | None = None

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from perfprobe.tables.columns import Table, Text, column
+from collections.abc import Callable
+
+import numpy as np
+
+from perfprobe.tables.columns import Mask, Table, Text, column
 
 
 class Strings(Table, name="strings"):
@@ -12,3 +16,7 @@ class Strings(Table, name="strings"):
 
     def __getitem__(self, string: int) -> str:
         return str(self.text[string]) if string >= 0 else ""
+
+    def marks(self, is_meant: Callable[[str], bool]) -> Mask:
+        """Which texts are meant, by id, with one more entry, False, for none."""
+        return np.array([*(is_meant(text) for text in self.text.tolist()), False], np.bool_)

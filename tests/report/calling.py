@@ -95,6 +95,7 @@ class Made:
             counted=table(Counted, [row for row in self.rows if row.get("calls", -1) >= 0]),
             counted_calls=CountedCalls.empty(),
             samples=table(Samples, self.samples),
+            imports=ImportStacks(*(np.full(len(of_stack), -1, np.int32) for _ in range(2))),
         )
         calling = Calling(
             python=python,
@@ -103,7 +104,6 @@ class Made:
             sampled=table(SampledStacks, self.sampled),
             sites=OperatorSites.empty(),
             threads=table(ThreadTimes, self.threads),
-            import_stacks=ImportStacks(*(np.full(len(of_stack), -1, np.int32) for _ in range(2))),
             by_samples=self.by_samples,
             counts_end_ns=self.counts_end_ns,
         )

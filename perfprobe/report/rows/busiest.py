@@ -32,7 +32,7 @@ def busiest(trace: Trace, calling: Calling) -> Passed | None:
     """The function of the program in which code ran longest; None where none did."""
     rows = _in_python(trace, calling)
     rows = rows.take(~_stood_still(trace, rows) & ~_once(trace, calling, rows))
-    return _longest(trace, calling, rows) if len(rows) else None
+    return _passed(trace, calling, rows)
 
 
 def longest_compile(trace: Trace, calling: Calling) -> Passed | None:
@@ -45,8 +45,8 @@ def longest_compile(trace: Trace, calling: Calling) -> Passed | None:
         (rows.look == Look.READ) & (rows.stack >= 0) & trace.recording.main_thread()[rows.thread]
     )
     rows = rows.take(trace.sites.is_compile[rows.stack] & (trace.sites.frame[rows.stack] >= 0))
-    rows = rows.take(calling.import_stacks.importer[rows.stack] < 0)
-    return _longest(trace, calling, rows) if len(rows) else None
+    rows = rows.take(calling.python.imports.importer[rows.stack] < 0)
+    return _passed(trace, calling, rows)
 
 
 def longest_wait(trace: Trace, calling: Calling) -> Passed | None:
@@ -59,25 +59,30 @@ def longest_wait(trace: Trace, calling: Calling) -> Passed | None:
     rows = rows.take(~_once(trace, calling, rows))
     if len(rows) == 0:
         return None
-    found = _longest(trace, calling, rows)
-    at = rows.take(
-        np.array([trace.line(frame) == found.line for frame in trace.sites.frame[rows.stack].tolist()])
-    )
+    time_ns, frame, at = _longest(trace, rows)
     stack = called_from_user(trace, calling.python, int(at.stack[at.time_ns.argmax()]))
-    return found._replace(called=None if stack is None else function_of(trace, stack))
+    called = None if stack is None else function_of(trace, stack)
+    return Passed(time_ns, _line(trace, frame), int(at.time_ns.sum()), called)
 
 
-def _longest(trace: Trace, calling: Calling, rows: SampledStacks) -> Passed:
-    """Of these samples: the function of the program with most time, its line, and what ran there."""
+def _passed(trace: Trace, calling: Calling, rows: SampledStacks) -> Passed | None:
+    """Of these samples: where most time passed, and in which function; None without any."""
+    if len(rows) == 0:
+        return None
+    time_ns, frame, at = _longest(trace, rows)
+    code, _ = _largest(calling.python.of_stack[at.stack], at.time_ns)
+    return Passed(time_ns, _line(trace, frame), int(at.time_ns.sum()), _library(trace, calling, code))
+
+
+def _longest(trace: Trace, rows: SampledStacks) -> tuple[int, int, SampledStacks]:
+    """Time in the function of the program with most of it; its line with most of that; the samples there."""
     frames, frame = trace.recording[Frames], trace.sites.frame[rows.stack]
     functions = np.stack([column[frame] for column in (frames.file, frames.function, frames.first_line)])
     _, number = np.unique(functions, axis=1, return_inverse=True)
     function, time_ns = _largest(number.reshape(-1), rows.time_ns)
     rows, frame = rows.take(number.reshape(-1) == function), frame[number.reshape(-1) == function]
-    line, line_ns = _largest(frame, rows.time_ns)
-    rows = rows.take(frame == line)
-    code, _ = _largest(calling.python.of_stack[rows.stack], rows.time_ns)
-    return Passed(time_ns, _line(trace, line), line_ns, _library(trace, calling, code))
+    line, _ = _largest(frame, rows.time_ns)
+    return time_ns, line, rows.take(frame == line)
 
 
 def _in_python(trace: Trace, calling: Calling) -> SampledStacks:
@@ -89,7 +94,7 @@ def _in_python(trace: Trace, calling: Calling) -> SampledStacks:
 
 def _once(trace: Trace, calling: Calling, rows: SampledStacks) -> Mask:
     """Which samples are of imports and of torch.compile: a longer run has no more of them."""
-    return (calling.import_stacks.importer[rows.stack] >= 0) | trace.sites.is_compile[rows.stack]
+    return (calling.python.imports.importer[rows.stack] >= 0) | trace.sites.is_compile[rows.stack]
 
 
 def _stood_still(trace: Trace, rows: SampledStacks) -> Mask:
