@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from perfprobe.analyse.devices import device_rows, duration_ns, step_counts
 from perfprobe.analyse.gpu_waits import all_waits
 from perfprobe.analyse.grouping import measured_sums, sort_by_keys
 from perfprobe.analyse.hotspots import same_signatures
+from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows, distinct
 from perfprobe.tables.gpu import ApiCalls, Copies, GpuLinks, GpuWaits, Kernels
 from perfprobe.tables.gpu_findings import CopyRows, GpuFindings, KernelRows, LaunchRows, Steps, WaitRows
@@ -89,7 +89,7 @@ def _origin(trace: Trace, links: GpuLinks, call: Int32, is_graph: Mask | None = 
     }
 
 
-@dataclass(frozen=True)
+@frozen
 class _Groups:
     """Rows of equal keys, the longest first in each group; as `grouping.sort_by_keys` gives them."""
 

@@ -10,7 +10,7 @@ batch of some 130,000 operators ends are those of that batch counted twice.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -24,13 +24,14 @@ from perfprobe.analyse.regroup import merge_rows, row_count
 from perfprobe.analyse.typical import HeldUp, held_up, typical_self
 from perfprobe.analyse.work import flops_of
 from perfprobe.models.focus import Focus
+from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Combine, Int32, Int64, Mask, Rows
 from perfprobe.tables.events import LinkedOperators, Signatures
 from perfprobe.tables.findings import DurationBins, Hotspots, Sums, Totals
 from perfprobe.tables.trace import Trace
 
 
-@dataclass(frozen=True)
+@frozen
 class OperatorRows:
     """All operators and ranges by all keys, before a report's rows are made of them.
 

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from perfprobe.models.dtypes import name_of_number
+from perfprobe.support.frozen import frozen
 from perfprobe.support.strides import is_contiguous
 
 LONGEST = 1 << 18  # characters: a list of 4096 tensors has its elements spelled out
@@ -29,7 +30,7 @@ FLOAT, INTEGER = "float", "int"  # in the place of a value
 UNKNOWN = "?"  # in the place of an input of which its source says nothing
 
 
-@dataclass(frozen=True)
+@frozen
 class Tensor:
     """A tensor. sizes: None when symbolic or nested; strides: in elements, None when contiguous."""
 
@@ -41,7 +42,7 @@ class Tensor:
     subclass: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class Scalar:
     """A plain value as it stands in the text: `1`, `float`, `"same"`, `cuda:0`; its name may be ""."""
 
@@ -49,7 +50,7 @@ class Scalar:
     value: str
 
 
-@dataclass(frozen=True)
+@frozen
 class List:
     """A list of values. whole: False when the recorder cut it."""
 
@@ -58,7 +59,7 @@ class List:
     whole: bool = True
 
 
-@dataclass(frozen=True)
+@frozen
 class Undefined:
     """An optional tensor that was not given."""
 

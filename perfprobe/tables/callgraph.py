@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Combine, Int32, Int64, Mask, Table, column
 from perfprobe.tables.events import Signatures
 from perfprobe.tables.python import Code
@@ -40,7 +39,7 @@ class GraphOperators(Table):
     total: Int64 = column("what passed in the operators themselves", combine=Combine.SUM)
 
 
-@dataclass(frozen=True)
+@frozen
 class CallGraph:
     """The whole graph, nothing pruned.
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from perfprobe.support.frozen import frozen
 from perfprobe.tables import storage
 from perfprobe.tables.recording import Recording
 
@@ -33,7 +33,7 @@ class Lost(NamedTuple):
         return self.kind == "compiler"
 
 
-@dataclass(frozen=True)
+@frozen
 class Children:
     """All that is known of them.
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from perfprobe.support.frozen import frozen
+
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
 else:  # typing has it from Python 3.11 on
@@ -56,7 +58,7 @@ class Combine(Enum):
     MOST = "most"
 
 
-@dataclass(frozen=True)
+@frozen
 class Column:
     """What a table says of one of its columns.
 

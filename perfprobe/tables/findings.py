@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Combine, Int8, Int32, Int64, Itself, Mask, Table, column
 from perfprobe.tables.events import Losses, Signatures
 from perfprobe.tables.scopes import USER_SCOPE
@@ -127,7 +127,7 @@ class ModulePart(NamedTuple):
     self_ns: int
 
 
-@dataclass(frozen=True)
+@frozen
 class Totals:
     """Sums over all operators; ranges are left out of the times.
 
@@ -150,7 +150,7 @@ class Totals:
     cpu_timed: int
 
 
-@dataclass(frozen=True)
+@frozen
 class Hotspots:
     """Operators, ranges and their totals.
 
@@ -223,7 +223,7 @@ class ModuleTimes(Table):
     gpu_self_ns: Int64 = column("time on GPUs", combine=Combine.SUM, optional=True)
 
 
-@dataclass(frozen=True)
+@frozen
 class LibraryLines:
     """Operator time by the innermost line in installed packages, most self time first.
 
@@ -235,7 +235,7 @@ class LibraryLines:
     is_given: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class HotModules:
     """Where operator time goes within what a line of the program calls.
 
@@ -291,7 +291,7 @@ class Intervals(Activities):
     longest_ns: Int64 = column("the longest", combine=Combine.MOST)
 
 
-@dataclass(frozen=True)
+@frozen
 class Between:
     """Time outside operators on the thread with most time in them.
 

@@ -6,9 +6,9 @@ where there is none. `correlation` is the one number that a call and what it sta
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 
+from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import MOST_EVENTS, Int8, Int32, Int64, Mask, Table, column
 from perfprobe.tables.events import Signatures, Threads
 from perfprobe.tables.stacks import Frames, Modules, Stacks
@@ -203,7 +203,7 @@ class CallSites(Table):
     gap: Int8 = column("a `Gap`")
 
 
-@dataclass(frozen=True)
+@frozen
 class GpuLinks:
     """Which call started what; -1 where its record is missing.
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Combine, Int8, Int32, Int64, Table, column
 from perfprobe.tables.events import Signatures
 from perfprobe.tables.gpu import Launches
@@ -125,7 +124,7 @@ class DeviceRows(Table):
     copying_ns: Int64 = column("in which at least one copy or fill ran", combine=Combine.SUM)
 
 
-@dataclass(frozen=True)
+@frozen
 class GpuFindings:
     """What the report shows of GPUs; rows of each table most time first. graph_launches: of CUDA graphs.
 

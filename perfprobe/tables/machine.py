@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from perfprobe.support.frozen import frozen
 from perfprobe.tables.measurements import Estimate
 
 
-@dataclass(frozen=True)
+@frozen
 class Ceiling:
     """One limit. rate: FLOP/s, bytes/s, elements/s, or ns of a call or a page fault: see `kind`.
 
@@ -27,7 +26,7 @@ class Ceiling:
     footprint_bytes: int = 0
 
 
-@dataclass(frozen=True)
+@frozen
 class Machine:
     """The ceilings of one machine under one torch.
 

@@ -5,14 +5,14 @@ Times are nanoseconds of one call. None is "not measured".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from perfprobe.support.frozen import frozen
 
 # Why a call was not measured: it cannot be made; this machine lacks the memory or device; its process ended
 # over it; no time was left.
 CALL, MACHINE, CRASH, TIME = CAUSES = ("call", "machine", "crash", "time")
 
 
-@dataclass(frozen=True)
+@frozen
 class Estimate:
     """The median of what fresh processes measured, each by the median of its blocks; lowest and highest."""
 
@@ -21,7 +21,7 @@ class Estimate:
     high: float
 
 
-@dataclass(frozen=True)
+@frozen
 class Wanted:
     """A call to be measured.
 
@@ -44,7 +44,7 @@ class Wanted:
     same: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Seen:
     """What a recording says of all calls of one signature.
 
@@ -62,7 +62,7 @@ class Seen:
     faults: int | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Bound:
     """A limit of the machine beside the call, both timed in the same rounds.
 
@@ -79,7 +79,7 @@ class Bound:
     isa_fraction: float | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Counterfactual:
     """The same call with one thing changed, in the same rounds; "recycled output" later in the process.
 
@@ -93,7 +93,7 @@ class Counterfactual:
     speedup: Estimate
 
 
-@dataclass(frozen=True)
+@frozen
 class Untried:
     """A change that was left out. kind, change: as in `Counterfactual`, "" for all changes; reason: why."""
 
@@ -102,7 +102,7 @@ class Untried:
     reason: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Verdict:
     """kind: one of `models.verdicts.KINDS`; text: the whole sentence; modifiers: texts, each measured."""
 
@@ -111,7 +111,7 @@ class Verdict:
     modifiers: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Measurement:
     """One signature on one machine.
 
@@ -156,7 +156,7 @@ class Measurement:
     cause: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class Measurements:
     """A run of bench. recording: the file it is about, None for operators typed by hand.
 

@@ -6,10 +6,11 @@ A function's code is known by (file, first line, qualified name); a C function h
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from typing import NamedTuple
 
+from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Combine, Int8, Int32, Int64, Table, column
 from perfprobe.tables.events import Signatures, Threads
 from perfprobe.tables.stacks import Stacks
@@ -124,7 +125,7 @@ class ImportStacks(NamedTuple):
     body: Int32
 
 
-@dataclass(frozen=True)
+@frozen
 class PythonCode:
     """The calling structure, as far as it is known without reading the operators.
 
@@ -273,7 +274,7 @@ class ThreadTimes(Table):
     cpu_ns: Int64 = column("CPU time in all of it", combine=Combine.SUM, optional=True)
 
 
-@dataclass(frozen=True)
+@frozen
 class Calling:
     """Python functions and operators as one calling structure, as far as they were recorded.
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Int32, Int64, Mask, SomeTable, Table
 from perfprobe.tables.events import Losses, Operators, Threads
 
@@ -18,7 +19,7 @@ OperatorSource: TypeAlias = Callable[[Sequence[str]], Iterator[dict[str, npt.NDA
 _LARGEST_NUMBER = 2**63
 
 
-@dataclass(frozen=True)
+@frozen
 class Recording:
     """Tables and meta in memory, operators streamed.
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Combine, Int32, Int64, Table, Text, column
 from perfprobe.tables.strings import Strings
 
@@ -25,7 +24,7 @@ class Differences(Table):
     count: Int64 = column("how many calls", combine=Combine.SUM)
 
 
-@dataclass(frozen=True)
+@frozen
 class Sources:
     """Observer and autograd profiler in one recording.
 

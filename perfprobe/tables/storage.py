@@ -33,7 +33,6 @@ import struct
 import zlib
 from collections.abc import Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -114,8 +113,10 @@ def facts(path: str) -> dict[str, Any]:
 def newest(folder: str | os.PathLike[str] = ".") -> str:
     """The recording in this folder that was written last. Raises InputError when there is none."""
     try:
-        found = [path for path in Path(folder).glob(f"*{SUFFIX}") if path.is_file()]
-        return str(max(found, key=lambda path: path.stat().st_mtime_ns))
+        with os.scandir(folder) as entries:
+            found = [entry for entry in entries if entry.name.endswith(SUFFIX) and entry.is_file()]
+        latest = max(found, key=lambda entry: entry.stat().st_mtime_ns)
+        return latest.name if os.fspath(folder) == "." else latest.path
     except (OSError, ValueError) as error:  # max() of nothing is a ValueError
         remedy = "name one, or make one: python -m perfprobe script.py"
         raise InputError(f"no recording (*{SUFFIX})", os.fspath(folder), remedy) from error

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple
 
+from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Int32, Mask, Table, column
 from perfprobe.tables.events import LinkedOperators, Losses, Progress, Signatures
 from perfprobe.tables.gpu import GpuLinks
@@ -107,7 +107,7 @@ class Sites(Table):
     engine: Int32 = column("the innermost call of autograd's engine", Stacks)
 
 
-@dataclass(frozen=True)
+@frozen
 class Trace:
     """Linked operators, streamed, and the names behind their ids.
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from perfprobe.models.signature import Item, List, Scalar, Tensor, Undefined
 from perfprobe.models.work.touched import NoModel, Operand, Scattered, require
+from perfprobe.support.frozen import frozen
 
 Sizes: TypeAlias = tuple[int, ...]
 Slot: TypeAlias = "Operand | tuple[Operand | None, ...] | None"
 Elements: TypeAlias = "tuple[tuple[str, int], ...]"
 
 
-@dataclass(frozen=True)
+@frozen
 class Work:
     """The least that one call must do.
 
@@ -38,7 +38,7 @@ class Work:
     elements: tuple[tuple[str, int], ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Call:
     """An operator's inputs. slots: of every tensor or list of tensors in the schema, None where not given.
 

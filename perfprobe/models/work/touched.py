@@ -5,7 +5,6 @@ Where a tensor starts is not recorded: it is taken to be the start of a line, as
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from math import gcd, prod
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from perfprobe.models import dtypes
 from perfprobe.models.dtypes import short_name
+from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import distinct
 
 LINE_BYTES = 64
@@ -36,7 +36,7 @@ def require(holds: bool) -> None:
         raise NoModel
 
 
-@dataclass(frozen=True)
+@frozen
 class Operand:
     """A strided tensor. strides: in elements, None when contiguous."""
 
@@ -78,7 +78,7 @@ class Operand:
         return _simplified(self.sizes, strides)
 
 
-@dataclass(frozen=True)
+@frozen
 class Scattered:
     """Runs of elements anywhere in a tensor: `count` of them, `run` elements each; at most all of it."""
 

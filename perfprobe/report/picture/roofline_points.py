@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
 from perfprobe.models import signature
 from perfprobe.report.shorten import cut
+from perfprobe.support.frozen import frozen
 from perfprobe.support.text import printable
 from perfprobe.tables.measurements import Measurement, Measurements
 
 _LONGEST = 28  # letters of a label
 
 
-@dataclass(frozen=True)
+@frozen
 class Point:
     """label: short, and different for different rows. flop_rate, byte_rate: a second; share: of the time.
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from statistics import median
 
 from perfprobe.report.picture.roofline_points import Point
+from perfprobe.support.frozen import frozen
 from perfprobe.support.text import printable
 from perfprobe.tables.machine import Ceiling, Machine
 
@@ -15,7 +15,7 @@ MIXES = ("read", "write", "copy", "triad", "in place")
 _SLOPE = "triad"  # two reads for a write, nearest to what operators that calculate do
 
 
-@dataclass(frozen=True)
+@frozen
 class Roofs:
     """of: dtype and threads in words. product, peak: FLOP/s, None where not measured.
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from perfprobe.report.rows.focus import in_focus
 from perfprobe.report.rows.imports import called_from_user, function_of, imported_at
 from perfprobe.report.rows.row import place, values
+from perfprobe.support.frozen import frozen
 from perfprobe.tables.findings import Between, Doing, Findings
 from perfprobe.tables.trace import Line, Trace
 
 _FEWEST_LOOKS = 3  # of which something can be said
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class IntervalRow:
     """kind: `between`, or `start` and `end` of the time before the first operator and after the last one.
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from perfprobe.support.frozen import frozen
 from perfprobe.tables.children import Children
 from perfprobe.tables.findings import Findings
 
 
-@dataclass(frozen=True)
+@frozen
 class ChildRow:
     """recording: the child's own; of those without one how they were started, and how to record them."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from perfprobe.support.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Choice:
     """top: rows of each table, 0 for all, None for its own choice; sort: one of `ranking.SORTS`; columns: one
     of `support.view.COLUMNS`.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from perfprobe.report.rows import function_times as times
 from perfprobe.report.rows.row import figures_of, inline, measured, spread, unwritten, values
+from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.python import Calling, Code, FunctionCalls, FunctionRows, Origin
 from perfprobe.tables.strings import Strings
@@ -40,7 +40,7 @@ class Function(NamedTuple):
     origin: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class FunctionRow:
     """A function, its figures as in `FunctionRows`; by_phase: those of operators, by column.
 
@@ -79,7 +79,7 @@ class FunctionRow:
         return self.counted_total_ns if self.only_counted else self.total_ns
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class CallRow:
     """What a caller has of a function that it called; caller: None where nothing above it was seen."""
 
@@ -91,7 +91,7 @@ class CallRow:
     operator_total_ns: int | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class PythonRow:
     """What the times of all functions are.
 

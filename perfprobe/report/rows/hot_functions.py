@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from perfprobe.report.rows.functions import (
     ranked,
 )
 from perfprobe.report.rows.imports import ImportRow, import_rows
+from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Mask
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.python import Calling, FunctionRows, Origin
@@ -37,7 +38,7 @@ _NEARLY = 0.9
 _RUNNERS = ("<built-in method builtins.exec>", "<built-in method builtins.__import__>")
 
 
-@dataclass(frozen=True)
+@frozen
 class HotFunctions:
     """The first rows by some order, of so many.
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import posixpath
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from perfprobe.report.rows.row import place, values
+from perfprobe.support.frozen import frozen
 from perfprobe.tables.python import Calling, Origin, PythonCode
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.stacks import Frames, Stacks
@@ -18,7 +19,7 @@ _INIT = ".__init__"
 _LOCAL = "<locals>"  # in the names of functions that functions made, as decorators do
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class ImportRow:
     """A library that was imported. module: its name, None not known.
 

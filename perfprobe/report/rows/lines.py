@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from perfprobe.report.rows.ranking import misleads
 from perfprobe.report.rows.row import measured, named, place, unwritten, values
 from perfprobe.report.rows.source_text import SourceText
+from perfprobe.support.frozen import frozen
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings, HotLines, Hotspots
 from perfprobe.tables.strings import Strings
@@ -17,7 +16,7 @@ from perfprobe.tables.trace import GAP_TEXTS, Gap, Line
 PHASES = ("forward_ns", "backward_ns", "recompute_ns", "other_ns")
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class LineRow:
     """A line, or what has none for one reason. text: the line's own, where it can be had.
 

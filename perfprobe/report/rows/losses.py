@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from perfprobe.report.rows.row import measured, named, values
+from perfprobe.support.frozen import frozen
 from perfprobe.tables.events import Losses
 from perfprobe.tables.findings import Findings
 
 
-@dataclass(frozen=True)
+@frozen
 class LossRow:
     """Which source lost what, how many (None: not known), and how to mend it."""
 

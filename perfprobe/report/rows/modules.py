@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from heapq import heapify, heappop, heappush
 from itertools import count, groupby
 
 from perfprobe.report.rows.row import inline, measured, values
+from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Combine
 from perfprobe.tables.findings import Findings, HotModules, Hotspots, ModuleTimes
 from perfprobe.tables.stacks import Modules
@@ -17,7 +18,7 @@ DEEPEST = 64  # of modules within modules, in the tree
 _FIGURES = ModuleTimes.combined(Combine.SUM)
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class ModuleRow:
     """A module. parent: the path of the one it is a part of, None of a root; type: its class."""
 
@@ -28,7 +29,7 @@ class ModuleRow:
     share: float
 
 
-@dataclass(frozen=True)
+@frozen
 class Node:
     """A module, or several that are alike, in a tree.
 
@@ -48,7 +49,7 @@ class Node:
         return self.figures["total_ns"]
 
 
-@dataclass(frozen=True)
+@frozen
 class TreeRow:
     """A node that is shown. depth: below how many of those shown; repeats: whether to say how many it is."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from perfprobe.report.rows.measured import limit, measurements_of
 from perfprobe.report.rows.ranking import misleads, range_sort, ranked
 from perfprobe.report.rows.row import inline, measured, named, place, unwritten, values
+from perfprobe.support.frozen import frozen
 from perfprobe.tables.findings import Findings, HotspotRows, Hotspots
 from perfprobe.tables.measurements import Measurement
 from perfprobe.tables.strings import Strings
@@ -19,7 +19,7 @@ _OF_CALLS = ("median_ns", "usual_ns", "p95_ns", "long_calls")
 _PHASES = ("forward_ns", "backward_ns", "recompute_ns")
 
 
-@dataclass(frozen=True)
+@frozen
 class ModuleShare:
     """What a module has of a row; module: its path, None outside of all. at: their order in the model."""
 
@@ -29,7 +29,7 @@ class ModuleShare:
     at: int = unwritten()
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class Calls:
     """Calls that have something in common, of operators or of a range; what they differ in is None.
 
@@ -67,7 +67,7 @@ class Calls:
         return self.long_calls != 0 and misleads(self.self_ns, self.typical_ns)
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class RangeRow:
     """A range that the program or torch set with record_function."""
 
@@ -75,7 +75,7 @@ class RangeRow:
     ran: Calls = inline()
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class OperatorRow:
     """A row of hot operators, by whatever they are grouped.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
 
 from perfprobe.report.rows.focus import in_focus
 from perfprobe.report.rows.row import measured, named, unwritten, values, word
+from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Mask
 from perfprobe.tables.events import Threads
 from perfprobe.tables.findings import Findings
@@ -23,7 +23,7 @@ _LIBRARIES = re.compile(
 _OPERATOR = re.compile(r"(aten|prims?|c10d|autograd)::")
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class NamedRangeRow:
     """Ranges of one name, domain, source and kind, and their sums; figures as in `RangeRows`.
 

@@ -6,10 +6,11 @@ What identifies a row is text, never an id of one recording: rows of two recordi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import field, fields, is_dataclass
 from enum import IntEnum
 from typing import Any
 
+from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Table
 from perfprobe.tables.trace import Line
 
@@ -34,7 +35,7 @@ def unwritten() -> Any:
     return field(metadata={"unwritten": True})
 
 
-@dataclass(frozen=True)
+@frozen
 class Values:
     """A row that is whatever its table has, by column."""
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from perfprobe.report.rows.row import Values, named, values
+from perfprobe.support.frozen import frozen
 from perfprobe.tables.sources import Sources
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
 
-@dataclass(frozen=True)
+@frozen
 class DifferenceRow:
     """Calls of an operator on which they differ; observer, autograd: what each says."""
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from perfprobe.report.rows.row import figures_of, named, unwritten, values
+from perfprobe.support.frozen import frozen
 from perfprobe.tables.events import Threads
 from perfprobe.tables.python import Calling
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class ThreadRow:
     """A thread, its figures as in `ThreadTimes`; os_thread: None where the thread is not known.
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from perfprobe.report.rows.row import inline, measured
+from perfprobe.support.frozen import frozen
 from perfprobe.tables.findings import Findings, Hotspots, Totals
 
 
-@dataclass(frozen=True)
+@frozen
 class TotalsRow:
     """cpu_ns: of the whole process; complete: whether the recording has an end."""
 

@@ -7,7 +7,6 @@ know.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -15,6 +14,7 @@ from rich.cells import cell_len
 
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.shorten import cut
+from perfprobe.support.frozen import frozen
 from perfprobe.tables.findings import Findings
 
 BRIEF = 140  # letters; in a width of fewer, words are abbreviated
@@ -55,7 +55,7 @@ class Blank(NamedTuple):
     """An empty line."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Column:
     """One column of text cells, which may have several lines.
 
@@ -140,7 +140,7 @@ def nothing(_: Shown) -> Iterator[str]:
     return iter(())
 
 
-@dataclass(frozen=True)
+@frozen
 class Table:
     """A table. notes: what its figures do not tell, as far as they are shown.
 
@@ -165,7 +165,7 @@ def no_tables(_: Findings, __: Choice) -> dict[str, Rows]:
     return {}
 
 
-@dataclass(frozen=True)
+@frozen
 class Section:
     """A part of the report.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
@@ -16,6 +16,7 @@ from perfprobe.report.rows.source_text import SourceText
 from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Part, Table
 from perfprobe.report.section.figures import figures, marked
 from perfprobe.support import units
+from perfprobe.support.frozen import frozen
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings, HotLines, Hotspots
 from perfprobe.tables.trace import GAP_TEXTS, Gap, Line
@@ -35,7 +36,7 @@ _HEAT = ((0.1, "bold red"), (0.03, "yellow"))  # of operator time at least, how 
 _DIM = "dim"
 
 
-@dataclass(frozen=True)
+@frozen
 class _Line:
     """A line of the view. row: None for what only shows where the hot lines are."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from perfprobe.report import shorten
 from perfprobe.report.rows.choice import Choice
@@ -14,6 +14,7 @@ from perfprobe.report.section.lines import line_column
 from perfprobe.report.section.modules import module_column
 from perfprobe.report.section.phases import phase_column
 from perfprobe.support import units
+from perfprobe.support.frozen import frozen
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Hotspots
 from perfprobe.tables.trace import shown_name
@@ -29,7 +30,7 @@ _SHOWN = {
 _OF_ALL = ("FLOPs", "GFLOP/s", "allocated", "freed")
 
 
-@dataclass(frozen=True)
+@frozen
 class Operators:
     """The rows of a table of operators. least_ns: less than that of a call cannot be told."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from gprof2dot import Profile
 
@@ -12,6 +11,7 @@ from perfprobe.report.picture.callgraph.merge import merged
 from perfprobe.report.picture.callgraph.nodes import Kind, add_shares
 from perfprobe.support import units
 from perfprobe.support.errors import UsageError
+from perfprobe.support.frozen import frozen
 from perfprobe.support.graph_view import GraphView
 
 LEGIBLE = 30  # nodes that can be taken in at a glance
@@ -21,7 +21,7 @@ _SHARES = [0.005 * 1.1**step for step in range(45)]  # of the heaviest node: up 
 _EDGE_SHARE = 0.2  # of the share from which nodes are drawn
 
 
-@dataclass(frozen=True)
+@frozen
 class Pruned:
     """What is left. min_node, min_edge: shares that nodes and edges at least have.
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from perfprobe.report.rows.gpu.chosen import ranked
 from perfprobe.report.rows.row import mean_ns, measured, named, values
+from perfprobe.support.frozen import frozen
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.strings import Strings
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class ApiCallRow:
     """Calls of one function of CUDA's API; figures as in `LaunchRows`."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from perfprobe.report.rows.focus import in_focus
 from perfprobe.report.rows.row import values
+from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Table
 from perfprobe.tables.findings import Findings
 
@@ -17,7 +17,7 @@ Row = TypeVar("Row")
 SomeTable = TypeVar("SomeTable", bound=Table)
 
 
-@dataclass(frozen=True)
+@frozen
 class Chosen(Generic[Row]):
     """The first rows of a table. found: how many are in focus; whole: how many there are in all."""
 

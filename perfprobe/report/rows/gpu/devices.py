@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from perfprobe.report.rows.row import Values, figures_of, measured, named, values
 from perfprobe.report.shorten import cut
+from perfprobe.support.frozen import frozen
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.gpu_findings import GpuFindings, StepCounts
@@ -14,7 +13,7 @@ from perfprobe.tables.recording import Recording
 _LONGEST_NAME = 40
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class DeviceRow:
     """What a GPU did; figures as in `DeviceRows`. name: what the driver calls it."""
 
@@ -39,7 +38,7 @@ class DeviceRow:
         return None if self.first_ns is None or self.last_ns is None else self.last_ns - self.first_ns
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class StepRow:
     """What was launched in a training step; figures as in `StepCounts`.
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from perfprobe.report.rows.gpu.chosen import Chosen, chosen
 from perfprobe.report.rows.gpu.site import Site, site
 from perfprobe.report.rows.row import inline, mean_ns, measured, named, unwritten, values
+from perfprobe.support.frozen import frozen
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.gpu import Launches
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.strings import Strings
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class KernelRow:
     """Kernels of one name under one operator, signature, line and phase; figures as in `KernelRows`.
 

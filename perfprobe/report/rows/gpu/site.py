@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from perfprobe.report.rows.row import named, place
+from perfprobe.support.frozen import frozen
 from perfprobe.tables.trace import GAP_TEXTS, Gap, Line, Phase, Trace
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class Site:
     """line: of the call's own Python; forward: of the forward call; reason: why there is no line.
 

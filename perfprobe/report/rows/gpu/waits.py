@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from perfprobe.report.rows.gpu.chosen import Chosen, chosen
 from perfprobe.report.rows.gpu.site import Site, site
 from perfprobe.report.rows.row import inline, mean_ns, measured, named, unwritten, word
+from perfprobe.support.frozen import frozen
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.gpu import WaitKind
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.strings import Strings
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class WaitRow:
     """Waits of one kind from one line; figures as in `WaitRows`.
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from perfprobe.report.rows.gpu.devices import DeviceRow
 from perfprobe.report.rows.gpu.waits import program_waited_ns
 from perfprobe.support import units
+from perfprobe.support.frozen import frozen
 from perfprobe.tables.gpu_findings import GpuFindings
 
 _HARDLY_IDLE = 0.9  # of the time from its first to its last work
@@ -14,7 +13,7 @@ _HALF = 0.5
 _NOTEWORTHY = 0.05
 
 
-@dataclass(frozen=True)
+@frozen
 class Use:
     """What a GPU did: shares of the time from its first to its last work. busy: any of the three."""
 

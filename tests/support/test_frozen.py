@@ -1,0 +1,106 @@
+"""Held against what the standard library generates for the same classes."""
+
+from dataclasses import FrozenInstanceError, asdict, dataclass, field, fields, replace
+from typing import Any
+
+import pytest
+
+from perfprobe.support.frozen import frozen
+
+
+@frozen
+class Base:
+    name: str
+    words: tuple[str, ...] = ()
+
+
+@frozen
+class Ours(Base):
+    found: list[int] = field(default_factory=list)
+    count: int = 3
+
+    def __post_init__(self) -> None:
+        if self.count < 0:
+            raise ValueError("fewer than none")
+
+
+@frozen(kw_only=True)
+class Named:
+    first: int
+    second: int = 2
+
+
+@dataclass(frozen=True)
+class GeneratedBase:
+    name: str
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Generated(GeneratedBase):
+    found: list[int] = field(default_factory=list)
+    count: int = 3
+
+
+def both(*values: Any, **named: Any) -> tuple[Ours, Generated]:
+    return Ours(*values, **named), Generated(*values, **named)
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [(("a",), {}), (("a", ("b",), [1], 4), {}), (("a",), {"count": 5}), ((), {"name": "a", "words": ("b",)})],
+)
+def test_values_are_those_of_a_generated_class(values: tuple[Any, ...], named: dict[str, Any]) -> None:
+    ours, generated = both(*values, **named)
+    assert asdict(ours) == asdict(generated)
+    assert repr(ours) == repr(generated).replace("Generated", "Ours")
+    assert [each.name for each in fields(ours)] == [each.name for each in fields(generated)]
+    assert asdict(replace(ours, count=7)) == asdict(replace(generated, count=7))
+    assert ours == Ours(*values, **named)
+    assert ours != replace(ours, count=8)
+    other: Any = generated
+    assert ours != other
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ((), {}),
+        (("a", (), [], 1, 2), {}),
+        (("a",), {"name": "b"}),
+        (("a",), {"other": 1}),
+        ((), {"count": 1}),
+    ],
+)
+def test_wrong_values_are_refused_as_by_generated_ones(
+    values: tuple[Any, ...], named: dict[str, Any]
+) -> None:
+    for kind in (Ours, Generated):
+        with pytest.raises(TypeError):
+            kind(*values, **named)
+
+
+def test_nothing_is_assigned_or_deleted() -> None:
+    made: Any
+    for made in both("a"):
+        with pytest.raises(FrozenInstanceError):
+            made.name = "b"
+        with pytest.raises(FrozenInstanceError):
+            del made.name
+
+
+def test_equal_ones_are_one_key_and_factories_are_called_each_time() -> None:
+    assert len({Base("a"), Base("a"), Base("b")}) == 2
+    assert Ours("a").found is not Ours("a").found
+
+
+def test_what_a_class_checks_itself_is_checked() -> None:
+    with pytest.raises(ValueError, match="fewer"):
+        Ours("a", count=-1)
+
+
+def test_named_fields_take_no_positions() -> None:
+    assert asdict(Named(first=1)) == {"first": 1, "second": 2}
+    kind: Any = Named
+    with pytest.raises(TypeError):
+        kind(1)
