@@ -33,7 +33,35 @@ Kind kind_of(std::string_view name, bool is_operator) {
   return is_operator && !name.starts_with("profiler::") ? Kind::forward : Kind::any;
 }
 
+[[gnu::no_sanitize("address")]] uint64_t read_word(const char* from) {
+  uint64_t word = 0;
+  std::memcpy(&word, from, sizeof(word));
+  return word;
+}
+
+// The lowest bit set is the highest of the word's first byte that is 0; 0: there is none (Mycroft's
+// test).
+uint64_t find_end(uint64_t word) {
+  return (word - 0x0101010101010101ULL) & ~word & 0x8080808080808080ULL;
+}
+
 }  // namespace
+
+// Most names are short: their words are compared here, without a call and without the cache line of
+// the recorder's copy. An aligned word lies in one page: what stands behind the text's end may be
+// read.
+[[gnu::no_sanitize("address")]] bool NameSlot::names(const char* given) const {
+  if (reinterpret_cast<uintptr_t>(given) % sizeof(uint64_t) != 0)
+    return std::strcmp(text, given) == 0;
+  for (size_t i = 0; i < kHead; ++i) {
+    const uint64_t different = read_word(given + i * sizeof(uint64_t)) ^ head[i];
+    if (const uint64_t end = find_end(head[i]); end != 0)
+      return (different & (end ^ (end - 1))) == 0;
+    if (different != 0)
+      return false;
+  }
+  return std::strcmp(text + sizeof(head), given + sizeof(head)) == 0;
+}
 
 const NameSlot& NameCache::find(const at::RecordFunction& function, RecorderPort& port) {
   const char* name = function.name();
@@ -42,7 +70,7 @@ const NameSlot& NameCache::find(const at::RecordFunction& function, RecorderPort
     NameSlot& slot = slots_[(home + probe) % kSlots];
     if (slot.address == nullptr)
       return fill(slot, function, port);
-    if (slot.address == name && std::strcmp(slot.text, name) == 0)
+    if (slot.address == name && slot.names(name))
       return slot;
   }
   return fill(slots_[home % kSlots], function, port);
@@ -61,17 +89,11 @@ const NameSlot& NameCache::fill(NameSlot& slot, const at::RecordFunction& functi
   const bool is_engine = std::string_view(known.text).starts_with(kEnginePrefix);
   const int32_t arguments = is_operator ? static_cast<int32_t>(function.num_inputs()) : kNone;
   const bool touches = is_operator && touches_operands(function);
-  slot = {name,
-          known.text,
-          known.id,
-          overload_id,
-          arguments,
-          integers,
-          is_engine,
-          known.text == kAccumulate,
-          is_operator,
-          touches,
-          kind_of(known.text, is_operator)};
+  slot = {name,        {},          known.text,
+          known.id,    overload_id, arguments,
+          integers,    is_engine,   known.text == kAccumulate,
+          is_operator, touches,     kind_of(known.text, is_operator)};
+  std::memcpy(slot.head, known.text, std::min(sizeof(slot.head), std::strlen(known.text)));
   return slot;
 }
 

@@ -22,8 +22,11 @@ namespace perfprobe {
 // An operator's name as last seen at an address. Names of backward nodes and user scopes die with
 // the call and their addresses are used again, so a hit compares the text. The overload needs no
 // comparison: every overload's schema holds its own name, at an address of its own.
-struct NameSlot {
+struct alignas(64) NameSlot {
+  static constexpr size_t kHead = 3;
+
   const char* address = nullptr;
+  uint64_t head[kHead] = {};   // the text's first bytes, those behind its end 0
   const char* text = nullptr;  // the recorder's copy
   int32_t name = kNone;
   int32_t overload = kNone;
@@ -34,7 +37,10 @@ struct NameSlot {
   bool is_operator = false;  // in torch's registry
   bool touches = false;      // the data of its tensors
   Kind kind = Kind::any;
+
+  [[nodiscard]] bool names(const char* given) const;
 };
+static_assert(sizeof(NameSlot) == 64);  // one cache line
 
 // What must be undone when an operator ends.
 enum Follows : uint8_t { kRange = 1, kId = 2, kPhase = 4, kOwnTime = 8 };

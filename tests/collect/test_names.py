@@ -1,0 +1,26 @@
+"""Names of ranges that die with the call: the next lies where the last lay, and may differ in one letter."""
+
+import random
+from pathlib import Path
+
+import torch
+
+from tests.collect.recorded import record
+
+
+def test_names_at_one_address_are_told_apart(tmp_path: Path) -> None:
+    rng = random.Random(0)
+    names = []
+    for length in range(1, 42):
+        name = "".join(rng.choices("abc", k=length))
+        for place in {0, length // 2, length - 1}:
+            names += [name, name[:place] + "d" + name[place + 1 :], name[: place + 1]]
+    rng.shuffle(names)
+
+    def run() -> None:
+        for name in names:
+            with torch.profiler.record_function(name):
+                pass
+
+    found = [row.name for row in record(tmp_path / "run.perfprobe", run) if row.scope == 7]  # USER_SCOPE
+    assert found == names
