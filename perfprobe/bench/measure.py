@@ -15,7 +15,7 @@ from perfprobe.bench.memory import free_bytes
 from perfprobe.bench.omitted import omitted
 from perfprobe.bench.process import Ended, MeasuringProcess, command
 from perfprobe.bench.schedule import Countdown, Schedule, Turn
-from perfprobe.bench.summary import has_faults, rotating_spread, summarise, with_recycled
+from perfprobe.bench.summary import has_faults, spread_of, summarise, with_recycled
 from perfprobe.models.verdicts import judge
 from perfprobe.tables.machine import Machine
 from perfprobe.tables.measurements import CRASH, TIME, Measurements, Seen, Untried, Wanted
@@ -145,7 +145,7 @@ class _Run:
         answers = self.answers[call]
         if any(answer.not_rebuilt is not None for answer in answers):
             return False
-        return number < self.settings.processes or rotating_spread(answers) > rules.MORE_PROCESSES
+        return number < self.settings.processes or spread_of(answers) > rules.MORE_PROCESSES
 
     def _one_process(self, number: int, calls: Sequence[Wanted]) -> None:
         """Ask for all calls; each one that ends the process has it replaced by another."""

@@ -52,6 +52,15 @@ class _Process:
         pairs = zip(calls, others, strict=False)
         return _median([call / other if call and other else None for call, other in pairs])
 
+    def fault_part(self) -> float | None:
+        """What page faults take of a call's time; threads are taken to share them like their work."""
+        call_ns, price_ns = self.median("rotating"), self.answer.fault_ns
+        blocks = self.answer.blocks["rotating"]
+        if price_ns is None or not call_ns:
+            return None
+        others = median(block.other_ns / block.cpu_ns for block in blocks)
+        return median(block.faults for block in blocks) * price_ns / (1.0 + others) / call_ns
+
     def bounds(self) -> dict[tuple[str, str], tuple[float, str]]:
         """By kind and part of a limit: its part of the call's time, and what was timed for it.
 
@@ -111,7 +120,12 @@ def summarise(
         counterfactuals=tried,
         untried=_untried(measured, tried),
     )
-    row = replace(row, fault_ns=_fault_ns(row, measured), replay=_replay(row, measured))
+    row = replace(
+        row,
+        fault_ns=_fault_ns(row, measured),
+        fault_part=_estimate(process.fault_part() for process in processes),
+        replay=_replay(row, measured),
+    )
     return _with_work(row, first, machine)
 
 
@@ -131,13 +145,20 @@ def has_faults(answer: Answer) -> bool:
     return median(b.faults for b in blocks) * answer.fault_ns > SOME_FAULTS * median(b.cpu_ns for b in blocks)
 
 
-def rotating_spread(answers: Sequence[Answer]) -> float:
-    """How far the processes are apart in what is asked for: as a part of the median."""
+def spread_of(answers: Sequence[Answer]) -> float:
+    """How far the processes are apart in what decides, as a part of it.
+
+    That is how near the call is to its limit, which each process measures pair by pair; its time where there
+    is no limit.
+    """
     measured = [answer for answer in answers if answer.not_rebuilt is None and answer.blocks]
     if not measured:
         return 0.0
     clock = clock_of(measured)
-    found = _estimate(_Process(answer, clock).median("rotating") for answer in measured)
+    processes = [_Process(answer, clock) for answer in measured]
+    bounds = [bound for bound in _bounds(processes) if bound.kind != _FLOOR.kind]
+    nearest = max((bound.fraction for bound in bounds), key=lambda fraction: fraction.value, default=None)
+    found = nearest or _estimate(process.median("rotating") for process in processes)
     return rules.spread(found) if found else 0.0
 
 
@@ -197,20 +218,17 @@ def _fault_ns(row: Measurement, measured: Sequence[Answer]) -> float | None:
 
 
 def _replay(row: Measurement, measured: Sequence[Answer]) -> float | None:
-    """None on a GPU: what was recorded there is the launch, which is not what the device's events time."""
+    """None without CPU time there: wall time has what the call waited for; on a GPU it is of the launch."""
     seen, rotating = row.seen, row.replayed or row.rotating
-    if seen is None or rotating is None or not seen.calls or row.clock == "gpu":
+    if seen is None or rotating is None or not seen.cpu_ns or not seen.calls or row.clock == "gpu":
         return None
-    in_program_ns = (seen.total_ns if seen.cpu_ns is None else seen.cpu_ns) / seen.calls
     path_ns = median(answer.path_ns for answer in measured)
-    own_ns = None
-    if seen.cpu_ns is not None:
-        own_ns = _middle(
-            _of_blocks(answer, lambda block: block.own_ns or block.cpu_ns, _like_the_program(row))
-            for answer in measured
-        )
+    own_ns = _middle(
+        _of_blocks(answer, lambda block: block.own_ns or block.cpu_ns, _like_the_program(row))
+        for answer in measured
+    )
     alone_ns = max((own_ns or rotating.value) - path_ns, 0.0) + _more_faults_ns(row, seen, measured)
-    return alone_ns / in_program_ns if in_program_ns > 0 else None
+    return alone_ns / (seen.cpu_ns / seen.calls)
 
 
 def _more_faults_ns(row: Measurement, seen: Seen, measured: Sequence[Answer]) -> float:

@@ -15,7 +15,7 @@ EFFICIENCY = 0.6  # on more: speed-up by threads
 IDLE = 0.05  # CPU time of all other threads, by that of the busiest: they had nothing to do
 NESTED = 1 - 1 / CLEAR  # of the time: without it the call would be 1.15x as fast
 
-_SILENT = ("not rebuilt", "unstable")
+_SILENT = ("not rebuilt", "not reproduced", "unstable")
 # Operators that are a copy: that they call copy_ is no news.
 _COPIES = ("clone", "contiguous", "_to_copy", "to", "reshape", "repeat", "constant_pad_nd", "pad", "type_as")
 

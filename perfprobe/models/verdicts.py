@@ -1,7 +1,9 @@
 """Whether a call runs as fast as this machine can, in one word that a measurement supports.
 
-The rules are tried in the order of `KINDS`; the first that matches decides. An interval that lies across a
-rule's edge decides nothing: the verdict is then `ambiguous`. Fractions above 100 % are shown as they are.
+The first rule that matches decides, by a fraction of the call's time that was taken pair by pair: times by
+themselves vary with all that else the machine does. An interval that lies across a rule's edge decides
+nothing: the verdict is then `ambiguous`, or `unstable` where it is wide. Fractions above 100 % are shown as
+they are.
 """
 
 from __future__ import annotations
@@ -9,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from perfprobe.models.modifiers import modifiers
+from perfprobe.support import units
 from perfprobe.tables.measurements import Bound, Estimate, Measurement, Verdict
 
 MEANING: dict[str, str] = {
     "not rebuilt": "The call could not be made from what was recorded, so nothing was measured.",
-    "unstable": "Fresh processes disagree by more than 30 %: no number here can be relied on.",
+    "not reproduced": "A call took over twice the CPU time in the program: by itself it is another call there.",
     "unjudged": "There is no model of how much this operator must do, so its time is compared with nothing.",
     "overhead-bound": "At least half of the time is what the same operator takes for one element.",
     "allocation-bound": "At least 30 % of the time goes into page faults on new memory.",
@@ -24,11 +27,13 @@ MEANING: dict[str, str] = {
     "below ceiling": "30 to 60 % of what the machine does at such work: there is room.",
     "inefficient": "Less than 30 % of what the machine does at such work.",
     "ambiguous": "The measured range lies in two of these classes.",
+    "unstable": "The same, and fresh processes disagree by more than 30 % on how near it is to its limit.",
 }
 KINDS = tuple(MEANING)
 
 # All provisional: chosen on one machine.
-MOST_SPREAD = 0.30  # of the median; nine of ten calls stay below 0.2 even on a loaded machine
+MOST_SPREAD = 0.30  # of a fraction; nine of ten calls stay below 0.2 even on a loaded machine
+NOT_REPRODUCED = 2.0  # CPU time in the program by that in isolation; caches and first calls make less
 OVERHEAD = 0.5  # beyond it a faster kernel gains less than fewer calls
 ALLOCATION = 0.3  # a third less time is the least worth another way to allocate
 MODEL_ERROR = 1.15  # references timed against themselves differ by less
@@ -41,9 +46,10 @@ _LIMITED = {"gemm": "compute-bound", "memory": "memory-bound", "element": "eleme
 def judge(measurement: Measurement) -> Verdict:
     """The verdict on one call.
 
-    From `rotating` follows whether it is stable; from the bound "overhead", or `floor` by `rotating`, whether
-    it is mostly dispatch; from `faults` and `fault_ns` whether it is mostly page faults; from the largest
-    bound, how near it is to its limit. Modifiers come from counterfactuals, `other_threads` and `nested`.
+    From `replay`, where CPU time was recorded, follows whether it is the program's call at all; from the bound
+    "overhead", or `floor` by `rotating`, whether it is mostly dispatch; from `faults` and `fault_part`, whether
+    it is mostly page faults; from the largest bound, how near it is to its limit. Modifiers come from
+    counterfactuals, `other_threads` and `nested`.
     """
     for rule in _RULES:
         verdict = rule(measurement)
@@ -64,13 +70,17 @@ def _not_rebuilt(measurement: Measurement) -> _Found | None:
     return "not rebuilt", f"not rebuilt: {measurement.not_rebuilt or 'not measured'}"
 
 
-def _unstable(measurement: Measurement) -> _Found | None:
-    time = measurement.rotating
-    assert time is not None
-    spread = (time.high - time.low) / time.value if time.value > 0 else 0.0
-    if spread <= MOST_SPREAD:
+def _not_reproduced(measurement: Measurement) -> _Found | None:
+    """Without CPU time there nothing is compared: wall time has what the call waited for."""
+    seen, time = measurement.seen, measurement.rotating
+    if seen is None or seen.cpu_ns is None or measurement.replay is None or time is None:
         return None
-    return "unstable", f"unstable: spread {_percent(spread)} over {measurement.processes} processes"
+    there_ns = seen.cpu_ns / seen.calls
+    alone_ns = max(measurement.replay * there_ns, time.value)  # of short calls a part is Python's way to them
+    if there_ns <= NOT_REPRODUCED * alone_ns:
+        return None
+    there, alone = units.duration(there_ns), units.duration(alone_ns)
+    return "not reproduced", f"not reproduced: {there} of CPU time in the program, {alone} by itself"
 
 
 def _unjudged(measurement: Measurement) -> _Found | None:
@@ -78,27 +88,36 @@ def _unjudged(measurement: Measurement) -> _Found | None:
 
 
 def _overhead(measurement: Measurement) -> _Found | None:
-    return _above(overhead(measurement), OVERHEAD, "overhead-bound", "floor is {} of time")
+    return _above(measurement, overhead(measurement), OVERHEAD, "overhead-bound", "floor is {} of time")
 
 
 def _allocation(measurement: Measurement) -> _Found | None:
-    part = _of_time(measurement, measurement.fault_ns)
     faults = f"{measurement.faults or 0:.0f} page faults per call"
-    return _above(part, ALLOCATION, "allocation-bound", f"{faults}, {{}} of time")
+    return _above(measurement, measurement.fault_part, ALLOCATION, "allocation-bound", f"{faults}, {{}} of time")
 
 
-def _above(part: Estimate | None, edge: float, kind: str, text: str) -> _Found | None:
-    """The kind when the whole interval is at the edge or above, `ambiguous` when it lies across."""
+def _above(
+    measurement: Measurement, part: Estimate | None, edge: float, kind: str, text: str
+) -> _Found | None:
+    """The kind when the whole interval is at the edge or above."""
     if part is None or part.high < edge:
         return None
-    if part.low >= edge:
-        return kind, f"{kind}: {text.format(_percent(part.value))}"
-    return "ambiguous", f"ambiguous: {text.format(_range(part))}"
+    if part.low < edge:
+        kind = _undecided(part)
+    return kind, f"{kind}: {text.format(_part(measurement, part))}{_by(measurement, kind)}"
+
+
+def _undecided(part: Estimate) -> str:
+    return "unstable" if part.high - part.low > MOST_SPREAD * part.value else "ambiguous"
+
+
+def _by(measurement: Measurement, kind: str) -> str:
+    return f" over {measurement.processes} processes" if kind == "unstable" else ""
 
 
 _RULES: tuple[Callable[[Measurement], _Found | None], ...] = (
     _not_rebuilt,
-    _unstable,
+    _not_reproduced,
     _unjudged,
     _overhead,
     _allocation,
@@ -108,20 +127,28 @@ _RULES: tuple[Callable[[Measurement], _Found | None], ...] = (
 def _by_limit(measurement: Measurement, bound: Bound | None) -> _Found:
     if bound is None:
         return "unjudged", "unjudged: no limit was measured beside it"
-    fraction, limit = bound.fraction, _limit(bound)
+    kind = _class(bound)
+    if kind == _LIMITED[bound.kind]:
+        return kind, _at_limit(measurement, bound)
+    text = f"{kind}: {_part(measurement, bound.fraction)} of {_limit(bound)}{_by(measurement, kind)}"
+    return kind, text
+
+
+def _class(bound: Bound) -> str:
+    """The one that the whole interval lies in, however wide it is."""
+    fraction = bound.fraction
     if fraction.low > MODEL_ERROR:
-        return "model error", f"model error: {_percent(fraction.value)} of {limit}"
-    if fraction.low >= GOOD:
-        return _LIMITED[bound.kind], _at_limit(measurement, bound)
+        return "model error"
+    is_wide = _undecided(fraction) == "unstable"
+    if fraction.low >= GOOD and not (is_wide and fraction.high > MODEL_ERROR):
+        return _LIMITED[bound.kind]
     if fraction.high < POOR:
-        return "inefficient", f"inefficient: {_percent(fraction.value)} of {limit}"
-    if fraction.low >= POOR and fraction.high < GOOD:
-        return "below ceiling", f"below ceiling: {_percent(fraction.value)} of {limit}"
-    return "ambiguous", f"ambiguous: {_range(fraction)} of {limit}"
+        return "inefficient"
+    return "below ceiling" if fraction.low >= POOR and fraction.high < GOOD else _undecided(fraction)
 
 
 def _at_limit(measurement: Measurement, bound: Bound) -> str:
-    kind, part = _LIMITED[bound.kind], _percent(bound.fraction.value)
+    kind, part = _LIMITED[bound.kind], _part(measurement, bound.fraction)
     if bound.kind == "element":
         return f"{kind} at {part} ({bound.reference})"
     if bound.kind == "memory":
@@ -170,17 +197,12 @@ def overhead(measurement: Measurement) -> Estimate | None:
     return Estimate(floor.value / time.value, floor.low / time.high, floor.high / time.low)
 
 
-def _of_time(measurement: Measurement, part_ns: float | None) -> Estimate | None:
-    time = measurement.rotating
-    if part_ns is None or time is None or time.low <= 0:
-        return None
-    return Estimate(part_ns / time.value, part_ns / time.high, part_ns / time.low)
-
-
 def _percent(fraction: float) -> str:
     """Whole: a second digit of a judgement is noise already."""
     return f"{100 * fraction:.0f} %"
 
 
-def _range(part: Estimate) -> str:
-    return f"{100 * part.low:.0f}–{100 * part.high:.0f} %"
+def _part(measurement: Measurement, part: Estimate) -> str:
+    """With its interval, which one process has not."""
+    interval = f" ({100 * part.low:.0f}–{100 * part.high:.0f})" if measurement.processes > 1 else ""
+    return _percent(part.value) + interval

@@ -7,7 +7,7 @@ import pytest
 
 from perfprobe.bench.answers import RECYCLED, Answer, Changed, Limit, decode, encode
 from perfprobe.bench.clocks import Block
-from perfprobe.bench.summary import has_faults, summarise, with_recycled
+from perfprobe.bench.summary import has_faults, spread_of, summarise, with_recycled
 from perfprobe.models.work import Work
 from perfprobe.tables.machine import Ceiling, Machine
 from perfprobe.tables.measurements import Estimate, Measurement, Seen, Untried, Wanted
@@ -134,12 +134,14 @@ def test_a_gpu_has_its_own_clock_and_no_replay() -> None:
 
 @pytest.mark.parametrize(
     ("call_ns", "cpu_ns", "replay"),
-    [(11_000, 40_000, 0.5), (1_000, 40_000, 0.0), (201_000, None, 0.5)],  # 1000 ns are the call's way
+    [(11_000, 40_000, 0.5), (1_000, 40_000, 0.0), (201_000, None, None)],  # 1000 ns are the call's way
 )
-def test_replay_is_by_a_call_in_the_program(call_ns: float, cpu_ns: int | None, replay: float) -> None:
+def test_replay_is_by_cpu_time_in_the_program(
+    call_ns: float, cpu_ns: int | None, replay: float | None
+) -> None:
     call = replace(answer(rotating=[block(call_ns)]), path_ns=1000.0)
     found = row(call, seen=Seen(2, 0.5, 800_000, 800_000, cpu_ns))
-    assert found.replay == pytest.approx(replay)
+    assert found.replay == (None if replay is None else pytest.approx(replay))
 
 
 def test_replay_is_of_the_calling_thread_as_recordings_are() -> None:
@@ -161,6 +163,28 @@ def test_faults_are_priced_and_shared_by_threads() -> None:
     call = replace(answer(rotating=[block(1000, faults=3.0, other_ns=1000.0)]), fault_ns=100.0)
     found = row(call)
     assert (found.faults, found.other_threads, found.fault_ns) == (3.0, 1.0, 150.0)
+
+
+def test_page_faults_are_a_part_of_the_same_process() -> None:
+    """A process in which all is twice as slow has the same part."""
+    processes = [
+        replace(answer(rotating=[block(1000 * slow, faults=3.0)]), fault_ns=100.0 * slow) for slow in (1, 2, 3)
+    ]
+    assert row(*processes).fault_part == Estimate(0.3, 0.3, 0.3)
+    assert row(answer(rotating=[block(1000, faults=3.0)])).fault_part is None
+
+
+def test_processes_are_apart_where_their_fractions_are() -> None:
+    """Twice as slow as another one with its reference is no disagreement; without one the times decide."""
+    limit = [Limit("memory", "copy_", 1.0, 0.0, "a")]
+    paired = [
+        replace(answer(rotating=[block(100 * slow)], a=[block(50 * slow)]), limits=limit) for slow in (1, 2, 3)
+    ]
+    assert spread_of(paired) == 0
+    assert spread_of([replace(one, limits=[]) for one in paired]) == 1
+    other = replace(answer(rotating=[block(100)], a=[block(80)]), limits=limit)
+    assert spread_of([*paired[:2], other]) == pytest.approx(0.3 / 0.5)
+    assert spread_of([Answer(1, not_rebuilt="why")]) == 0
 
 
 def test_recycled_memory_is_worth_its_time_where_faults_are() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from perfprobe.models.verdicts import KINDS, MEANING, judge
-from perfprobe.tables.measurements import Estimate, Measurement, Wanted
+from perfprobe.tables.measurements import Estimate, Measurement, Seen, Wanted
 from tests.models.measured import MEASURED, bound, changed, made, near, with_changes
 
 
@@ -24,89 +24,129 @@ BY_HAND: dict[str, tuple[Measurement, str, str]] = {
         "not rebuilt",
         "not rebuilt: not measured",
     ),
-    "processes disagree": (
-        made(rotating=Estimate(1e6, 0.8e6, 1.11e6), processes=5),
-        "unstable",
-        "unstable: spread 31 % over 5 processes",
+    "times apart, fractions not": (
+        made(rotating=Estimate(1e6, 0.6e6, 1.9e6), processes=5),
+        "compute-bound",
+        "compute-bound at 93 % (91–95) of GEMM peak (f32, 2 threads; 70 % of ISA peak)",
     ),
-    "processes differ": (
-        made(rotating=Estimate(1e6, 0.85e6, 1.15e6)),
+    "fractions apart": (
+        made(bounds=(bound("memory", 0.5, 0.42, 0.63, level="LLC"),), processes=5),
+        "unstable",
+        "unstable: 50 % (42–63) of LLC bandwidth over 5 processes",
+    ),
+    "fractions apart, in one class": (
+        memory(0.8, 0.65, 1.1),
+        "memory-bound",
+        "memory-bound at 80 % (65–110) of LLC bandwidth",
+    ),
+    "fractions apart, of little": (
+        memory(0.1, 0.05, 0.2),
+        "inefficient",
+        "inefficient: 10 % (5–20) of LLC bandwidth",
+    ),
+    "fractions apart, some too fast": (
+        memory(0.9, 0.7, 1.5),
+        "unstable",
+        "unstable: 90 % (70–150) of LLC bandwidth over 3 processes",
+    ),
+    "floors apart": (
+        made(bounds=(*MEASURED.bounds, bound("overhead", 0.5, 0.4, 0.6))),
+        "unstable",
+        "unstable: floor is 50 % (40–60) of time over 3 processes",
+    ),
+    "one process": (
+        made(processes=1),
         "compute-bound",
         "compute-bound at 93 % of GEMM peak (f32, 2 threads; 70 % of ISA peak)",
+    ),
+    "another call in the program": (
+        made(seen=Seen(2, 0.5, 9, 9, cpu_ns=90_000_000), replay=1.4e6 / 45e6),
+        "not reproduced",
+        "not reproduced: 45.0 ms of CPU time in the program, 1.40 ms by itself",
+    ),
+    "short in the program too": (
+        made(seen=Seen(2, 0.5, 9, 9, cpu_ns=3_900_000), replay=0.3),
+        "compute-bound",
+        "",
+    ),
+    "only wall time in the program": (
+        made(seen=Seen(2, 0.5, 9, 90_000_000, cpu_ns=None)),
+        "compute-bound",
+        "",
     ),
     "no model": (made(flops=None, bounds=()), "unjudged", "unjudged: no work model"),
     "no model, small": (made(flops=None, bounds=(), floor=near(1e6)), "unjudged", "unjudged: no work model"),
     "nothing to limit it": (made(bounds=()), "unjudged", "unjudged: no limit was measured beside it"),
-    "small": (made(floor=near(0.97e6)), "overhead-bound", "overhead-bound: floor is 97 % of time"),
+    "small": (made(floor=near(0.97e6)), "overhead-bound", "overhead-bound: floor is 97 % (93–101) of time"),
     "small, the pair decides": (
         made(bounds=(*MEASURED.bounds, bound("overhead", 0.75))),
         "overhead-bound",
-        "overhead-bound: floor is 75 % of time",
+        "overhead-bound: floor is 75 % (74–76) of time",
     ),
     "half of it, perhaps": (
         made(floor=Estimate(5e5, 4.8e5, 5.2e5)),
         "ambiguous",
-        "ambiguous: floor is 47–53 % of time",
+        "ambiguous: floor is 50 % (47–53) of time",
     ),
     "a floor above it": (
         made(floor=near(1.04e6)),
         "overhead-bound",
-        "overhead-bound: floor is 104 % of time",
+        "overhead-bound: floor is 104 % (100–108) of time",
     ),
     "faults": (
-        made(faults=16001.0, fault_ns=7.1e5),
+        made(faults=16001.0, fault_part=near(0.71)),
         "allocation-bound",
-        "allocation-bound: 16001 page faults per call, 71 % of time",
+        "allocation-bound: 16001 page faults per call, 71 % (70–72) of time",
     ),
     "faults, perhaps": (
-        made(faults=400.0, fault_ns=3e5),
+        made(faults=400.0, fault_part=near(0.3)),
         "ambiguous",
-        "ambiguous: 400 page faults per call, 29–31 % of time",
+        "ambiguous: 400 page faults per call, 30 % (29–31) of time",
     ),
-    "few faults": (made(faults=4.0, fault_ns=4000.0), "compute-bound", ""),
-    "too fast": (memory(1.42, 1.38, 1.52), "model error", "model error: 142 % of LLC bandwidth"),
-    "fast": (memory(1.2, 1.1, 1.39), "memory-bound", "memory-bound at 120 % of LLC bandwidth"),
-    "memory": (memory(0.93, 0.9, 0.95), "memory-bound", "memory-bound at 93 % of LLC bandwidth"),
+    "few faults": (made(faults=4.0, fault_part=near(0.004)), "compute-bound", ""),
+    "too fast": (memory(1.42, 1.38, 1.52), "model error", "model error: 142 % (138–152) of LLC bandwidth"),
+    "fast": (memory(1.2, 1.1, 1.39), "memory-bound", "memory-bound at 120 % (110–139) of LLC bandwidth"),
+    "memory": (memory(0.93, 0.9, 0.95), "memory-bound", "memory-bound at 93 % (90–95) of LLC bandwidth"),
     "memory, levels not known": (
         memory(0.93, 0.9, 0.95, None),
         "memory-bound",
-        "memory-bound at 93 % of memory bandwidth",
+        "memory-bound at 93 % (90–95) of memory bandwidth",
     ),
-    "just good": (memory(0.61, 0.6, 0.63), "memory-bound", "memory-bound at 61 % of LLC bandwidth"),
-    "good, perhaps": (memory(0.61, 0.59, 0.63), "ambiguous", "ambiguous: 59–63 % of LLC bandwidth"),
-    "between": (memory(0.45, 0.4, 0.5), "below ceiling", "below ceiling: 45 % of LLC bandwidth"),
-    "bad, perhaps": (memory(0.31, 0.29, 0.33), "ambiguous", "ambiguous: 29–33 % of LLC bandwidth"),
-    "bad": (memory(0.06, 0.05, 0.07), "inefficient", "inefficient: 6 % of LLC bandwidth"),
-    "good or bad": (memory(0.4, 0.2, 0.7), "ambiguous", "ambiguous: 20–70 % of LLC bandwidth"),
+    "just good": (memory(0.61, 0.6, 0.63), "memory-bound", "memory-bound at 61 % (60–63) of LLC bandwidth"),
+    "good, perhaps": (memory(0.61, 0.59, 0.63), "ambiguous", "ambiguous: 61 % (59–63) of LLC bandwidth"),
+    "between": (memory(0.45, 0.4, 0.5), "below ceiling", "below ceiling: 45 % (40–50) of LLC bandwidth"),
+    "bad, perhaps": (memory(0.31, 0.29, 0.33), "ambiguous", "ambiguous: 31 % (29–33) of LLC bandwidth"),
+    "bad": (memory(0.06, 0.05, 0.07), "inefficient", "inefficient: 6 % (5–7) of LLC bandwidth"),
+    "good or bad": (memory(0.6, 0.55, 0.7), "ambiguous", "ambiguous: 60 % (55–70) of LLC bandwidth"),
     "elements": (
         made(bounds=(bound("memory", 0.2), bound("element", 0.87))),
         "element-rate-bound",
-        "element-rate-bound at 87 % (exp + div)",
+        "element-rate-bound at 87 % (85–89) (exp + div)",
     ),
     "slow elements": (
         made(bounds=(bound("element", 0.46),)),
         "below ceiling",
-        "below ceiling: 46 % of exp + div rate",
+        "below ceiling: 46 % (45–47) of exp + div rate",
     ),
     "memory before a product": (
         made(bounds=(bound("gemm", 0.3), bound("memory", 0.67, level="LLC"))),
         "memory-bound",
-        "memory-bound at 67 % of LLC bandwidth",
+        "memory-bound at 67 % (66–68) of LLC bandwidth",
     ),
     "a product before memory": (
         made(bounds=(bound("memory", 0.73), bound("gemm", 0.73))),
         "compute-bound",
-        "compute-bound at 73 % of GEMM peak (f32, 2 threads)",
+        "compute-bound at 73 % (72–74) of GEMM peak (f32, 2 threads)",
     ),
     "on a GPU": (
         made(device="cuda:0", clock="gpu", bounds=(bound("gemm", 0.8),), dtype="bf16"),
         "compute-bound",
-        "compute-bound at 80 % of GEMM peak (bf16, cuda:0)",
+        "compute-bound at 80 % (78–82) of GEMM peak (bf16, cuda:0)",
     ),
     "one thread": (
         made(wanted=Wanted("aten::mm", ""), bounds=(bound("gemm", 0.8),)),
         "compute-bound",
-        "compute-bound at 80 % of GEMM peak (f32, 1 thread)",
+        "compute-bound at 80 % (78–82) of GEMM peak (f32, 1 thread)",
     ),
 }
 
@@ -193,7 +233,10 @@ MODIFIERS: dict[str, tuple[Measurement, tuple[str, ...]]] = {
     "a copy that is the work": (made(wanted=Wanted("aten::clone", ""), nested=(("aten::copy_", 0.9),)), ()),
     "a small copy inside": (made(nested=(("aten::copy_", 0.1),)), ()),
     "not rebuilt": (with_changes(changed("dtype", "f32→bf16", 6.1), not_rebuilt="why"), ()),
-    "unstable": (with_changes(changed("dtype", "f32→bf16", 6.1), rotating=Estimate(1.0, 0.5, 1.5)), ()),
+    "unstable": (
+        with_changes(changed("dtype", "f32→bf16", 6.1), bounds=(bound("memory", 0.5, 0.4, 0.7),)),
+        (),
+    ),
     "unjudged": (
         with_changes(changed("dtype", "f32→bf16", 6.1), flops=None),
         ("dtype-bound: f32→bf16 would be 6.1x",),

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from perfprobe.models.verdicts import MEANING
+from perfprobe.models.verdicts import MEANING, judge
 from perfprobe.report.render.text import page
 from perfprobe.report.section.efficiency import efficiency_of
 from perfprobe.report.section.listed import KINDS
 from perfprobe.results import Results
 from perfprobe.support.view import View
 from perfprobe.tables import measured_file
-from perfprobe.tables.measurements import Measurements, Seen, Untried, Verdict
+from perfprobe.tables.measurements import Bound, Measurements, Seen, Untried, Verdict
 from tests.build import Program, op
 from tests.report.measured import absent, around, bernoulli, bmm, measured
 
@@ -78,13 +78,23 @@ def test_typed_by_hand() -> None:
     assert "Of operator time" not in text
 
 
-def test_time_that_only_the_program_takes() -> None:
-    there = Seen(calls=10, share=0.3, self_ns=72_000_000, total_ns=73_000_000, cpu_ns=None)
-    text = " ".join(render_measured(measured(bmm(seen=there), bernoulli())).split())
-    assert "calls with 30.0 % of operator time took more than 3 times as long as by themselves" in text
-    by_cpu = replace(there, cpu_ns=24_000_000)
-    for seen in (by_cpu, replace(there, total_ns=71_000_000), replace(there, share=0.09)):
-        assert "by themselves" not in render_measured(measured(bmm(seen=seen)))
+def test_what_was_not_reproduced_is_near_no_limit() -> None:
+    seen = Seen(calls=10, share=0.3, self_ns=72_000_000, total_ns=73_000_000, cpu_ns=72_000_000)
+    row = bmm(seen=seen, replay=1 / 3, bounds=(Bound("memory", around(0.95), "copy_"),))
+    text = " ".join(render_measured(measured(replace(row, verdict=judge(row)))).split())
+    assert "not reproduced: 7.20 ms of CPU time in the program, 2.40 ms by itself." in text
+    assert "Of operator time: 30.0 % not reproduced, 73.0 % not looked at." in text
+    assert "near a limit" not in text
+    assert "faster kernel" not in text
+
+
+def test_wall_time_in_the_program_is_compared_with_nothing() -> None:
+    seen = Seen(calls=10, share=0.3, self_ns=720_000_000, total_ns=730_000_000, cpu_ns=None)
+    row = bmm(seen=seen, bounds=(Bound("memory", around(0.95), "copy_"),))
+    text = " ".join(render_measured(measured(replace(row, verdict=judge(row)))).split())
+    assert "memory-bound at 95 % (" in text
+    assert "by itself" not in text
+    assert "by themselves" not in text
 
 
 def test_one_process_has_no_range() -> None:

@@ -12,7 +12,6 @@ from perfprobe.report import shorten
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.section.block import Block, Heading, Paragraph
 from perfprobe.report.section.efficiency_cells import (
-    in_program_ns,
     place_of,
     verdict_kind,
     verdict_text,
@@ -26,8 +25,6 @@ from perfprobe.tables.trace import shown_name
 
 TOP = 20  # rows in the report of a recording
 INDENT = 4  # letters
-_SLOWER = 3.0  # by isolated: cold caches and a busy machine make less
-_NOTABLE = 0.1  # of operator time
 _LONGEST_INPUTS = 80  # cells, in sentences
 _ANSWERS = {  # what part of the time is what, by verdict
     "near a limit of this machine": ("compute-bound", "memory-bound", "element-rate-bound"),
@@ -35,6 +32,7 @@ _ANSWERS = {  # what part of the time is what, by verdict
     "far below it": ("inefficient",),
     "mostly the cost of a call": ("overhead-bound",),
     "mostly page faults": ("allocation-bound",),
+    "not reproduced": ("not reproduced",),
 }
 
 
@@ -75,7 +73,6 @@ def _answer(measured: Measurements) -> Iterator[Block]:
     parts = _parts(measured)
     if parts:
         yield Paragraph(f"Of operator time: {', '.join(parts)}.")
-    yield from _slower_there(measured)
 
 
 def _call(row: Measurement) -> str:
@@ -103,24 +100,6 @@ def _parts(measured: Measurements) -> list[str]:
     shares["without an answer"] = sum(share for kind, share in seen if kind not in known)
     shares["not looked at"] = measured.left_out_share or 0
     return [f"{units.percent(share)} {text}" for text, share in shares.items() if share > 0]
-
-
-def _slower_there(measured: Measurements) -> Iterator[Block]:
-    """That the calls are not what the program waits for, where most of their time there is something else."""
-    rows = [row for row in measured.rows if row.seen is not None and row.rotating is not None]
-    slower = sum(row.seen.share for row in rows if row.seen is not None and _is_slower_there(row))
-    if slower >= _NOTABLE:
-        yield Paragraph(
-            f"In the program, calls with {units.percent(slower)} of operator time took more than "
-            f"{_SLOWER:g} times as long as by themselves: other programs, threads that wait or first calls "
-            "come on top there, which no faster kernel mends.",
-            "yellow",
-        )
-
-
-def _is_slower_there(row: Measurement) -> bool:
-    there_ns = in_program_ns(row)
-    return there_ns is not None and row.rotating is not None and there_ns > _SLOWER * row.rotating.value
 
 
 def _measured_how(measured: Measurements) -> str:

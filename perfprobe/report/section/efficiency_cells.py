@@ -11,7 +11,7 @@ from perfprobe.tables.measurements import Estimate, Measurement
 
 STYLES: Mapping[str, str] = {
     **dict.fromkeys(("compute-bound", "memory-bound", "element-rate-bound"), "green"),
-    **dict.fromkeys(("below ceiling", "overhead-bound", "allocation-bound"), "yellow"),
+    **dict.fromkeys(("below ceiling", "overhead-bound", "allocation-bound", "not reproduced"), "yellow"),
     "inefficient": "red",
 }
 
