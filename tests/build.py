@@ -207,8 +207,12 @@ class Program:
             stack = self.row("stacks", stack, self.frame(place), module)
         return stack
 
-    def signature(self, value: str, grad_mask: int = 0) -> int:
-        return self.row("signatures", self.string(value), -1, grad_mask)
+    def signature(self, value: str, grad_mask: int = 0, operator: str = "", **fields: str) -> int:
+        """operator: whose inputs these are; else the recording does not say."""
+        texts = {"name": operator, "overload": "", "example": "", "values": "", **fields}
+        ids = {name: self.string(text) if text else -1 for name, text in texts.items()}
+        row = ids["example"], grad_mask, ids["values"], ids["name"], ids["overload"]
+        return self.row("signatures", self.string(value), *row)
 
     def thread(self, forward_id: int, name: str = "") -> int:
         return self.row("threads", 1000 + forward_id, forward_id, self.string(name))
@@ -325,7 +329,7 @@ TABLES = {
     "frames": ("file", "function", "first_line", "line"),
     "modules": ("parent", "name", "type"),
     "stacks": ("parent", "frame", "module"),
-    "signatures": ("text", "example", "grad_mask"),
+    "signatures": ("text", "example", "grad_mask", "values", "name", "overload"),
     "threads": ("os_thread", "forward_id", "name"),
     "functions": (
         *("snapshot", "thread", "file", "function", "first_line"),

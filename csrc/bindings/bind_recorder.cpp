@@ -195,13 +195,14 @@ PyRecorder* make_recorder(const std::string& path, size_t buffer_bytes, int64_t 
 }
 
 int32_t add_signature(const PyRecorder& self, const std::string& text,
-                      const std::optional<std::string>& example) {
+                      const std::optional<std::string>& example, int32_t name, int32_t overload) {
   Hasher hasher;
+  hasher.add(static_cast<uint64_t>(name), static_cast<uint64_t>(overload));
   for (const char letter : text + '\0' + example.value_or(""))
     hasher.add(static_cast<unsigned char>(letter), 0);
   return self.define([&](Definitions& to) {
     return to.add_signature(hasher.result(),
-                            {text.c_str(), example ? example->c_str() : nullptr, nullptr, 0});
+                            {text.c_str(), example ? example->c_str() : nullptr, nullptr, 0, name, overload});
   });
 }
 
@@ -215,7 +216,8 @@ void bind_definitions(py::class_<PyRecorder, std::unique_ptr<PyRecorder, py::nod
             return self.define([&](Definitions& to) { return to.intern_name(name, finite).id; });
           },
           py::arg("name"), py::arg("finite"))
-      .def("add_signature", &add_signature, py::arg("text"), py::arg("example"))
+      .def("add_signature", &add_signature, py::arg("text"), py::arg("example"), py::arg("name"),
+           py::arg("overload"))
       .def(
           "add_frame",
           [](const PyRecorder& self, Id file, Id function, Id first_line, Id line) {

@@ -107,7 +107,7 @@ int32_t Definitions::add_signature(Hash128 hash, const SignatureText& signature)
   const int32_t id = signatures_++;
   if (full) {
     other_signature_id_ = id;
-    new_.signatures.push_back({intern("(other)").id, kNone, kNone, 0});
+    new_.signatures.push_back({intern("(other)").id, kNone, kNone, 0, kNone, kNone});
     return id;
   }
   signature_bytes_ += std::strlen(signature.text);
@@ -115,7 +115,8 @@ int32_t Definitions::add_signature(Hash128 hash, const SignatureText& signature)
     signature_bytes_ += std::strlen(signature.example);
   const int32_t example = signature.example == nullptr ? kNone : intern(signature.example).id;
   new_.signatures.push_back({intern(signature.text).id, example, intern_values(signature.values),
-                             static_cast<int64_t>(signature.grad_mask)});
+                             static_cast<int64_t>(signature.grad_mask), signature.name,
+                             signature.overload});
   signature_ids_.emplace(hash, id);
   return id;
 }

@@ -64,12 +64,14 @@ struct ModuleRow {
 struct SignatureRow {
   int32_t text, example, values;
   int64_t grad_mask;
+  int32_t name, overload;
 
   static constexpr std::string_view kTable = "signatures";
   static constexpr auto columns() {
     return std::array{
         column<&SignatureRow::text>("text"), column<&SignatureRow::example>("example"),
-        column<&SignatureRow::values>("values"), column<&SignatureRow::grad_mask>("grad_mask")};
+        column<&SignatureRow::values>("values"), column<&SignatureRow::grad_mask>("grad_mask"),
+        column<&SignatureRow::name>("name"),     column<&SignatureRow::overload>("overload")};
   }
 };
 

@@ -28,6 +28,8 @@ struct SignatureText {
   const char* example;  // the same call with the values of its floats; nullptr when equal to text
   const char* values;   // what is in the tensors (JSON); nullptr where nothing was looked at
   uint64_t grad_mask;   // bit i: the i-th tensor (lists flattened) requires grad
+  // The operator whose inputs these are.
+  int32_t name = kNone, overload = kNone;
 };
 
 // An nn.Module as first seen; `weak` is a PyWeakReference kept by the recorder.

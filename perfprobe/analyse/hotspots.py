@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from perfprobe.analyse import durations
 from perfprobe.analyse.gather import Gathering
-from perfprobe.analyse.grouping import KEYS, group_by_keys, keep_keys, measured
+from perfprobe.analyse.grouping import KEYS, group_by_keys, keep_keys, measured, sort_by_keys
 from perfprobe.analyse.regroup import merge_rows, row_count
 from perfprobe.analyse.typical import HeldUp, held_up, typical_self
 from perfprobe.analyse.work import flops_of
@@ -134,10 +134,17 @@ def _chosen_rows(rows: Sums, bins: DurationBins, chosen: Mask) -> tuple[Sums, Du
 
 
 def same_signatures(trace: Trace) -> Int32:
-    """For every signature the first one of the same text, with one more entry for -1."""
-    text = trace.recording[Signatures].text
-    _, first, group = np.unique(text, return_index=True, return_inverse=True)
-    return np.append(first[group.reshape(-1)], -1).astype(np.int32)
+    """For every signature the first one of the same operator and text, with one more entry for -1.
+
+    Where the recording does not say whose inputs they are, the first one of the same text.
+    """
+    signatures = trace.recording[Signatures]
+    same = np.full(len(signatures) + 1, -1, np.int32)
+    if not len(signatures):
+        return same
+    order, first = sort_by_keys([signatures.text, signatures.name, signatures.overload])
+    same[order] = np.repeat(order[first], np.diff(np.append(first, len(order))))
+    return same
 
 
 def _batch_rows(batch: LinkedOperators, group: str, focus: Focus | None) -> tuple[Sums, DurationBins]:

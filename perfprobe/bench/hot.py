@@ -105,14 +105,24 @@ def _why_not(recording: Recording, key: _Key, phase: int) -> str | None:
 def _wanted(recording: Recording, key: _Key, threads: int, reuse: Reuse) -> Wanted:
     strings, signatures = recording[Strings], recording[Signatures]
     operator = ".".join(part for part in (strings[key.name], strings[key.overload]) if part)
+    text = strings[signatures.text[key.signature]]
+    if not _is_own(signatures, key):
+        return Wanted(operator, text, threads=threads)
     return Wanted(
         operator,
-        strings[signatures.text[key.signature]],
+        text,
         example=strings[signatures.example[key.signature]],
         values=values_of(recording, key.signature),
         threads=threads,
         **reuse._asdict(),
     )
+
+
+def _is_own(signatures: Signatures, key: _Key) -> bool:
+    """Whether what was recorded of the signature is of this operator, which older recordings do not say."""
+    if signatures.name[key.signature] >= 0:
+        return bool(signatures.name[key.signature] == key.name)
+    return int(np.count_nonzero(signatures.text == signatures.text[key.signature])) == 1
 
 
 def _seen(trace: Trace, rows: Sums, share: float) -> Seen:

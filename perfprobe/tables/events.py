@@ -36,6 +36,8 @@ class Signatures(Table, name="signatures"):
     example: Int32 = column("the same with float values", Strings)
     values: Int32 = column("what was in the tensors when the signature was first seen", Strings)
     grad_mask: Int64 = column("which tensors require grad: a bit each")
+    name: Int32 = column("the operator whose inputs these are", Strings)
+    overload: Int32 = column("the name of its overload", Strings)
 
 
 class SignatureValues(Table, name="signature_values"):

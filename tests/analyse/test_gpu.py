@@ -124,7 +124,7 @@ def test_what_a_row_is(tmp_path: Path) -> None:
     net = program.module("", "Net")
     modules = [program.module(name, "Linear", net) for name in "ab"]
     stacks = [program.stack("a.py:5 main", ("b.py:6 call", module)) for module in modules]
-    texts = [program.row("signatures", program.string("f32[2]"), -1, mask, anew=True) for mask in (0, 1)]
+    texts = [program.signature("f32[2]", mask) for mask in (0, 1)]
     launches = [program.row("launches", size, *[1] * 9) for size in (8, 9)]
     for at in range(4):
         fields = {"stack": stacks[at % 2], "signature": texts[at % 2]}
@@ -140,6 +140,20 @@ def test_what_a_row_is(tmp_path: Path) -> None:
     assert found.untimed == 1
     rows = hotspots(trace).rows
     assert (rows.gpu_ns.tolist(), rows.gpu_self_ns.tolist()) == ([60], [60])
+
+
+def test_equal_inputs_of_two_operators_are_two(tmp_path: Path) -> None:
+    program = Program()
+    program.thread(1)
+    inputs = {name: program.signature("f32[2]", operator=name) for name in ("neg", "exp")}
+    for at, (name, signature) in enumerate(inputs.items()):
+        program.run(op(name, 100 * at, 100 * at + 50, signature=signature))
+        program.api_call("cudaLaunchKernel", 100 * at + 10, 100 * at + 20, at)
+        program.kernel("elementwise", 1000 + 10 * at, 1005 + 10 * at, at)
+    trace, found = analysed(program.recording(tmp_path))
+    strings = trace.recording[Strings]
+    columns = (found.kernels.operator.tolist(), found.kernels.signature.tolist())
+    assert {strings[operator]: signature for operator, signature in zip(*columns, strict=True)} == inputs
 
 
 def test_what_cannot_be_told_stays_visible(tmp_path: Path) -> None:

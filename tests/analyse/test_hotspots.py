@@ -45,7 +45,7 @@ def test_by_hand(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     small, large = program.signature("f32[2]"), program.signature("f32[9]")
-    same_text = program.row("signatures", program.string("f32[2]"), -1, 7)  # differs in what needs grad only
+    same_text = program.signature("f32[2]", 7)  # differs in what needs grad only
     stack = program.stack("a.py:5 f")
     elsewhere = program.stack("a.py:1 main", "a.py:5 f")  # the same line by another way
     engine = program.stack("a.py:9 main", ENGINE)

@@ -93,7 +93,7 @@ def test_time_without_a_look_belongs_where_the_look_before_it_was(tmp_path: Path
 def test_equal_rows_are_one_and_cpu_time_is_what_is_known(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
-    small, same = program.signature("f32[2]"), program.row("signatures", program.string("f32[2]"), -1, 7)
+    small, same = program.signature("f32[2]"), program.signature("f32[2]", 7)
     forward = program.stack("a.py:5 f")
     engine = program.stack("a.py:9 main", ENGINE)
     program.run(

@@ -1,9 +1,13 @@
 """Which calls of a recording are measured."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+
+import perfprobe
 
 from perfprobe.bench import hot as chosen
 from perfprobe.bench.hot import Hot, hot
@@ -131,3 +135,41 @@ def test_page_faults_count_once_and_only_where_they_were_counted(tmp_path: Path)
     assert faults("all", faults=3) == [6]
     assert faults("all", faults=0) == [0]
     assert faults("all") == faults("outermost", faults=3) == [None]
+
+
+def test_equal_inputs_of_another_operator_have_other_values(tmp_path: Path) -> None:
+    """As the recorder writes them, and as it did before it said whose inputs they are."""
+    found = {}
+    for says in (True, False):
+        made = Program(torch={"threads": 1})
+        made.thread(1)
+        for at, name in enumerate(("aten::neg", "aten::exp")):
+            values = {"values": f'[{{"zeros": 0.{at}}}]', "example": f"f32[8] x={at}.5"}
+            inputs = made.signature("f32[8]", at, name if says else "", **values)
+            made.run(op(name, 100 * at, 100 * at + 50 + at, signature=inputs))
+        folder = tmp_path / str(says)
+        folder.mkdir()
+        calls = of(made, folder).calls
+        found[says] = {wanted.operator: (wanted.values, wanted.example) for wanted, _ in calls}
+    assert found[True] == {
+        "aten::exp": ('[{"zeros": 0.1}]', "f32[8] x=1.5"),
+        "aten::neg": ('[{"zeros": 0.0}]', "f32[8] x=0.5"),
+    }
+    assert found[False] == {"aten::exp": ("", ""), "aten::neg": ("", "")}
+
+
+def test_an_operator_gets_what_was_recorded_of_it(tmp_path: Path) -> None:
+    """Of equal inputs of two operators: the values, floats and operands' reuse of each."""
+    low, high = torch.zeros(64), torch.full((64,), 3.0)
+    path = tmp_path / "it.perfprobe"
+    with perfprobe.profile(path, detail="bench"):
+        for _ in range(3):
+            torch.ops.aten.neg(low)
+            torch.ops.aten.elu(low, 0.5)
+            torch.ops.aten.leaky_relu(high, 0.25)
+            torch.ops.aten.exp(high)
+    found = hot(Results(str(path)).findings(View(group="signature"), (Hotspots,)), 0)
+    calls = {wanted.operator: wanted for wanted, _ in found.calls}
+    zeros = {name: json.loads(wanted.values)[0]["zeros"] for name, wanted in calls.items() if wanted.values}
+    assert {name: zeros[name] for name in ("aten::neg", "aten::exp")} == {"aten::neg": 1, "aten::exp": 0}
+    assert calls["aten::leaky_relu"].example == "f32[64] negative_slope=0.25"

@@ -114,9 +114,10 @@ class Names:
             self._ids[key] = found
         return self._ids[key]
 
-    def signature(self, text: str, example: str | None) -> int:
-        """The row of a signature."""
-        return self._recorder.add_signature(plain(text), None if example is None else plain(example))
+    def signature(self, text: str, example: str | None, name: int, overload: int) -> int:
+        """The row of a signature of the operator of that name."""
+        floats = None if example is None else plain(example)
+        return self._recorder.add_signature(plain(text), floats, name, overload)
 
     def thread(self, forward_id: int, os_thread: int) -> int:
         """The row of a thread, known by torch's number for it."""

@@ -45,7 +45,7 @@ class TreeReader:
         self._operator_kind, self._allocation_kind = int(kinds.TorchOp), int(kinds.Allocation)
         self._call_kind, self._c_call_kind = int(kinds.PyCall), int(kinds.PyCCall)
         self._names, self._texts = names, texts
-        self._signatures: dict[tuple[str, str | None], int] = {}
+        self._signatures: dict[tuple[str, str | None, int, int], int] = {}
         self.load = 0  # events of the last session, Python's calls included
         self.cut_off = 0  # operators that had not ended when a session did
         self.left_open = False  # whether the last session had one on the main thread
@@ -136,7 +136,7 @@ class TreeReader:
         seen.name = self._names.text(name, finite="::" in name)
         seen.overload = self._names.text(overload) if overload else -1
         seen.stack = stack
-        seen.signature = self._signature(name, overload, about.inputs, found)
+        seen.signature = self._signature(seen, name, overload, about.inputs, found)
         thread.operators.append(seen)
         return stack
 
@@ -156,7 +156,7 @@ class TreeReader:
         self.function_only += function.is_users and line is None
         return line
 
-    def _signature(self, name: str, overload: str, inputs: Sequence[Any], found: Any) -> int:
+    def _signature(self, seen: Seen, name: str, overload: str, inputs: Sequence[Any], found: Any) -> int:
         if not inputs:
             return -1
         if found is not None and any(value is None for value in inputs):
@@ -164,7 +164,7 @@ class TreeReader:
             others = found.concrete_inputs()
             if len(others) == len(inputs):
                 inputs = [o if v is None else v for v, o in zip(inputs, others, strict=True)]
-        key = self._texts.texts(name, overload, inputs)
+        key = (*self._texts.texts(name, overload, inputs), seen.name, seen.overload)
         if key not in self._signatures:
             self._signatures[key] = self._names.signature(*key)
         return self._signatures[key]
