@@ -201,8 +201,8 @@ int32_t add_signature(const PyRecorder& self, const std::string& text,
   for (const char letter : text + '\0' + example.value_or(""))
     hasher.add(static_cast<unsigned char>(letter), 0);
   return self.define([&](Definitions& to) {
-    return to.add_signature(hasher.result(),
-                            {text.c_str(), example ? example->c_str() : nullptr, nullptr, 0, name, overload});
+    return to.add_signature(hasher.result(), {text.c_str(), example ? example->c_str() : nullptr,
+                                              nullptr, 0, name, overload});
   });
 }
 

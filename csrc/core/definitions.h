@@ -69,7 +69,7 @@ struct SignatureRow {
   static constexpr std::string_view kTable = "signatures";
   static constexpr auto columns() {
     return std::array{
-        column<&SignatureRow::text>("text"), column<&SignatureRow::example>("example"),
+        column<&SignatureRow::text>("text"),     column<&SignatureRow::example>("example"),
         column<&SignatureRow::values>("values"), column<&SignatureRow::grad_mask>("grad_mask"),
         column<&SignatureRow::name>("name"),     column<&SignatureRow::overload>("overload")};
   }

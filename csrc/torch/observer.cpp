@@ -80,9 +80,9 @@ using Inputs = c10::ArrayRef<const c10::IValue>;
   const bool is_kept = state.signatures.size() < ThreadState::kCachedIds;
   const std::string values = is_kept ? describe_values(inputs) : "";
   const int32_t id = state.port->add_signature(
-      hash, {described.text.c_str(), has_floats ? described.example.c_str() : nullptr,
-             values.empty() ? nullptr : values.c_str(), described.grad_mask, slot.name,
-             slot.overload});
+      hash,
+      {described.text.c_str(), has_floats ? described.example.c_str() : nullptr,
+       values.empty() ? nullptr : values.c_str(), described.grad_mask, slot.name, slot.overload});
   if (is_kept)
     state.signatures.insert(hash, id);
   return id;

@@ -19,6 +19,10 @@ namespace {
 
 constexpr size_t kMostTensors = 64;  // of a signature that are looked at
 constexpr uint64_t kSample = 256;    // elements of a tensor
+// Of one of integers, which may be indices: as many as tell sorted ones with a few strays from
+// rows that are sorted each.
+constexpr uint64_t kIndexSample = 1024;
+constexpr size_t kQuantiles = 9;  // lowest, highest and what divides the rest into equal parts
 
 // Plain CPU tensors have no other key: neither subclasses and fake tensors, nor vmap's and
 // functionalization's wrappers, nor tensors that are conjugated, negated or zero by a mark.
@@ -58,10 +62,11 @@ bool is_inside(c10::IntArrayRef sizes, c10::IntArrayRef strides, int64_t offset,
 // are few. One distance between them would always meet the same column of a matrix.
 class Sample {
  public:
-  Sample(const char* first, c10::IntArrayRef sizes, c10::IntArrayRef strides, uint64_t elements)
-      : first_(first), sizes_(sizes), strides_(strides), elements_(elements) {}
+  Sample(const char* first, c10::IntArrayRef sizes, c10::IntArrayRef strides, uint64_t elements,
+         uint64_t most)
+      : first_(first), sizes_(sizes), strides_(strides), elements_(elements), most_(most) {}
 
-  [[nodiscard]] uint64_t count() const { return std::min(elements_, kSample); }
+  [[nodiscard]] uint64_t count() const { return std::min(elements_, most_); }
 
   template <class Value>
   [[nodiscard]] Value at(uint64_t i) const {
@@ -84,12 +89,12 @@ class Sample {
   }
 
   [[nodiscard]] uint64_t place(uint64_t i) const {
-    if (elements_ <= kSample)
+    if (elements_ <= most_)
       return i;
-    const uint64_t width = elements_ / kSample;
+    const uint64_t width = elements_ / most_;
     const uint64_t fraction = (i * 40'503) & 0xFFFF;  // multiples of the golden ratio spread evenly
     const auto within = static_cast<unsigned __int128>(width) * fraction >> 16;
-    return i * width + elements_ % kSample * i / kSample + static_cast<uint64_t>(within);
+    return i * width + elements_ % most_ * i / most_ + static_cast<uint64_t>(within);
   }
 
   [[nodiscard]] int64_t offset(uint64_t index) const {
@@ -105,23 +110,67 @@ class Sample {
   const char* first_;
   c10::IntArrayRef sizes_;
   c10::IntArrayRef strides_;
-  uint64_t elements_;
+  uint64_t elements_, most_;
 };
 
-std::string part_text(uint64_t some, uint64_t all) {
-  std::array<char, 16> text{};
-  std::snprintf(text.data(), text.size(), "%.4g",
-                static_cast<double>(some) / static_cast<double>(all));
+std::string number_text(double value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.4g", value);
   return text.data();
 }
 
+std::string part_text(uint64_t some, uint64_t all) {
+  return number_text(static_cast<double>(some) / static_cast<double>(all));
+}
+
+// In which order elements come: of those that differ from the one behind, how many are smaller, and
+// half where none differs.
+struct Order {
+  uint64_t rises = 0, falls = 0;
+
+  template <class Value>
+  void add(Value value, Value behind) {
+    rises += value < behind;
+    falls += behind < value;
+  }
+  [[nodiscard]] std::string text() const {
+    return rises + falls == 0 ? "0.5" : part_text(rises, rises + falls);
+  }
+};
+
+template <class Value>
+double as_number(Value value) {
+  return static_cast<double>(value);
+}
+double as_number(c10::Half value) {
+  return static_cast<double>(static_cast<float>(value));
+}
+double as_number(c10::BFloat16 value) {
+  return static_cast<double>(static_cast<float>(value));
+}
+
+// Of values in any order, with all in between taken to lie evenly; no more than there are.
+std::string quantiles_text(double* first, double* end) {
+  std::sort(first, end);
+  const auto last = end - first - 1;
+  std::string text;
+  for (size_t i = 0; last >= 0 && i < kQuantiles; ++i) {
+    const auto place = last * static_cast<ptrdiff_t>(i) / static_cast<ptrdiff_t>(kQuantiles - 1);
+    text += (i == 0 ? "" : ",") + number_text(first[place]);
+  }
+  return "[" + text + "]";
+}
+
 // By their bits: under flush-to-zero a comparison takes a denormal for zero.
-template <class Bits, int kFractionBits>
+template <class Float, class Bits, int kFractionBits>
 std::string float_text(const Sample& sample) {
   constexpr Bits kFraction = static_cast<Bits>((uint64_t{1} << kFractionBits) - 1);
   constexpr Bits kSign = static_cast<Bits>(uint64_t{1} << (8 * sizeof(Bits) - 1));
   constexpr Bits kExponent = static_cast<Bits>(~(kSign | kFraction));
   uint64_t zeros = 0, negatives = 0, denormals = 0, nonfinite = 0, changes = 0;
+  Order order;
+  std::array<double, kSample> ordinary{};
+  double* end = ordinary.data();
   for (uint64_t i = 0; i < sample.count(); ++i) {
     const Bits bits = sample.at<Bits>(i);
     const bool is_zero = (bits & ~kSign) == 0;
@@ -131,26 +180,70 @@ std::string float_text(const Sample& sample) {
     negatives += (bits & kSign) != 0 && !is_zero && !is_nan;
     denormals += (bits & kExponent) == 0 && !is_zero;
     nonfinite += (bits & kExponent) == kExponent;
+    const double value = as_number(sample.at<Float>(i));
+    order.add(value, as_number(sample.behind<Float>(i)));
+    if ((bits & kExponent) != 0 && (bits & kExponent) != kExponent)
+      *end++ = value;
   }
   const uint64_t all = sample.count();
   return "{\"zeros\":" + part_text(zeros, all) + ",\"negatives\":" + part_text(negatives, all) +
          ",\"denormals\":" + part_text(denormals, all) +
          ",\"nonfinite\":" + part_text(nonfinite, all) + ",\"changes\":" + part_text(changes, all) +
-         "}";
+         ",\"ascending\":" + order.text() +
+         ",\"quantiles\":" + quantiles_text(ordinary.data(), end) +
+         ",\"sample\":" + std::to_string(all) + "}";
+}
+
+// Of distances between elements that differ; 0 where none does.
+std::string median_text(std::array<double, kIndexSample>& steps, size_t count) {
+  if (count == 0)
+    return "0";
+  const auto middle = steps.begin() + static_cast<ptrdiff_t>(count / 2);
+  std::nth_element(steps.begin(), middle, steps.begin() + static_cast<ptrdiff_t>(count));
+  return number_text(*middle);
+}
+
+// The order of neighbours, and of elements of the first half with some of the second, at changing
+// distances: rows that are sorted each rise in the first only, sorted indices that were shuffled
+// within pages in the second only.
+template <class Integer>
+std::string index_order_text(const Sample& sample) {
+  std::array<double, kIndexSample> steps{}, far_steps{};
+  size_t count = 0, far_count = 0;
+  Order near, far;
+  constexpr uint64_t kStride = 197;  // a prime: most halves are visited once and whole
+  const uint64_t half = sample.count() / 2;
+  for (uint64_t i = 0; i < sample.count(); ++i) {
+    const auto value = sample.at<Integer>(i), behind = sample.behind<Integer>(i);
+    near.add(value, behind);
+    if (value != behind)
+      steps[count++] = std::abs(as_number(value) - as_number(behind));
+    const auto farther = sample.at<Integer>(i < half ? half + i * kStride % half : i);
+    far.add(value, farther);
+    if (value != farther)
+      far_steps[far_count++] = std::abs(as_number(value) - as_number(farther));
+  }
+  return "\"ascending\":" + near.text() + ",\"trend\":" + far.text() +
+         ",\"step\":" + median_text(steps, count) + ",\"far\":" + median_text(far_steps, far_count);
 }
 
 template <class Integer>
 std::string integer_text(const Sample& sample) {
-  std::array<Integer, kSample> values{};
+  std::array<Integer, kIndexSample> values{};
   const auto end = values.begin() + static_cast<ptrdiff_t>(sample.count());
   for (uint64_t i = 0; i < sample.count(); ++i)
     values[i] = sample.at<Integer>(i);
   std::sort(values.begin(), end);
   const std::string lowest = std::to_string(values.front());
   const std::string highest = std::to_string(*(end - 1));
+  std::array<double, kIndexSample> numbers{};
+  std::transform(values.begin(), end, numbers.begin(), as_number<Integer>);
+  const std::string quantiles = quantiles_text(numbers.data(), numbers.data() + sample.count());
   const auto distinct = static_cast<uint64_t>(std::unique(values.begin(), end) - values.begin());
   return "{\"lowest\":" + lowest + ",\"highest\":" + highest +
-         ",\"distinct\":" + part_text(distinct, sample.count()) + "}";
+         ",\"distinct\":" + part_text(distinct, sample.count()) + "," +
+         index_order_text<Integer>(sample) + ",\"quantiles\":" + quantiles +
+         ",\"sample\":" + std::to_string(sample.count()) + "}";
 }
 
 std::string bool_text(const Sample& sample) {
@@ -161,19 +254,20 @@ std::string bool_text(const Sample& sample) {
     changes += is_true != (sample.behind<uint8_t>(i) != 0);
   }
   return "{\"true\":" + part_text(trues, sample.count()) +
-         ",\"changes\":" + part_text(changes, sample.count()) + "}";
+         ",\"changes\":" + part_text(changes, sample.count()) +
+         ",\"sample\":" + std::to_string(sample.count()) + "}";
 }
 
 std::string sample_text(const Sample& sample, c10::ScalarType dtype) {
   switch (dtype) {
     case c10::ScalarType::Float:
-      return float_text<uint32_t, 23>(sample);
+      return float_text<float, uint32_t, 23>(sample);
     case c10::ScalarType::Double:
-      return float_text<uint64_t, 52>(sample);
+      return float_text<double, uint64_t, 52>(sample);
     case c10::ScalarType::Half:
-      return float_text<uint16_t, 10>(sample);
+      return float_text<c10::Half, uint16_t, 10>(sample);
     case c10::ScalarType::BFloat16:
-      return float_text<uint16_t, 7>(sample);
+      return float_text<c10::BFloat16, uint16_t, 7>(sample);
     case c10::ScalarType::Byte:
       return integer_text<uint8_t>(sample);
     case c10::ScalarType::Char:
@@ -206,9 +300,11 @@ std::string tensor_values(const c10::TensorImpl& tensor) {
   const char* data = data_of(storage);
   if (data == nullptr)
     return "null";
+  const c10::ScalarType dtype = tensor.dtype().toScalarType();
+  const bool may_index = c10::isIntegralType(dtype, /*includeBool=*/false);
   const Sample sample(data + offset * static_cast<int64_t>(itemsize), sizes, strides,
-                      static_cast<uint64_t>(tensor.numel()));
-  return sample_text(sample, tensor.dtype().toScalarType());
+                      static_cast<uint64_t>(tensor.numel()), may_index ? kIndexSample : kSample);
+  return sample_text(sample, dtype);
 }
 
 class InputValues {

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from perfprobe.models.signature import Item, Scalar, Tensor, tensors
 
 # Of each tensor what was seen in it, as `signatures.values` has it.
-_Seen: TypeAlias = "list[dict[str, float] | None]"
+_Seen: TypeAlias = "list[dict[str, Any] | None]"
 _Rule: TypeAlias = Callable[[Sequence[Item], Sequence[Tensor], _Seen], "tuple[str, _Seen] | None"]
 
 _FEW, _HALF, _MANY = 0.01, 0.5, 0.9
@@ -50,15 +50,20 @@ def _read(seen: str, count: int) -> _Seen:
     return entries + [None] * (count - len(entries))
 
 
-def _entry(entry: object) -> dict[str, float] | None:
+def _entry(entry: object) -> dict[str, Any] | None:
     """The numbers of an entry. A tensor seen full of zeros was not used yet: it is not rebuilt so."""
     if not isinstance(entry, dict) or entry.get("zeros") == 1:
         return None
     return {
         str(key): value
         for key, value in entry.items()
-        if isinstance(value, int | float) and abs(value) < _LARGEST  # not NaN either
+        if _is_number(value)
+        or (key == "quantiles" and isinstance(value, list) and all(map(_is_number, value)))
     }
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and abs(value) < _LARGEST  # not NaN either
 
 
 def _known(values: _Seen, key: str) -> float:

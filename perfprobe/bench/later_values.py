@@ -14,6 +14,7 @@ from perfprobe.tables.strings import Strings
 
 _LATEST = 8  # so many of the last; the first is of a time when the state of an optimizer was still zero
 _EXTREMES = {"lowest": min, "highest": max}
+_QUANTILES = "quantiles"
 
 
 def values_of(recording: Recording, signature: int) -> str:
@@ -40,15 +41,25 @@ def _digests(text: str) -> list[Any] | None:
     return found if isinstance(found, list) else None
 
 
-def _mean(digests: Sequence[Any]) -> dict[str, float] | None:
+def _mean(digests: Sequence[Any]) -> dict[str, Any] | None:
     """Of one tensor; None where in any of the calls nothing was read, or something else."""
     first = digests[0]
     if not all(isinstance(one, dict) and one.keys() == first.keys() for one in digests):
         return None
-    columns = {name: [one[name] for one in digests] for name in first}
+    columns = {name: [one[name] for one in digests] for name in first if name != _QUANTILES}
     if not all(_is_number(value) for column in columns.values() for value in column):
         return None
-    return {name: _EXTREMES.get(name, _middle)(column) for name, column in columns.items()}
+    found: dict[str, Any] = {name: _EXTREMES.get(name, _middle)(column) for name, column in columns.items()}
+    quantiles = _mean_quantiles([one.get(_QUANTILES) for one in digests])
+    return {**found, _QUANTILES: quantiles} if quantiles else found
+
+
+def _mean_quantiles(listed: Sequence[Any]) -> list[float]:
+    """Of those calls that had ordinary numbers."""
+    full = [one for one in listed if isinstance(one, list) and one and all(map(_is_number, one))]
+    if not full or any(len(one) != len(full[0]) for one in full):
+        return []
+    return [_middle(column) for column in zip(*full, strict=True)]
 
 
 def _is_number(value: object) -> bool:

@@ -16,7 +16,7 @@ from perfprobe.tables.measurements import Bound, Estimate, Measurement, Verdict
 
 MEANING: dict[str, str] = {
     "not rebuilt": "The call could not be made from what was recorded, so nothing was measured.",
-    "not reproduced": "A call took over twice the CPU time in the program: by itself it is another call there.",
+    "not reproduced": "A call took over twice the CPU time in the program: what was measured is another.",
     "unjudged": "There is no model of how much this operator must do, so its time is compared with nothing.",
     "overhead-bound": "At least half of the time is what the same operator takes for one element.",
     "allocation-bound": "At least 30 % of the time goes into page faults on new memory.",
@@ -46,10 +46,10 @@ _LIMITED = {"gemm": "compute-bound", "memory": "memory-bound", "element": "eleme
 def judge(measurement: Measurement) -> Verdict:
     """The verdict on one call.
 
-    From `replay`, where CPU time was recorded, follows whether it is the program's call at all; from the bound
-    "overhead", or `floor` by `rotating`, whether it is mostly dispatch; from `faults` and `fault_part`, whether
-    it is mostly page faults; from the largest bound, how near it is to its limit. Modifiers come from
-    counterfactuals, `other_threads` and `nested`.
+    From `replay`, where CPU time was recorded, follows whether it is the program's call at all; from the
+    bound "overhead", or `floor` by `rotating`, whether it is mostly dispatch; from `faults` and `fault_part`,
+    whether it is mostly page faults; from the largest bound, how near it is to its limit. Modifiers come
+    from counterfactuals, `other_threads` and `nested`.
     """
     for rule in _RULES:
         verdict = rule(measurement)
@@ -93,7 +93,9 @@ def _overhead(measurement: Measurement) -> _Found | None:
 
 def _allocation(measurement: Measurement) -> _Found | None:
     faults = f"{measurement.faults or 0:.0f} page faults per call"
-    return _above(measurement, measurement.fault_part, ALLOCATION, "allocation-bound", f"{faults}, {{}} of time")
+    return _above(
+        measurement, measurement.fault_part, ALLOCATION, "allocation-bound", f"{faults}, {{}} of time"
+    )
 
 
 def _above(

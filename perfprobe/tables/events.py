@@ -27,9 +27,17 @@ class Signatures(Table, name="signatures"):
     """Operator inputs.
 
     values is a JSON list with an entry for each defined tensor of the text in order, lists flattened: null,
-    or (of the first 64) what a sample of 256 elements held; parts are of the sample. Floats `{"zeros": 0.5,
-    "negatives": 0.25, "denormals": 0, "nonfinite": 0}`, integers `{"lowest": 0, "highest": 31999, "distinct":
-    0.4}` (how much of the sample is left without repetitions), booleans `{"true": 0.5}`.
+    or (of the first 64) what a sample of it held, of at most 256 elements, of integers 1024. Parts are of the
+    sample. Floats `{"zeros": 0.5, "negatives": 0.25, "denormals": 0, "nonfinite": 0, "changes": 0.1,
+    "ascending": 0.5, "quantiles": [-2.1, ..., 1.9], "sample": 256}`; integers `{"lowest": 0, "highest":
+    31999, "distinct": 0.4, "ascending": 0.5, "trend": 0.5, "step": 9000, "far": 9100, "quantiles": [0, ...,
+    31990], "sample": 1024}`; booleans `{"true": 0.5, "changes": 0.1, "sample": 256}`.
+
+    changes: elements whose successor is zero where they are not, or the other way round, or the other
+    boolean. ascending: those smaller than their successor, of those that differ from it; step: the median
+    distance to it, of the same; trend, far: the same of elements of the first half and of the second.
+    distinct: how much of the sample is left without repetitions. quantiles: lowest, highest and seven
+    between, of floats those that are finite, not zero and not denormal; empty where none is.
     """
 
     text: Int32 = column("the inputs in the grammar of signatures", Strings)

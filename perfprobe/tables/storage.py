@@ -21,7 +21,8 @@ Which tables and columns there are and what they mean, the classes say that `def
 streamed, all others are kept in memory.
 
 Changelog of the format: 1, the first version. Columns that were added since, all -1 in older files:
-`signatures.values`, `signatures.name`, `signatures.overload`, `operators.faults`. Tables: `signature_values`, `operand_reuse`.
+`signatures.values`, `signatures.name`, `signatures.overload`, `operators.faults`. Tables:
+`signature_values`, `operand_reuse`.
 """
 
 from __future__ import annotations

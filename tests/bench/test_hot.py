@@ -8,7 +8,6 @@ import pytest
 import torch
 
 import perfprobe
-
 from perfprobe.bench import hot as chosen
 from perfprobe.bench.hot import Hot, hot
 from perfprobe.results import Results

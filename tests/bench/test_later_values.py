@@ -36,6 +36,17 @@ def test_parts_are_means_and_extremes_are_of_all(tmp_path: Path) -> None:
     ]
 
 
+def test_quantiles_are_means_of_those_that_there_are(tmp_path: Path) -> None:
+    """An optimizer's state has none at first."""
+    calls = [[{"zeros": 1.0, "quantiles": []}], *([{"zeros": 0.0, "quantiles": [low, 4]}] for low in (1, 2))]
+    (found,) = json.loads(values(tmp_path, *calls))
+    assert found == {"zeros": pytest.approx(1 / 3), "quantiles": [1.5, 4]}
+    (odd,) = json.loads(
+        values(tmp_path, [{"zeros": 0, "quantiles": [1]}], [{"zeros": 0, "quantiles": [1, 2]}])
+    )
+    assert odd == {"zeros": 0}
+
+
 def test_the_last_ones_count(tmp_path: Path) -> None:
     later = [[{"zeros": part}] for part in (1.0, 1.0, 1.0, *[0.25] * 8)]
     assert json.loads(values(tmp_path, *later)) == [{"zeros": 0.25}]

@@ -168,7 +168,8 @@ def test_faults_are_priced_and_shared_by_threads() -> None:
 def test_page_faults_are_a_part_of_the_same_process() -> None:
     """A process in which all is twice as slow has the same part."""
     processes = [
-        replace(answer(rotating=[block(1000 * slow, faults=3.0)]), fault_ns=100.0 * slow) for slow in (1, 2, 3)
+        replace(answer(rotating=[block(1000 * slow, faults=3.0)]), fault_ns=100.0 * slow)
+        for slow in (1, 2, 3)
     ]
     assert row(*processes).fault_part == Estimate(0.3, 0.3, 0.3)
     assert row(answer(rotating=[block(1000, faults=3.0)])).fault_part is None
@@ -178,7 +179,8 @@ def test_processes_are_apart_where_their_fractions_are() -> None:
     """Twice as slow as another one with its reference is no disagreement; without one the times decide."""
     limit = [Limit("memory", "copy_", 1.0, 0.0, "a")]
     paired = [
-        replace(answer(rotating=[block(100 * slow)], a=[block(50 * slow)]), limits=limit) for slow in (1, 2, 3)
+        replace(answer(rotating=[block(100 * slow)], a=[block(50 * slow)]), limits=limit)
+        for slow in (1, 2, 3)
     ]
     assert spread_of(paired) == 0
     assert spread_of([replace(one, limits=[]) for one in paired]) == 1

@@ -18,9 +18,22 @@ from perfprobe.tables.events import Signatures, SignatureValues
 from perfprobe.tables.strings import Strings
 
 NAMES = ("zeros", "negatives", "denormals", "nonfinite")
+ORDER = ("ascending", "trend", "step", "far", "quantiles", "sample")
 
 
 def seen(path: Path, run: Callable[[], Any], **options: Any) -> dict[str, list[Any] | None]:
+    """As `all_seen`, without order and magnitude."""
+    return {
+        name: None if tensors is None else [tensor and _parts(tensor) for tensor in tensors]
+        for name, tensors in all_seen(path, run, **options).items()
+    }
+
+
+def _parts(tensor: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in tensor.items() if key not in ORDER}
+
+
+def all_seen(path: Path, run: Callable[[], Any], **options: Any) -> dict[str, list[Any] | None]:
     """By operator and signature what was in its tensors, None where nothing was looked at."""
     with perfprobe.profile(path, **options):
         run()
@@ -90,6 +103,49 @@ def test_floats(tmp_path: Path, dtype: torch.dtype) -> None:
 def test_integers(tmp_path: Path, dtype: torch.dtype) -> None:
     tensor = torch.tensor([3, 7, 7, 100], dtype=dtype)
     assert of_one(tmp_path / "run.perfprobe", tensor) == {"lowest": 3, "highest": 100, "distinct": 0.75}
+
+
+def order_and_magnitude(path: Path, tensor: torch.Tensor) -> dict[str, Any]:
+    found = all_seen(path, lambda: torch.ops.aten.neg(tensor))
+    (values,) = [values for name, values in found.items() if "aten::neg " in name]
+    assert values is not None
+    return {key: value for key, value in values[0].items() if key in ORDER}
+
+
+@pytest.mark.parametrize("dtype", list(DENORMAL))
+def test_magnitude_is_of_ordinary_numbers(tmp_path: Path, dtype: torch.dtype) -> None:
+    """Of -8 to 8 in two orders, with what is none between them."""
+    odd = [0.0, math.inf, -math.inf, math.nan, DENORMAL[dtype]]
+    numbers = [float(number) for number in range(-8, 9) if number]
+    up = torch.tensor([*odd, *numbers, 0.5], dtype=dtype)
+    found = order_and_magnitude(tmp_path / "up.perfprobe", up)
+    assert found["quantiles"] == [-8, -6, -4, -2, 0.5, 2, 4, 6, 8]
+    assert found["sample"] == 22
+    down = order_and_magnitude(tmp_path / "down.perfprobe", torch.tensor(numbers[::-1], dtype=dtype))
+    assert found["ascending"] > 0.8
+    assert down["ascending"] == 0
+
+
+def test_magnitude_of_what_has_none(tmp_path: Path) -> None:
+    zeros = order_and_magnitude(tmp_path / "zeros.perfprobe", torch.zeros(9))
+    assert zeros == {"ascending": 0.5, "quantiles": [], "sample": 9}
+    one = order_and_magnitude(tmp_path / "one.perfprobe", torch.tensor([0.0, 3.0]))
+    assert one["quantiles"] == [3] * 9
+
+
+def test_order_of_indices_is_of_neighbours_and_of_halves(tmp_path: Path) -> None:
+    """Neighbours: 1-5 5-2 2-2 2-8, halves: 1-2 5-8 2-2."""
+    found = order_and_magnitude(tmp_path / "run.perfprobe", torch.tensor([1, 5, 2, 2, 2, 8]))
+    order = {"ascending": 0.6667, "trend": 1, "step": 4, "far": 3}
+    assert found == {**order, "quantiles": [1, 1, 2, 2, 2, 2, 2, 5, 8], "sample": 6}
+
+
+def test_more_of_indices_is_looked_at(tmp_path: Path) -> None:
+    samples = [
+        order_and_magnitude(tmp_path / f"{dtype}.perfprobe", torch.ones(5000, dtype=dtype))["sample"]
+        for dtype in (torch.float32, torch.int64)
+    ]
+    assert samples == [256, 1024]
 
 
 def test_largest_integers(tmp_path: Path) -> None:

@@ -35,7 +35,11 @@ def second(m: Measurement) -> str:  # noqa: C901, PLR0911, PLR0912
         if m.fault_part.low >= 0.3:
             return "allocation-bound"
         if m.fault_part.high >= 0.3:
-            return "unstable" if (m.fault_part.high - m.fault_part.low) / m.fault_part.value > 0.3 else "ambiguous"
+            return (
+                "unstable"
+                if (m.fault_part.high - m.fault_part.low) / m.fault_part.value > 0.3
+                else "ambiguous"
+            )
     limits = sorted(
         (b for b in m.bounds if b.kind != "overhead"),
         key=lambda b: (-b.fraction.value, ["gemm", "memory", "element"].index(b.kind)),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-Settings = dict[str, float | int | str]
+Settings = dict[str, float | int | str | tuple[float, ...]]
 Values = tuple[str, Settings]  # a maker and its settings
 _Value = TypeVar("_Value")
 

@@ -109,19 +109,41 @@ def _chances(torch: Any, sizes: Any, generator: Any, run: int) -> Any:
     return (drawn if run == 1 else drawn.repeat_interleave(run)[: prod(sizes)]).reshape(sizes)
 
 
-def uniform(torch: Any, sizes: Any, dtype: Any, generator: Any, **settings: float) -> Any:
-    """Numbers from `low` to `high`; other settings say which part is "negatives", "zeros" and so on.
+def _between(torch: Any, made: Any, quantiles: Sequence[float], generator: Any) -> Any:
+    """As many numbers between each two of the quantiles."""
+    edges = torch.tensor(quantiles, dtype=made.dtype, device=made.device)
+    place = made.uniform_(0, len(edges) - 1, generator=generator)
+    part = place.long().clamp_(max=len(edges) - 2)
+    return torch.lerp(edges[part], edges[part + 1], place - part)
+
+
+def _in_range(torch: Any, sizes: Any, dtype: Any, generator: Any, settings: dict[str, Any]) -> Any:
+    """As many between each two of the `quantiles`, else from `low` to `high`; sorted rows for an `order`."""
+    made = torch.empty(sizes, dtype=_work_dtype(torch, dtype), device=generator.device)
+    if "quantiles" not in settings:
+        return made.uniform_(settings.get("low", 0.5), settings.get("high", 1.5), generator=generator)
+    made = _between(torch, made, settings["quantiles"], generator)
+    if dtype.is_floating_point:
+        made.clamp_(torch.finfo(dtype).min, torch.finfo(dtype).max)
+    if "order" in settings and sizes:
+        made = made.sort(dim=-1, descending=settings["order"] == "descending").values
+    return made if settings.get("negatives") else made.abs_()
+
+
+def uniform(torch: Any, sizes: Any, dtype: Any, generator: Any, **settings: Any) -> Any:
+    """Numbers from `low` to `high` or by `quantiles`; other settings say which part is "zeros" and so on.
 
     run: zeros come so many at a time.
     """
     if dtype.is_complex:
         return torch.view_as_complex(uniform(torch, (*sizes, 2), torch.float64, generator, **settings))
-    made = torch.empty(sizes, dtype=_work_dtype(torch, dtype), device=generator.device)
-    made.uniform_(settings.get("low", 0.5), settings.get("high", 1.5), generator=generator)
+    made = _in_range(torch, sizes, dtype, generator, settings)
     tiny = torch.finfo(dtype).tiny / 8 if dtype.is_floating_point else 0.0
     special = {"negatives": None, "denormals": tiny, "nonfinite": -torch.inf}
     zeros = settings.get("zeros", 0.0)
     rest = max(1.0 - zeros, 1e-9)
+    if "quantiles" in settings:
+        del special["negatives"]  # they have their signs
     parts = [(settings[kind] / rest, value) for kind, value in special.items() if settings.get(kind)]
     chance: Any = torch.rand(sizes if parts else (), device=generator.device, generator=generator)
     reached = 0.0
@@ -134,18 +156,52 @@ def uniform(torch: Any, sizes: Any, dtype: Any, generator: Any, **settings: floa
     return made
 
 
-def integers(
-    torch: Any, sizes: Any, dtype: Any, generator: Any, low: int = 1, below: int = 100, distinct: int = 0
-) -> Any:
-    """Whole numbers of [low, below). distinct: drawn from so many of them; -1: each at most once."""
-    wanted, there = prod(sizes), max(below - low, 1)
+def integers(torch: Any, sizes: Any, dtype: Any, generator: Any, **settings: Any) -> Any:
+    """Whole numbers of [`low`, `below`).
+
+    quantiles: as many between each two. distinct: drawn from so many; -1: each at most once. order:
+    "ascending", "descending"; "near": ascending, but shuffled among `run` neighbours; "runs" of `run`
+    ascending ones, `step` apart where that many fit.
+    """
+    low, order, run = settings.get("low", 1), settings.get("order"), settings.get("run", 1)
+    there = max(settings.get("below", 100) - low, 1)
+    made = low + _drawn(torch, sizes, generator, there, settings)
+    if not order:
+        return made
+    flat, places = made.reshape(-1), torch.arange(prod(sizes), device=generator.device)
+    if order == "runs":
+        flat = low + _runs(flat - low, places, there, run, settings.get("step", 1))
+    else:
+        flat = flat.sort(descending=order == "descending").values
+    if order == "near":
+        shaken = torch.rand(places.shape, device=generator.device, generator=generator, dtype=torch.float64)
+        flat = flat[(places + run * shaken).argsort()]
+    return flat.reshape(sizes)
+
+
+def _runs(flat: Any, places: Any, there: int, run: int, step: int) -> Any:
+    if 2 * run * step < there:
+        return flat[places // run] % (there - run * step) + places % run * step
+    return (places // run * there + flat).sort().values % there
+
+
+def _drawn(torch: Any, sizes: Any, generator: Any, there: int, settings: dict[str, Any]) -> Any:
+    """Of [0, there)."""
+    quantiles, distinct, wanted = settings.get("quantiles"), settings.get("distinct", 0), prod(sizes)
+
+    def draw(count: Any) -> Any:
+        if not quantiles:
+            return torch.randint(there, count, generator=generator, device=generator.device)
+        found = torch.empty(count, dtype=torch.float64, device=generator.device)
+        found = _between(torch, found, quantiles, generator) - settings.get("low", 1)
+        return found.floor().clamp(0, there - 1).long()
+
     if distinct < 0 and wanted <= there <= 1 << 24:
         order = torch.randperm(there, generator=generator, device=generator.device)
-        return (order[:wanted] + low).reshape(sizes)
-    few = torch.randint(low, low + there, (max(distinct, 1),), generator=generator, device=generator.device)
-    if distinct > 0:
-        return few[torch.randint(distinct, sizes, generator=generator, device=generator.device)]
-    return torch.randint(low, low + there, sizes, generator=generator, device=generator.device)
+        return order[:wanted].reshape(sizes)
+    if distinct <= 0:
+        return draw(sizes)
+    return draw((distinct,))[torch.randint(distinct, sizes, generator=generator, device=generator.device)]
 
 
 def mask(

@@ -33,7 +33,7 @@ class TensorRecipe:
     strides: tuple[int, ...] | None
     device: str
     maker: str
-    settings: dict[str, float | int | str] = field(default_factory=dict)
+    settings: dict[str, float | int | str | tuple[float, ...]] = field(default_factory=dict)
     written: bool = False
 
 

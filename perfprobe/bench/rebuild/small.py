@@ -81,7 +81,8 @@ def _smaller(
 
 def _resized(tensor: TensorRecipe, sizes: tuple[int, ...], most: int) -> TensorRecipe:
     indexes = (tensor.settings.get("low"), tensor.settings.get("below")) != (1, 100)  # else plain integers
-    counts = {name: int(tensor.settings[name]) for name in _COUNTS if name in tensor.settings and indexes}
+    given = {name: tensor.settings.get(name) for name in _COUNTS if indexes}
+    counts = {name: int(count) for name, count in given.items() if isinstance(count, int | float)}
     settings = {**tensor.settings, **{name: min(count, most) for name, count in counts.items()}}
     if "below" in counts:
         settings["low"] = 0

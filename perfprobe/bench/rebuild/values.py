@@ -12,10 +12,12 @@ from dataclasses import replace
 from math import isfinite, prod
 from typing import Any, TypeAlias
 
+from perfprobe.bench.drift import FEW, calls_between_restores
 from perfprobe.bench.rebuild.bounds import BOUNDS, Arguments, extent
 from perfprobe.bench.rebuild.classes import FIXED, SAVED, SIGNED, Settings, Values
 from perfprobe.bench.rebuild.fit import Fitted
-from perfprobe.bench.rebuild.recipe import Argument, TensorRecipe
+from perfprobe.bench.rebuild.order import order_settings
+from perfprobe.bench.rebuild.recipe import Argument, TensorRecipe, tensors_in
 
 Digest: TypeAlias = Mapping[str, Any]
 
@@ -36,7 +38,10 @@ _FITTING = {
     "masked_scatter": "source",
     "masked_select_backward": "grad",
 }
-_SAMPLE = 256  # elements of a tensor that the recorder looks at
+_SAMPLE = 256  # elements of a tensor that the recorder looked at, where it does not say
+_SORTED = 0.98  # of neighbours
+_MOST_QUANTILES = 64
+_FACTORS = {"mul_": "other", "div_": "other"}  # of products in place
 _INDEXING = ("index", "index_put", "_index_put_impl", "_unsafe_index", "_unsafe_index_put")
 
 
@@ -51,6 +56,16 @@ def choose(fitted: Fitted, digests: list[Digest | None]) -> None:
         found = arguments[parameter.name]
         fitted.arguments[parameter.name] = _chosen(name, parameter.name, 0, found, arguments, rest)
     fitted.saved = SAVED.get(full_name)
+    _keep_in_range(fitted, full_name)
+
+
+def _keep_in_range(fitted: Fitted, name: str) -> None:
+    """What a call writes again and again is of ordinary numbers, as `drift` has it, and so are factors."""
+    drifts = calls_between_restores(fitted.schema.operator, fitted.schema.overload) == FEW
+    for parameter, argument in fitted.arguments.items():
+        for tensor in tensors_in(argument):
+            if parameter == _FACTORS.get(name) or (drifts and tensor.written):
+                tensor.settings.pop("quantiles", None)
 
 
 def _chosen(
@@ -88,7 +103,26 @@ def _seen_parts(digest: Digest, needed: Settings) -> Settings:
         return {}
     seen: Settings = {kind: part for kind, part in parts.items() if part}
     seen.update(_run(parts["zeros"], digest))
+    seen.update(_quantiles(digest))
+    seen.update(_sorted(digest))
     return {**dict.fromkeys(needed, 0.0), **seen} or {"negatives": 0.0}
+
+
+def _quantiles(digest: Digest) -> Settings:
+    """Of which magnitude ordinary numbers were; nothing where there were none."""
+    listed = digest.get("quantiles")
+    found = [_finite(value) for value in listed[:_MOST_QUANTILES]] if isinstance(listed, list) else []
+    known = tuple(value for value in found if value is not None)
+    if len(known) < 2 or len(known) < len(found):
+        return {}
+    return {"quantiles": tuple(sorted(known))}
+
+
+def _sorted(digest: Digest) -> Settings:
+    """Whether each row is: what sorts and searches is several times as fast then."""
+    rising = _finite(digest.get("ascending", 0.5)) or 0.0
+    is_sorted = abs(rising - 0.5) >= _SORTED - 0.5
+    return {"order": "ascending" if rising > 0.5 else "descending"} if is_sorted else {}
 
 
 def _part(value: object) -> float:
@@ -122,7 +156,7 @@ def _run(part: float, digest: Digest) -> Settings:
     Of runs of L that are of one kind with chance p, 2 p (1 - p) / L neighbours differ. The sample cannot tell
     runs that are longer than itself.
     """
-    changes = max(_part(digest.get("changes", 1.0)), 1 / _SAMPLE)
+    changes = max(_part(digest.get("changes", 1.0)), 1 / _looked_at(digest))
     run = round(2 * part * (1 - part) / changes)
     return {"run": run} if run > 1 else {}
 
@@ -172,16 +206,21 @@ def _integers(tensor: TensorRecipe, bound: int | None, digest: Digest) -> Values
             low, below = seen_low, seen_below
     settings: Settings = {"low": low, "below": below}
     if "distinct" in digest:
-        settings["distinct"] = _distinct(_part(digest["distinct"]), prod(tensor.sizes), below - low)
-    return "integers", settings
+        looked_at = min(prod(tensor.sizes), _looked_at(digest))
+        settings["distinct"] = _distinct(_part(digest["distinct"]), looked_at, below - low)
+    order = order_settings(digest, prod(tensor.sizes), below - low)
+    return "integers", {**settings, **_quantiles(digest), **order}
 
 
-def _distinct(seen: float, elements: int, there: int) -> int:
+def _looked_at(digest: Digest) -> int:
+    return max(int(_finite(digest.get("sample", _SAMPLE)) or _SAMPLE), 1)
+
+
+def _distinct(seen: float, looked_at: int, there: int) -> int:
     """How many values to draw from: -1 each but once, 0 all there are, which give about as many as seen.
 
     Of m numbers drawn from n, n (1 - (1 - 1/n)^m) are expected to differ.
     """
-    looked_at = min(elements, _SAMPLE)
     expected = there * (1 - (1 - 1 / there) ** looked_at)
     if seen >= 1:
         return -1
