@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <optional>
@@ -22,6 +23,9 @@ constexpr uint64_t kSample = 256;    // elements of a tensor
 // Of one of integers, which may be indices: as many as tell sorted ones with a few strays from
 // rows that are sorted each.
 constexpr uint64_t kIndexSample = 1024;
+// Sorting takes longest: so many of a sample at most, evenly spread.
+constexpr uint64_t kFloatsSorted = 64;
+constexpr uint64_t kIntegersSorted = 256;
 constexpr size_t kQuantiles = 9;  // lowest, highest and what divides the rest into equal parts
 
 // Plain CPU tensors have no other key: neither subclasses and fake tensors, nor vmap's and
@@ -64,7 +68,14 @@ class Sample {
  public:
   Sample(const char* first, c10::IntArrayRef sizes, c10::IntArrayRef strides, uint64_t elements,
          uint64_t most)
-      : first_(first), sizes_(sizes), strides_(strides), elements_(elements), most_(most) {}
+      : first_(first),
+        sizes_(sizes),
+        strides_(strides),
+        elements_(elements),
+        most_(most),
+        width_(elements / most),
+        rest_(elements % most),
+        is_flat_(sizes.size() == 1) {}
 
   [[nodiscard]] uint64_t count() const { return std::min(elements_, most_); }
 
@@ -91,13 +102,14 @@ class Sample {
   [[nodiscard]] uint64_t place(uint64_t i) const {
     if (elements_ <= most_)
       return i;
-    const uint64_t width = elements_ / most_;
     const uint64_t fraction = (i * 40'503) & 0xFFFF;  // multiples of the golden ratio spread evenly
-    const auto within = static_cast<unsigned __int128>(width) * fraction >> 16;
-    return i * width + elements_ % most_ * i / most_ + static_cast<uint64_t>(within);
+    const auto within = static_cast<unsigned __int128>(width_) * fraction >> 16;
+    return i * width_ + rest_ * i / most_ + static_cast<uint64_t>(within);
   }
 
   [[nodiscard]] int64_t offset(uint64_t index) const {
+    if (is_flat_)  // divisions take most of the time, and indices are flat
+      return static_cast<int64_t>(index * static_cast<uint64_t>(strides_[0]));
     uint64_t elements = 0;
     for (size_t i = sizes_.size(); i-- > 0;) {
       const auto size = static_cast<uint64_t>(sizes_[i]);
@@ -110,13 +122,15 @@ class Sample {
   const char* first_;
   c10::IntArrayRef sizes_;
   c10::IntArrayRef strides_;
-  uint64_t elements_, most_;
+  uint64_t elements_, most_, width_, rest_;
+  bool is_flat_;
 };
 
 std::string number_text(double value) {
   std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.4g", value);
-  return text.data();
+  const auto end =
+      std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::general, 4);
+  return {text.data(), end.ptr};
 }
 
 std::string part_text(uint64_t some, uint64_t all) {
@@ -149,9 +163,8 @@ double as_number(c10::BFloat16 value) {
   return static_cast<double>(static_cast<float>(value));
 }
 
-// Of values in any order, with all in between taken to lie evenly; no more than there are.
-std::string quantiles_text(double* first, double* end) {
-  std::sort(first, end);
+// Of sorted values, with all in between taken to lie evenly; no more than there are.
+std::string quantiles_text(const double* first, const double* end) {
   const auto last = end - first - 1;
   std::string text;
   for (size_t i = 0; last >= 0 && i < kQuantiles; ++i) {
@@ -171,6 +184,7 @@ std::string float_text(const Sample& sample) {
   Order order;
   std::array<double, kSample> ordinary{};
   double* end = ordinary.data();
+  const uint64_t each = sample.count() < kSample ? 1 : kSample / kFloatsSorted;
   for (uint64_t i = 0; i < sample.count(); ++i) {
     const Bits bits = sample.at<Bits>(i);
     const bool is_zero = (bits & ~kSign) == 0;
@@ -182,9 +196,10 @@ std::string float_text(const Sample& sample) {
     nonfinite += (bits & kExponent) == kExponent;
     const double value = as_number(sample.at<Float>(i));
     order.add(value, as_number(sample.behind<Float>(i)));
-    if ((bits & kExponent) != 0 && (bits & kExponent) != kExponent)
+    if (i % each == 0 && (bits & kExponent) != 0 && (bits & kExponent) != kExponent)
       *end++ = value;
   }
+  std::sort(ordinary.data(), end);
   const uint64_t all = sample.count();
   return "{\"zeros\":" + part_text(zeros, all) + ",\"negatives\":" + part_text(negatives, all) +
          ",\"denormals\":" + part_text(denormals, all) +
@@ -195,7 +210,7 @@ std::string float_text(const Sample& sample) {
 }
 
 // Of distances between elements that differ; 0 where none does.
-std::string median_text(std::array<double, kIndexSample>& steps, size_t count) {
+std::string median_text(std::array<double, kIntegersSorted>& steps, size_t count) {
   if (count == 0)
     return "0";
   const auto middle = steps.begin() + static_cast<ptrdiff_t>(count / 2);
@@ -203,24 +218,37 @@ std::string median_text(std::array<double, kIndexSample>& steps, size_t count) {
   return number_text(*middle);
 }
 
+// Of a sample.
+template <class Integer>
+struct SampledIntegers {
+  explicit SampledIntegers(const Sample& sample) : count(sample.count()) {
+    for (uint64_t i = 0; i < count; ++i) {
+      at[i] = sample.at<Integer>(i);
+      behind[i] = sample.behind<Integer>(i);
+    }
+  }
+  uint64_t count;
+  std::array<Integer, kIndexSample> at, behind;
+};
+
 // The order of neighbours, and of elements of the first half with some of the second, at changing
 // distances: rows that are sorted each rise in the first only, sorted indices that were shuffled
 // within pages in the second only.
 template <class Integer>
-std::string index_order_text(const Sample& sample) {
-  std::array<double, kIndexSample> steps{}, far_steps{};
+std::string index_order_text(const SampledIntegers<Integer>& values, uint64_t each) {
+  std::array<double, kIntegersSorted> steps{}, far_steps{};
   size_t count = 0, far_count = 0;
   Order near, far;
   constexpr uint64_t kStride = 197;  // a prime: most halves are visited once and whole
-  const uint64_t half = sample.count() / 2;
-  for (uint64_t i = 0; i < sample.count(); ++i) {
-    const auto value = sample.at<Integer>(i), behind = sample.behind<Integer>(i);
+  const uint64_t half = values.count / 2;
+  for (uint64_t i = 0; i < values.count; ++i) {
+    const auto value = values.at[i], behind = values.behind[i];
     near.add(value, behind);
-    if (value != behind)
+    if (i % each == 0 && value != behind)
       steps[count++] = std::abs(as_number(value) - as_number(behind));
-    const auto farther = sample.at<Integer>(i < half ? half + i * kStride % half : i);
+    const auto farther = values.at[i < half ? half + i * kStride % half : i];
     far.add(value, farther);
-    if (value != farther)
+    if (i % each == 0 && value != farther)
       far_steps[far_count++] = std::abs(as_number(value) - as_number(farther));
   }
   return "\"ascending\":" + near.text() + ",\"trend\":" + far.text() +
@@ -229,20 +257,23 @@ std::string index_order_text(const Sample& sample) {
 
 template <class Integer>
 std::string integer_text(const Sample& sample) {
-  std::array<Integer, kIndexSample> values{};
-  const auto end = values.begin() + static_cast<ptrdiff_t>(sample.count());
-  for (uint64_t i = 0; i < sample.count(); ++i)
-    values[i] = sample.at<Integer>(i);
+  const SampledIntegers<Integer> all(sample);
+  const uint64_t each = (all.count + kIntegersSorted - 1) / kIntegersSorted;
+  const auto [lowest, highest] =
+      std::minmax_element(all.at.begin(), all.at.begin() + static_cast<ptrdiff_t>(all.count));
+  std::array<Integer, kIntegersSorted> values{};
+  auto end = values.begin();
+  for (uint64_t i = 0; i < all.count; i += each)
+    *end++ = all.at[i];
   std::sort(values.begin(), end);
-  const std::string lowest = std::to_string(values.front());
-  const std::string highest = std::to_string(*(end - 1));
-  std::array<double, kIndexSample> numbers{};
-  std::transform(values.begin(), end, numbers.begin(), as_number<Integer>);
-  const std::string quantiles = quantiles_text(numbers.data(), numbers.data() + sample.count());
+  std::array<double, kIntegersSorted> numbers{};
+  const auto sorted = std::transform(values.begin(), end, numbers.begin(), as_number<Integer>);
+  const auto looked_at = static_cast<uint64_t>(end - values.begin());
   const auto distinct = static_cast<uint64_t>(std::unique(values.begin(), end) - values.begin());
-  return "{\"lowest\":" + lowest + ",\"highest\":" + highest +
-         ",\"distinct\":" + part_text(distinct, sample.count()) + "," +
-         index_order_text<Integer>(sample) + ",\"quantiles\":" + quantiles +
+  return "{\"lowest\":" + std::to_string(*lowest) + ",\"highest\":" + std::to_string(*highest) +
+         ",\"distinct\":" + part_text(distinct, looked_at) + "," +
+         index_order_text<Integer>(all, each) + ",\"quantiles\":" +
+         quantiles_text(numbers.data(), numbers.data() + (sorted - numbers.begin())) +
          ",\"sample\":" + std::to_string(sample.count()) + "}";
 }
 

@@ -206,7 +206,7 @@ def _integers(tensor: TensorRecipe, bound: int | None, digest: Digest) -> Values
             low, below = seen_low, seen_below
     settings: Settings = {"low": low, "below": below}
     if "distinct" in digest:
-        looked_at = min(prod(tensor.sizes), _looked_at(digest))
+        looked_at = _sorted_of(min(prod(tensor.sizes), _looked_at(digest)))
         settings["distinct"] = _distinct(_part(digest["distinct"]), looked_at, below - low)
     order = order_settings(digest, prod(tensor.sizes), below - low)
     return "integers", {**settings, **_quantiles(digest), **order}
@@ -214,6 +214,12 @@ def _integers(tensor: TensorRecipe, bound: int | None, digest: Digest) -> Values
 
 def _looked_at(digest: Digest) -> int:
     return max(int(_finite(digest.get("sample", _SAMPLE)) or _SAMPLE), 1)
+
+
+def _sorted_of(looked_at: int) -> int:
+    """Of so many elements evenly spread ones are compared with each other, 256 at most."""
+    each = -(-looked_at // _SAMPLE)
+    return -(-looked_at // max(each, 1))
 
 
 def _distinct(seen: float, looked_at: int, there: int) -> int:
