@@ -168,7 +168,9 @@ def test_the_recorder_takes_rows_from_python(tmp_path: Path) -> None:
     frame = recorder.add_frame(recorder.intern_name("a.py", True), name, 1, 5)
     module = recorder.add_module(-1, name, recorder.intern_name("Net", True))
     stack = recorder.add_stack(-1, frame, module)
-    signature = recorder.add_signature("f32[2] p=float", "f32[2] p=0.5")
+    signature = recorder.add_signature("f32[2] p=float", "f32[2] p=0.5", name, -1)
+    assert recorder.add_signature("f32[2] p=float", "f32[2] p=0.5", name, -1) == signature
+    assert recorder.add_signature("f32[2] p=float", "f32[2] p=0.5", name + 1, -1) != signature
     start_ns = [1 << 60, (1 << 60) + 5]
     columns = {"start_ns": start_ns, "end_ns": [at + 3 for at in start_ns], "thread": [thread] * 2}
     columns |= {"depth": [0, 0], "name": [name] * 2, "stack": [stack] * 2, "signature": [signature] * 2}
@@ -184,3 +186,4 @@ def test_the_recorder_takes_rows_from_python(tmp_path: Path) -> None:
     assert recording.operator_rows == 2
     assert np.all(rows.stack == 0)
     assert recording[Strings][recording[Signatures].example[0]] == "f32[2] p=0.5"
+    assert recording[Strings][recording[Signatures].name[0]] == "aten::add"
