@@ -16,7 +16,7 @@ namespace perfprobe {
 
 // Name of the capsule that carries a RecorderPort*; raise the number with any change of this
 // interface.
-inline constexpr const char* kRecorderCapsule = "perfprobe.recorder.5";
+inline constexpr const char* kRecorderCapsule = "perfprobe.recorder.6";
 
 struct InternedText {
   int32_t id;

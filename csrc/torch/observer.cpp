@@ -75,14 +75,13 @@ using Inputs = c10::ArrayRef<const c10::IValue>;
     hash = typed;
   }
   const SignatureDescription described = describe_inputs(function, inputs, integers);
-  const bool has_floats = described.example != described.text;
+  const char* example = described.example == described.text ? nullptr : described.example.c_str();
   // Beyond the limit every call comes here, and its signature is the row "other".
   const bool is_kept = state.signatures.size() < ThreadState::kCachedIds;
   const std::string values = is_kept ? describe_values(inputs) : "";
   const int32_t id = state.port->add_signature(
-      hash,
-      {described.text.c_str(), has_floats ? described.example.c_str() : nullptr,
-       values.empty() ? nullptr : values.c_str(), described.grad_mask, slot.name, slot.overload});
+      hash, {described.text.c_str(), example, values.empty() ? nullptr : values.c_str(),
+             described.grad_mask, slot.name, slot.overload});
   if (is_kept)
     state.signatures.insert(hash, id);
   return id;
