@@ -102,9 +102,9 @@ def _above(
     measurement: Measurement, part: Estimate | None, edge: float, kind: str, text: str
 ) -> _Found | None:
     """The kind when the whole interval is at the edge or above."""
-    if part is None or part.high < edge:
+    if part is None or _rounded(part).high < edge:
         return None
-    if part.low < edge:
+    if _rounded(part).low < edge:
         kind = _undecided(part)
     return kind, f"{kind}: {text.format(_part(measurement, part))}{_by(measurement, kind)}"
 
@@ -138,15 +138,16 @@ def _by_limit(measurement: Measurement, bound: Bound | None) -> _Found:
 
 def _class(bound: Bound) -> str:
     """The one that the whole interval lies in, however wide it is."""
-    fraction = bound.fraction
+    is_wide = _undecided(bound.fraction) == "unstable"
+    fraction = _rounded(bound.fraction)
     if fraction.low > MODEL_ERROR:
         return "model error"
-    is_wide = _undecided(fraction) == "unstable"
     if fraction.low >= GOOD and not (is_wide and fraction.high > MODEL_ERROR):
         return _LIMITED[bound.kind]
     if fraction.high < POOR:
         return "inefficient"
-    return "below ceiling" if fraction.low >= POOR and fraction.high < GOOD else _undecided(fraction)
+    is_between = fraction.low >= POOR and fraction.high < GOOD
+    return "below ceiling" if is_between else _undecided(bound.fraction)
 
 
 def _at_limit(measurement: Measurement, bound: Bound) -> str:
@@ -197,6 +198,11 @@ def overhead(measurement: Measurement) -> Estimate | None:
     if floor is None or time is None or time.low <= 0:
         return None
     return Estimate(floor.value / time.value, floor.low / time.high, floor.high / time.low)
+
+
+def _rounded(part: Estimate) -> Estimate:
+    """As it is shown: a word that goes by more digits would contradict the number beside it."""
+    return Estimate(*(round(100 * each) / 100 for each in (part.value, part.low, part.high)))
 
 
 def _percent(fraction: float) -> str:

@@ -117,6 +117,16 @@ BY_HAND: dict[str, tuple[Measurement, str, str]] = {
     "between": (memory(0.45, 0.4, 0.5), "below ceiling", "below ceiling: 45 % (40–50) of LLC bandwidth"),
     "bad, perhaps": (memory(0.31, 0.29, 0.33), "ambiguous", "ambiguous: 31 % (29–33) of LLC bandwidth"),
     "bad": (memory(0.06, 0.05, 0.07), "inefficient", "inefficient: 6 % (5–7) of LLC bandwidth"),
+    "shown as the edge, and in the class it begins": (
+        memory(0.63, 0.596, 0.66),
+        "memory-bound",
+        "memory-bound at 63 % (60–66) of LLC bandwidth",
+    ),
+    "shown as another edge": (
+        memory(0.31, 0.296, 0.33),
+        "below ceiling",
+        "below ceiling: 31 % (30–33) of LLC bandwidth",
+    ),
     "good or bad": (memory(0.6, 0.55, 0.7), "ambiguous", "ambiguous: 60 % (55–70) of LLC bandwidth"),
     "elements": (
         made(bounds=(bound("memory", 0.2), bound("element", 0.87))),

@@ -26,15 +26,15 @@ def second(m: Measurement) -> str:  # noqa: C901, PLR0911, PLR0912
         part = (
             (pair[0].low, pair[0].high) if pair else (m.floor.low / t.high, m.floor.high / t.low)  # type: ignore[union-attr]
         )
-        if part[0] >= 0.5:
+        if round(100 * part[0]) >= 50:
             return "overhead-bound"
-        if part[1] >= 0.5:
+        if round(100 * part[1]) >= 50:
             value = pair[0].value if pair else m.floor.value / t.value  # type: ignore[union-attr]
             return "unstable" if (part[1] - part[0]) / value > 0.3 else "ambiguous"
     if m.fault_part is not None:
-        if m.fault_part.low >= 0.3:
+        if round(100 * m.fault_part.low) >= 30:
             return "allocation-bound"
-        if m.fault_part.high >= 0.3:
+        if round(100 * m.fault_part.high) >= 30:
             return (
                 "unstable"
                 if (m.fault_part.high - m.fault_part.low) / m.fault_part.value > 0.3
@@ -47,9 +47,10 @@ def second(m: Measurement) -> str:  # noqa: C901, PLR0911, PLR0912
     if not limits:
         return "unjudged"
     low, high = limits[0].fraction.low, limits[0].fraction.high
+    wide = (high - low) / limits[0].fraction.value > 0.3
+    low, high = round(100 * low) / 100, round(100 * high) / 100
     if low > 1.15:
         return "model error"
-    wide = (high - low) / limits[0].fraction.value > 0.3
     classes = [
         {True: "inefficient"}.get(x < 0.3, "below ceiling" if x < 0.6 else "good") for x in (low, high)
     ]
