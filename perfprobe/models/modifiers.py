@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from perfprobe.models.signature import parse, tensors
+from perfprobe.support import units
 from perfprobe.tables.measurements import Counterfactual, Estimate, Measurement
 
 CLEAR = 1.15
@@ -15,7 +17,13 @@ EFFICIENCY = 0.6  # on more: speed-up by threads
 IDLE = 0.05  # CPU time of all other threads, by that of the busiest: they had nothing to do
 NESTED = 1 - 1 / CLEAR  # of the time: without it the call would be 1.15x as fast
 
+PURE_COPY = "pure copy: gains only if avoided"
+MANY_FAULTS = 64  # page faults of a call: 256 KiB of fresh memory
+
 _SILENT = ("not rebuilt", "not reproduced", "unstable")
+# What they read is what they write; a memory at its limit is no reason to make them.
+_PURE_COPIES = ("clone", "contiguous", "copy", "copy_")
+_FULL_SPEED = ("memory-bound", "allocation-bound")
 # Operators that are a copy: that they call copy_ is no news.
 _COPIES = ("clone", "contiguous", "_to_copy", "to", "reshape", "repeat", "constant_pad_nd", "pad", "type_as")
 
@@ -25,6 +33,7 @@ def modifiers(measurement: Measurement, kind: str) -> tuple[str, ...]:
     if kind in _SILENT:
         return ()
     return (
+        *_pure_copy(measurement, kind),
         *_threads(measurement, kind),
         *_layout(measurement),
         *_faster(measurement, "channels_last", "layout-bound: {} would be {}"),
@@ -33,6 +42,7 @@ def modifiers(measurement: Measurement, kind: str) -> tuple[str, ...]:
         *_nested(measurement),
         *_faster(measurement, "dtype", "dtype-bound: {} would be {}"),
         *_faster(measurement, "recycled output", "fresh memory: {} gives {}"),
+        *_other_faults(measurement),
     )
 
 
@@ -45,6 +55,29 @@ def _faster(measurement: Measurement, kind: str, text: str) -> Iterator[str]:
     clear = [found for found in _of(measurement, kind) if found.speedup.low > CLEAR]
     for best in sorted(clear, key=lambda found: -found.speedup.value)[:1]:
         yield text.format(best.change, _times(best.speedup.value))
+
+
+def _pure_copy(measurement: Measurement, kind: str) -> Iterator[str]:
+    """A copy as fast as memory is no work that had to be done: one that changes the dtype may be."""
+    dtypes = {tensor.dtype for tensor in tensors(parse(measurement.wanted.signature) or ())}
+    if kind in _FULL_SPEED and _bare_name(measurement) in _PURE_COPIES and len(dtypes) == 1:
+        yield PURE_COPY
+
+
+def _other_faults(measurement: Measurement) -> Iterator[str]:
+    """That the program's memory has another history: an allocator that keeps freed memory has no faults."""
+    seen, alone = measurement.seen, measurement.faults
+    if seen is None or seen.faults is None or not seen.calls or alone is None:
+        return
+    there = seen.faults / seen.calls
+    if max(there, alone) >= MANY_FAULTS and 2 * min(there, alone) < max(there, alone):
+        keeps = "keeps" if there < alone else "gives back"
+        counts = f"{units.count(round(there))} a call in the program, {units.count(round(alone))} by itself"
+        yield f"page faults: {counts}; its allocator {keeps} freed memory there"
+
+
+def _bare_name(measurement: Measurement) -> str:
+    return measurement.wanted.operator.removeprefix("aten::").partition(".")[0]
 
 
 def _threads(measurement: Measurement, kind: str) -> Iterator[str]:
@@ -94,9 +127,8 @@ def _values(measurement: Measurement) -> Iterator[str]:
 
 def _nested(measurement: Measurement) -> Iterator[str]:
     """A copy inside an operator that is none itself, which `out=` of composite operators makes."""
-    operator = measurement.wanted.operator.removeprefix("aten::").partition(".")[0]
     part = sum(part for name, part in measurement.nested if name.removeprefix("aten::").startswith("copy_"))
-    if part > NESTED and operator not in _COPIES:
+    if part > NESTED and _bare_name(measurement) not in _COPIES:
         yield f"nested copy_: {100 * part:.0f} % of time"
 
 

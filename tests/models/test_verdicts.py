@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from perfprobe.models.modifiers import PURE_COPY
 from perfprobe.models.verdicts import KINDS, MEANING, judge
 from perfprobe.tables.measurements import Estimate, Measurement, Seen, Wanted
 from tests.models.measured import MEASURED, bound, changed, made, near, with_changes
@@ -170,6 +171,10 @@ def test_verdicts_by_hand(case: str) -> None:
     assert verdict.modifiers == ()
 
 
+def copied(operator: str, signature: str, fraction: float = 0.95, **more: Any) -> Measurement:
+    return made(wanted=Wanted(operator, signature), bounds=(bound("memory", fraction),), **more)
+
+
 MODIFIERS: dict[str, tuple[Measurement, tuple[str, ...]]] = {
     "threads help": (with_changes(changed("threads", "2→1 threads", 1 / 1.9)), ()),
     "threads help little": (
@@ -241,6 +246,28 @@ MODIFIERS: dict[str, tuple[Measurement, tuple[str, ...]]] = {
         ("nested copy_: 42 % of time",),
     ),
     "a copy that is the work": (made(wanted=Wanted("aten::clone", ""), nested=(("aten::copy_", 0.9),)), ()),
+    "a copy at full bandwidth": (copied("aten::copy_", "f32[512,512] f32[512,512]"), (PURE_COPY,)),
+    "a clone": (copied("aten::clone", "f32[512,512]"), (PURE_COPY,)),
+    "a clone into fresh memory": (
+        copied("aten::clone", "f32[512,512]", faults=256.0, fault_part=near(0.6)),
+        (PURE_COPY,),
+    ),
+    "a slow copy": (copied("aten::copy_", "f32[512,512] f32[512,512]{1,512}", 0.26), ()),
+    "a copy to another dtype": (copied("aten::copy_", "bf16[512,512] f32[512,512]"), ()),
+    "no copy": (copied("aten::relu", "f32[512,512]"), ()),
+    "an allocator that keeps memory": (
+        made(faults=4672.4, seen=Seen(10, 0.5, 9, 9, None, faults=0)),
+        ("page faults: 0 a call in the program, 4,672 by itself; its allocator keeps freed memory there",),
+    ),
+    "an allocator that keeps none": (
+        made(seen=Seen(10, 0.5, 9, 9, None, faults=46_720)),
+        (
+            "page faults: 4,672 a call in the program, 0 by itself; "
+            "its allocator gives back freed memory there",
+        ),
+    ),
+    "faults in both": (made(faults=300.0, seen=Seen(10, 0.5, 9, 9, None, faults=2000)), ()),
+    "few faults in both": (made(seen=Seen(10, 0.5, 9, 9, None, faults=600)), ()),
     "a small copy inside": (made(nested=(("aten::copy_", 0.1),)), ()),
     "not rebuilt": (with_changes(changed("dtype", "f32→bf16", 6.1), not_rebuilt="why"), ()),
     "unstable": (

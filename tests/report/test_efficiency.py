@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
+from perfprobe.models.modifiers import PURE_COPY
 from perfprobe.models.verdicts import MEANING, judge
 from perfprobe.report.render.text import page
 from perfprobe.report.section.efficiency import efficiency_of
@@ -19,6 +20,12 @@ from tests.build import Program, op
 from tests.report.measured import absent, around, bernoulli, bmm, measured
 
 WIDTHS = (80, 120, 200)
+
+
+def test_copies_at_full_bandwidth_are_no_limit() -> None:
+    clone = bmm(verdict=Verdict("memory-bound", "memory-bound at 98 % of DRAM bandwidth", (PURE_COPY,)))
+    text = render_measured(measured(clone, bernoulli()), width=200)
+    assert f"Of operator time: 6.0 % {PURE_COPY}, 16.0 % near a limit of this machine" in text
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from perfprobe.models.modifiers import PURE_COPY
 from perfprobe.models.verdicts import MEANING
 from perfprobe.report import shorten
 from perfprobe.report.rows.choice import Choice
@@ -27,6 +28,7 @@ TOP = 20  # rows in the report of a recording
 INDENT = 4  # letters
 _LONGEST_INPUTS = 80  # cells, in sentences
 _ANSWERS = {  # what part of the time is what, by verdict
+    PURE_COPY: (PURE_COPY,),
     "near a limit of this machine": ("compute-bound", "memory-bound", "element-rate-bound"),
     "below its limit": ("below ceiling",),
     "far below it": ("inefficient",),
@@ -92,7 +94,7 @@ def _takes(row: Measurement) -> str:
 
 def _parts(measured: Measurements) -> list[str]:
     """How the time of the calls is divided among the answers."""
-    seen = [(verdict_kind(row), row.seen.share) for row in measured.rows if row.seen is not None]
+    seen = [(_answer_of(row), row.seen.share) for row in measured.rows if row.seen is not None]
     if not seen:
         return []
     known = [kind for kinds in _ANSWERS.values() for kind in kinds]
@@ -100,6 +102,12 @@ def _parts(measured: Measurements) -> list[str]:
     shares["without an answer"] = sum(share for kind, share in seen if kind not in known)
     shares["not looked at"] = measured.left_out_share or 0
     return [f"{units.percent(share)} {text}" for text, share in shares.items() if share > 0]
+
+
+def _answer_of(row: Measurement) -> str:
+    """The verdict's word; a copy at a limit is no work that the program needs."""
+    is_copy = row.verdict is not None and PURE_COPY in row.verdict.modifiers
+    return PURE_COPY if is_copy else verdict_kind(row)
 
 
 def _measured_how(measured: Measurements) -> str:
