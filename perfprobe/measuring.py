@@ -78,11 +78,14 @@ def by_hand(operator: str, inputs: Sequence[str], threads: int | None) -> Task:
     Raises UsageError where these are none.
     """
     from perfprobe.models.signature import Scalar, parse
+    from perfprobe.models.typed import CUT_SHORT, written_out
     from perfprobe.tables.measurements import Wanted
 
     if not _NAME.fullmatch(operator):
         raise UsageError("neither a recording nor an operator", operator, "an operator is aten::bmm or bmm")
-    text = " ".join(inputs)
+    text = written_out(" ".join(inputs))
+    if CUT_SHORT in text:
+        raise UsageError("the inputs are cut short", text, "`perfprobe report --json` has them whole")
     items = parse(text)
     if items is None:
         raise UsageError("the brackets or quotes of the inputs do not match", text, _EXAMPLE)

@@ -1,0 +1,29 @@
+"""What reports print of an operator's inputs, as the grammar has it: the inverse of `report.shorten`."""
+
+from __future__ import annotations
+
+import re
+
+from perfprobe.models.signature import LONGEST_LIST
+from perfprobe.models.work.touched import contiguous
+
+CUT_SHORT = "…"  # in a text of which the rest is not there
+_TRANSPOSED = re.compile(r"(?<![\w.\"])([a-z]\w*)\[(\d{1,19}(?:,\d{1,19})+)\]\.T(?!\w)", re.ASCII)
+_REPEATED = re.compile(r"\((\d{1,4})x ([^()]+)\)", re.ASCII)
+
+
+def written_out(text: str) -> str:
+    """The inputs with the strides of `f32[64,128].T`, and all elements of `(62x f32[9,4])`."""
+    return _REPEATED.sub(_elements, _TRANSPOSED.sub(_strided, text))
+
+
+def _strided(match: re.Match[str]) -> str:
+    """Contiguous but for the last two dimensions, which have changed places."""
+    *batch, rows, columns = map(int, match[2].split(","))
+    *outer, by_column, by_row = contiguous((*batch, columns, rows))
+    strides = (*outer, by_row, by_column)
+    return f"{match[1]}[{match[2]}]{{{','.join(map(str, strides))}}}"
+
+
+def _elements(match: re.Match[str]) -> str:
+    return f"({','.join([match[2]] * min(int(match[1]), LONGEST_LIST + 1))})"

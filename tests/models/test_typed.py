@@ -1,0 +1,41 @@
+"""What reports print of inputs can be typed."""
+
+import random
+
+import pytest
+import torch
+
+from perfprobe.measuring import by_hand
+from perfprobe.models.typed import written_out
+from perfprobe.report import shorten
+from perfprobe.support.errors import UsageError
+
+
+@pytest.mark.parametrize("sizes", [(2, 3), (1024, 1024), (5, 2, 3), (2, 5, 1, 7), (3, 0), (1, 1)])
+def test_transposed_matrices_have_the_strides_that_torch_gives_them(sizes: tuple[int, ...]) -> None:
+    other = torch.empty(*sizes[:-2], sizes[-1], sizes[-2]).transpose(-1, -2)
+    text = ",".join(map(str, sizes))
+    strides = ",".join(map(str, other.stride()))
+    assert written_out(f"f32[{text}].T@cuda:0 dim=1") == f"f32[{text}]{{{strides}}}@cuda:0 dim=1"
+
+
+def test_what_is_printed_is_what_was_recorded() -> None:
+    generator = random.Random(1)
+    for _ in range(300):
+        sizes = [generator.randint(2, 9) for _ in range(generator.randint(2, 4))]
+        strides = list(torch.empty(*sizes[:-2], sizes[-1], sizes[-2]).transpose(-1, -2).stride())
+        tensor = f"f32[{','.join(map(str, sizes))}]{{{','.join(map(str, strides))}}}"
+        text = f'{tensor} ({",".join([tensor] * generator.randint(1, 9))}) alpha=0.5 mode="f32[2,3].T"'
+        assert written_out(shorten.signature(text)) == text
+
+
+def test_inputs_as_reports_print_them_are_typed() -> None:
+    ((wanted, _),) = by_hand("mm", ["f32[1024,1024].T", "f32[1024,8]"], 1).calls
+    assert wanted.signature == "f32[1024,1024]{1,1024} f32[1024,8]"
+    ((wanted, _),) = by_hand("cat", ["(5x", "f32[9,4])", "dim=0"], 1).calls
+    assert wanted.signature == f"({','.join(['f32[9,4]'] * 5)}) dim=0"
+
+
+def test_inputs_that_are_cut_short_cannot_be_typed() -> None:
+    with pytest.raises(UsageError, match="cut short"):
+        by_hand("cat", ["(62: f32[9,4], f32[9], …)"], 1)
