@@ -11,6 +11,7 @@ import numpy as np
 from perfprobe.bench.later_values import values_of
 from perfprobe.bench.reuse import Reuse, by_signature
 from perfprobe.models.nodes import ENGINE
+from perfprobe.models.work.filling import WITHOUT_WORK
 from perfprobe.support import units
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.events import OperandReuse, Signatures
@@ -29,6 +30,7 @@ NODE = "nodes of backward and other names that only call operators"
 COMPILED = "kernels that torch.compile generated"
 TRACED = "operators that torch.compile traced, on tensors without data"
 NO_INPUTS = "operators recorded without their inputs"
+NO_WORK = "views and empty tensors, which touch no element (--top N has those among the N hottest)"
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class _Key(NamedTuple):
 
 
 def hot(findings: Findings, top: int, threads: int | None = None) -> Hot:
-    """The `top` calls of most self time, on GPUs where any was recorded; 0 for all.
+    """The `top` calls of most self time, on GPUs where any was recorded; 0 for all that touch any element.
 
     Args:
         findings: with their operators by signature, of one part only where there is a focus.
@@ -59,7 +61,7 @@ def hot(findings: Findings, top: int, threads: int | None = None) -> Hot:
     whole_ns = max(hotspots.gpu_self_ns if on_gpu else hotspots.totals.self_ns, 1)
     sums = hotspots.ungrouped
     time_ns = np.maximum(sums.gpu_self_ns, 0) if on_gpu else sums.self_ns
-    places, reasons = _divided(recording, sums, time_ns)
+    places, reasons = _divided(recording, sums, time_ns, with_all=top > 0)
     times_ns = {key: int(time_ns[rows].sum()) for key, rows in places.items()}
     chosen = sorted(times_ns, key=lambda key: -times_ns[key])[: top or None]
     used = threads or _threads(recording) or 1
@@ -75,7 +77,9 @@ def hot(findings: Findings, top: int, threads: int | None = None) -> Hot:
     return Hot(calls, notes)
 
 
-def _divided(recording: Recording, sums: Sums, time_ns: Int64) -> tuple[dict[_Key, Int64], dict[str, int]]:
+def _divided(
+    recording: Recording, sums: Sums, time_ns: Int64, *, with_all: bool
+) -> tuple[dict[_Key, Int64], dict[str, int]]:
     """The rows of each call, and for each reason not to call anything the time of its rows."""
     places: dict[_Key, list[int]] = {}
     reasons: dict[str, int] = {}
@@ -83,6 +87,8 @@ def _divided(recording: Recording, sums: Sums, time_ns: Int64) -> tuple[dict[_Ke
     for at, (*ids, phase, row_ns) in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
         key = _Key(*ids)
         reason = _why_not(recording, key, phase)
+        if reason is None and not with_all and _is_without_work(recording, key):
+            reason = NO_WORK
         if reason is None:
             places.setdefault(key, []).append(at)
         else:
@@ -100,6 +106,10 @@ def _why_not(recording: Recording, key: _Key, phase: int) -> str | None:
     if phase == Phase.COMPILE:
         return TRACED
     return NO_INPUTS if key.signature < 0 else None
+
+
+def _is_without_work(recording: Recording, key: _Key) -> bool:
+    return recording[Strings][key.name].removeprefix("aten::") in WITHOUT_WORK
 
 
 def _wanted(recording: Recording, key: _Key, threads: int, reuse: Reuse) -> Wanted:

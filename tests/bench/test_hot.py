@@ -78,6 +78,18 @@ def test_the_first_of_them(tmp_path: Path) -> None:
     assert [wanted.operator for wanted, _ in found.calls] == ["aten::mm"]
 
 
+def test_all_of_them_are_those_that_touch_elements(tmp_path: Path) -> None:
+    """Of a view there is nothing to gain but by leaving it out, and all of them would take an hour."""
+    made = Program(torch={"threads": 2})
+    inputs = made.signature("f32[8,8]")
+    names = ("aten::view", "aten::relu", "aten::empty", "aten::t", "aten::clone")
+    made.run(*(op(name, 100 * at, 100 * at + 100, signature=inputs) for at, name in enumerate(names)))
+    found = of(made, tmp_path)
+    assert {wanted.operator for wanted, _ in found.calls} == {"aten::relu", "aten::clone"}
+    assert f"60.0 % {chosen.NO_WORK}" in found.notes[0]
+    assert len(of(made, tmp_path, top=5).calls) == 5
+
+
 def test_only_one_part(tmp_path: Path) -> None:
     found = of(program(), tmp_path, focus="train.py:2")
     ((wanted, seen),) = found.calls

@@ -176,6 +176,9 @@ _VIEWS = (
     "split split_with_sizes squeeze t transpose unbind unfold unsafe_chunk unsafe_split unsqueeze view "
     "view_as _reshape_alias _unsafe_view resolve_conj resolve_neg"
 )
+_EMPTY = "empty empty_like empty_strided new_empty new_empty_strided"
+# They read and write no element.
+WITHOUT_WORK = frozenset((*_VIEWS.split(), *_EMPTY.split()))
 
 MODELS: dict[str, Model] = {
     **dict.fromkeys(_VIEWS.split(), _view),
@@ -192,7 +195,7 @@ MODELS: dict[str, Model] = {
     "constant_pad_nd": _pad,
     **dict.fromkeys(("cat", "stack", "concat", "concatenate"), _joined),
     **dict.fromkeys(("fill_", "zero_"), _filled),
-    **dict.fromkeys(("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"), _new(False)),
+    **dict.fromkeys(_EMPTY.split(), _new(False)),
     **dict.fromkeys(
         (
             "zeros",
