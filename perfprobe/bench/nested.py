@@ -2,30 +2,103 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
+import time
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from statistics import median
 from typing import Any
 
+from perfprobe import native
 from perfprobe.bench.subjects import Subject
+from perfprobe.support.errors import EnvironmentLack
+from perfprobe.tables import storage
+from perfprobe.tables.recording import Recording
+from perfprobe.tables.strings import Strings
 
-_CALLS = 3
+_ENOUGH_NS, _ENOUGH_CALLS = 30_000_000, 9  # CPU time, calls: whatever comes last
+_MOST_NS, _MOST_CALLS = 1_000_000_000, 50  # whatever comes first
 _LEAST_PART = 0.02
+
+_Call = tuple[float, Counter[str]]  # its time, and by name that of operators it calls directly
 
 
 def nested(torch: Any, operator: str, subject: Subject) -> tuple[tuple[str, float], ...]:
-    """Operators that the call calls directly, the longest first, with their part of its wall time.
+    """Operators that the call calls directly, the longest first, with their part of its CPU time.
 
-    Taken by torch's profiler apart from the timed blocks, as it makes short calls longer.
+    The median of many calls, on the calling thread; recorded apart from the timed blocks, as that makes short
+    calls longer. By the wall clock, where the observer cannot be used: the median leaves out what waited.
     """
     name = operator.partition(".")[0]
+    try:
+        calls = _observed(native.observer(torch), torch, name, subject)
+    except EnvironmentLack:
+        calls = _profiled(torch, name, subject)
+    return _parts(calls)
+
+
+def _parts(calls: Sequence[_Call]) -> tuple[tuple[str, float], ...]:
+    names = {name for _, parts in calls for name in parts}
+    found = {name: median(parts[name] / time_ns for time_ns, parts in calls) for name in names}
+    return tuple((name, part) for name, part in sorted(found.items(), key=_longest) if part >= _LEAST_PART)
+
+
+def _longest(found: tuple[str, float]) -> tuple[float, str]:
+    return -found[1], found[0]
+
+
+def _run(subject: Subject) -> None:
+    """Enough calls."""
+    began_ns = time.thread_time_ns()
+    for made in range(_MOST_CALLS):
+        spent_ns = time.thread_time_ns() - began_ns
+        if spent_ns >= (_ENOUGH_NS if made >= _ENOUGH_CALLS else _MOST_NS):
+            return
+        subject.run(1)
+
+
+def _observed(observer: Any, torch: Any, name: str, subject: Subject) -> list[_Call]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "nested.perfprobe")
+        recorder = native.core().Recorder(path)
+        observer.start(recorder.capsule(), torch.nn.Module._wrapped_call_impl.__code__, "all")
+        try:
+            _run(subject)
+        finally:
+            observer.stop()
+            recorder.close()
+        return list(_calls(name, _ended(storage.read(path))))
+
+
+def _ended(recording: Recording) -> Iterator[tuple[str, int, int]]:
+    strings = recording[Strings]
+    for rows in recording.operators(("name", "depth", "cpu_ns")):
+        columns = (rows.name.tolist(), rows.depth.tolist(), rows.cpu_ns.tolist())
+        for name, depth, cpu_ns in zip(*columns, strict=True):
+            yield strings[name], depth, cpu_ns
+
+
+def _calls(name: str, ended: Iterator[tuple[str, int, int]]) -> Iterator[_Call]:
+    """From operators in the order in which they ended: one stands behind those that it called."""
+    parts = Counter[str]()
+    for of, depth, cpu_ns in ended:
+        if depth == 1:
+            parts[of] += cpu_ns
+        if depth == 0:
+            if of == name and cpu_ns > 0:
+                yield cpu_ns, parts
+            parts = Counter()
+
+
+def _profiled(torch: Any, name: str, subject: Subject) -> list[_Call]:
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], acc_events=True) as profile:
-        subject.run(_CALLS)
-    total_us, parts_us = 0.0, Counter[str]()
+        _run(subject)
+    found = []
     for event in profile.events():
-        if event.name == name and event.cpu_parent is None:
-            total_us += event.cpu_time_total
+        if event.name == name and event.cpu_parent is None and event.cpu_time_total > 0:
+            parts = Counter[str]()
             for child in event.cpu_children:
-                parts_us[child.name] += child.cpu_time_total
-    if not total_us:
-        return ()
-    found = [(name, time_us / total_us) for name, time_us in parts_us.most_common()]
-    return tuple((name, part) for name, part in found if part >= _LEAST_PART)
+                parts[child.name] += child.cpu_time_total
+            found.append((event.cpu_time_total, parts))
+    return found

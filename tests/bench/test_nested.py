@@ -1,0 +1,87 @@
+"""What part of a call's time is that of operators it calls."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from perfprobe import native
+from perfprobe.bench import nested as stage
+from perfprobe.bench.nested import nested
+from perfprobe.support.errors import EnvironmentLack
+
+MATRIX = torch.rand(192, 192)
+
+
+class Calls:
+    """A subject."""
+
+    def __init__(self, call: Callable[[], object]) -> None:
+        self._call = call
+
+    def run(self, calls: int) -> None:
+        for _ in range(calls):
+            self._call()
+
+
+@pytest.fixture
+def library() -> Iterator[Any]:
+    made = torch.library.Library("nested_test", "DEF")
+    yield made
+    made._destroy()
+
+
+def parts_of(call: Callable[[], object], name: str) -> dict[str, float]:
+    subject: Any = Calls(call)
+    return dict(nested(torch, name, subject))
+
+
+def test_waiting_is_no_part_of_a_call(library: Any) -> None:
+    """Of the wall clock's time nearly all is that of the operator that waits."""
+
+    def waits(tensor: torch.Tensor) -> torch.Tensor:
+        time.sleep(0.02)
+        return tensor.clone()
+
+    def computes(tensor: torch.Tensor) -> torch.Tensor:
+        torch.ops.nested_test.waits(tensor)
+        for _ in range(20):
+            tensor = tensor @ tensor
+        return tensor
+
+    for function in (waits, computes):
+        library.define(f"{function.__name__}(Tensor tensor) -> Tensor")
+        library.impl(function.__name__, function, "CPU")
+    parts = parts_of(lambda: torch.ops.nested_test.computes(MATRIX), "nested_test::computes")
+    assert parts["aten::matmul"] > 0.5
+    assert parts.get("nested_test::waits", 0.0) < 0.3
+
+
+def test_what_is_called_by_what_is_called_is_not_told() -> None:
+    parts = parts_of(lambda: torch.nn.functional.linear(MATRIX, MATRIX), "aten::linear")
+    assert parts.keys() <= {"aten::matmul", "aten::t", "aten::addmm"}
+    assert 0.5 < parts["aten::matmul"] <= 1
+    assert parts_of(lambda: torch.add(MATRIX, MATRIX), "aten::add") == {}
+
+
+def test_without_the_observer_the_profiler_tells(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lacks(_: object) -> None:
+        raise EnvironmentLack("no observer", "", "")
+
+    monkeypatch.setattr(native, "observer", lacks)
+    parts = parts_of(lambda: torch.nn.functional.linear(MATRIX, MATRIX), "aten::linear")
+    assert 0.5 < parts["aten::matmul"] <= 1
+
+
+def test_a_call_that_was_held_up_is_one_of_many() -> None:
+    """Each has a copy of a tenth; one, in which the copy was interrupted, of nearly all."""
+    rows = [("aten::copy_", 1, 100), ("aten::relu", 0, 1000)] * 8
+    rows += [("aten::copy_", 1, 90_000), ("aten::relu", 0, 91_000), ("aten::add", 1, 5), ("aten::mul", 0, 9)]
+    calls = list(stage._calls("aten::relu", iter(rows)))
+    assert len(calls) == 9
+    ((name, part),) = stage._parts(calls)
+    assert (name, part) == ("aten::copy_", pytest.approx(0.1))
