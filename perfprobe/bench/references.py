@@ -17,6 +17,7 @@ from typing import Any
 
 from perfprobe.bench import allocator
 from perfprobe.bench.arena import Arena, set_floats
+from perfprobe.bench.ceilings.products import CONVOLUTION, CONVOLVED
 from perfprobe.bench.clocks import Clock
 from perfprobe.bench.subjects import Arguments, Subject
 from perfprobe.models.dtypes import torch_name
@@ -27,10 +28,6 @@ _COLUMNS = 1024
 _GEMM_SIZES = (256, 512, 1024, 2048)
 _LONGEST_GEMM_NS = 30e6
 _NEARLY_BEST = 0.97
-# A convolution is a product too, of another library: on AMD's processors 9 to 17 % faster than that of
-# matrices, in half precision seven times. channels, height and width of the result, side of the window.
-_CONVOLUTION = (64, 56, 3)
-_CONVOLVED = ("f16", "bf16", "f32")
 _L2_BYTES = 256 << 10  # of one thread: as much read and as much written fits any L2 cache
 _DTYPES = ("f16", "bf16", "f32", "f64")
 _ROW = 256
@@ -233,7 +230,7 @@ class References:
         if dtype not in _DTYPES:
             return
         made = getattr(self._torch, torch_name(dtype))
-        if self._device == "cpu" and dtype in _CONVOLVED:
+        if self._device == "cpu" and dtype in CONVOLVED:
             yield self._convolution(made, threads)
         for size in _GEMM_SIZES:
             yield self._square(size, made, threads)
@@ -244,13 +241,9 @@ class References:
         return _Product(f"mm {size}x{size}x{size}", 2 * size**3, subject)
 
     def _convolution(self, dtype: Any, threads: int) -> _Product:
-        torch, (channels, side, window) = self._torch, _CONVOLUTION
-        sizes = ((1, channels, *[side + window - 1] * 2), (channels, channels, window, window))
-        last = torch.channels_last
-        call = Arguments([torch.ones(size, dtype=dtype).contiguous(memory_format=last) for size in sizes])
-        subject = Subject("gemm convolution", torch.nn.functional.conv2d, [call], threads)
-        words = f"convolution {window}x{window} of {channels} channels"
-        return _Product(words, 2 * side**2 * (channels * window) ** 2, subject)
+        call = Arguments(CONVOLUTION.operands(self._torch, dtype))
+        subject = Subject("gemm convolution", self._torch.nn.functional.conv2d, [call], threads)
+        return _Product(CONVOLUTION.words, CONVOLUTION.flops, subject)
 
     def _element(self, kind: str, count: int, dtype: str, threads: int) -> list[Reference]:
         made = getattr(self._torch, torch_name(dtype if dtype in _DTYPES else "f32"))

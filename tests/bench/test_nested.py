@@ -84,4 +84,5 @@ def test_a_call_that_was_held_up_is_one_of_many() -> None:
     calls = list(stage._calls("aten::relu", iter(rows)))
     assert len(calls) == 9
     ((name, part),) = stage._parts(calls)
-    assert (name, part) == ("aten::copy_", pytest.approx(0.1))
+    assert name == "aten::copy_"
+    assert part == pytest.approx(0.1)

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from perfprobe.bench.ceilings import sweep
+from perfprobe.bench.ceilings.products import products
 from perfprobe.bench.clocks import HostClock
 from perfprobe.bench.references import Reference, References, traffic
 from perfprobe.bench.subjects import Arguments, Subject, rounds
@@ -153,6 +155,18 @@ def test_a_convolution_does_the_products_that_are_counted_for_it() -> None:
     result = torch.nn.functional.conv2d(picture, weight)
     assert (result == weight[0].numel()).all()  # all are ones: so many products each, none of padding
     assert product.flops == 2 * result.numel() * weight[0].numel()
+
+
+def test_the_machines_best_product_is_sought_among_all_that_bench_compares_with() -> None:
+    """Else `machine` prints a best product that calls exceed seven times."""
+    references, plan = References(torch, HostClock(), "cpu", ROTATED), sweep.full("cpu", (1,))
+    cases = list(products(torch, "cpu", plan.product_dtypes, plan.sides, 1))
+    for dtype in ("f32", "f64", "bf16", "f16"):
+        known = {round(case.work) for case in cases if case.dtype == dtype}
+        assert {product.flops for product in references._products(dtype, 1)} <= known
+    (convolution,) = (case for case in cases if case.dtype == "bf16" and "convolution" in case.what)
+    result: Any = convolution.make()()
+    assert (result.dtype, tuple(result.shape)) == (torch.bfloat16, (1, 64, 56, 56))
 
 
 def test_a_rotation_runs_through_all_memory_and_writes_as_the_call_does() -> None:
