@@ -3,7 +3,9 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -75,8 +77,6 @@ def test_labels_are_text_in_the_svg(tmp_path: Path) -> None:
 
 
 def test_an_empty_machine_and_no_rows(tmp_path: Path) -> None:
-    from dataclasses import replace
-
     bare = replace(machine(), ceilings=(), levels=())
     draw(bare, Measurements("m", "t", None, ()), str(tmp_path / "bare.png"))
     draw(bare, MEASURED, str(tmp_path / "rows.png"))
@@ -94,6 +94,31 @@ def test_no_label_covers_another() -> None:
     figure.draw_without_rendering()
     boxes = [text_type.get_window_extent(text).extents for text in axes.texts]
     assert len(boxes) == 9
+    for number, one in enumerate(boxes):
+        assert not [other for other in boxes[number + 1 :] if overlap(one, other)]
+
+
+def test_products_that_are_equally_fast_have_labels_apart(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """f16 and bf16 have the same rate on most processors."""
+    text_type = pytest.importorskip("matplotlib.text").Text
+    drawn: list[Any] = []
+    figure_type = pytest.importorskip("matplotlib.figure").Figure
+
+    class Kept(figure_type):  # type: ignore[misc, valid-type]
+        def savefig(self, *of: Any, **more: Any) -> None:
+            super().savefig(*of, **more)
+            drawn.append(self)
+
+    monkeypatch.setattr("matplotlib.figure.Figure", Kept)
+    given = machine()
+    (f16,) = (one for one in given.ceilings if (one.kind, one.dtype, one.threads) == ("gemm", "f16", 2))
+    others = [replace(f16, dtype=dtype, rate=f16.rate) for dtype in ("bf16", "i8")]
+    draw(replace(given, ceilings=(*given.ceilings, *others)), None, str(tmp_path / "roof.png"))
+    texts = [text for text in drawn[0].axes[0].texts if "product" in text.get_text()]
+    assert len(texts) >= 4
+    boxes = [text_type.get_window_extent(text).extents for text in texts]
     for number, one in enumerate(boxes):
         assert not [other for other in boxes[number + 1 :] if overlap(one, other)]
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from math import atan2, degrees
 from typing import Any, TypeAlias
 
-from perfprobe.report.picture.roofline_labels import place
+from perfprobe.report.picture.roofline_labels import apart, place
 from perfprobe.report.picture.roofline_points import Point, points
 from perfprobe.report.picture.roofline_roofs import MIXES, Roofs, roofs
 from perfprobe.support import files, units
@@ -73,12 +73,13 @@ def _fill(figure: Any, roof: Roofs, shown: tuple[Point, ...], *, with_operators:
     right.set_title("Operators that only move, fill or make values" if with_operators else "Bandwidth")
     calculating = [point for point in shown if point.flop_rate is not None]
     moving = [point for point in shown if point.flop_rate is None]
-    slopes = _calculating(left, roof, calculating)
+    slopes, margin = _calculating(left, roof, calculating)
     _moving(right, roof, moving)
     _legend(figure, shown)
     figure.draw_without_rendering()  # only now it is known how long the axes are
     for text in slopes:
         _turn(left, text)
+    apart(left, margin)
     _scatter(left, calculating, [(point.intensity or 1.0, point.flop_rate or 1.0) for point in calculating])
     _scatter(right, moving, [(float(point.moved_bytes), point.byte_rate) for point in moving])
 
@@ -104,28 +105,39 @@ def _title(machine: Machine, roof: Roofs, measurements: Measurements | None) -> 
     return " · ".join(part[:80] for part in parts)
 
 
-def _calculating(axes: Any, roof: Roofs, shown: list[Point]) -> list[Any]:
-    """The roofs, and limits that hold all points. Returns texts that are to be turned as their lines are."""
+def _calculating(axes: Any, roof: Roofs, shown: list[Point]) -> tuple[list[Any], list[Any]]:
+    """The roofs, and limits that hold all points.
+
+    Returns texts that are to be turned as their lines are, and those in the margin, which may overlap.
+    """
     axes.set(xscale="log", yscale="log", ylabel="FLOP/s")
     axes.set_xlabel("arithmetic intensity: FLOPs by the bytes that must be moved (FLOP/byte)")
     rates = [rate for rate in (roof.product, roof.peak, *(point.flop_rate for point in shown)) if rate]
     if not rates:
-        return []
+        return [], []
     steepest = max(_rates(roof.levels), default=max(rates))
     low_x, high_x = _intensities(roof, shown, max(rates))
     texts = _slopes(axes, roof, low_x, high_x, max([roof.product or max(rates), *_rates(roof.others)]))
     start = max((roof.product or max(rates)) / steepest, low_x)
-    if roof.peak:
-        _flat(axes, start, high_x, roof.peak, roof.peak_text, "bottom", linestyle="--", color="black", lw=1.6)
-    if roof.product:
-        _flat(axes, start, high_x, roof.product, roof.product_text, "top", color="black", lw=1.6)
-    for dtype, rate in roof.others:
-        _flat(axes, rate / steepest, high_x, rate, f"{dtype} product", "center", color=_GREY, lw=0.8)
+    margin = _roofs(axes, roof, start, high_x, steepest)
     axes.set_xlim(low_x, high_x)
     axes.set_ylim(
         min([low_x * steepest / 4, *(rate / 2 for rate in rates)]), 2.5 * max([*rates, *_rates(roof.others)])
     )
     _ticks(axes, _FLOPS)
+    return texts, margin
+
+
+def _roofs(axes: Any, roof: Roofs, start: float, end: float, steepest: float) -> list[Any]:
+    black = {"color": "black", "lw": 1.6}
+    texts = []
+    if roof.peak:
+        texts.append(_flat(axes, start, end, roof.peak, roof.peak_text, "bottom", linestyle="--", **black))
+    if roof.product:
+        texts.append(_flat(axes, start, end, roof.product, roof.product_text, "top", **black))
+    for dtype, rate in roof.others:
+        text = f"{dtype} product"
+        texts.append(_flat(axes, rate / steepest, end, rate, text, "center", color=_GREY, lw=0.8))
     return texts
 
 
@@ -160,10 +172,10 @@ def _turn(axes: Any, text: Any) -> None:
     text.set_rotation(degrees(atan2(y1 - y0, x1 - x0)))
 
 
-def _flat(axes: Any, start: float, end: float, rate: float, text: str, above: str, **style: Any) -> None:
+def _flat(axes: Any, start: float, end: float, rate: float, text: str, above: str, **style: Any) -> Any:
     """A roof, with its text in the margin, where no points are."""
     axes.plot([start, end], [rate, rate], **style)
-    axes.annotate(
+    return axes.annotate(
         f"{text}\n{units.amount(rate)}FLOP/s",
         (1, rate),
         (4, 0),

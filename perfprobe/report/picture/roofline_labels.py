@@ -41,6 +41,19 @@ def place(
         _write(axes, label, centre, box, scale, far=far)
 
 
+def apart(axes: Any, texts: Sequence[Any]) -> None:
+    """Move annotations of one column up until none covers another."""
+    figure = axes.figure
+    renderer = figure.canvas.get_renderer() if hasattr(figure.canvas, "get_renderer") else None
+    boxes = [(tuple(text.get_window_extent(renderer).extents), text) for text in texts]
+    top: float | None = None
+    for (_, low, _, high), text in sorted(boxes, key=lambda box: box[0][1] + box[0][3]):
+        up = 0.0 if top is None else max(top - low, 0.0)
+        across, upright = text.get_position()
+        text.set_position((across, upright + up * 72 / figure.dpi))
+        top = high + up
+
+
 def _size(axes: Any, label: str, renderer: Any) -> tuple[float, float]:
     text = axes.text(0, 0, label, fontsize=_FONT)
     extent = text.get_window_extent(renderer)
