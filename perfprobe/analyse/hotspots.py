@@ -49,6 +49,7 @@ class OperatorRows:
     whole_ranges: int
     autograd_self_ns: int
     gpu_self_ns: int
+    cpu_self_ns: int
 
     @cached_property
     def operators(self) -> Sums:
@@ -83,6 +84,8 @@ class RowsOfOperators:
         rows, bins = self._gathering.add_up()
         whole_rows, whole_ranges = row_count(rows, self._group)
         autograd_self_ns, gpu_self_ns = _whole(rows, rows.autograd_self_ns), _whole(rows, rows.gpu_self_ns)
+        all_timed = bool((rows.cpu_self_ns[~rows.is_range] >= 0).all())
+        cpu_self_ns = _whole(rows, rows.cpu_self_ns) if all_timed else -1
         if self._focus is not None:
             rows, bins = _chosen_rows(rows, bins, self._focus.matching(rows))
         return OperatorRows(
@@ -96,6 +99,7 @@ class RowsOfOperators:
             whole_ranges,
             autograd_self_ns,
             gpu_self_ns,
+            cpu_self_ns,
         )
 
 
@@ -118,6 +122,7 @@ def hotspots(trace: Trace, found: OperatorRows, totals: Totals, *, work: bool) -
         whole_ranges=found.whole_ranges,
         autograd_self_ns=found.autograd_self_ns,
         gpu_self_ns=found.gpu_self_ns,
+        cpu_self_ns=found.cpu_self_ns,
     )
 
 

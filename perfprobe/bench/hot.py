@@ -26,6 +26,7 @@ _MOST_THREADS = 4096  # more are a broken recording, and would all be started
 _LINES = 3  # of a call that are kept
 _WORTH_SAYING = 0.001  # of operator time
 
+BY_CPU = "Operator time is CPU time of the calling threads here: what calls waited for is in no share."
 NODE = "nodes of backward and other names that only call operators"
 COMPILED = "kernels that torch.compile generated"
 TRACED = "operators that torch.compile traced, on tensors without data"
@@ -50,17 +51,18 @@ class _Key(NamedTuple):
 
 
 def hot(findings: Findings, top: int, threads: int | None = None) -> Hot:
-    """The `top` calls of most self time, on GPUs where any was recorded; 0 for all that touch any element.
+    """The `top` calls of most self time; 0 for all that touch any element.
+
+    It is time on GPUs where any was recorded, else CPU time where every operator has it: wall time has what a
+    call waited for, on a busy machine most of all.
 
     Args:
         findings: with their operators by signature, of one part only where there is a focus.
         threads: of torch's pool; None for those of the program.
     """
     hotspots, recording = findings[Hotspots], findings.trace.recording
-    on_gpu = hotspots.gpu_self_ns > 0
-    whole_ns = max(hotspots.gpu_self_ns if on_gpu else hotspots.totals.self_ns, 1)
     sums = hotspots.ungrouped
-    time_ns = np.maximum(sums.gpu_self_ns, 0) if on_gpu else sums.self_ns
+    whole_ns, time_ns, told = _times(hotspots)
     places, reasons = _divided(recording, sums, time_ns, with_all=top > 0)
     times_ns = {key: int(time_ns[rows].sum()) for key, rows in places.items()}
     chosen = sorted(times_ns, key=lambda key: -times_ns[key])[: top or None]
@@ -73,8 +75,18 @@ def hot(findings: Findings, top: int, threads: int | None = None) -> Hot:
         )
         for key in chosen
     )
-    notes = (*_left_out(reasons, whole_ns), *_thread_notes(recording, threads))
+    notes = (*told, *_left_out(reasons, whole_ns), *_thread_notes(recording, threads))
     return Hot(calls, notes)
+
+
+def _times(hotspots: Hotspots) -> tuple[int, Int64, tuple[str, ...]]:
+    """Of all operators, and of each row of `ungrouped`; and what must be said of it."""
+    sums = hotspots.ungrouped
+    if hotspots.gpu_self_ns > 0:
+        return hotspots.gpu_self_ns, np.maximum(sums.gpu_self_ns, 0), ()
+    if hotspots.cpu_self_ns > 0:
+        return hotspots.cpu_self_ns, np.maximum(sums.cpu_self_ns, 0), (BY_CPU,)
+    return max(hotspots.totals.self_ns, 1), sums.self_ns, ()
 
 
 def _divided(

@@ -158,7 +158,7 @@ class Hotspots:
     ungrouped: the operators in focus by all keys, modules too, in no order.
     group: what a row of `rows` is, one of `support.view.GROUPS`. focus: the regular expression that chose
     rows and ranges; whole_rows, whole_ranges: how many there are without it. autograd_self_ns,
-    gpu_self_ns: of all operators, -1 not recorded.
+    gpu_self_ns, cpu_self_ns: of all operators, -1 not recorded (CPU time: for each of them).
     """
 
     rows: HotspotRows
@@ -173,6 +173,7 @@ class Hotspots:
     whole_ranges: int
     autograd_self_ns: int
     gpu_self_ns: int
+    cpu_self_ns: int
 
     def module(self, module: int) -> str | None:
         """The path of a row's module or modules, None for -1."""

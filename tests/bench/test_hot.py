@@ -90,6 +90,34 @@ def test_all_of_them_are_those_that_touch_elements(tmp_path: Path) -> None:
     assert len(of(made, tmp_path, top=5).calls) == 5
 
 
+@pytest.mark.parametrize("focus", [None, "relu|mm"])
+def test_what_waited_is_not_hot_where_cpu_time_is_known(focus: str | None, tmp_path: Path) -> None:
+    made = Program(recording={"cpu_time": "all"}, torch={"threads": 2})
+    inputs = made.signature("f32[8,8]")
+    calls = [op("aten::mm", 0, 5000, signature=inputs, cpu_ns=100)]
+    calls += [op("aten::relu", 5000, 6000, signature=inputs, cpu_ns=900)]
+    calls += [op("aten::neg", 6000, 7000, signature=inputs, cpu_ns=1000)]
+    made.run(*calls)
+    found = of(made, tmp_path, focus=focus)
+    told = {wanted.operator: seen.share for wanted, seen in found.calls}
+    hottest = ["aten::relu", "aten::mm"]
+    assert list(told) == (["aten::neg", *hottest] if focus is None else hottest)
+    assert (told["aten::mm"], told["aten::relu"]) == (pytest.approx(0.05), pytest.approx(0.45))
+    assert chosen.BY_CPU in found.notes
+
+
+def test_without_cpu_time_of_all_wall_time_ranks(tmp_path: Path) -> None:
+    made = Program(recording={"cpu_time": "outermost"}, torch={"threads": 2})
+    inputs = made.signature("f32[8,8]")
+    made.run(
+        op("aten::mm", 0, 5000, signature=inputs, cpu_ns=100),
+        op("aten::relu", 5000, 6000, signature=inputs, cpu_ns=900),
+    )
+    found = of(made, tmp_path)
+    assert [wanted.operator for wanted, _ in found.calls] == ["aten::mm", "aten::relu"]
+    assert chosen.BY_CPU not in found.notes
+
+
 def test_only_one_part(tmp_path: Path) -> None:
     found = of(program(), tmp_path, focus="train.py:2")
     ((wanted, seen),) = found.calls
