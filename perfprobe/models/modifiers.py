@@ -65,15 +65,15 @@ def _pure_copy(measurement: Measurement, kind: str) -> Iterator[str]:
 
 
 def _other_faults(measurement: Measurement) -> Iterator[str]:
-    """That the program's memory has another history: an allocator that keeps freed memory has no faults."""
+    """That the program's memory has another history: with an allocator that keeps it there are no faults."""
     seen, alone = measurement.seen, measurement.faults
     if seen is None or seen.faults is None or not seen.calls or alone is None:
         return
     there = seen.faults / seen.calls
     if max(there, alone) >= MANY_FAULTS and 2 * min(there, alone) < max(there, alone):
-        keeps = "keeps" if there < alone else "gives back"
+        memory = "used again" if there < alone else "fresh"
         counts = f"{units.count(round(there))} a call in the program, {units.count(round(alone))} by itself"
-        yield f"page faults: {counts}; its allocator {keeps} freed memory there"
+        yield f"page faults: {counts}; memory is {memory} there"
 
 
 def _bare_name(measurement: Measurement) -> str:

@@ -257,14 +257,11 @@ MODIFIERS: dict[str, tuple[Measurement, tuple[str, ...]]] = {
     "no copy": (copied("aten::relu", "f32[512,512]"), ()),
     "an allocator that keeps memory": (
         made(faults=4672.4, seen=Seen(10, 0.5, 9, 9, None, faults=0)),
-        ("page faults: 0 a call in the program, 4,672 by itself; its allocator keeps freed memory there",),
+        ("page faults: 0 a call in the program, 4,672 by itself; memory is used again there",),
     ),
     "an allocator that keeps none": (
         made(seen=Seen(10, 0.5, 9, 9, None, faults=46_720)),
-        (
-            "page faults: 4,672 a call in the program, 0 by itself; "
-            "its allocator gives back freed memory there",
-        ),
+        ("page faults: 4,672 a call in the program, 0 by itself; memory is fresh there",),
     ),
     "faults in both": (made(faults=300.0, seen=Seen(10, 0.5, 9, 9, None, faults=2000)), ()),
     "few faults in both": (made(seen=Seen(10, 0.5, 9, 9, None, faults=600)), ()),
