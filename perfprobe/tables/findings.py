@@ -155,10 +155,9 @@ class Hotspots:
     """Operators, ranges and their totals.
 
     modules: module paths; those of a row whose calls came from several modules as what they have in common.
-    ungrouped: the operators in focus by all keys, modules too, in no order.
-    group: what a row of `rows` is, one of `support.view.GROUPS`. focus: the regular expression that chose
-    rows and ranges; whole_rows, whole_ranges: how many there are without it. autograd_self_ns,
-    gpu_self_ns, cpu_self_ns: of all operators, -1 not recorded (CPU time: for each of them).
+    ungrouped: the operators in focus by all keys, modules too, in no order. group: what a row of `rows` is,
+    one of `support.view.GROUPS`. focus: the regular expression that chose rows and ranges; whole_rows,
+    whole_ranges: how many there are without it. Times: of all operators, -1 where not recorded for each.
     """
 
     rows: HotspotRows
