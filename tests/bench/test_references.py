@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from perfprobe.bench.clocks import HostClock
-from perfprobe.bench.references import Reference, References, traffic
+from perfprobe.bench.reference import Reference
+from perfprobe.bench.references import References, traffic
 from perfprobe.bench.subjects import Arguments, Subject, rounds
 from perfprobe.models.work import ELEMENT_KINDS, Work, work
 
