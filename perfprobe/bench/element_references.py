@@ -78,7 +78,7 @@ class ElementReferences:
             operator, _, variant = overload.partition(".")
             function = getattr(getattr(self._torch.ops.aten, operator), variant)
             made = self._torchs(more, "out" in variant)
-            found.append(_Way(overload, own_kernels.words(kind, operator), function, made, dtype))
+            found.append(_Way(overload, own_kernels.words(operator), function, made, dtype))
         return found
 
     def _own(self, values: Any) -> Arguments:

@@ -1,8 +1,8 @@
-"""A gather's limit: the same runs of memory, at the same places, copied one after another by a kernel of ours.
+"""A gather's limit: the same runs of memory, at the same places, copied one after another by our own kernel.
 
-Whether lines are read at random or in a row decides how long a gather takes, not how many bytes they have. The
-places are those of the call itself: it is done once on a table that holds at each element where that lies. The
-reference reads the call's own tables, another one at a time than the call.
+Whether lines are read at random or in a row decides how long a gather takes, not how many bytes they have.
+The places are those of the call itself: it is done once on a table that holds at each element where that
+lies. The reference reads the call's own tables, another one at a time than the call.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class GatherReferences:
         return rows[:, 0] * item_bytes, run * item_bytes
 
     def _made(self, kernel: Callable[..., object], threads: int, out_bytes: int) -> Callable[..., object]:
-        """Its output is allocated anew where that is not mapped each time: page faults are no limit of memory."""
+        """Its output is new each time, but where that would be mapped: page faults are no limit of memory."""
         torch, gang = self._torch, self._gang(threads)
         kept = None if out_bytes < allocator.MAPPED_BYTES else torch.zeros(out_bytes, dtype=torch.uint8)
 

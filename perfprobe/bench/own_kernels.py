@@ -1,7 +1,7 @@
 """Kernels of perfprobe's own, which no library has tuned: what elements and gathers take on this processor.
 
 csrc/cpu/peak/element_math.h states how exact they are. A ceiling that is torch's own kernel says nothing of
-that kernel; where no kernel of ours is, the words begin with `TORCHS`.
+that kernel; where no kernel of ours is, `words` says so.
 """
 
 from __future__ import annotations
@@ -39,7 +39,6 @@ def element_call(name: str) -> Callable[..., object]:
     return partial(native.core().run_elements, name)
 
 
-def words(kind: str, operator: str) -> str:
+def words(operator: str) -> str:
     """Of a reference of elements that is torch's."""
-    name = operator.rstrip("_")
-    return f"{TORCHS} of {kind}" if name == kind else f"{TORCHS} {operator} for {kind}"
+    return f"{TORCHS} ({operator.rstrip('_')})"

@@ -29,7 +29,7 @@ class Reference:
 
 
 class Floors:
-    """Quick times of one process, before the rounds: what a reference's dispatch takes, which of two is faster."""
+    """Quick times of one process, before the rounds: what dispatch takes, which of two is faster."""
 
     def __init__(self, torch: Any, clock: Clock) -> None:
         self._torch, self._clock = torch, clock

@@ -5,7 +5,7 @@
 //   exp     1.2e-7   2.2e-16  results from the smallest normal number on
 //   log     1.2e-7   2.2e-16  all positive numbers, denormal ones too
 //   tanh    3.5e-7   5e-16    everywhere
-//   erf     4e-7     1.2e-15  everywhere; the largest results are 1 and one unit in its last place
+//   erf     4.5e-7   1.2e-15  everywhere; the largest results are 1 and one unit in its last place
 //   sigmoid 2e-7     4e-16    results from the smallest normal number on
 // NaN gives NaN, infinities their limits. Polynomials and ratios of polynomials were fitted for the
 // least relative error, in forty digits, by weighted least squares (Lawson's method); those of log
