@@ -40,6 +40,7 @@ CALLS = (
 )
 NEAR = 0.1
 _ROTATED_BYTES = 64 << 20
+_OTHERS = 5
 
 
 def main() -> None:
@@ -96,12 +97,17 @@ def _fractions(seed: int, seconds: float) -> dict[str, float]:
     clock = HostClock()
     references = References(torch, clock, "cpu", _ROTATED_BYTES)
     timing = Timing(clock, seconds, random.Random(seed), torch.set_num_threads)
-    found = {}
-    for operator, inputs, threads in CALLS:
-        for one in _references(torch, references, operator, inputs, threads):
-            name = f"{one.text}, for {operator.removeprefix('aten::')} {inputs.split()[0]}, {threads}"
-            found[name] = _by_itself(one, timing)
-    return found
+    made = {
+        f"{one.text}, for {operator.removeprefix('aten::')} {inputs.split()[0]}, {threads}": one
+        for operator, inputs, threads in CALLS
+        for one in _references(torch, references, operator, inputs, threads)
+    }
+    # In each round some others, as a call that is tried in other ways has.
+    after = list(made.values()) * 2
+    return {
+        name: _by_itself(one, after[at + 1 : at + 1 + _OTHERS], timing)
+        for at, (name, one) in enumerate(made.items())
+    }
 
 
 def _references(torch: Any, references: Any, operator: str, inputs: str, threads: int) -> list[Any]:
@@ -121,7 +127,7 @@ def _references(torch: Any, references: Any, operator: str, inputs: str, threads
     return found
 
 
-def _by_itself(reference: Any, timing: Any) -> float:
+def _by_itself(reference: Any, others: list[Any], timing: Any) -> float:
     """As if it were a call: what it takes beside a copy of itself, which is elsewhere among the operands."""
     from perfprobe.bench.answers import Answer, Limit
     from perfprobe.bench.subjects import Subject
@@ -134,7 +140,11 @@ def _by_itself(reference: Any, timing: Any) -> float:
         Subject(name, subject._function, of, subject.threads)
         for name, of in (("rotating", sets), ("itself", beside))
     )
-    blocks = timing.rounds([call, itself]).blocks
+    more = [
+        Subject(f"change {at}", one.subject._function, one.subject._sets, one.subject.threads)
+        for at, one in enumerate(others)
+    ]
+    blocks = timing.rounds([call, itself], more).blocks
     answer = Answer(0, blocks=blocks, limits=[Limit(reference.kind, reference.text, 1.0, 0.0, "itself")])
     (bound,) = summarise(Wanted("itself", ""), None, [answer], None).bounds
     return bound.fraction.value

@@ -192,6 +192,7 @@ class Timing:
             self._round(subjects, found, self._deadline, kept)
             self._tell_sometimes(found)
         found.cut()
+        began_s = time.process_time()
         while not self._is_paired(subjects, found, began_s):
             self._round(subjects, found, self._deadline)
             self._tell_sometimes(found)
