@@ -39,7 +39,7 @@ def test_a_relative_cache_home_counts_for_nothing(monkeypatch: pytest.MonkeyPatc
 
 
 def plain() -> dict[str, Any]:
-    made: dict[str, Any] = json.loads(json.dumps({"version": 1, **asdict(machine())}))
+    made: dict[str, Any] = json.loads(json.dumps({"version": 2, **asdict(machine())}))
     return made
 
 
@@ -57,7 +57,7 @@ HOSTILE = {
     "no JSON": "{",
     "deep": "[" * 100_000,
     "not an object": "[1]",
-    "another version": changed("version", value=2),
+    "another version": changed("version", value=1),
     "no name": changed("name", value=None),
     "long name": changed("name", value="x" * 10_000),
     "bool for number": changed("noise", value=True),

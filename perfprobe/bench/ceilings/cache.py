@@ -15,7 +15,7 @@ from perfprobe.support.errors import EnvironmentLack, InputError
 from perfprobe.tables.machine import Ceiling, Machine
 from perfprobe.tables.measurements import Estimate
 
-_VERSION = 1
+_VERSION = 2
 _MOST_BYTES = 1 << 20
 _MOST_ROWS = 5000
 _LONGEST = 500  # letters
