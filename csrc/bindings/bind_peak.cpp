@@ -1,9 +1,11 @@
-// The peaks of this processor's instruction sets.
+// What this processor can do at most: by its instructions, by element, and in gathers.
+#include <cstring>
 #include <stdexcept>
 #include <string>
 
 #include <pybind11/pybind11.h>
 
+#include "cpu/peak/elements.h"
 #include "cpu/peak/peak.h"
 
 namespace py = pybind11;
@@ -34,11 +36,76 @@ int64_t run(const std::string& name, int64_t rounds) {
   throw std::invalid_argument("there is no kernel " + name);
 }
 
+// (name, kind, dtype, instructions, why it cannot run here or ""), the fastest instructions first.
+py::list elements() {
+  py::list rows;
+  for (const ElementKernel& kernel : element_kernels())
+    rows.append(
+        py::make_tuple(kernel.name, kernel.kind, kernel.dtype, kernel.instructions, kernel.lack()));
+  return rows;
+}
+
+const ElementKernel& element_kernel(const std::string& name) {
+  for (const ElementKernel& kernel : element_kernels()) {
+    if (name != kernel.name)
+      continue;
+    const std::string lack = kernel.lack();
+    if (!lack.empty())
+      throw std::runtime_error(lack);
+    return kernel;
+  }
+  throw std::invalid_argument("there is no kernel " + name);
+}
+
+// Raises unless it is one run of numbers of this format ("f", "d", "l" or "q").
+py::buffer_info flat(const py::buffer& buffer, const char* formats, bool writable = false) {
+  py::buffer_info found = buffer.request(writable);
+  const bool fits = found.ndim == 1 && found.format.size() == 1 &&
+                    std::strchr(formats, found.format[0]) != nullptr;
+  if (!fits || (found.size > 1 && found.strides[0] != found.itemsize))
+    throw std::invalid_argument(std::string("not one run of numbers of format ") + formats);
+  return found;
+}
+
+void run_elements(const std::string& name, const py::buffer& left, const py::buffer& right,
+                  const py::buffer& out) {
+  const ElementKernel& kernel = element_kernel(name);
+  const char* format = std::strcmp(kernel.dtype, "f32") == 0 ? "f" : "d";
+  const py::buffer_info a = flat(left, format);
+  const py::buffer_info b = flat(right, format);
+  const py::buffer_info made = flat(out, format, true);
+  if (a.size != made.size || b.size != made.size)
+    throw std::invalid_argument("not as many results as elements");
+  const py::gil_scoped_release released;
+  kernel.run(a.ptr, b.ptr, made.ptr, made.size);
+}
+
+// Part `part` of so many, so that each thread does its own. The places are of bytes, and every run
+// must lie in the table: that is not looked at here, as it takes as long as the copy.
+void gather(const py::buffer& table, const py::buffer& places, const py::buffer& out,
+            int64_t run_bytes, int64_t part, int64_t parts) {
+  const py::buffer_info from = flat(table, "B");
+  const py::buffer_info at = flat(places, "lq");
+  const py::buffer_info to = flat(out, "B", true);
+  if (run_bytes < 1 || parts < 1 || part < 0 || part >= parts || to.size != at.size * run_bytes)
+    throw std::invalid_argument("not as many bytes as the runs have");
+  const int64_t first = at.size * part / parts;
+  const int64_t count = at.size * (part + 1) / parts - first;
+  const py::gil_scoped_release released;
+  gather_runs(static_cast<const char*>(from.ptr), static_cast<const int64_t*>(at.ptr) + first,
+              count, run_bytes, static_cast<char*>(to.ptr) + first * run_bytes);
+}
+
 }  // namespace
 
 void bind_peak(py::module_& module) {
   module.def("peak_kernels", &kernels);
   module.def("run_peak", &run, py::arg("name"), py::arg("rounds"));
+  module.def("element_kernels", &elements);
+  module.def("run_elements", &run_elements, py::arg("name"), py::arg("left"), py::arg("right"),
+             py::arg("out"));
+  module.def("gather", &gather, py::arg("table"), py::arg("places"), py::arg("out"),
+             py::arg("run_bytes"), py::arg("part") = 0, py::arg("parts") = 1);
 }
 
 }  // namespace perfprobe

@@ -16,6 +16,7 @@ from perfprobe.bench.counterfactuals import Change, changes
 from perfprobe.bench.deadline import Deadline
 from perfprobe.bench.drift import calls_between_restores
 from perfprobe.bench.dtype_products import DtypeProducts
+from perfprobe.bench.gather_reference import Gathering
 from perfprobe.bench.nested import nested
 from perfprobe.bench.path import PythonPath, short
 from perfprobe.bench.rebuild.operands import Operands
@@ -23,7 +24,8 @@ from perfprobe.bench.rebuild.rebuilt import Rebuilt
 from perfprobe.bench.rebuild.recipe import CallRecipe, MachineLacks, NotRebuilt
 from perfprobe.bench.rebuild.recipes import recipe
 from perfprobe.bench.rebuild.schema import schemas
-from perfprobe.bench.references import Reference, References
+from perfprobe.bench.reference import Reference
+from perfprobe.bench.references import References
 from perfprobe.bench.replayed import replayed, warm_copies
 from perfprobe.bench.subjects import Arguments, Rounds, Subject, Timing
 from perfprobe.models.signature import parse, tensors
@@ -102,7 +104,10 @@ class Bench:
         evict = place.references.rotation(model, arena)
         subjects = self._of_the_call(call, sets, wanted.threads, evict)
         subjects += replayed(self._torch, call, operands, wanted)
-        references = place.references.of(model, wanted.threads, call.writes, arena) if model else []
+        gathering = Gathering(made.operator, sets, room)
+        references = (
+            place.references.of(model, wanted.threads, call.writes, arena, gathering) if model else []
+        )
         call_itself = replace(wanted, operator=operator)
         processors = len(os.sched_getaffinity(0))
         beside = changes(call_itself, made, wanted.threads, model, processors) if case.with_changes else ()

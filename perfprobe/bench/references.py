@@ -1,24 +1,25 @@
-"""What the machine can do at the same moment: kernels of torch that do little else than one thing.
+"""What the machine can do at the same moment: kernels, of torch or our own, that do one thing alone.
 
 Which of them stands beside a call follows from the call's `Work`. A reference has its own dispatch taken off,
 as it is to show what the limit alone would take; it has the call's bytes, its mix of reads and writes and
 its threads, and lies in the same caches: what rotates in the call rotates here, and what a call allocates
 again and again the reference allocates too, and gets the same place. Lines of 64 bytes that are only partly
-used have no reference.
+used have a reference where a gather reads them, no other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from math import log2
-from statistics import median
 from typing import Any
 
 from perfprobe.bench import allocator
 from perfprobe.bench.arena import Arena, set_floats
 from perfprobe.bench.ceilings.products import CONVOLUTION, CONVOLVED
 from perfprobe.bench.clocks import Clock
+from perfprobe.bench.element_references import ElementReferences
+from perfprobe.bench.gather_reference import Gathering, GatherReferences
+from perfprobe.bench.reference import Floors, Reference
 from perfprobe.bench.subjects import Arguments, Subject
 from perfprobe.models.dtypes import torch_name
 from perfprobe.models.work import Work
@@ -27,41 +28,8 @@ _FLOAT_BYTES = 4
 _COLUMNS = 1024
 _GEMM_SIZES = (256, 512, 1024, 2048)
 _LONGEST_GEMM_NS = 30e6
-_NEARLY_BEST = 0.97
-_L2_BYTES = 256 << 10  # of one thread: as much read and as much written fits any L2 cache
+_NEARLY_BEST = 0.95
 _DTYPES = ("f16", "bf16", "f32", "f64")
-_ROW = 256
-_VALUES = object()  # stands for the values once more
-# Overloads of aten by which `models.work.ELEMENT_KINDS` are timed, with what they take after the values. Of
-# alternatives the fastest counts: torch.exp and torch.erf go through MKL, which fused operators do not.
-_ELEMENTS: dict[str, tuple[tuple[str, tuple[object, ...]], ...]] = {
-    "exp": (("exp.out", ()), ("sigmoid.out", ()), ("_softmax.out", (-1, False))),
-    "log": (("log.out", ()), ("log1p.out", ())),
-    "tanh": (("tanh.out", ()),),
-    "sin": (("sin.out", ()),),
-    "sqrt": (("sqrt.out", ()), ("rsqrt.out", ())),
-    "erf": (("erf.out", ()), ("gelu.out", ())),
-    "compare": (("sort.default", ()),),
-    "div": (("div.out", (_VALUES,)),),
-    "pow": (("pow.Tensor_Scalar_out", (2.5,)),),
-    "rng": (("uniform_.default", ()),),
-}
-
-
-@dataclass(frozen=True)
-class Reference:
-    """One limit beside a call, which alone would take (ns of a call of the subject - floor_ns) * scale.
-
-    kind: as in `Bound`; text: what is timed, in words. Of those of one kind and part the fastest counts;
-    the part is the kind of arithmetic, each of which is a limit by itself.
-    """
-
-    kind: str
-    text: str
-    scale: float
-    floor_ns: float
-    subject: Subject
-    part: str = ""
 
 
 @dataclass(frozen=True)
@@ -117,25 +85,39 @@ class References:
     """
 
     def __init__(self, torch: Any, clock: Clock, device: str, rotated_bytes: int) -> None:
-        self._torch, self._clock, self._device = torch, clock, device
+        self._torch, self._device = torch, device
         self._rotated = rotated_bytes // _FLOAT_BYTES
-        self._floors: dict[str, float] = {}
-        self._gemms: dict[tuple[str, int], _Product | None] = {}
+        self._floors = Floors(torch, clock)
+        self._elements = ElementReferences(torch, device, rotated_bytes // 4, self._floors)
+        self._gathers = GatherReferences(torch, self._floors)
+        self._gemms: dict[tuple[str, int], list[_Product]] = {}
 
     def arena(self, work: Work | None) -> Arena:
         """What the references of this work lie in; to be taken part by part while its operands are made."""
         sets = [set_floats(_count(kind, work), kind.buffers) for kind in traffic(work)] if work else []
         return Arena(self._torch, self._device, self._rotated, max(sets, default=1))
 
-    def of(self, work: Work, threads: int, rotates_outputs: bool, arena: Arena) -> list[Reference]:
-        """Those that limit this work. rotates_outputs: whether the call writes into its operands."""
-        found = []
-        if work.read_bytes + work.write_bytes:
+    def of(
+        self,
+        work: Work,
+        threads: int,
+        rotates_outputs: bool,
+        arena: Arena,
+        gathering: Gathering | None = None,
+    ) -> list[Reference]:
+        """Those that limit this work.
+
+        rotates_outputs: whether the call writes into its operands. gathering: the call, should it gather.
+        """
+        found: list[Reference] = []
+        if gathering is not None and work.gathered_runs and self._device == "cpu":
+            found += self._gathers.of(work, gathering, threads)
+        if work.read_bytes + work.write_bytes and not found:
             found += [self._memory(kind, work, threads, rotates_outputs, arena) for kind in traffic(work)]
         if work.is_product and work.flops:
             found += self._gemm(work, threads)
         for kind, count in work.elements:
-            found += self._element(kind, count, work.dtype, threads) if count and kind in _ELEMENTS else []
+            found += self._elements.of(kind, count, work.dtype, threads) if count else []
         return found
 
     def rotation(self, work: Work | None, arena: Arena) -> Callable[[], object]:
@@ -159,7 +141,7 @@ class References:
         subject = Subject(f"memory {kind.words}", function, sets, threads)
         scale = (work.read_bytes + work.write_bytes) / (kind.floats * _FLOAT_BYTES * count)
         one = Arguments([self._torch.ones(1, device=self._device)] * kind.buffers)
-        floor_ns = self._floor(f"{kind.function} {allocates}", made, one)
+        floor_ns = self._floors.of(f"{kind.function} {allocates}", made, one)
         return Reference("memory", kind.words, scale, floor_ns, subject)
 
     def _calls(
@@ -194,37 +176,26 @@ class References:
         }
         return functions[name]
 
-    def _floor(self, name: str, function: Callable[..., object], one: Arguments) -> float:
-        """ns of a call on one element."""
-        if name not in self._floors:
-            self._floors[name] = self._median_ns(Subject("floor", function, [one], 1))
-        return self._floors[name]
-
-    def _median_ns(self, subject: Subject) -> float:
-        self._torch.set_num_threads(subject.threads)
-        with allocator.settled():
-            subject.calibrate(self._clock)
-            return median(subject.block(self._clock).time_ns for _ in range(5))
-
     def _gemm(self, work: Work, threads: int) -> list[Reference]:
-        """The product that does most FLOPs in its time, of the short ones among those that do nearly so."""
+        """Products that do most FLOPs in their time."""
         key = (work.dtype, threads)
         if key not in self._gemms:
-            self._gemms[key] = self._best_gemm(work.dtype, threads)
-        found = self._gemms[key]
-        if found is None:
-            return []
-        return [Reference("gemm", found.words, work.flops / found.flops, 0.0, found.subject)]
+            self._gemms[key] = self._best_gemms(work.dtype, threads)
+        return [
+            Reference("gemm", one.words, work.flops / one.flops, 0.0, one.subject) for one in self._gemms[key]
+        ]
 
-    def _best_gemm(self, dtype: str, threads: int) -> _Product | None:
+    def _best_gemms(self, dtype: str, threads: int) -> list[_Product]:
+        """The best, and a short one that is nearly so: on a busy machine the first look may be wrong."""
         tried: list[tuple[float, _Product]] = []
         best = 0.0
         for product in self._products(dtype, threads):
             if product.flops <= best * _LONGEST_GEMM_NS or not tried:
-                rate = product.flops / self._median_ns(product.subject)
+                rate = product.flops / self._floors.median_ns(product.subject)
                 tried.append((rate, product))
                 best = max(best, rate)
-        return next((product for rate, product in tried if rate >= _NEARLY_BEST * best), None)
+        first = [product for rate, product in tried if rate >= _NEARLY_BEST * best][:1]
+        return first + [product for rate, product in tried if rate == best and product not in first]
 
     def _products(self, dtype: str, threads: int) -> Iterator[_Product]:
         if dtype not in _DTYPES:
@@ -244,34 +215,3 @@ class References:
         call = Arguments(CONVOLUTION.operands(self._torch, dtype))
         subject = Subject("gemm convolution", self._torch.nn.functional.conv2d, [call], threads)
         return _Product(CONVOLUTION.words, CONVOLUTION.flops, subject)
-
-    def _element(self, kind: str, count: int, dtype: str, threads: int) -> list[Reference]:
-        made = getattr(self._torch, torch_name(dtype if dtype in _DTYPES else "f32"))
-        on_cpu = self._device == "cpu"
-        # On a GPU a quarter of a rotation, which is twice the cache.
-        most = (_L2_BYTES if on_cpu else self._rotated * _FLOAT_BYTES // 4) // made.itemsize
-        # A sort of N counts N log2(N): here with the N of one thread's part of the cache.
-        steps = log2(most) if kind == "compare" else 1.0
-        size = max(1, min(round(count / steps), most))
-        values = self._torch.rand(size, device=self._device).add_(0.5).to(made)
-        if size >= _ROW:
-            size -= size % _ROW
-            values = values[:size].view(-1, _ROW if kind != "compare" else size)
-        # What fits a cache takes several threads mostly to wake up: each does as one does that is awake.
-        scale = count / (size * steps * (threads if on_cpu else 1))
-        return [self._by_operator(kind, overload, more, values, scale) for overload, more in _ELEMENTS[kind]]
-
-    def _by_operator(
-        self, kind: str, overload: str, more: Sequence[object], values: Any, scale: float
-    ) -> Reference:
-        name, _, variant = overload.partition(".")
-        function = getattr(getattr(self._torch.ops.aten, name), variant)
-        words = kind if name.rstrip("_") == kind else f"{kind} by {name}"
-
-        def call(part: Any) -> Arguments:
-            rest = [part if one is _VALUES else one for one in more]
-            return Arguments((part, *rest), {"out": self._torch.empty_like(part)} if "out" in variant else {})
-
-        floor_ns = self._floor(f"{overload} {values.dtype}", function, call(values[:1].flatten()[:1]))
-        subject = Subject(f"element {words}", function, [call(values)], 1)
-        return Reference("element", words, scale, floor_ns, subject, part=kind)

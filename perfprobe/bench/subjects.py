@@ -1,14 +1,15 @@
 """What is timed, and in which order: one block of every subject in each round, shuffled.
 
 Subjects of one round meet the same neighbours, clock rate and memory traffic, so ratios of blocks of the same
-round hold where the times themselves move.
+round hold where the times themselves move. The call and its limits are timed one right after another, in as
+many rounds as their ratios need: a verdict is made of these.
 """
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -136,10 +137,11 @@ class Rounds:
     refused: dict[str, str] = field(default_factory=dict)
     untimed: list[str] = field(default_factory=list)
 
-    def cut(self) -> None:
-        """Leave out a round that was not finished."""
-        count = min(map(len, self.blocks.values()))
-        self.blocks = {name: of[:count] for name, of in self.blocks.items()}
+    def cut(self, names: Iterable[str] | None = None) -> None:
+        """Leave out a round that was not finished. names: of its subjects, all when not given."""
+        of_round = list(self.blocks if names is None else names)
+        count = min(len(self.blocks[name]) for name in of_round)
+        self.blocks |= {name: self.blocks[name][:count] for name in of_round}
 
 
 class Timing:
@@ -182,13 +184,19 @@ class Timing:
         found.blocks |= {subject.name: [] for subject in limits}
         if not self._deadline.is_past():
             found.blocks[call.name] = []
-        self._round([of for of in subjects if not found.blocks[of.name]], found, Deadline())
+        if missing := [of for of in subjects if not found.blocks[of.name]]:
+            self._round(missing, found, Deadline())
         self._tell(found)
-        kept = [*subjects, *self._tried(more, found, self._deadline.now_s() - began_round_s)]
+        kept = self._tried(more, found, self._deadline.now_s() - began_round_s)
         while not self._is_enough(found.blocks[call.name], began_s):
-            self._round(kept, found, self._deadline)
+            self._round(subjects, found, self._deadline, kept)
             self._tell_sometimes(found)
         found.cut()
+        began_s = time.process_time()
+        while not self._is_paired(subjects, found, began_s):
+            self._round(subjects, found, self._deadline)
+            self._tell_sometimes(found)
+        found.cut(subject.name for subject in subjects)
         return found
 
     def _calibrate(self, call: Subject, found: Rounds) -> None:
@@ -228,9 +236,22 @@ class Timing:
             kept.append(subject)
         return kept
 
-    def _round(self, subjects: Sequence[Subject], found: Rounds, deadline: Deadline) -> None:
-        """A block of each, shuffled, as far as the deadline allows."""
-        for subject in self._order.sample(subjects, len(subjects)):
+    def _is_paired(self, subjects: Sequence[Subject], found: Rounds, began_s: float) -> bool:
+        """Whether what the limits take is known as a part of the call's time."""
+        call, *limits = [[block.time_ns for block in found.blocks[subject.name]] for subject in subjects]
+        ratios = [[a / b for a, b in zip(limit, call, strict=True) if b > 0] for limit in limits]
+        spent_s = time.process_time() - began_s
+        known = [of for of in ratios if of]
+        return self._deadline.is_past() or rules.paired_enough(known, spent_s, self._seconds)
+
+    def _round(
+        self, subjects: Sequence[Subject], found: Rounds, deadline: Deadline, more: Sequence[Subject] = ()
+    ) -> None:
+        """A block of each, as far as the deadline allows: the call amid its limits, then more, shuffled."""
+        call, *limits = subjects
+        order = self._order.sample(limits, len(limits))
+        order.insert((len(limits) + self._order.randrange(2)) // 2, call)
+        for subject in [*order, *self._order.sample(more, len(more))]:
             if deadline.is_past():
                 return
             self._set_threads(subject.threads)

@@ -22,7 +22,7 @@ MEANING: dict[str, str] = {
     "allocation-bound": "At least 30 % of the time goes into page faults on new memory.",
     "model error": "Faster than a limit allows: the model of the work or its reference is wrong.",
     "compute-bound": "At least 60 % of the rate of this machine's best matrix product.",
-    "memory-bound": "At least 60 % of the bandwidth that a plain copy or sum of as many bytes reaches.",
+    "memory-bound": "At least 60 % of the rate of a plain copy or sum of as many bytes, or a like gather.",
     "element-rate-bound": "At least 60 % of the rate at which such elements can be computed.",
     "below ceiling": "30 to 60 % of what the machine does at such work: there is room.",
     "inefficient": "Less than 30 % of what the machine does at such work.",
@@ -40,7 +40,14 @@ MODEL_ERROR = 1.15  # references timed against themselves differ by less
 GOOD = 0.6  # below the worst operator known to be good (0.88), above the best known to be bad (0.47)
 POOR = 0.3  # half of GOOD: three times the time that the limit takes is no matter of tuning
 
-_LIMITED = {"gemm": "compute-bound", "memory": "memory-bound", "element": "element-rate-bound"}
+_LIMITED = {
+    "gemm": "compute-bound",
+    "memory": "memory-bound",
+    "gather": "memory-bound",
+    "element": "element-rate-bound",
+}
+# How the words of a reference begin that is no kernel of ours: at 100 % of it there may still be room.
+TORCHS = "torch's own kernel"
 
 
 def judge(measurement: Measurement) -> Verdict:
@@ -152,9 +159,9 @@ def _class(bound: Bound) -> str:
 
 def _at_limit(measurement: Measurement, bound: Bound) -> str:
     kind, part = _LIMITED[bound.kind], _part(measurement, bound.fraction)
-    if bound.kind == "element":
+    if bound.kind == "element" and not bound.reference.startswith(TORCHS):
         return f"{kind} at {part} ({bound.reference})"
-    if bound.kind == "memory":
+    if bound.kind != "gemm":
         return f"{kind} at {part} of {_limit(bound)}"
     return f"{kind} at {part} of GEMM peak ({', '.join(_circumstances(measurement))}{_isa(bound)})"
 
@@ -179,6 +186,8 @@ def _limit(bound: Bound) -> str:
         return "GEMM peak"
     if bound.kind == "memory":
         return f"{bound.level or 'memory'} bandwidth"
+    if bound.kind == "gather" or bound.reference.startswith(TORCHS):
+        return bound.reference
     return f"{bound.reference} rate"
 
 

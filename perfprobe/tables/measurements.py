@@ -66,9 +66,9 @@ class Seen:
 class Bound:
     """A limit of the machine beside the call, both timed in the same rounds.
 
-    kind: "gemm", "memory", "element" or "overhead". fraction: the time that the limit alone would take, as a
-    part of the call's time; above 1 the model is wrong, and that is shown. reference: what was timed for it,
-    in words. level: of memory, "L2", "LLC" or "DRAM", where the machine's ceilings are known.
+    kind: "gemm", "memory", "gather", "element" or "overhead". fraction: the time that the limit alone would
+    take, as a part of the call's time; above 1 the model is wrong, and that is shown. reference: what was
+    timed for it, in words. level: of memory, "L2", "LLC" or "DRAM", where the machine's ceilings are known.
     isa_fraction: of the processor's own peak, for "gemm".
     """
 

@@ -4,13 +4,17 @@ import random
 from statistics import median
 from typing import Any
 
+import numpy as np
 import pytest
 
+from perfprobe.bench import own_kernels
 from perfprobe.bench.ceilings import sweep
 from perfprobe.bench.ceilings.products import products
 from perfprobe.bench.clocks import HostClock
-from perfprobe.bench.references import Reference, References, traffic
+from perfprobe.bench.reference import Reference
+from perfprobe.bench.references import References, traffic
 from perfprobe.bench.subjects import Arguments, Subject, rounds
+from perfprobe.models.verdicts import TORCHS
 from perfprobe.models.work import ELEMENT_KINDS, Work, work
 
 torch = pytest.importorskip("torch")
@@ -86,7 +90,7 @@ def of_kind(made: Work, kind: str, threads: int = 1) -> list[Reference]:
 def test_a_product_stands_beside_a_square_one_of_its_dtype() -> None:
     made = work("aten::bmm", "f64[4,64,32] f64[4,32,16]")
     assert made is not None
-    (found,) = of_kind(made, "gemm")
+    found = of_kind(made, "gemm")[0]
     left, right = found.subject._sets[0].args
     size = left.shape[0]
     assert left.shape == right.shape == (size, size)
@@ -98,33 +102,50 @@ def test_dtypes_without_a_product_have_no_reference() -> None:
     assert of_kind(Work(100, 0, 0, 0, 0, "i64", is_product=True), "gemm") == []
 
 
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@pytest.mark.parametrize("kind", ["exp", "log", "tanh", "erf", "sigmoid", "sqrt", "div"])
+def test_elements_are_held_against_a_kernel_of_our_own(kind: str, dtype: str) -> None:
+    own, *others = of_kind(Work(0, 0, 0, 0, 0, dtype, elements=((kind, 10_000_000),)), "element", threads=2)
+    assert (own.text, own.part) == (kind, kind)
+    left, right, out = own.subject._sets[0].args
+    assert left is right or np.array_equal(left, right)
+    assert left.dtype == {"f32": np.float32, "f64": np.float64}[dtype]
+    assert left.nbytes == out.nbytes == 256 * 1024  # fits the second cache
+    assert own.scale * left.size * 2 == pytest.approx(10_000_000)  # of two threads
+    assert own.subject.threads == 1
+    for other in others:  # only where torch is about as fast
+        assert other.text.startswith(TORCHS)
+
+
+def test_half_precision_is_done_in_single() -> None:
+    own = of_kind(Work(0, 0, 0, 0, 0, "bf16", elements=(("tanh", 1000),)), "element")[0]
+    assert own.text == "tanh in f32"
+    assert own.subject._sets[0].args[0].dtype == np.float32
+
+
 @pytest.mark.parametrize(
-    ("kind", "words"),
-    [
-        ("exp", ["exp", "exp by sigmoid", "exp by _softmax"]),
-        ("erf", ["erf", "erf by gelu"]),
-        ("div", ["div"]),
-        ("pow", ["pow"]),
-        ("rng", ["rng by uniform_"]),
-        ("compare", ["compare by sort"]),
-    ],
+    ("kind", "operator"), [("sin", "sin"), ("pow", "pow"), ("rng", "uniform_"), ("compare", "sort")]
 )
-def test_elements_fit_the_second_cache_and_are_scaled(kind: str, words: list[str]) -> None:
-    made = Work(0, 0, 0, 0, 0, "f64", elements=((kind, 10_000_000),))
-    found = of_kind(made, "element", threads=2)
-    assert [(one.text, one.part) for one in found] == [(text, kind) for text in words]
-    for one in found:
-        values = one.subject._sets[0].args[0]
-        steps = 15 if kind == "compare" else 1  # log2 of 32768, what a thread's part of the cache holds
-        assert values.dtype == torch.float64
-        assert values.nbytes == 256 * 1024
-        assert one.subject.threads == 1
-        assert one.scale * values.numel() * steps * 2 == pytest.approx(10_000_000)  # of two threads
+def test_what_only_torch_has_is_named_so(kind: str, operator: str) -> None:
+    (found,) = of_kind(Work(0, 0, 0, 0, 0, "f64", elements=((kind, 10_000_000),)), "element", threads=2)
+    assert found.text == f"torch's own kernel ({operator.rstrip('_')})"
+    values = found.subject._sets[0].args[0]
+    steps = 15 if kind == "compare" else 1  # log2 of 32768, what a thread's part of the cache holds
+    assert values.dtype == torch.float64
+    assert values.nbytes == 256 * 1024
+    assert found.scale * values.numel() * steps * 2 == pytest.approx(10_000_000)
+
+
+def test_without_our_kernels_torchs_stand_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_kernels, "element_kernels", dict)
+    found = of_kind(Work(0, 0, 0, 0, 0, "f32", elements=(("exp", 1_000_000),)), "element")
+    assert found
+    assert all(one.text.startswith(TORCHS) for one in found)
 
 
 def test_few_elements_are_as_many() -> None:
     for found in of_kind(Work(0, 0, 0, 0, 0, "f32", elements=(("log", 100),)), "element"):
-        assert found.subject._sets[0].args[0].numel() * found.scale == 100
+        assert len(found.subject._sets[0].args[0]) * found.scale == 100
 
 
 def test_every_kind_of_the_models_has_a_reference() -> None:

@@ -64,3 +64,12 @@ def test_an_estimate_is_of_processes() -> None:
     assert (found.value, found.low, found.high) == (2.0, 1.0, 3.0)
     assert rules.spread(found) == 1.0
     assert rules.estimate([]) is None
+
+
+def test_ratios_are_known_when_each_of_them_is() -> None:
+    steady, unsteady = [0.9, 0.91] * 5, [0.5, 1.5] * 5
+    assert rules.paired_enough([steady, steady], 0.1, 1.0)
+    assert not rules.paired_enough([steady, unsteady], 0.1, 1.0)
+    assert rules.paired_enough([steady, unsteady], 0.5, 1.0)  # its time is spent
+    assert rules.paired_enough([[0.5, 1.5] * 100], 0.1, 1.0)
+    assert rules.paired_enough([], 0.1, 1.0)

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from perfprobe.bench.clocks import Block
-from perfprobe.bench.subjects import Arguments, Subject, rounds
+from perfprobe.bench.subjects import Arguments, Subject, Timing, rounds
 
 
 class CountingClock:
@@ -80,3 +80,50 @@ def test_rounds_are_whole_shuffled_and_set_the_threads() -> None:
     last = order[-2 * 3 * 9 :: 2]  # a call before each block, and one in it
     assert len({tuple(last[place : place + 3]) for place in range(0, 27, 3)}) > 1
     assert all(set(last[place : place + 3]) == {"a", "b", "c"} for place in range(0, 27, 3))
+
+
+def test_the_call_is_timed_amid_its_limits_and_what_is_tried_after_them() -> None:
+    order: list[str] = []
+    names = ("call", "memory", "exp", "other", "change 0", "change 1")
+    subjects = [Subject(name, order.append, [Arguments((name,))], 1) for name in names]
+    timing = Timing(CountingClock(1e6), 10.0, random.Random(0), lambda _: None)
+    found = timing.rounds(subjects[:4], subjects[4:])
+    assert {len(of) for of in found.blocks.values()} == {9}
+    last = order[-2 * 6 * 8 :: 2]  # the first round tries what may be refused
+    places = set()
+    for place in range(0, len(last), 6):
+        one = last[place : place + 6]
+        assert set(one[:4]) == {"call", "memory", "exp", "other"}
+        places.add(one.index("call"))
+    assert places == {1, 2}
+
+
+class UnsteadyClock(CountingClock):
+    """Blocks of one subject are 15 % apart."""
+
+    def __init__(self, order: list[str], unsteady: str) -> None:
+        super().__init__(1e6)
+        self._order, self._unsteady, self._drawn = order, unsteady, random.Random(0)
+
+    def end(self, calls: int) -> Block:
+        part = self._drawn.gauss(0, 0.15) if self._order[-1] == self._unsteady else 0.0
+        return Block(1e6 * (1 + part), 1e6, 0.0, 0.0, 1.0)
+
+
+def test_rounds_of_call_and_limits_go_on_until_their_ratio_is_known() -> None:
+    order: list[str] = []
+    subjects = [
+        Subject(name, order.append, [Arguments((name,))], 1) for name in ("call", "limit", "change 0")
+    ]
+    timing = Timing(UnsteadyClock(order, "limit"), 10.0, random.Random(0), lambda _: None)
+    found = timing.rounds(subjects[:2], subjects[2:]).blocks
+    assert len(found["change 0"]) == 9  # the call's own time was known
+    assert len(found["call"]) == len(found["limit"]) > 18
+
+
+def test_without_time_the_ratio_is_what_it_is() -> None:
+    order: list[str] = []
+    subjects = [Subject(name, order.append, [Arguments((name,))], 1) for name in ("call", "limit")]
+    timing = Timing(UnsteadyClock(order, "limit"), 0.0, random.Random(0), lambda _: None)
+    found = timing.rounds(subjects).blocks
+    assert len(found["call"]) == len(found["limit"]) <= 5

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from perfprobe.models.modifiers import PURE_COPY
-from perfprobe.models.verdicts import KINDS, MEANING, judge
+from perfprobe.models.verdicts import KINDS, MEANING, TORCHS, judge
 from perfprobe.tables.measurements import Estimate, Measurement, Seen, Wanted
 from tests.models.measured import MEASURED, bound, changed, made, near, with_changes
 
@@ -133,6 +134,26 @@ BY_HAND: dict[str, tuple[Measurement, str, str]] = {
         made(bounds=(bound("memory", 0.2), bound("element", 0.87))),
         "element-rate-bound",
         "element-rate-bound at 87 % (85–89) (exp + div)",
+    ),
+    "elements of torch's own kernel": (
+        made(bounds=(replace(bound("element", 0.97), reference=f"{TORCHS} (sin)"),)),
+        "element-rate-bound",
+        "element-rate-bound at 97 % (95–99) of torch's own kernel (sin)",
+    ),
+    "slow elements of torch's own kernel": (
+        made(bounds=(replace(bound("element", 0.2), reference=f"{TORCHS} (uniform_)"),)),
+        "inefficient",
+        "inefficient: 20 % (20–20) of torch's own kernel (uniform_)",
+    ),
+    "a gather": (
+        made(bounds=(replace(bound("gather", 0.9), reference="a gather of random lines"),)),
+        "memory-bound",
+        "memory-bound at 90 % (88–92) of a gather of random lines",
+    ),
+    "a slow gather": (
+        made(bounds=(replace(bound("gather", 0.2), reference="a gather of sequential lines"),)),
+        "inefficient",
+        "inefficient: 20 % (20–20) of a gather of sequential lines",
     ),
     "slow elements": (
         made(bounds=(bound("element", 0.46),)),

@@ -7,7 +7,11 @@ from functools import partial
 from math import log2
 from typing import Any
 
+import numpy as np
+
+from perfprobe.bench import own_kernels
 from perfprobe.bench.ceilings.case import Call, Case, dtype_of
+from perfprobe.bench.gang import Gang
 from perfprobe.models.work import ELEMENT_KINDS
 
 _RANDOM: dict[str, Callable[[Any], Call]] = {
@@ -21,17 +25,30 @@ KINDS = {**ELEMENT_KINDS, "bernoulli": ("aten::bernoulli_",), "normal": ("aten::
 
 
 def elements(torch: Any, device: str, dtypes: Sequence[str], count: int, threads: int) -> Iterator[Case]:
-    """Each operator of each kind on a tensor that lies in the L2 cache.
+    """Our own kernel, where there is one, and each operator of each kind on a tensor in the L2 cache.
 
     "compare" counts the comparisons of a sort, n log2 n.
     """
+    gang = Gang(threads) if device == "cpu" else None
     for dtype in dtypes:
         for kind, operators in KINDS.items():
+            own = own_kernels.element_kernels().get((kind, dtype))
+            if own is not None and gang is not None:
+                make = partial(_own_call, torch, own, dtype, count, gang)
+                yield Case("element", dtype, threads, kind, make, float(count), mix="own kernel")
             work = count * log2(count) if kind == "compare" else float(count)
             for operator in operators:
                 name = operator.removeprefix("aten::").split(".")[0]
                 make = partial(_call, torch, device, name, dtype, count)
                 yield Case("element", dtype, threads, kind, make, work, mix=name)
+
+
+def _own_call(torch: Any, name: str, dtype: str, count: int, gang: Gang) -> Call:
+    """Each thread does a part of its own."""
+    values = (torch.rand(count) + 0.5).to(dtype_of(torch, dtype)).numpy()
+    parts = np.array_split(values, gang.threads), np.array_split(np.empty_like(values), gang.threads)
+    kernel = own_kernels.element_call(name)
+    return partial(gang.call, lambda part: kernel(parts[0][part], parts[0][part], parts[1][part]))
 
 
 def _call(torch: Any, device: str, name: str, dtype: str, count: int) -> Call:

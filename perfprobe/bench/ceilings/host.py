@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -13,6 +12,7 @@ from perfprobe.bench.ceilings.case import Call, Case
 from perfprobe.bench.ceilings.elements import elements
 from perfprobe.bench.ceilings.products import products
 from perfprobe.bench.ceilings.sweep import Sweep
+from perfprobe.bench.gang import Gang
 from perfprobe.support.errors import EnvironmentLack
 
 _FRESH_BYTES = 64 << 20  # above what malloc keeps: every such tensor is mapped anew
@@ -71,29 +71,7 @@ def _on_threads(run: Call, threads: int) -> Call:
     """The call on so many threads at a time, which stay: a thread that ended takes its CPU time along."""
     if threads == 1:
         return run
-    return Gang(run, threads).call
-
-
-class Gang:
-    """Threads that each do the same when told, the calling thread among them."""
-
-    def __init__(self, run: Call, threads: int) -> None:
-        self._run = run
-        self._begin, self._end = threading.Barrier(threads), threading.Barrier(threads)
-        for _ in range(threads - 1):
-            threading.Thread(target=self._work, daemon=True).start()
-
-    def call(self) -> None:
-        """Do it once on each."""
-        self._begin.wait()
-        self._run()
-        self._end.wait()
-
-    def _work(self) -> None:
-        while True:
-            self._begin.wait()
-            self._run()
-            self._end.wait()
+    return partial(Gang(threads).call, lambda _: run())
 
 
 def _smallest(torch: Any) -> Call:

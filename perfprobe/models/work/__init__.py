@@ -47,6 +47,7 @@ _MOST = (1 << 63) - 1  # beyond it no real call, and no int64 column
 # operators: bernoulli_ judged by its own rate would always be perfect.
 ELEMENT_KINDS: dict[str, tuple[str, ...]] = {
     "exp": ("aten::exp", "aten::exp2", "aten::sigmoid"),
+    "sigmoid": ("aten::sigmoid",),
     "log": ("aten::log", "aten::log1p"),
     "tanh": ("aten::tanh",),
     "erf": ("aten::erf", "aten::gelu"),

@@ -24,7 +24,8 @@ class Work:
     changed in place twice, so that line_bytes by read_bytes + write_bytes is what the layout wastes.
     footprint_bytes: an operand written in place counts once. dtype: of the arithmetic, "f32". elements: work
     limited by arithmetic of its own, by kind of ELEMENT_KINDS: ("exp", N). Each is a limit by itself: what
-    two kinds take does not add up, a processor does both at once.
+    two kinds take does not add up, a processor does both at once. gathered_runs: of a gather, so many runs of
+    run_elements each that lie where an index says; 0 of all others.
     """
 
     flops: int
@@ -36,6 +37,8 @@ class Work:
     in_place: bool = False
     is_product: bool = False
     elements: tuple[tuple[str, int], ...] = ()
+    gathered_runs: int = 0
+    run_elements: int = 0
 
 
 @frozen

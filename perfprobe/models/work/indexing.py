@@ -5,6 +5,7 @@ Which places are named is in no signature: each counts once, and all of them no 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 from perfprobe.models.work.call import Call, Model, Slot, Work, broadcast, least, result
@@ -18,12 +19,18 @@ def _rows(table: Operand, axis: int, count: int) -> Scattered:
     return Scattered(table, prod(table.sizes[:axis]) * count * (inner // max(run, 1)), run)
 
 
+def _gathers(reads: list[Operand], runs: Scattered, output: Operand) -> Work:
+    """Reads indices, and runs of a table where these say."""
+    found = least([*reads, runs], [output], dtype=output.dtype)
+    return replace(found, gathered_runs=runs.count, run_elements=runs.run)
+
+
 def _embedding(call: Call) -> Work:
     """Reads the indices and a row for each, writes the rows."""
     table, index = call.tensor(0), call.tensor(1)
     require(len(table.sizes) == 2)
     output = Operand(table.dtype, (*index.sizes, table.sizes[1]))
-    return least([index, _rows(table, 0, index.count)], [output], dtype=table.dtype)
+    return _gathers([index], _rows(table, 0, index.count), output)
 
 
 def _embedding_backward(call: Call) -> Work:
@@ -42,14 +49,14 @@ def _index_select(call: Call) -> Work:
     axis = call.axis("dim", len(table.sizes))
     sizes = (*table.sizes[:axis], index.count, *table.sizes[axis + 1 :])
     output = result(call, table.dtype, sizes)
-    return least([index, _rows(table, axis, index.count)], [output], dtype=table.dtype)
+    return _gathers([index], _rows(table, axis, index.count), output)
 
 
 def _gather(call: Call) -> Work:
     """One element for each index."""
     table, index = call.tensor(0), call.tensor(1)
     output = result(call, table.dtype, index.sizes)
-    return least([index, Scattered(table, index.count, 1)], [output], dtype=table.dtype)
+    return _gathers([index], Scattered(table, index.count, 1), output)
 
 
 def _pieces(table: Operand, indices: Slot) -> tuple[list[Operand], int, int]:
@@ -71,7 +78,7 @@ def _index(call: Call) -> Work:
     table = call.tensor(0)
     given, count, run = _pieces(table, call.slots[1])
     output = Operand(table.dtype, (count, run))
-    return least([*given, Scattered(table, count, run)], [output], dtype=table.dtype)
+    return _gathers(given, Scattered(table, count, run), output)
 
 
 def _index_put(call: Call) -> Work:

@@ -103,8 +103,8 @@ def _power(call: Call) -> Work:
 
 
 def _gelu(call: Call) -> Work:
-    """erf; when approximate, tanh (torch.nn.GELU's documentation), for which one exp is enough."""
-    return pointwise("exp" if call.value("approximate") == '"tanh"' else "erf", flops=0)(call)
+    """erf; when approximate, tanh (torch.nn.GELU's documentation): 0.5 (1 + tanh y) is sigmoid 2y."""
+    return pointwise("sigmoid" if call.value("approximate") == '"tanh"' else "erf", flops=0)(call)
 
 
 def _where(call: Call) -> Work:
@@ -142,7 +142,7 @@ def _gated(call: Call) -> Work:
     tensor = call.tensor(0)
     axis = call.axis("dim", len(tensor.sizes))
     half = tensor.resized(axis, tensor.sizes[axis] // 2)
-    elements = (("exp", half.count),)
+    elements = (("sigmoid", half.count),)
     output = result(call, tensor.dtype, half.sizes)
     return least([tensor], [output], flops=2 * half.count, dtype=tensor.dtype, elements=elements)
 
@@ -174,7 +174,7 @@ _OF_KINDS: dict[str, tuple[str, ...]] = {
     "rsqrt": ("sqrt",),
     "hypot": ("sqrt",),
     "reciprocal": ("div",),
-    **dict.fromkeys(("sigmoid", "silu", "silu_backward"), ("exp",)),
+    **dict.fromkeys(("sigmoid", "silu", "silu_backward"), ("sigmoid",)),
     **dict.fromkeys(("elu", "celu", "selu"), ("exp",)),
     **dict.fromkeys(("softplus", "log_sigmoid", "log_sigmoid_forward"), ("exp", "log")),
     **dict.fromkeys(("softplus_backward", "log_sigmoid_backward"), ("exp",)),

@@ -1,0 +1,33 @@
+"""Threads of our own that work at a time, for kernels that are not torch's."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+
+class Gang:
+    """So many threads, the calling one among them, which stay: one that ended takes its CPU time along."""
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self._begin, self._end = threading.Barrier(threads), threading.Barrier(threads)
+        self._run: Callable[[int], object] = lambda _: None
+        for number in range(1, threads):
+            threading.Thread(target=self._work, args=(number,), daemon=True).start()
+
+    def call(self, run: Callable[[int], object]) -> None:
+        """Do it once on each, which is told its number."""
+        self._run = run
+        if self.threads == 1:
+            run(0)
+            return
+        self._begin.wait()
+        run(0)
+        self._end.wait()
+
+    def _work(self, number: int) -> None:
+        while True:
+            self._begin.wait()
+            self._run(number)
+            self._end.wait()

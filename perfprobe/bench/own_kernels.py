@@ -1,0 +1,44 @@
+"""Kernels of perfprobe's own, which no library has tuned: what elements and gathers take on this processor.
+
+csrc/cpu/peak/element_math.h states how exact they are. A ceiling that is torch's own kernel says nothing of
+that kernel; where no kernel of ours is, `words` says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+
+from perfprobe import native
+from perfprobe.models.verdicts import TORCHS
+from perfprobe.support.errors import EnvironmentLack
+
+WIDENED = {"f16": "f32", "bf16": "f32"}  # which arithmetic these are done in
+
+
+@lru_cache(maxsize=1)
+def element_kernels() -> dict[tuple[str, str], str]:
+    """By kind of elements and dtype, the name of the kernel with the fastest instructions that run here."""
+    found: dict[tuple[str, str], str] = {}
+    for name, kind, dtype, _, lack in _listed():
+        if not lack:
+            found.setdefault((kind, dtype), name)
+    return found
+
+
+def _listed() -> Sequence[tuple[str, str, str, str, str]]:
+    try:
+        listed: Sequence[tuple[str, str, str, str, str]] = native.core().element_kernels()
+    except (EnvironmentLack, AttributeError):  # not built, or by an older perfprobe
+        return ()
+    return listed
+
+
+def element_call(name: str) -> Callable[..., object]:
+    """A call on arrays of the kernel's dtype: (left, right, out). `right` is of division alone."""
+    return partial(native.core().run_elements, name)
+
+
+def words(operator: str) -> str:
+    """Of a reference of elements that is torch's."""
+    return f"{TORCHS} ({operator.rstrip('_')})"
