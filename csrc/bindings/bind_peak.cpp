@@ -2,6 +2,7 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <pybind11/pybind11.h>
 
@@ -21,19 +22,26 @@ py::list kernels() {
   return rows;
 }
 
-// How many products were multiplied and added, by what the sums hold.
-int64_t run(const std::string& name, int64_t rounds) {
-  for (const PeakKernel& kernel : peak_kernels()) {
+// Raises where there is none of that name, or it cannot run here.
+template <class Kernel>
+const Kernel& find_kernel(const std::vector<Kernel>& kernels, const std::string& name) {
+  for (const Kernel& kernel : kernels) {
     if (name != kernel.name)
       continue;
     const std::string lack = kernel.lack();
     if (!lack.empty())
       throw std::runtime_error(lack);
-    // Registers alone: nothing of Python's is touched.
-    const py::gil_scoped_release released;
-    return static_cast<int64_t>(kernel.run(rounds));
+    return kernel;
   }
   throw std::invalid_argument("there is no kernel " + name);
+}
+
+// How many products were multiplied and added, by what the sums hold.
+int64_t run(const std::string& name, int64_t rounds) {
+  const PeakKernel& kernel = find_kernel(peak_kernels(), name);
+  // Registers alone: nothing of Python's is touched.
+  const py::gil_scoped_release released;
+  return static_cast<int64_t>(kernel.run(rounds));
 }
 
 // (name, kind, dtype, instructions, why it cannot run here or ""), the fastest instructions first.
@@ -43,18 +51,6 @@ py::list elements() {
     rows.append(
         py::make_tuple(kernel.name, kernel.kind, kernel.dtype, kernel.instructions, kernel.lack()));
   return rows;
-}
-
-const ElementKernel& element_kernel(const std::string& name) {
-  for (const ElementKernel& kernel : element_kernels()) {
-    if (name != kernel.name)
-      continue;
-    const std::string lack = kernel.lack();
-    if (!lack.empty())
-      throw std::runtime_error(lack);
-    return kernel;
-  }
-  throw std::invalid_argument("there is no kernel " + name);
 }
 
 // Raises unless it is one run of numbers of this format ("f", "d", "l" or "q").
@@ -69,7 +65,7 @@ py::buffer_info flat(const py::buffer& buffer, const char* formats, bool writabl
 
 void run_elements(const std::string& name, const py::buffer& left, const py::buffer& right,
                   const py::buffer& out) {
-  const ElementKernel& kernel = element_kernel(name);
+  const ElementKernel& kernel = find_kernel(element_kernels(), name);
   const char* format = std::strcmp(kernel.dtype, "f32") == 0 ? "f" : "d";
   const py::buffer_info a = flat(left, format);
   const py::buffer_info b = flat(right, format);
