@@ -11,13 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from perfprobe import native
-from perfprobe.bench import allocator
+from perfprobe.bench import allocator, own_kernels
 from perfprobe.bench.gang import Gang
 from perfprobe.bench.reference import Floors, Reference
 from perfprobe.bench.subjects import Arguments, Subject
 from perfprobe.models.work import Work
-from perfprobe.support.errors import EnvironmentLack
 
 _LINE_BYTES = 64
 _PLACE_BYTES = 8
@@ -51,9 +49,8 @@ class GatherReferences:
         # Of every element while they are looked for, then of each run.
         if _PLACE_BYTES * (2 * span + len(call.sets) * work.gathered_runs) > call.room_bytes:
             return []
-        try:
-            kernel = native.core().gather
-        except (EnvironmentLack, AttributeError):  # not built, or by an older perfprobe
+        kernel = own_kernels.gather_kernel()
+        if kernel is None:
             return []
         places = self._torch.arange(span).as_strided(table.size(), table.stride())
         found = [self._places(call.operator, one, places, work.run_elements) for one in call.sets]

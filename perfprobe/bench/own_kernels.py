@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
+from typing import Any
 
 from perfprobe import native
 from perfprobe.models.verdicts import TORCHS
@@ -27,11 +28,23 @@ def element_kernels() -> dict[tuple[str, str], str]:
 
 
 def _listed() -> Sequence[tuple[str, str, str, str, str]]:
-    try:
-        listed: Sequence[tuple[str, str, str, str, str]] = native.core().element_kernels()
-    except (EnvironmentLack, AttributeError):  # not built, or by an older perfprobe
-        return ()
+    found = _of_core("element_kernels")
+    listed: Sequence[tuple[str, str, str, str, str]] = () if found is None else found()
     return listed
+
+
+def gather_kernel() -> Callable[..., object] | None:
+    """A call on (table, places, out, bytes of a run, part, parts); None where it is not built."""
+    found: Callable[..., object] | None = _of_core("gather")
+    return found
+
+
+def _of_core(name: str) -> Any:
+    """None where perfprobe's native code is not built, or is of an older perfprobe."""
+    try:
+        return getattr(native.core(), name, None)
+    except EnvironmentLack:
+        return None
 
 
 def element_call(name: str) -> Callable[..., object]:
