@@ -78,22 +78,50 @@ def by_hand(operator: str, inputs: Sequence[str], threads: int | None) -> Task:
     Raises UsageError where these are none.
     """
     from perfprobe.models.signature import Scalar, parse
-    from perfprobe.models.typed import CUT_SHORT, written_out
+    from perfprobe.models.typed import is_cut_short, written_out
     from perfprobe.tables.measurements import Wanted
 
     if not _NAME.fullmatch(operator):
         raise UsageError("neither a recording nor an operator", operator, "an operator is aten::bmm or bmm")
-    text = written_out(" ".join(inputs))
-    if CUT_SHORT in text:
-        raise UsageError("the inputs are cut short", text, "`perfprobe report --json` has them whole")
+    name = operator if "::" in operator else f"aten::{operator}"
+    text = " ".join(inputs)
+    if is_cut_short(text):
+        return Task(((_recorded_whole(name, text, threads), None),))
+    text = written_out(text)
     items = parse(text)
     if items is None:
         raise UsageError("the brackets or quotes of the inputs do not match", text, _EXAMPLE)
     for item in items:
         if isinstance(item, Scalar) and set(item.value) & set("[]{}"):
             raise UsageError("this is no input", item.value, _EXAMPLE)
-    name = operator if "::" in operator else f"aten::{operator}"
     return Task(((Wanted(name, text, text, threads=threads or _own_threads()), None),))
+
+
+def _recorded_whole(operator: str, inputs: str, threads: int | None) -> Wanted:
+    """The one call of the newest recording here that a report cuts short so. Raises UsageError."""
+    from perfprobe import results
+    from perfprobe.models.typed import is_short_for
+    from perfprobe.report.shorten import signature
+
+    remedy = "`perfprobe report --json` has them whole"
+    try:
+        path = results.newest(os.getcwd())
+        calls = of_recording(path, top=sys.maxsize, focus=None, threads=threads).calls
+    except InputError as error:
+        raise UsageError(
+            "the inputs are cut short, and there is no recording here", inputs, remedy
+        ) from error
+    found = [
+        wanted
+        for wanted, _ in calls
+        if operator in (wanted.operator, wanted.operator.partition(".")[0])
+        and any(is_short_for(inputs, text) for text in (signature(wanted.signature), wanted.signature))
+    ]
+    if len(found) != 1:
+        many = f"{len(found)} calls" if found else "no call"
+        where = f"{inputs} ({many} of {os.path.basename(path)} can be meant)"
+        raise UsageError("the inputs are cut short", where, remedy)
+    return found[0]
 
 
 _REMEDIES = {

@@ -7,7 +7,7 @@ import re
 from perfprobe.models.signature import LONGEST_LIST
 from perfprobe.models.work.touched import contiguous
 
-CUT_SHORT = "…"  # in a text of which the rest is not there
+CUT_SHORT = ("…", "...")  # where reports leave something out
 _TRANSPOSED = re.compile(r"(?<![\w.\"])([a-z]\w*)\[(\d{1,19}(?:,\d{1,19})+)\]\.T(?!\w)", re.ASCII)
 _REPEATED = re.compile(r"\((\d{1,4})x ([^()]+)\)", re.ASCII)
 
@@ -15,6 +15,18 @@ _REPEATED = re.compile(r"\((\d{1,4})x ([^()]+)\)", re.ASCII)
 def written_out(text: str) -> str:
     """The inputs with the strides of `f32[64,128].T`, and all elements of `(62x f32[9,4])`."""
     return _REPEATED.sub(_elements, _TRANSPOSED.sub(_strided, text))
+
+
+def is_cut_short(text: str) -> bool:
+    """Whether something is left out in it."""
+    return any(mark in text for mark in CUT_SHORT)
+
+
+def is_short_for(typed: str, text: str) -> bool:
+    """Whether the text is the typed one, with anything in the place of what was left out."""
+    for mark in CUT_SHORT:
+        typed = typed.replace(mark, "\0")
+    return re.fullmatch(".*".join(map(re.escape, typed.split("\0"))), text) is not None
 
 
 def _strided(match: re.Match[str]) -> str:

@@ -11,6 +11,7 @@ from perfprobe.support.strides import is_contiguous
 
 ELLIPSIS = "…"
 LONGEST_LIST = 3  # elements of a list shown in full
+LONGEST_NUMBERS = 6  # the same of numbers: sizes and strides of a tensor are short enough to be whole
 LONGEST_TEXT = 100_000  # letters looked at
 DEEPEST_FOLDER = 32  # of which the names tell files apart
 _STRIDED = re.compile(r"\[(\d+(?:,\d+)+)\]\{(\d+(?:,\d+)+)\}")
@@ -57,6 +58,8 @@ def _short_list(item: str) -> str:
         return item
     name = match[1] or ""
     if "[" not in elements[0]:  # a list of numbers: the first ones say more than how many there are
+        if len(elements) <= LONGEST_NUMBERS:
+            return item
         return f"{name}({','.join(elements[:LONGEST_LIST])},...)"
     kinds = list(dict.fromkeys(elements))
     if len(kinds) == 1:

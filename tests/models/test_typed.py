@@ -1,6 +1,7 @@
 """What reports print of inputs can be typed."""
 
 import random
+from pathlib import Path
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from perfprobe.measuring import by_hand
 from perfprobe.models.typed import written_out
 from perfprobe.report import shorten
 from perfprobe.support.errors import UsageError
+from tests.build import Program, op
 
 
 @pytest.mark.parametrize("sizes", [(2, 3), (1024, 1024), (5, 2, 3), (2, 5, 1, 7), (3, 0), (1, 1)])
@@ -36,6 +38,41 @@ def test_inputs_as_reports_print_them_are_typed() -> None:
     assert wanted.signature == f"({','.join(['f32[9,4]'] * 5)}) dim=0"
 
 
-def test_inputs_that_are_cut_short_cannot_be_typed() -> None:
-    with pytest.raises(UsageError, match="cut short"):
-        by_hand("cat", ["(62: f32[9,4], f32[9], …)"], 1)
+LISTS = ("(" + ",".join(["f32[9,4]", "f32[9]"] * 31) + ") dim=0", "(f32[2],f32[3],f32[4],f32[5]) dim=0")
+
+
+@pytest.fixture
+def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
+    program = Program()
+    program.thread(1)
+    line = program.stack("/p/train.py:1 main")
+    texts = (*LISTS, "f32[6] split_sizes=(1,1,1,1,1,1,0)")
+    names = ("aten::cat", "aten::cat", "aten::split_with_sizes")
+    for at, (name, text) in enumerate(zip(names, texts, strict=True)):
+        signature = program.signature(text)
+        program.run(op(name, 100 * at, 100 * at + 50, stack=line, signature=signature))
+    (tmp_path / "run.perfprobe").write_bytes(program.encode())
+    monkeypatch.chdir(tmp_path)
+    return texts
+
+
+def test_inputs_that_reports_cut_short_are_those_of_the_newest_recording(recorded: tuple[str, ...]) -> None:
+    for text, name in zip(recorded, ("cat", "aten::cat", "split_with_sizes"), strict=True):
+        ((wanted, _),) = by_hand(name, [shorten.signature(text)], 1).calls
+        assert wanted.signature == text
+    ((wanted, _),) = by_hand("cat", [recorded[0][:40] + "…"], 1).calls
+    assert wanted.signature == recorded[0]
+
+
+def test_inputs_that_are_cut_short_to_several_calls_or_none(
+    recorded: tuple[str, ...], tmp_path: Path
+) -> None:
+    for typed, said in (
+        ("(…) dim=0", "2 calls of run.perfprobe"),
+        ("(9: i64[2], …)", "no call of run.perfp"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            by_hand("cat", [typed], 1)
+    (tmp_path / "run.perfprobe").unlink()
+    with pytest.raises(UsageError, match="no recording here"):
+        by_hand("cat", ["(…) dim=0"], 1)
