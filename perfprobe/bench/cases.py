@@ -14,6 +14,7 @@ from perfprobe.bench.arena import Arena, fewest_sets
 from perfprobe.bench.clocks import Block, Clock, DeviceClock, HostClock
 from perfprobe.bench.counterfactuals import Change, changes
 from perfprobe.bench.deadline import Deadline
+from perfprobe.bench.denormals import FLUSHED, flushing, makes_denormals
 from perfprobe.bench.drift import calls_between_restores
 from perfprobe.bench.dtype_products import DtypeProducts
 from perfprobe.bench.gather_reference import Gathering
@@ -111,6 +112,8 @@ class Bench:
         call_itself = replace(wanted, operator=operator)
         processors = len(os.sched_getaffinity(0))
         beside = changes(call_itself, made, wanted.threads, model, processors) if case.with_changes else ()
+        if case.with_changes and makes_denormals(self._torch, call.function, sets[0]):
+            beside = (*beside, Change("flushed", FLUSHED, call_itself, flushed=True))
         tries = self._tries(beside, place, room, evict)
         answer = Answer(
             case.number,
@@ -188,6 +191,7 @@ class Bench:
                 found.refused[change] = _line(why)
                 continue
             function = _with_copies(call.function, change.copied)
+            function = flushing(self._torch, function) if change.flushed else function
             # The same in all processes, of which one may leave out what another one tries.
             name, threads = f"change {at}", change.wanted.threads
             found.subjects[change] = Subject(name, function, sets, threads, evict=evict)
