@@ -63,9 +63,9 @@ FAULTS = (
     ),
     Fault(
         "a needless transposed copy",
-        "scores = torch.bmm(query, key.transpose(1, 2))\n",
-        "scores = torch.bmm(query, key.transpose(1, 2).contiguous())\n",
-        says=("pure copy",),
+        "weights = functional.softmax(scores, dim=-1)\n",
+        "weights = functional.softmax(scores, dim=-1).transpose(1, 2).contiguous().transpose(1, 2)\n",
+        says=("pure copy", "layout-bound"),
     ),
     Fault(
         "odd sizes",

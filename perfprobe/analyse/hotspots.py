@@ -21,9 +21,10 @@ from perfprobe.analyse import durations
 from perfprobe.analyse.gather import Gathering
 from perfprobe.analyse.grouping import KEYS, group_by_keys, keep_keys, measured, sort_by_keys
 from perfprobe.analyse.regroup import merge_rows, row_count
-from perfprobe.analyse.typical import HeldUp, held_up, typical_self
+from perfprobe.analyse.typical import typical_self
 from perfprobe.analyse.work import flops_of
 from perfprobe.models.focus import Focus
+from perfprobe.models.waiting import HeldUp, held_up
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Combine, Int32, Int64, Mask, Rows
 from perfprobe.tables.events import LinkedOperators, Signatures

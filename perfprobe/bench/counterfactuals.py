@@ -46,7 +46,8 @@ class Change:
 
     kind, change: as `Counterfactual` has them. wanted: the changed call. recycled: the same call, but its
     outputs lie where earlier ones lay. copied: the same call, but these of its recipe's positional arguments
-    (tensors, or lists of them) are first made contiguous, within the time that is measured. products: the
+    (tensors, or lists of them) are first made contiguous, within the time that is measured. flushed: the same
+    call, with denormals flushed to zero. products: the
     dtypes of a product before and after, which is worth a try only where the second one's are no slower here;
     convolves: those are convolutions.
     """
@@ -56,6 +57,7 @@ class Change:
     wanted: Wanted
     recycled: bool = False
     copied: tuple[int, ...] = ()
+    flushed: bool = False
     products: tuple[str, str] | None = None
     convolves: bool = False
 
@@ -193,7 +195,7 @@ def _with(operands: Sequence[Tensor], items: tuple[Item, ...]) -> tuple[Item, ..
 
 
 def _other_dtype(call: _Call) -> Iterator[Change]:
-    dtypes = {tensor.dtype for tensor in call.tensors if prod(tensor.sizes or ()) > 1}
+    dtypes = {tensor.dtype for tensor in call.tensors if tensor.sizes}  # others do not promote
     if call.name in _COPIES:
         return
     if "f64" in dtypes:

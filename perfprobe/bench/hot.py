@@ -11,6 +11,7 @@ import numpy as np
 from perfprobe.bench.later_values import values_of
 from perfprobe.bench.reuse import Reuse, by_signature
 from perfprobe.models.nodes import ENGINE
+from perfprobe.models.waiting import HeldUp, held_up
 from perfprobe.models.work.filling import WITHOUT_WORK
 from perfprobe.support import units
 from perfprobe.tables.columns import Int64
@@ -27,6 +28,10 @@ _LINES = 3  # of a call that are kept
 _WORTH_SAYING = 0.001  # of operator time
 
 BY_CPU = "Operator time is CPU time of the calling threads here: what calls waited for is in no share."
+SPINNING = (
+    "CPU time in the program is not compared with that by itself: threads waited for a processor there, and "
+    "those of a team spin while they wait for each other."
+)
 NODE = "nodes of backward and other names that only call operators"
 COMPILED = "kernels that torch.compile generated"
 TRACED = "operators that torch.compile traced, on tensors without data"
@@ -67,15 +72,21 @@ def hot(findings: Findings, top: int, threads: int | None = None) -> Hot:
     times_ns = {key: int(time_ns[rows].sum()) for key, rows in places.items()}
     chosen = sorted(times_ns, key=lambda key: -times_ns[key])[: top or None]
     used = threads or _threads(recording) or 1
+    spins = _spins(findings.trace)
     reuse = by_signature(recording[OperandReuse])
     calls = tuple(
         (
             _wanted(recording, key, used, reuse.get(key.signature, Reuse())),
-            _seen(findings.trace, sums.take(places[key]), times_ns[key] / whole_ns),
+            _seen(findings.trace, sums.take(places[key]), times_ns[key] / whole_ns, spins),
         )
         for key in chosen
     )
-    notes = (*told, *_left_out(reasons, whole_ns), *_thread_notes(recording, threads))
+    notes = (
+        *told,
+        *([SPINNING] if spins else ()),
+        *_left_out(reasons, whole_ns),
+        *_thread_notes(recording, threads),
+    )
     return Hot(calls, notes)
 
 
@@ -147,8 +158,18 @@ def _is_own(signatures: Signatures, key: _Key) -> bool:
     return int(np.count_nonzero(signatures.text == signatures.text[key.signature])) == 1
 
 
-def _seen(trace: Trace, rows: Sums, share: float) -> Seen:
-    every = trace.recording.text("recording", "cpu_time") == "all" and bool((rows.cpu_ns >= 0).all())
+def _spins(trace: Trace) -> bool:
+    """Whether threads of a team waited for each other longer than their work takes, which is CPU time too."""
+    has_team = (_threads(trace.recording) or 1) > 1
+    return has_team and held_up(trace) is HeldUp.YES and _has_cpu_time(trace.recording)
+
+
+def _has_cpu_time(recording: Recording) -> bool:
+    return recording.text("recording", "cpu_time") == "all"
+
+
+def _seen(trace: Trace, rows: Sums, share: float, spins: bool) -> Seen:
+    every = _has_cpu_time(trace.recording) and bool((rows.cpu_ns >= 0).all()) and not spins
     calls, self_ns, total_ns = (int(column.sum()) for column in (rows.calls, rows.self_ns, rows.total_ns))
     cpu_ns = int(rows.cpu_ns.sum() - np.maximum(rows.recording_ns, 0).sum()) if every else None
     faults = int(rows.faults.sum()) if every and bool((rows.faults >= 0).all()) else None

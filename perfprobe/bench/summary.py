@@ -123,6 +123,7 @@ def summarise(
     row = replace(
         row,
         fault_ns=_fault_ns(row, measured),
+        one_fault_ns=_middle(answer.fault_ns for answer in measured),
         fault_part=_estimate(process.fault_part() for process in processes),
         replay=_replay(row, measured),
     )

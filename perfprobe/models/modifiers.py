@@ -18,7 +18,7 @@ IDLE = 0.05  # CPU time of all other threads, by that of the busiest: they had n
 NESTED = 1 - 1 / CLEAR  # of the time: without it the call would be 1.15x as fast
 
 PURE_COPY = "pure copy: gains only if avoided"
-MANY_FAULTS = 64  # page faults of a call: 256 KiB of fresh memory
+OTHER_FAULTS = 0.1  # of the time, by page faults that only the program or only bench has
 
 _SILENT = ("not rebuilt", "not reproduced", "unstable")
 # What they read is what they write; a memory at its limit is no reason to make them.
@@ -39,6 +39,7 @@ def modifiers(measurement: Measurement, kind: str) -> tuple[str, ...]:
         *_faster(measurement, "channels_last", "layout-bound: {} would be {}"),
         *_faster(measurement, "padded", "shape-bound: padding {} gives {}"),
         *_values(measurement),
+        *_faster(measurement, "flushed", "denormal results: {} (torch.set_flush_denormal) would be {}"),
         *_nested(measurement),
         *_faster(measurement, "dtype", "dtype-bound: {} would be {}"),
         *_faster(measurement, "recycled output", "fresh memory: {} gives {}"),
@@ -66,11 +67,11 @@ def _pure_copy(measurement: Measurement, kind: str) -> Iterator[str]:
 
 def _other_faults(measurement: Measurement) -> Iterator[str]:
     """That the program's memory has another history: with an allocator that keeps it there are no faults."""
-    seen, alone = measurement.seen, measurement.faults
-    if seen is None or seen.faults is None or not seen.calls or alone is None:
+    seen, alone, one_ns = measurement.seen, measurement.faults, measurement.one_fault_ns
+    if seen is None or seen.faults is None or not seen.calls or alone is None or measurement.rotating is None:
         return
     there = seen.faults / seen.calls
-    if max(there, alone) >= MANY_FAULTS and 2 * min(there, alone) < max(there, alone):
+    if abs(there - alone) * (one_ns or 0.0) >= OTHER_FAULTS * measurement.rotating.value:
         memory = "used again" if there < alone else "fresh"
         counts = f"{units.count(round(there))} a call in the program, {units.count(round(alone))} by itself"
         yield f"page faults: {counts}; memory is {memory} there"

@@ -1,15 +1,35 @@
-"""Whether samples show a thread that waits, by how long it ran in the time that they stand for."""
+"""Who waited: for a processor, by the scheduler's account, or for others, by how long samples say it ran."""
 
 from __future__ import annotations
+
+from enum import Enum
 
 import numpy as np
 
 from perfprobe.tables.columns import Int64, Mask
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.trace import Trace
 
 # Of the time that it could have run. A thread that waits for others runs a little whenever it is woken: one
 # that polls DataLoader's workers was seen at 10 %.
 _RUNNING = 0.2
+_UNDISTURBED = 0.01  # of the wall time: threads that waited less for a processor do not mislead
+
+
+class HeldUp(Enum):
+    """Whether threads waited for a processor."""
+
+    NO = "no"
+    UNKNOWN = "unknown"
+    YES = "yes"
+
+
+def held_up(trace: Trace) -> HeldUp:
+    """What the recording knows of that."""
+    waited_ns, start_ns = trace.recording.number("processors", "waited_ns"), trace.start_ns
+    if waited_ns is None or start_ns is None or trace.end_ns is None:
+        return HeldUp.UNKNOWN
+    return HeldUp.YES if waited_ns >= _UNDISTURBED * (trace.end_ns - start_ns) else HeldUp.NO
 
 
 def stood_still(recording: Recording, cpu_ns: Int64, time_ns: Int64) -> Mask:
@@ -18,12 +38,12 @@ def stood_still(recording: Recording, cpu_ns: Int64, time_ns: Int64) -> Mask:
     The part of the time in which the main thread waited for a processor is left out, for all threads alike.
     A thread whose CPU time is not known waited if that of others is: it is not known of one that stood.
     """
-    could_run = 1 - _held_up(recording)
+    could_run = 1 - _part_held_up(recording)
     known = cpu_ns >= 0
     return np.where(known, cpu_ns < _RUNNING * could_run * time_ns, known.any())
 
 
-def _held_up(recording: Recording) -> float:
+def _part_held_up(recording: Recording) -> float:
     """The part of the recording in which the main thread was ready and did not run; 0 where not known."""
     waited_ns = recording.number("processors", "main_waited_ns")
     start_ns, stop_ns = (recording.number(moment, "monotonic_ns") for moment in ("start", "stop"))

@@ -84,7 +84,7 @@ class Counterfactual:
     """The same call with one thing changed, in the same rounds; "recycled output" later in the process.
 
     kind: "contiguous", "contiguous with copy", "channels_last", "threads", "padded", "dtype", "values",
-    "recycled output".
+    "flushed", "recycled output".
     change: in words, `K 13→16`. speedup: time of the call as it is, divided by that of the changed one.
     """
 
@@ -120,12 +120,12 @@ class Measurement:
     rotating: over copies of the operands larger than the caches; warm: the same operands again; replayed:
     each as far back as in the program; wall: of rotating, by the wall clock. floor: the same overload on
     one-element operands. contention: wall by CPU time. faults: page faults of a call; fault_ns: what they
-    cost by the measured price of one, shared by threads as their work is; fault_part: the same as a part of
-    rotating, process by process. other_threads: CPU time of all other threads, as a part of that of the
-    busiest. replay: the calling thread's part of replayed, or of rotating without it, with the price of the
-    page faults that were counted in the program, by the CPU time of a call there. nested: the part of the
-    time in operators that it calls, by name. dtype: of the arithmetic, by the work model. untried: changes
-    that were left out.
+    cost by the measured price of one (one_fault_ns), shared by threads as their work is; fault_part: the
+    same as a part of rotating, process by process. other_threads: CPU time of all other threads, as a
+    part of that of the busiest. replay: the calling thread's part of replayed, or of rotating without it,
+    with the price of the page faults that were counted in the program, by the CPU time of a call there.
+    nested: the part of the time in operators that it calls, by name. dtype: of the arithmetic, by the
+    work model. untried: changes that were left out.
     """
 
     wanted: Wanted
@@ -142,6 +142,7 @@ class Measurement:
     contention: float | None = None
     faults: float | None = None
     fault_ns: float | None = None
+    one_fault_ns: float | None = None
     fault_part: Estimate | None = None
     other_threads: float | None = None
     replay: float | None = None

@@ -187,3 +187,20 @@ def test_too_many_bins_become_wider_and_the_error_says_so(
     assert 1 / 64 < error <= 1 / 8
     wanted = np.sort(times_us)[249] * 1000
     assert spots.rows.median_ns.tolist() == pytest.approx([wanted], rel=error)
+
+
+def test_rows_are_ranked_by_cpu_time_where_every_operator_has_it_and_threads_waited(tmp_path: Path) -> None:
+    """All calls of `fill_` stand at a barrier for a turn of the scheduler: no call is left to tell."""
+    program = Program()
+    start_ns = 0
+    for _ in range(40):
+        program.run(op("fill_", start_ns, start_ns + 4_000_000, cpu_ns=20_000))
+        program.run(op("mm", start_ns + 4_000_000, start_ns + 5_000_000, cpu_ns=900_000))
+        start_ns += 5_000_000
+    for waited_ns, names in ((0, ["fill_", "mm"]), (start_ns, ["mm", "fill_"])):
+        program.meta |= {"start": {"monotonic_ns": 0}, "stop": {"monotonic_ns": start_ns}}
+        program.meta |= {"processors": {"waited_ns": waited_ns}, "recording": {"cpu_time": "all"}}
+        spots = found(program, tmp_path)
+        strings = program.recording(tmp_path)[Strings]
+        assert [strings[name] for name in spots.rows.name.tolist()] == names
+    assert spots.rows.typical_ns.tolist() == [36_000_000, 800_000]

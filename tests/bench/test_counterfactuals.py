@@ -240,6 +240,8 @@ def test_a_volume_has_its_channels_last_too() -> None:
             "bf16[1,3,8,8] bf16[4,3,3,3] - groups=1",
         ),
         ("aten::add.Tensor", "f64[8] f32[8] alpha=1", "f32[8] f32[8] alpha=1"),
+        ("aten::div.Tensor", "f32[8] f64[1]", "f32[8] f32[1]"),
+        ("aten::div.Tensor", "f32[8] f64[]", None),
         ("aten::sum.dim_IntList", "f64[8] dim=(0) dtype=f64", "f32[8] dim=(0) dtype=f32"),
         ("aten::add.Tensor", "f32[8] f32[8]", None),
         ("aten::mm.dtype", "f32[8,8] f32[8,8] out_dtype=f64", None),

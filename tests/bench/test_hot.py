@@ -154,6 +154,19 @@ def test_cpu_time_only_where_it_is_that_of_all_calls(tmp_path: Path) -> None:
     assert cpu_ns({"cpu_time": "outermost"}) == cpu_ns({"cpu_time": True}) == cpu_ns({}) == [None] * 3
 
 
+@pytest.mark.parametrize(("waited_ns", "threads", "spins"), [(900, 2, True), (0, 2, False), (900, 1, False)])
+def test_cpu_time_of_threads_that_spin_is_not_compared(
+    waited_ns: int, threads: int, spins: bool, tmp_path: Path
+) -> None:
+    """Two threads of a team on a busy machine: each spins while the other one waits for a processor."""
+    made = program(recording={"cpu_time": "all"}, processors={"waited_ns": waited_ns})
+    made.meta |= {"torch": {"threads": threads}}
+    made.meta |= {"start": {"monotonic_ns": 0}, "stop": {"monotonic_ns": 1000}}
+    found = of(made, tmp_path)
+    assert [seen.cpu_ns for _, seen in found.calls] == ([None] * 3 if spins else [480, 100, 30])
+    assert (chosen.SPINNING in found.notes) == spins
+
+
 def test_cpu_time_is_without_that_of_recording(tmp_path: Path) -> None:
     cost = {"timed_event_ns": 20.0, "empty_cpu_ns": 5.0}
     found = of(program(recording={"cpu_time": "all"}, cost=cost), tmp_path)

@@ -35,6 +35,7 @@ MEASURED = Measurement(
     contention=1.0,
     faults=0.0,
     fault_ns=0.0,
+    one_fault_ns=500.0,
     other_threads=0.9,
     flops=2 * 512**3,
     dtype="f32",

@@ -262,6 +262,10 @@ MODIFIERS: dict[str, tuple[Measurement, tuple[str, ...]]] = {
         with_changes(changed("recycled output", "recycled output", 2.3)),
         ("fresh memory: recycled output gives 2.3x",),
     ),
+    "results that are denormal": (
+        with_changes(changed("flushed", "denormals flushed to zero", 31.0)),
+        ("denormal results: denormals flushed to zero (torch.set_flush_denormal) would be 31x",),
+    ),
     "a copy inside": (
         made(wanted=Wanted("aten::relu.out", ""), nested=(("aten::copy_", 0.42), ("aten::clamp_min", 0.4))),
         ("nested copy_: 42 % of time",),
@@ -285,6 +289,10 @@ MODIFIERS: dict[str, tuple[Measurement, tuple[str, ...]]] = {
         ("page faults: 4,672 a call in the program, 0 by itself; memory is fresh there",),
     ),
     "faults in both": (made(faults=300.0, seen=Seen(10, 0.5, 9, 9, None, faults=2000)), ()),
+    "faults of a price that is not known": (
+        made(one_fault_ns=None, seen=Seen(10, 0.5, 9, 9, None, faults=46_720)),
+        (),
+    ),
     "few faults in both": (made(seen=Seen(10, 0.5, 9, 9, None, faults=600)), ()),
     "a small copy inside": (made(nested=(("aten::copy_", 0.1),)), ()),
     "not rebuilt": (with_changes(changed("dtype", "f32→bf16", 6.1), not_rebuilt="why"), ()),

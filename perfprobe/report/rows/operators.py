@@ -63,8 +63,9 @@ class Calls:
 
     @property
     def misleads(self) -> bool:
-        """Whether calls whose length misleads make much of the sums."""
-        return self.long_calls != 0 and misleads(self.self_ns, self.typical_ns)
+        """Whether calls whose length misleads, or waiting in all of them, make much of the sums."""
+        waits_are_known = self.recorded.get("cpu_self_ns") is not None
+        return (waits_are_known or self.long_calls != 0) and misleads(self.self_ns, self.typical_ns)
 
 
 @frozen(kw_only=True)

@@ -125,8 +125,8 @@ def _marked_note(rows: Sequence[OperatorRow], marked: Sequence[OperatorRow]) -> 
         told.append(f"self {times} ({_what(row, places[id(row)])})")
     more = f"; {len(marked) - len(told):,} more" if len(marked) > len(told) else ""
     return (
-        f"{MARK} Calls over three times as long as usual (pre-emption, first touch of memory, a first call) "
-        f"make much of the row's time. With usual ones in their place, by which it is ranked: "
+        f"{MARK} Calls over three times as long as usual (pre-emption, first touch of memory, a first call), "
+        f"or waiting, make much of the row's time. Without that, by which it is ranked: "
         f"{'; '.join(told)}{more}."
     )
 

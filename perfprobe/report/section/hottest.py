@@ -68,6 +68,9 @@ def _share(row: OperatorRow, hotspots: Hotspots) -> str:
 
 def _long_calls(row: OperatorRow) -> str:
     if not row.ran.long_calls:
+        cpu_ns = row.ran.recorded.get("cpu_self_ns")
+        if cpu_ns is not None:
+            return f"of which the calling thread ran {units.duration(cpu_ns)}"
         return "too few calls to tell whether they were held up"
     calls = f"{row.ran.long_calls:,} of {row.ran.calls:,} calls"
     return f"{calls} over 3 times as long as the usual {units.duration(row.ran.usual_ns)}"
