@@ -24,7 +24,7 @@ MEANING: dict[str, str] = {
     "compute-bound": "At least 60 % of the rate of this machine's best matrix product.",
     "memory-bound": "At least 60 % of the rate of a plain copy or sum of as many bytes, or a like gather.",
     "element-rate-bound": "At least 60 % of the rate at which such elements can be computed.",
-    "below ceiling": "30 to 60 % of what the machine does at such work: there is room.",
+    "below ceiling": "Less than 60 % of what the machine does at such work: there is room.",
     "inefficient": "Less than 30 % of what the machine does at such work.",
     "ambiguous": "The measured range lies in two of these classes.",
     "unstable": "The same, and fresh processes disagree by more than 30 % on how near it is to its limit.",
@@ -151,10 +151,9 @@ def _class(bound: Bound) -> str:
         return "model error"
     if fraction.low >= GOOD and not (is_wide and fraction.high > MODEL_ERROR):
         return _LIMITED[bound.kind]
-    if fraction.high < POOR:
-        return "inefficient"
-    is_between = fraction.low >= POOR and fraction.high < GOOD
-    return "below ceiling" if is_between else _undecided(bound.fraction)
+    if fraction.high < GOOD:  # of an interval across POOR the weaker word is true
+        return "inefficient" if fraction.high < POOR else "below ceiling"
+    return _undecided(bound.fraction)
 
 
 def _at_limit(measurement: Measurement, bound: Bound) -> str:

@@ -117,7 +117,16 @@ BY_HAND: dict[str, tuple[Measurement, str, str]] = {
     "just good": (memory(0.61, 0.6, 0.63), "memory-bound", "memory-bound at 61 % (60–63) of LLC bandwidth"),
     "good, perhaps": (memory(0.61, 0.59, 0.63), "ambiguous", "ambiguous: 61 % (59–63) of LLC bandwidth"),
     "between": (memory(0.45, 0.4, 0.5), "below ceiling", "below ceiling: 45 % (40–50) of LLC bandwidth"),
-    "bad, perhaps": (memory(0.31, 0.29, 0.33), "ambiguous", "ambiguous: 31 % (29–33) of LLC bandwidth"),
+    "bad, perhaps": (
+        memory(0.31, 0.29, 0.33),
+        "below ceiling",
+        "below ceiling: 31 % (29–33) of LLC bandwidth",
+    ),
+    "bad, perhaps, and wide": (
+        memory(0.29, 0.22, 0.32),
+        "below ceiling",
+        "below ceiling: 29 % (22–32) of LLC bandwidth",
+    ),
     "bad": (memory(0.06, 0.05, 0.07), "inefficient", "inefficient: 6 % (5–7) of LLC bandwidth"),
     "shown as the edge, and in the class it begins": (
         memory(0.63, 0.596, 0.66),
