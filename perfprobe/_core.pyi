@@ -45,6 +45,30 @@ class Recorder:
 def tell_of_process_starts(told: Callable[[str, tuple[Any, ...]], object] | None) -> None:
     """From now on call `told(event, arguments)` before each subprocess, os.system and os.posix_spawn."""
 
+class ChildSheet:
+    """A row of sums for each child process, in a file that all of them map; cells have names."""
+
+    def __init__(self, path: bytes, is_new: bool) -> None: ...
+    def take(self) -> int:
+        """A row for this process; the last one, which is shared, when all are taken."""
+    def take_detail(self) -> bool:
+        """Whether this process may have a recording of its own too."""
+    def add(self, row: int, cell: str, value: int) -> None: ...
+    def set(self, row: int, cell: str, value: int) -> None:
+        """Nothing in the row that many share."""
+    def set_name(self, row: int, name: str) -> None: ...
+    def timed(
+        self,
+        function: Callable[..., Any],
+        row: int,
+        time: str,
+        calls: str | None = None,
+        first: str | None = None,
+        free: Callable[[], int] | None = None,
+        most_free: int = -1,
+    ) -> Callable[..., Any]:
+        """A callable that does what `function` does, and adds how long that took to the cell `time`."""
+
 class Sampler:
     """Looks at the Python stacks of all threads, from a native thread of its own."""
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
+    from perfprobe._core import ChildSheet as ChildSheet
     from perfprobe._core import GpuSession as GpuSession  # the names other modules take them by
     from perfprobe._core import RangeLog as RangeLog
     from perfprobe._core import Recorder as Recorder

@@ -11,9 +11,10 @@ from time import thread_time_ns
 from perfprobe import __version__, native
 from perfprobe.collect import host
 from perfprobe.collect.base import Facts, Stderr
-from perfprobe.collect.children import Children
+from perfprobe.collect.children import Children, follow_children
 from perfprobe.collect.cprofile import CallCounter
-from perfprobe.collect.destination import create, inserted
+from perfprobe.collect.destination import create
+from perfprobe.collect.family import Family
 from perfprobe.collect.git import head
 from perfprobe.collect.gpu import GpuCollector
 from perfprobe.collect.masking import masked
@@ -24,7 +25,6 @@ from perfprobe.collect.ranges import RangeCollector
 from perfprobe.collect.sampling import SamplerCollector
 from perfprobe.collect.shadowed import give_back
 from perfprobe.support.errors import UsageError
-from perfprobe.support.option import CHILDREN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,8 +56,10 @@ class Session:
         program: the meta value `program`, without the process's own entries.
         folder: where the program lies; None where the folder is gone.
         tell: takes a line that cannot wait for the report.
-        follow: whether spawned child processes shall record themselves too.
+        follow: whether child processes that `multiprocessing` starts shall record themselves too.
         begun_cpu_ns: CPU time of this thread when perfprobe began, where that was before `start`.
+        forked_from: the recording of the process that this one was forked from, where that is a recorded one.
+        family: of a child that `multiprocessing` started, the one it belongs to.
     """
 
     # By process, so that a forked child has none: setting an entry that may be there already is one step,
@@ -73,6 +75,8 @@ class Session:
         tell: Callable[[str], None],
         follow: bool = False,
         begun_cpu_ns: int | None = None,
+        forked_from: Session | None = None,
+        family: Family | None = None,
     ) -> None:
         self._program = program
         self._folder = folder
@@ -80,6 +84,8 @@ class Session:
         self._tell = tell
         self._follow = follow
         self._begun_cpu_ns = begun_cpu_ns
+        self._forked_from = forked_from
+        self._family = family
         self._unstarted = iter((True,))
         self._stopping = False
         self.path = ""  # until it is started
@@ -118,7 +124,8 @@ class Session:
             raise
         self._facts = Facts(recorder, self._tell)
         self._write_meta()
-        self._children = Children(self._facts, self._child_setup())
+        self._have_children_follow()
+        self._children = Children(self._facts, self._family, _child_setup)
         self._facts.guarded("processes", self._children.start)
         for collector in self._chosen():
             self._start(collector)
@@ -164,7 +171,7 @@ class Session:
     def _chosen(self) -> list[Collector]:
         chosen: list[Collector] = [ProcessorWaits(self._facts)]
         if self._options.ranges:
-            chosen.append(RangeCollector(self._facts))
+            chosen.append(RangeCollector(self._facts, is_found=self._forked_from is not None))
         else:
             self._facts.loss("ranges", "switched off with --ranges off", 1, "leave that option out")
         operators = OperatorCollector(self._facts, self._options)
@@ -203,6 +210,13 @@ class Session:
             "start": host.moment,
             "program": lambda: {**self._program, "argv": self._shown_argv(), "pid": getpid()},
             "recording": self._options.recorded,
+            **(self._own_facts() if self._forked_from is None else self._forked_from.shared_facts()),
+        }
+        for key, fact in facts.items():
+            self._facts.guarded(key, lambda: self._facts.meta(key, fact()))  # noqa: B023 (called at once)
+
+    def _own_facts(self) -> dict[str, Callable[[], Any]]:
+        return {
             "host": host.host,
             "environment": host.environment,
             "versions": lambda: host.versions(__version__),
@@ -212,8 +226,10 @@ class Session:
             "nvidia": host.nvidia,
             "roots": lambda: host.code_folders(self._folder),
         }
-        for key, fact in facts.items():
-            self._facts.guarded(key, lambda: self._facts.meta(key, fact()))  # noqa: B023 (called at once)
+
+    def shared_facts(self) -> dict[str, Callable[[], Any]]:
+        """What is true of forked children as it is of this process, without looking again."""
+        return {key: lambda key=key: self._facts.known(key) or None for key in self._own_facts()}
 
     def _write_roots(self) -> None:
         begun_ns = self._facts.known("clock").get("realtime_ns")
@@ -225,18 +241,24 @@ class Session:
         words: list[str] = self._program["argv"]
         return words if self._options.keep_argv else masked(words)
 
-    def _child_setup(self) -> str | None:
-        if not self._follow:
-            return None
-        settings = {
-            "path": self.path,
-            "program": self._program,
-            "folder": self._folder,
-            "options": self._options.of(CHILDREN),
-        }
-        return _CHILD.format(
-            home=os.path.dirname(os.path.dirname(os.path.abspath(__file__))), settings=settings
+    def _have_children_follow(self) -> None:
+        if self._family is None and self._follow and self._options.children:
+            settings = {"program": self._program, "folder": self._folder}
+            options = self._options.of_child(forked=False)
+            self._family = Family({**settings, "options": options}, self._tell)
+        if self._family is not None:
+            self._family.attach(self._facts, self.path, self._record_forked)
+
+    def _record_forked(self, path: str) -> Callable[[], None]:
+        """In a forked child: begin its recording; what ends it is returned."""
+        program = {**self._program, "parent_pid": os.getppid()}
+        options = Options(**self._options.of_child(forked=True))
+        child = Session(
+            program, self._folder, options, tell=self._tell, forked_from=self, family=self._family
         )
+        child.start(path, named=False)
+        child.begin()
+        return lambda: child.stop(None)
 
 
 def active() -> Session | None:
@@ -262,13 +284,30 @@ def gpu_counters() -> dict[str, Any] | None:
 def record_child(settings: dict[str, Any], loaded: Sequence[str]) -> None:
     """Record this process, a spawned child of a recorded one, into a file of its own, until it ends.
 
+    Beyond so many children only the sums of `collect.family` are recorded.
+
     loaded: the modules that were there before any of perfprobe's.
     """
-    options = Options(**settings["options"])
-    program = {**settings["program"], "parent_pid": os.getppid()}
-    session = Session(program, settings["folder"], options, tell=Stderr().tell, follow=True)
-    session.start(inserted(settings["path"], str(getpid())), named=False)
-    atexit.register(session.stop, None)
+    tell = Stderr().tell
+    family = Family(settings, tell)
+    family.enter_spawned()
+    atexit.register(family.leave)
+    path = family.path_of_detail()
+    if path is None:
+        follow_children(family, _child_setup)
+    else:
+        program = {**settings["program"], "parent_pid": os.getppid()}
+        options = Options(**settings["options"])
+        session = Session(program, settings["folder"], options, tell=tell, family=family)
+        session.start(path, named=False)
+        family.end_with(lambda: session.stop(None))
     if settings["folder"] is not None:
         give_back([name for name in sys.modules if name not in loaded], settings["folder"])
-    session.begin()
+    family.begin()
+    if path is not None:
+        session.begin()
+
+
+def _child_setup(settings: dict[str, Any]) -> str:
+    home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    return _CHILD.format(home=home, settings=settings)

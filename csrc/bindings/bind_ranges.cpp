@@ -25,7 +25,8 @@ class PyRangeLog {
  public:
   PyRangeLog(const py::capsule& recorder, const std::string& injection)
       : recorder_(recorder_in(recorder)), process_(::getpid()) {
-    connect(injection);
+    if (!injection.empty())
+      connect(injection);
   }
 
   void start() { RangeLog::instance().begin(recorder_); }

@@ -6,6 +6,7 @@ void bind_recorder(pybind11::module_& module);
 void bind_emit(pybind11::module_& module);
 void bind_frames(pybind11::module_& module);
 void bind_sampler(pybind11::module_& module);
+void bind_children(pybind11::module_& module);
 void bind_processes(pybind11::module_& module);
 void bind_profile(pybind11::module_& module);
 void bind_ranges(pybind11::module_& module);
@@ -21,6 +22,7 @@ PYBIND11_MODULE(_core, module) {
   perfprobe::bind_emit(module);
   perfprobe::bind_frames(module);
   perfprobe::bind_sampler(module);
+  perfprobe::bind_children(module);
   perfprobe::bind_processes(module);
   perfprobe::bind_profile(module);
   perfprobe::bind_ranges(module);

@@ -13,6 +13,7 @@
 #include "torch/operator_ranges.h"
 #include "torch/own_time.h"
 #include "torch/parameters.h"
+#include "torch/registration.h"
 #include "torch/stacks.h"
 #include "torch/tensor_values.h"
 #include "torch/thread_state.h"
@@ -30,8 +31,7 @@ size_t cpu_timed_levels = 0;  // operators with fewer open around them have CPU 
 bool is_thorough = false;     // all have it: a microsecond more an operator is no matter then
 OperandReuse& reuse = *new OperandReuse();  // threads may outlive what is destroyed at exit
 Threads recorded_threads = Threads::all;
-at::CallbackHandle callback = at::INVALID_CALLBACK_HANDLE;
-at::CallbackHandle null_callback = at::INVALID_CALLBACK_HANDLE;
+Registration registration;
 
 // initial-exec: one instruction instead of a call for every access; eight bytes of static TLS.
 [[gnu::tls_model("initial-exec")]] thread_local ThreadState* thread_state = nullptr;
@@ -296,26 +296,10 @@ size_t timed_levels(CpuTime cpu_time) {
   return cpu_time == CpuTime::outermost ? kOutermost : OpenStack::kDeepest;
 }
 
-std::unique_ptr<at::ObserverContext> null_start(const at::RecordFunction& /*function*/) {
-  return nullptr;
-}
-void null_end(const at::RecordFunction& /*function*/, at::ObserverContext* /*context*/) {}
-
-at::CallbackHandle add_callback(at::RecordFunctionCallback made, Threads threads) {
-  made.scopes(
-      {at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION, at::RecordScope::USER_SCOPE});
-  return threads == Threads::all ? at::addGlobalCallback(made) : at::addThreadLocalCallback(made);
-}
-
-void remove_callback(at::CallbackHandle& handle) {
-  if (handle != at::INVALID_CALLBACK_HANDLE)
-    at::removeCallback(handle);
-  handle = at::INVALID_CALLBACK_HANDLE;
-}
-
-// A forked child keeps the callback (removing it takes torch's locks) but records nothing.
+// A forked child records nothing until it begins a recording of its own.
 void forget_in_child() {
   current_generation = 0;
+  registration.keep_in_child();
   reuse.forget_in_child();
   forget_emitters();
   if (thread_state == nullptr)
@@ -332,7 +316,6 @@ void start_observer(RecorderPort& port, CpuTime cpu_time, Threads threads, Emitt
   static_cast<void>(fork_handler);
   if (current_generation != 0)
     throw std::runtime_error("the operator observer is already running");
-  remove_callback(callback);  // one that a fork left behind
   current_port = &port;
   cpu_timed_levels = timed_levels(cpu_time);
   is_thorough = cpu_time == CpuTime::all;
@@ -345,8 +328,8 @@ void start_observer(RecorderPort& port, CpuTime cpu_time, Threads threads, Emitt
     emitter->training.start();
   own_time.clear();
   current_generation.store(++last_generation, std::memory_order_release);
-  at::RecordFunctionCallback made(on_start, on_end);
-  callback = add_callback(made.needsInputs(true).needsOutputs(is_thorough), threads);
+  registration.put(at::RecordFunctionCallback(on_start, on_end).needsInputs(true), threads,
+                   is_thorough);
 }
 
 void hand_on_ids(const ExternalIdPort* ids) {
@@ -358,7 +341,7 @@ void stop_observer() {
     return;
   current_generation = 0;
   current_ids = nullptr;
-  remove_callback(callback);
+  registration.remove();
   if (thread_state != nullptr)
     thread_state->unwind(0);
   if (current_emitter != nullptr)
@@ -385,16 +368,6 @@ at::StepCallbacks own_callbacks(at::RecordScope scope) {
     made.needs_inputs_ = true;
   }
   return made;
-}
-
-void add_null_callbacks(bool needs_inputs) {
-  remove_null_callbacks();
-  null_callback = add_callback(
-      at::RecordFunctionCallback(null_start, null_end).needsInputs(needs_inputs), Threads::all);
-}
-
-void remove_null_callbacks() {
-  remove_callback(null_callback);
 }
 
 }  // namespace perfprobe

@@ -1,9 +1,14 @@
-"""What becomes of the program's child processes: spawned ones record themselves, all others are counted."""
+"""What becomes of the program's child processes.
+
+Those that `multiprocessing` forks or spawns record themselves, all others are counted.
+"""
 
 from __future__ import annotations
 
 import sys
+from _thread import get_ident
 from os import getpid, register_at_fork, times
+from time import monotonic_ns
 
 from perfprobe.collect.imports import ImportWatch
 from perfprobe.collect.started import Started
@@ -12,18 +17,24 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType, ModuleType
+    from typing import Any
 
     from perfprobe.collect.base import Facts
+    from perfprobe.collect.family import Family
     from perfprobe.native import Recorder
 
+    Setup = Callable[[dict[str, Any]], str]
+
 _FLAG = "-c"
-_WORKERS, _OTHERS = (
+_WORKERS, _OTHERS, _FOLLOWED = (
     "DataLoader workers were not recorded: they are forked",
     "forked child processes were not recorded",
+    "followed",
 )
+_FOLLOW = "run the program under perfprobe, without --children off: python -m perfprobe script.py"
 _REMEDIES = {
-    _WORKERS: "multiprocessing_context='spawn' has each record itself",
-    _OTHERS: "start them with the spawn method to have each record itself",
+    _WORKERS: _FOLLOW,
+    _OTHERS: "start them with multiprocessing, which has each record itself",
 }
 
 
@@ -31,30 +42,52 @@ class Forks:
     """Watches this process fork; one hook for all recordings, since it can never be taken off.
 
     While it forks, the recorder's thread is away: Python 3.12 warns of a fork with threads, and plain python
-    has none.
+    has none. What `multiprocessing` forks is followed: its own hook in the child comes before all the child
+    does, and its finalizers are what runs at the end of a child that leaves by `os._exit`.
     """
 
     def __init__(self) -> None:
-        self._registered = False
-        self._counts = dict.fromkeys(_REMEDIES, 0)
+        self._hooked: set[int] = set()
+        self._counts = dict.fromkeys((_WORKERS, _OTHERS, _FOLLOWED), 0)
         self._recorder: Recorder | None = None
+        self._family: Family | None = None
+        self._under_way: dict[int, int] = {}  # by thread: when it began to fork what will be followed
 
-    def watch(self, recorder: Recorder | None) -> dict[str, int]:
+    def watch(self, recorder: Recorder | None, family: Family | None) -> dict[str, int]:
         """Pauses this recorder around every fork from now on; returns the forks so far, by kind."""
-        if not self._registered:
-            self._registered = True
+        if not self._hooked:
+            self._hooked.add(0)
             register_at_fork(before=self._before, after_in_parent=self._after_in_parent)
-        self._recorder = recorder
+        self._recorder, self._family = recorder, family
         return dict(self._counts)
 
+    def hook(self, util: Any) -> None:
+        """Takes `multiprocessing.util`."""
+        register = getattr(util, "register_after_fork", None)  # it may be a module of the program's own
+        if register is not None and id(util) not in self._hooked:
+            self._hooked.add(id(util))
+            register(self, Forks._in_child)
+
     def _before(self) -> None:
+        family, begun_ns = self._family, monotonic_ns()
+        if family is not None and family.is_own and _is_of_multiprocessing(sys._getframe()):
+            if family.prepare():
+                self._under_way[get_ident()] = begun_ns
         if self._recorder is not None:
             self._recorder.pause()
 
     def _after_in_parent(self) -> None:
-        self._counts[_WORKERS if _is_of_loader(sys._getframe()) else _OTHERS] += 1
+        followed = self._under_way.pop(get_ident(), None) is not None
+        kind = _WORKERS if _is_of_loader(sys._getframe()) else _OTHERS
+        self._counts[_FOLLOWED if followed else kind] += 1
         if self._recorder is not None:
             self._recorder.resume()
+
+    def _in_child(self) -> None:
+        forked_ns, family = self._under_way.get(get_ident()), self._family
+        self._under_way.clear()
+        if forked_ns is not None and family is not None:
+            family.enter_forked(forked_ns)
 
 
 def _is_of_loader(frame: FrameType | None) -> bool:
@@ -64,6 +97,12 @@ def _is_of_loader(frame: FrameType | None) -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+def _is_of_multiprocessing(hook: FrameType) -> bool:
+    """Whether `multiprocessing` calls `os.fork`, which calls this hook."""
+    caller = hook.f_back
+    return caller is not None and caller.f_code.co_filename.endswith("multiprocessing/popen_fork.py")
 
 
 class Spawns:
@@ -101,45 +140,71 @@ class Children:
 
     Args:
         facts: where losses go.
-        setup: Python source that a spawned child runs before anything else; None to leave children alone.
+        family: whom children join that `multiprocessing` starts; None to leave them alone.
+        setup: makes, of the family's settings, Python source that a spawned child runs before anything else.
     """
 
-    def __init__(self, facts: Facts, setup: str | None) -> None:
+    def __init__(self, facts: Facts, family: Family | None, setup: Setup) -> None:
         self._facts = facts
+        self._family = family
         self._setup = setup
         self._process = getpid()
         self._forks_before: dict[str, int] = {}
         self._cpu_before_s = 0.0
-        self._watch = ImportWatch("multiprocessing.spawn", _SPAWNS.wrap)
+        self._watches = _watches()
         self._started = Started(facts)
 
     def start(self) -> None:
         """Begin to follow."""
-        self._forks_before = _FORKS.watch(self._facts.recorder)
+        self._forks_before = _FORKS.watch(self._facts.recorder, self._family)
         self._cpu_before_s = _cpu_of_children_s()
         _SPAWNS.follow(self._spawned)
-        self._watch.start()
+        for watch in self._watches:
+            watch.start()
         self._started.start()
 
     def stop(self) -> None:
         """Stop following and write down which children are missing."""
         _SPAWNS.follow(None)
-        self._watch.stop()
-        for reason, count in _FORKS.watch(None).items():
-            forks = count - self._forks_before[reason]
-            if forks:
-                self._facts.loss("processes", reason, forks, _REMEDIES[reason])
+        for watch in self._watches:
+            watch.stop()
+        for kind, count in _FORKS.watch(None, None).items():
+            forks = count - self._forks_before[kind]
+            if forks and kind == _FOLLOWED:
+                self._facts.extend("children", forked=forks)
+            elif forks:
+                self._facts.loss("processes", kind, forks, _REMEDIES[kind])
         server = getattr(sys.modules.get("multiprocessing.forkserver"), "_forkserver", None)
         if getattr(server, "_forkserver_pid", None) is not None:
-            remedy = "use the spawn start method to have each child record itself"
+            remedy = "use the spawn or the fork start method to have each child record itself"
             self._facts.loss("processes", "the children of the fork server were not recorded", 1, remedy)
         self._started.stop(round((_cpu_of_children_s() - self._cpu_before_s) * 1e9))
 
     def _spawned(self, command: list[str]) -> list[str]:
-        if self._process != getpid():
-            return command
-        self._started.add_spawned(records_itself=self._setup is not None)
-        return command if self._setup is None else _with_setup(command, self._setup)
+        changed = _changed(command, self._family, self._setup)
+        if self._process == getpid():
+            self._started.add_spawned(records_itself=changed is not command)
+        return changed
+
+
+def follow_children(family: Family, setup: Setup) -> None:
+    """Have children join, in a process without a recording of its own; see `Children`."""
+    _FORKS.watch(None, family)
+    _SPAWNS.follow(lambda command: _changed(command, family, setup))
+    for watch in _watches():
+        watch.start()
+
+
+def _watches() -> tuple[ImportWatch, ...]:
+    spawn = ImportWatch("multiprocessing.spawn", _SPAWNS.wrap)
+    return spawn, ImportWatch("multiprocessing.util", _FORKS.hook)
+
+
+def _changed(command: list[str], family: Family | None, setup: Setup) -> list[str]:
+    """The command of a child that is spawned now, so that it joins the family."""
+    if family is None or not family.is_own or not family.prepare():
+        return command
+    return _with_setup(command, setup(family.settings_now()))
 
 
 def _cpu_of_children_s() -> float:

@@ -80,6 +80,12 @@ class Options(Chosen):
         values=("nvtx", "itt"),
         called="kind of ranges to emit",
     )
+    children: bool = option(
+        True,
+        "child processes that multiprocessing starts, as DataLoader's workers, record themselves "
+        "(default: %(default)s)",
+        places=(COMMAND_LINE, CHILDREN, RECORDING),
+    )
     keep_argv: bool = option(
         False,
         "record the program's arguments as they are; else tokens, keys and passwords among them are ***",
@@ -93,6 +99,19 @@ class Options(Chosen):
     def cpu_timed(self) -> str:
         """Whose CPU time is recorded: that of "outermost" operators, of "all", or "off"."""
         return "all" if self.detail == "bench" else self.cpu_time
+
+    def of_child(self, *, forked: bool) -> dict[str, Any]:
+        """What a child process records.
+
+        A forked one leaves out what its parent's libraries may have been in the middle of: torch's profiler,
+        the GPU's driver, other tools; and cProfile, which would slow what DataLoader's workers do.
+        """
+        given = {**self.of(CHILDREN), "buffer_bytes": SMALLEST_BUFFER_BYTES}
+        if not forked:
+            return given
+        operators = "observer" if self.operators in ("observer", "both") else "off"
+        python = "sample" if self.python in ("both", "sample") else "off"
+        return {**given, "operators": operators, "python": python, "memory": False, "gpu": "off", "emit": None}
 
     def recorded(self) -> dict[str, Any]:
         """The meta value `recording`."""

@@ -41,12 +41,16 @@ class RangeCollector(Collector):
 
     They find it by the C environment. The program's `os.environ` stays what it is under plain python; the
     environment of processes it starts has the two variables, and what these load there does nothing.
+
+    Args:
+        is_found: by the libraries of the process that this one was forked from, and so of this one.
     """
 
     name = "ranges"
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: Facts, *, is_found: bool = False) -> None:
         self._facts = facts
+        self._is_found = is_found
         self._log: RangeLog | None = None
         self._ours: list[str] = []
         self._had_nvtx = False
@@ -61,8 +65,12 @@ class RangeCollector(Collector):
     def start(self) -> None:
         """Begin to record, and be found from now on."""
         path = native.injection()
-        self._log = native.core().RangeLog(self._facts.recorder.capsule(), path)
+        # In a forked child nothing is loaded, nor the environment changed: a thread that it does not have may
+        # have held their locks.
+        self._log = native.core().RangeLog(self._facts.recorder.capsule(), "" if self._is_found else path)
         self._log.start()
+        if self._is_found:
+            return
         for interface, variable in _VARIABLES.items():
             self._be_found(interface, variable, path)
         self._had_nvtx = "nvtx" in sys.modules

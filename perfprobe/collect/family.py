@@ -1,0 +1,188 @@
+"""The processes of a recorded program: the folder where children record themselves, and the sheet of sums.
+
+The folder lies beside the parent's recording and holds `sums`, a row for each child process (see
+`tables.workers`), and the recordings of those that record themselves in detail. Both are made with the first
+child. Children of children are of the same family.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from os import getpid, mkdir
+from time import monotonic_ns, process_time_ns
+
+from perfprobe import native
+from perfprobe.collect import loader_worker
+from perfprobe.collect.base import fault
+from perfprobe.collect.destination import SUFFIX, inserted
+from perfprobe.collect.imports import ImportWatch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from perfprobe.collect.base import Facts
+    from perfprobe.native import ChildSheet
+
+SUMS = "sums"
+FORKED, SPAWNED = 1, 2  # `StartMethod` of perfprobe/tables/workers.py
+_MOST_NAMES = 1000
+_LAST = -(10**9)  # after the finalizers of queues, so that what they still send is recorded
+
+
+class Family:
+    """Has the children of this process, and their children, record themselves.
+
+    Args:
+        settings: what a spawned child needs to know, see `session.record_child`; "children", the folder, once
+            there is one, and "forked_ns", when it was spawned, are added here.
+        tell: takes a line that cannot wait for the report.
+    """
+
+    def __init__(self, settings: dict[str, Any], tell: Callable[[str], None]) -> None:
+        self._settings = settings
+        self._tell = tell
+        self._process = getpid()
+        self._facts: Facts | None = None
+        self._path = ""
+        self._record: Callable[[str], Callable[[], None]] | None = None
+        self._sheet: ChildSheet | None = None
+        self._row = 0
+        self._was_tried = False
+        self._ends: list[Callable[[], None]] = []
+
+    def attach(self, facts: Facts, path: str, record: Callable[[str], Callable[[], None]]) -> None:
+        """This process has a recording.
+
+        Args:
+            path: where; the folder of children lies beside it, where there is none yet.
+            record: in a forked child, begins its recording at a path, and returns what ends it.
+        """
+        self._facts, self._path, self._record = facts, path, record
+
+    @property
+    def is_own(self) -> bool:
+        """Whether this process is followed: not in one that `os.fork` made of it."""
+        return self._process == getpid()
+
+    def prepare(self) -> bool:
+        """Make folder and sheet, at the first child; whether there are any."""
+        if not self._was_tried and self._facts is not None:
+            self._was_tried = True
+            self._facts.guarded("processes", self._make)
+        return self._sheet is not None
+
+    def settings_now(self) -> dict[str, Any]:
+        """Those of a child that is spawned now."""
+        return {**self._settings, "forked_ns": monotonic_ns()}
+
+    def enter_forked(self, forked_ns: int) -> None:
+        """In a forked child, before it runs anything of the program's: take part from here on.
+
+        forked_ns: when the parent began to fork it, by the monotonic clock.
+        """
+        self._process, self._ends = getpid(), []
+        try:
+            self._enter_forked(forked_ns)
+        except Exception as error:
+            self._tell(f"child process {getpid()} is not recorded: {fault(error)}")
+
+    def enter_spawned(self) -> None:
+        """In a spawned child, before it runs anything. Raises OSError where the sheet is gone."""
+        self._sheet = _sheet(os.path.join(self._settings["children"], SUMS), is_new=False)
+        self._enter(SPAWNED, self._settings["forked_ns"])
+        ImportWatch("multiprocessing.context", self._describe_once_read).start()
+
+    def path_of_detail(self) -> str | None:
+        """Where this child records itself in detail; None where it only has sums."""
+        if self._sheet is None or not self._sheet.take_detail():
+            return None
+        self._sheet.set(self._row, "detail", 1)
+        return os.path.join(self._settings["children"], f"{getpid()}{SUFFIX}")
+
+    def end_with(self, end: Callable[[], None]) -> None:
+        """Call this when the child comes to its end."""
+        self._ends.append(end)
+
+    def begin(self) -> None:
+        """What comes now is the program's part of this child."""
+        if self._sheet is not None:
+            self._sheet.set(self._row, "started_ns", monotonic_ns())
+
+    def leave(self) -> None:
+        """This child has come to its end."""
+        for end in self._ends:
+            end()
+        if self._sheet is not None:
+            self._sheet.set(self._row, "last_ns", monotonic_ns())
+            self._sheet.set(self._row, "cpu_ns", process_time_ns())
+            self._sheet.add(self._row, "ended", 1)
+
+    def _make(self) -> None:
+        folder = _new_folder(os.path.splitext(self._path)[0] + "-children")
+        self._sheet = _sheet(os.path.join(folder, SUMS), is_new=True)
+        self._settings["children"] = folder
+        if self._facts is not None:
+            self._facts.extend("children", folder=os.path.basename(folder))
+
+    def _enter(self, method: int, forked_ns: int) -> None:
+        sheet = self._sheet
+        if sheet is None:
+            return
+        self._row = row = sheet.take()
+        sheet.add(row, "processes", 1)
+        facts = {"process": getpid(), "parent": os.getppid(), "method": method, "forked_ns": forked_ns}
+        for cell, value in {**facts, "last_ns": monotonic_ns(), "worker": -1}.items():
+            sheet.set(row, cell, value)
+
+    def _enter_forked(self, forked_ns: int) -> None:
+        # They are there already: the second one calls this.
+        process, util = (sys.modules[f"multiprocessing.{name}"] for name in ("process", "util"))
+        self._enter(FORKED, forked_ns)
+        util.Finalize(None, self.leave, exitpriority=_LAST)
+        self._describe(process.current_process())
+        path = self.path_of_detail() if self._record is not None else None
+        if path is not None and self._record is not None:
+            self.end_with(self._record(path))
+        self.begin()
+
+    def _describe(self, process: Any) -> None:
+        if self._sheet is not None:
+            loader_worker.describe(self._sheet, self._row, process)
+
+    def _describe_once_read(self, context: Any) -> None:
+        """Have a spawned child described when `multiprocessing` has read what it is to do.
+
+        context: the module `multiprocessing.context`.
+        """
+        kind = getattr(context, "SpawnProcess", None)
+        original = None if kind is None else vars(kind).get("_after_fork")
+        if original is None:
+            return
+
+        def read() -> None:
+            kind._after_fork = original
+            try:
+                self._describe(sys.modules["multiprocessing.process"].current_process())
+            except Exception as error:
+                self._tell(f"the parts of child process {getpid()} are not recorded: {fault(error)}")
+
+        kind._after_fork = staticmethod(read)
+
+
+def _sheet(path: str, *, is_new: bool) -> ChildSheet:
+    sheet: ChildSheet = native.core().ChildSheet(os.fsencode(path), is_new)
+    return sheet
+
+
+def _new_folder(path: str) -> str:
+    for number in range(1, _MOST_NAMES):
+        candidate = path if number == 1 else inserted(path, str(number))
+        try:
+            mkdir(candidate)
+        except FileExistsError:
+            continue
+        return candidate
+    raise FileExistsError(f"{path} and 998 more are there already")
