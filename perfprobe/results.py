@@ -48,11 +48,14 @@ class Results:
         from perfprobe.analyse.findings import Asked
         from perfprobe.tables.children import Children
         from perfprobe.tables.measurements import Measurements
+        from perfprobe.tables.workers import Feeding
 
         wanted = tuple(kinds)
         found = self._analysis.find(wanted, Asked(view.group, view.focus, work, view.package))
         is_beside = Measurements in wanted or Children in wanted
         beside = self._files_beside if is_beside else ()
+        if Feeding in wanted:
+            beside = (*beside, *self._feeding)
         return found.plus(*beside, source_rule=source_rule(found.trace.recording, view.source))
 
     def text(self, view: View, *, width: int = 200, color: bool = False) -> str:
@@ -136,6 +139,28 @@ class Results:
         measurements, lost = _measurements(recording)
         started = children(recording)
         return measurements, started, *lost, *lost_children(started)
+
+    @cached_property
+    def _feeding(self) -> tuple[object, ...]:
+        """What child processes did, joined with what this one waited for; and what of that is lost."""
+        from perfprobe.analyse.feeding import feeding
+        from perfprobe.analyse.worker_samples import parts_of
+        from perfprobe.support.errors import InputError
+        from perfprobe.tables import children, storage
+        from perfprobe.tables.events import Losses
+        from perfprobe.tables.workers import LoaderWaits
+
+        trace = self._analysis.trace
+        try:
+            workers = children.sums(trace.recording)
+            parts = {
+                process: parts_of(storage.read(path))
+                for process, path in children.detailed_workers(trace.recording, workers)
+            }
+        except InputError as error:
+            return (Losses.one("processes", f"{error.what}: {error.where}", 1, error.remedy),)
+        waits = self._analysis.find((LoaderWaits,)).get(LoaderWaits) if len(workers) else None
+        return (feeding(trace, workers, waits, parts),)
 
 
 def source_rule(recording: Recording, source: str | None) -> SourceRule:

@@ -13,6 +13,7 @@ from perfprobe.analyse.hot_modules import hot_modules
 from perfprobe.analyse.hotspots import OperatorRows, RowsOfOperators, hotspots, same_signatures
 from perfprobe.analyse.library_lines import LinesOfLibraries
 from perfprobe.analyse.lines import lines
+from perfprobe.analyse.loader_waits import WaitsForLoaders
 from perfprobe.analyse.named_ranges import named_ranges
 from perfprobe.analyse.steps import StepBoundaries
 from perfprobe.analyse.totals import SumsOfAll
@@ -23,6 +24,7 @@ from perfprobe.tables.gpu_findings import GpuFindings, Steps
 from perfprobe.tables.python import Calling
 from perfprobe.tables.ranges import RangeRows
 from perfprobe.tables.trace import Trace
+from perfprobe.tables.workers import LoaderWaits
 
 
 class Asked(NamedTuple):
@@ -92,6 +94,7 @@ PASSES: dict[type, Pass] = {
     ),
     GpuFindings: Pass(lambda trace, asked, steps: gpu_findings(trace, steps), needs=(Steps,)),
     RangeRows: Pass(lambda trace, asked: named_ranges(trace)),
+    LoaderWaits: Pass(lambda trace, asked: WaitsForLoaders(trace), watches=True),
 }
 
 

@@ -61,6 +61,8 @@ class Family:
             record: in a forked child, begins its recording at a path, and returns what ends it.
         """
         self._facts, self._path, self._record = facts, path, record
+        if self._sheet is not None:  # of a child, whose recording lies in the folder
+            facts.extend("children", folder=".")
 
     @property
     def is_own(self) -> bool:

@@ -20,10 +20,10 @@ def lost_children(children: Children) -> list[Losses]:
     of_compiler = [lost for lost in children.lost if lost.is_of_compiler]
     rows += _together("processes that torch.compile started for itself were not recorded", of_compiler)
     if children.missing:
-        reason = "recordings of spawned child processes are not beside this one"
+        reason = "what child processes recorded is not beside this recording"
         rows.append(
             Losses.one(
-                _SOURCE, reason, children.missing, "keep them in one folder; killed ones may have none"
+                _SOURCE, reason, children.missing, "keep its folder of children beside it; killed ones may have left nothing"
             )
         )
     return rows

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import glob
+import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import numpy as np
+
+from perfprobe.support.errors import InputError
 from perfprobe.support.frozen import frozen
-from perfprobe.tables import storage
+from perfprobe.tables import child_sums, storage
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.workers import ChildKind, StartMethod, Workers
 
 _MOST_LOOKED_AT = 1000  # files whose names begin as the recording's
 _MOST_KINDS = 100
@@ -37,12 +42,12 @@ class Lost(NamedTuple):
 class Children:
     """All that is known of them.
 
-    recordings: the files of those that recorded themselves, children of children too; missing: how many of
-    the process's own should have, and are not there; lost: by command; cpu_ns: of all that have ended, None
-    not known.
+    recordings: the files of those that recorded themselves, children of children too, each with how it was
+    started; missing: how many of the process's own should have, and are not there; lost: by command; cpu_ns:
+    of all that have ended, None not known.
     """
 
-    recordings: tuple[str, ...] = ()
+    recordings: tuple[tuple[str, str], ...] = ()
     missing: int = 0
     lost: tuple[Lost, ...] = ()
     cpu_ns: int | None = None
@@ -50,15 +55,78 @@ class Children:
 
 def children(recording: Recording) -> Children:
     """The children of the process that this recording is of; files are looked for beside it."""
-    spawned, cpu_ns = (recording.number("children", name) for name in ("spawned", "cpu_ns"))
+    spawned, forked, cpu_ns = (recording.number("children", key) for key in ("spawned", "forked", "cpu_ns"))
+    started = int(spawned or 0) + int(forked or 0)
     found = list(_recordings(recording))
-    own = [path for path, parent in found if parent == recording.fact("program", "pid")]
     return Children(
-        recordings=tuple(path for path, _ in found),
-        missing=max(int(spawned or 0) - len(own), 0),
+        recordings=tuple((path, method) for path, method, _ in found),
+        missing=max(started - _own(recording, [parent for _, _, parent in found]), 0),
         lost=tuple(_lost(recording)),
         cpu_ns=None if cpu_ns is None else int(cpu_ns),
     )
+
+
+def sums(recording: Recording) -> Workers:
+    """What children of `multiprocessing` wrote down; no rows where there are none.
+
+    Raises:
+        InputError: the file is not there, or damaged.
+    """
+    folder = _folder(recording)
+    if folder is None:
+        return Workers.empty()
+    found = child_sums.read(os.path.join(folder, child_sums.FILE))
+    return _descendants(found, recording) if _is_of_child(recording) else found
+
+
+def _descendants(workers: Workers, recording: Recording) -> Workers:
+    """Those of this process: others of its family wrote into the same folder."""
+    family = {recording.fact("program", "pid")}
+    pairs = list(zip(workers.process.tolist(), workers.parent.tolist(), strict=True))
+    for _ in pairs:  # as many times as they may be nested
+        more = {process for process, parent in pairs if parent in family} - family
+        if not more:
+            break
+        family |= more
+    return workers.take(np.array([parent in family for _, parent in pairs], np.bool_))
+
+
+def detailed_workers(recording: Recording, workers: Workers) -> Iterator[tuple[int, str]]:
+    """Process and recording of each worker of a DataLoader that has one."""
+    folder = _folder(recording)
+    rows = (workers.kind == ChildKind.LOADER) & (workers.detail > 0)
+    for process in workers.process[rows].tolist():
+        path = os.path.join(folder or "", f"{process}{storage.SUFFIX}")
+        if os.path.exists(path):
+            yield process, path
+
+
+def _folder(recording: Recording) -> str | None:
+    """Where the children of this process wrote; its own children's children too."""
+    name = recording.text("children", "folder")
+    if _is_of_child(recording):
+        return os.path.dirname(recording.path)
+    # Never out of the recording's own folder, whatever somebody else's recording says.
+    if not name or name != os.path.basename(name) or name in (".", ".."):
+        return None
+    return os.path.join(os.path.dirname(recording.path), name)
+
+
+def _is_of_child(recording: Recording) -> bool:
+    """Whether it lies in a folder of children itself, beside those of its own."""
+    return recording.text("children", "folder") == "."
+
+
+def _own(recording: Recording, parents: list[int]) -> int:
+    """How many of the process's own children have left something."""
+    process = recording.number("program", "pid")
+    try:
+        found = sums(recording)
+    except InputError:
+        return 0
+    if len(found) == 0:
+        return parents.count(int(process or 0))
+    return int(found.processes[(found.parent == process) | (found.processes > 1)].sum())
 
 
 def _lost(recording: Recording) -> Iterator[Lost]:
@@ -73,19 +141,43 @@ def _lost(recording: Recording) -> Iterator[Lost]:
             yield Lost(str(kind), str(command), str(recipe), int(count))
 
 
-def _recordings(recording: Recording) -> Iterator[tuple[str, int]]:
-    """Each with the PID of its parent. A child of `run.perfprobe` writes `run-4711.perfprobe`, by its PID."""
-    process = recording.fact("program", "pid")
+def _recordings(recording: Recording) -> Iterator[tuple[str, str, int]]:
+    """Each with how it was started and the PID of its parent.
+
+    In the folder of children; before there was one, a child of `run.perfprobe` wrote `run-4711.perfprobe`.
+    """
+    process, folder = recording.fact("program", "pid"), _folder(recording)
     if not isinstance(process, int):
         return
     stem = recording.path.removesuffix(storage.SUFFIX)
-    found = sorted(glob.iglob(f"{glob.escape(stem)}-*{storage.SUFFIX}"), key=len)[:_MOST_LOOKED_AT]
+    pattern = f"{glob.escape(stem)}-*" if folder is None else os.path.join(glob.escape(folder), "*")
+    found = sorted(glob.iglob(f"{pattern}{storage.SUFFIX}"), key=lambda path: (len(path), path))[:_MOST_LOOKED_AT]
+    methods = _methods(recording)
     family = {process}
-    for path in found:  # the shorter name is the parent's
-        program = storage.facts(path).get("program")
-        parent, own = (
-            (program.get(key) for key in ("parent_pid", "pid")) if isinstance(program, dict) else (0, 0)
-        )
-        if isinstance(own, int) and isinstance(parent, int) and parent in family:
+    waiting = {path: _program(path) for path in found}
+    while waiting:  # a child's child may come before it
+        known = [path for path, (parent, _) in waiting.items() if parent in family]
+        if not known:
+            return
+        for path in known:
+            parent, own = waiting.pop(path)
             family.add(own)
-            yield path, parent
+            yield path, methods.get(own, "spawned"), parent
+
+
+def _program(path: str) -> tuple[int, int]:
+    """PIDs of the parent and of the process that a file is of, 0 where it does not say."""
+    program = storage.facts(path).get("program")
+    found = [program.get(key) for key in ("parent_pid", "pid")] if isinstance(program, dict) else [0, 0]
+    parent, own = (number if isinstance(number, int) else 0 for number in found)
+    return (parent, own) if own else (0, 0)
+
+
+def _methods(recording: Recording) -> dict[int, str]:
+    try:
+        found = sums(recording)
+    except InputError:
+        return {}
+    words = {StartMethod.FORK: "forked", StartMethod.SPAWN: "spawned"}
+    pairs = zip(found.process.tolist(), found.method.tolist(), strict=True)
+    return {process: words.get(method, "spawned") for process, method in pairs}

@@ -9,7 +9,7 @@ from perfprobe.tables.findings import Findings
 
 @frozen
 class ChildRow:
-    """recording: the child's own; of those without one how they were started, and how to record them."""
+    """recording: the child's own, of which `kind` is how it was started; of those without one how they were started, and how to record them."""
 
     recording: str | None
     kind: str
@@ -21,5 +21,5 @@ class ChildRow:
 def child_rows(findings: Findings) -> list[ChildRow]:
     """A row for each recording of a child, and for each command that was not recorded."""
     children = findings.get(Children) or Children()
-    recorded = [ChildRow(path, "spawned", None, None, 1) for path in children.recordings]
+    recorded = [ChildRow(path, method, None, None, 1) for path, method in children.recordings]
     return [*recorded, *(ChildRow(None, **lost._asdict()) for lost in children.lost)]

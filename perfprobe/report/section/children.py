@@ -66,15 +66,14 @@ def _processes(count: int) -> str:
 
 def child_recordings(findings: Findings, _: Choice) -> Iterator[Block]:
     """The files of children that recorded themselves; nothing where there are none."""
-    paths = findings[Children].recordings
+    paths = [path for path, _ in findings[Children].recordings]
     if not paths:
         return
-    folder = os.path.dirname(findings.trace.recording.path)
+    folder = os.path.dirname(paths[0])
     yield Heading("Child recordings", f"{len(paths):,}, in {printable(folder or '.')}")
     for path in paths[:TOP]:
         yield Facts([Fact(f"  {printable(os.path.basename(path))}")])
-    stem = os.path.splitext(findings.trace.recording.path)[0]
-    command = f"perfprobe report {shlex.quote(stem)}-*.perfprobe"
+    command = f"perfprobe report {shlex.quote(folder)}/*.perfprobe"
     yield Paragraph(f"All of them: {printable(command)}", indent=2)
 
 

@@ -1,0 +1,156 @@
+"""DataLoader's workers together, and what the main process waited for them.
+
+What more workers could save is bounded from above: of n workers that were busy for B ns in a time of L ns,
+n + 1 need B / (n + 1) ns at least, with a processor for each, and the main process its own L - W ns, where it
+waited for W ns; so no more than min(W, L - B / (n + 1)) can be saved. What it waited while workers were being
+started is in neither L nor W: more workers start no sooner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from perfprobe.analyse.grouping import sort_by_keys
+from perfprobe.analyse.worker_samples import FEWEST_LOOKS, Parts, pinned_ns
+from perfprobe.tables.columns import TEXT, Int64, Rows
+from perfprobe.tables.recording import Recording
+from perfprobe.tables.trace import Trace
+from perfprobe.tables.workers import ChildKind, Feeding, Loaders, LoaderWaits, Workers
+
+_SUMS = ("batches", "dataset_ns", "collate_ns", "put_ns", "send_ns", "waiting_ns", "cpu_ns")
+
+
+def feeding(
+    trace: Trace, workers: Workers, waits: LoaderWaits | None, parts: Mapping[int, Parts]
+) -> Feeding | None:
+    """All children and DataLoader's workers; None where there are no children.
+
+    Args:
+        waits: None where the main process's operators were not recorded.
+        parts: what samples show of those recorded in detail, by process.
+    """
+    if len(workers) == 0:
+        return None
+    is_loader = np.flatnonzero((workers.kind == ChildKind.LOADER) & (workers.processes == 1))
+    spans = _Spans(workers.take(is_loader))
+    groups = [is_loader[rows] for rows in _groups(workers.take(is_loader))]
+    found = [_loader(trace, workers.take(rows), waits, parts) for rows in groups]
+    found.sort(key=lambda row: -int(row["busy_ns"]))
+    loaders = Loaders(**{name: _column(name, [row[name] for row in found]) for name in Loaders.dtypes})
+    return Feeding(workers, loaders, _cores_used(trace, workers.take(is_loader), spans), _cores(trace.recording))
+
+
+class _Spans:
+    """The time in which at least one of some workers was there: disjoint, in order."""
+
+    def __init__(self, workers: Workers, until: str = "last_ns") -> None:
+        start_ns, end_ns = workers.forked_ns, getattr(workers, until)
+        known = (start_ns >= 0) & (end_ns > start_ns)
+        order = np.argsort(start_ns[known], kind="stable")
+        start_ns, end_ns = start_ns[known][order], np.maximum.accumulate(end_ns[known][order])
+        first = np.append(True, start_ns[1:] > end_ns[:-1])[: len(start_ns)]
+        self.start_ns = start_ns[first]
+        self.end_ns = end_ns[np.append(np.flatnonzero(first)[1:] - 1, len(end_ns) - 1)] if len(end_ns) else end_ns
+
+    @property
+    def total_ns(self) -> int:
+        """All of it."""
+        return int((self.end_ns - self.start_ns).sum())
+
+    def common_ns(self, start_ns: Int64, end_ns: Int64) -> int:
+        """What of these intervals lies in it, added up."""
+        if len(self.start_ns) == 0:
+            return 0
+        return int((self._before(end_ns) - self._before(start_ns)).sum())
+
+    def _before(self, time_ns: Int64) -> Int64:
+        """How much of it had passed by then."""
+        lengths = np.append(0, np.cumsum(self.end_ns - self.start_ns))
+        place = np.searchsorted(self.start_ns, time_ns, side="right") - 1
+        inside = np.minimum(time_ns, self.end_ns[place]) - self.start_ns[place]
+        return np.where(place < 0, 0, lengths[place] + inside)
+
+
+def _groups(workers: Workers) -> list[Rows]:
+    """Rows of one dataset's type, start method and number of workers."""
+    if len(workers) == 0:
+        return []
+    _, name = np.unique(workers.name.astype(str), return_inverse=True)
+    order, first = sort_by_keys([name.reshape(-1).astype(np.int32), workers.method, workers.workers])
+    return [np.sort(rows) for rows in np.split(order, first[1:])]
+
+
+def _loader(
+    trace: Trace, workers: Workers, waits: LoaderWaits | None, parts: Mapping[int, Parts]
+) -> dict[str, object]:
+    sums = {name: int(np.maximum(getattr(workers, name), 0).sum()) for name in _SUMS}
+    busy_ns = sums["dataset_ns"] + sums["collate_ns"] + sums["put_ns"]
+    ready = (workers.ready_ns >= 0) & (workers.forked_ns >= 0)
+    start_up_ns = (workers.ready_ns - workers.forked_ns)[ready]
+    looks = int(workers.queued_looks.sum())
+    spans = _Spans(workers)
+    number = int(workers.workers[0])
+    waited = _waited(spans, workers, waits)
+    return {
+        **{"name": workers.name[0], "method": workers.method[0], "workers": number},
+        "processes": len(workers),
+        "incomplete": int((workers.ended < workers.processes).sum()),
+        "detailed": int((workers.detail > 0).sum()),
+        "start_up_ns": int(start_up_ns.mean()) if len(start_up_ns) else -1,
+        "lived_ns": int(np.maximum(workers.last_ns - workers.ready_ns, 0)[ready].sum()),
+        "span_ns": spans.total_ns,
+        "busy_ns": busy_ns,
+        **sums,
+        "transform_ns": _transform_ns(sums["dataset_ns"], workers, parts),
+        "queued_ppm": int(workers.queued.sum()) * 1_000_000 // looks if looks else -1,
+        "queued_most": int(workers.queued_most.max()) if looks else -1,
+        **waited,
+        "pinning_ns": pinned_ns(trace, spans.start_ns, spans.end_ns),
+        "most_gain_ns": _most_gain_ns(waited, spans.total_ns, busy_ns, number),
+    }
+
+
+def _waited(spans: _Spans, workers: Workers, waits: LoaderWaits | None) -> dict[str, int]:
+    if waits is None:
+        return {"waited_ns": -1, "start_wait_ns": -1}
+    starting = _Spans(workers, "ready_ns")
+    return {
+        "waited_ns": spans.common_ns(waits.start_ns, waits.end_ns),
+        "start_wait_ns": starting.common_ns(waits.start_ns, waits.end_ns),
+    }
+
+
+def _most_gain_ns(waited: Mapping[str, int], span_ns: int, busy_ns: int, number: int) -> int:
+    if waited["waited_ns"] < 0 or number < 1:
+        return -1
+    start_ns = waited["start_wait_ns"]
+    return max(min(waited["waited_ns"] - start_ns, span_ns - start_ns - busy_ns // (number + 1)), 0)
+
+
+def _transform_ns(dataset_ns: int, workers: Workers, parts: Mapping[int, Parts]) -> int:
+    """The dataset's time, divided as samples of those in detail are; -1 where there are too few."""
+    found = [parts[process] for process in workers.process.tolist() if process in parts]
+    sampled_ns = sum(part.dataset_ns for part in found)
+    if sum(part.looks for part in found) < FEWEST_LOOKS:
+        return -1
+    return round(dataset_ns * (sum(part.transform_ns for part in found) / max(sampled_ns, 1)))
+
+
+def _cores_used(trace: Trace, workers: Workers, spans: _Spans) -> float | None:
+    """By the workers while they were there, and by this process, as its mean over the recording."""
+    own_ns, start_ns, end_ns = trace.cpu_ns, trace.start_ns, trace.end_ns
+    if own_ns is None or start_ns is None or end_ns is None or end_ns <= start_ns or spans.total_ns == 0:
+        return None
+    return own_ns / (end_ns - start_ns) + int(np.maximum(workers.cpu_ns, 0).sum()) / spans.total_ns
+
+
+def _cores(recording: Recording) -> float | None:
+    found = [recording.number("host", name) for name in ("cores_allowed", "cgroup_cores")]
+    return min((float(number) for number in found if number is not None), default=None)
+
+
+def _column(name: str, values: Sequence[object]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    dtype = Loaders.dtypes[name]
+    return np.array([*values, None], TEXT)[:-1].astype(dtype)

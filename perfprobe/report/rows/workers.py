@@ -1,0 +1,111 @@
+"""Rows of child processes, and of DataLoader's workers together."""
+
+from __future__ import annotations
+
+from perfprobe.report.rows.row import measured, values, word
+from perfprobe.support.frozen import frozen
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.workers import ChildKind, Feeding, StartMethod
+
+
+@frozen(kw_only=True)
+class WorkerRow:
+    """A child process, or all those for which there was no row; see `tables.workers.Workers`.
+
+    is_whole: whether it came to its end. start_up_ns: until it ran the program's part, of a DataLoader's
+    worker until it asked what to load; lived_ns: from its start to its last sign of life.
+    """
+
+    kind: str | None
+    name: str
+    method: str | None
+    processes: int
+    process: int | None
+    parent: int | None
+    worker: int | None
+    workers: int | None
+    is_whole: bool
+    is_detailed: bool
+    start_up_ns: int | None
+    lived_ns: int | None
+    cpu_ns: int | None
+    batches: int | None
+    waiting_ns: int | None
+    dataset_ns: int | None
+    collate_ns: int | None
+    put_ns: int | None
+    send_ns: int | None
+
+
+@frozen(kw_only=True)
+class LoaderRow:
+    """DataLoader's workers of one dataset; see `tables.workers.Loaders`. queued: batches, mean and most."""
+
+    name: str
+    method: str | None
+    workers: int | None
+    processes: int
+    incomplete: int
+    detailed: int
+    start_up_ns: int | None
+    lived_ns: int
+    span_ns: int
+    busy_ns: int
+    batches: int
+    reading_ns: int | None
+    transform_ns: int | None
+    dataset_ns: int
+    collate_ns: int
+    put_ns: int
+    send_ns: int
+    waiting_ns: int
+    cpu_ns: int
+    queued: float | None
+    queued_most: int | None
+    waited_ns: int | None
+    start_wait_ns: int | None
+    pinning_ns: int | None
+    most_gain_ns: int | None
+
+
+def worker_rows(findings: Findings) -> list[WorkerRow]:
+    """A row for each child process, in the order in which they were started."""
+    found = findings.get(Feeding)
+    return [] if found is None else [_worker(value) for value in values(found.workers)]
+
+
+def _worker(value: dict[str, int]) -> WorkerRow:
+    begun_ns, up_ns = value["forked_ns"], value["ready_ns"] if value["ready_ns"] > 0 else value["started_ns"]
+    known = ("process", "parent", "worker", "workers", "cpu_ns", "batches", "waiting_ns", "dataset_ns")
+    return WorkerRow(
+        kind=word(ChildKind, value["kind"]),
+        name=str(value["name"]),
+        method=word(StartMethod, value["method"]),
+        processes=value["processes"],
+        is_whole=value["ended"] >= value["processes"],
+        is_detailed=value["detail"] > 0,
+        start_up_ns=up_ns - begun_ns if up_ns >= begun_ns > 0 else None,
+        lived_ns=value["last_ns"] - begun_ns if value["last_ns"] >= begun_ns > 0 else None,
+        **{name: measured(value[name]) for name in (*known, "collate_ns", "put_ns", "send_ns")},
+    )
+
+
+def loader_rows(findings: Findings) -> list[LoaderRow]:
+    """A row for DataLoader's workers of each dataset, most time in them first."""
+    found = findings.get(Feeding)
+    return [] if found is None else [_loader(value) for value in values(found.loaders)]
+
+
+def _loader(value: dict[str, int]) -> LoaderRow:
+    unknown = ("workers", "start_up_ns", "transform_ns", "queued_most", "waited_ns", "start_wait_ns")
+    optional = (*unknown, "pinning_ns", "most_gain_ns")
+    others = {key: figure for key, figure in value.items() if key not in (*optional, "name", "method", "queued_ppm")}
+    transform_ns = measured(value["transform_ns"])
+    return LoaderRow(
+        name=str(value["name"]),
+        method=word(StartMethod, value["method"]),
+        reading_ns=None if transform_ns is None else value["dataset_ns"] - transform_ns,
+        queued=None if value["queued_ppm"] < 0 else value["queued_ppm"] / 1e6,
+        **{key: measured(value[key]) for key in optional},
+        **others,
+    )
