@@ -60,7 +60,7 @@ struct ChildSheet::Head {
 ChildSheet::ChildSheet(const std::string& path, Way way) {
   const bool is_new = way == Way::make;
   const int flags = O_RDWR | O_CLOEXEC | (is_new ? O_CREAT | O_EXCL : 0);
-  const int file = ::open(path.c_str(), flags, 0666);
+  const int file = ::open(path.c_str(), flags, 0600);
   if (file < 0)
     fail("open", errno);
   try {
