@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
     from perfprobe.collect.base import Collector
 
+_SHARED = ("host", "environment", "versions", "git", "rank", "nvidia", "roots")  # by forked children
+
 # Runs in a spawned child before anything else, and leaves nothing behind but the recording it started.
 _CHILD = """
 import sys
@@ -58,7 +60,6 @@ class Session:
         tell: takes a line that cannot wait for the report.
         follow: whether child processes that `multiprocessing` starts shall record themselves too.
         begun_cpu_ns: CPU time of this thread when perfprobe began, where that was before `start`.
-        forked_from: the recording of the process that this one was forked from, where that is a recorded one.
         family: of a child that `multiprocessing` started, the one it belongs to.
     """
 
@@ -75,7 +76,6 @@ class Session:
         tell: Callable[[str], None],
         follow: bool = False,
         begun_cpu_ns: int | None = None,
-        forked_from: Session | None = None,
         family: Family | None = None,
     ) -> None:
         self._program = program
@@ -84,7 +84,6 @@ class Session:
         self._tell = tell
         self._follow = follow
         self._begun_cpu_ns = begun_cpu_ns
-        self._forked_from = forked_from
         self._family = family
         self._unstarted = iter((True,))
         self._stopping = False
@@ -123,6 +122,7 @@ class Session:
             del Session._active[getpid()]
             raise
         self._facts = Facts(recorder, self._tell)
+        self._parents = None if self._family is None else self._family.facts
         self._write_meta()
         self._have_children_follow()
         self._children = Children(self._facts, self._family, _child_setup)
@@ -161,7 +161,8 @@ class Session:
                 self._facts.guarded(collector.name, collector.stop)
             self._facts.guarded("processes", self._children.stop)
             self._facts.guarded("versions", lambda: self._facts.extend("versions", **host.package_versions()))
-            self._facts.guarded("roots", self._write_roots)
+            if self._parents is None:
+                self._facts.guarded("roots", self._write_roots)
             self._facts.extend("stop", **stopped)
             self._facts.extend("cost", stop_cpu_ns=thread_time_ns() - begun_cpu_ns)
             self._facts.recorder.close()
@@ -171,7 +172,7 @@ class Session:
     def _chosen(self) -> list[Collector]:
         chosen: list[Collector] = [ProcessorWaits(self._facts)]
         if self._options.ranges:
-            chosen.append(RangeCollector(self._facts, is_found=self._forked_from is not None))
+            chosen.append(RangeCollector(self._facts, is_found=self._parents is not None))
         else:
             self._facts.loss("ranges", "switched off with --ranges off", 1, "leave that option out")
         operators = OperatorCollector(self._facts, self._options)
@@ -210,12 +211,16 @@ class Session:
             "start": host.moment,
             "program": lambda: {**self._program, "argv": self._shown_argv(), "pid": getpid()},
             "recording": self._options.recorded,
-            **(self._own_facts() if self._forked_from is None else self._forked_from.shared_facts()),
+            **self._shared_facts(),
         }
         for key, fact in facts.items():
             self._facts.guarded(key, lambda: self._facts.meta(key, fact()))  # noqa: B023 (called at once)
 
-    def _own_facts(self) -> dict[str, Callable[[], Any]]:
+    def _shared_facts(self) -> dict[str, Callable[[], Any]]:
+        """What is true of this process as of those forked from it: these do not look again."""
+        parents = self._parents
+        if parents is not None:
+            return {key: lambda key=key: parents.known(key) or None for key in _SHARED}  # type: ignore[misc]
         return {
             "host": host.host,
             "environment": host.environment,
@@ -226,10 +231,6 @@ class Session:
             "nvidia": host.nvidia,
             "roots": lambda: host.code_folders(self._folder),
         }
-
-    def shared_facts(self) -> dict[str, Callable[[], Any]]:
-        """What is true of forked children as it is of this process, without looking again."""
-        return {key: lambda key=key: self._facts.known(key) or None for key in self._own_facts()}
 
     def _write_roots(self) -> None:
         begun_ns = self._facts.known("clock").get("realtime_ns")
@@ -249,13 +250,11 @@ class Session:
         if self._family is not None:
             self._family.attach(self._facts, self.path, self._record_forked)
 
-    def _record_forked(self, path: str) -> Callable[[], None]:
+    def _record_forked(self, path: str, parent: int) -> Callable[[], None]:
         """In a forked child: begin its recording; what ends it is returned."""
-        program = {**self._program, "parent_pid": os.getppid()}
+        program = {**self._program, "parent_pid": parent}
         options = Options(**self._options.of_child(forked=True))
-        child = Session(
-            program, self._folder, options, tell=self._tell, forked_from=self, family=self._family
-        )
+        child = Session(program, self._folder, options, tell=self._tell, family=self._family)
         child.start(path, named=False)
         child.begin()
         return lambda: child.stop(None)
@@ -296,7 +295,7 @@ def record_child(settings: dict[str, Any], loaded: Sequence[str]) -> None:
     if path is None:
         follow_children(family, _child_setup)
     else:
-        program = {**settings["program"], "parent_pid": os.getppid()}
+        program = {**settings["program"], "parent_pid": family.parent}
         options = Options(**settings["options"])
         session = Session(program, settings["folder"], options, tell=tell, family=family)
         session.start(path, named=False)

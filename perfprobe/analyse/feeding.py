@@ -9,8 +9,10 @@ started is in neither L nor W: more workers start no sooner.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from perfprobe.analyse.grouping import sort_by_keys
 from perfprobe.analyse.worker_samples import FEWEST_LOOKS, Parts, pinned_ns
@@ -37,9 +39,11 @@ def feeding(
     spans = _Spans(workers.take(is_loader))
     groups = [is_loader[rows] for rows in _groups(workers.take(is_loader))]
     found = [_loader(trace, workers.take(rows), waits, parts) for rows in groups]
-    found.sort(key=lambda row: -int(row["busy_ns"]))
+    found.sort(key=lambda row: -row["busy_ns"])
     loaders = Loaders(**{name: _column(name, [row[name] for row in found]) for name in Loaders.dtypes})
-    return Feeding(workers, loaders, _cores_used(trace, workers.take(is_loader), spans), _cores(trace.recording))
+    return Feeding(
+        workers, loaders, _cores_used(trace, workers.take(is_loader), spans), _cores(trace.recording)
+    )
 
 
 class _Spans:
@@ -52,7 +56,9 @@ class _Spans:
         start_ns, end_ns = start_ns[known][order], np.maximum.accumulate(end_ns[known][order])
         first = np.append(True, start_ns[1:] > end_ns[:-1])[: len(start_ns)]
         self.start_ns = start_ns[first]
-        self.end_ns = end_ns[np.append(np.flatnonzero(first)[1:] - 1, len(end_ns) - 1)] if len(end_ns) else end_ns
+        self.end_ns = (
+            end_ns[np.append(np.flatnonzero(first)[1:] - 1, len(end_ns) - 1)] if len(end_ns) else end_ns
+        )
 
     @property
     def total_ns(self) -> int:
@@ -84,7 +90,7 @@ def _groups(workers: Workers) -> list[Rows]:
 
 def _loader(
     trace: Trace, workers: Workers, waits: LoaderWaits | None, parts: Mapping[int, Parts]
-) -> dict[str, object]:
+) -> dict[str, Any]:
     sums = {name: int(np.maximum(getattr(workers, name), 0).sum()) for name in _SUMS}
     busy_ns = sums["dataset_ns"] + sums["collate_ns"] + sums["put_ns"]
     ready = (workers.ready_ns >= 0) & (workers.forked_ns >= 0)
@@ -151,6 +157,6 @@ def _cores(recording: Recording) -> float | None:
     return min((float(number) for number in found if number is not None), default=None)
 
 
-def _column(name: str, values: Sequence[object]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _column(name: str, values: Sequence[object]) -> npt.NDArray[Any]:
     dtype = Loaders.dtypes[name]
     return np.array([*values, None], TEXT)[:-1].astype(dtype)

@@ -30,7 +30,10 @@ FEWEST_LOOKS = 20
 
 
 class Parts(NamedTuple):
-    """Of one worker, by samples. looks: how many lie in the dataset; of fewer than FEWEST_LOOKS nothing is said."""
+    """Of one worker, by samples.
+
+    looks: how many lie in the dataset; of fewer than FEWEST_LOOKS nothing is said.
+    """
 
     dataset_ns: int
     transform_ns: int

@@ -26,14 +26,16 @@ if TYPE_CHECKING:
     Setup = Callable[[dict[str, Any]], str]
 
 _FLAG = "-c"
-_WORKERS, _OTHERS, _FOLLOWED = (
-    "DataLoader workers were not recorded: they are forked",
+_WORKERS, _FORKED, _OTHERS, _FOLLOWED = (
+    "DataLoader workers were not recorded",
+    "child processes that multiprocessing forked were not recorded",
     "forked child processes were not recorded",
     "followed",
 )
 _FOLLOW = "run the program under perfprobe, without --children off: python -m perfprobe script.py"
 _REMEDIES = {
     _WORKERS: _FOLLOW,
+    _FORKED: _FOLLOW,
     _OTHERS: "start them with multiprocessing, which has each record itself",
 }
 
@@ -48,7 +50,7 @@ class Forks:
 
     def __init__(self) -> None:
         self._hooked: set[int] = set()
-        self._counts = dict.fromkeys((_WORKERS, _OTHERS, _FOLLOWED), 0)
+        self._counts = dict.fromkeys((*_REMEDIES, _FOLLOWED), 0)
         self._recorder: Recorder | None = None
         self._family: Family | None = None
         self._under_way: dict[int, int] = {}  # by thread: when it began to fork what will be followed
@@ -70,16 +72,15 @@ class Forks:
 
     def _before(self) -> None:
         family, begun_ns = self._family, monotonic_ns()
-        if family is not None and family.is_own and _is_of_multiprocessing(sys._getframe()):
-            if family.prepare():
-                self._under_way[get_ident()] = begun_ns
+        is_followed = family is not None and family.is_own and _is_of_multiprocessing(sys._getframe())
+        if is_followed and family is not None and family.prepare():
+            self._under_way[get_ident()] = begun_ns
         if self._recorder is not None:
             self._recorder.pause()
 
     def _after_in_parent(self) -> None:
         followed = self._under_way.pop(get_ident(), None) is not None
-        kind = _WORKERS if _is_of_loader(sys._getframe()) else _OTHERS
-        self._counts[_FOLLOWED if followed else kind] += 1
+        self._counts[_FOLLOWED if followed else _kind(sys._getframe())] += 1
         if self._recorder is not None:
             self._recorder.resume()
 
@@ -88,6 +89,13 @@ class Forks:
         self._under_way.clear()
         if forked_ns is not None and family is not None:
             family.enter_forked(forked_ns)
+
+
+def _kind(hook: FrameType) -> str:
+    """What a fork that is not followed counts as."""
+    if _is_of_loader(hook):
+        return _WORKERS
+    return _FORKED if _is_of_multiprocessing(hook) else _OTHERS
 
 
 def _is_of_loader(frame: FrameType | None) -> bool:

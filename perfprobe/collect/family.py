@@ -17,6 +17,7 @@ from perfprobe.collect import loader_worker
 from perfprobe.collect.base import fault
 from perfprobe.collect.destination import SUFFIX, inserted
 from perfprobe.collect.imports import ImportWatch
+from perfprobe.support.text import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Family:
 
     Args:
         settings: what a spawned child needs to know, see `session.record_child`; "children", the folder, once
-            there is one, and "forked_ns", when it was spawned, are added here.
+            there is one, "forked_ns", when it was spawned, and "parent", by whom, are added here.
         tell: takes a line that cannot wait for the report.
     """
 
@@ -45,22 +46,25 @@ class Family:
         self._settings = settings
         self._tell = tell
         self._process = getpid()
-        self._facts: Facts | None = None
+        # Not asked of the kernel: a parent may be gone by then.
+        self.parent: int = settings.get("parent", 0)
+        self.facts: Facts | None = None  # of the recording of this process, or of that it was forked from
         self._path = ""
-        self._record: Callable[[str], Callable[[], None]] | None = None
+        self._record: Callable[[str, int], Callable[[], None]] | None = None
         self._sheet: ChildSheet | None = None
         self._row = 0
         self._was_tried = False
         self._ends: list[Callable[[], None]] = []
 
-    def attach(self, facts: Facts, path: str, record: Callable[[str], Callable[[], None]]) -> None:
+    def attach(self, facts: Facts, path: str, record: Callable[[str, int], Callable[[], None]]) -> None:
         """This process has a recording.
 
         Args:
             path: where; the folder of children lies beside it, where there is none yet.
-            record: in a forked child, begins its recording at a path, and returns what ends it.
+            record: in a forked child, begins its recording at a path, says who forked it, and returns what
+                ends it.
         """
-        self._facts, self._path, self._record = facts, path, record
+        self.facts, self._path, self._record = facts, path, record
         if self._sheet is not None:  # of a child, whose recording lies in the folder
             facts.extend("children", folder=".")
 
@@ -71,21 +75,21 @@ class Family:
 
     def prepare(self) -> bool:
         """Make folder and sheet, at the first child; whether there are any."""
-        if not self._was_tried and self._facts is not None:
+        if self._sheet is None and not self._was_tried and self.facts is not None:
             self._was_tried = True
-            self._facts.guarded("processes", self._make)
+            self.facts.guarded("processes", lambda: self._try_to_make(self.facts))
         return self._sheet is not None
 
     def settings_now(self) -> dict[str, Any]:
         """Those of a child that is spawned now."""
-        return {**self._settings, "forked_ns": monotonic_ns()}
+        return {**self._settings, "forked_ns": monotonic_ns(), "parent": getpid()}
 
     def enter_forked(self, forked_ns: int) -> None:
         """In a forked child, before it runs anything of the program's: take part from here on.
 
         forked_ns: when the parent began to fork it, by the monotonic clock.
         """
-        self._process, self._ends = getpid(), []
+        self.parent, self._process, self._ends = self._process, getpid(), []
         try:
             self._enter_forked(forked_ns)
         except Exception as error:
@@ -122,12 +126,21 @@ class Family:
             self._sheet.set(self._row, "cpu_ns", process_time_ns())
             self._sheet.add(self._row, "ended", 1)
 
+    def _try_to_make(self, facts: Facts) -> None:
+        try:
+            self._make()
+        except OSError as error:
+            why = f"the folder for them cannot be made ({error.strerror})"
+            reason = f"child processes are not recorded: {why}"
+            facts.tell(f"{reason}: {printable(self._path)}")
+            facts.loss("processes", reason, 1, "make room beside the recording, or name a file elsewhere")
+
     def _make(self) -> None:
         folder = _new_folder(os.path.splitext(self._path)[0] + "-children")
         self._sheet = _sheet(os.path.join(folder, SUMS), is_new=True)
         self._settings["children"] = folder
-        if self._facts is not None:
-            self._facts.extend("children", folder=os.path.basename(folder))
+        if self.facts is not None:
+            self.facts.extend("children", folder=os.path.basename(folder))
 
     def _enter(self, method: int, forked_ns: int) -> None:
         sheet = self._sheet
@@ -135,7 +148,7 @@ class Family:
             return
         self._row = row = sheet.take()
         sheet.add(row, "processes", 1)
-        facts = {"process": getpid(), "parent": os.getppid(), "method": method, "forked_ns": forked_ns}
+        facts = {"process": getpid(), "parent": self.parent, "method": method, "forked_ns": forked_ns}
         for cell, value in {**facts, "last_ns": monotonic_ns(), "worker": -1}.items():
             sheet.set(row, cell, value)
 
@@ -147,7 +160,7 @@ class Family:
         self._describe(process.current_process())
         path = self.path_of_detail() if self._record is not None else None
         if path is not None and self._record is not None:
-            self.end_with(self._record(path))
+            self.end_with(self._record(path, self.parent))
         self.begin()
 
     def _describe(self, process: Any) -> None:
@@ -159,7 +172,7 @@ class Family:
 
         context: the module `multiprocessing.context`.
         """
-        kind = getattr(context, "SpawnProcess", None)
+        kind: Any = getattr(context, "SpawnProcess", None)
         original = None if kind is None else vars(kind).get("_after_fork")
         if original is None:
             return

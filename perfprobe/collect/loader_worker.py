@@ -28,7 +28,7 @@ def describe(sheet: ChildSheet, row: int, process: Any) -> None:
     Args:
         process: the `multiprocessing.Process` that runs here.
     """
-    target = getattr(process, "_target", None)
+    target: Any = getattr(process, "_target", None)
     module = getattr(target, "__module__", None)
     sheet.set(row, "kind", _KINDS.get(module, PROCESS) if isinstance(module, str) else PROCESS)
     if module != _WORKER:
@@ -52,14 +52,12 @@ def _time_queues(sheet: ChildSheet, row: int, indices: Any, batches: Any) -> Non
     indices.get = sheet.timed(indices.get, row, "waiting_ns", first="ready_ns")
     free = batches._sem._semlock._get_value
     batches.put = sheet.timed(batches.put, row, "put_ns", "batches", free=free, most_free=batches._maxsize)
-    batches._writer.send_bytes = batches._send_bytes = sheet.timed(
-        batches._writer.send_bytes, row, "send_ns"
-    )
-    queues = sys.modules["multiprocessing.queues"]
-    pickler: Any = queues._ForkingPickler  # type: ignore[attr-defined]
+    batches._writer.send_bytes = batches._send_bytes = sheet.timed(batches._writer.send_bytes, row, "send_ns")
+    queues: Any = sys.modules["multiprocessing.queues"]
+    pickler = queues._ForkingPickler
     own: Any = type(pickler.__name__, (pickler,), {"__module__": pickler.__module__})
     own.dumps = sheet.timed(pickler.dumps, row, "send_ns")
-    queues._ForkingPickler = own  # type: ignore[attr-defined]
+    queues._ForkingPickler = own
 
 
 def _name(process: Any, target: Any) -> str:

@@ -84,7 +84,7 @@ class Options(Chosen):
         True,
         "child processes that multiprocessing starts, as DataLoader's workers, record themselves "
         "(default: %(default)s)",
-        places=(COMMAND_LINE, CHILDREN, RECORDING),
+        places=(COMMAND_LINE, CHILDREN),
     )
     keep_argv: bool = option(
         False,
@@ -111,7 +111,14 @@ class Options(Chosen):
             return given
         operators = "observer" if self.operators in ("observer", "both") else "off"
         python = "sample" if self.python in ("both", "sample") else "off"
-        return {**given, "operators": operators, "python": python, "memory": False, "gpu": "off", "emit": None}
+        return {
+            **given,
+            "operators": operators,
+            "python": python,
+            "memory": False,
+            "gpu": "off",
+            "emit": None,
+        }
 
     def recorded(self) -> dict[str, Any]:
         """The meta value `recording`."""

@@ -55,7 +55,7 @@ class Started:
     def add_spawned(self, *, records_itself: bool) -> None:
         """One that `multiprocessing` spawns."""
         if not records_itself:
-            recipe = "run the program under perfprobe: python -m perfprobe script.py"
+            recipe = "run the program under perfprobe, without --children off: python -m perfprobe script.py"
             self._add("spawned", "spawned by multiprocessing", recipe)
             return
         self._spawned += 1

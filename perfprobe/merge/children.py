@@ -23,7 +23,10 @@ def lost_children(children: Children) -> list[Losses]:
         reason = "what child processes recorded is not beside this recording"
         rows.append(
             Losses.one(
-                _SOURCE, reason, children.missing, "keep its folder of children beside it; killed ones may have left nothing"
+                _SOURCE,
+                reason,
+                children.missing,
+                "keep its folder of children beside it; killed ones may have left nothing",
             )
         )
     return rows

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from perfprobe.support.errors import InputError
@@ -64,7 +66,7 @@ def _table(of: dict[str, Int64]) -> Workers:
     made = {**columns, **moments, **parts, "dataset_ns": own_ns, "cpu_ns": _known(of["cpu_ns"])}
     made |= {name: of[name] for name in ("queued", "queued_looks")}
     dtypes = {name: dtype for name, dtype in Workers.dtypes.items() if name != "name"}
-    sane = {name: _clipped(made[name], dtype) for name, dtype in dtypes.items()}
+    sane: dict[str, Any] = {name: _clipped(made[name], dtype) for name, dtype in dtypes.items()}
     return Workers(**sane, name=_texts(of))
 
 
@@ -74,8 +76,7 @@ def _known(values: Int64) -> Int64:
 
 def _clipped(values: Int64, dtype: np.dtype[np.int64]) -> Int64:
     """A damaged file may hold anything."""
-    limit = np.iinfo(dtype) if dtype != np.int64 else None
-    return values.astype(dtype) if limit is None else np.clip(values, -1, limit.max).astype(dtype)
+    return np.clip(values, -1, np.iinfo(dtype).max).astype(dtype)
 
 
 def _texts(of: dict[str, Int64]) -> np.ndarray[tuple[int], np.dtype[np.object_]]:

@@ -58,9 +58,10 @@ def children(recording: Recording) -> Children:
     spawned, forked, cpu_ns = (recording.number("children", key) for key in ("spawned", "forked", "cpu_ns"))
     started = int(spawned or 0) + int(forked or 0)
     found = list(_recordings(recording))
+    absent = max(started - _own(recording, [parent for _, _, parent in found]), 0)
     return Children(
         recordings=tuple((path, method) for path, method, _ in found),
-        missing=max(started - _own(recording, [parent for _, _, parent in found]), 0),
+        missing=absent + _gone(recording),
         lost=tuple(_lost(recording)),
         cpu_ns=None if cpu_ns is None else int(cpu_ns),
     )
@@ -93,10 +94,9 @@ def _descendants(workers: Workers, recording: Recording) -> Workers:
 
 def detailed_workers(recording: Recording, workers: Workers) -> Iterator[tuple[int, str]]:
     """Process and recording of each worker of a DataLoader that has one."""
-    folder = _folder(recording)
     rows = (workers.kind == ChildKind.LOADER) & (workers.detail > 0)
     for process in workers.process[rows].tolist():
-        path = os.path.join(folder or "", f"{process}{storage.SUFFIX}")
+        path = _path_of(recording, process)
         if os.path.exists(path):
             yield process, path
 
@@ -110,6 +110,21 @@ def _folder(recording: Recording) -> str | None:
     if not name or name != os.path.basename(name) or name in (".", ".."):
         return None
     return os.path.join(os.path.dirname(recording.path), name)
+
+
+def _gone(recording: Recording) -> int:
+    """How many recordings of children were written to their end, and are not there any more."""
+    try:
+        found = sums(recording)
+    except InputError:
+        return 0
+    rows = (found.detail > 0) & (found.ended > 0)
+    paths = (_path_of(recording, process) for process in found.process[rows].tolist())
+    return sum(not os.path.exists(path) for path in paths)
+
+
+def _path_of(recording: Recording, process: int) -> str:
+    return os.path.join(_folder(recording) or "", f"{process}{storage.SUFFIX}")
 
 
 def _is_of_child(recording: Recording) -> bool:
@@ -151,10 +166,10 @@ def _recordings(recording: Recording) -> Iterator[tuple[str, str, int]]:
         return
     stem = recording.path.removesuffix(storage.SUFFIX)
     pattern = f"{glob.escape(stem)}-*" if folder is None else os.path.join(glob.escape(folder), "*")
-    found = sorted(glob.iglob(f"{pattern}{storage.SUFFIX}"), key=lambda path: (len(path), path))[:_MOST_LOOKED_AT]
+    paths = sorted(glob.iglob(f"{pattern}{storage.SUFFIX}"), key=lambda path: (len(path), path))
     methods = _methods(recording)
     family = {process}
-    waiting = {path: _program(path) for path in found}
+    waiting = {path: _program(path) for path in paths[:_MOST_LOOKED_AT]}
     while waiting:  # a child's child may come before it
         known = [path for path, (parent, _) in waiting.items() if parent in family]
         if not known:

@@ -100,9 +100,7 @@ class Loaders(Table):
         "how long the main process waited for batches while they were there", optional=True
     )
     start_wait_ns: Int64 = column("of that, while a worker was being started", optional=True)
-    pinning_ns: Int64 = column(
-        "what the main process's thread took to pin them, by samples", optional=True
-    )
+    pinning_ns: Int64 = column("what the main process's thread took to pin them, by samples", optional=True)
     most_gain_ns: Int64 = column("what one worker more could save at most", optional=True)
 
 

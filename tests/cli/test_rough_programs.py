@@ -73,18 +73,16 @@ def test_spawned_child_that_cannot_be_recorded_runs_all_the_same(tmp_path: Path)
     (tmp_path / "gone").mkdir()
     outcome = run(SPAWN.format(first="shutil.rmtree('gone')"), tmp_path, "-q", "-o", "gone/a.perfprobe")
     assert (outcome.status, outcome.out, outcome.err) == (0, b"child\n0\n", b"")
-    lines = [
-        line for line in outcome.said if line.startswith("perfprobe: this child process is not recorded: ")
-    ]
-    assert len(lines) == 1
-    assert "the recording cannot be written (No such file or directory)" in lines[0]
+    (line,) = [line for line in outcome.said if line.startswith("perfprobe: child processes are not")]
+    assert "recorded: the folder for them cannot be made (No such file or directory)" in line
 
 
 def test_spawned_children_of_a_program_that_moved(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     outcome = run(SPAWN.format(first="os.chdir('elsewhere')"), tmp_path, "-q")
     assert (outcome.status, outcome.out, outcome.err) == (0, b"child\n0\n", b"")
-    assert len(list(tmp_path.glob("main-*.perfprobe"))) == 2
+    assert len(list(tmp_path.glob("main-*.perfprobe"))) == 1
+    assert len(list(tmp_path.glob("main-*-children/*.perfprobe"))) == 1
 
 
 def test_disk_that_takes_nothing(tmp_path: Path) -> None:

@@ -100,31 +100,33 @@ if __name__ == "__main__":
 
 
 def test_recordings_of_children_are_named_and_read_together(tmp_path: Path) -> None:
-    (tmp_path / "run-99999.perfprobe").write_bytes(b"PERFPROBE\n\x01\x00")  # somebody else's, without a word
     document = report(tmp_path, SPAWNS, "--detail", "bench", "--buffer", "8M", "program.py")
-    (tmp_path / "run-99999.perfprobe").unlink()
     names = {os.path.basename(row["recording"]) for row in document["tables"]["children"]}
-    assert names == {path.name for path in tmp_path.glob("run-*.perfprobe")}
+    folder = tmp_path / "run-children"
+    (folder / "99999.perfprobe").write_bytes(b"PERFPROBE\n\x01\x00")  # somebody else's, without a word
+    assert {*names, "99999.perfprobe"} == {path.name for path in folder.glob("*.perfprobe")}
     assert len(names) == 3
     assert lost(document) == {}
     assert "Child recordings 3, in" in document["text"]
     assert all(name in document["text"] for name in names)
 
-    texts = perfprobe(["report", "run.perfprobe", *names], tmp_path)
+    paths = [f"run-children/{name}" for name in names]
+    texts = perfprobe(["report", "run.perfprobe", *paths], tmp_path)
     assert texts.status == 0
     assert texts.out.count(b"\nEnvironment\n") == 4
     assert [line for line in texts.out.splitlines() if line.startswith(b"== ")] == [
-        f"== {name}".encode() for name in ("run.perfprobe", *names)
+        f"== {name}".encode() for name in ("run.perfprobe", *paths)
     ]
-    documents = json.loads(perfprobe(["report", "--json", "run.perfprobe", *names], tmp_path).out)
+    documents = json.loads(perfprobe(["report", "--json", "run.perfprobe", *paths], tmp_path).out)
     assert [found["schema"] for found in documents] == [1] * 4
     options = [found["meta"]["recording"] for found in documents]
-    assert options == [{**options[0], "detail": "bench", "buffer_bytes": 8 << 20}] * 4
+    assert options[0] == {**options[1], "detail": "bench", "buffer_bytes": 8 << 20}
+    assert options[1:] == [{**options[0], "buffer_bytes": 4 << 20}] * 3
 
     for name in names:
-        (tmp_path / name).unlink()
+        (folder / name).unlink()
     again = json.loads(perfprobe(["report", "--json", "run.perfprobe"], tmp_path).out)
-    assert lost(again)["recordings of spawned child processes are not beside this one"][0] == 2
+    assert lost(again)["what child processes recorded is not beside this recording"][0] == 3
 
 
 def test_of_several_files_one_may_be_bad(tmp_path: Path) -> None:

@@ -9,7 +9,10 @@ from perfprobe.tables.findings import Findings
 
 @frozen
 class ChildRow:
-    """recording: the child's own, of which `kind` is how it was started; of those without one how they were started, and how to record them."""
+    """recording: the child's own, and `kind` how it was started.
+
+    Of those without one: the command that they were started with, and how to record them.
+    """
 
     recording: str | None
     kind: str

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from perfprobe.report.rows.row import measured, values, word
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.findings import Findings
@@ -74,7 +76,7 @@ def worker_rows(findings: Findings) -> list[WorkerRow]:
     return [] if found is None else [_worker(value) for value in values(found.workers)]
 
 
-def _worker(value: dict[str, int]) -> WorkerRow:
+def _worker(value: dict[str, Any]) -> WorkerRow:
     begun_ns, up_ns = value["forked_ns"], value["ready_ns"] if value["ready_ns"] > 0 else value["started_ns"]
     known = ("process", "parent", "worker", "workers", "cpu_ns", "batches", "waiting_ns", "dataset_ns")
     return WorkerRow(
@@ -96,16 +98,18 @@ def loader_rows(findings: Findings) -> list[LoaderRow]:
     return [] if found is None else [_loader(value) for value in values(found.loaders)]
 
 
-def _loader(value: dict[str, int]) -> LoaderRow:
+def _loader(value: dict[str, Any]) -> LoaderRow:
     unknown = ("workers", "start_up_ns", "transform_ns", "queued_most", "waited_ns", "start_wait_ns")
     optional = (*unknown, "pinning_ns", "most_gain_ns")
-    others = {key: figure for key, figure in value.items() if key not in (*optional, "name", "method", "queued_ppm")}
-    transform_ns = measured(value["transform_ns"])
+    apart = (*optional, "name", "method", "queued_ppm")
+    others: dict[str, Any] = {key: figure for key, figure in value.items() if key not in apart}
+    found: dict[str, Any] = {key: measured(value[key]) for key in optional}
+    transform_ns = found["transform_ns"]
     return LoaderRow(
         name=str(value["name"]),
         method=word(StartMethod, value["method"]),
         reading_ns=None if transform_ns is None else value["dataset_ns"] - transform_ns,
         queued=None if value["queued_ppm"] < 0 else value["queued_ppm"] / 1e6,
-        **{key: measured(value[key]) for key in optional},
+        **found,
         **others,
     )

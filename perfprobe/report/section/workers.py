@@ -102,7 +102,8 @@ def _waited(row: LoaderRow, found: Feeding) -> str:
     if row.waited_ns is None or row.span_ns <= 0:
         return ""
     share = row.waited_ns / row.span_ns
-    start = f", {units.duration(row.start_wait_ns)} of that while workers started" if row.start_wait_ns else ""
+    start_ns = units.duration(row.start_wait_ns)
+    start = f", {start_ns} of that while workers started" if row.start_wait_ns else ""
     pinned = "" if row.pinning_ns is None else f" Pinning took {units.duration(row.pinning_ns)}."
     text = (
         f"The main process waited {units.duration(row.waited_ns)} for batches{start}: {units.percent(share)} "
@@ -114,9 +115,10 @@ def _waited(row: LoaderRow, found: Feeding) -> str:
 def _more(row: LoaderRow, found: Feeding, share: float) -> str:
     if share < _LITTLE:
         return "More workers would not help."
-    if row.most_gain_ns is None:
+    if row.most_gain_ns is None or row.waited_ns is None:
         return ""
-    if row.start_wait_ns is not None and row.start_wait_ns > row.waited_ns / 2 and row.processes > (row.workers or 0):
+    is_renewed = row.processes > (row.workers or 0)
+    if is_renewed and (row.start_wait_ns or 0) > row.waited_ns / 2:
         return "persistent_workers=True starts them once."
     used, cores = found.cores_used, found.cores
     if used is not None and cores and used >= _IN_USE * cores:

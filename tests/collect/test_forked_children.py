@@ -1,0 +1,289 @@
+"""Children that `multiprocessing` starts record themselves, whatever becomes of them and of their parent."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from tests.collect.runs import both, finish, perfprobe, start
+from tests.collect.test_children import lost, report
+
+LOADER = """
+import sys, time, torch
+from multiprocessing import util
+from torch.utils.data import DataLoader, Dataset
+
+spent_s = read_s = 0.0
+
+def spin(seconds):
+    until = time.perf_counter() + seconds
+    while time.perf_counter() < until:
+        pass
+
+def transform(image):
+    spin(0.004)
+    return image + 1
+
+class Images(Dataset):
+    def __len__(self):
+        return 96
+
+    def __getitem__(self, index):
+        global spent_s, read_s
+        begun_s = time.perf_counter()
+        time.sleep(0.003) if index % 2 else spin(0.003)
+        read_s += time.perf_counter() - begun_s
+        image = transform(torch.ones(8, 8))
+        spent_s += time.perf_counter() - begun_s
+        return image
+
+def say():
+    with open(f"worker-{sys.argv[1]}-{number}.txt", "w") as file:
+        print(spent_s, read_s, file=file)
+
+def begin(worker):
+    global number, kept
+    number, kept = worker, util.Finalize(None, say, exitpriority=100)
+
+if __name__ == "__main__":
+    loader = DataLoader(
+        Images(), batch_size=8, num_workers=2, worker_init_fn=begin, multiprocessing_context=sys.argv[1]
+    )
+    print(sum(batch.sum().item() for batch in loader))
+"""
+
+
+def said(folder: Path, method: str) -> tuple[list[float], list[float]]:
+    """What the workers say that they spent in the dataset, and of that before the transform, in seconds."""
+    texts = [(folder / f"worker-{method}-{number}.txt").read_text().split() for number in range(2)]
+    return [float(spent) for spent, _ in texts], [float(read) for _, read in texts]
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_workers_own_time_is_what_it_says(tmp_path: Path, method: str) -> None:
+    document = report(tmp_path, LOADER, "program.py", method)
+    spent_s, read_s = said(tmp_path, method)
+    tables = document["tables"]
+    workers = sorted(tables["workers"], key=lambda row: row["worker"])
+    assert [row["dataset_ns"] / 1e9 for row in workers] == pytest.approx(spent_s, rel=0.03)
+    facts = [(row["kind"], row["method"], row["is_whole"]) for row in workers]
+    assert facts == [("loader", method, True)] * 2
+    (loader,) = tables["loaders"]
+    assert (loader["name"], loader["workers"], loader["batches"]) == ("Images", 2, 12)
+    assert loader["dataset_ns"] / 1e9 == pytest.approx(sum(spent_s), rel=0.03)
+    assert loader["reading_ns"] / loader["dataset_ns"] == pytest.approx(sum(read_s) / sum(spent_s), abs=0.2)
+    assert 0 < loader["most_gain_ns"] <= loader["waited_ns"] <= loader["span_ns"]
+    assert loader["start_up_ns"] > 0
+    assert loader["collate_ns"] > 0
+    assert loader["send_ns"] > 0
+    assert {row["kind"] for row in tables["children"]} == {f"{method}ed"}
+    assert not lost(document)
+    assert "The main process waited" in document["text"]
+
+
+KINDS = """
+import multiprocessing, os, signal, sys, threading, time
+from concurrent.futures import ProcessPoolExecutor
+context = multiprocessing.get_context("fork")
+def square(number):
+    return number * number
+def nested(number):
+    with context.Pool(2) as pool:
+        return sum(pool.map(square, range(number)))
+def leave():
+    sys.exit(7)
+def fail():
+    raise ValueError("on purpose")
+def hang():
+    time.sleep(60)
+def run(target, end=None):
+    child = context.Process(target=target)
+    child.start()
+    if end is not None:
+        time.sleep(0.2)
+        os.kill(child.pid, end)
+    child.join()
+    print(target.__name__, child.exitcode, flush=True)
+with context.Pool(2) as pool:
+    print(pool.map(square, range(6)), flush=True)
+with ProcessPoolExecutor(2, mp_context=context) as executor:
+    print(list(executor.map(nested, range(3))), flush=True)
+thread = threading.Thread(target=run, args=(leave,))
+thread.start(); thread.join()
+run(fail)
+run(hang, signal.SIGTERM)
+run(hang, signal.SIGKILL)
+if (child := os.fork()) == 0:
+    os._exit(3)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_children_of_all_kinds_behave_as_under_plain_python(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(KINDS)
+    pair = both(["program.py"], tmp_path)
+    assert (pair.recorded.status, pair.recorded.out) == (pair.plain.status, pair.plain.out)
+    assert pair.recorded.err.split(b"\n") == pair.plain.err.split(b"\n")
+    document = json.loads(perfprobe(["report", "--json", "recorded.perfprobe"], tmp_path).out)
+    rows = document["tables"]["workers"]
+    kinds = [row["kind"] for row in rows]
+    assert {kind: kinds.count(kind) for kind in kinds} == {"pool": 8, "executor": 2, "process": 4}
+    processes = {row["name"]: row["is_whole"] for row in rows if row["kind"] == "process"}
+    assert processes == {"leave": True, "fail": True, "hang": False}
+    parents = {row["process"] for row in rows if row["kind"] == "executor"}
+    assert {row["parent"] for row in rows if row["kind"] == "pool"} > parents
+    assert lost(document) == {
+        "forked child processes were not recorded": (
+            *(1, "start them with multiprocessing, which has each record itself"),
+        )
+    }
+
+
+def test_children_beyond_sixteen_are_sums(tmp_path: Path) -> None:
+    document = report(
+        tmp_path,
+        """
+        import multiprocessing
+        context = multiprocessing.get_context("fork")
+        for number in range(20):
+            child = context.Process(target=sum, args=(range(9),))
+            child.start(); child.join()
+        """,
+    )
+    rows = document["tables"]["workers"]
+    assert [row["is_detailed"] for row in rows] == [True] * 16 + [False] * 4
+    assert all(row["is_whole"] and row["cpu_ns"] > 0 for row in rows)
+    assert len(list((tmp_path / "run-children").iterdir())) == 17
+    assert document["meta"]["children"]["forked"] == 20
+    assert not lost(document)
+    assert "20: 16 recorded in detail, 4 as sums" in document["text"]
+
+
+def test_a_child_that_is_recorded_has_its_own_samples(tmp_path: Path) -> None:
+    source = """
+        import multiprocessing, time
+        def busy():
+            until = time.perf_counter() + 0.4
+            while time.perf_counter() < until:
+                sum(range(100))
+        child = multiprocessing.get_context("fork").Process(target=busy)
+        child.start(); child.join()
+        """
+    document = report(tmp_path, source)
+    (row,) = document["tables"]["children"]
+    child = json.loads(perfprobe(["report", "--json", row["recording"]], tmp_path).out)
+    functions = {found["function"]: found["total_ns"] for found in child["tables"]["functions"]}
+    assert functions["busy"] > 0.25e9
+    program = document["meta"]["program"]
+    assert child["meta"]["program"]["parent_pid"] == program["pid"]
+    assert child["meta"]["recording"]["python"] == "sample"
+    assert child["meta"]["recording"]["buffer_bytes"] == 4 << 20
+    assert child["meta"]["host"] == document["meta"]["host"]
+
+
+def test_a_parent_that_is_killed_leaves_what_its_children_wrote(tmp_path: Path) -> None:
+    source = """
+        import multiprocessing, time
+        child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(1.5,))
+        child.start()
+        print("ready", flush=True)
+        child.join()
+        """
+    (tmp_path / "program.py").write_text(dedent(source))
+    process = start(["-m", "perfprobe", "-q", "-o", "run.perfprobe", "program.py"], tmp_path)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    process.send_signal(signal.SIGKILL)
+    finish(process)  # the child holds the pipe, so that this waits for its end too
+    document = json.loads(perfprobe(["report", "--json", "run.perfprobe"], tmp_path).out)
+    (row,) = document["tables"]["workers"]
+    assert (row["name"], row["kind"], row["is_whole"]) == ("sleep", "process", True)
+    assert not lost(document)
+    (child,) = document["tables"]["children"]
+    assert perfprobe(["report", child["recording"]], tmp_path).status == 0
+
+
+def test_children_off_leaves_them_alone(tmp_path: Path) -> None:
+    source = """
+        import multiprocessing
+        if __name__ == "__main__":
+            for method in ("fork", "spawn"):
+                child = multiprocessing.get_context(method).Process(target=print)
+                child.start(); child.join()
+        """
+    document = report(tmp_path, source, "--children", "off", "program.py")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["program.py", "run.json", "run.perfprobe"]
+    assert "workers" not in document["tables"]
+    remedy = "run the program under perfprobe, without --children off: python -m perfprobe script.py"
+    assert lost(document) == {
+        "child processes that multiprocessing forked were not recorded": (1, remedy),
+        "child processes were not recorded: spawned by multiprocessing": (1, remedy),
+    }
+
+
+def test_forks_beside_threads_in_backward_end(tmp_path: Path) -> None:
+    source = """
+        import multiprocessing, threading, torch
+        context = multiprocessing.get_context("fork")
+        going = True
+        def train():
+            weight = torch.randn(32, 32, requires_grad=True)
+            while going:
+                (weight @ weight).relu().sum().backward()
+        threads = [threading.Thread(target=train) for _ in range(2)]
+        for thread in threads: thread.start()
+        codes = set()
+        for number in range(40):
+            child = context.Process(target=torch.ones, args=(3,))
+            child.start(); child.join(60)
+            codes.add(child.exitcode)
+        going = False
+        for thread in threads: thread.join()
+        print(codes)
+        """
+    (tmp_path / "program.py").write_text(dedent(source))
+    outcome = perfprobe(["-q", "-o", "run.perfprobe", "program.py"], tmp_path)
+    assert (outcome.status, outcome.out) == (0, b"{0}\n"), outcome.err
+    document = json.loads(perfprobe(["report", "--json", "run.perfprobe"], tmp_path).out)
+    assert sum(row["is_whole"] for row in document["tables"]["workers"]) == 40
+
+
+FAILS = """
+import torch
+from torch.utils.data import DataLoader, Dataset, IterableDataset
+class Broken(Dataset):
+    def __len__(self): return 4
+    def __getitem__(self, index): return torch.ones(index // 2 + 1)
+class Stream(IterableDataset):
+    def __iter__(self): return iter([torch.ones(2)] * 5)
+print([batch.shape for batch in DataLoader(Stream(), batch_size=2, num_workers=1, persistent_workers=True)])
+list(DataLoader(Broken(), batch_size=4, num_workers=1, multiprocessing_context="fork"))
+"""
+
+
+def test_an_error_in_a_worker_is_that_of_plain_python(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(FAILS)
+    pair = both(["program.py"], tmp_path)
+    assert (pair.recorded.status, pair.recorded.out) == (pair.plain.status, pair.plain.out) != (0, b"")
+    assert b"stack expects each tensor" in pair.plain.err
+    assert pair.recorded.err.rstrip() == pair.plain.err.rstrip()
+
+
+def test_sums_that_are_gone_are_lost(tmp_path: Path) -> None:
+    source = """
+        import multiprocessing
+        child = multiprocessing.get_context("fork").Process(target=print)
+        child.start(); child.join()
+        """
+    report(tmp_path, source)
+    os.rename(tmp_path / "run-children", tmp_path / "elsewhere")
+    document: dict[str, Any] = json.loads(perfprobe(["report", "--json", "run.perfprobe"], tmp_path).out)
+    assert lost(document)["what child processes recorded is not beside this recording"][0] == 1
+    assert any("sums of child processes" in reason for reason in lost(document))
+    assert "workers" not in document["tables"]
