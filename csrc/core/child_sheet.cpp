@@ -19,12 +19,12 @@ constexpr char kMagic[16] = "PERFPROBE SUMS\n";
 constexpr size_t kNameCells = 6;
 
 // In the order of ChildCell.
-constexpr std::array kNames{
-    "processes",  "ended",      "process",     "parent",  "kind",         "method",
-    "detail",     "worker",     "workers",     "forked_ns", "started_ns", "ready_ns",
-    "last_ns",    "cpu_ns",     "batches",     "waiting_ns", "fetch_ns",  "collate_ns",
-    "put_ns",     "send_ns",    "queued",      "queued_most", "queued_looks", "name_0",
-    "name_1",     "name_2",     "name_3",      "name_4",  "name_5"};
+constexpr std::array kNames{"processes",  "ended",       "process",      "parent",  "kind",
+                            "method",     "detail",      "worker",       "workers", "forked_ns",
+                            "started_ns", "ready_ns",    "last_ns",      "cpu_ns",  "batches",
+                            "waiting_ns", "fetch_ns",    "collate_ns",   "put_ns",  "send_ns",
+                            "queued",     "queued_most", "queued_looks", "name_0",  "name_1",
+                            "name_2",     "name_3",      "name_4",       "name_5"};
 static_assert(kNames.size() == static_cast<size_t>(ChildCell::name_5) + 1);
 static_assert(kNames.size() <= ChildSheet::kCells);
 
@@ -35,7 +35,7 @@ static_assert(kNames.size() <= ChildSheet::kCells);
 // All of it is taken from the disk at once: a page that could not be written later would end the
 // program by SIGBUS.
 void* map_file(int file, bool is_new) {
-  struct stat status {};
+  struct stat status{};
   const int refusal = is_new ? ::posix_fallocate(file, 0, static_cast<off_t>(kBytes)) : 0;
   if (refusal != 0)
     fail("posix_fallocate", refusal);

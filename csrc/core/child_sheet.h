@@ -18,10 +18,10 @@ enum class ChildCell : uint8_t {
   ended,      // those that came to their end, rather than being killed
   process,    // its number, and its parent's
   parent,
-  kind,     // a ChildKind of perfprobe/tables/workers.py
-  method,   // a StartMethod of the same
-  detail,   // 1: it also has a recording of its own
-  worker,   // its number within its DataLoader, and of how many
+  kind,    // a ChildKind of perfprobe/tables/workers.py
+  method,  // a StartMethod of the same
+  detail,  // 1: it also has a recording of its own
+  worker,  // its number within its DataLoader, and of how many
   workers,
   forked_ns,   // when its parent began to start it
   started_ns,  // when it began to run the program's part
@@ -48,7 +48,7 @@ enum class ChildCell : uint8_t {
 class ChildSheet {
  public:
   static constexpr size_t kRows = 1024;
-  static constexpr size_t kCells = 32;       // some to spare
+  static constexpr size_t kCells = 32;          // some to spare
   static constexpr int64_t kMostDetailed = 16;  // children with a recording of their own
 
   // Makes the file, or opens one that was made. Throws std::system_error.

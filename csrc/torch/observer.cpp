@@ -299,6 +299,7 @@ size_t timed_levels(CpuTime cpu_time) {
 // A forked child records nothing until it begins a recording of its own.
 void forget_in_child() {
   current_generation = 0;
+  current_ids = nullptr;  // of the GPU, which a child does not record
   registration.keep_in_child();
   reuse.forget_in_child();
   forget_emitters();

@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 from _thread import get_ident
 from os import getpid, register_at_fork, times
-from time import monotonic_ns
 
 from perfprobe.collect.imports import ImportWatch
 from perfprobe.collect.started import Started
@@ -53,7 +52,7 @@ class Forks:
         self._counts = dict.fromkeys((*_REMEDIES, _FOLLOWED), 0)
         self._recorder: Recorder | None = None
         self._family: Family | None = None
-        self._under_way: dict[int, int] = {}  # by thread: when it began to fork what will be followed
+        self._under_way: dict[int, int] = {}  # by thread: the row of what it forks, where that is followed
 
     def watch(self, recorder: Recorder | None, family: Family | None) -> dict[str, int]:
         """Pauses this recorder around every fork from now on; returns the forks so far, by kind."""
@@ -71,10 +70,11 @@ class Forks:
             register(self, Forks._in_child)
 
     def _before(self) -> None:
-        family, begun_ns = self._family, monotonic_ns()
-        is_followed = family is not None and family.is_own and _is_of_multiprocessing(sys._getframe())
-        if is_followed and family is not None and family.prepare():
-            self._under_way[get_ident()] = begun_ns
+        family = self._family
+        if family is not None and family.is_own and _is_of_multiprocessing(sys._getframe()):
+            row = family.new_row()
+            if row is not None:
+                self._under_way[get_ident()] = row
         if self._recorder is not None:
             self._recorder.pause()
 
@@ -85,10 +85,10 @@ class Forks:
             self._recorder.resume()
 
     def _in_child(self) -> None:
-        forked_ns, family = self._under_way.get(get_ident()), self._family
+        row, family = self._under_way.get(get_ident()), self._family
         self._under_way.clear()
-        if forked_ns is not None and family is not None:
-            family.enter_forked(forked_ns)
+        if row is not None and family is not None:
+            family.enter_forked(row)
 
 
 def _kind(hook: FrameType) -> str:

@@ -75,30 +75,46 @@ class Family:
 
     def prepare(self) -> bool:
         """Make folder and sheet, at the first child; whether there are any."""
-        if self._sheet is None and not self._was_tried and self.facts is not None:
+        facts = self.facts
+        if self._sheet is None and not self._was_tried and facts is not None:
             self._was_tried = True
-            self.facts.guarded("processes", lambda: self._try_to_make(self.facts))
+            facts.guarded("processes", lambda: self._try_to_make(facts))
         return self._sheet is not None
+
+    def new_row(self) -> int | None:
+        """A row for a child that is forked now, which may be killed before it could take one itself."""
+        if not self.prepare() or self._sheet is None:
+            return None
+        row: int = self._sheet.take()
+        for cell, value in {"parent": getpid(), "method": FORKED, "forked_ns": monotonic_ns()}.items():
+            self._sheet.set(row, cell, value)
+        self._sheet.add(row, "processes", 1)
+        return row
 
     def settings_now(self) -> dict[str, Any]:
         """Those of a child that is spawned now."""
         return {**self._settings, "forked_ns": monotonic_ns(), "parent": getpid()}
 
-    def enter_forked(self, forked_ns: int) -> None:
+    def enter_forked(self, row: int) -> None:
         """In a forked child, before it runs anything of the program's: take part from here on.
 
-        forked_ns: when the parent began to fork it, by the monotonic clock.
+        row: as the parent got it of `new_row`.
         """
-        self.parent, self._process, self._ends = self._process, getpid(), []
+        self.parent, self._process, self._row, self._ends = self._process, getpid(), row, []
         try:
-            self._enter_forked(forked_ns)
+            self._enter_forked()
         except Exception as error:
             self._tell(f"child process {getpid()} is not recorded: {fault(error)}")
 
     def enter_spawned(self) -> None:
         """In a spawned child, before it runs anything. Raises OSError where the sheet is gone."""
         self._sheet = _sheet(os.path.join(self._settings["children"], SUMS), is_new=False)
-        self._enter(SPAWNED, self._settings["forked_ns"])
+        self._row = row = self._sheet.take()
+        facts = {"parent": self.parent, "method": SPAWNED, "forked_ns": self._settings["forked_ns"]}
+        for cell, value in facts.items():
+            self._sheet.set(row, cell, value)
+        self._sheet.add(row, "processes", 1)
+        self._sheet.set(row, "process", getpid())
         ImportWatch("multiprocessing.context", self._describe_once_read).start()
 
     def path_of_detail(self) -> str | None:
@@ -115,7 +131,8 @@ class Family:
     def begin(self) -> None:
         """What comes now is the program's part of this child."""
         if self._sheet is not None:
-            self._sheet.set(self._row, "started_ns", monotonic_ns())
+            for cell in ("started_ns", "last_ns"):
+                self._sheet.set(self._row, cell, monotonic_ns())
 
     def leave(self) -> None:
         """This child has come to its end."""
@@ -142,20 +159,11 @@ class Family:
         if self.facts is not None:
             self.facts.extend("children", folder=os.path.basename(folder))
 
-    def _enter(self, method: int, forked_ns: int) -> None:
-        sheet = self._sheet
-        if sheet is None:
-            return
-        self._row = row = sheet.take()
-        sheet.add(row, "processes", 1)
-        facts = {"process": getpid(), "parent": self.parent, "method": method, "forked_ns": forked_ns}
-        for cell, value in {**facts, "last_ns": monotonic_ns(), "worker": -1}.items():
-            sheet.set(row, cell, value)
-
-    def _enter_forked(self, forked_ns: int) -> None:
+    def _enter_forked(self) -> None:
         # They are there already: the second one calls this.
         process, util = (sys.modules[f"multiprocessing.{name}"] for name in ("process", "util"))
-        self._enter(FORKED, forked_ns)
+        if self._sheet is not None:
+            self._sheet.set(self._row, "process", getpid())
         util.Finalize(None, self.leave, exitpriority=_LAST)
         self._describe(process.current_process())
         path = self.path_of_detail() if self._record is not None else None

@@ -57,7 +57,7 @@ def _table(of: dict[str, Int64]) -> Workers:
     is_timed = is_loader | ~is_one
     columns = {name: of[name] for name in _ASKED}
     for name in ("process", "parent"):
-        columns[name] = np.where(is_one, of[name], -1)
+        columns[name] = np.where(is_one & (of[name] > 0), of[name], -1)
     for name in ("worker", "workers"):
         columns[name] = np.where(is_loader, of[name], -1)
     moments = {name: np.where(of[name] > 0, of[name], -1) for name in _MOMENTS}

@@ -35,7 +35,7 @@ class Workers(Table):
 
     processes: Int32 = column("how many; 1 but for the row that all share for which there was none")
     ended: Int32 = column("how many of them came to their end; others were killed or terminated, or left")
-    process: Int32 = column("its number, -1 of several")
+    process: Int32 = column("its number, -1 of several, and where it was killed before it could say")
     parent: Int32 = column("that of the process that started it, -1 of several")
     kind: Int8 = column("a `ChildKind`")
     method: Int8 = column("a `StartMethod`")
