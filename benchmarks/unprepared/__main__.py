@@ -5,6 +5,7 @@ expected one, or a modifier that is missing), how many gave a definite verdict, 
 same class in all runs.
 
 python -m benchmarks.unprepared [--runs 3] [--loops 4] [--json FILE]
+python -m benchmarks.unprepared --kept FILE ...    what was measured before, by today's rules
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import argparse
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from benchmarks import harness, judgements
@@ -24,6 +25,8 @@ from benchmarks.unprepared.slow import SLOW_CALLS
 from benchmarks.unprepared.small_and_fresh import FRESH, SMALL
 from benchmarks.unprepared.streams import STREAMS
 from perfprobe.bench.measure import BenchSettings
+from perfprobe.models.verdicts import judge
+from perfprobe.tables import measured_file
 from perfprobe.tables.measurements import Measurement, Wanted
 
 _SUMMARY = ("calls", "wrong", "definite", "same word in all runs", "same class as expected of it")
@@ -42,8 +45,8 @@ NO_ANSWER = (
 def main() -> None:
     """Measure all calls in each run; what is done is printed and kept after each of them."""
     args = _options()
-    runs: list[Sequence[Measurement]] = []
-    for run in range(args.runs):
+    runs: list[Sequence[Measurement]] = [run for path in args.kept for run in _kept(path)]
+    for run in range(0 if args.kept else args.runs):
         began_s = time.monotonic()
         with harness.busy(args.loops):
             runs.append(harness.all_measured([(_wanted(one), None) for one in CALLS], BenchSettings()))
@@ -61,7 +64,16 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--loops", type=int, default=4, help="busy ones beside it (4)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all that was measured")
+    parser.add_argument(
+        "--kept", type=Path, nargs="+", default=[], metavar="FILE", help="of --json: judge these"
+    )
     return parser.parse_args()
+
+
+def _kept(path: Path) -> list[list[Measurement]]:
+    """The runs of a file, judged again."""
+    found = [[measured_file.measurement(row) for row in run] for run in json.loads(path.read_text())]
+    return [[replace(one, verdict=judge(one)) for one in run] for run in found]
 
 
 def _wanted(expected: Expected) -> Wanted:
