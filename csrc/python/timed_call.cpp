@@ -37,13 +37,14 @@ void look_at_queue(const TimedCall& self) {
   self.sheet->raise(self.cells.row, ChildCell::queued_most, queued);
 }
 
-void note(const TimedCall& self, int64_t begin_ns) {
+void note(const TimedCall& self, int64_t begin_ns, bool has_failed) {
   const TimedCells& cells = self.cells;
   const int64_t end_ns = monotonic_ns();
   self.sheet->add(cells.row, cells.time, end_ns - begin_ns);
   if (cells.calls < 0)
     return;
-  self.sheet->add(cells.row, static_cast<ChildCell>(cells.calls), 1);
+  if (!has_failed)
+    self.sheet->add(cells.row, static_cast<ChildCell>(cells.calls), 1);
   self.sheet->set(cells.row, ChildCell::last_ns, end_ns);
   self.sheet->set(cells.row, ChildCell::cpu_ns, process_cpu_ns());
 }
@@ -58,7 +59,7 @@ PyObject* call(PyObject* object, PyObject* const* arguments, size_t flags, PyObj
   if (self.cells.first >= 0 && self.sheet->get(self.cells.row, first) == 0)
     self.sheet->set(self.cells.row, first, begin_ns);
   PyObject* result = PyObject_Vectorcall(self.function, arguments, flags, names);
-  note(self, begin_ns);
+  note(self, begin_ns, result == nullptr);
   Py_DECREF(object);
   return result;
 }

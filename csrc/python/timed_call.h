@@ -11,7 +11,7 @@ namespace perfprobe {
 struct TimedCells {
   size_t row;
   ChildCell time;          // to which the wall time of each call is added
-  int calls = -1;          // a ChildCell that counts them, and whether they are signs of life
+  int calls = -1;          // a ChildCell that counts those without an error; all are signs of life
   int first = -1;          // one that holds when the first of them began
   int64_t most_free = -1;  // of what `free` tells when nothing lies in the queue
 };

@@ -37,8 +37,11 @@ def feeding(
         return None
     is_loader = np.flatnonzero((workers.kind == ChildKind.LOADER) & (workers.processes == 1))
     spans = _Spans(workers.take(is_loader))
-    groups = [is_loader[rows] for rows in _groups(workers.take(is_loader))]
-    found = [_loader(trace, workers.take(rows), waits, parts) for rows in groups]
+    groups = [workers.take(is_loader[rows]) for rows in _groups(workers.take(is_loader))]
+    of_groups = [_Spans(group) for group in groups]
+    found = [_loader(trace, group, waits, parts) for group in groups]
+    for row, own in zip(found, of_groups, strict=True):
+        row["shares_waits"] = any(own.meets(other) for other in of_groups if other is not own)
     found.sort(key=lambda row: -row["busy_ns"])
     loaders = Loaders(**{name: _column(name, [row[name] for row in found]) for name in Loaders.dtypes})
     return Feeding(
@@ -64,6 +67,10 @@ class _Spans:
     def total_ns(self) -> int:
         """All of it."""
         return int((self.end_ns - self.start_ns).sum())
+
+    def meets(self, other: _Spans) -> bool:
+        """Whether they have some time in common."""
+        return self.common_ns(other.start_ns, other.end_ns) > 0
 
     def common_ns(self, start_ns: Int64, end_ns: Int64) -> int:
         """What of these intervals lies in it, added up."""

@@ -43,7 +43,7 @@ def describe(sheet: ChildSheet, row: int, process: Any) -> None:
     fetch = sys.modules["torch.utils.data._utils.fetch"]
     for name in _FETCHERS:
         kind = getattr(fetch, name)
-        kind.fetch = sheet.timed(vars(kind)["fetch"], row, "fetch_ns")
+        kind.fetch = sheet.timed(vars(kind)["fetch"], row, "fetch_ns", "batches")
     for cell, name in (("worker", "worker_id"), ("workers", "num_workers"), ("kind", "")):
         sheet.set(row, cell, given[name] if name else LOADER)
 
@@ -51,7 +51,7 @@ def describe(sheet: ChildSheet, row: int, process: Any) -> None:
 def _time_queues(sheet: ChildSheet, row: int, indices: Any, batches: Any) -> None:
     indices.get = sheet.timed(indices.get, row, "waiting_ns", first="ready_ns")
     free = batches._sem._semlock._get_value
-    batches.put = sheet.timed(batches.put, row, "put_ns", "batches", free=free, most_free=batches._maxsize)
+    batches.put = sheet.timed(batches.put, row, "put_ns", free=free, most_free=batches._maxsize)
     batches._writer.send_bytes = batches._send_bytes = sheet.timed(batches._writer.send_bytes, row, "send_ns")
     queues: Any = sys.modules["multiprocessing.queues"]
     pickler = queues._ForkingPickler

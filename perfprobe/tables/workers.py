@@ -48,7 +48,7 @@ class Workers(Table):
     ready_ns: Int64 = column("when it first asked what to load", optional=True)
     last_ns: Int64 = column("its last sign of life", optional=True)
     cpu_ns: Int64 = column("CPU time by then", combine=Combine.SUM, optional=True)
-    batches: Int64 = column("how many it put into the queue", combine=Combine.SUM, optional=True)
+    batches: Int64 = column("how many it made", combine=Combine.SUM, optional=True)
     waiting_ns: Int64 = column("waiting to be asked for a batch", combine=Combine.SUM, optional=True)
     dataset_ns: Int64 = column(
         "in the dataset, with decoding and transforms", combine=Combine.SUM, optional=True
@@ -80,7 +80,7 @@ class Loaders(Table):
     lived_ns: Int64 = column("from then to their last sign of life", combine=Combine.SUM)
     span_ns: Int64 = column("time in which at least one of them was there, from when it was started")
     busy_ns: Int64 = column("time for batches", combine=Combine.SUM)
-    batches: Int64 = column("how many they put into the queue", combine=Combine.SUM)
+    batches: Int64 = column("how many they made", combine=Combine.SUM)
     dataset_ns: Int64 = column("in the dataset", combine=Combine.SUM)
     transform_ns: Int64 = column(
         "of that in decoding and transforms, by samples of those recorded in detail",
@@ -99,6 +99,7 @@ class Loaders(Table):
     waited_ns: Int64 = column(
         "how long the main process waited for batches while they were there", optional=True
     )
+    shares_waits: Int8 = column("1 where another loader's workers were there too: it waited for both")
     start_wait_ns: Int64 = column("of that, while a worker was being started", optional=True)
     pinning_ns: Int64 = column("what the main process's thread took to pin them, by samples", optional=True)
     most_gain_ns: Int64 = column("what one worker more could save at most", optional=True)

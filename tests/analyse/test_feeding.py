@@ -99,6 +99,9 @@ def test_loaders_stand_apart_most_time_first_and_other_children_are_none(tmp_pat
     result = found(tmp_path, workers, None)
     assert result.loaders.name.tolist() == ["Sounds", "Images", "Images"]
     assert result.loaders.workers.tolist() == [2, 2, 4]
+    assert result.loaders.shares_waits.tolist() == [1, 1, 1]
+    apart = table(worker(1, 50), worker(50, 90, name="Sounds"), worker(60, 80, name="Sounds"))
+    assert found(tmp_path, apart, None).loaders.shares_waits.tolist() == [0, 0]
     assert len(result.workers) == 4
     assert feeding(trace(tmp_path), Workers.empty(), None, {}) is None
 

@@ -99,7 +99,12 @@ def test_an_error_passes_without_a_frame_and_counts(path: Path) -> None:
     with pytest.raises(KeyError) as caught:
         sheet.timed(fail, row, "collate_ns")()
     assert [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)][1:] == ["fail"]
-    assert child_sums.read(str(path)).collate_ns[0] >= 10e6
+    with pytest.raises(KeyError):
+        sheet.timed(fail, row, "put_ns", "batches")()
+    workers = child_sums.read(str(path))
+    assert workers.collate_ns[0] >= 10e6
+    assert workers.batches[0] == 0
+    assert workers.last_ns[0] > 0
 
 
 def test_what_lies_in_the_queue_is_looked_at_before_a_call(path: Path) -> None:

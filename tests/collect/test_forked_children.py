@@ -287,3 +287,17 @@ def test_sums_that_are_gone_are_lost(tmp_path: Path) -> None:
     assert lost(document)["what child processes recorded is not beside this recording"][0] == 1
     assert any("sums of child processes" in reason for reason in lost(document))
     assert "workers" not in document["tables"]
+
+
+def test_batches_of_persistent_workers_are_those_that_were_made(tmp_path: Path) -> None:
+    source = """
+        import torch
+        from torch.utils.data import DataLoader, IterableDataset
+        class Stream(IterableDataset):
+            def __iter__(self): return iter([torch.ones(2)] * 5)
+        loader = DataLoader(Stream(), batch_size=2, num_workers=1, persistent_workers=True)
+        print([len(list(loader)) for _ in range(3)])
+        """
+    document = report(tmp_path, source)
+    (loader,) = document["tables"]["loaders"]
+    assert (loader["batches"], loader["processes"], loader["shares_waits"]) == (9, 1, False)

@@ -299,7 +299,7 @@ if __name__ == "__main__":
 """
     seen = run(program, tmp_path, standin)
     assert Counter(seen.names(seen.recording[Kernels])) == {"parent": 1}
-    (path,) = [path for path in tmp_path.glob("*.perfprobe") if path.name != "run.perfprobe"]
+    (path,) = tmp_path.glob("run-children/*.perfprobe")
     child = Run(seen.outcome, storage.read(path))
     assert Counter(child.names(child.recording[Kernels])) == {"child": 1}
 

@@ -159,11 +159,12 @@ def work(name):
 if __name__ == "__main__":
     print(work("parent"))
     if os.fork() == 0:
-        with perfprobe.range("forked"): os._exit(0)
+        with perfprobe.range("left alone"): os._exit(0)
     os.wait()
-    pool = multiprocessing.get_context("spawn").Pool(1)
-    print(pool.map(work, ["spawned"]))
-    pool.close(), pool.join()
+    for method in ("spawn", "fork"):
+        pool = multiprocessing.get_context(method).Pool(1)
+        print(pool.map(work, ["forked" if method == "fork" else "spawned"]))
+        pool.close(), pool.join()
     child = "import ctypes; client = ctypes.CDLL(%r); print(client.client_push(b'x'), client.client_pop())"
     subprocess.run([sys.executable, "-c", child % sys.argv[1]], check=True)
 """
@@ -175,8 +176,8 @@ def test_child_processes(tmp_path: Path, nvtx_library: Path) -> None:
     pair = both(["main.py", str(nvtx_library)], tmp_path, environment=quiet)
     assert (pair.recorded.status, pair.recorded.out) == (pair.plain.status, pair.plain.out), pair.recorded.err
     assert [row.name for row in ranged.rows(pair.recording)] == ["parent"]
-    child = next(path for path in tmp_path.glob("*.perfprobe") if path != pair.recording)
-    assert [row.name for row in ranged.rows(child)] == ["spawned"]
+    children = tmp_path.glob("recorded-children/*.perfprobe")
+    assert sorted(row.name for child in children for row in ranged.rows(child)) == ["forked", "spawned"]
 
 
 ENVIRONMENT = """\

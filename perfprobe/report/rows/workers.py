@@ -65,6 +65,7 @@ class LoaderRow:
     queued: float | None
     queued_most: int | None
     waited_ns: int | None
+    shares_waits: bool
     start_wait_ns: int | None
     pinning_ns: int | None
     most_gain_ns: int | None
@@ -101,7 +102,7 @@ def loader_rows(findings: Findings) -> list[LoaderRow]:
 def _loader(value: dict[str, Any]) -> LoaderRow:
     unknown = ("workers", "start_up_ns", "transform_ns", "queued_most", "waited_ns", "start_wait_ns")
     optional = (*unknown, "pinning_ns", "most_gain_ns")
-    apart = (*optional, "name", "method", "queued_ppm")
+    apart = (*optional, "name", "method", "queued_ppm", "shares_waits")
     others: dict[str, Any] = {key: figure for key, figure in value.items() if key not in apart}
     found: dict[str, Any] = {key: measured(value[key]) for key in optional}
     transform_ns = found["transform_ns"]
@@ -109,6 +110,7 @@ def _loader(value: dict[str, Any]) -> LoaderRow:
         name=str(value["name"]),
         method=word(StartMethod, value["method"]),
         reading_ns=None if transform_ns is None else value["dataset_ns"] - transform_ns,
+        shares_waits=value["shares_waits"] > 0,
         queued=None if value["queued_ppm"] < 0 else value["queued_ppm"] / 1e6,
         **found,
         **others,

@@ -104,10 +104,11 @@ def _waited(row: LoaderRow, found: Feeding) -> str:
     share = row.waited_ns / row.span_ns
     start_ns = units.duration(row.start_wait_ns)
     start = f", {start_ns} of that while workers started" if row.start_wait_ns else ""
+    both = ", also those of other loaders that had workers then" if row.shares_waits else ""
     pinned = "" if row.pinning_ns is None else f" Pinning took {units.duration(row.pinning_ns)}."
     text = (
-        f"The main process waited {units.duration(row.waited_ns)} for batches{start}: {units.percent(share)} "
-        f"of the time that workers were there.{pinned}"
+        f"The main process waited {units.duration(row.waited_ns)} for batches{both}{start}: "
+        f"{units.percent(share)} of the time that workers were there.{pinned}"
     )
     return f"{text} {_more(row, found, share)}".rstrip()
 
