@@ -81,6 +81,29 @@ class Results:
         found = self.findings(view, KINDS, work=True)
         return json.document(found, top=view.top, sort=view.sort)
 
+    def calls_text(self, asked: str, view: View, *, width: int = 200, color: bool = False) -> str:
+        """The call stacks of one operator.
+
+        Raises:
+            InputError: no stacks were recorded.
+            UsageError: there is no operator of this name.
+        """
+        from perfprobe.report.render import text
+        from perfprobe.report.rows.choice import Choice
+        from perfprobe.report.section.call_stacks import stacks_of
+        from perfprobe.tables.python import Calling
+
+        found = self.findings(view, (Calling,))
+        return text.page(stacks_of(found, asked, Choice(view.top)), width=width, color=color)
+
+    def calls_document(self, asked: str, view: View) -> dict[str, Any]:
+        """The same for JSON."""
+        from perfprobe.report.rows.choice import Choice
+        from perfprobe.report.section.call_stacks import stacks_document
+        from perfprobe.tables.python import Calling
+
+        return stacks_document(self.findings(view, (Calling,)), asked, Choice(view.top))
+
     def draw(self, output: str, view: GraphView) -> None:
         """Draw the call graph.
 

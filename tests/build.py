@@ -22,6 +22,7 @@ from perfprobe.tables.gpu import (
     Kernels,
     Launches,
 )
+from perfprobe.tables.processors import ProcessorTimes, ThreadTimes
 from perfprobe.tables.ranges import Ranges
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.storage import read
@@ -285,6 +286,14 @@ class Program:
             anew=True,
         )
 
+    def reading(self, time_ns: int, threads: Mapping[int, tuple[int, int]], **fields: int) -> None:
+        """Sums of threads by their row, run and wait, and of the machine, by then; two processors."""
+        given = dict.fromkeys(ProcessorTimes.dtypes, -1)
+        given |= {"process_cpu_ns": sum(run_ns for run_ns, _ in threads.values()), "processors": 2}
+        self.row("processor_times", *{**given, **fields, "time_ns": time_ns}.values(), anew=True)
+        for thread, times_ns in threads.items():
+            self.row("thread_times", time_ns, thread, *times_ns, anew=True)
+
     def blocks(self, block_rows: int = 3600) -> list[bytes]:
         """The blocks of the recording in order; each operators block holds rows of one thread."""
         out = [table_block(name, self._columns(name)) for name in TABLES if self._tables.get(name)]
@@ -338,4 +347,5 @@ TABLES = {
     "calls": ("snapshot", "caller", "callee", "calls", "primitive_calls", "own_ns", "total_ns"),
     "samples": ("start_ns", "end_ns", "thread", "stack", "look", "looks", "cpu_ns"),
     **{name: tuple(kind.dtypes) for name, kind in GPU_TABLES.items()},
+    **{kind.table_name: tuple(kind.dtypes) for kind in (ThreadTimes, ProcessorTimes)},
 }

@@ -8,6 +8,8 @@
 #include "core/definitions.h"
 #include "core/loss.h"
 #include "core/operator_encoder.h"
+#include "core/processor_use.h"
+#include "core/thread_times.h"
 #include "core/whole_rows.h"
 #include "cpu/sample_rows.h"
 #include "gpu/gpu_row_types.h"
@@ -37,10 +39,11 @@ py::dict listed() {
 }
 
 py::dict native_tables() {
-  py::dict tables = listed<StringRow, FrameKey, ModuleRow, StackKey, SignatureRow, SignatureValues,
-                           ThreadRow, OperatorRecord, Loss, MetaRow, ProgressRow, EndRow,
-                           FunctionRow, CallRow, SampleRow, LaunchRow, KernelRow, CopyRow,
-                           ApiCallRow, WaitRow, OverheadRow, ExternalIdRow, RangeRow>();
+  py::dict tables =
+      listed<StringRow, FrameKey, ModuleRow, StackKey, SignatureRow, SignatureValues, ThreadRow,
+             OperatorRecord, Loss, MetaRow, ProgressRow, EndRow, FunctionRow, CallRow, SampleRow,
+             LaunchRow, KernelRow, CopyRow, ApiCallRow, WaitRow, OverheadRow, ExternalIdRow,
+             RangeRow, ThreadTimesRow, ProcessorTimesRow>();
   const py::str operators{std::string(OperatorRecord::kTable)};
   auto names = tables[operators].cast<Names>();
   names.insert(names.begin(), OperatorEncoder::kOwnColumns.begin(),

@@ -1,20 +1,8 @@
 #include "cpu/sampled_threads.h"
 
-#include <time.h>
-
 #include "core/thread_name.h"
 
 namespace perfprobe {
-
-// The clock's number is made as pthread_getcpuclockid makes it, which only takes a pthread_t.
-int64_t cpu_time_ns(int64_t os_thread) {
-  constexpr uint32_t kThreadClock = 6;  // of one thread, as the scheduler counts
-  const auto clock = static_cast<clockid_t>(~static_cast<uint32_t>(os_thread) << 3 | kThreadClock);
-  timespec now{};
-  if (clock_gettime(clock, &now) != 0)
-    return -1;
-  return static_cast<int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
-}
 
 SampledThread& SampledThreads::find(int64_t os_thread, int64_t cpu_ns) {
   SampledThread& thread = threads_[os_thread];

@@ -23,9 +23,6 @@ struct SampledThread {
   NamedStack last;  // what was read
 };
 
-// CPU time of a thread of this process, -1 when there is none of this number.
-int64_t cpu_time_ns(int64_t os_thread);
-
 class SampledThreads {
  public:
   SampledThreads(Recorder& recorder, SampleRows& rows) : thread_rows_(recorder), rows_(rows) {}

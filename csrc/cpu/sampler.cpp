@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/clock.h"
+#include "core/thread_clock.h"
 
 #ifdef PERFPROBE_FOREIGN_FRAMES
 
@@ -59,7 +60,7 @@ void Sampler::start() {
   tick_ns_ = written_ns_ = due_ns_ = still_since_ns_ = figures_.started_ns = monotonic_ns();
   plan_next();
   const int64_t main_thread = ::getpid();
-  const int64_t cpu_ns = cpu_time_ns(main_thread);
+  const int64_t cpu_ns = thread_cpu_time_ns(main_thread);
   SampledThread& main = threads_.find(main_thread, cpu_ns);
   main.cpu_ns = cpu_ns;
   main.sample.end_ns = tick_ns_;
@@ -176,7 +177,7 @@ void Sampler::tick() {
 void Sampler::look_at(SeenThread& seen, int64_t previous_tick_ns) {
   const auto tick = static_cast<uint64_t>(figures_.ticks);
   const auto number = static_cast<int64_t>(seen.state.native_thread_id);
-  const int64_t cpu_ns = number > 0 ? cpu_time_ns(number) : -1;
+  const int64_t cpu_ns = number > 0 ? thread_cpu_time_ns(number) : -1;
   if (cpu_ns < 0 || recorder_.is_writer(number)) {  // not running yet, or no more; or our own
     is_list_stale_ = true;
     return;
@@ -201,7 +202,8 @@ void Sampler::look_at(SeenThread& seen, int64_t previous_tick_ns) {
   Found found = read_stack(seen, thread);
   found.time_ns = now_ns;
   const int64_t ran_ns = is_followed ? cpu_ns - thread.cpu_ns : cpu_ns;
-  found.is_running = rests_ && (is_called_ ? ran_ns >= kCallNs / 2 : cpu_time_ns(number) > cpu_ns);
+  found.is_running =
+      rests_ && (is_called_ ? ran_ns >= kCallNs / 2 : thread_cpu_time_ns(number) > cpu_ns);
   if (is_same && is_there_still(thread, found, ran_ns)) {
     stay(thread, now_ns);
     return;

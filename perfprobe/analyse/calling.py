@@ -8,7 +8,7 @@ from perfprobe.analyse.functions import FunctionTimes
 from perfprobe.analyse.imports import imports
 from perfprobe.analyse.sampled import SampledOperators
 from perfprobe.analyse.sites import SitesOfOperators
-from perfprobe.analyse.thread_times import counts_end_ns, thread_times
+from perfprobe.analyse.thread_sums import counts_end_ns, thread_sums
 from perfprobe.tables.columns import Mask
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.python import Calling
@@ -43,7 +43,7 @@ class CallingStructure:
             calls=times.calls(),
             sampled=sampled,
             sites=sites,
-            threads=thread_times(trace, python, sampled),
+            threads=thread_sums(trace, python, sampled),
             by_samples=len(python.samples) > 0,
             counts_end_ns=counts_end_ns(trace),
             sampled_of=self._sampled.of_sample,

@@ -15,12 +15,14 @@ from perfprobe.analyse.library_lines import LinesOfLibraries
 from perfprobe.analyse.lines import lines
 from perfprobe.analyse.loader_waits import WaitsForLoaders
 from perfprobe.analyse.named_ranges import named_ranges
+from perfprobe.analyse.processors import processors
 from perfprobe.analyse.steps import StepBoundaries
 from perfprobe.analyse.totals import SumsOfAll
 from perfprobe.tables.columns import Table
 from perfprobe.tables.events import LinkedOperators, Losses
 from perfprobe.tables.findings import Between, Findings, HotLines, HotModules, Hotspots, LibraryLines, Totals
 from perfprobe.tables.gpu_findings import GpuFindings, Steps
+from perfprobe.tables.processors import Processors
 from perfprobe.tables.python import Calling
 from perfprobe.tables.ranges import RangeRows
 from perfprobe.tables.trace import Trace
@@ -95,6 +97,7 @@ PASSES: dict[type, Pass] = {
     GpuFindings: Pass(lambda trace, asked, steps: gpu_findings(trace, steps), needs=(Steps,)),
     RangeRows: Pass(lambda trace, asked: named_ranges(trace)),
     LoaderWaits: Pass(lambda trace, asked: WaitsForLoaders(trace), watches=True),
+    Processors: Pass(lambda trace, asked: processors(trace)),
 }
 
 

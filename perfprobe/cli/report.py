@@ -14,6 +14,7 @@ from perfprobe.support.view import View
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Any
 
 _DESCRIPTION = "Print the report of a recording: the hot operators with their shapes and source lines."
 _EXAMPLES = """\
@@ -25,6 +26,7 @@ examples:
   perfprobe report --sort gpu                the most time on GPUs first
   perfprobe report --group op --columns autograd      the table torch prints
   perfprobe report --group line --focus attention     the lines of one part
+  perfprobe report --calls aten::div         from where it was called: its stacks
   perfprobe report --json | jq '.losses'     everything, for programs
 """
 
@@ -40,6 +42,12 @@ def parser() -> Parser:
         "other, and with --json a list",
     )
     add_options(parser, View)
+    parser.add_argument(
+        "--calls",
+        metavar="OPERATOR",
+        help="print the call stacks of one operator instead (aten::div, aten::div.Tensor or div): Python "
+        "lines, self time, calls; in backward those of the forward call",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     return parser
 
@@ -47,28 +55,41 @@ def parser() -> Parser:
 def prepare(words: Sequence[str]) -> Callable[[], int]:
     """Read the recording and build the report; the call that is returned prints it."""
     from perfprobe.cli import guarded
-    from perfprobe.results import Results
 
     given = parser().parse_args(words)
     wanted = view(given)
     paths = given.files or [newest()]
     if given.json:
-        documents = [Results(path).document(wanted) for path in paths]
+        documents = [_document(path, wanted, given.calls) for path in paths]
         shown = documents if len(paths) > 1 else documents[0]
         text = json.dumps(shown, indent=1, allow_nan=False) + "\n"
         return lambda: write(text)
     if len(paths) == 1:
-        text = Results(paths[0]).text(wanted, width=width(), color=colored())
+        text = _text(paths[0], wanted, given.calls)
         return lambda: write(text)
-    return lambda: guarded(lambda: max(write(text) for text in _texts(paths, wanted)))
+    return lambda: guarded(lambda: max(write(text) for text in _texts(paths, wanted, given.calls)))
 
 
-def _texts(paths: Sequence[str], wanted: View) -> Iterator[str]:
-    """The reports one by one: the first is read while the next is made."""
+def _document(path: str, wanted: View, calls: str | None) -> dict[str, Any]:
     from perfprobe.results import Results
 
+    results = Results(path)
+    return results.document(wanted) if calls is None else results.calls_document(calls, wanted)
+
+
+def _text(path: str, wanted: View, calls: str | None) -> str:
+    from perfprobe.results import Results
+
+    results, letters, color = Results(path), width(), colored()
+    if calls is None:
+        return results.text(wanted, width=letters, color=color)
+    return results.calls_text(calls, wanted, width=letters, color=color)
+
+
+def _texts(paths: Sequence[str], wanted: View, calls: str | None) -> Iterator[str]:
+    """The reports one by one: the first is read while the next is made."""
     for number, path in enumerate(paths):
-        text = Results(path).text(wanted, width=width(), color=colored())
+        text = _text(path, wanted, calls)
         yield f"{'' if number == 0 else chr(10)}== {printable(path)}\n\n{text}"
 
 

@@ -167,29 +167,35 @@ def nvidia(root: str = "/") -> dict[str, object] | None:
 
 def cgroup_cores(root: str = "/") -> float | None:
     """Cores' worth of CPU time the cgroup may use: the tightest quota on the way up; None without one."""
-    limits = [cores for cores in (_quota_v2(root), _quota_v1(root)) if cores is not None]
-    return min(limits) if limits else None
-
-
-def _quota_v2(root: str) -> float | None:
-    folder = f"{root}/sys/fs/cgroup"
-    quotas = []
-    for step in _ancestors(_cgroup_path(root, "")):
-        words = (_text(f"{folder}{step}/cpu.max") or "").split()
-        if len(words) == 2 and words[0].isdigit() and int(words[1]) > 0:
-            quotas.append(int(words[0]) / int(words[1]))
+    quotas = [cores for cores, _ in (*_quotas_v2(root), *_quotas_v1(root))]
     return min(quotas) if quotas else None
 
 
-def _quota_v1(root: str) -> float | None:
+def throttling(root: str = "/") -> str | None:
+    """The file that says how long that quota was used up; None without a quota."""
+    quotas = [*_quotas_v2(root), *_quotas_v1(root)]
+    return f"{min(quotas)[1]}/cpu.stat" if quotas else None
+
+
+def _quotas_v2(root: str) -> list[tuple[float, str]]:
+    quotas = []
+    for step in _ancestors(_cgroup_path(root, "")):
+        folder = f"{root}/sys/fs/cgroup{step}"
+        words = (_text(f"{folder}/cpu.max") or "").split()
+        if len(words) == 2 and words[0].isdigit() and int(words[1]) > 0:
+            quotas.append((int(words[0]) / int(words[1]), folder))
+    return quotas
+
+
+def _quotas_v1(root: str) -> list[tuple[float, str]]:
     quotas = []
     for step in _ancestors(_cgroup_path(root, "cpu")):
         for folder in (f"{root}/sys/fs/cgroup/cpu{step}", f"{root}/sys/fs/cgroup/cpu,cpuacct{step}"):
             quota_us = _number(f"{folder}/cpu.cfs_quota_us")
             period_us = _number(f"{folder}/cpu.cfs_period_us")
             if quota_us is not None and period_us is not None and quota_us > 0 and period_us > 0:
-                quotas.append(quota_us / period_us)
-    return min(quotas) if quotas else None
+                quotas.append((quota_us / period_us, folder))
+    return quotas
 
 
 def _cgroup_path(root: str, controller: str) -> str:

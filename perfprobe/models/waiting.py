@@ -6,6 +6,7 @@ from enum import Enum
 
 import numpy as np
 
+from perfprobe.models.readings import changes
 from perfprobe.tables.columns import Int64, Mask
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.trace import Trace
@@ -24,12 +25,25 @@ class HeldUp(Enum):
     YES = "yes"
 
 
+def waited_ns(recording: Recording, *, main: bool = False) -> float | None:
+    """How long the program's threads, or its main one alone, waited for a processor; None where not told.
+
+    Recordings of before there were `thread_times` say it as a fact, with perfprobe's own threads.
+    """
+    found = changes(recording)
+    if found is None:
+        return recording.number("processors", "main_waited_ns" if main else "waited_ns")
+    chosen = found.is_main if main else ~found.is_perfprobe
+    wait_ns = found.wait_ns[chosen & (found.wait_ns >= 0)]
+    return int(wait_ns.sum()) if len(wait_ns) else None
+
+
 def held_up(trace: Trace) -> HeldUp:
     """What the recording knows of that."""
-    waited_ns, start_ns = trace.recording.number("processors", "waited_ns"), trace.start_ns
-    if waited_ns is None or start_ns is None or trace.end_ns is None:
+    waited, start_ns = waited_ns(trace.recording), trace.start_ns
+    if waited is None or start_ns is None or trace.end_ns is None:
         return HeldUp.UNKNOWN
-    return HeldUp.YES if waited_ns >= _UNDISTURBED * (trace.end_ns - start_ns) else HeldUp.NO
+    return HeldUp.YES if waited >= _UNDISTURBED * (trace.end_ns - start_ns) else HeldUp.NO
 
 
 def stood_still(recording: Recording, cpu_ns: Int64, time_ns: Int64) -> Mask:
@@ -45,8 +59,8 @@ def stood_still(recording: Recording, cpu_ns: Int64, time_ns: Int64) -> Mask:
 
 def _part_held_up(recording: Recording) -> float:
     """The part of the recording in which the main thread was ready and did not run; 0 where not known."""
-    waited_ns = recording.number("processors", "main_waited_ns")
+    waited = waited_ns(recording, main=True)
     start_ns, stop_ns = (recording.number(moment, "monotonic_ns") for moment in ("start", "stop"))
-    if waited_ns is None or start_ns is None or stop_ns is None or stop_ns <= start_ns:
+    if waited is None or start_ns is None or stop_ns is None or stop_ns <= start_ns:
         return 0
-    return min(max(waited_ns / (stop_ns - start_ns), 0), 1)
+    return min(max(waited / (stop_ns - start_ns), 0), 1)

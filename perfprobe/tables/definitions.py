@@ -34,6 +34,7 @@ from perfprobe.tables.gpu import (
     Launches,
 )
 from perfprobe.tables.meta import End, Meta
+from perfprobe.tables.processors import ProcessorTimes, ThreadTimes
 from perfprobe.tables.python import Calls, Functions, Samples
 from perfprobe.tables.ranges import Ranges
 from perfprobe.tables.recording import OperatorSource, Recording, in_range
@@ -49,6 +50,7 @@ IN_MEMORY: tuple[type[Table], ...] = (
     *(Strings, Frames, Modules, Stacks, Signatures, SignatureValues, OperandReuse, Threads),
     *(Losses, Progress, AutogradWindows, Functions, Calls, Samples),
     *(Launches, Kernels, Copies, ApiCalls, GpuWaits, GpuOverheads, ExternalIds, Ranges),
+    *(ThreadTimes, ProcessorTimes),
 )
 STREAMED: tuple[type[Operators], ...] = (Operators, AutogradOperators)
 OF_THE_WHOLE: tuple[type[Table], ...] = (Meta, End)

@@ -250,7 +250,7 @@ class FunctionCalls(Table):
     operator_total_ns: Int64 = column("operators called below", combine=Combine.SUM, optional=True)
 
 
-class ThreadTimes(Table):
+class ThreadSums(Table):
     """What the samples of each thread add up to, or, without a sampler, what cProfile's own times do.
 
     By samples own_ns, perfprobe_ns, no_python_ns and failed_ns add up to all of their time: what wall_ns has
@@ -289,7 +289,7 @@ class Calling:
     calls: FunctionCalls
     sampled: SampledStacks
     sites: OperatorSites
-    threads: ThreadTimes
+    threads: ThreadSums
     by_samples: bool
     counts_end_ns: int | None
     sampled_of: Int32 | None = None

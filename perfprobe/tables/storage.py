@@ -22,7 +22,7 @@ streamed, all others are kept in memory.
 
 Changelog of the format: 1, the first version. Columns that were added since, all -1 in older files:
 `signatures.values`, `signatures.name`, `signatures.overload`, `operators.faults`. Tables:
-`signature_values`, `operand_reuse`.
+`signature_values`, `operand_reuse`, `thread_times`, `processor_times`.
 """
 
 from __future__ import annotations

@@ -1,18 +1,30 @@
-"""Waiting for a processor, against the kernel's files and against a process that shares one."""
+"""Run time and waiting for a processor, against the kernel's files and against a process that shares one."""
 
 from __future__ import annotations
 
-import json
 import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from perfprobe.collect.base import Facts
-from perfprobe.collect.processors import ProcessorWaits
+from perfprobe import native
+from perfprobe.merge import link
+from perfprobe.models.waiting import waited_ns
+from perfprobe.tables.events import Progress, Threads
+from perfprobe.tables.processors import Processors, ProcessorTimes, ThreadTimes
+from perfprobe.tables.recording import Recording
 from perfprobe.tables.storage import read
+from perfprobe.tables.strings import Strings
 from tests.collect.runs import finish, start
 from tests.collect.test_host import put
+from tests.found import find
+
+TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+HOUR_NS = 3_600_000_000_000
 
 # Shares one processor with another process; it never sleeps, so what it did not run it waited.
 SHARED = """
@@ -27,57 +39,179 @@ other.kill()
 other.wait()
 """
 
+# Three threads for one processor, without the interpreter's lock; they stay, to be read at the end.
+TEAM = """
+import hashlib, os, threading, time
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+data, done = bytes(1_000_000), threading.Barrier(4)
+def spin():
+    while time.thread_time_ns() < 400_000_000:
+        hashlib.sha256(data).digest()
+    print(threading.get_native_id(), time.thread_time_ns(), flush=True)
+    done.wait()
+    threading.Event().wait()
+for _ in range(3):
+    threading.Thread(target=spin, daemon=True).start()
+done.wait()
+"""
 
-class Kept:
-    """Keeps facts in the place of a recorder."""
-
-    def __init__(self) -> None:
-        self.facts: dict[str, str] = {}
-
-    def add_meta(self, key: str, value: str) -> None:
-        self.facts[key] = value
-
-
-def told(root: Path, before: dict[str, str], after: dict[str, str]) -> dict[str, int] | None:
-    """The fact, with the kernel's files before and after."""
-    kept = Kept()
-    collector = ProcessorWaits(Facts(kept, print), f"{root}/")  # type: ignore[arg-type]
-    for files, step in ((before, collector.start), (after, collector.stop)):
-        for path, text in files.items():
-            put(root, path, text)
-        step()
-    found: dict[str, int] | None = json.loads(kept.facts.get("processors", "null"))
-    return found
-
-
-def waited(thread: int, time_ns: int) -> dict[str, str]:
-    return {f"proc/self/task/{thread}/schedstat": f"99 {time_ns} 7\n"}
+KILLED = """
+import os, signal, time
+end = time.monotonic() + 1.6
+while time.monotonic() < end:
+    pass
+os.kill(os.getpid(), signal.SIGKILL)
+"""
 
 
-def test_of_every_thread_what_came_since_the_start(tmp_path: Path) -> None:
-    main = os.getpid()
-    before = {**waited(main, 1000), **waited(5, 70), "proc/stat": "cpu 100 0 50 900 7 0 0 0 0 0\n"}
-    after = {**waited(main, 4000), **waited(6, 30), "proc/stat": "cpu 90100 0 50 999 7 0 0 0 0 0\n"}
-    found = told(tmp_path, before, after)
-    assert found is not None
-    assert (found["main_waited_ns"], found["waited_ns"]) == (3000, 3000 + 30)
-    # 90,000 ticks, of which this test took hardly any itself.
-    assert found["others_cpu_ns"] == pytest.approx(90_000 / os.sysconf("SC_CLK_TCK") * 1e9, rel=0.01)
+class Readings:
+    """Reads a folder as if it were the kernel's, whenever asked."""
+
+    def __init__(self, folder: Path, cpu_stat: str = "") -> None:
+        self._path = folder / "made.perfprobe"
+        self._recorder = native.core().Recorder(str(self._path), flush_ns=HOUR_NS)
+        self._times = native.core().ThreadTimes(self._recorder.capsule(), f"{folder}/", cpu_stat)
+
+    def take(self) -> None:
+        """One more."""
+        self._times.start()
+
+    def recording(self) -> Recording:
+        """All of them."""
+        self._recorder.close()
+        return read(self._path)
 
 
-@pytest.mark.parametrize("stat", ["", "cpu 1 2\n", "cpu0 1 2 3 4 5 6 7 8\n"])
-def test_what_the_kernel_does_not_tell_is_left_out(tmp_path: Path, stat: str) -> None:
-    assert told(tmp_path, {}, {}) is None
-    found = told(tmp_path, {**waited(5, 70), "proc/stat": stat}, {})
-    assert found == {"waited_ns": 0}
+@contextmanager
+def allowed(processors: set[int]) -> Iterator[None]:
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, processors)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def of_thread(root: Path, thread: int, text: str, name: str = "worker") -> None:
+    put(root, f"proc/self/task/{thread}/schedstat", text)
+    put(root, f"proc/self/task/{thread}/comm", f"{name}\n")
+
+
+def rows(recording: Recording) -> list[tuple[int, int, int, int]]:
+    """(reading, thread's number, run, wait), in order."""
+    times, readings = recording[ThreadTimes], recording[ProcessorTimes].time_ns.tolist()
+    number = recording[Threads].os_thread.tolist()
+    columns = (times.time_ns.tolist(), times.thread.tolist(), times.run_ns.tolist(), times.wait_ns.tolist())
+    return sorted(
+        (readings.index(time), number[thread], *rest) for time, thread, *rest in zip(*columns, strict=True)
+    )
+
+
+def test_each_thread_is_read_as_its_file_has_it(tmp_path: Path) -> None:
+    readings = Readings(tmp_path)
+    of_thread(tmp_path, 11, "1000 200 3\n")
+    of_thread(tmp_path, 12, "70 -5 3\n", "perfprobe")
+    readings.take()
+    of_thread(tmp_path, 11, "5000 900 4\n")
+    of_thread(tmp_path, 13, "8 9 1\n", "näme")
+    put(tmp_path, "proc/self/task/14/schedstat", "")
+    readings.take()
+    recording = readings.recording()
+    assert rows(recording) == [
+        *((0, 11, 1000, 200), (0, 12, 70, -1)),
+        *((1, 11, 5000, 900), (1, 12, 70, -1), (1, 13, 8, 9)),
+    ]
+    names = [recording[Strings][name] for name in recording[Threads].name.tolist()]
+    assert names == ["worker", "perfprobe", "näme"]
+
+
+def test_a_number_that_a_new_thread_got_is_another_thread(tmp_path: Path) -> None:
+    readings = Readings(tmp_path)
+    of_thread(tmp_path, 11, "1000 200 3\n")
+    readings.take()
+    of_thread(tmp_path, 11, "40 2 1\n", "new")
+    readings.take()
+    assert readings.recording()[ThreadTimes].thread.tolist() == [0, 1]
+
+
+def test_only_processors_that_the_process_may_use_count(tmp_path: Path) -> None:
+    own = min(os.sched_getaffinity(0))
+    lines = {own: "10 20 30 999 999 50 60 7 1000 1000", own + 1: "10000 0 0 0 0 0 0 5000 0 0"}
+    stat = "".join(f"cpu{number} {line}\n" for number, line in lines.items())
+    put(tmp_path, "proc/stat", f"cpu  777 0 0 0 0 0 0 0 0 0\n{stat}intr 4 5\n")
+    put(tmp_path, "proc/pressure/cpu", "some avg10=1.00 avg60=2.00 avg300=3.00 total=4567\nfull total=9\n")
+    put(tmp_path, "cpu.stat", "usage_usec 1\nnr_throttled 3\nthrottled_usec 88\n")
+    readings = Readings(tmp_path, str(tmp_path / "cpu.stat"))
+    with allowed({own}):
+        readings.take()
+    found = readings.recording()[ProcessorTimes]
+    assert (found.busy_ns[0], found.stolen_ns[0]) == ((10 + 20 + 30 + 50 + 60) * TICK_NS, 7 * TICK_NS)
+    assert (found.pressure_ns[0], found.throttled_ns[0]) == (4_567_000, 88_000)
+    assert found.processors.tolist() == [1]
+
+
+def test_children_of_children_are_the_programs(tmp_path: Path) -> None:
+    own = os.getpid()
+    for process, children, ticks in ((own, "500 501 ", 10**6), (500, "600 ", 3), (501, "", 5), (600, "", 7)):
+        put(tmp_path, f"proc/{process}/task/{process}/children", children)
+        fields = " ".join(["S", *map(str, range(4, 14)), str(ticks), "1", "0", "0", "20"])
+        put(tmp_path, f"proc/{process}/stat", f"{process} (a ) name) {fields}\n")
+    readings = Readings(tmp_path)
+    ended_ns = sum(os.times()[2:4]) * 1e9
+    readings.take()
+    found = readings.recording()[ProcessorTimes].children_cpu_ns[0]
+    assert found - ended_ns == pytest.approx((3 + 5 + 7 + 3) * TICK_NS, abs=TICK_NS)
+
+
+def test_what_the_kernel_does_not_tell_is_no_zero(tmp_path: Path) -> None:
+    put(tmp_path, "proc/stat", "intr 4 5\n")
+    readings = Readings(tmp_path, str(tmp_path / "absent"))
+    readings.take()
+    found = readings.recording()
+    told = found[ProcessorTimes]
+    assert len(found[ThreadTimes]) == 0
+    for column in (told.busy_ns, told.stolen_ns, told.pressure_ns, told.throttled_ns):
+        assert column.tolist() == [-1]
+
+
+def run(program: str, folder: Path, status: int = 0) -> tuple[Recording, str]:
+    (folder / "program.py").write_text(program)
+    words = ["-m", "perfprobe", "--python", "off", "-q", "-o", "made.perfprobe", "program.py"]
+    outcome = finish(start(words, folder))
+    assert outcome.status == status, outcome.err
+    return read(folder / "made.perfprobe"), outcome.out.decode()
 
 
 def test_waiting_is_the_time_in_which_a_busy_loop_did_not_run(tmp_path: Path) -> None:
-    (tmp_path / "shared.py").write_text(SHARED)
-    words = ["-m", "perfprobe", "--python", "off", "-q", "-o", "made.perfprobe", "shared.py"]
-    outcome = finish(start(words, tmp_path))
-    assert outcome.status == 0, outcome.err
-    main_ns = read(tmp_path / "made.perfprobe").number("processors", "main_waited_ns")
+    recording, out = run(SHARED, tmp_path)
+    main_ns = waited_ns(recording, main=True)
     assert main_ns is not None
     # Starting the other process and the end of the program may wait as well.
-    assert main_ns / 1e9 == pytest.approx(float(outcome.out), rel=0.15, abs=0.3)
+    assert main_ns / 1e9 == pytest.approx(float(out), rel=0.15, abs=0.3)
+
+
+def test_threads_that_share_one_processor(tmp_path: Path) -> None:
+    """Each one's run time is what its own clock says, and all together are the process's."""
+    recording, out = run(TEAM, tmp_path)
+    told = {int(thread): int(run_ns) for thread, run_ns in map(str.split, out.splitlines())}
+    found = find(link(recording), Processors)[Processors]
+    number = recording[Threads].os_thread[found.threads.thread].tolist()
+    times_ns: dict[int, int] = dict(zip(number, found.threads.run_ns.tolist(), strict=True))
+    for thread, time_ns in told.items():
+        assert times_ns[thread] == pytest.approx(time_ns, rel=0.01, abs=2_000_000)
+    process_ns = found.used_cores * found.wall_ns
+    assert sum(times_ns.values()) + found.other_run_ns == pytest.approx(process_ns, rel=0.01, abs=2_000_000)
+    # Two wait while one runs, whoever else is there.
+    assert found.own_ns is not None
+    assert found.own_ns > 1.2 * sum(told.values())
+
+
+def test_a_killed_run_has_what_was_read_until_then(tmp_path: Path) -> None:
+    recording, _ = run(KILLED, tmp_path, -signal.SIGKILL)
+    assert not recording.complete
+    assert len(recording[ProcessorTimes]) >= 2
+    is_main = recording.main_thread()[recording[ThreadTimes].thread]
+    main_ns = recording[ThreadTimes].run_ns[is_main]
+    # Since the start of the process: as far as its clock was written at the same heartbeats.
+    last_ns = int(recording[Progress].cpu_ns[-1])
+    assert 0.5 * last_ns < int(np.max(main_ns)) <= last_ns

@@ -24,7 +24,7 @@ from perfprobe.tables.python import (
     PythonCode,
     SampledStacks,
     Samples,
-    ThreadTimes,
+    ThreadSums,
 )
 from tests.build import Program
 from tests.report.test_text import findings
@@ -103,7 +103,7 @@ class Made:
             calls=table(FunctionCalls, self.edges),
             sampled=table(SampledStacks, self.sampled),
             sites=OperatorSites.empty(),
-            threads=table(ThreadTimes, self.threads),
+            threads=table(ThreadSums, self.threads),
             by_samples=self.by_samples,
             counts_end_ns=self.counts_end_ns,
         )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from perfprobe.report.render.json import document
 from perfprobe.report.rows.functions import Function, call_rows
-from perfprobe.tables.python import Calling, FunctionRows, Origin, ThreadTimes
+from perfprobe.tables.python import Calling, FunctionRows, Origin, ThreadSums
 from tests.build import Program
 from tests.report.calling import Made
 from tests.report.test_functions import MS, SECOND, counted, sampled
@@ -52,7 +52,7 @@ def test_the_document(tmp_path: Path) -> None:
         "counted_total_ns": None,
         "operator_total_ns": None,
     }
-    assert tables["threads"][0].keys() == {"name", "os_thread", *ThreadTimes.dtypes}
+    assert tables["threads"][0].keys() == {"name", "os_thread", *ThreadSums.dtypes}
     assert tables["threads"][0]["name"] == "MainThread"
     assert tables["threads"][0]["own_ns"] == 980 * MS
     assert tables["threads"][0]["cpu_ns"] is None

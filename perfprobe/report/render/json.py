@@ -18,6 +18,7 @@ _ORDER = (
     *("python", "functions", "calls", "threads", "imports"),
     *("gpu", "devices", "kernels", "copies", "gpu_waits", "api_calls", "steps", "named_ranges"),
     *("modules", "library_lines"),
+    *("processors", "thread_times", "processor_windows"),
 )
 
 

@@ -12,7 +12,7 @@ from perfprobe.tables.strings import Strings
 
 @frozen(kw_only=True)
 class ThreadRow:
-    """A thread, its figures as in `ThreadTimes`; os_thread: None where the thread is not known.
+    """A thread, its figures as in `ThreadSums`; os_thread: None where the thread is not known.
 
     own_name: its name unless that is only the program's, which the kernel gives to a thread without one.
     """

@@ -20,12 +20,14 @@ from perfprobe.report.section.hot_operators import hot_operators, operator_table
 from perfprobe.report.section.losses import losses
 from perfprobe.report.section.ranges import range_tables, ranges
 from perfprobe.report.section.summary import summary, totals_table
+from perfprobe.report.section.threads import processor_tables, threads
 from perfprobe.report.section.workers import worker_tables, workers
 from perfprobe.tables.children import Children
 from perfprobe.tables.events import Losses
 from perfprobe.tables.findings import Between, HotLines, HotModules, Hotspots
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.measurements import Measurements
+from perfprobe.tables.processors import Processors
 from perfprobe.tables.python import Calling
 from perfprobe.tables.ranges import RangeRows
 from perfprobe.tables.workers import Feeding
@@ -45,6 +47,7 @@ SECTIONS = (
     Section("between operators", (Between,), between, interval_tables),
     Section("ranges", (Hotspots,), ranges, range_tables, shows=(RangeRows,)),
     Section("child processes", (Feeding,), workers, worker_tables),
+    Section("threads", (Processors,), threads, processor_tables),
     Section("sources", (), agreement, source_tables),
     Section("environment", (), environment),
     Section("losses", (Losses,), losses),

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from perfprobe.models.waiting import waited_ns
 from perfprobe.report.section.block import Block, Paragraph
+from perfprobe.report.section.threads import kinds_of_waiting
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings
+from perfprobe.tables.processors import Processors
 
 _MAIN = 0.05  # of the wall time that the main thread waited for a processor
 _ALL = 0.2  # of the wall time, waited by all threads together: those of a pool hold up the others
@@ -16,17 +19,28 @@ _NEIGHBOURS = 0.1  # of a processor: less than that is the machine's own
 def busy_machine(findings: Findings) -> Iterator[Block]:
     """How long threads waited for a processor, and who had it; nothing where that was little or unknown."""
     recording, wall_ns = findings.trace.recording, findings.wall_ns
-    waited_ns = recording.number("processors", "waited_ns")
-    main_ns = recording.number("processors", "main_waited_ns") or 0
-    if waited_ns is None or not wall_ns or (main_ns < _MAIN * wall_ns and waited_ns < _ALL * wall_ns):
+    waited, main_ns = waited_ns(recording), waited_ns(recording, main=True) or 0
+    if waited is None or not wall_ns or (main_ns < _MAIN * wall_ns and waited < _ALL * wall_ns):
         return
-    others_ns, cores = recording.number("processors", "others_cpu_ns"), recording.number("host", "cores")
     text = (
-        f"Busy machine: threads waited {units.duration(int(waited_ns))} for a processor, the main one "
+        f"Busy machine: threads waited {units.duration(int(waited))} for a processor, the main one "
         f"{units.percent(main_ns / wall_ns)} of wall"
     )
-    if others_ns is not None and cores:
-        used = others_ns / wall_ns
-        of = f"{used:.1f} of {cores:g} cores"
-        text += f"; other processes used {of}" if used >= _NEIGHBOURS else "; hardly any other process ran"
-    yield Paragraph(f"{text}. Rows are ranked by their typical calls.", "yellow")
+    found = findings.get(Processors)
+    if found is None:
+        others_ns = recording.number("processors", "others_cpu_ns")
+        others = None if others_ns is None else others_ns / wall_ns
+        cores = recording.number("host", "cores")
+    else:
+        kinds = kinds_of_waiting(found)
+        text += f": {kinds}" if kinds else ""
+        others, cores = found.neighbours_cores, found.affinity_cores
+    yield Paragraph(f"{text}{_others(others, cores)}. Rows are ranked by their typical calls.", "yellow")
+
+
+def _others(others: float | None, cores: float | None) -> str:
+    if others is None or not cores:
+        return ""
+    if others < _NEIGHBOURS:
+        return "; hardly any other process ran"
+    return f"; other processes used {others:.1f} of {cores:g} cores"

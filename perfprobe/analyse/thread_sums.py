@@ -6,12 +6,12 @@ import numpy as np
 
 from perfprobe.analyse.grouping import sums_by
 from perfprobe.tables.columns import Int32, Int64, Mask, Rows, distinct
-from perfprobe.tables.python import Functions, Look, Origin, PythonCode, SampledStacks, Samples, ThreadTimes
+from perfprobe.tables.python import Functions, Look, Origin, PythonCode, SampledStacks, Samples, ThreadSums
 from perfprobe.tables.stacks import Stacks, nearest
 from perfprobe.tables.trace import Trace
 
 
-def thread_times(trace: Trace, python: PythonCode, sampled: SampledStacks) -> ThreadTimes:
+def thread_sums(trace: Trace, python: PythonCode, sampled: SampledStacks) -> ThreadSums:
     """What the samples of each thread add up to, else what cProfile's own times do; most time first.
 
     Args:
@@ -33,7 +33,7 @@ def counts_end_ns(trace: Trace) -> int | None:
     return int(ended_ns)
 
 
-def _by_samples(trace: Trace, python: PythonCode, sampled: SampledStacks) -> ThreadTimes:
+def _by_samples(trace: Trace, python: PythonCode, sampled: SampledStacks) -> ThreadSums:
     threads, row_of = _numbered(sampled.thread)
     stacks = trace.recording[Stacks]
     in_program = np.append(nearest(stacks.parent, python.of_stack[:-1] >= 0) >= 0, False)[sampled.stack]
@@ -45,7 +45,7 @@ def _by_samples(trace: Trace, python: PythonCode, sampled: SampledStacks) -> Thr
         return sums_by(row_of[chosen], column[chosen], len(threads))
 
     has_cpu = sums(measured, np.ones(len(sampled), np.int64)) > 0
-    return ThreadTimes(
+    return ThreadSums(
         thread=threads,
         wall_ns=_sampled_wall_ns(trace, python.samples, threads),
         own_ns=sums(is_read & in_program, sampled.time_ns),
@@ -70,7 +70,7 @@ def _sampled_wall_ns(trace: Trace, samples: Samples, threads: Int32) -> Int64:
     return np.asarray(np.maximum(last_ns - first_ns, 0))
 
 
-def _by_cprofile(trace: Trace, python: PythonCode) -> ThreadTimes:
+def _by_cprofile(trace: Trace, python: PythonCode) -> ThreadSums:
     recording, functions = trace.recording, trace.recording[Functions]
     threads, row_of = _numbered(functions.thread)
     own_files = distinct(python.code.file[python.code.origin == Origin.PERFPROBE])
@@ -83,7 +83,7 @@ def _by_cprofile(trace: Trace, python: PythonCode) -> ThreadTimes:
         wall_ns[trace.recording.main_thread()[threads]] = min(
             max(ended_ns - int(started_ns), 0), np.iinfo(np.int64).max
         )
-    return ThreadTimes(
+    return ThreadSums(
         thread=threads,
         wall_ns=wall_ns,
         own_ns=sums_by(row_of[~is_own], functions.own_ns[~is_own], len(threads)),

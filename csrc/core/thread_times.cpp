@@ -1,0 +1,117 @@
+#include "core/thread_times.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "core/clock.h"
+#include "core/thread_clock.h"
+
+namespace perfprobe {
+namespace {
+
+constexpr int64_t kSecondNs = 1'000'000'000;
+
+}  // namespace
+
+ThreadTimes::ThreadTimes(Recorder& recorder, const std::string& root, const std::string& cpu_stat)
+    : recorder_(recorder),
+      tasks_(root + "proc/self/task/"),
+      is_real_(root == "/"),
+      thread_rows_(recorder),
+      processors_(root, cpu_stat) {}
+
+void ThreadTimes::start() {
+  const std::lock_guard lock(mutex_);
+  runs_ = true;
+  read(Extent::all);
+  recorder_.set_heartbeat_alarm(&ThreadTimes::ring, this);
+}
+
+void ThreadTimes::stop() {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(runs_, false))
+    read(Extent::all);
+}
+
+void ThreadTimes::ring(void* self) {
+  static_cast<ThreadTimes*>(self)->beat();
+}
+
+void ThreadTimes::beat() {
+  const std::lock_guard lock(mutex_);
+  if (!runs_)
+    return;
+  if (monotonic_ns() >= due_ns_)
+    read(Extent::some);
+  recorder_.set_heartbeat_alarm(&ThreadTimes::ring, this);
+}
+
+void ThreadTimes::read(Extent extent) noexcept {
+  const int64_t before_ns = thread_cpu_ns();
+  try {
+    read_all(extent);
+  } catch (const std::bad_alloc&) {  // the next reading has what came until then
+  }
+  const int64_t took_ns = thread_cpu_ns() - before_ns;
+  ++readings_;
+  cpu_ns_ += took_ns;
+  if (written_ >= rows_to_rarer_) {
+    rows_to_rarer_ += kRowsToRarer / 2;
+    least_interval_ns_ = std::max(2 * least_interval_ns_, kSecondNs);
+  }
+  due_ns_ = monotonic_ns() + std::max(took_ns * kMostCost, least_interval_ns_);
+}
+
+// All rows of a reading have its time: within it they are sums of one moment, but for what it
+// takes.
+void ThreadTimes::read_all(Extent extent) {
+  const int64_t time_ns = monotonic_ns();
+  const std::vector<int64_t> listed = numbered_entries(tasks_);
+  size_t left = extent == Extent::all ? listed.size() : kMostThreads;
+  size_t looked = 0;
+  for (; looked < listed.size() && left > 0; ++looked)
+    left -= read_thread(listed[(first_ + looked) % listed.size()], time_ns) ? 1 : 0;
+  first_ = left == 0 && !listed.empty() ? (first_ + looked) % listed.size() : 0;
+  if (looked == listed.size())
+    forget_ended();
+  processor_rows_.add(processors_.read(time_ns));
+  written_ += static_cast<int64_t>(rows_.size());
+  rows_.write(recorder_);
+  processor_rows_.write(recorder_);
+}
+
+// The clock tells whether it has run, for a tenth of what the file takes, and up to this moment:
+// the file's own number of a thread that runs is as old as its last tick. What has not run has not
+// waited either, as far as the kernel has counted.
+bool ThreadTimes::read_thread(int64_t os_thread, int64_t time_ns) {
+  int64_t run_ns = is_real_ ? thread_cpu_time_ns(os_thread) : -1;
+  if (is_real_ && run_ns < 0)
+    return false;  // it has ended
+  Known& known = threads_[os_thread];
+  known.reading = readings_;
+  if (is_real_ && run_ns == known.run_ns)
+    return false;
+  std::string_view text = file_.read(tasks_ + std::to_string(os_thread) + "/schedstat");
+  const int64_t file_ns = take_number(text);
+  const int64_t wait_ns = file_ns < 0 ? -1 : take_number(text);
+  run_ns = is_real_ ? run_ns : file_ns;
+  if (run_ns < 0)
+    return true;
+  if (known.row == kNone || run_ns < known.run_ns)  // its number was given to a new thread
+    known.row = thread_rows_.add(os_thread, [&] { return name(os_thread); });
+  known.run_ns = run_ns;
+  rows_.add({time_ns, run_ns, wait_ns, known.row});
+  return true;
+}
+
+std::string ThreadTimes::name(int64_t os_thread) {
+  const std::string_view text = file_.read(tasks_ + std::to_string(os_thread) + "/comm");
+  return std::string(text.substr(0, text.find('\n')));
+}
+
+void ThreadTimes::forget_ended() {
+  std::erase_if(threads_, [&](const auto& entry) { return entry.second.reading < readings_; });
+}
+
+}  // namespace perfprobe

@@ -1,0 +1,197 @@
+"""How long threads waited for a processor, between which readings, and who had it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perfprobe.analyse.grouping import sums_by
+from perfprobe.models.readings import Changes, changes
+from perfprobe.tables.columns import Int64, Mask
+from perfprobe.tables.processors import (
+    Lack,
+    Processors,
+    ProcessorTimes,
+    ProcessorWindows,
+    ThreadTimes,
+    ThreadWaits,
+)
+from perfprobe.tables.recording import Recording
+from perfprobe.tables.trace import Trace
+
+_FILES = {
+    "waiting": ("wait_ns", "/proc/self/task/*/schedstat"),
+    "machine": ("busy_ns", "/proc/stat"),
+    "pressure": ("pressure_ns", "/proc/pressure/cpu"),
+    "quota": ("throttled_ns", "cpu.stat of the cgroup"),
+}
+_MACHINE_TOLD = ("children_cpu_ns", "stolen_ns", "pressure_ns", "throttled_ns")
+_NO_PRESSURE = 0.001  # of a window: nobody on the machine waited, so no neighbour can have been in the way
+
+
+def processors(trace: Trace) -> Processors | None:
+    """All that the readings tell; None where fewer than two were recorded."""
+    recording = trace.recording
+    found = changes(recording)
+    if found is None:
+        return None
+    quota = recording.number("host", "cgroup_cores")
+    windows = _windows(recording, found, quota)
+    return _together(recording, found, windows, None if quota is None else float(quota))
+
+
+def _windows(recording: Recording, found: Changes, quota: float | None) -> ProcessorWindows:
+    readings = recording[ProcessorTimes]
+    readings = readings.take(np.argsort(readings.time_ns, kind="stable"))
+    count = len(readings) - 1
+
+    def sums(chosen: Mask, column: Int64) -> Int64:
+        kept = chosen & (found.reading > 0) & (found.reading <= count)
+        return sums_by(found.reading[kept] - 1, np.maximum(column[kept], 0), count)
+
+    of_program = ~found.is_perfprobe
+    told = {name: _since(getattr(readings, name)) for name in _MACHINE_TOLD}
+    process_ns = _since(readings.process_cpu_ns)
+    busy_ns = _since(readings.busy_ns)
+    others_ns = np.maximum(busy_ns - process_ns - np.maximum(told["children_cpu_ns"], 0), 0)
+    made = {
+        "start_ns": readings.time_ns[:-1],
+        "end_ns": readings.time_ns[1:],
+        "run_ns": sums(of_program, found.run_ns),
+        "perfprobe_ns": sums(~of_program, found.run_ns),
+        "process_cpu_ns": process_ns,
+        "waited_ns": sums(of_program, found.wait_ns),
+        "main_run_ns": sums(found.is_main, found.run_ns),
+        "main_waited_ns": sums(found.is_main, found.wait_ns),
+        "neighbours_cpu_ns": np.where(busy_ns < 0, -1, others_ns),
+        "processors": readings.processors[1:],
+        **told,
+    }
+    nothing = np.full(count, -1, np.int64)
+    made |= dict.fromkeys(("own_ns", "neighbours_ns", "unknown_ns"), nothing)
+    if not bool((recording[ThreadTimes].wait_ns >= 0).any()):
+        return ProcessorWindows(**{**made, "waited_ns": nothing, "main_waited_ns": nothing})
+    beside_ns = _beside_itself(found, made)
+    return ProcessorWindows(**{**made, **_kinds(made, beside_ns, quota)})
+
+
+def _since(sums_ns: Int64) -> Int64:
+    """What came between two readings, -1 where one of them does not tell."""
+    told = (sums_ns[1:] >= 0) & (sums_ns[:-1] >= 0)
+    return np.where(told, np.maximum(np.diff(sums_ns), 0), -1)
+
+
+def _beside_itself(found: Changes, made: dict[str, Int64]) -> Int64:
+    """How long threads can have waited for their own program at most.
+
+    No thread waits longer for the others than those, and child processes, had processors, and for the quota
+    than it was used up.
+    """
+    count = len(made["process_cpu_ns"])
+    told = (np.maximum(made[name], 0) for name in ("process_cpu_ns", "children_cpu_ns", "throttled_ns"))
+    all_ns = sum(told, np.zeros(count, np.int64))
+    kept = ~found.is_perfprobe & (found.reading > 0) & (found.reading <= count)
+    window = found.reading[kept] - 1
+    others_ns = np.maximum(all_ns[window] - found.run_ns[kept], 0)
+    return sums_by(window, np.minimum(np.maximum(found.wait_ns[kept], 0), others_ns), count)
+
+
+def _kinds(made: dict[str, Int64], beside_ns: Int64, quota: float | None) -> dict[str, Int64]:
+    """Waiting by who had the processors.
+
+    Own for certain is what the program wanted, running and waiting, beyond the cores it is allowed. Of the
+    rest neighbours explain what they stretch: where they have the part u of the processors, work takes
+    1 / (1 - u) as long. Then the program's other threads explain as much as they ran, and after them
+    neighbours as much as they ran: what is left nobody is blamed for. Without numbers of the machine only
+    the first is told apart.
+    """
+    wall_ns, waited_ns = made["end_ns"] - made["start_ns"], made["waited_ns"]
+    cores = np.maximum(made["processors"], 1)
+    allowed = cores if quota is None else np.minimum(cores, quota)
+    wanted_ns = made["run_ns"] + waited_ns + made["perfprobe_ns"] + np.maximum(made["children_cpu_ns"], 0)
+    has_cores = made["processors"] > 0
+    least_ns = np.where(has_cores, np.clip(wanted_ns - allowed * wall_ns, 0, beside_ns), 0)
+    used_ns = np.maximum(made["neighbours_cpu_ns"], 0)
+    used_ns[(made["pressure_ns"] >= 0) & (made["pressure_ns"] < _NO_PRESSURE * wall_ns)] = 0
+    part = np.minimum(used_ns / np.maximum(cores * wall_ns, 1), 0.99)
+    stretched_ns = np.minimum(made["run_ns"] * part / (1 - part), waited_ns - least_ns)
+    own_ns = least_ns + np.minimum(waited_ns - least_ns - stretched_ns, np.maximum(beside_ns - least_ns, 0))
+    more_ns = np.minimum(waited_ns - own_ns - stretched_ns, np.maximum(used_ns - stretched_ns, 0))
+    told = made["neighbours_cpu_ns"] >= 0
+    own_ns = np.where(told, own_ns, least_ns).astype(np.int64)
+    neighbours_ns = np.rint(stretched_ns + more_ns).astype(np.int64)
+    neighbours_ns = np.where(told, np.minimum(neighbours_ns, waited_ns - own_ns), -1)
+    unknown_ns = waited_ns - own_ns - np.maximum(neighbours_ns, 0)
+    return {"own_ns": own_ns, "neighbours_ns": neighbours_ns, "unknown_ns": unknown_ns}
+
+
+def _together(
+    recording: Recording, found: Changes, windows: ProcessorWindows, quota: float | None
+) -> Processors:
+    wall_ns = int(windows.end_ns[-1] - windows.start_ns[0])
+    affinity = int(windows.processors.max())
+    known = [cores for cores in (float(affinity) if affinity > 0 else None, quota) if cores is not None]
+    process_ns = int(windows.process_cpu_ns.sum())
+    lacks = _lacks(recording, quota)
+    missing = {lack.what for lack in lacks}
+
+    def cores(name: str) -> float | None:
+        time_ns = _total(getattr(windows, name))
+        return None if time_ns is None else time_ns / max(wall_ns, 1)
+
+    names = ("waited_ns", "own_ns", "neighbours_ns", "unknown_ns", "main_waited_ns", "stolen_ns")
+    return Processors(
+        windows=windows,
+        threads=_threads(recording, found),
+        wall_ns=wall_ns,
+        affinity_cores=affinity if affinity > 0 else None,
+        quota_cores=quota,
+        allowed_cores=min(known) if known else None,
+        used_cores=process_ns / max(wall_ns, 1),
+        children_cores=cores("children_cpu_ns"),
+        neighbours_cores=cores("neighbours_cpu_ns"),
+        **{name: _total(getattr(windows, name)) for name in (*names, "pressure_ns", "throttled_ns")},
+        other_run_ns=max(process_ns - int(windows.run_ns.sum() + windows.perfprobe_ns.sum()), 0),
+        evidence=tuple(file for what, (_, file) in _FILES.items() if what not in missing),
+        lacks=lacks,
+    )
+
+
+def _total(column: Int64) -> int | None:
+    """The sum of those windows that tell, None where none does."""
+    told = column[column >= 0]
+    return int(told.sum()) if len(told) else None
+
+
+def _lacks(recording: Recording, quota: float | None) -> tuple[Lack, ...]:
+    """What the kernel did not tell, with its reason as it was recorded."""
+    found = []
+    for what, (name, file) in _FILES.items():
+        table = recording[ThreadTimes if what == "waiting" else ProcessorTimes]
+        if bool((getattr(table, name) >= 0).any()):
+            continue
+        why = recording.text("processors", "lacks", what)
+        if what == "quota" and quota is None:
+            why = "the cgroup has no quota, or none is seen"
+        found.append(Lack(what, why or f"{file} does not tell"))
+    return tuple(found)
+
+
+def _threads(recording: Recording, found: Changes) -> ThreadWaits:
+    """Each thread, the most waiting first."""
+    os_thread = recording.os_threads()[found.thread]
+    _, first, row_of = np.unique(os_thread, return_index=True, return_inverse=True)
+    row_of, rows = row_of.reshape(-1), len(first)
+    told = sums_by(row_of, (found.wait_ns >= 0).astype(np.int64), rows) > 0
+    waited_ns = sums_by(row_of, np.maximum(found.wait_ns, 0), rows)
+    times_ns = recording[ProcessorTimes].time_ns
+    last_ns = np.zeros(rows, np.int64)
+    np.maximum.at(last_ns, row_of, np.sort(times_ns)[np.minimum(found.reading, len(times_ns) - 1)])
+    made = ThreadWaits(
+        thread=found.thread[first],
+        run_ns=sums_by(row_of, found.run_ns, rows),
+        waited_ns=np.where(told, waited_ns, -1),
+        last_ns=last_ns,
+        is_perfprobe=found.is_perfprobe[first],
+        is_main=found.is_main[first],
+    )
+    return made.take(np.lexsort((-made.run_ns, -made.waited_ns)))

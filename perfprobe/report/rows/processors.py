@@ -1,0 +1,73 @@
+"""Rows of processors: the whole recording in one, its threads, and the windows between readings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+from perfprobe.report.rows.row import Values, measured, named, values
+from perfprobe.support.frozen import frozen
+from perfprobe.tables.events import Threads
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.processors import Processors
+from perfprobe.tables.recording import Recording
+from perfprobe.tables.strings import Strings
+
+_APART = ("windows", "threads", "lacks")  # tables of their own
+
+
+@frozen(kw_only=True)
+class ThreadWaitRow:
+    """A thread; as in `ThreadWaits`. name: as the program named it, else as the kernel calls it."""
+
+    name: str | None
+    os_thread: int | None
+    run_ns: int
+    waited_ns: int | None
+    is_perfprobe: bool
+    is_main: bool
+
+
+def processor_rows(findings: Findings) -> list[Values]:
+    """One row: `Processors` without its tables, what is not known with its reason."""
+    found = findings[Processors]
+    row: dict[str, Any] = {
+        each.name: getattr(found, each.name) for each in fields(found) if each.name not in _APART
+    }
+    row["neighbours_share"] = found.neighbours_share
+    row["lacks"] = {lack.what: lack.why for lack in found.lacks}
+    return [Values(row)]
+
+
+def window_rows(findings: Findings) -> list[Values]:
+    """Each window; None for what was not told."""
+    windows = values(findings[Processors].windows)
+    return [Values({name: measured(value) for name, value in row.items()}) for row in windows]
+
+
+def thread_wait_rows(findings: Findings) -> list[ThreadWaitRow]:
+    """All threads that ran, the most waiting first."""
+    recording = findings.trace.recording
+    os_threads: Sequence[int] = recording[Threads].os_thread.tolist()
+    found = []
+    for value in values(findings[Processors].threads):
+        thread = value["thread"]
+        is_known = 0 <= thread < len(os_threads)
+        found.append(
+            ThreadWaitRow(
+                name=_name(recording, thread) if is_known else None,
+                os_thread=os_threads[thread] if is_known else None,
+                run_ns=value["run_ns"],
+                waited_ns=measured(value["waited_ns"]),
+                is_perfprobe=bool(value["is_perfprobe"]),
+                is_main=bool(value["is_main"]),
+            )
+        )
+    return found
+
+
+def _name(recording: Recording, thread: int) -> str | None:
+    threads = recording[Threads]
+    told = recording.text("python_threads", str(threads.os_thread[thread]))
+    return named(told or recording[Strings][threads.name[thread]])

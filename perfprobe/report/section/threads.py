@@ -1,0 +1,102 @@
+"""How long threads ran and waited for a processor, and who had it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from perfprobe.report.rows.choice import Choice
+from perfprobe.report.rows.processors import (
+    ThreadWaitRow,
+    processor_rows,
+    thread_wait_rows,
+    window_rows,
+)
+from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Table
+from perfprobe.report.section.figures import figures
+from perfprobe.support import units
+from perfprobe.support.text import printable
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.processors import Processors
+
+TOP = 8
+_NOTEWORTHY = 0.005  # of wall time
+
+_LACKS = {
+    "waiting": "how long threads waited",
+    "machine": "what other processes used",
+    "pressure": "whether anybody on the machine waited",
+}
+
+
+def processor_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
+    """`processors` in one row, `thread_times` and `processor_windows`."""
+    return {
+        "processors": processor_rows(findings),
+        "thread_times": thread_wait_rows(findings),
+        "processor_windows": window_rows(findings),
+    }
+
+
+def threads(findings: Findings, choice: Choice) -> Iterator[Block]:
+    """The table of threads, those that waited or ran most."""
+    found, rows = findings[Processors], thread_wait_rows(findings)
+    shown = rows[: choice.most(TOP) or None]
+    of = f"; the first {len(shown)} of {units.count(len(rows))}" if len(shown) < len(rows) else ""
+    yield Heading("Threads", f"{cores_used(found)}{of}")
+    yield Table(_columns(shown, found.wall_ns))
+    for note in _notes(found):
+        yield Paragraph(note, "dim")
+
+
+def cores_used(found: Processors) -> str:
+    """`1.3 of 2 allowed cores used; neighbours 1 %`: what is known of that."""
+    of = "" if found.allowed_cores is None else f" of {found.allowed_cores:g} allowed"
+    cores = "core" if found.allowed_cores == 1 else "cores"
+    share = found.neighbours_share
+    beside = "" if share is None else f"; neighbours {units.percent(share)}"
+    return f"{found.used_cores:.1f}{of} {cores} used{beside}"
+
+
+def kinds_of_waiting(found: Processors) -> str:
+    """`0.9 s for neighbours, 0.2 s for its own threads`: the kinds there were, the longest first."""
+    kinds = {
+        "for its own threads": found.own_ns,
+        "for neighbours": found.neighbours_ns,
+        "not known for whom": found.unknown_ns,
+    }
+    known = sorted(((time_ns, kind) for kind, time_ns in kinds.items() if time_ns), reverse=True)
+    least_ns = _NOTEWORTHY * found.wall_ns
+    told = [f"{units.duration(time_ns)} {kind}" for time_ns, kind in known if time_ns >= least_ns]
+    return ", ".join(told)
+
+
+def _columns(rows: Sequence[ThreadWaitRow], wall_ns: int) -> list[Column]:
+    waited = [None if row.waited_ns is None else row.waited_ns / max(wall_ns, 1) for row in rows]
+    return [
+        figures("CPU", (units.duration(row.run_ns) for row in rows)),
+        figures("waited", (units.duration(row.waited_ns) for row in rows), style="bold"),
+        figures("of wall", map(units.percent, waited), 2),
+        Column("thread", [_named(row) for row in rows], least=12),
+    ]
+
+
+def _named(row: ThreadWaitRow) -> str:
+    return "main thread" if row.is_main else printable(row.name or "a thread")
+
+
+def _notes(found: Processors) -> Iterator[str]:
+    if found.waited_ns is not None:
+        kinds = kinds_of_waiting(found)
+        yield f"Waiting for a processor: {kinds}." if kinds else "Hardly any waiting for a processor."
+    if found.throttled_ns:
+        throttled = units.duration(found.throttled_ns)
+        yield f"The quota of {found.quota_cores:g} cores was used up for {throttled}."
+    if found.stolen_ns is not None and found.stolen_ns >= _NOTEWORTHY * found.wall_ns:
+        yield f"The hypervisor gave {units.duration(found.stolen_ns)} of the processors to others."
+    if found.other_run_ns >= _NOTEWORTHY * found.wall_ns:
+        other = units.duration(found.other_run_ns)
+        yield f"Threads that ended before they were read ran {other}; how long they waited is not known."
+    for lack in found.lacks:
+        if lack.what in _LACKS:
+            yield f"Not known: {_LACKS[lack.what]} ({printable(lack.why)})."

@@ -1,0 +1,132 @@
+"""Processors: how long threads ran and waited for one, as recorded and as found out, and who had it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from perfprobe.support.frozen import frozen
+from perfprobe.tables.columns import MOST_EVENTS, Combine, Int32, Int64, Mask, Table, column
+from perfprobe.tables.events import Threads
+
+
+class ThreadTimes(Table, name="thread_times", most_rows=MOST_EVENTS):
+    """A thread that had run since the reading before; sums since the thread began."""
+
+    time_ns: Int64 = column("of the reading: a row of `processor_times`")
+    thread: Int32 = column("which", Threads)
+    run_ns: Int64 = column("CPU time")
+    wait_ns: Int64 = column("ready to run, and did not; -1 not told")
+
+
+class ProcessorTimes(Table, name="processor_times", most_rows=MOST_EVENTS):
+    """A reading of all threads and of the machine; sums since the kernel began to count, -1 not told.
+
+    busy_ns and stolen_ns are of the processors that the process may use.
+    """
+
+    time_ns: Int64 = column("when it was")
+    process_cpu_ns: Int64 = column("CPU time of the process")
+    children_cpu_ns: Int64 = column("CPU time of its child processes, those of them too that have ended")
+    busy_ns: Int64 = column("processors at work, for whatever process")
+    stolen_ns: Int64 = column("processors that the hypervisor gave to others")
+    pressure_ns: Int64 = column("time in which somebody on this machine waited for a processor")
+    throttled_ns: Int64 = column("time in which the quota of the cgroup was used up")
+    processors: Int64 = column("how many the process may use")
+
+
+class ProcessorWindows(Table):
+    """What happened between two readings, 0.5 s apart or more.
+
+    waited_ns is the sum of the three kinds, each -1 where not told. own_ns: other threads or processes of the
+    program had the processor, or its quota was used up. neighbours_ns: other processes of the machine had it.
+    """
+
+    start_ns: Int64 = column("the reading before")
+    end_ns: Int64 = column("this reading")
+    run_ns: Int64 = column("CPU time of the program's threads", combine=Combine.SUM)
+    perfprobe_ns: Int64 = column("CPU time of perfprobe's own threads", combine=Combine.SUM)
+    process_cpu_ns: Int64 = column("CPU time of the process, threads that ended in between too")
+    waited_ns: Int64 = column("the program's threads waited for a processor", combine=Combine.SUM)
+    own_ns: Int64 = column("the part of it for the program itself", combine=Combine.SUM)
+    neighbours_ns: Int64 = column("the part of it for other processes", combine=Combine.SUM)
+    unknown_ns: Int64 = column("the part of it that neither explains", combine=Combine.SUM)
+    main_run_ns: Int64 = column("CPU time of the main thread", combine=Combine.SUM)
+    main_waited_ns: Int64 = column("the main thread waited for a processor", combine=Combine.SUM)
+    children_cpu_ns: Int64 = column("CPU time of child processes", optional=True)
+    neighbours_cpu_ns: Int64 = column("CPU time of other processes on the allowed processors", optional=True)
+    stolen_ns: Int64 = column("time the hypervisor gave to others", optional=True)
+    pressure_ns: Int64 = column("time in which somebody on the machine waited", optional=True)
+    throttled_ns: Int64 = column("time in which the quota was used up", optional=True)
+    processors: Int64 = column("how many the process may use", optional=True)
+
+    def between(self, name: str, start_ns: Int64, end_ns: Int64) -> Int64:
+        """What each of these intervals has of a column of times, evenly spread over each window.
+
+        Without windows, 0.
+        """
+        if len(self) == 0:
+            return np.zeros(len(start_ns), np.int64)
+        moments_ns = np.append(self.start_ns[:1], self.end_ns)
+        summed_ns = np.append(0, np.cumsum(np.maximum(getattr(self, name), 0)))
+        of_end, of_start = (np.interp(at_ns, moments_ns, summed_ns) for at_ns in (end_ns, start_ns))
+        return np.asarray(np.rint(of_end - of_start), np.int64)
+
+
+class ThreadWaits(Table):
+    """A thread while it was recorded, as of its last reading; most waiting first."""
+
+    thread: Int32 = column("which", Threads)
+    run_ns: Int64 = column("CPU time", combine=Combine.SUM)
+    waited_ns: Int64 = column("ready to run, and did not; -1 not told", combine=Combine.SUM, optional=True)
+    last_ns: Int64 = column("the last reading at which it had run")
+    is_perfprobe: Mask = column("whether it is one of perfprobe's own")
+    is_main: Mask = column("whether it is the main thread")
+
+
+class Lack(NamedTuple):
+    """What is not known, and why."""
+
+    what: str
+    why: str
+
+
+@frozen
+class Processors:
+    """All windows together. None: not told, and `lacks` says why.
+
+    wall_ns: from the first to the last reading. affinity_cores: processors that the process may use, the most
+    of any window; quota_cores: what the quota of its cgroup allows; allowed_cores: the less of both.
+    used_cores: CPU time of the process in wall time; children_cores and neighbours_cores: the same of its
+    child processes, and of others on the allowed processors. other_run_ns: CPU time of threads that ended
+    before they were read, whose waiting is not known. evidence: the kernel's files that were read.
+    """
+
+    windows: ProcessorWindows
+    threads: ThreadWaits
+    wall_ns: int
+    affinity_cores: int | None
+    quota_cores: float | None
+    allowed_cores: float | None
+    used_cores: float
+    children_cores: float | None
+    neighbours_cores: float | None
+    waited_ns: int | None
+    own_ns: int | None
+    neighbours_ns: int | None
+    unknown_ns: int | None
+    main_waited_ns: int | None
+    other_run_ns: int
+    stolen_ns: int | None
+    pressure_ns: int | None
+    throttled_ns: int | None
+    evidence: tuple[str, ...]
+    lacks: tuple[Lack, ...]
+
+    @property
+    def neighbours_share(self) -> float | None:
+        """The part of the allowed processors' time that other processes had."""
+        if self.neighbours_cores is None or not self.affinity_cores:
+            return None
+        return self.neighbours_cores / self.affinity_cores
