@@ -13,7 +13,7 @@ from perfprobe.tables.processors import ProcessorTimes, ThreadTimes
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
 
-_OWN_NAME = "perfprobe"  # of every thread that perfprobe starts (csrc/core/native_thread.cpp)
+_OWN_NAME = "perfprobe-own"  # of every thread that perfprobe starts (csrc/core/native_thread.cpp)
 
 
 @frozen

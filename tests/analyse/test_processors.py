@@ -28,7 +28,8 @@ def program(*readings: tuple[Times, dict[str, int]], **meta: Any) -> Program:
     made.meta["stop"] = {"monotonic_ns": (len(readings) - 1) * SECOND_NS}
     for number in range(6):
         made.thread(number, "worker")
-    made.thread(6, "perfprobe")
+    made.thread(6, "perfprobe-own")
+    made.thread(7, "perfprobe")  # as the program's threads are named under the command perfprobe
     for at, (threads, fields) in enumerate(readings):
         in_ns = {name: value if name == "processors" else value * MS for name, value in fields.items()}
         times = {number: (run * MS, wait * MS) for number, (run, wait) in threads.items()}
