@@ -43,6 +43,17 @@ def test_report_json_and_picture_open_the_recording_once(tmp_path: Path) -> None
     assert (tmp_path / "graph.dot").stat().st_size > 0
 
 
+# A fifth of numpy's start: few of its functions import it, when they are first called.
+UNUSED = "import sys; from perfprobe.cli import main; main(); sys.exit('numpy.ma' in sys.modules)"
+
+
+def test_a_report_does_not_import_masked_arrays(tmp_path: Path) -> None:
+    program = training()
+    program.sample(0, 100, "/p/train.py:20 main")
+    path = program.recording(tmp_path).path
+    subprocess.run([sys.executable, "-c", UNUSED, "report", path], capture_output=True, check=True)
+
+
 def test_each_pass_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     readings: list[int] = []
     read = passes.read

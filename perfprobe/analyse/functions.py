@@ -6,7 +6,7 @@ import numpy as np
 
 from perfprobe.analyse.paths import Paths
 from perfprobe.models.waiting import stood_still
-from perfprobe.tables.columns import Int32, Int64, Mask
+from perfprobe.tables.columns import Int32, Int64, Mask, distinct
 from perfprobe.tables.python import (
     FunctionCalls,
     FunctionRows,
@@ -91,7 +91,7 @@ class FunctionTimes:
         seen = np.flatnonzero(self._seen[1])
         of_stacks = _pairs(self._paths.caller[seen], self._paths.callee[seen], codes)
         of_counted = _pairs(counted.caller, counted.callee, codes)
-        pairs = np.union1d(of_stacks, of_counted)
+        pairs = distinct(np.append(of_stacks, of_counted))
         caller = (pairs // max(codes, 1) - 1).astype(np.int32)
         callee = (pairs % max(codes, 1)).astype(np.int32)
         on_stacks = np.append(self._is_python, True)[caller] & self._is_python[callee]

@@ -93,12 +93,13 @@ def _report(
     recording: str, *, view: dict[str, Any], json_file: str | None, callgraph: str | None, table: bool
 ) -> int:
     from perfprobe.cli.options import colored, width
-    from perfprobe.cli.report import write
+    from perfprobe.cli.report import collect_garbage_seldom, write
     from perfprobe.results import Results
     from perfprobe.support import units
     from perfprobe.support.graph_view import GraphView
     from perfprobe.support.view import View
 
+    collect_garbage_seldom()
     wanted, results = View(**view), Results(recording)
     if json_file is not None:
         _write_json(results.document(wanted), json_file)

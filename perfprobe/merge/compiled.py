@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfprobe.tables.columns import Mask, distinct
+from perfprobe.tables.columns import Mask, among, distinct
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.stacks import Frames, Stacks, nearest
 from perfprobe.tables.strings import Strings
@@ -38,7 +38,7 @@ def compiling(recording: Recording) -> Mask:
     marked = np.zeros(len(frames) + 1, np.bool_)
     for file_end, functions in _COMPILERS:
         files = [file for file in distinct(frames.file).tolist() if strings[file].endswith(file_end)]
-        for frame in np.flatnonzero(np.isin(frames.file, files)).tolist():
+        for frame in np.flatnonzero(among(frames.file, files)).tolist():
             # As written, or within their class, as Python 3.11 and newer name it.
             _, _, method = strings[frames.function[frame]].partition(".")
             marked[frame] |= strings[frames.function[frame]].startswith(functions)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from perfprobe.tables.columns import Int32, Mask, distinct
+from perfprobe.tables.columns import Int32, Mask, among, distinct
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.stacks import Modules, Stacks, nearest
 from perfprobe.tables.strings import Strings
@@ -62,7 +62,7 @@ def _inside(recording: Recording) -> Mask:
 
 
 def _named(strings: Strings, ids: Int32, names: tuple[str, ...]) -> Mask:
-    return np.isin(ids, [text for text in distinct(ids).tolist() if strings[text] in names])
+    return among(ids, [text for text in distinct(ids).tolist() if strings[text] in names])
 
 
 def _types(recording: Recording, inside: Mask) -> list[str]:

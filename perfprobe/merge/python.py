@@ -9,7 +9,7 @@ import numpy as np
 
 from perfprobe.merge.imports import import_stacks
 from perfprobe.merge.user_lines import Folders
-from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows, distinct
+from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows, among, distinct
 from perfprobe.tables.python import Calls, Code, Counted, CountedCalls, Functions, Origin, PythonCode, Samples
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.stacks import Frames, Stacks, nearest
@@ -84,7 +84,7 @@ def _origins(recording: Recording, keys: _Keys) -> Int8:
 
 def _packages(recording: Recording, code: Code) -> list[str]:
     strings, rules = recording[Strings], Folders(recording)
-    of_file = {file: rules.package(strings[file]) for file in np.unique(code.file).tolist() if file >= 0}
+    of_file = {file: rules.package(strings[file]) for file in distinct(code.file).tolist() if file >= 0}
     return [of_file.get(file, "") for file in code.file.tolist()]
 
 
@@ -128,7 +128,7 @@ def _in_files(recording: Recording, code: Code, parts: tuple[str, ...]) -> Mask:
     """Which functions are in files whose path holds one of these; with one more entry, False, for none."""
     files = distinct(code.file).tolist()
     chosen = [file for file in files if any(part in recording[Strings][file] for part in parts)]
-    return np.append(np.isin(code.file, chosen), False)
+    return np.append(among(code.file, chosen), False)
 
 
 def _above(parent: Int32, rows: Rows) -> Mask:

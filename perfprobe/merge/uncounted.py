@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfprobe.tables.columns import Mask, distinct
+from perfprobe.tables.columns import Mask, among, distinct
 from perfprobe.tables.events import Losses
 from perfprobe.tables.python import Functions, Look, Samples
 from perfprobe.tables.recording import Recording
@@ -31,10 +31,10 @@ def uncounted(recording: Recording) -> list[Losses]:
     hooked = distinct(of_thread[samples.thread[read & _is_started_by_threading(recording)]])
     counted = distinct(of_thread[recording[Functions].thread])
     known = np.append(hooked, [-1, recording.number("program", "pid") or -1])
-    missing = np.setdiff1d(sampled, np.union1d(known, counted))
+    missing = sampled[~among(sampled, np.append(known, counted))]
     if len(missing) == 0:
         return []
-    threads = len(np.union1d(sampled, counted))
+    threads = len(distinct(np.append(sampled, counted)))
     reason = f"calls on {len(missing):,} of {threads:,} threads: `threading` did not start them"
     return [Losses.one("cprofile", reason, -1, "Python 3.12 or later counts them, too")]
 

@@ -7,7 +7,7 @@ import posixpath
 import numpy as np
 
 from perfprobe.merge.compiled import compiling
-from perfprobe.tables.columns import Int8, Int32, Mask, distinct
+from perfprobe.tables.columns import Int8, Int32, Mask, among, distinct
 from perfprobe.tables.python import Origin
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.stacks import Frames, Stacks, nearest
@@ -100,14 +100,14 @@ def frames_in(recording: Recording, file_end: str | tuple[str, ...], function: s
     strings, frames = recording[Strings], recording[Frames]
     files = [int(file) for file in distinct(frames.file) if strings[file].endswith(file_end)]
     names = [int(name) for name in distinct(frames.function) if function in (None, strings[name])]
-    return np.isin(frames.file, files) & np.isin(frames.function, names)
+    return among(frames.file, files) & among(frames.function, names)
 
 
 def _is_data(recording: Recording) -> Mask:
     """Which frames are of torch's data loading."""
     strings, files, rules = recording[Strings], recording[Frames].file, Folders(recording)
     below = [file for file in distinct(files).tolist() if DATA_FOLDER in strings[file]]
-    return np.isin(files, [file for file in below if rules.origin(strings[file]) is Origin.TORCH])
+    return among(files, [file for file in below if rules.origin(strings[file]) is Origin.TORCH])
 
 
 def _same_lines(recording: Recording) -> Int32:
@@ -134,7 +134,7 @@ def _frame_origins(recording: Recording) -> Int8:
 def _is_handler(recording: Recording) -> Mask:
     strings, functions = recording[Strings], recording[Frames].function
     handlers = [int(name) for name in distinct(functions) if strings[name].rsplit(".", 1)[-1] in _HANDLERS]
-    return np.isin(functions, handlers)
+    return among(functions, handlers)
 
 
 class Folders:

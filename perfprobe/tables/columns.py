@@ -102,6 +102,15 @@ def distinct(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return ordered[is_first]
 
 
+def among(values: npt.NDArray[Any], members: npt.ArrayLike) -> Mask:
+    """Which of the values are among these, as `np.isin` has it, without numpy.ma too."""
+    known = distinct(np.asarray(members, values.dtype))
+    if len(known) == 0:
+        return np.zeros(len(values), np.bool_)
+    place = np.minimum(np.searchsorted(known, values), len(known) - 1)
+    return np.asarray(known[place] == values)
+
+
 @dataclass_transform(frozen_default=True, field_specifiers=(column,))
 class Table:
     """Columns of equal length; a row is an index. Raises ValueError when a column has a wrong type or length.

@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perfprobe.tables.columns import Combine, Int32, Int64, Itself, Table, Text, column, distinct
+from perfprobe.tables.columns import Combine, Int32, Int64, Itself, Table, Text, among, column, distinct
 from perfprobe.tables.strings import Strings
 
 
@@ -104,6 +104,13 @@ def test_what_is_no_column_is_refused() -> None:
 def test_distinct_values_are_those_of_numpy(values: list[object]) -> None:
     column = np.array(values, np.int64)
     assert distinct(column).tolist() == np.unique(column).tolist()
+
+
+@pytest.mark.parametrize("members", [[], [7], [3, -1, 3], [9, 2, -5]])
+@pytest.mark.parametrize("values", [[], [7], [3, -1, 3, 2, -1]])
+def test_what_is_among_others_is_so_by_numpy(values: list[int], members: list[int]) -> None:
+    column = np.array(values, np.int32)
+    assert among(column, members).tolist() == np.isin(column, members).tolist()
 
 
 def test_a_table_is_frozen_and_takes_its_columns_and_no_others() -> None:

@@ -26,7 +26,7 @@ from perfprobe.report.rows.functions import (
 )
 from perfprobe.report.rows.imports import ImportRow, import_rows
 from perfprobe.support.frozen import frozen
-from perfprobe.tables.columns import Mask
+from perfprobe.tables.columns import Mask, among
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.python import Calling, FunctionRows, Origin
 from perfprobe.tables.strings import Strings
@@ -118,7 +118,7 @@ def _told_by_caller(calling: Calling, rows: FunctionRows) -> Mask:
     candidates = rows.take(only_counted(calling, rows) & is_stdlib)
     total_of = dict(zip(candidates.code.tolist(), candidates.counted_total_ns.tolist(), strict=True))
     calls = calling.calls
-    calls = calls.take(np.isin(calls.callee, candidates.code) & np.isin(calls.caller, rows.code))
+    calls = calls.take(among(calls.callee, candidates.code) & among(calls.caller, rows.code))
     told = [
         callee
         for caller, callee, time_ns in zip(
@@ -126,4 +126,4 @@ def _told_by_caller(calling: Calling, rows: FunctionRows) -> Mask:
         )
         if time_ns >= _NEARLY * total_of[callee] and time_ns >= _NEARLY * self_of[caller] > 0
     ]
-    return np.isin(rows.code, told)
+    return among(rows.code, told)
