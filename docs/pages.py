@@ -136,9 +136,7 @@ def _enumerations(kinds: Iterable[type[Table]]) -> dict[str, type[IntEnum]]:
         for word in _QUOTED.findall(column.meaning)
     }
     return {
-        word: found
-        for word, found in named.items()
-        if inspect.isclass(found) and issubclass(found, IntEnum)
+        word: found for word, found in named.items() if inspect.isclass(found) and issubclass(found, IntEnum)
     }
 
 

@@ -75,7 +75,11 @@ def test_every_file_that_is_named_is_there(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
     there = {str(path.relative_to(ROOT)) for folder in ("perfprobe", "csrc", "tests", "docs", "benchmarks")
              for path in (ROOT / folder).rglob("*")}  # fmt: skip
-    named = [word for word in re.findall(r"[`(]([\w/]+\.(?:py|cpp|h|md|svg))[`)]", text) if "NAME" not in word and word != "cupti_activity.h"]
+    named = [
+        word
+        for word in re.findall(r"[`(]([\w/]+\.(?:py|cpp|h|md|svg))[`)]", text)
+        if "NAME" not in word and word != "cupti_activity.h"
+    ]
     assert len(named) > 10
     missing = [
         word
