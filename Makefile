@@ -1,6 +1,7 @@
 # make test    everything: Python tests and native tests, in a venv of its own (.venv)
 # make demo    profile the transformer workload, print the report, measure its three hottest operators
 # make lint    ruff, mypy, import layers, clang-format
+# make docs    the pages and the picture that are written from the code
 # make bench   what recording costs, beside torch.profiler
 # make sanitize   the native tests under address,undefined and under thread
 # make gpu-check OUT=folder [GROUP=A]   on a machine with a GPU: builds with PYTHON, checks all that needs one, or
@@ -40,7 +41,7 @@ PERFPROBE_WERROR ?= OFF
 export PERFPROBE_WERROR
 
 .DELETE_ON_ERROR:
-.PHONY: setup test test-python test-native sanitize gpu-check lint demo bench clean distclean
+.PHONY: setup test test-python test-native sanitize gpu-check lint docs demo bench clean distclean
 
 setup: $(VENV)/installed.stamp $(VENV)/dot.stamp
 
@@ -108,6 +109,10 @@ lint: setup
 	@$(BIN)/mypy --no-error-summary
 	@layers=$$($(BIN)/lint-imports --no-logo 2>&1) || { echo "$$layers" >&2; exit 1; }
 	@$(BIN)/clang-format --dry-run -Werror $(CPP_FILES)
+
+docs: setup
+	@$(BIN)/python -m docs.pages
+	@$(BIN)/python -m docs.architecture
 
 # One thread: on a machine that is busy with other things, waiting OpenMP threads would fill the table.
 # The run without an epoch compiles the workload's own operator, so that the recorded one does not.

@@ -1,0 +1,89 @@
+"""What is written from the code is up to date, and what stands beside it names all there is."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from docs import architecture, pages
+
+ROOT = Path(__file__).resolve().parent.parent
+STALE = f"run `{pages.COMMAND}` and commit what it writes"
+
+# How a variable of the environment, or a setting of the build, is read.
+_READ = re.compile(
+    r"""(?:environ(?:\.get\(|\[)|getenv\(|environment\(|number_of\()\s*"(PERFPROBE_\w+)"
+    | (?:option|set|find_path)\((PERFPROBE_\w+)(?=\s+["A-Z]|[ ]AUTO|[ ]cupti)
+    | ^(?:export[ ])?(PERFPROBE_\w+)[ ]\?=
+    | \$\{(PERFPROBE_\w+):-
+    """,
+    re.VERBOSE | re.MULTILINE,
+)
+
+
+@pytest.mark.parametrize("name", sorted(pages.pages()))
+def test_the_page_is_what_the_tables_say(name: str) -> None:
+    assert (ROOT / "docs" / name).read_text(encoding="utf-8") == pages.pages()[name], STALE
+
+
+def test_the_picture_is_of_the_imports_as_they_are() -> None:
+    text = architecture.dot_text()
+    assert (ROOT / "docs/architecture.dot").read_text(encoding="utf-8") == text, STALE
+    assert architecture.svg_mark(text) in (ROOT / "docs/architecture.svg").read_text(encoding="utf-8"), STALE
+
+
+def test_the_picture_has_what_is_imported_at_once_and_when_needed_and_no_more(tmp_path: Path) -> None:
+    sources = {
+        "perfprobe/top.py": "import perfprobe.low\ndef f():\n    from perfprobe.mid import x\n",
+        "perfprobe/mid/one.py": "from perfprobe import low\nfrom perfprobe.mid.two import y\n",
+        "perfprobe/typed.py": "if TYPE_CHECKING:\n    from perfprobe.top import z\n",
+        "csrc/b/one.cpp": '#include "a/one.h"\n#include <b/c.h>\n',
+        "csrc/a/one.h": "",
+    }
+    for name, text in sources.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = set(re.findall(r"^  (\".*->.*);$", architecture.dot_text(tmp_path), re.MULTILINE))
+    assert found == {
+        '"top" -> "mid" [style=dashed]',
+        '"mid" -> "low"',  # top's own arrow to low follows
+        '"csrc/b" -> "csrc/a"',
+        '"native" -> "csrc/bindings"',
+    }
+
+
+def read_variables() -> Iterator[str]:
+    for folder in ("perfprobe", "csrc", "tests", "benchmarks", ".ci", "Makefile", "CMakeLists.txt"):
+        place = ROOT / folder
+        for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
+            if path.is_file() and path.suffix in (".py", ".cpp", ".h", ".cu", ".txt", ""):
+                for groups in _READ.findall(path.read_text(encoding="utf-8", errors="replace")):
+                    yield next(filter(None, groups))
+
+
+def test_every_variable_that_is_read_is_explained() -> None:
+    found = set(read_variables())
+    assert {"PERFPROBE_CUPTI", "PERFPROBE_OBSERVER", "PERFPROBE_SANITIZE", "PERFPROBE_TRACES"} <= found
+    told = set(re.findall(r"`(PERFPROBE_\w+)`", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")))
+    assert sorted(found - told) == [], "to be explained in CONTRIBUTING.md"
+    assert sorted(told - found) == [], "explained in CONTRIBUTING.md, and read nowhere"
+
+
+@pytest.mark.parametrize("name", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_every_file_that_is_named_is_there(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    there = {str(path.relative_to(ROOT)) for folder in ("perfprobe", "csrc", "tests", "docs", "benchmarks")
+             for path in (ROOT / folder).rglob("*")}  # fmt: skip
+    named = [
+        word
+        for word in re.findall(r"[`(]([\w/]+\.(?:py|cpp|h|md|svg))[`)]", text)
+        if "NAME" not in word and word != "cupti_activity.h"
+    ]
+    assert len(named) > 10
+    missing = [
+        word
+        for word in named
+        if not (ROOT / word).exists() and not any(path.endswith(f"/{word}") for path in there)
+    ]
+    assert missing == []
