@@ -14,14 +14,15 @@ from perfprobe.analyse.hotspots import OperatorRows, RowsOfOperators, hotspots, 
 from perfprobe.analyse.library_lines import LinesOfLibraries
 from perfprobe.analyse.lines import lines
 from perfprobe.analyse.named_ranges import named_ranges
-from perfprobe.analyse.steps import StepBoundaries
+from perfprobe.analyse.steps import StepWatch
 from perfprobe.analyse.totals import SumsOfAll
 from perfprobe.tables.columns import Table
 from perfprobe.tables.events import LinkedOperators, Losses
 from perfprobe.tables.findings import Between, Findings, HotLines, HotModules, Hotspots, LibraryLines, Totals
-from perfprobe.tables.gpu_findings import GpuFindings, Steps
+from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.python import Calling
 from perfprobe.tables.ranges import RangeRows
+from perfprobe.tables.steps import StepTimes
 from perfprobe.tables.trace import Trace
 
 
@@ -69,7 +70,7 @@ PASSES: dict[type, Pass] = {
     ),
     Between: Pass(lambda trace, asked: BetweenOperators(trace), watches=True),
     Calling: Pass(lambda trace, asked: CallingStructure(trace), watches=True),
-    Steps: Pass(lambda trace, asked: StepBoundaries(trace), watches=True),
+    StepTimes: Pass(lambda trace, asked: StepWatch(trace), watches=True),
     Hotspots: Pass(
         lambda trace, asked, rows, totals: hotspots(trace, rows, totals, work=asked.work),
         needs=(OperatorRows, Totals),
@@ -90,7 +91,7 @@ PASSES: dict[type, Pass] = {
         needs=(OperatorRows, HotLines, LibraryLines),
         by=(*_BY_ROWS, "package"),
     ),
-    GpuFindings: Pass(lambda trace, asked, steps: gpu_findings(trace, steps), needs=(Steps,)),
+    GpuFindings: Pass(lambda trace, asked, times: gpu_findings(trace, times.steps), needs=(StepTimes,)),
     RangeRows: Pass(lambda trace, asked: named_ranges(trace)),
 }
 

@@ -14,7 +14,8 @@ from perfprobe.analyse.hotspots import same_signatures
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows, distinct
 from perfprobe.tables.gpu import ApiCalls, Copies, GpuLinks, GpuWaits, Kernels
-from perfprobe.tables.gpu_findings import CopyRows, GpuFindings, KernelRows, LaunchRows, Steps, WaitRows
+from perfprobe.tables.gpu_findings import CopyRows, GpuFindings, KernelRows, LaunchRows, WaitRows
+from perfprobe.tables.steps import Steps
 from perfprobe.tables.trace import Gap, Trace
 
 _ORIGIN = ("operator", "frame", "forward_frame", "phase", "gap", "linked")

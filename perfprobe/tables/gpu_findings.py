@@ -7,14 +7,8 @@ from perfprobe.tables.columns import Combine, Int8, Int32, Int64, Table, column
 from perfprobe.tables.events import Signatures
 from perfprobe.tables.gpu import Launches
 from perfprobe.tables.stacks import Frames, Modules
+from perfprobe.tables.steps import Steps
 from perfprobe.tables.strings import Strings
-
-
-class Steps(Table):
-    """Training steps, each to the end of an optimizer's step, from that of the one before."""
-
-    start_ns: Int64 = column("when it began")
-    end_ns: Int64 = column("when it ended")
 
 
 class KernelRows(Table):

@@ -156,7 +156,7 @@ class Phases(Table):
 class StartUp(Table):
     """What passed before the first step, and what first calls took beyond others, most time first."""
 
-    part: Int8 = column("a `StartUpPart`")
+    kind: Int8 = column("a `StartUpPart`")
     importer: Int32 = column("of an import, the stack that asked for it", Stacks)
     body: Int32 = column("of an import, the stack that runs the module's code", Stacks)
     frame: Int32 = column("the user's line with most of it, -1 none seen", Frames)
