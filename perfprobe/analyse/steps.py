@@ -50,7 +50,7 @@ class StepWatch:
     def result(self) -> StepTimes:
         """All steps, those of the longest loop first, evaluations last."""
         tree, kept = StackTree(self._trace), []
-        for loop in loops(self._timeline, self._ranges, tree):
+        for loop in loops(self._timeline, self._ranges, tree, self._regions.caller):
             found, line = pieces(self._trace, loop, self._timeline, self._ranges, self._regions)
             kept += _by_kind(loop, found, line, self._timeline.rows[loop.thread])
         kept.sort(key=lambda each: (each.kind is StepKind.EVALUATION, -each.total_ns))

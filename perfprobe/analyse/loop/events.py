@@ -10,7 +10,7 @@ import numpy as np
 
 from perfprobe.analyse.loop.ranges import NEXT, OPTIMIZER, Spans
 from perfprobe.analyse.loop.timeline import Segments
-from perfprobe.tables.columns import Rows
+from perfprobe.tables.columns import Int32, Rows
 from perfprobe.tables.steps import StepPhase
 
 
@@ -26,7 +26,7 @@ class Kind(IntEnum):
 class Event(NamedTuple):
     """Something that happens in a step. site: what is the same when it comes from the same line again.
 
-    stack: of its first operator. is_trained: whether backward refers to what the call ran. first, last: the
+    stack: that it was called from. is_trained: whether backward refers to what the call ran. first, last: the
     signatures of its first and its last operator.
     """
 
@@ -45,10 +45,10 @@ class Event(NamedTuple):
         return self.end_ns if self.kind is Kind.OPTIMIZER else self.start_ns
 
 
-def events(own: Segments, others: Segments, ranges: dict[int, Spans]) -> list[Event]:
+def events(own: Segments, others: Segments, ranges: dict[int, Spans], caller: Int32) -> list[Event]:
     """The events of a thread in their order; backward may run on other threads.
 
-    own: the segments of the thread; others: those of other threads, by time.
+    own: the segments of the thread; others: those of other threads, by time; caller: as in `Regions`.
     """
     nexts, steps = ranges[NEXT], ranges[OPTIMIZER]
     found = [*_spans(Kind.NEXT, nexts), *_spans(Kind.OPTIMIZER, steps)]
@@ -59,6 +59,7 @@ def events(own: Segments, others: Segments, ranges: dict[int, Spans]) -> list[Ev
     if len(backward) == 0:
         backward = others.take(others.phase == StepPhase.BACKWARD)
     found += _rows(Kind.BACKWARD, backward)
+    found = [event._replace(stack=int(caller[event.stack])) for event in found]
     return _without_repetitions(sorted(found, key=lambda event: (event.at_ns, event.kind)))
 
 

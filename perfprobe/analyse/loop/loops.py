@@ -16,7 +16,7 @@ from perfprobe.analyse.loop.ranges import NEXT, OPTIMIZER, PROFILER, PROGRAM, Na
 from perfprobe.analyse.loop.timeline import Segments, Timeline
 from perfprobe.analyse.loop.training import Span, training_place, training_steps
 from perfprobe.support.frozen import frozen
-from perfprobe.tables.columns import Int64
+from perfprobe.tables.columns import Int32, Int64
 from perfprobe.tables.steps import StepSource
 
 _FEW_CALLS = 2  # of modules on a thread that trains nothing, beside others that do: no loop
@@ -32,15 +32,15 @@ class ThreadLoop:
     spans: Sequence[Span]
 
 
-def loops(timeline: Timeline, ranges: NamedSpans, tree: StackTree) -> list[ThreadLoop]:
-    """Those of all threads, in no order."""
+def loops(timeline: Timeline, ranges: NamedSpans, tree: StackTree, caller: Int32) -> list[ThreadLoop]:
+    """Those of all threads, in no order. caller: as in `Regions`."""
     threads = timeline.threads()
     stepping = [thread for thread in threads if _says_so(ranges, thread)]
     found = []
     for thread in threads:
         own = timeline.segments(thread)
         others = _others(timeline, thread) if thread in stepping else Segments.empty()
-        happened = events(own, others, {kind: ranges.of(thread, kind) for kind in (NEXT, OPTIMIZER)})
+        happened = events(own, others, {kind: ranges.of(thread, kind) for kind in (NEXT, OPTIMIZER)}, caller)
         loop = _loop(thread, own, happened, ranges, tree)
         if loop is None or not loop.spans:
             continue

@@ -43,10 +43,15 @@ _IS_CODE = -2  # of the program or a library: what it does below a progress bar 
 
 @frozen
 class Regions:
-    """The phase and the region of every stack, with one more entry for none. anchor: 0 in no region."""
+    """The phase and the region of every stack, with one more entry for none.
+
+    anchor: what tells regions apart, 0 in none; caller: the stack that begins it was called from, its own in no
+    region.
+    """
 
     phase: Int8
     anchor: Int32
+    caller: Int32
 
 
 def regions(trace: Trace) -> Regions:
@@ -55,6 +60,7 @@ def regions(trace: Trace) -> Regions:
     marks = np.append(_marks(trace.recording), np.int8(_NONE))[stacks.frame]
     marks = np.where((marks == _NONE) & _is_code(trace), np.int8(_IS_CODE), marks).tolist()
     phase, anchor = [int(StepPhase.OTHER)] * (len(stacks) + 1), [0] * (len(stacks) + 1)
+    caller = [*range(len(stacks)), -1]
     outside = list(range(len(stacks) + 1))  # of logging: the stack that it was called from
     columns = (stacks.parent, stacks.module, sites.is_data, sites.is_compile, sites.is_recompute)
     modules = np.append(stacks.module, np.int32(-1))
@@ -71,12 +77,16 @@ def regions(trace: Trace) -> Regions:
         elif above in (StepPhase.BACKWARD, StepPhase.RECOMPUTE):
             own = StepPhase.RECOMPUTE if is_recompute else StepPhase.BACKWARD
         phase[stack] = own
-        anchor[stack] = anchor[parent] if own == above else parent + 2
         if own == StepPhase.OTHER:
-            anchor[stack] = 0
+            continue
+        inherits = own == above
+        begin = stack if own == StepPhase.FORWARD else parent  # of modules that one line calls each is one
+        anchor[stack] = anchor[parent] if inherits else begin + 2
+        caller[stack] = caller[parent] if inherits else parent
         if own == StepPhase.LOGGING:
             outside[stack] = outside[parent] if above == own else parent
-    return Regions(np.array(phase, np.int8), np.array(anchor, np.int32))
+    made = ((phase, np.int8), (anchor, np.int32), (caller, np.int32))
+    return Regions(*(np.array(values, kind) for values, kind in made))
 
 
 def _own_phase(above: int, mark: int, *, entered: bool) -> int:
