@@ -86,8 +86,8 @@ class StepWatch:
         )
 
     def _first_ns(self, kept: Sequence[Kept]) -> int | None:
-        """When the first step of the leading loop began."""
-        return min((kept[0].spans[row].start_ns for row in kept[0].rows), default=None) if kept else None
+        """When the first step of the leading loop began, or an evaluation before it."""
+        return min((span.start_ns for span in kept[0].spans), default=None) if kept else None
 
     def _before(self, kept: Sequence[Kept], until_ns: int | None) -> StartUp:
         """The parts of the time before the first step; without steps, of all."""

@@ -26,6 +26,7 @@ class StepSource(IntEnum):
     OPTIMIZER = 2  # the end of an optimizer's step
     LOADER = 3  # the loader's `next`
     MODULE = 4  # the outermost call of a module
+    BACKWARD = 5  # the end of backward, where no optimizer steps
 
 
 class StepMark(IntEnum):

@@ -14,7 +14,7 @@ from perfprobe.analyse.loop.inference import inference_place, inference_steps
 from perfprobe.analyse.loop.place import Place, StackTree
 from perfprobe.analyse.loop.ranges import NEXT, OPTIMIZER, PROFILER, PROGRAM, NamedSpans, Spans
 from perfprobe.analyse.loop.timeline import Segments, Timeline
-from perfprobe.analyse.loop.training import Span, training_place, training_steps
+from perfprobe.analyse.loop.training import Span, training_place, training_steps, with_updates
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Int32, Int64
 from perfprobe.tables.steps import StepSource
@@ -76,9 +76,12 @@ def _loop(
         if len(rows) or len(ends_ns):
             spans = _filled(rows, happened) if len(rows) else _marked(ends_ns, own, happened)
             return ThreadLoop(thread, source, Place(tree, _stacks(spans)), spans)
-    if any(event.kind is Kind.OPTIMIZER for event in happened):
+    kinds = {event.kind for event in happened}
+    if Kind.OPTIMIZER in kinds or kinds >= {Kind.BACKWARD, Kind.CALL}:
+        source = StepSource.OPTIMIZER if Kind.OPTIMIZER in kinds else StepSource.BACKWARD
+        happened = happened if Kind.OPTIMIZER in kinds else with_updates(happened)
         spans = training_steps(training_place(tree, happened), happened)
-        return ThreadLoop(thread, StepSource.OPTIMIZER, Place(tree, _stacks(spans)), spans)
+        return ThreadLoop(thread, source, Place(tree, _stacks(spans)), spans)
     calls = [event for event in happened if event.kind in (Kind.NEXT, Kind.CALL)]
     if not any(event.kind is Kind.CALL for event in calls):
         return None
@@ -89,8 +92,10 @@ def _loop(
 
 
 def _stacks(spans: Sequence[Span]) -> set[int]:
-    """The stacks of what happened in steps, evaluation apart."""
-    return {event.stack for span in spans if not span.is_evaluation for event in span.events}
+    """The stacks of what happened in steps; of evaluation where it follows on most steps: one loop has both."""
+    evaluations = sum(span.is_evaluation for span in spans)
+    both = 3 * evaluations > len(spans)  # one after every second step, or more often
+    return {event.stack for span in spans if both or not span.is_evaluation for event in span.events}
 
 
 def _filled(rows: Spans, happened: Sequence[Event]) -> list[Span]:

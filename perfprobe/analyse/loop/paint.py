@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from perfprobe.analyse.loop.ranges import Spans
 from perfprobe.analyse.loop.timeline import Segments
-from perfprobe.tables.columns import Int8, Int32, Int64, Mask
+from perfprobe.tables.columns import Int8, Int32, Int64, Mask, distinct
 from perfprobe.tables.steps import StepPhase
 
 _SHORT_NS = 1_000_000  # between operators of one region: longer ones are looked at by their samples
@@ -56,8 +56,8 @@ def paint(layers: Layers, first_ns: int, last_ns: int, cuts: Int64) -> Painted:
     """The phases from first_ns to last_ns, with a new stretch at each of `cuts`."""
     operators = (layers.segments, layers.within)
     bounds = [*_bounds(layers), *(time for rows in operators for time in (rows.start_ns, rows.end_ns))]
-    time_ns = np.unique(np.concatenate([[first_ns, last_ns], cuts, layers.looks.from_ns, *bounds]))
-    time_ns = time_ns[(time_ns >= first_ns) & (time_ns <= last_ns)]
+    time_ns = np.concatenate([[first_ns, last_ns], cuts, layers.looks.from_ns, *bounds])
+    time_ns = distinct(time_ns[(time_ns >= first_ns) & (time_ns <= last_ns)])
     start_ns, end_ns = time_ns[:-1], time_ns[1:]
     at, inside = _inside(layers.segments.start_ns, layers.segments.end_ns, start_ns)
     phase = np.where(inside, np.append(layers.segments.phase, _UNKNOWN)[at], _UNKNOWN)

@@ -92,9 +92,10 @@ def _next_line(loop: ThreadLoop, own: Segments, looks: Looks, stack: Int32) -> i
     lines = _lines_within(loop, own.first, own.start_ns)
     calls = [line for span in spans for e in span.events if (line := place.line(e.stack)) != NOWHERE]
     first = min([*lines, *calls], default=NOWHERE)
+    plain = np.isin(looks.phase, [StepPhase.OTHER, StepPhase.DATA])
     seen = {
         line
-        for each in _stacks_within(loop, stack, looks.time_ns)
+        for each in _stacks_within(loop, stack[plain], looks.time_ns[plain])
         if (line := place.line(each)) != NOWHERE and place.child(each) != each
     }
     return min((line for line in seen if line < first), default=NOWHERE)

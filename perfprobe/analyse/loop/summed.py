@@ -11,7 +11,7 @@ from perfprobe.analyse.loop.events import Kind
 from perfprobe.analyse.loop.loops import ThreadLoop
 from perfprobe.analyse.loop.marks import marks, rank
 from perfprobe.analyse.loop.pieces import PHASES, Pieces
-from perfprobe.analyse.loop.place import NOWHERE, StackTree
+from perfprobe.analyse.loop.place import NOWHERE, Place, StackTree
 from perfprobe.analyse.loop.training import Span
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Int8, Int64, Mask
@@ -20,6 +20,7 @@ from perfprobe.tables.steps import Loops, Phases, StepKind, StepMark, StepPhase,
 from perfprobe.tables.trace import Trace
 
 _COMES_AGAIN = (StepPhase.SAVING, StepPhase.LOGGING, StepPhase.DATA)
+_LOOKED_AT = 64  # events of each step, for the line of the loop
 # What a phase is for steps of a kind, where it is not what the timeline calls it.
 _MEANT = {
     StepKind.TRAINING: {StepPhase.RESULTS: StepPhase.LOGGING},
@@ -126,13 +127,14 @@ def loop_row(trace: Trace, tree: StackTree, kept: Kept, steps: Steps) -> Loops:
 
 def _place(trace: Trace, tree: StackTree, kept: Kept) -> tuple[int, int, int, int]:
     """The user's line and the library's at which the loop is, as `Loops` has them."""
-    place, frames = kept.loop.place, trace.recording[Frames]
-    events = [event for row in kept.rows for event in kept.spans[row].events[:64]]
+    frames, is_apart = trace.recording[Frames], kept.kind is StepKind.EVALUATION
+    events = [event for row in kept.rows for event in kept.spans[row].events[:_LOOKED_AT]]
+    place = Place(tree, [event.stack for event in events]) if is_apart else kept.loop.place
     children = {child for event in events if (child := place.child(event.stack)) != NOWHERE}
     if not children:
         return NOWHERE, NOWHERE, NOWHERE, NOWHERE
     child = min(children, key=tree.line)
-    line = kept.line if kept.line != NOWHERE and not kept.kind == StepKind.EVALUATION else tree.line(child)
+    line = tree.line(child) if is_apart or kept.line == NOWHERE else kept.line
     own, user = tree.frame(child), int(trace.sites.frame[child])
     is_users = user >= 0 and all(
         getattr(frames, name)[own] == getattr(frames, name)[user] for name in ("file", "function", "line")

@@ -5,8 +5,6 @@ Ranges are transparent here. A program has far fewer segments than operators: so
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from perfprobe.analyse.between import outermost
@@ -22,6 +20,11 @@ from perfprobe.tables.trace import Phase, Trace
 MOST_SEGMENTS = 1_048_576  # of all threads; then the shortest are joined with what is beside them
 _NEAR_NS = 50_000  # between operators of one phase in no region
 _NEAR_IN_REGION_NS = 1_000_000  # what takes longer is looked at by itself
+
+_COLUMNS = (
+    *("start_ns", "end_ns", "scope", "thread", "stack", "phase", "name", "signature"),
+    "forward_stack",
+)
 
 _COPIES = ("aten::to", "aten::_to_copy", "aten::copy_", "aten::pin_memory", "aten::_pin_memory")
 _READS = ("aten::item", "aten::_local_scalar_dense", "aten::is_nonzero", "aten::resolve_conj")
@@ -62,9 +65,12 @@ class Timeline:
         self._last_ns: dict[int, int] = {}
         self._held = 0
         self._stretch_ns = 1_000
+        self._is_referred = np.zeros(len(trace.recording[Stacks]) + 1, np.bool_)  # by backward
 
     def add(self, batch: LinkedOperators) -> None:
         """The next batch, as `Trace.operators` yields it."""
+        batch = LinkedOperators.part({name: getattr(batch, name) for name in _COLUMNS})
+        self._is_referred[batch.forward_stack] = True
         first = first_of_each(batch.thread)
         for start, end in zip(first.tolist(), np.append(first[1:], len(batch)).tolist(), strict=True):
             thread = int(self._os_threads[batch.thread[start]])
@@ -86,8 +92,13 @@ class Timeline:
 
     def segments(self, thread: int) -> Segments:
         """All of a thread."""
-        self._parts[thread] = [Segments.concat(self._parts[thread])]
-        return self._parts[thread][0]
+        rows = Segments.concat(self._parts[thread])
+        self._parts[thread] = [rows]
+        referred = np.flatnonzero(self._is_referred[:-1])
+        trained = np.zeros(len(self._is_referred) + 2, np.bool_)
+        trained[self._regions.anchor[referred]] = True
+        is_trained = np.where(rows.anchor > 0, trained[rows.anchor], rows.is_trained)
+        return Segments(**rows.columns() | {"is_trained": is_trained})
 
     def within(self, thread: int) -> Segments:
         """Recomputation and compiling of a thread, which operators may have around them."""
@@ -103,7 +114,7 @@ class Timeline:
         start_ns = np.maximum(rows.start_ns, self._last_ns.get(thread, -1))
         end_ns = np.maximum.accumulate(np.maximum(rows.end_ns, start_ns))
         start_ns = np.maximum(start_ns, np.append(start_ns[:1], end_ns[:-1]))
-        rows = replace(rows, start_ns=start_ns, end_ns=end_ns)
+        rows = LinkedOperators.part(rows.columns() | {"start_ns": start_ns, "end_ns": end_ns})
         found = self._segments(rows, *self._labels(rows))
         self._last_ns[thread] = int(end_ns[-1])
         self._parts.setdefault(thread, []).append(found)

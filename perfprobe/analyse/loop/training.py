@@ -34,6 +34,17 @@ class Iteration(NamedTuple):
     own: list[Event]
 
 
+def with_updates(events: Sequence[Event]) -> list[Event]:
+    """The events of a program without optimizers, which changes parameters itself once backward is through."""
+    found: list[Event] = []
+    for at, event in enumerate(events):
+        found.append(event)
+        is_last = at + 1 == len(events) or events[at + 1].kind is not Kind.BACKWARD
+        if event.kind is Kind.BACKWARD and is_last:
+            found.append(event._replace(kind=Kind.OPTIMIZER, start_ns=event.end_ns))
+    return found
+
+
 def training_place(tree: StackTree, events: Sequence[Event]) -> Place:
     """The function that holds the loop of these events, in which optimizers step."""
     meant = [
@@ -130,10 +141,15 @@ def _apart(place: Place, found: list[Iteration]) -> list[Iteration]:
     usual = sorted(len(each) for each in chunks)[(len(chunks) - 1) // 2] if chunks else 0
     whole = []
     for (ahead, own), each in zip(parted, chunks, strict=True):
-        more = each[: len(each) - max(usual, 1)]
+        more = takewhile(_may_be_apart, each[: len(each) - max(usual, 1)])
         moved = [event for chunk in more for event in chunk]
         whole.append(Iteration(ahead + moved, own[len(moved) :]))
     return whole
+
+
+def _may_be_apart(chunk: list[Event]) -> bool:
+    """Whether calls may be evaluation: with a batch of their own, or such as no backward refers to."""
+    return chunk[0].kind is Kind.NEXT or not any(event.is_trained for event in chunk)
 
 
 def _outside(place: Place, events: list[Event]) -> tuple[list[Event], list[Event]]:
