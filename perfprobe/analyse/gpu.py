@@ -28,10 +28,14 @@ _Columns = dict[str, npt.NDArray[Any]]
 
 
 def gpu_findings(trace: Trace, steps: Steps) -> GpuFindings | None:
-    """All that is found out about GPUs; None where nothing was recorded of them."""
+    """All that is found out about GPUs; None where nothing was recorded of them.
+
+    steps: as in `StepTimes`; those of the leading loop's thread are counted, with its evaluations.
+    """
     links, gpu = trace.gpu, trace.recording
     if links is None:
         return None
+    steps = _of_one_thread(steps)
     kernel_graph = _is_graph(gpu[Kernels], links, links.kernel_call)
     copy_graph = _is_graph(gpu[Copies], links, links.copy_call)
     calls = np.concatenate([links.kernel_call, links.copy_call])
@@ -55,6 +59,11 @@ def gpu_findings(trace: Trace, steps: Steps) -> GpuFindings | None:
         exact=links.exact,
         disagreements=links.disagreements,
     )
+
+
+def _of_one_thread(steps: Steps) -> Steps:
+    own = steps.take(steps.thread == steps.thread[:1])
+    return own.take(np.argsort(own.start_ns, kind="stable"))
 
 
 def _is_graph(rows: Kernels | Copies, links: GpuLinks, call: Int32) -> Mask:

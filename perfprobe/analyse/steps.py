@@ -52,7 +52,8 @@ class StepWatch:
         tree, kept = StackTree(self._trace), []
         for loop in loops(self._timeline, self._ranges, tree, self._regions.caller):
             found, line = pieces(self._trace, loop, self._timeline, self._ranges, self._regions)
-            kept += _by_kind(loop, found, line, self._timeline.rows[loop.thread])
+            row = {**self._ranges.rows, **self._timeline.rows}[loop.thread]
+            kept += _by_kind(loop, found, line, row)
         kept.sort(key=lambda each: (each.kind is StepKind.EVALUATION, -each.total_ns))
         return self._tables(tree, kept)
 

@@ -34,7 +34,7 @@ class ThreadLoop:
 
 def loops(timeline: Timeline, ranges: NamedSpans, tree: StackTree, caller: Int32) -> list[ThreadLoop]:
     """Those of all threads, in no order. caller: as in `Regions`."""
-    threads = timeline.threads()
+    threads = list({**timeline.rows, **ranges.rows})
     stepping = [thread for thread in threads if _says_so(ranges, thread)]
     found = []
     for thread in threads:
@@ -80,7 +80,8 @@ def _loop(
     if Kind.OPTIMIZER in kinds or kinds >= {Kind.BACKWARD, Kind.CALL}:
         source = StepSource.OPTIMIZER if Kind.OPTIMIZER in kinds else StepSource.BACKWARD
         happened = happened if Kind.OPTIMIZER in kinds else with_updates(happened)
-        spans = training_steps(training_place(tree, happened), happened)
+        first_ns = int(own.start_ns[0]) if len(own) else happened[0].start_ns
+        spans = training_steps(training_place(tree, happened), happened, first_ns)
         return ThreadLoop(thread, source, Place(tree, _stacks(spans)), spans)
     calls = [event for event in happened if event.kind in (Kind.NEXT, Kind.CALL)]
     if not any(event.kind is Kind.CALL for event in calls):

@@ -13,7 +13,7 @@ from perfprobe.analyse.loop.paint import Layers, Looks, Painted, paint
 from perfprobe.analyse.loop.place import NOWHERE
 from perfprobe.analyse.loop.ranges import NEXT, OPTIMIZER, ZERO_GRAD, NamedSpans
 from perfprobe.analyse.loop.regions import Regions
-from perfprobe.analyse.loop.timeline import Segments, Timeline
+from perfprobe.analyse.loop.timeline import Segments, Timeline, is_possible
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, distinct
 from perfprobe.tables.python import Look
 from perfprobe.tables.stacks import Stacks, nearest
@@ -67,7 +67,8 @@ def _looks(trace: Trace, thread: int, regions: Regions) -> tuple[Looks, Int32]:
     """The samples of a thread by time, and their stacks."""
     samples = in_program(trace.recording)
     chosen = (trace.recording.os_threads()[samples.thread] == thread) & (samples.look == Look.READ)
-    samples = samples.take(chosen & (samples.stack >= 0))
+    chosen &= (samples.stack >= 0) & is_possible(samples.start_ns, samples.end_ns)
+    samples = samples.take(chosen)
     time_ns = np.where(samples.looks > 0, samples.end_ns, samples.start_ns)
     order = np.argsort(time_ns, kind="stable")
     samples, time_ns = samples.take(order), time_ns[order]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from perfprobe.analyse.loop.timeline import is_possible
 from perfprobe.tables.columns import Int32, Int64, Table, column
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.ranges import Ranges, RangeSource
@@ -37,9 +38,10 @@ class _Thread:
 
 
 class NamedSpans:
-    """Takes the operators of a trace batch by batch."""
+    """Takes the operators of a trace batch by batch. rows: what a thread of the system is in `threads`."""
 
     def __init__(self, trace: Trace) -> None:
+        self.rows: dict[int, int] = {}
         recording = trace.recording
         texts = recording[Strings].text.tolist()
         self._kind = np.full(len(texts) + 1, -1, np.int8)
@@ -53,8 +55,10 @@ class NamedSpans:
         """The next batch, as `Trace.operators` yields it."""
         rows = np.flatnonzero(batch.scope == USER_SCOPE)
         rows = rows[self._kind[batch.name[rows]] >= 0]
+        rows = rows[is_possible(batch.start_ns[rows], batch.end_ns[rows])]
         kinds, threads = self._kind[batch.name[rows]], self._os_threads[batch.thread[rows]]
         for thread in set(threads.tolist()):
+            self.rows.setdefault(thread, int(batch.thread[rows[threads == thread][0]]))
             parts = self._threads.setdefault(thread, _Thread()).parts
             for kind in set(kinds[threads == thread].tolist()):
                 own = rows[(threads == thread) & (kinds == kind)]
@@ -82,7 +86,8 @@ class _Own:
 
     def __init__(self, trace: Trace) -> None:
         rows = trace.recording[Ranges]
-        self._rows = rows.take((rows.source == RangeSource.PERFPROBE) & (rows.end_ns >= rows.start_ns))
+        own = (rows.source == RangeSource.PERFPROBE) & is_possible(rows.start_ns, rows.end_ns)
+        self._rows = rows.take(own)
         self._os_thread = trace.recording.os_threads()[self._rows.thread]
         self._strings = trace.recording[Strings]
 

@@ -18,6 +18,7 @@ from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Phase, Trace
 
 MOST_SEGMENTS = 1_048_576  # of all threads; then the shortest are joined with what is beside them
+LATEST_NS = 2**60  # some 36 years after the machine was started
 _NEAR_NS = 50_000  # between operators of one phase in no region
 _NEAR_IN_REGION_NS = 1_000_000  # what takes longer is looked at by itself
 
@@ -71,6 +72,11 @@ class Timeline:
         """The next batch, as `Trace.operators` yields it."""
         batch = LinkedOperators.part({name: getattr(batch, name) for name in _COLUMNS})
         self._is_referred[batch.forward_stack] = True
+        possible = is_possible(batch.start_ns, batch.end_ns)
+        if not bool(possible.all()):
+            batch = batch.take(possible)
+        if len(batch) == 0:
+            return
         first = first_of_each(batch.thread)
         for start, end in zip(first.tolist(), np.append(first[1:], len(batch)).tolist(), strict=True):
             thread = int(self._os_threads[batch.thread[start]])
@@ -92,7 +98,7 @@ class Timeline:
 
     def segments(self, thread: int) -> Segments:
         """All of a thread."""
-        rows = Segments.concat(self._parts[thread])
+        rows = Segments.concat(self._parts.get(thread, []))
         self._parts[thread] = [rows]
         referred = np.flatnonzero(self._is_referred[:-1])
         trained = np.zeros(len(self._is_referred) + 2, np.bool_)
@@ -158,6 +164,11 @@ class Timeline:
                 for thread, parts in self._parts.items()
             }
             self._held = sum(len(parts[0]) for parts in self._parts.values())
+
+
+def is_possible(start_ns: Int64, end_ns: Int64) -> Mask:
+    """Which rows have times that can be: sums of others overflow."""
+    return np.asarray((start_ns >= 0) & (end_ns >= start_ns) & (end_ns < LATEST_NS))
 
 
 def _begins(rows: LinkedOperators, phase: Int8, anchor: Int32) -> Mask:

@@ -53,8 +53,11 @@ def training_place(tree: StackTree, events: Sequence[Event]) -> Place:
     return Place(tree, meant)
 
 
-def training_steps(place: Place, events: Sequence[Event]) -> list[Span]:
-    """Steps and evaluations in their order; the last step may have been cut off."""
+def training_steps(place: Place, events: Sequence[Event], first_ns: int) -> list[Span]:
+    """Steps and evaluations in their order; the last step may have been cut off.
+
+    first_ns: when the first one begins, where neither a loader nor a module tells.
+    """
     groups, rest = _groups(events)
     found = _apart(place, [Iteration([], group) for group in _iterations(groups)])
     found[:1] = [_without_first_look(each) for each in found[:1]]
@@ -65,7 +68,8 @@ def training_steps(place: Place, events: Sequence[Event]) -> list[Span]:
         start_ns = last_ns
         if not spans or iteration.ahead:
             ahead_ns = max((event.end_ns for event in iteration.ahead), default=last_ns)
-            start_ns = max(first.start_ns if first.kind is Kind.NEXT or not spans else ahead_ns, last_ns)
+            begin_ns = first.start_ns if first.kind in (Kind.NEXT, Kind.CALL) else min(first_ns, first.start_ns)
+            start_ns = max(begin_ns if first.kind is Kind.NEXT or not spans else ahead_ns, last_ns)
         if iteration.ahead:
             begin_ns = max(last_ns, iteration.ahead[0].start_ns)
             spans.append(Span(begin_ns, max(start_ns, begin_ns), True, tuple(iteration.ahead)))
