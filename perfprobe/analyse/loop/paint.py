@@ -85,10 +85,10 @@ def _bounds(layers: Layers) -> list[Int64]:
 def _between(layers: Layers, start_ns: Int64, at: npt.NDArray[np.intp]) -> Int8:
     """The phase of each stretch that lies between operators. at: the segment before it, -1 none."""
     rows = layers.segments
-    before_ns = np.append(rows.end_ns, np.int64(-(2**62)))[at]
+    before_ns = np.append(rows.end_ns, np.int64(-1))[at]
     after_ns = np.append(rows.start_ns, np.int64(2**62))[np.minimum(at + 1, len(rows))]
     same = (rows.phase[1:] == rows.phase[:-1]) & (rows.anchor[1:] == rows.anchor[:-1]) & (rows.anchor[1:] > 0)
-    fence_ns = np.sort(np.concatenate([[-(2**62), 2**62], *_bounds(layers)]))
+    fence_ns = np.sort(np.concatenate([[-1, 2**62], *_bounds(layers)]))
     place = np.searchsorted(fence_ns, start_ns, "right") - 1
     before_ns, after_ns = np.maximum(before_ns, fence_ns[place]), np.minimum(after_ns, fence_ns[place + 1])
     in_region = np.append(same, [False, False])[at] & (at >= 0)

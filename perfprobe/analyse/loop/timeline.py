@@ -12,13 +12,14 @@ from perfprobe.analyse.grouping import first_of_each
 from perfprobe.analyse.loop.regions import Regions
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Table, column
 from perfprobe.tables.events import LinkedOperators, Signatures
+from perfprobe.tables.scopes import BACKWARD_FUNCTION
 from perfprobe.tables.stacks import Stacks
 from perfprobe.tables.steps import StepPhase
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Phase, Trace
 
 MOST_SEGMENTS = 1_048_576  # of all threads; then the shortest are joined with what is beside them
-LATEST_NS = 2**60  # some 36 years after the machine was started
+LATEST_NS = 2**62  # beyond any clock; differences of two such times still fit
 _NEAR_NS = 50_000  # between operators of one phase in no region
 _NEAR_IN_REGION_NS = 1_000_000  # what takes longer is looked at by itself
 
@@ -147,6 +148,7 @@ class Timeline:
         plain = phase == StepPhase.OTHER
         phase[plain & (rows.phase == Phase.FORWARD)] = StepPhase.FORWARD
         plain &= rows.phase == Phase.OTHER
+        phase[plain & (rows.scope == BACKWARD_FUNCTION)] = StepPhase.BACKWARD
         phase[plain & self._is_copy[rows.name]] = StepPhase.COPY
         phase[plain & self._is_read[rows.name]] = StepPhase.RESULTS
         for told, own in _BY_PHASE.items():
