@@ -14,6 +14,7 @@ from perfprobe.collect.base import Facts, Stderr
 from perfprobe.collect.children import Children
 from perfprobe.collect.cprofile import CallCounter
 from perfprobe.collect.destination import create, inserted
+from perfprobe.collect.garbage import GarbageCollections
 from perfprobe.collect.git import head
 from perfprobe.collect.gpu import GpuCollector
 from perfprobe.collect.masking import masked
@@ -164,7 +165,7 @@ class Session:
     def _chosen(self) -> list[Collector]:
         chosen: list[Collector] = [ProcessorWaits(self._facts)]
         if self._options.ranges:
-            chosen.append(RangeCollector(self._facts))
+            chosen += [RangeCollector(self._facts), GarbageCollections()]
         else:
             self._facts.loss("ranges", "switched off with --ranges off", 1, "leave that option out")
         operators = OperatorCollector(self._facts, self._options)

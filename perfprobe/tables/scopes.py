@@ -9,4 +9,3 @@ USER_SCOPE = 7
 # Names of perfprobe's own ranges.
 STEP_NAME = "perfprobe.step"  # that of `with perfprobe.step():`
 STEP_MARK = "perfprobe.step()"  # of no duration: what every call of it sets
-COLLECTION_NAME = "garbage collection"

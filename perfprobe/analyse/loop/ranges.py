@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from perfprobe.analyse.loop.timeline import is_possible
-from perfprobe.tables.columns import Int32, Int64, Table, column
+from perfprobe.tables.columns import Int32, Int64, Mask, Table, column
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.ranges import Ranges, RangeSource
-from perfprobe.tables.scopes import COLLECTION_NAME, STEP_MARK, STEP_NAME, USER_SCOPE
+from perfprobe.tables.scopes import STEP_MARK, STEP_NAME, USER_SCOPE
 from perfprobe.tables.stacks import Stacks
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
@@ -74,30 +74,33 @@ class NamedSpans:
 
     def marks(self, thread: int) -> Int64:
         """When the program said that a step had ended."""
-        return self._own.of(thread, STEP_MARK).end_ns
+        return self._own.named(thread, STEP_MARK).end_ns
 
     def collections(self, thread: int) -> Spans:
         """Python's garbage collections."""
-        return self._own.of(thread, COLLECTION_NAME)
+        return self._own.of(thread, RangeSource.PYTHON)
 
 
 class _Own:
-    """Ranges of perfprobe's own by their names."""
+    """Ranges of perfprobe's own by their names, and those of the interpreter."""
 
     def __init__(self, trace: Trace) -> None:
         rows = trace.recording[Ranges]
-        own = (rows.source == RangeSource.PERFPROBE) & is_possible(rows.start_ns, rows.end_ns)
-        self._rows = rows.take(own)
+        self._rows = rows.take(is_possible(rows.start_ns, rows.end_ns))
         self._os_thread = trace.recording.os_threads()[self._rows.thread]
         self._strings = trace.recording[Strings]
 
     def steps(self, thread: int) -> Spans:
-        return self.of(thread, STEP_NAME)
+        return self.named(thread, STEP_NAME)
 
-    def of(self, thread: int, name: str) -> Spans:
-        """Those of one name on a thread."""
-        meant = self._strings.marks(lambda text: text == name)
-        rows = self._rows.take(meant[self._rows.name] & (self._os_thread == thread))
+    def named(self, thread: int, name: str) -> Spans:
+        """perfprobe's of one name on a thread."""
+        return self.of(thread, RangeSource.PERFPROBE, self._strings.marks(lambda text: text == name))
+
+    def of(self, thread: int, source: RangeSource, names: Mask | None = None) -> Spans:
+        """Those of one source on a thread, and of these names."""
+        chosen = (self._rows.source == source) & (self._os_thread == thread)
+        rows = self._rows.take(chosen if names is None else chosen & names[self._rows.name])
         return _outermost(Spans(rows.start_ns, rows.end_ns, np.full(len(rows), -1, np.int32)))
 
 
