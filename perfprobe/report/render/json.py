@@ -17,7 +17,7 @@ _ORDER = (
     *("measurements", "hotspots", "ranges", "totals", "lines", "between", "sources", "differences"),
     *("python", "functions", "calls", "threads", "imports"),
     *("gpu", "devices", "kernels", "copies", "gpu_waits", "api_calls", "steps", "named_ranges"),
-    *("modules", "library_lines"),
+    *("modules", "library_lines", "loops", "phases", "start_up"),
 )
 
 

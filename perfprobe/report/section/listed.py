@@ -19,6 +19,8 @@ from perfprobe.report.section.hot_modules import hot_modules, module_tables
 from perfprobe.report.section.hot_operators import hot_operators, operator_tables
 from perfprobe.report.section.losses import losses
 from perfprobe.report.section.ranges import range_tables, ranges
+from perfprobe.report.section.start_up import start_up, start_up_tables
+from perfprobe.report.section.steps import phase_tables, phases, step_tables, steps
 from perfprobe.report.section.summary import summary, totals_table
 from perfprobe.tables.children import Children
 from perfprobe.tables.events import Losses
@@ -27,9 +29,13 @@ from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.measurements import Measurements
 from perfprobe.tables.python import Calling
 from perfprobe.tables.ranges import RangeRows
+from perfprobe.tables.steps import StepTimes
 
 SECTIONS = (
     Section("summary", (), summary, totals_table, shows=(Hotspots, Calling, GpuFindings)),
+    Section("steps", (StepTimes,), steps, step_tables, shows=(GpuFindings,)),
+    Section("phases", (StepTimes,), phases, phase_tables),
+    Section("start-up", (StepTimes,), start_up, start_up_tables),
     Section("hot operators", (Hotspots,), hot_operators, operator_tables),
     Section("efficiency", (Measurements,), efficiency, measurement_tables),
     Section("hot lines", (Hotspots, HotLines), hot_lines, line_tables),
