@@ -130,5 +130,3 @@ def _beyond(loop_rows: Loops, steps: Steps, per_step: StepPhases) -> StartUp:
         one(StartUpPart.COMPILE, compile_ns),
     ]
     return StartUp.concat(parts)
-
-

@@ -1,6 +1,4 @@
-"""`perfprobe.range` and `perfprobe.step`: parts of the program get a name, in the recording and for tools that
-listen.
-"""
+"""`perfprobe.range` and `perfprobe.step`: name parts of the program, in the recording and for listeners."""
 
 from __future__ import annotations
 
@@ -50,8 +48,8 @@ else:
 def step() -> range:
     """A step of the program ends here: `perfprobe.step()` as the last line of the loop's body.
 
-    Or one is what a block runs: `with perfprobe.step(): ...`. Where a program uses this, on one thread, nothing
-    else is taken for its steps there. It costs well below a microsecond, and nothing where nothing is recorded.
+    Or a step is what a block runs: `with perfprobe.step(): ...`. On a thread that uses this nothing else is
+    taken for its steps. A call takes about a microsecond.
     """
     if _begin is not None:
         _end(_begin(STEP_MARK))

@@ -120,8 +120,9 @@ class DeviceRows(Table):
 
 @frozen
 class GpuFindings:
-    """What the report shows of GPUs; rows of each table most time first. graph_launches: of CUDA graphs; steps: of the
-    leading loop's thread, by time.
+    """What the report shows of GPUs; rows of each table most time first. graph_launches: of CUDA graphs.
+
+    steps: of the leading loop's thread, by time.
 
     unlinked: kernels and copies whose call was not recorded. outside: those whose call was made outside of
     all operators, CUDA graphs left out. untimed: those that the driver gave no times. exact, disagreements:

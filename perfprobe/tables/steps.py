@@ -130,7 +130,7 @@ class Steps(Table):
 
 
 class StepPhases(Table):
-    """What each step consists of: a row for each step and phase with time. They sum to the step's duration."""
+    """What each step consists of: a row for each step and phase with time; they sum to its duration."""
 
     step: Int32 = column("which", Steps)
     phase: Int8 = column("a `StepPhase`")
@@ -166,7 +166,7 @@ class StartUp(Table):
 
 @frozen
 class StepTimes:
-    """Steps and what they are made of. start_up_ns: from the program's start to its first step, None not known.
+    """Steps and what they are made of. start_up_ns: from the program's start to its first step, or None.
 
     Without steps `loops` is empty, and `start_up` says what is known of imports and the like.
     """

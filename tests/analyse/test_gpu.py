@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections import Counter, defaultdict
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -323,9 +323,8 @@ def steps_of(program: Program, folder: Path) -> list[tuple[int, int]]:
 def two_steps(unit_ns: int = 1) -> list[Op]:
     ops = []
     for at in (1000, 2000):
-        first, second, inner = (
-            [(at + moment) * unit_ns for moment in moments] for moments in ((600, 700), (710, 800), (720, 730))
-        )
+        times = ((600, 700), (710, 800), (720, 730))
+        first, second, inner = ([(at + moment) * unit_ns for moment in pair] for pair in times)
         ops += [
             op("mm", at * unit_ns, (at + 10) * unit_ns),
             op("Optimizer.step#SGD.step", *first, scope=7),

@@ -1,4 +1,4 @@
-"""What happens in a loop, one event after another: the loader's `next`, calls of modules, backward, optimizers."""
+"""What happens in a loop, event by event: the loader's `next`, calls of modules, backward, optimizers."""
 
 from __future__ import annotations
 
@@ -107,9 +107,7 @@ def _calls(rows: Segments) -> list[Event]:
 
 def _together(left: Event, right: Event) -> Event:
     """Two parts of one event."""
-    return left._replace(
-        end_ns=right.end_ns, last=right.last, is_trained=left.is_trained or right.is_trained
-    )
+    return left._replace(end_ns=right.end_ns, last=right.last, is_trained=left.is_trained or right.is_trained)
 
 
 def _without_repetitions(found: list[Event]) -> list[Event]:

@@ -1,4 +1,4 @@
-"""Steps of a program that trains nothing: a call of its modules for each batch, or for each round of the loop.
+"""Steps of a program that trains nothing: a call of its modules for each batch, or each round of the loop.
 
 With a loader a step reaches from its `next` to the following one. Without, a step is a call of the outermost
 module, or several that take turns; what the loop does at later lines reads its results, what it does at

@@ -93,7 +93,7 @@ def _loop(
 
 
 def _stacks(spans: Sequence[Span]) -> set[int]:
-    """The stacks of what happened in steps; of evaluation where it follows on most steps: one loop has both."""
+    """The stacks of what happened in steps; of evaluation where it follows most steps: one loop has both."""
     evaluations = sum(span.is_evaluation for span in spans)
     both = 3 * evaluations > len(spans)  # one after every second step, or more often
     return {event.stack for span in spans if both or not span.is_evaluation for event in span.events}

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from perfprobe.analyse.sampled import in_program
 from perfprobe.analyse.loop.loops import ThreadLoop
 from perfprobe.analyse.loop.paint import Layers, Looks, Painted, paint
 from perfprobe.analyse.loop.place import NOWHERE
 from perfprobe.analyse.loop.ranges import NEXT, OPTIMIZER, ZERO_GRAD, NamedSpans
 from perfprobe.analyse.loop.regions import Regions
 from perfprobe.analyse.loop.timeline import Segments, Timeline, is_possible
+from perfprobe.analyse.sampled import in_program
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, distinct
 from perfprobe.tables.python import Look
 from perfprobe.tables.stacks import Stacks, nearest

@@ -45,8 +45,8 @@ _IS_CODE = -2  # of the program or a library: what it does below a progress bar 
 class Regions:
     """The phase and the region of every stack, with one more entry for none.
 
-    anchor: what tells regions apart, 0 in none; caller: the stack that begins it was called from, its own in no
-    region.
+    anchor: what tells regions apart, 0 in none; caller: the stack that the region was called from, its
+    own in none.
     """
 
     phase: Int8

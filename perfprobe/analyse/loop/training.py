@@ -35,7 +35,7 @@ class Iteration(NamedTuple):
 
 
 def with_updates(events: Sequence[Event]) -> list[Event]:
-    """The events of a program without optimizers, which changes parameters itself once backward is through."""
+    """The events of a program without optimizers, which changes parameters itself behind backward."""
     found: list[Event] = []
     for at, event in enumerate(events):
         found.append(event)
@@ -68,7 +68,9 @@ def training_steps(place: Place, events: Sequence[Event], first_ns: int) -> list
         start_ns = last_ns
         if not spans or iteration.ahead:
             ahead_ns = max((event.end_ns for event in iteration.ahead), default=last_ns)
-            begin_ns = first.start_ns if first.kind in (Kind.NEXT, Kind.CALL) else min(first_ns, first.start_ns)
+            begin_ns = (
+                first.start_ns if first.kind in (Kind.NEXT, Kind.CALL) else min(first_ns, first.start_ns)
+            )
             start_ns = max(begin_ns if first.kind is Kind.NEXT or not spans else ahead_ns, last_ns)
         if iteration.ahead:
             begin_ns = max(last_ns, iteration.ahead[0].start_ns)
@@ -101,11 +103,16 @@ def _behind(rest: list[Event], last_ns: int) -> list[Span]:
 
 
 def _without_first_look(iteration: Iteration) -> Iteration:
-    """The first iteration without what was asked of the loader before the loop: a look at a batch, a count."""
+    """The first iteration without what was tried before the loop: a look at a batch, a call of the model."""
     calls = [at for at, event in enumerate(iteration.own) if event.kind is not Kind.NEXT]
     sites = [event.site for event in iteration.own[: calls[0]]]
     kept = next((at for at, site in enumerate(sites) if site not in sites[at + 1 :]), len(sites))
-    return Iteration(iteration.ahead, iteration.own[kept:])
+    own = iteration.own[kept:]
+    tried = 0  # calls of the model before the first batch
+    if own[0].kind is Kind.CALL and not own[0].is_trained:
+        before = list(takewhile(lambda event: event.kind is not Kind.BACKWARD, own))
+        tried = next((at for at, event in enumerate(before) if event.kind is Kind.NEXT), 0)
+    return Iteration(iteration.ahead + own[:tried], own[tried:])
 
 
 def _groups(events: Sequence[Event]) -> tuple[list[list[Event]], list[Event]]:

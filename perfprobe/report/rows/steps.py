@@ -114,7 +114,8 @@ def _loops_of(lines: list[str] | None) -> list[tuple[int, int]]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     kinds = (ast.For, ast.AsyncFor, ast.While)
-    return [(node.lineno, node.end_lineno or node.lineno) for node in ast.walk(tree) if isinstance(node, kinds)]
+    found = (node for node in ast.walk(tree) if isinstance(node, kinds))
+    return [(node.lineno, node.end_lineno or node.lineno) for node in found]
 
 
 class StepFindings:
@@ -205,7 +206,8 @@ _STEP_FIGURES = ("loop", "thread", "start_ns", "end_ns", "micro_batches", "calls
 
 
 def _gpu_figures(row: dict[str, int | None] | None) -> dict[str, int | None]:
-    return {} if row is None else {name: row[name] for name in row if name not in ("step", "start_ns", "end_ns")}
+    own = ("step", "start_ns", "end_ns")
+    return {} if row is None else {name: figure for name, figure in row.items() if name not in own}
 
 
 def phase_text(kind: int, phase: int) -> str:

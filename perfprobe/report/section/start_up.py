@@ -37,7 +37,8 @@ def start_up(findings: Findings, choice: Choice) -> Iterator[Block]:
     if len(found.loops) == 0 or (found.start_up_ns or 0) < _NOTEWORTHY_NS:
         return
     rows = [row for row in start_up_rows(findings) if row.time_ns >= _LEAST_NS][: choice.most(_TOP)]
-    yield Heading("Start-up", f"{units.duration(found.start_up_ns)} until the first step; in no share of steps")
+    until = units.duration(found.start_up_ns)
+    yield Heading("Start-up", f"{until} until the first step; in no share of steps")
     yield Table(
         [
             figures("took", (units.duration(row.time_ns) for row in rows), style="bold"),
