@@ -77,8 +77,8 @@ class PyRangeLog {
   pid_t process_;
 };
 
-// What Python's collector calls before and after it ran: ("start" or "stop", figures). C calls it: no
-// frame, and no profile function, sees it. Short collections are where they happened.
+// What Python's collector calls before and after it ran: ("start" or "stop", figures). C calls it:
+// no frame, and no profile function, sees it. Short collections are where they happened.
 PyObject* garbage_collected(PyObject* /*self*/, PyObject* const* arguments, Py_ssize_t count) {
   constexpr int64_t kShortNs = 50'000;
   thread_local int64_t began_ns = 0;
@@ -96,7 +96,7 @@ py::object garbage_callback() {
   static PyMethodDef method = {
       "garbage_collected",
       reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(garbage_collected)), METH_FASTCALL,
-      nullptr};
+      "garbage_collected(phase: str, figures: dict) -> None"};
   PyObject* made = PyCFunction_New(&method, nullptr);
   if (made == nullptr)
     throw py::error_already_set();

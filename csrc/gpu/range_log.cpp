@@ -113,8 +113,8 @@ void RangeLog::put_passed(const char* text, int64_t start_ns) {
       return;
     }
     const bool begins = act == RangeAct::push;
-    own->ring.put({time_ns, id, begins ? named : RangeNames::kUnnamed, kNone,
-                   RangeSource::python, act});
+    own->ring.put(
+        {time_ns, id, begins ? named : RangeNames::kUnnamed, kNone, RangeSource::python, act});
   }
 }
 

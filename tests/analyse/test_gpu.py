@@ -324,7 +324,7 @@ def two_steps(unit_ns: int = 1) -> list[Op]:
     ops = []
     for at in (1000, 2000):
         times = ((600, 700), (710, 800), (720, 730))
-        first, second, inner = ([(at + moment) * unit_ns for moment in pair] for pair in times)
+        first, second, inner = (((at + begin) * unit_ns, (at + end) * unit_ns) for begin, end in times)
         ops += [
             op("mm", at * unit_ns, (at + 10) * unit_ns),
             op("Optimizer.step#SGD.step", *first, scope=7),

@@ -66,7 +66,7 @@ def events(own: Segments, others: Segments, ranges: dict[int, Spans], caller: In
 def _inside(rows: Segments, spans: Spans) -> Rows:
     """Which segments lie in one of these ranges."""
     if len(spans) == 0:
-        return np.zeros(len(rows), np.bool_)  # type: ignore[return-value]
+        return np.zeros(len(rows), np.bool_)
     at = np.searchsorted(spans.start_ns, rows.start_ns, "right") - 1
     return (at >= 0) & (rows.start_ns < spans.end_ns[at])  # type: ignore[return-value]
 

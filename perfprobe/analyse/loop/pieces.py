@@ -128,9 +128,9 @@ def _below_line(trace: Trace, loop: ThreadLoop, line: int) -> Mask:
 
 
 def _at_next(phase: Int8, is_next: Mask) -> Int8:
-    """The phases with all as data that the loop's line calls, but for progress bars and compiling."""
-    kept = np.isin(phase, [StepPhase.LOGGING, StepPhase.COMPILE])
-    return np.where(is_next & ~kept, np.int8(StepPhase.DATA), phase).astype(np.int8)
+    """The phases with what the loop's line calls as data, unless it is known for more: one line may do all."""
+    plain = np.isin(phase, [StepPhase.OTHER, StepPhase.COPY, StepPhase.RESULTS])
+    return np.where(is_next & plain, np.int8(StepPhase.DATA), phase).astype(np.int8)
 
 
 class _Beside:
@@ -146,6 +146,8 @@ class _Beside:
 
     def until(self, time_ns: Int64) -> Int64:
         """The time up to each moment."""
+        if len(time_ns) == 0 or len(self._start_ns) == 0:
+            return np.zeros(len(time_ns), np.int64)
         at = np.searchsorted(self._start_ns, time_ns, "right") - 1
         start_ns, end_ns = np.append(self._start_ns, time_ns.max()), np.append(self._end_ns, time_ns.max())
         open_ns = np.where(at >= 0, np.minimum(time_ns, end_ns[at]) - start_ns[at], 0)

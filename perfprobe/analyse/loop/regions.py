@@ -85,8 +85,7 @@ def regions(trace: Trace) -> Regions:
         caller[stack] = caller[parent] if inherits else parent
         if own == StepPhase.LOGGING:
             outside[stack] = outside[parent] if above == own else parent
-    made = ((phase, np.int8), (anchor, np.int32), (caller, np.int32))
-    return Regions(*(np.array(values, kind) for values, kind in made))
+    return Regions(np.array(phase, np.int8), np.array(anchor, np.int32), np.array(caller, np.int32))
 
 
 def _own_phase(above: int, mark: int, *, entered: bool) -> int:

@@ -54,8 +54,8 @@ def by_time(tables: list[StartUp]) -> StartUp:
     other = rows.kind == StartUpPart.OTHER
     if np.count_nonzero(other) > 1:
         kept = rows.take(~other)
-        longest = rows.take(other).take(np.argmax(rows.time_ns[other])[None])
-        columns = longest.columns() | {"time_ns": rows.time_ns[other].sum()[None]}
+        longest = rows.take(other).take(np.argsort(-rows.time_ns[other], kind="stable")[:1])
+        columns = longest.columns() | {"time_ns": np.array([rows.time_ns[other].sum()])}
         rows = StartUp.concat([kept, StartUp(**columns)])
     return rows.take(np.argsort(-rows.time_ns, kind="stable"))
 
@@ -92,7 +92,7 @@ def _builds(trace: Trace) -> Mask:
     return np.asarray(named & np.isin(origin, [Origin.USER, Origin.LIBRARY, Origin.TORCH]))
 
 
-def _most(frame: Int32, time_ns: np.ndarray, first: np.ndarray) -> Int32:  # type: ignore[type-arg]
+def _most(frame: Int32, time_ns: np.ndarray, first: np.ndarray) -> Int32:
     """The line with most time of each group of rows that stand together."""
     ends = np.append(first[1:], len(frame))
     found = []

@@ -180,13 +180,13 @@ class StepFindings:
                 mark=word(StepMark, value["mark"]),
                 phases=phases.get(at, {}),
                 gpu=Values(_gpu_figures(gpu.get((value["start_ns"], value["end_ns"])))),
-                **{name: measured(value[name]) for name in _STEP_FIGURES},  # type: ignore[arg-type]
+                **{name: measured(value[name]) for name in _STEP_FIGURES},
             )
             for at, value in enumerate(values(times.steps))
         ]
         if (None, None) in gpu:
             none = dict.fromkeys(("step", "kind", "mark", "phases", *_STEP_FIGURES))
-            rows.append(StepRow(gpu=Values(_gpu_figures(gpu[None, None])), **none))  # type: ignore[arg-type]
+            rows.append(StepRow(gpu=Values(_gpu_figures(gpu[None, None])), **none))
         return rows
 
     def _phases_of_steps(self) -> dict[int, dict[str, int]]:

@@ -33,13 +33,13 @@ from perfprobe.tables.steps import StepTimes
 
 SECTIONS = (
     Section("summary", (), summary, totals_table, shows=(Hotspots, Calling, GpuFindings)),
-    Section("steps", (StepTimes,), steps, step_tables, shows=(GpuFindings,)),
-    Section("phases", (StepTimes,), phases, phase_tables),
-    Section("start-up", (StepTimes,), start_up, start_up_tables),
     Section("hot operators", (Hotspots,), hot_operators, operator_tables),
     Section("efficiency", (Measurements,), efficiency, measurement_tables),
     Section("hot lines", (Hotspots, HotLines), hot_lines, line_tables),
     Section("hot modules", (Hotspots, HotModules), hot_modules, module_tables),
+    Section("steps", (StepTimes,), steps, step_tables, shows=(GpuFindings,)),
+    Section("phases", (StepTimes,), phases, phase_tables),
+    Section("start-up", (StepTimes,), start_up, start_up_tables),
     Section("GPUs", (GpuFindings,), devices, device_tables),
     Section("GPU kernels", (GpuFindings,), kernels, kernel_tables),
     Section("GPU copies", (GpuFindings,), copies, copy_tables),
