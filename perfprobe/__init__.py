@@ -3,6 +3,7 @@
 From a program or a notebook: `with perfprobe.profile("run.perfprobe") as p: ...`, then `p.report()`.
 From a shell: `python -m perfprobe script.py`.
 Parts of the program get a name with `with perfprobe.range("name"): ...` or `@perfprobe.range("name")`.
+Where its steps end it can say with `perfprobe.step()`.
 
 Everything is imported on first use. Until the program under test has ended, perfprobe imports nothing but its
 own recorder and the standard library, and of that as little as it can: a module that is loaded already would
@@ -12,7 +13,7 @@ hide a file of that name in the program's own folder.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from perfprobe.block import profile
-    from perfprobe.collect.named import range
+    from perfprobe.collect.named import range, step
     from perfprobe.session import gpu_counters
     from perfprobe.support.errors import EnvironmentLack, InputError, PerfprobeError, UsageError
 
@@ -27,11 +28,13 @@ __all__ = [
     "gpu_counters",
     "profile",
     "range",
+    "step",
 ]
 
 _HOMES = {
     "profile": "perfprobe.block",
     "range": "perfprobe.collect.named",
+    "step": "perfprobe.collect.named",
     "gpu_counters": "perfprobe.session",
     "PerfprobeError": "perfprobe.support.errors",
     "UsageError": "perfprobe.support.errors",

@@ -15,6 +15,7 @@ from perfprobe.collect.children import Children, follow_children
 from perfprobe.collect.cprofile import CallCounter
 from perfprobe.collect.destination import create
 from perfprobe.collect.family import Family
+from perfprobe.collect.garbage import GarbageCollections
 from perfprobe.collect.git import head
 from perfprobe.collect.gpu import GpuCollector
 from perfprobe.collect.masking import masked
@@ -172,7 +173,7 @@ class Session:
     def _chosen(self) -> list[Collector]:
         chosen: list[Collector] = [ProcessorWaits(self._facts)]
         if self._options.ranges:
-            chosen.append(RangeCollector(self._facts, is_found=self._parents is not None))
+            chosen += [RangeCollector(self._facts, is_found=self._parents is not None), GarbageCollections()]
         else:
             self._facts.loss("ranges", "switched off with --ranges off", 1, "leave that option out")
         operators = OperatorCollector(self._facts, self._options)

@@ -11,6 +11,7 @@
 
 #include "bindings/range_type.h"
 #include "bindings/recorder_door.h"
+#include "core/clock.h"
 #include "gpu/itt_ranges.h"
 #include "gpu/nvtx_ranges.h"
 #include "gpu/own_ranges.h"
@@ -44,6 +45,7 @@ class PyRangeLog {
     named["nvtx_rows"] = figures.rows[0];
     named["itt_rows"] = figures.rows[1];
     named["perfprobe_rows"] = figures.rows[2];
+    named["python_rows"] = figures.rows[3];
     named["open"] = figures.open;
     named["unmatched"] = figures.unmatched;
     named["too_many"] = figures.too_many;
@@ -76,6 +78,32 @@ class PyRangeLog {
   pid_t process_;
 };
 
+// What Python's collector calls before and after it ran: ("start" or "stop", figures). C calls it:
+// no frame, and no profile function, sees it. Short collections are where they happened.
+PyObject* garbage_collected(PyObject* /*self*/, PyObject* const* arguments, Py_ssize_t count) {
+  constexpr int64_t kShortNs = 50'000;
+  thread_local int64_t began_ns = 0;
+  if (count < 1 || !PyUnicode_Check(arguments[0]))
+    Py_RETURN_NONE;
+  if (PyUnicode_CompareWithASCIIString(arguments[0], "start") == 0) {
+    began_ns = monotonic_ns();
+  } else if (began_ns != 0 && monotonic_ns() - began_ns > kShortNs) {
+    RangeLog::instance().put_passed("garbage collection", began_ns);
+  }
+  Py_RETURN_NONE;
+}
+
+py::object garbage_callback() {
+  static PyMethodDef method = {
+      "garbage_collected",
+      reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(garbage_collected)), METH_FASTCALL,
+      "garbage_collected(phase: str, figures: dict) -> None"};
+  PyObject* made = PyCFunction_New(&method, nullptr);
+  if (made == nullptr)
+    throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(made);
+}
+
 py::object text_or_none(const char* text) {
   return text == nullptr ? py::object(py::none()) : py::str(text);
 }
@@ -96,6 +124,7 @@ void bind_ranges(py::module_& module) {
   module.def(
       "range_begin", [](const py::str& name) { return begin_range(name.ptr()); }, py::arg("name"));
   module.def("range_end", &own_ranges::end, py::arg("token"));
+  module.attr("garbage_collected") = garbage_callback();
   module.def("nvtx_lack", [] { return text_or_none(nvtx::lack()); });
   module.def("itt_lack", [] { return text_or_none(itt::lack()); });
 }

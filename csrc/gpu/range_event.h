@@ -10,8 +10,9 @@
 namespace perfprobe {
 
 // As in tables/ranges.py.
-enum class RangeSource : uint8_t { nvtx = 0, itt = 1, perfprobe = 2 };
-inline constexpr size_t kRangeSources = 3;
+// python: what the interpreter itself does, its garbage collection.
+enum class RangeSource : uint8_t { nvtx = 0, itt = 1, perfprobe = 2, python = 3 };
+inline constexpr size_t kRangeSources = 4;
 enum class RangeKind : uint8_t { nested = 0, free = 1, mark = 2 };
 
 enum class RangeAct : uint8_t { push, pop, start, end, mark, name_thread };

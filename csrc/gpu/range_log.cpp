@@ -97,6 +97,27 @@ void RangeLog::pop_own(int64_t id) {
   put(RangeAct::pop, RangeSource::perfprobe, kNone, RangeNames::kUnnamed, id);
 }
 
+void RangeLog::put_passed(const char* text, int64_t start_ns) {
+  const int64_t id = new_id();
+  if (id == 0)
+    return;
+  RangeThread* own = thread();
+  const int64_t end_ns = monotonic_ns();
+  const int32_t named = name(text);
+  for (const auto& [act, time_ns] :
+       {std::pair{RangeAct::push, start_ns}, std::pair{RangeAct::pop, end_ns}}) {
+    if (own->ring.is_full())
+      make_room(*own);
+    if (own->ring.is_full()) {
+      ++lost_;
+      return;
+    }
+    const bool begins = act == RangeAct::push;
+    own->ring.put(
+        {time_ns, id, begins ? named : RangeNames::kUnnamed, kNone, RangeSource::python, act});
+  }
+}
+
 int32_t RangeLog::name(const char* text) try {
   InternTable none;
   RangeThread* own = thread();

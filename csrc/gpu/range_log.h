@@ -48,6 +48,8 @@ class RangeLog {
   // A nested range of perfprobe's own: its number, for `pop_own` on the same thread.
   int64_t push_own(const char* name);
   void pop_own(int64_t id);
+  // One of the interpreter's that is over: begun at `start_ns`, ended now, on this thread.
+  void put_passed(const char* name, int64_t start_ns);
 
  private:
   friend struct RangeThreadEnd;

@@ -66,7 +66,7 @@ class BetweenOperators:
         """The next batch, as `Trace.operators` yields it."""
         first = first_of_each(batch.thread)
         for start, end in zip(first, np.append(first[1:], len(batch)), strict=True):
-            rows = start + _outermost(batch.start_ns[start:end], batch.scope[start:end])
+            rows = start + outermost(batch.start_ns[start:end], batch.scope[start:end])
             if len(rows):
                 self._add_thread(
                     int(batch.thread[start]), batch.start_ns[rows], batch.end_ns[rows], batch.stack[rows]
@@ -133,7 +133,7 @@ def _pair(left: Int32, right: Int32) -> Int64:
     return (left.astype(np.int64) << 32) + right
 
 
-def _outermost(start_ns: Int64, scope: Int8) -> Rows:
+def outermost(start_ns: Int64, scope: Int8) -> Rows:
     """The operators inside no other one: none that ended later had started by then."""
     operators = np.flatnonzero(scope != USER_SCOPE)
     start_ns = start_ns[operators]

@@ -8,8 +8,9 @@ import numpy as np
 
 from perfprobe.tables.columns import Int32, Int64, distinct
 from perfprobe.tables.gpu import ApiCalls, Copies, GpuLinks, GpuWaits, Kernels
-from perfprobe.tables.gpu_findings import DeviceRows, StepCounts, Steps
+from perfprobe.tables.gpu_findings import DeviceRows, StepCounts
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.steps import Steps
 from perfprobe.tables.strings import Strings
 
 _NCCL = "nccl"  # what its kernels' names begin with: ncclDevKernel_AllReduce_Sum_f32_RING_LL

@@ -16,15 +16,16 @@ from perfprobe.analyse.lines import lines
 from perfprobe.analyse.loader_waits import WaitsForLoaders
 from perfprobe.analyse.named_ranges import named_ranges
 from perfprobe.analyse.processors import processors
-from perfprobe.analyse.steps import StepBoundaries
+from perfprobe.analyse.steps import StepWatch
 from perfprobe.analyse.totals import SumsOfAll
 from perfprobe.tables.columns import Table
 from perfprobe.tables.events import LinkedOperators, Losses
 from perfprobe.tables.findings import Between, Findings, HotLines, HotModules, Hotspots, LibraryLines, Totals
-from perfprobe.tables.gpu_findings import GpuFindings, Steps
+from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.python import Calling
 from perfprobe.tables.ranges import RangeRows
+from perfprobe.tables.steps import StepTimes
 from perfprobe.tables.trace import Trace
 from perfprobe.tables.workers import LoaderWaits
 
@@ -73,7 +74,7 @@ PASSES: dict[type, Pass] = {
     ),
     Between: Pass(lambda trace, asked: BetweenOperators(trace), watches=True),
     Calling: Pass(lambda trace, asked: CallingStructure(trace), watches=True),
-    Steps: Pass(lambda trace, asked: StepBoundaries(trace), watches=True),
+    StepTimes: Pass(lambda trace, asked: StepWatch(trace), watches=True),
     Hotspots: Pass(
         lambda trace, asked, rows, totals: hotspots(trace, rows, totals, work=asked.work),
         needs=(OperatorRows, Totals),
@@ -94,7 +95,7 @@ PASSES: dict[type, Pass] = {
         needs=(OperatorRows, HotLines, LibraryLines),
         by=(*_BY_ROWS, "package"),
     ),
-    GpuFindings: Pass(lambda trace, asked, steps: gpu_findings(trace, steps), needs=(Steps,)),
+    GpuFindings: Pass(lambda trace, asked, times: gpu_findings(trace, times.steps), needs=(StepTimes,)),
     RangeRows: Pass(lambda trace, asked: named_ranges(trace)),
     LoaderWaits: Pass(lambda trace, asked: WaitsForLoaders(trace), watches=True),
     Processors: Pass(lambda trace, asked: processors(trace)),

@@ -14,7 +14,8 @@ from perfprobe.analyse.hotspots import same_signatures
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows, distinct
 from perfprobe.tables.gpu import ApiCalls, Copies, GpuLinks, GpuWaits, Kernels
-from perfprobe.tables.gpu_findings import CopyRows, GpuFindings, KernelRows, LaunchRows, Steps, WaitRows
+from perfprobe.tables.gpu_findings import CopyRows, GpuFindings, KernelRows, LaunchRows, WaitRows
+from perfprobe.tables.steps import Steps
 from perfprobe.tables.trace import Gap, Trace
 
 _ORIGIN = ("operator", "frame", "forward_frame", "phase", "gap", "linked")
@@ -27,10 +28,14 @@ _Columns = dict[str, npt.NDArray[Any]]
 
 
 def gpu_findings(trace: Trace, steps: Steps) -> GpuFindings | None:
-    """All that is found out about GPUs; None where nothing was recorded of them."""
+    """All that is found out about GPUs; None where nothing was recorded of them.
+
+    steps: as in `StepTimes`; those of the leading loop's thread are counted, with its evaluations.
+    """
     links, gpu = trace.gpu, trace.recording
     if links is None:
         return None
+    steps = _of_one_thread(steps)
     kernel_graph = _is_graph(gpu[Kernels], links, links.kernel_call)
     copy_graph = _is_graph(gpu[Copies], links, links.copy_call)
     calls = np.concatenate([links.kernel_call, links.copy_call])
@@ -54,6 +59,11 @@ def gpu_findings(trace: Trace, steps: Steps) -> GpuFindings | None:
         exact=links.exact,
         disagreements=links.disagreements,
     )
+
+
+def _of_one_thread(steps: Steps) -> Steps:
+    own = steps.take(steps.thread == steps.thread[:1])
+    return own.take(np.argsort(own.start_ns, kind="stable"))
 
 
 def _is_graph(rows: Kernels | Copies, links: GpuLinks, call: Int32) -> Mask:

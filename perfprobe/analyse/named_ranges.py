@@ -11,12 +11,17 @@ import numpy.typing as npt
 from perfprobe.analyse.grouping import group_of, sort_by_keys
 from perfprobe.tables.columns import Int64, Mask, Rows
 from perfprobe.tables.ranges import RangeKind, RangeRows, Ranges, RangeSource
+from perfprobe.tables.scopes import STEP_MARK
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
 
 def named_ranges(trace: Trace) -> RangeRows | None:
     """A row for each name, domain, source and kind, most time first; None where there are no ranges."""
     ranges = trace.recording[Ranges]
+    mark = trace.recording[Strings].marks(lambda text: text == STEP_MARK)[ranges.name]
+    is_named = (ranges.source != RangeSource.PYTHON) & ~(mark & (ranges.source == RangeSource.PERFPROBE))
+    ranges = ranges.take(is_named)
     if len(ranges) == 0:
         return None
     ranges = replace(ranges, kind=_own_kinds(ranges))

@@ -1,114 +1,132 @@
-"""Training steps, from the ranges that torch itself sets: those of optimizers, and of torch.profiler.
-
-A step ends with the range `Optimizer.step#...` on the main thread, or where that one steps no optimizer on
-the thread that steps most. Optimizers that follow each other without backward in between end one step
-together. The first step begins with the first operator: it has what sets the program up. A program that sets
-`ProfilerStep#...` (torch.profiler does) has said itself what its steps are.
-"""
+"""Steps and what they consist of, as tables: the pass that watches the operators."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from perfprobe.tables.columns import Int64, Mask, distinct
+from perfprobe.analyse.loop.batches import Batches
+from perfprobe.analyse.loop.events import Kind
+from perfprobe.analyse.loop.loops import ThreadLoop, loops
+from perfprobe.analyse.loop.pieces import Pieces, pieces
+from perfprobe.analyse.loop.place import StackTree
+from perfprobe.analyse.loop.ranges import NamedSpans
+from perfprobe.analyse.loop.regions import regions
+from perfprobe.analyse.loop.start_up import by_time, one, start_up
+from perfprobe.analyse.loop.summed import Kept, loop_row, phase_rows, step_phase_rows, step_rows
+from perfprobe.analyse.loop.timeline import Timeline
+from perfprobe.analyse.loop.training import Span
 from perfprobe.tables.events import LinkedOperators
-from perfprobe.tables.gpu_findings import Steps
-from perfprobe.tables.scopes import BACKWARD_FUNCTION, USER_SCOPE
-from perfprobe.tables.strings import Strings
+from perfprobe.tables.steps import (
+    Loops,
+    Phases,
+    StartUp,
+    StartUpPart,
+    StepKind,
+    StepMark,
+    StepPhase,
+    StepPhases,
+    Steps,
+    StepTimes,
+)
 from perfprobe.tables.trace import Trace
 
-_OPTIMIZER = "Optimizer.step#"
-_PROFILER = "ProfilerStep#"
-MOST_NODES = 1_048_576  # of backward, whose times are kept; then only one in each stretch of time
 
-
-class StepBoundaries:
+class StepWatch:
     """Takes the operators of a trace batch by batch."""
 
     def __init__(self, trace: Trace) -> None:
-        self._optimizers = _Named(trace, _OPTIMIZER)
-        self._profiled = _Named(trace, _PROFILER)
-        self._backward = _Times()
-        self._first_ns: int | None = None
+        self._trace = trace
+        self._regions = regions(trace)
+        self._timeline = Timeline(trace, self._regions)
+        self._ranges = NamedSpans(trace)
 
     def add(self, batch: LinkedOperators) -> None:
         """The next batch, as `Trace.operators` yields it."""
-        first_ns = int(batch.start_ns.min())
-        self._first_ns = first_ns if self._first_ns is None else min(first_ns, self._first_ns)
-        is_range = batch.scope == USER_SCOPE
-        if bool(is_range.any()):
-            ranges = batch.take(is_range)
-            self._optimizers.add(ranges)
-            self._profiled.add(ranges)
-        self._backward.add(batch.start_ns[batch.scope == BACKWARD_FUNCTION])
+        self._timeline.add(batch)
+        self._ranges.add(batch)
 
-    def result(self) -> Steps:
-        """All steps, none within another, in their order."""
-        start_ns, end_ns = self._profiled.on_main_thread()
-        if len(start_ns) == 0 and self._first_ns is not None:
-            _, end_ns = self._optimizers.on_main_thread()
-            nodes_before = np.searchsorted(self._backward.sorted(), end_ns)
-            is_last = np.append(nodes_before[1:] > nodes_before[:-1], True)[: len(end_ns)]
-            end_ns = end_ns[is_last]
-            start_ns = np.append(np.int64(self._first_ns), end_ns[:-1])[: len(end_ns)]
-        rows = Steps(start_ns, end_ns)
-        return rows.take(end_ns > start_ns)
+    def result(self) -> StepTimes:
+        """All steps, those of the longest loop first, evaluations last."""
+        tree, kept = StackTree(self._trace), []
+        for loop in loops(self._timeline, self._ranges, tree, self._regions.caller):
+            found, line = pieces(self._trace, loop, self._timeline, self._ranges, self._regions)
+            row = {**self._ranges.rows, **self._timeline.rows}[loop.thread]
+            kept += _by_kind(loop, found, line, row)
+        kept.sort(key=lambda each: (each.kind is StepKind.EVALUATION, -each.total_ns))
+        return self._tables(tree, kept)
+
+    def _tables(self, tree: StackTree, kept: Sequence[Kept]) -> StepTimes:
+        batches, parts = Batches(self._trace), []
+        first = 0
+        for number, each in enumerate(kept):
+            steps = step_rows(each, number, batches)
+            parts.append(
+                (
+                    loop_row(self._trace, tree, each, steps),
+                    steps,
+                    step_phase_rows(each, first),
+                    phase_rows(each, number, steps),
+                )
+            )
+            first += len(steps)
+        columns = list(zip(*parts, strict=True)) or [(), (), (), ()]
+        loop_rows, steps = Loops.concat(columns[0]), Steps.concat(columns[1])
+        per_step = StepPhases.concat(columns[2])
+        until_ns = self._first_ns(kept)
+        rows = [self._before(kept, until_ns), _beyond(loop_rows, steps, per_step)]
+        begin_ns = self._trace.start_ns
+        return StepTimes(
+            loops=loop_rows,
+            steps=steps,
+            step_phases=per_step,
+            phases=Phases.concat(columns[3]),
+            start_up=by_time(rows),
+            start_up_ns=None if begin_ns is None or until_ns is None else max(until_ns - begin_ns, 0),
+        )
+
+    def _first_ns(self, kept: Sequence[Kept]) -> int | None:
+        """When the first step of the leading loop began, or an evaluation before it."""
+        return min((span.start_ns for span in kept[0].spans), default=None) if kept else None
+
+    def _before(self, kept: Sequence[Kept], until_ns: int | None) -> StartUp:
+        """The parts of the time before the first step; without steps, of all."""
+        until_ns = until_ns if until_ns is not None else self._trace.end_ns
+        if until_ns is None:
+            return StartUp.empty()
+        recording = self._trace.recording
+        main = recording.os_threads()[:-1][recording.main_thread()[:-1]].tolist()
+        thread = main[0] if main else kept[0].loop.thread if kept else None
+        return start_up(self._trace, until_ns, thread)
 
 
-class _Named:
-    """The ranges whose names begin so."""
-
-    def __init__(self, trace: Trace, prefix: str) -> None:
-        names = trace.recording[Strings].text
-        self._is_meant = np.array([*(text.startswith(prefix) for text in names), False], np.bool_)
-        self._os_threads, self._is_main = trace.recording.os_threads(), trace.recording.main_thread()
-        self._parts: list[LinkedOperators] = []
-
-    def add(self, ranges: LinkedOperators) -> None:
-        meant: Mask = self._is_meant[ranges.name]
-        if bool(meant.any()):
-            self._parts.append(ranges.take(meant))
-
-    def on_main_thread(self) -> tuple[Int64, Int64]:
-        """Start and end of each, those within others left out, on the thread that the steps run on."""
-        rows = LinkedOperators.concat(self._parts)
-        if len(rows) == 0:
-            return np.empty(0, np.int64), np.empty(0, np.int64)
-        thread, count = np.unique(self._os_threads[rows.thread], return_counts=True)
-        main = distinct(self._os_threads[rows.thread[self._is_main[rows.thread]]])
-        chosen = int(main[0]) if len(main) else int(thread[np.argmax(count)])
-        rows = rows.take(self._os_threads[rows.thread] == chosen)
-        rows = rows.take(np.lexsort((-rows.end_ns, rows.start_ns)))
-        outermost = np.append(True, rows.end_ns[1:] > np.maximum.accumulate(rows.end_ns)[:-1])
-        rows = rows.take(outermost)
-        return rows.start_ns, rows.end_ns
+def _by_kind(loop: ThreadLoop, found: Pieces, line: int, thread: int) -> list[Kept]:
+    """The steps of a thread and its evaluations apart."""
+    happened = (event.kind for span in loop.spans if not span.is_evaluation for event in span.events)
+    trains = any(kind in (Kind.OPTIMIZER, Kind.BACKWARD) for kind in happened)
+    rows: dict[StepKind, list[int]] = {}
+    for at, span in enumerate(loop.spans):
+        rows.setdefault(_kind(span, trains=trains), []).append(at)
+    return [Kept(loop, kind, own, found, line, thread) for kind, own in rows.items()]
 
 
-class _Times:
-    """Points in time, as many as memory is to hold; of more only one in each stretch of time."""
+def _kind(span: Span, *, trains: bool) -> StepKind:
+    if span.is_evaluation:
+        return StepKind.EVALUATION
+    return StepKind.TRAINING if trains else StepKind.INFERENCE
 
-    def __init__(self) -> None:
-        self._kept = np.empty(0, np.int64)
-        self._parts: list[Int64] = []
-        self._new = 0
-        self._stretch_ns = 1
 
-    def add(self, time_ns: Int64) -> None:
-        self._parts.append(time_ns)
-        self._new += len(time_ns)
-        if self._new > MOST_NODES:
-            self.sorted()
-            self._thin()
-            while len(self._kept) > MOST_NODES // 2:
-                self._stretch_ns *= 2
-                self._thin()
-
-    def _thin(self) -> None:
-        _, first = np.unique(self._kept // self._stretch_ns, return_index=True)
-        self._kept = self._kept[first]
-
-    def sorted(self) -> Int64:
-        """All of them, each time once."""
-        self._kept = distinct(np.concatenate([self._kept, *self._parts]))
-        self._parts, self._new = [], 0
-        return self._kept
+def _beyond(loop_rows: Loops, steps: Steps, per_step: StepPhases) -> StartUp:
+    """What first calls took beyond the median, and compiling in steps."""
+    if len(loop_rows) == 0:
+        return StartUp.empty()
+    own = np.flatnonzero((steps.loop == 0) & (steps.mark == StepMark.WARM_UP))
+    warm_ns = np.maximum(steps.end_ns[own] - steps.start_ns[own] - loop_rows.median_ns[0], 0)
+    compiling = (per_step.phase == StepPhase.COMPILE) & (steps.loop[per_step.step] == 0)
+    compile_ns = int(per_step.time_ns[compiling].sum())
+    parts: list[StartUp] = [
+        one(StartUpPart.WARM_UP, int(warm_ns.sum())),
+        one(StartUpPart.COMPILE, compile_ns),
+    ]
+    return StartUp.concat(parts)

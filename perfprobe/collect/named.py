@@ -1,4 +1,4 @@
-"""`perfprobe.range`: gives a part of the program a name, in the recording and for tools that listen."""
+"""`perfprobe.range` and `perfprobe.step`: name parts of the program, in the recording and for listeners."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from functools import wraps
 
 from perfprobe import native
 from perfprobe.support.errors import EnvironmentLack
+from perfprobe.tables.scopes import STEP_MARK, STEP_NAME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +42,18 @@ else:
     try:
         range, _begin, _end = native.core().range, native.core().range_begin, native.core().range_end
     except EnvironmentLack:
-        range = _Unrecorded
+        range, _begin, _end = _Unrecorded, None, None
+
+
+def step() -> range:
+    """A step of the program ends here: `perfprobe.step()` as the last line of the loop's body.
+
+    Or a step is what a block runs: `with perfprobe.step(): ...`. On a thread that uses this nothing else is
+    taken for its steps. A call takes about a microsecond.
+    """
+    if _begin is not None:
+        _end(_begin(STEP_MARK))
+    return range(STEP_NAME)
 
 
 def decorated(function: Callable[..., Any], name: str) -> Callable[..., Any]:

@@ -7,14 +7,8 @@ from perfprobe.tables.columns import Combine, Int8, Int32, Int64, Table, column
 from perfprobe.tables.events import Signatures
 from perfprobe.tables.gpu import Launches
 from perfprobe.tables.stacks import Frames, Modules
+from perfprobe.tables.steps import Steps
 from perfprobe.tables.strings import Strings
-
-
-class Steps(Table):
-    """Training steps, each to the end of an optimizer's step, from that of the one before."""
-
-    start_ns: Int64 = column("when it began")
-    end_ns: Int64 = column("when it ended")
 
 
 class KernelRows(Table):
@@ -127,6 +121,8 @@ class DeviceRows(Table):
 @frozen
 class GpuFindings:
     """What the report shows of GPUs; rows of each table most time first. graph_launches: of CUDA graphs.
+
+    steps: of the leading loop's thread, by time.
 
     unlinked: kernels and copies whose call was not recorded. outside: those whose call was made outside of
     all operators, CUDA graphs left out. untimed: those that the driver gave no times. exact, disagreements:

@@ -15,6 +15,7 @@ class RangeSource(IntEnum):
     NVTX = 0
     ITT = 1
     PERFPROBE = 2
+    PYTHON = 3  # garbage collections: what the interpreter itself does
 
 
 class RangeKind(IntEnum):

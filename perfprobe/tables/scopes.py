@@ -5,3 +5,7 @@ from __future__ import annotations
 FUNCTION = 0
 BACKWARD_FUNCTION = 1
 USER_SCOPE = 7
+
+# Names of perfprobe's own ranges.
+STEP_NAME = "perfprobe.step"  # that of `with perfprobe.step():`
+STEP_MARK = "perfprobe.step()"  # of no duration: what every call of it sets

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections import Counter, defaultdict
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from perfprobe.analyse import steps as steps_module
 from perfprobe.analyse.devices import union_ns
 from perfprobe.analyse.gpu import gpu_findings
-from perfprobe.analyse.steps import StepBoundaries
+from perfprobe.analyse.steps import StepWatch
 from perfprobe.merge import link
 from perfprobe.report.section.listed import KINDS
 from perfprobe.results import Results
@@ -22,19 +21,23 @@ from perfprobe.tables.findings import Hotspots
 from perfprobe.tables.gpu import ApiCalls, Copies, CopyKind, GpuWaits, Kernels, MemoryKind, WaitKind
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.steps import StepTimes
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Gap, Trace
 from tests.build import Op, Program, op
-from tests.found import hotspots
+from tests.found import hotspots, watched
 from tests.merge.test_correlate import random_program, training
+
+
+def steps(trace: Trace) -> StepTimes:
+    watch = StepWatch(trace)
+    watched(trace, watch)
+    return watch.result()
 
 
 def analysed(recording: Recording) -> tuple[Trace, GpuFindings]:
     trace = link(recording)
-    steps = StepBoundaries(trace)
-    for batch in trace.operators():
-        steps.add(batch)
-    found = gpu_findings(trace, steps.result())
+    found = gpu_findings(trace, steps(trace).steps)
     assert found is not None
     return trace, found
 
@@ -55,7 +58,7 @@ def row_values(trace: Trace, rows: Any, at: int, *columns: str) -> list[Any]:
 
 def test_nothing_of_gpus(tmp_path: Path) -> None:
     trace = link(Program().recording(tmp_path))
-    assert gpu_findings(trace, StepBoundaries(trace).result()) is None
+    assert gpu_findings(trace, steps(trace).steps) is None
 
 
 def test_a_step_by_hand(tmp_path: Path) -> None:
@@ -87,7 +90,7 @@ def test_a_step_by_hand(tmp_path: Path) -> None:
     assert [column[0].item() for column in found.devices.columns().values()] == [
         0, 5, 67, 1, 5, 1024, 1, 72, 30, 479, 67, 0, 5,
     ]  # fmt: skip
-    assert (len(found.steps), found.step_counts.step.tolist()) == (0, [-1])
+    assert (len(found.steps), found.step_counts.step.tolist()) == (1, [0, -1])
     assert (found.unlinked, found.outside, found.untimed, found.graph_launches) == (0, 1, 0, 0)
 
 
@@ -317,13 +320,15 @@ def steps_of(program: Program, folder: Path) -> list[tuple[int, int]]:
     return list(zip(found.steps.start_ns.tolist(), found.steps.end_ns.tolist(), strict=True))
 
 
-def two_steps() -> list[Op]:
+def two_steps(unit_ns: int = 1) -> list[Op]:
     ops = []
     for at in (1000, 2000):
+        times = ((600, 700), (710, 800), (720, 730))
+        first, second, inner = (((at + begin) * unit_ns, (at + end) * unit_ns) for begin, end in times)
         ops += [
-            op("mm", at, at + 10),
-            op("Optimizer.step#SGD.step", at + 600, at + 700, scope=7),
-            op("Optimizer.step#Adam.step", at + 710, at + 800, op("mul", at + 720, at + 730), scope=7),
+            op("mm", at * unit_ns, (at + 10) * unit_ns),
+            op("Optimizer.step#SGD.step", *first, scope=7),
+            op("Optimizer.step#Adam.step", *second, op("mul", *inner), scope=7),
         ]
     return ops
 
@@ -332,9 +337,11 @@ def test_steps_end_with_the_last_of_their_optimizers(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     program.thread(2)
-    program.run(*two_steps())
-    program.run(*(op("MmBackward", at + 100, at + 400, scope=1) for at in (1000, 2000)), thread=1)
-    assert steps_of(program, tmp_path) == [(1000, 1800), (1800, 2800)]
+    program.run(*two_steps(1000))
+    program.run(
+        *(op("MmBackward", at + 100_000, at + 400_000, scope=1) for at in (1_000_000, 2_000_000)), thread=1
+    )
+    assert steps_of(program, tmp_path) == [(1_000_000, 1_800_000), (1_800_000, 2_800_000)]
 
 
 def test_without_backward_between_them_optimizers_are_one_step(tmp_path: Path) -> None:
@@ -344,14 +351,14 @@ def test_without_backward_between_them_optimizers_are_one_step(tmp_path: Path) -
     assert steps_of(program, tmp_path) == [(1000, 2800)]
 
 
-def test_steps_are_those_of_the_main_thread(tmp_path: Path) -> None:
+def test_steps_are_those_of_the_longest_loop(tmp_path: Path) -> None:
     program = Program(program={"pid": 1001})
     program.thread(1)
     program.thread(2)
     program.run(op("Optimizer.step#SGD.step", 100, 200, scope=7))
     for at in range(5):
         program.run(op("Optimizer.step#Own.step", 10 * at, 10 * at + 5, scope=7), thread=1)
-    assert steps_of(program, tmp_path) == [(0, 200)]
+    assert steps_of(program, tmp_path) == [(100, 200)]
 
 
 def test_a_program_may_say_what_its_steps_are(tmp_path: Path) -> None:
@@ -369,15 +376,3 @@ def test_a_program_may_say_what_its_steps_are(tmp_path: Path) -> None:
     _, found = analysed(program.recording(tmp_path))
     counts = [getattr(found.step_counts, name).tolist() for name in ("step", "kernels", "copies", "copy_ns")]
     assert counts == [[0, 1, -1], [1, 0, 0], [0, 1, 1], [0, 20, 1]]
-
-
-def test_times_of_backward_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steps_module, "MOST_NODES", 100)
-    times = steps_module._Times()
-    wanted: dict[int, int] = defaultdict(int)
-    for at in range(0, 100_000, 7):
-        times.add(np.array([at], np.int64))
-        wanted[at // 2048] += 1
-    kept = times.sorted()
-    assert 25 <= len(kept) <= 200
-    assert {at // 2048 for at in kept.tolist()} == set(wanted)

@@ -19,10 +19,10 @@ from perfprobe.tables.gpu_findings import (
     KernelRows,
     LaunchRows,
     StepCounts,
-    Steps,
     WaitRows,
 )
 from perfprobe.tables.python import Calling
+from perfprobe.tables.steps import Steps
 from perfprobe.tables.trace import Gap, Phase
 from tests.build import Program, op
 from tests.found import find

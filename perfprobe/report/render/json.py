@@ -19,6 +19,7 @@ _ORDER = (
     *("gpu", "devices", "kernels", "copies", "gpu_waits", "api_calls", "steps", "named_ranges"),
     *("modules", "library_lines"),
     *("processors", "thread_times", "processor_windows"),
+    *("loops", "phases", "start_up"),
 )
 
 

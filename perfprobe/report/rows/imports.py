@@ -41,7 +41,7 @@ def import_rows(trace: Trace, calling: Calling) -> list[ImportRow]:
     rows: dict[tuple[str | None, str | None, Line | None], ImportRow] = {}
     for value in values(calling.imports):
         importer, body = value["importer"], value["body"]
-        by, frame = _asked_by(trace, calling.python, importer), int(trace.sites.frame[importer])
+        by, frame = asked_by(trace, calling.python, importer), int(trace.sites.frame[importer])
         module = _module(trace.recording, body, whole=by is not None)
         row = ImportRow(
             module=module, by=by, line=trace.line(frame), time_ns=value["time_ns"], cpu_ns=value["cpu_ns"]
@@ -56,10 +56,10 @@ def import_rows(trace: Trace, calling: Calling) -> list[ImportRow]:
 
 def imported_at(trace: Trace, python: PythonCode, importer: int, body: int) -> str | None:
     """The name of the module that this stack asked for, None where it was not seen."""
-    return _module(trace.recording, body, whole=_asked_by(trace, python, importer) is not None)
+    return _module(trace.recording, body, whole=asked_by(trace, python, importer) is not None)
 
 
-def _asked_by(trace: Trace, python: PythonCode, importer: int) -> str | None:
+def asked_by(trace: Trace, python: PythonCode, importer: int) -> str | None:
     """What the program called that imports; None where its own line does."""
     stack = called_from_user(trace, python, importer)
     return None if stack is None else function_of(trace, stack).removesuffix(_INIT)

@@ -44,6 +44,11 @@ class SourceText:
         lines = self._lines(file)
         return lines[line - 1] if isinstance(lines, list) and 0 < line <= len(lines) else None
 
+    def lines(self, file: str) -> list[str] | None:
+        """All lines of a file, None where they cannot be had."""
+        lines = self._lines(file)
+        return lines if isinstance(lines, list) else None
+
     def reason(self, file: str) -> str | None:
         """Why there is no text of this file, None where there is."""
         lines = self._lines(file)

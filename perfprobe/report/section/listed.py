@@ -19,6 +19,8 @@ from perfprobe.report.section.hot_modules import hot_modules, module_tables
 from perfprobe.report.section.hot_operators import hot_operators, operator_tables
 from perfprobe.report.section.losses import losses
 from perfprobe.report.section.ranges import range_tables, ranges
+from perfprobe.report.section.start_up import start_up, start_up_tables
+from perfprobe.report.section.steps import phase_tables, phases, step_tables, steps
 from perfprobe.report.section.summary import summary, totals_table
 from perfprobe.report.section.threads import processor_tables, threads
 from perfprobe.report.section.workers import worker_tables, workers
@@ -30,6 +32,7 @@ from perfprobe.tables.measurements import Measurements
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.python import Calling
 from perfprobe.tables.ranges import RangeRows
+from perfprobe.tables.steps import StepTimes
 from perfprobe.tables.workers import Feeding
 
 SECTIONS = (
@@ -38,6 +41,9 @@ SECTIONS = (
     Section("efficiency", (Measurements,), efficiency, measurement_tables),
     Section("hot lines", (Hotspots, HotLines), hot_lines, line_tables),
     Section("hot modules", (Hotspots, HotModules), hot_modules, module_tables),
+    Section("steps", (StepTimes,), steps, step_tables, shows=(GpuFindings,)),
+    Section("phases", (StepTimes,), phases, phase_tables),
+    Section("start-up", (StepTimes,), start_up, start_up_tables),
     Section("GPUs", (GpuFindings,), devices, device_tables),
     Section("GPU kernels", (GpuFindings,), kernels, kernel_tables),
     Section("GPU copies", (GpuFindings,), copies, copy_tables),

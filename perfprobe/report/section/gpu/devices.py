@@ -12,12 +12,14 @@ from perfprobe.report.section.figures import figures
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.gpu_findings import GpuFindings
+from perfprobe.tables.steps import StepTimes
 
 
 def device_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
-    """`gpu`, in one row, `devices` and `steps`, all of them whatever is chosen."""
+    """`gpu`, in one row, and `devices`, all of them; `steps` where no other section has it."""
     gpu = findings[GpuFindings]
-    return {"gpu": [gpu_row(gpu)], "devices": device_rows(findings), "steps": step_rows(gpu)}
+    steps = {} if StepTimes in findings else {"steps": step_rows(gpu)}
+    return {"gpu": [gpu_row(gpu)], "devices": device_rows(findings), **steps}
 
 
 def devices(findings: Findings, _: Choice) -> Iterator[Block]:

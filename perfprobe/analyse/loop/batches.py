@@ -1,0 +1,56 @@
+"""How many samples a step has worked on, where the inputs of a model's operators tell it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from perfprobe.analyse.loop.events import Event, Kind
+from perfprobe.models.signature import parse, tensors
+from perfprobe.tables.events import Signatures
+from perfprobe.tables.strings import Strings
+from perfprobe.tables.trace import Trace
+
+_FIRST_IS_BATCH = ("aten::linear", "aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::addmm")
+
+
+class Batches:
+    """Looks at each pair of signatures once."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._signatures, self._strings = trace.recording[Signatures], trace.recording[Strings]
+        self._known: dict[tuple[int, int], int] = {}
+
+    def samples(self, events: Sequence[Event]) -> int:
+        """The first dimension of the batches of a step together, -1 where it is not known.
+
+        Of its calls those that come from the line of the first one: a step of several micro-batches.
+        """
+        calls = [event for event in events if event.kind is Kind.CALL]
+        found = [self._of_call(event) for event in calls if event.site == calls[0].site]
+        return sum(found) if found and min(found) >= 0 else -1
+
+    def _of_call(self, event: Event) -> int:
+        key = (event.first, event.last)
+        if key not in self._known:
+            self._known[key] = self._agreed(*key)
+        return self._known[key]
+
+    def _agreed(self, first: int, last: int) -> int:
+        """The size that first and last operator both have as the first dimension of a tensor, if one does."""
+        sizes = [self._sizes(signature) for signature in (first, last)]
+        if first == last and first >= 0:
+            name = self._strings[int(self._signatures.name[first])]
+            return sizes[0][0] if sizes[0] and name in _FIRST_IS_BATCH else -1
+        common = set(sizes[0]) & set(sizes[1])
+        return common.pop() if len(common) == 1 else -1
+
+    def _sizes(self, signature: int) -> list[int]:
+        items = parse(self._strings[int(self._signatures.text[signature])]) if signature >= 0 else None
+        return [each.sizes[0] for each in tensors(items or ()) if each.sizes]
+
+
+def micro_batches(events: Sequence[Event]) -> int:
+    """How often backward was called from one line, -1 without backward."""
+    counted = Counter(event.site for event in events if event.kind is Kind.BACKWARD)
+    return max(counted.values(), default=-1)

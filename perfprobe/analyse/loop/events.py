@@ -1,0 +1,122 @@
+"""What happens in a loop, event by event: the loader's `next`, calls of modules, backward, optimizers."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from perfprobe.analyse.loop.ranges import NEXT, OPTIMIZER, Spans
+from perfprobe.analyse.loop.timeline import Segments
+from perfprobe.tables.columns import Int32, Rows
+from perfprobe.tables.steps import StepPhase
+
+
+class Kind(IntEnum):
+    """What an event is."""
+
+    NEXT = 0
+    CALL = 1  # of the outermost module; without modules, a run of forward operators
+    BACKWARD = 2
+    OPTIMIZER = 3
+
+
+class Event(NamedTuple):
+    """Something that happens in a step. site: what is the same when it comes from the same line again.
+
+    stack: that it was called from. is_trained: whether backward refers to what the call ran. first, last: the
+    signatures of its first and its last operator.
+    """
+
+    kind: Kind
+    start_ns: int
+    end_ns: int
+    site: int
+    stack: int
+    is_trained: bool = False
+    first: int = -1
+    last: int = -1
+
+    @property
+    def at_ns(self) -> int:
+        """What orders events: an optimizer's step may run forward and backward itself, and ends with them."""
+        return self.end_ns if self.kind is Kind.OPTIMIZER else self.start_ns
+
+
+def events(own: Segments, others: Segments, ranges: dict[int, Spans], caller: Int32) -> list[Event]:
+    """The events of a thread in their order; backward may run on other threads.
+
+    own: the segments of the thread; others: those of other threads, by time; caller: as in `Regions`.
+    """
+    nexts, steps = ranges[NEXT], ranges[OPTIMIZER]
+    found = [*_spans(Kind.NEXT, nexts), *_spans(Kind.OPTIMIZER, steps)]
+    outside = own.take(~_inside(own, nexts))
+    found += _calls(outside)
+    is_backward = (outside.phase == StepPhase.BACKWARD) | (outside.phase == StepPhase.RECOMPUTE)
+    backward = outside.take(is_backward)
+    if len(backward) == 0:
+        backward = others.take(others.phase == StepPhase.BACKWARD)
+    found += _rows(Kind.BACKWARD, backward)
+    found = [event._replace(stack=int(caller[event.stack])) for event in found]
+    return _without_repetitions(sorted(found, key=lambda event: (event.at_ns, event.kind)))
+
+
+def _inside(rows: Segments, spans: Spans) -> Rows:
+    """Which segments lie in one of these ranges."""
+    if len(spans) == 0:
+        return np.zeros(len(rows), np.bool_)
+    at = np.searchsorted(spans.start_ns, rows.start_ns, "right") - 1
+    return (at >= 0) & (rows.start_ns < spans.end_ns[at])  # type: ignore[return-value]
+
+
+def _spans(kind: Kind, rows: Spans) -> list[Event]:
+    columns = (rows.start_ns, rows.end_ns, rows.stack)
+    return [
+        Event(kind, start_ns, end_ns, stack, stack)
+        for start_ns, end_ns, stack in zip(*(column.tolist() for column in columns), strict=True)
+    ]
+
+
+def _rows(kind: Kind, rows: Segments) -> list[Event]:
+    names = ("start_ns", "end_ns", "anchor", "first", "is_trained", "first_signature", "last_signature")
+    columns = (getattr(rows, name).tolist() for name in names)
+    return [Event(kind, *values) for values in zip(*columns, strict=True)]
+
+
+def _calls(rows: Segments) -> list[Event]:
+    """Calls of outermost modules; of a program without modules its forward operators."""
+    forward = rows.phase == StepPhase.FORWARD
+    in_module = forward & (rows.anchor > 0)
+    if not bool(in_module.any()):
+        return _rows(Kind.CALL, rows.take(forward))
+    at = np.flatnonzero(in_module)
+    rows, follows = rows.take(at), np.diff(at, prepend=-2) == 1
+    events, last = _rows(Kind.CALL, rows), rows.last.tolist()
+    ends = set(rows.last[~np.append(follows[1:], False)].tolist())  # where calls are known to end
+    found = events[:1]
+    for before, event, goes_on in zip(last, events[1:], follows[1:].tolist(), strict=False):
+        same = goes_on and event.site == found[-1].site
+        if same and not (event.stack == found[-1].stack and before in ends):
+            found[-1] = _together(found[-1], event)
+        else:
+            found.append(event)
+    return found
+
+
+def _together(left: Event, right: Event) -> Event:
+    """Two parts of one event."""
+    return left._replace(end_ns=right.end_ns, last=right.last, is_trained=left.is_trained or right.is_trained)
+
+
+def _without_repetitions(found: list[Event]) -> list[Event]:
+    """The same with runs of backward, and of forward operators of no module, as one event each."""
+    kept = found[:1]
+    for before, event in pairwise(found):
+        same = (event.kind, event.site) == (before.kind, before.site)
+        if same and (event.kind is Kind.BACKWARD or (event.kind is Kind.CALL and event.site == 0)):
+            kept[-1] = _together(kept[-1], event)
+        else:
+            kept.append(event)
+    return kept

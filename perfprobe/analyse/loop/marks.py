@@ -1,0 +1,52 @@
+"""Which steps are left out of the averages: warm-up, compiling, and those held up for once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perfprobe.tables.columns import Int8, Int64, Mask
+from perfprobe.tables.steps import StepMark
+
+_SLOWER = 1.25  # than the median: warm-up, as long as one step after the other is
+_MOST_WARM_UP = 0.2  # of all steps
+_COMPILING = 0.1  # of a step
+_FAR_SLOWER = 3  # than the median
+_LEAST_STEPS = 5  # fewer tell nothing of an outlier
+_MOST_OUTLIERS = 0.02  # of all steps; one at least. What comes more often is part of the program
+
+
+def marks(duration_ns: Int64, compile_ns: Int64, own_work_ns: Int64, is_cut: Mask) -> Int8:
+    """A `StepMark` for each step of one loop, in their order.
+
+    Args:
+        own_work_ns: what of them is saving, logging and waiting for data, which comes again.
+    """
+    found = np.full(len(duration_ns), StepMark.STEADY, np.int8)
+    if len(duration_ns) < 2:
+        return found
+    compiling = compile_ns > _COMPILING * duration_ns
+    median_ns = _median(duration_ns[~(compiling | is_cut)], duration_ns)
+    slow = (duration_ns > _SLOWER * median_ns) | compiling
+    warm = int(np.argmin(np.append(slow, False)))
+    most = max(int(_MOST_WARM_UP * len(slow)), 1)
+    found[: min(warm, most)] = StepMark.WARM_UP
+    left_ns = duration_ns - own_work_ns
+    far = (left_ns > _FAR_SLOWER * median_ns) & (found == StepMark.STEADY) & ~compiling
+    if len(slow) >= _LEAST_STEPS and np.count_nonzero(far) <= max(_MOST_OUTLIERS * len(slow), 1):
+        found[far] = StepMark.OUTLIER
+    found[compiling] = StepMark.COMPILE
+    found[is_cut] = StepMark.CUT
+    return found
+
+
+def _median(chosen: Int64, all_ns: Int64) -> int:
+    """By nearest rank; of all where none is chosen."""
+    ordered = np.sort(chosen if len(chosen) else all_ns)
+    return int(ordered[(len(ordered) - 1) // 2])
+
+
+def rank(values: Int64, percent: int) -> int:
+    """A percentile by nearest rank, -1 without values."""
+    if len(values) == 0:
+        return -1
+    return int(np.sort(values)[max(-(-len(values) * percent // 100), 1) - 1])

@@ -1,0 +1,119 @@
+"""The phase of every moment of a thread: what operators, ranges, samples and collections say of it.
+
+Between operators the time is the region's where both are of one, a range's where one is around it, and else,
+or where it takes longer, what the samples taken there show.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from perfprobe.analyse.loop.ranges import Spans
+from perfprobe.analyse.loop.timeline import Segments
+from perfprobe.tables.columns import Int8, Int32, Int64, Mask, distinct
+from perfprobe.tables.steps import StepPhase
+
+_SHORT_NS = 1_000_000  # between operators of one region: longer ones are looked at by their samples
+_UNKNOWN = np.int8(-1)
+
+
+class Looks(NamedTuple):
+    """Samples of a thread by the time they were taken, and the phase that each shows.
+
+    from_ns: from when on it is likelier than the one before. frame: the user's line.
+    """
+
+    from_ns: Int64
+    time_ns: Int64
+    phase: Int8
+    frame: Int32
+
+
+class Painted(NamedTuple):
+    """Stretches of one phase, one behind the other."""
+
+    start_ns: Int64
+    end_ns: Int64
+    phase: Int8
+
+
+class Layers(NamedTuple):
+    """What is known of a thread. data, optimizer, zero_grad, collections: ranges; within: in operators."""
+
+    segments: Segments
+    within: Segments
+    data: Spans
+    optimizer: Spans
+    zero_grad: Spans
+    collections: Spans
+    looks: Looks
+
+
+def paint(layers: Layers, first_ns: int, last_ns: int, cuts: Int64) -> Painted:
+    """The phases from first_ns to last_ns, with a new stretch at each of `cuts`."""
+    operators = (layers.segments, layers.within)
+    bounds = [*_bounds(layers), *(time for rows in operators for time in (rows.start_ns, rows.end_ns))]
+    time_ns = np.concatenate([[first_ns, last_ns], cuts, layers.looks.from_ns, *bounds])
+    time_ns = distinct(time_ns[(time_ns >= first_ns) & (time_ns <= last_ns)])
+    start_ns, end_ns = time_ns[:-1], time_ns[1:]
+    at, inside = _inside(layers.segments.start_ns, layers.segments.end_ns, start_ns)
+    phase = np.where(inside, np.append(layers.segments.phase, _UNKNOWN)[at], _UNKNOWN)
+    between = _between(layers, start_ns, at)
+    phase = np.where(inside, phase, between)
+    at, inside = _inside(layers.within.start_ns, layers.within.end_ns, start_ns)
+    phase = np.where(inside, np.append(layers.within.phase, _UNKNOWN)[at], phase)
+    for rows, own in ((layers.data, StepPhase.DATA), (layers.collections, StepPhase.COLLECTION)):
+        phase = np.where(_inside(rows.start_ns, rows.end_ns, start_ns)[1], np.int8(own), phase)
+    return Painted(start_ns, end_ns, phase.astype(np.int8))
+
+
+def _inside(start_ns: Int64, end_ns: Int64, time_ns: Int64) -> tuple[npt.NDArray[np.intp], Mask]:
+    """The row that begins last before each time, -1 none, and whether it has not ended yet."""
+    at = np.searchsorted(start_ns, time_ns, "right") - 1
+    return at, np.asarray((at >= 0) & (time_ns < np.append(end_ns, np.int64(-1))[at]))
+
+
+def _bounds(layers: Layers) -> list[Int64]:
+    """When ranges begin and end: samples tell nothing across that."""
+    spans = (layers.data, layers.optimizer, layers.zero_grad, layers.collections)
+    return [time_ns for rows in spans for time_ns in (rows.start_ns, rows.end_ns)]
+
+
+def _between(layers: Layers, start_ns: Int64, at: npt.NDArray[np.intp]) -> Int8:
+    """The phase of each stretch that lies between operators. at: the segment before it, -1 none."""
+    rows = layers.segments
+    before_ns = np.append(rows.end_ns, np.int64(-1))[at]
+    after_ns = np.append(rows.start_ns, np.int64(2**62))[np.minimum(at + 1, len(rows))]
+    same = (rows.phase[1:] == rows.phase[:-1]) & (rows.anchor[1:] == rows.anchor[:-1]) & (rows.anchor[1:] > 0)
+    fence_ns = np.sort(np.concatenate([[-1, 2**62], *_bounds(layers)]))
+    place = np.searchsorted(fence_ns, start_ns, "right") - 1
+    before_ns, after_ns = np.maximum(before_ns, fence_ns[place]), np.minimum(after_ns, fence_ns[place + 1])
+    in_region = np.append(same, [False, False])[at] & (at >= 0)
+    phase = np.where(in_region, np.append(rows.phase, _UNKNOWN)[at], np.int8(StepPhase.OTHER))
+    looked = _looked(layers.looks, start_ns, before_ns, after_ns)
+    asks = ~in_region | (after_ns - before_ns > _SHORT_NS)
+    phase = np.where(asks & (looked >= 0), looked, phase)
+    for spans, own in (
+        (layers.optimizer, StepPhase.OPTIMIZER),
+        (layers.zero_grad, StepPhase.ZERO_GRAD),
+    ):
+        covered = _inside(spans.start_ns, spans.end_ns, start_ns)[1]
+        phase = np.where(covered & (phase == StepPhase.OTHER), np.int8(own), phase)
+    return phase.astype(np.int8)
+
+
+def _looked(looks: Looks, start_ns: Int64, before_ns: Int64, after_ns: Int64) -> Int8:
+    """What the likeliest of the looks shows that were taken in the same gap; -1 where none was."""
+    found = np.full(len(start_ns), _UNKNOWN, np.int8)
+    if len(looks.time_ns) == 0:
+        return found
+    nearest = np.searchsorted(looks.from_ns, start_ns, "right") - 1
+    for at in (nearest - 1, nearest + 1, nearest):
+        place = np.clip(at, 0, len(looks.time_ns) - 1)
+        time_ns = looks.time_ns[place]
+        is_here = (place == at) & (before_ns <= time_ns) & (time_ns <= after_ns)
+        found = np.where(is_here, looks.phase[place], found).astype(np.int8)
+    return found

@@ -1,0 +1,185 @@
+"""What the steps of a thread consist of: its painted time, added up by step and phase."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from perfprobe.analyse.loop.loops import ThreadLoop
+from perfprobe.analyse.loop.paint import Layers, Looks, Painted, paint
+from perfprobe.analyse.loop.place import NOWHERE
+from perfprobe.analyse.loop.ranges import NEXT, OPTIMIZER, ZERO_GRAD, NamedSpans
+from perfprobe.analyse.loop.regions import Regions
+from perfprobe.analyse.loop.timeline import Segments, Timeline, is_possible
+from perfprobe.analyse.sampled import in_program
+from perfprobe.tables.columns import Int8, Int32, Int64, Mask, distinct
+from perfprobe.tables.python import Look
+from perfprobe.tables.stacks import Stacks, nearest
+from perfprobe.tables.steps import StepPhase
+from perfprobe.tables.trace import Trace
+
+PHASES = len(StepPhase)
+
+
+class Pieces(NamedTuple):
+    """Times by step and phase: phase p of step s at s * PHASES + p. beside_ns: of them, with operators on
+    other threads at the same time.
+
+    look_...: of the samples, their step (-1 none), phase, the user's line, and the time they stand for.
+    """
+
+    time_ns: Int64
+    beside_ns: Int64
+    look_step: Int64
+    look_phase: Int8
+    look_frame: Int32
+    look_ns: Int64
+
+
+def pieces(
+    trace: Trace, loop: ThreadLoop, timeline: Timeline, ranges: NamedSpans, regions: Regions
+) -> tuple[Pieces, int]:
+    """The pieces of the steps of a thread, and the line at which the loop asks for its next item, -1 none."""
+    own = timeline.segments(loop.thread)
+    looks, stack = _looks(trace, loop.thread, regions)
+    line = _next_line(loop, own, looks, stack)
+    is_next = _below_line(trace, loop, line)
+    looks = looks._replace(phase=_at_next(looks.phase, np.append(is_next, False)[stack]))
+    own = Segments(**own.columns() | {"phase": _at_next(own.phase, np.append(is_next, False)[own.first])})
+    layers = Layers(
+        segments=own,
+        within=timeline.within(loop.thread),
+        data=ranges.of(loop.thread, NEXT),
+        optimizer=ranges.of(loop.thread, OPTIMIZER),
+        zero_grad=ranges.of(loop.thread, ZERO_GRAD),
+        collections=ranges.collections(loop.thread),
+        looks=looks,
+    )
+    bounds = np.array([(span.start_ns, span.end_ns) for span in loop.spans], np.int64)
+    painted = paint(layers, int(bounds.min()), int(bounds.max()), distinct(bounds))
+    beside = _Beside([timeline.segments(other) for other in timeline.threads() if other != loop.thread])
+    return _added(painted, bounds, beside, looks), line
+
+
+def _looks(trace: Trace, thread: int, regions: Regions) -> tuple[Looks, Int32]:
+    """The samples of a thread by time, and their stacks."""
+    samples = in_program(trace.recording)
+    chosen = (trace.recording.os_threads()[samples.thread] == thread) & (samples.look == Look.READ)
+    chosen &= (samples.stack >= 0) & is_possible(samples.start_ns, samples.end_ns)
+    samples = samples.take(chosen)
+    time_ns = np.where(samples.looks > 0, samples.end_ns, samples.start_ns)
+    order = np.argsort(time_ns, kind="stable")
+    samples, time_ns = samples.take(order), time_ns[order]
+    first_ns = (samples.end_ns - samples.start_ns) // np.maximum(samples.looks, 1)
+    from_ns = np.minimum(samples.start_ns + first_ns // 2, time_ns)
+    from_ns = np.maximum.accumulate(from_ns) if len(from_ns) else from_ns
+    frame = np.append(trace.sites.frame, np.int32(-1))[samples.stack]
+    phase = regions.phase[samples.stack]
+    return Looks(from_ns, time_ns, phase, frame), samples.stack
+
+
+def _next_line(loop: ThreadLoop, own: Segments, looks: Looks, stack: Int32) -> int:
+    """The line of the loop itself: that of the loader's `next`, or one before all that its body runs.
+
+    The latter only where it calls Python: nothing tells a line that waits from one that does something else.
+    """
+    place = loop.place
+    spans = [span for span in loop.spans if not span.is_evaluation]
+    nexts = [place.line(e.stack) for span in spans for e in span.events if e.kind == 0]
+    if nexts:
+        return max(set(nexts), key=nexts.count)
+    lines = _lines_within(loop, own.first, own.start_ns)
+    calls = [line for span in spans for e in span.events if (line := place.line(e.stack)) != NOWHERE]
+    first = min([*lines, *calls], default=NOWHERE)
+    plain = np.isin(looks.phase, [StepPhase.OTHER, StepPhase.DATA])
+    seen = {
+        line
+        for each in _stacks_within(loop, stack[plain], looks.time_ns[plain])
+        if (line := place.line(each)) != NOWHERE and place.child(each) != each
+    }
+    return min((line for line in seen if line < first), default=NOWHERE)
+
+
+def _stacks_within(loop: ThreadLoop, stack: Int32, time_ns: Int64) -> list[int]:
+    """The stacks that were seen in steps, each once."""
+    bounds = np.array([(s.start_ns, s.end_ns) for s in loop.spans if not s.is_evaluation], np.int64)
+    at = np.searchsorted(bounds[:, 0], time_ns, "right") - 1
+    inside = (at >= 0) & (time_ns < np.append(bounds[:, 1], np.int64(-1))[at])
+    found: list[int] = distinct(stack[inside & (stack >= 0)]).tolist()
+    return found
+
+
+def _lines_within(loop: ThreadLoop, stack: Int32, time_ns: Int64) -> list[int]:
+    found = (loop.place.line(each) for each in _stacks_within(loop, stack, time_ns))
+    return [line for line in found if line != NOWHERE]
+
+
+def _below_line(trace: Trace, loop: ThreadLoop, line: int) -> Mask:
+    """Which stacks are called from the loop's function at this line."""
+    stacks = trace.recording[Stacks]
+    marked = np.zeros(len(stacks), np.bool_)
+    if line != NOWHERE:
+        children = np.flatnonzero(stacks.parent == loop.place.caller)
+        at_line = [child for child in children.tolist() if loop.place.tree.line(child) == line]
+        marked[at_line] = True
+    return np.asarray(nearest(stacks.parent, marked) >= 0)
+
+
+def _at_next(phase: Int8, is_next: Mask) -> Int8:
+    """The phases with what the loop's line calls as data, unless it is known for more: one line may do all."""
+    plain = np.isin(phase, [StepPhase.OTHER, StepPhase.COPY, StepPhase.RESULTS])
+    return np.where(is_next & plain, np.int8(StepPhase.DATA), phase).astype(np.int8)
+
+
+class _Beside:
+    """How long other threads had run operators up to any moment, several at once counted once."""
+
+    def __init__(self, parts: Sequence[Segments]) -> None:
+        rows = Segments.concat(parts)
+        order = np.argsort(rows.start_ns, kind="stable")
+        end_ns = np.maximum.accumulate(rows.end_ns[order]) if len(rows) else rows.end_ns
+        start_ns = np.maximum(rows.start_ns[order], np.append(rows.start_ns[order][:1], end_ns[:-1]))
+        self._start_ns, self._end_ns = start_ns, np.maximum(end_ns, start_ns)
+        self._before_ns = np.append(np.int64(0), np.cumsum(self._end_ns - self._start_ns))
+
+    def until(self, time_ns: Int64) -> Int64:
+        """The time up to each moment."""
+        if len(time_ns) == 0 or len(self._start_ns) == 0:
+            return np.zeros(len(time_ns), np.int64)
+        at = np.searchsorted(self._start_ns, time_ns, "right") - 1
+        start_ns, end_ns = np.append(self._start_ns, time_ns.max()), np.append(self._end_ns, time_ns.max())
+        open_ns = np.where(at >= 0, np.minimum(time_ns, end_ns[at]) - start_ns[at], 0)
+        return self._before_ns[np.maximum(at, 0)] * (at >= 0) + np.maximum(open_ns, 0)
+
+
+def _added(painted: Painted, bounds: Int64, beside: _Beside, looks: Looks) -> Pieces:
+    """The painted time by step and phase, a row for each step."""
+    step = _step(bounds, painted.start_ns)
+    took_ns = painted.end_ns - painted.start_ns
+    beside_ns = beside.until(painted.end_ns) - beside.until(painted.start_ns)
+    inside = step >= 0
+    key = step[inside] * PHASES + painted.phase[inside]
+    look_at = np.clip(np.searchsorted(painted.start_ns, looks.time_ns, "right") - 1, 0, len(step) - 1)
+    look_ns = np.diff(looks.from_ns, append=looks.time_ns[-1:]) if len(looks.time_ns) else looks.time_ns
+    return Pieces(
+        time_ns=_sums(key, took_ns[inside], len(bounds)),
+        beside_ns=_sums(key, beside_ns[inside], len(bounds)),
+        look_step=_step(bounds, looks.time_ns),
+        look_phase=painted.phase[look_at],
+        look_frame=looks.frame,
+        look_ns=look_ns,
+    )
+
+
+def _sums(key: Int64, values: Int64, steps: int) -> Int64:
+    found = np.zeros(steps * PHASES, np.int64)
+    np.add.at(found, key, values)
+    return found
+
+
+def _step(bounds: Int64, time_ns: Int64) -> Int64:
+    """The step that each moment is in, -1 none."""
+    at = np.searchsorted(bounds[:, 0], time_ns, "right") - 1
+    return np.where((at >= 0) & (time_ns < bounds[:, 1][at]), at, -1)

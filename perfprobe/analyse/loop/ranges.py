@@ -1,0 +1,112 @@
+"""Ranges that say what a training loop does: torch's of loaders and optimizers, and those of steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from perfprobe.analyse.loop.timeline import is_possible
+from perfprobe.tables.columns import Int32, Int64, Mask, Table, column
+from perfprobe.tables.events import LinkedOperators
+from perfprobe.tables.ranges import Ranges, RangeSource
+from perfprobe.tables.scopes import STEP_MARK, STEP_NAME, USER_SCOPE
+from perfprobe.tables.stacks import Stacks
+from perfprobe.tables.strings import Strings
+from perfprobe.tables.trace import Trace
+
+NEXT, OPTIMIZER, ZERO_GRAD, PROFILER, PROGRAM = range(5)
+_PREFIXES = {
+    NEXT: "enumerate(Data",  # DataLoader and DataPipe
+    OPTIMIZER: "Optimizer.step#",
+    ZERO_GRAD: "Optimizer.zero_grad#",
+    PROFILER: "ProfilerStep#",
+}
+
+
+class Spans(Table):
+    """Ranges of one meaning on a thread, none within another, in their order."""
+
+    start_ns: Int64 = column("when it began")
+    end_ns: Int64 = column("when it ended")
+    stack: Int32 = column("what set it", Stacks)
+
+
+@dataclass
+class _Thread:
+    parts: dict[int, list[Spans]] = field(default_factory=dict)
+
+
+class NamedSpans:
+    """Takes the operators of a trace batch by batch. rows: what a thread of the system is in `threads`."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.rows: dict[int, int] = {}
+        recording = trace.recording
+        texts = recording[Strings].text.tolist()
+        self._kind = np.full(len(texts) + 1, -1, np.int8)
+        for kind, prefix in _PREFIXES.items():
+            self._kind[[at for at, text in enumerate(texts) if text.startswith(prefix)]] = kind
+        self._os_threads = recording.os_threads()
+        self._threads: dict[int, _Thread] = {}
+        self._own = _Own(trace)
+
+    def add(self, batch: LinkedOperators) -> None:
+        """The next batch, as `Trace.operators` yields it."""
+        rows = np.flatnonzero(batch.scope == USER_SCOPE)
+        rows = rows[self._kind[batch.name[rows]] >= 0]
+        rows = rows[is_possible(batch.start_ns[rows], batch.end_ns[rows])]
+        kinds, threads = self._kind[batch.name[rows]], self._os_threads[batch.thread[rows]]
+        for thread in set(threads.tolist()):
+            self.rows.setdefault(thread, int(batch.thread[rows[threads == thread][0]]))
+            parts = self._threads.setdefault(thread, _Thread()).parts
+            for kind in set(kinds[threads == thread].tolist()):
+                own = rows[(threads == thread) & (kinds == kind)]
+                spans = Spans(batch.start_ns[own], batch.end_ns[own], batch.stack[own])
+                parts.setdefault(kind, []).append(spans)
+
+    def of(self, thread: int, kind: int) -> Spans:
+        """Those of a thread, in order, without those within others."""
+        if kind == PROGRAM:
+            return self._own.steps(thread)
+        found = self._threads.get(thread, _Thread()).parts.get(kind, [])
+        return _outermost(Spans.concat(found))
+
+    def marks(self, thread: int) -> Int64:
+        """When the program said that a step had ended."""
+        return self._own.named(thread, STEP_MARK).end_ns
+
+    def collections(self, thread: int) -> Spans:
+        """Python's garbage collections."""
+        return self._own.of(thread, RangeSource.PYTHON)
+
+
+class _Own:
+    """Ranges of perfprobe's own by their names, and those of the interpreter."""
+
+    def __init__(self, trace: Trace) -> None:
+        rows = trace.recording[Ranges]
+        self._rows = rows.take(is_possible(rows.start_ns, rows.end_ns))
+        self._os_thread = trace.recording.os_threads()[self._rows.thread]
+        self._strings = trace.recording[Strings]
+
+    def steps(self, thread: int) -> Spans:
+        return self.named(thread, STEP_NAME)
+
+    def named(self, thread: int, name: str) -> Spans:
+        """perfprobe's of one name on a thread."""
+        return self.of(thread, RangeSource.PERFPROBE, self._strings.marks(lambda text: text == name))
+
+    def of(self, thread: int, source: RangeSource, names: Mask | None = None) -> Spans:
+        """Those of one source on a thread, and of these names."""
+        chosen = (self._rows.source == source) & (self._os_thread == thread)
+        rows = self._rows.take(chosen if names is None else chosen & names[self._rows.name])
+        return _outermost(Spans(rows.start_ns, rows.end_ns, np.full(len(rows), -1, np.int32)))
+
+
+def _outermost(rows: Spans) -> Spans:
+    if len(rows) == 0:
+        return rows
+    rows = rows.take(np.lexsort((-rows.end_ns, rows.start_ns)))
+    within = rows.end_ns[1:] <= np.maximum.accumulate(rows.end_ns)[:-1]
+    return rows.take(np.append(True, ~within))

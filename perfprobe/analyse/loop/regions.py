@@ -1,0 +1,131 @@
+"""Which phase of a step a Python stack is part of, told by the functions it runs.
+
+A region is one call, or call after call from one line, of what begins a phase: of a module, `backward`, an
+optimizer's `step`. Within the loader, and where torch.compile is at work, all is theirs; elsewhere the
+innermost call that begins a phase decides. In backward, modules are recomputation.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perfprobe.support.frozen import frozen
+from perfprobe.tables.columns import Int8, Int32, Mask
+from perfprobe.tables.python import Origin
+from perfprobe.tables.recording import Recording
+from perfprobe.tables.stacks import Frames, Stacks
+from perfprobe.tables.steps import StepPhase
+from perfprobe.tables.strings import Strings
+from perfprobe.tables.trace import Trace
+
+# By a part of the file's path, and the function's own name where only some begin the phase.
+_OPTIMIZERS = (
+    *("/torch/optim/", "/torch/nn/utils/clip_grad.py", "/torch/amp/grad_scaler.py"),
+    *("/torch/cuda/amp/grad_scaler.py", "/torch/ao/optim/", "/bitsandbytes/optim/"),
+)
+_BACKWARD = (("/torch/_tensor.py", ("backward",)), ("/torch/autograd/__init__.py", ("backward", "grad")))
+_SAVING = (
+    ("/torch/serialization.py", ("save", "_save", "_legacy_save")),
+    ("/torch/distributed/checkpoint/", ("save", "async_save", "save_state_dict")),
+    ("/safetensors/", ("save", "save_file", "save_model")),
+    ("", ("save_pretrained", "save_checkpoint", "_save_checkpoint")),
+)
+_LOGGING = (
+    *("/torch/utils/tensorboard/", "/torch/_tensor_str.py", "/tqdm/", "/tensorboard/", "/tensorboardX/"),
+    *("/wandb/", "/mlflow/", "/comet_ml/", "/neptune/", "/loguru/", "/rich/", "/progressbar/", "/aim/"),
+    *("/clearml/", "/logging/__init__.py", "/logging/handlers.py"),
+)
+_MODULE = ("/torch/nn/modules/module.py", ("_wrapped_call_impl", "_call_impl"))
+_OPEN = ("__init__", "add_param_group", "load_state_dict", "state_dict")  # of optimizers, part of no step
+_NONE = -1
+_IS_CODE = -2  # of the program or a library: what it does below a progress bar is its own
+
+
+@frozen
+class Regions:
+    """The phase and the region of every stack, with one more entry for none.
+
+    anchor: what tells regions apart, 0 in none; caller: the stack that the region was called from, its
+    own in none.
+    """
+
+    phase: Int8
+    anchor: Int32
+    caller: Int32
+
+
+def regions(trace: Trace) -> Regions:
+    """Told once for each stack."""
+    stacks, sites = trace.recording[Stacks], trace.sites
+    marks = np.append(_marks(trace.recording), np.int8(_NONE))[stacks.frame]
+    marks = np.where((marks == _NONE) & _is_code(trace), np.int8(_IS_CODE), marks).tolist()
+    phase, anchor = [int(StepPhase.OTHER)] * (len(stacks) + 1), [0] * (len(stacks) + 1)
+    caller = [*range(len(stacks)), -1]
+    outside = list(range(len(stacks) + 1))  # of logging: the stack that it was called from
+    columns = (stacks.parent, stacks.module, sites.is_data, sites.is_compile, sites.is_recompute)
+    modules = np.append(stacks.module, np.int32(-1))
+    for stack, (parent, module, is_data, is_compile, is_recompute) in enumerate(
+        zip(*(column.tolist() for column in columns), strict=True)
+    ):
+        above, mark = phase[parent], marks[stack]
+        if above == StepPhase.LOGGING and mark == _IS_CODE:
+            parent = outside[parent]  # noqa: PLW2901
+            above = phase[parent]
+        own = _own_phase(above, mark, entered=module >= 0 and module != modules[parent])
+        if is_data or is_compile:
+            own = StepPhase.DATA if is_data else StepPhase.COMPILE
+        elif above in (StepPhase.BACKWARD, StepPhase.RECOMPUTE):
+            own = StepPhase.RECOMPUTE if is_recompute else StepPhase.BACKWARD
+        phase[stack] = own
+        if own == StepPhase.OTHER:
+            continue
+        inherits = own == above
+        begin = stack if own == StepPhase.FORWARD else parent  # of modules that one line calls each is one
+        anchor[stack] = anchor[parent] if inherits else begin + 2
+        caller[stack] = caller[parent] if inherits else parent
+        if own == StepPhase.LOGGING:
+            outside[stack] = outside[parent] if above == own else parent
+    return Regions(np.array(phase, np.int8), np.array(anchor, np.int32), np.array(caller, np.int32))
+
+
+def _own_phase(above: int, mark: int, *, entered: bool) -> int:
+    """The phase of a stack by that of its caller and by its innermost frame."""
+    if above in (StepPhase.DATA, StepPhase.COMPILE, StepPhase.ZERO_GRAD, StepPhase.SAVING):
+        return above
+    if mark == StepPhase.FORWARD or entered:  # samples do not tell modules, only their calls
+        return above if above == StepPhase.LOGGING else int(StepPhase.FORWARD)
+    return mark if mark >= 0 and (mark != StepPhase.DATA or above == StepPhase.OTHER) else above
+
+
+def _is_code(trace: Trace) -> Mask:
+    """Which stacks end in code of the program or of a library."""
+    if trace.python is None:
+        return np.zeros(len(trace.recording[Stacks]), np.bool_)
+    origin = np.append(trace.python.code.origin, np.int8(Origin.STDLIB))[trace.python.of_stack[:-1]]
+    return np.asarray((origin == Origin.USER) | (origin == Origin.LIBRARY))
+
+
+def _marks(recording: Recording) -> Int8:
+    """For every frame the phase it begins, or `_NONE`."""
+    strings, frames = recording[Strings], recording[Frames]
+    known: dict[tuple[int, int], int] = {}
+    found = np.full(len(frames), _NONE, np.int8)
+    for at, key in enumerate(zip(frames.file.tolist(), frames.function.tolist(), strict=True)):
+        if key not in known:
+            known[key] = _mark(strings[key[0]], strings[key[1]].rpartition(".")[2])
+        found[at] = known[key]
+    return found
+
+
+def _mark(file: str, function: str) -> int:
+    if function == "zero_grad":
+        return int(StepPhase.ZERO_GRAD)
+    if any(part in file for part in _OPTIMIZERS):
+        return _NONE if function in _OPEN else int(StepPhase.OPTIMIZER)
+    rules_of = ((StepPhase.BACKWARD, _BACKWARD), (StepPhase.SAVING, _SAVING), (StepPhase.FORWARD, (_MODULE,)))
+    for phase, rules in rules_of:
+        if any(part in file and function in names for part, names in rules):
+            return int(phase)
+    if any(part in file for part in _LOGGING):
+        return int(StepPhase.LOGGING)
+    return int(StepPhase.DATA) if function == "__next__" else _NONE

@@ -1,0 +1,102 @@
+"""What passed before the first step, by what samples show there, and what first steps took beyond others."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perfprobe.analyse.grouping import sort_by_keys
+from perfprobe.analyse.sampled import in_program
+from perfprobe.tables.columns import Int8, Int32, Mask
+from perfprobe.tables.python import Look, Origin
+from perfprobe.tables.stacks import Frames, Stacks, nearest
+from perfprobe.tables.steps import StartUp, StartUpPart
+from perfprobe.tables.strings import Strings
+from perfprobe.tables.trace import Trace
+
+# What builds a model: constructors, and what they call to fill parameters.
+_BUILDERS = ("__init__", "reset_parameters", "from_pretrained", "post_init", "init_weights")
+
+
+def start_up(trace: Trace, until_ns: int, thread: int | None) -> StartUp:
+    """The parts of the time up to the first step, most time first. thread: of the system, that it is of."""
+    samples = in_program(trace.recording)
+    begin_ns = trace.start_ns
+    if trace.python is None or begin_ns is None or len(samples) == 0 or thread is None:
+        return _rest(0 if begin_ns is None else until_ns - begin_ns)
+    chosen = (trace.recording.os_threads()[samples.thread] == thread) & (samples.start_ns < until_ns)
+    chosen &= (samples.look == Look.READ) & (samples.stack >= 0)
+    samples = samples.take(chosen)
+    time_ns = np.minimum(samples.end_ns, until_ns) - samples.start_ns
+    imported = trace.python.imports
+    stack = samples.stack
+    part = _parts(trace)[stack]
+    is_import = part == StartUpPart.IMPORT
+    importer = np.where(is_import, imported.importer[stack], np.int32(-1)).astype(np.int32)
+    body = np.where(is_import, imported.body[stack], np.int32(-1)).astype(np.int32)
+    frame = np.append(trace.sites.frame, np.int32(-1))[stack]
+    found = StartUp.empty()
+    if len(stack):
+        order, first = sort_by_keys([part, importer, body])
+        found = StartUp(
+            kind=part[order[first]],
+            importer=importer[order[first]],
+            body=body[order[first]],
+            frame=_most(frame[order], time_ns[order], first),
+            time_ns=np.add.reduceat(time_ns[order], first),
+        )
+    rest_ns = max(until_ns - begin_ns - int(found.time_ns.sum()), 0)
+    return by_time([found, _rest(rest_ns)])
+
+
+def by_time(tables: list[StartUp]) -> StartUp:
+    """The rows of all, most time first; what nothing is known of is one row."""
+    rows = StartUp.concat(tables)
+    other = rows.kind == StartUpPart.OTHER
+    if np.count_nonzero(other) > 1:
+        kept = rows.take(~other)
+        longest = rows.take(other).take(np.argsort(-rows.time_ns[other], kind="stable")[:1])
+        columns = longest.columns() | {"time_ns": np.array([rows.time_ns[other].sum()])}
+        rows = StartUp.concat([kept, StartUp(**columns)])
+    return rows.take(np.argsort(-rows.time_ns, kind="stable"))
+
+
+def one(part: StartUpPart, time_ns: int) -> StartUp:
+    """A row without places; none for no time."""
+    none = np.full(1, -1, np.int32)
+    row = StartUp(np.full(1, part, np.int8), none, none, none, np.full(1, time_ns, np.int64))
+    return row if time_ns > 0 else StartUp.empty()
+
+
+def _rest(time_ns: int) -> StartUp:
+    return one(StartUpPart.OTHER, time_ns)
+
+
+def _parts(trace: Trace) -> Int8:
+    """The part of every stack."""
+    assert trace.python is not None
+    stacks = trace.recording[Stacks]
+    builds = nearest(stacks.parent, _builds(trace)) >= 0
+    part = np.where(builds, np.int8(StartUpPart.MODEL), np.int8(StartUpPart.OTHER))
+    part = np.where(trace.sites.is_compile, np.int8(StartUpPart.COMPILE), part)
+    is_import = trace.python.imports.importer[:-1] >= 0
+    return np.where(is_import, np.int8(StartUpPart.IMPORT), part).astype(np.int8)
+
+
+def _builds(trace: Trace) -> Mask:
+    """Which stacks end in a function that builds a model."""
+    assert trace.python is not None
+    strings, frames = trace.recording[Strings], trace.recording[Frames]
+    is_builder = strings.marks(lambda text: text.rpartition(".")[2] in _BUILDERS)
+    named = np.append(is_builder[frames.function], False)[trace.recording[Stacks].frame]
+    origin = np.append(trace.python.code.origin, np.int8(Origin.STDLIB))[trace.python.of_stack[:-1]]
+    return np.asarray(named & np.isin(origin, [Origin.USER, Origin.LIBRARY, Origin.TORCH]))
+
+
+def _most(frame: Int32, time_ns: np.ndarray, first: np.ndarray) -> Int32:
+    """The line with most time of each group of rows that stand together."""
+    ends = np.append(first[1:], len(frame))
+    found = []
+    for start, end in zip(first.tolist(), ends.tolist(), strict=True):
+        lines, at = np.unique(frame[start:end], return_inverse=True)
+        found.append(lines[np.argmax(np.bincount(at.reshape(-1), time_ns[start:end]))])
+    return np.array(found, np.int32)

@@ -1,0 +1,190 @@
+"""Rows of the tables of steps: what was found of a loop, and its sums over steady steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from perfprobe.analyse.loop.batches import Batches, micro_batches
+from perfprobe.analyse.loop.events import Kind
+from perfprobe.analyse.loop.loops import ThreadLoop
+from perfprobe.analyse.loop.marks import marks, rank
+from perfprobe.analyse.loop.pieces import PHASES, Pieces
+from perfprobe.analyse.loop.place import NOWHERE, Place, StackTree
+from perfprobe.analyse.loop.training import Span
+from perfprobe.support.frozen import frozen
+from perfprobe.tables.columns import Int8, Int64, Mask
+from perfprobe.tables.stacks import Frames
+from perfprobe.tables.steps import Loops, Phases, StepKind, StepMark, StepPhase, StepPhases, Steps
+from perfprobe.tables.trace import Trace
+
+_COMES_AGAIN = (StepPhase.SAVING, StepPhase.LOGGING, StepPhase.DATA)
+_LOOKED_AT = 64  # events of each step, for the line of the loop
+# What a phase is for steps of a kind, where it is not what the timeline calls it.
+_MEANT = {
+    StepKind.TRAINING: {StepPhase.RESULTS: StepPhase.LOGGING},
+    StepKind.INFERENCE: {StepPhase.COPY: StepPhase.DATA},
+    StepKind.EVALUATION: {},
+}
+
+
+@frozen
+class Kept:
+    """The steps of one kind of a thread. rows: which of its spans; line: of the loop itself, -1 not known;
+    thread: a row of `threads`.
+    """
+
+    loop: ThreadLoop
+    kind: StepKind
+    rows: Sequence[int]
+    pieces: Pieces
+    line: int
+    thread: int
+
+    @property
+    def spans(self) -> Sequence[Span]:
+        """All of the thread."""
+        return self.loop.spans
+
+    @property
+    def total_ns(self) -> int:
+        """The time of the steps."""
+        return sum(self.spans[row].end_ns - self.spans[row].start_ns for row in self.rows)
+
+    def by_phase(self, values: Int64) -> Int64:
+        """The values of `pieces` as a row for each step, with phases as they are meant."""
+        table = values.reshape(-1, PHASES)[list(self.rows)].copy()
+        for told, meant in _MEANT[self.kind].items():
+            table[:, meant] += table[:, told]
+            table[:, told] = 0
+        return table
+
+    def meant(self, phase: Int8) -> Int8:
+        """The phases of samples as they are meant."""
+        for told, own in _MEANT[self.kind].items():
+            phase = np.where(phase == told, np.int8(own), phase).astype(np.int8)
+        return phase
+
+
+def step_rows(kept: Kept, number: int, batches: Batches) -> Steps:
+    """The steps. number: which loop they are of."""
+    spans = [kept.spans[row] for row in kept.rows]
+    times_ns = kept.by_phase(kept.pieces.time_ns)
+    again_ns = times_ns[:, list(_COMES_AGAIN)].sum(axis=1)
+    start_ns, end_ns = (np.array([span[at] for span in spans], np.int64) for at in range(2))
+    is_cut = np.array([span.is_cut for span in spans], np.bool_)
+    mark = marks(end_ns - start_ns, times_ns[:, StepPhase.COMPILE], again_ns, is_cut)
+    if kept.kind is StepKind.EVALUATION:
+        mark = np.zeros(len(spans), np.int8)
+    calls = [sum(event.kind is Kind.CALL for event in span.events) for span in spans]
+    return Steps(
+        start_ns=start_ns,
+        end_ns=end_ns,
+        thread=np.full(len(spans), kept.thread, np.int32),
+        loop=np.full(len(spans), number, np.int32),
+        kind=np.full(len(spans), kept.kind, np.int8),
+        mark=mark,
+        micro_batches=np.array([micro_batches(span.events) for span in spans], np.int32),
+        calls=np.array(calls, np.int32),
+        samples=np.array([batches.samples(span.events) for span in spans], np.int64),
+    )
+
+
+def steady(steps: Steps) -> Mask:
+    """Which steps are averaged: those that are steady; all where none is."""
+    found = steps.mark == StepMark.STEADY
+    return np.asarray(found if bool(found.any()) else np.ones(len(steps), np.bool_))
+
+
+def loop_row(trace: Trace, tree: StackTree, kept: Kept, steps: Steps) -> Loops:
+    """The loop that runs the steps."""
+    chosen = steady(steps)
+    duration_ns = steps.end_ns - steps.start_ns
+    own_ns = duration_ns[chosen]
+    middle = np.flatnonzero(chosen)[np.argsort(own_ns, kind="stable")[(len(own_ns) - 1) // 2]]
+    frame, line, library_frame, library_line = _place(trace, tree, kept)
+    values = {
+        "thread": kept.thread,
+        "kind": kept.kind,
+        "source": kept.loop.source,
+        "frame": frame,
+        "line": line,
+        "library_frame": library_frame,
+        "library_line": library_line,
+        "steps": len(steps),
+        "steady": int(np.count_nonzero(chosen)),
+        "left_out_ns": int(duration_ns[~chosen].sum()),
+        "total_ns": int(own_ns.sum()),
+        "median_ns": rank(own_ns, 50),
+        "p95_ns": rank(own_ns, 95),
+        "p99_ns": rank(own_ns, 99),
+        "micro_batches": int(steps.micro_batches[middle]),
+        "samples": int(steps.samples[middle]),
+    }
+    return Loops(**{name: np.array([values[name]], dtype) for name, dtype in Loops.dtypes.items()})
+
+
+def _place(trace: Trace, tree: StackTree, kept: Kept) -> tuple[int, int, int, int]:
+    """The user's line and the library's at which the loop is, as `Loops` has them."""
+    frames, is_apart = trace.recording[Frames], kept.kind is StepKind.EVALUATION
+    events = [event for row in kept.rows for event in kept.spans[row].events[:_LOOKED_AT]]
+    place = Place(tree, [event.stack for event in events]) if is_apart else kept.loop.place
+    children = {child for event in events if (child := place.child(event.stack)) != NOWHERE}
+    if not children:
+        return NOWHERE, NOWHERE, NOWHERE, NOWHERE
+    child = min(children, key=tree.line)
+    line = tree.line(child) if is_apart or kept.line == NOWHERE else kept.line
+    own, user = tree.frame(child), int(trace.sites.frame[child])
+    is_users = user >= 0 and all(
+        getattr(frames, name)[own] == getattr(frames, name)[user] for name in ("file", "function", "line")
+    )
+    if is_users:
+        return user, line, NOWHERE, NOWHERE
+    return user, int(frames.line[user]) if user >= 0 else NOWHERE, own, line
+
+
+def step_phase_rows(kept: Kept, first: int) -> StepPhases:
+    """What each step consists of. first: the row of the first of them."""
+    times_ns, beside_ns = (kept.by_phase(each) for each in (kept.pieces.time_ns, kept.pieces.beside_ns))
+    step, phase = np.nonzero(times_ns)
+    return StepPhases(
+        step=(step + first).astype(np.int32),
+        phase=phase.astype(np.int8),
+        time_ns=times_ns[step, phase],
+        beside_ns=beside_ns[step, phase],
+    )
+
+
+def phase_rows(kept: Kept, number: int, steps: Steps) -> Phases:
+    """What the steady steps consist of together, most time first."""
+    chosen = steady(steps)
+    times_ns, beside_ns = (
+        kept.by_phase(each)[chosen] for each in (kept.pieces.time_ns, kept.pieces.beside_ns)
+    )
+    sums_ns = times_ns.sum(axis=0)
+    phases = np.argsort(-sums_ns, kind="stable")
+    phases = phases[sums_ns[phases] > 0]
+    places = [_line(kept, chosen, int(phase), int(sums_ns[phase])) for phase in phases]
+    return Phases(
+        loop=np.full(len(phases), number, np.int32),
+        phase=phases.astype(np.int8),
+        time_ns=sums_ns[phases],
+        median_ns=np.array([rank(times_ns[:, phase], 50) for phase in phases], np.int64),
+        beside_ns=beside_ns.sum(axis=0)[phases],
+        frame=np.array([frame for frame, _ in places], np.int32),
+        frame_ns=np.array([time_ns for _, time_ns in places], np.int64),
+    )
+
+
+def _line(kept: Kept, chosen: Mask, phase: int, time_ns: int) -> tuple[int, int]:
+    """The user's line that samples of a phase show most, and what of its time that line has."""
+    found = kept.pieces
+    steps = np.array(kept.rows)[chosen]
+    meant = (kept.meant(found.look_phase) == phase) & np.isin(found.look_step, steps)
+    if not bool(meant.any()):
+        return NOWHERE, 0
+    frames, at = np.unique(found.look_frame[meant], return_inverse=True)
+    looks_ns = np.bincount(at.reshape(-1), np.maximum(found.look_ns[meant], 1))
+    frame, whole_ns = int(frames[np.argmax(looks_ns)]), float(looks_ns.sum())
+    return (NOWHERE, 0) if frame < 0 else (frame, int(time_ns * float(looks_ns.max()) / whole_ns))

@@ -1,0 +1,207 @@
+"""What each thread did, one phase after another: its outermost operators, joined while they are of one phase.
+
+Ranges are transparent here. A program has far fewer segments than operators: some ten a step.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perfprobe.analyse.between import outermost
+from perfprobe.analyse.grouping import first_of_each
+from perfprobe.analyse.loop.regions import Regions
+from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Table, column
+from perfprobe.tables.events import LinkedOperators, Signatures
+from perfprobe.tables.scopes import BACKWARD_FUNCTION
+from perfprobe.tables.stacks import Stacks
+from perfprobe.tables.steps import StepPhase
+from perfprobe.tables.strings import Strings
+from perfprobe.tables.trace import Phase, Trace
+
+MOST_SEGMENTS = 1_048_576  # of all threads; then the shortest are joined with what is beside them
+LATEST_NS = 2**62  # beyond any clock; differences of two such times still fit
+_NEAR_NS = 50_000  # between operators of one phase in no region
+_NEAR_IN_REGION_NS = 1_000_000  # what takes longer is looked at by itself
+
+_COLUMNS = (
+    *("start_ns", "end_ns", "scope", "thread", "stack", "phase", "name", "signature"),
+    "forward_stack",
+)
+
+_COPIES = ("aten::to", "aten::_to_copy", "aten::copy_", "aten::pin_memory", "aten::_pin_memory")
+_READS = ("aten::item", "aten::_local_scalar_dense", "aten::is_nonzero", "aten::resolve_conj")
+_BY_PHASE = {
+    Phase.BACKWARD: StepPhase.BACKWARD,
+    Phase.RECOMPUTE: StepPhase.RECOMPUTE,
+    Phase.COMPILE: StepPhase.COMPILE,
+    Phase.DATA: StepPhase.DATA,
+}
+
+
+class Segments(Table):
+    """Stretches of one phase on a thread, in their order; none overlaps another."""
+
+    start_ns: Int64 = column("when its first operator began")
+    end_ns: Int64 = column("when its last one ended")
+    phase: Int8 = column("a `StepPhase`")
+    anchor: Int32 = column("the region, as in `Regions`, 0 none")
+    first: Int32 = column("the stack of its first operator", Stacks)
+    last: Int32 = column("the stack of its last one", Stacks)
+    first_signature: Int32 = column("the inputs of its first operator", Signatures)
+    last_signature: Int32 = column("the inputs of its last one", Signatures)
+    is_trained: Mask = column("whether backward refers to one of its operators")
+
+
+class Timeline:
+    """Takes the operators of a trace batch by batch. rows: what a thread of the system is in `threads`."""
+
+    def __init__(self, trace: Trace, regions: Regions) -> None:
+        self.rows: dict[int, int] = {}
+        self._regions = regions
+        self._os_threads = trace.recording.os_threads()
+        strings = trace.recording[Strings]
+        self._is_copy = strings.marks(lambda text: text in _COPIES)
+        self._is_read = strings.marks(lambda text: text in _READS)
+        self._parts: dict[int, list[Segments]] = {}
+        self._inner: dict[int, list[Segments]] = {}
+        self._last_ns: dict[int, int] = {}
+        self._held = 0
+        self._stretch_ns = 1_000
+        self._is_referred = np.zeros(len(trace.recording[Stacks]) + 1, np.bool_)  # by backward
+
+    def add(self, batch: LinkedOperators) -> None:
+        """The next batch, as `Trace.operators` yields it."""
+        batch = LinkedOperators.part({name: getattr(batch, name) for name in _COLUMNS})
+        self._is_referred[batch.forward_stack] = True
+        possible = is_possible(batch.start_ns, batch.end_ns)
+        if not bool(possible.all()):
+            batch = batch.take(possible)
+        if len(batch) == 0:
+            return
+        first = first_of_each(batch.thread)
+        for start, end in zip(first.tolist(), np.append(first[1:], len(batch)).tolist(), strict=True):
+            thread = int(self._os_threads[batch.thread[start]])
+            self.rows.setdefault(thread, int(batch.thread[start]))
+            own = batch.take(slice(start, end))
+            rows = own.take(outermost(own.start_ns, own.scope))
+            rows = rows.take(rows.end_ns > self._last_ns.get(thread, -1))
+            if len(rows):
+                self._add_thread(thread, rows)
+            inner = own.take((own.phase == Phase.RECOMPUTE) | (own.phase == Phase.COMPILE))
+            if len(inner):
+                self._add_inner(thread, inner.take(outermost(inner.start_ns, inner.scope)))
+        if self._held > MOST_SEGMENTS:
+            self._thin()
+
+    def threads(self) -> list[int]:
+        """Those that ran operators."""
+        return list(self._parts)
+
+    def segments(self, thread: int) -> Segments:
+        """All of a thread."""
+        rows = Segments.concat(self._parts.get(thread, []))
+        self._parts[thread] = [rows]
+        referred = np.flatnonzero(self._is_referred[:-1])
+        trained = np.zeros(len(self._is_referred) + 2, np.bool_)
+        trained[self._regions.anchor[referred]] = True
+        is_trained = np.where(rows.anchor > 0, trained[rows.anchor], rows.is_trained)
+        return Segments(**rows.columns() | {"is_trained": is_trained})
+
+    def within(self, thread: int) -> Segments:
+        """Recomputation and compiling of a thread, which operators may have around them."""
+        self._inner[thread] = [_near(Segments.concat(self._inner.get(thread, [])))]
+        return self._inner[thread][0]
+
+    def _add_inner(self, thread: int, rows: LinkedOperators) -> None:
+        """Segments of operators that may lie within others."""
+        if len(rows):
+            self._inner.setdefault(thread, []).append(_near(self._segments(rows, *self._labels(rows))))
+
+    def _add_thread(self, thread: int, rows: LinkedOperators) -> None:
+        start_ns = np.maximum(rows.start_ns, self._last_ns.get(thread, -1))
+        end_ns = np.maximum.accumulate(np.maximum(rows.end_ns, start_ns))
+        start_ns = np.maximum(start_ns, np.append(start_ns[:1], end_ns[:-1]))
+        rows = LinkedOperators.part(rows.columns() | {"start_ns": start_ns, "end_ns": end_ns})
+        found = self._segments(rows, *self._labels(rows))
+        self._last_ns[thread] = int(end_ns[-1])
+        self._parts.setdefault(thread, []).append(found)
+        self._held += len(found)
+
+    def _segments(self, rows: LinkedOperators, phase: Int8, anchor: Int32) -> Segments:
+        first = np.flatnonzero(_begins(rows, phase, anchor))
+        last = np.append(first[1:], len(rows)) - 1
+        return Segments(
+            start_ns=rows.start_ns[first],
+            end_ns=rows.end_ns[last],
+            phase=phase[first],
+            anchor=anchor[first],
+            first=rows.stack[first],
+            last=rows.stack[last],
+            first_signature=rows.signature[first],
+            last_signature=rows.signature[last],
+            is_trained=np.logical_or.reduceat(rows.phase == Phase.FORWARD, first),
+        )
+
+    def _labels(self, rows: LinkedOperators) -> tuple[Int8, Int32]:
+        """The phase and the region of each operator."""
+        phase, anchor = self._regions.phase[rows.stack].copy(), self._regions.anchor[rows.stack].copy()
+        plain = phase == StepPhase.OTHER
+        phase[plain & (rows.phase == Phase.FORWARD)] = StepPhase.FORWARD
+        plain &= rows.phase == Phase.OTHER
+        phase[plain & (rows.scope == BACKWARD_FUNCTION)] = StepPhase.BACKWARD
+        phase[plain & self._is_copy[rows.name]] = StepPhase.COPY
+        phase[plain & self._is_read[rows.name]] = StepPhase.RESULTS
+        for told, own in _BY_PHASE.items():
+            other = (rows.phase == told) & (phase != own)
+            phase[other] = own
+            anchor[other] = 0
+        return phase, anchor
+
+    def _thin(self) -> None:
+        """Join the shortest segments until memory is bounded: each takes the phase of its longest part."""
+        while self._held > MOST_SEGMENTS // 2:
+            self._stretch_ns *= 2
+            self._parts = {
+                thread: [_joined(Segments.concat(parts), self._stretch_ns)]
+                for thread, parts in self._parts.items()
+            }
+            self._held = sum(len(parts[0]) for parts in self._parts.values())
+
+
+def is_possible(start_ns: Int64, end_ns: Int64) -> Mask:
+    """Which rows have times that can be: sums of others overflow."""
+    return np.asarray((start_ns >= 0) & (end_ns >= start_ns) & (end_ns < LATEST_NS))
+
+
+def _begins(rows: LinkedOperators, phase: Int8, anchor: Int32) -> Mask:
+    """Which operators begin a segment."""
+    near_ns = np.where(anchor[1:] > 0, _NEAR_IN_REGION_NS, _NEAR_NS)
+    same = (phase[1:] == phase[:-1]) & (anchor[1:] == anchor[:-1])
+    begins = np.append(True, ~same | (rows.start_ns[1:] - rows.end_ns[:-1] > near_ns))
+    # The first operator of a module once more: it may be called again from the same line.
+    places = np.arange(len(begins))
+    run = np.maximum.accumulate(np.where(begins, places, 0))
+    again = (phase == StepPhase.FORWARD) & (anchor > 0) & (rows.stack == rows.stack[run])
+    return np.asarray(begins | again)
+
+
+def _near(rows: Segments) -> Segments:
+    """Those of one phase joined that hardly any time lies between."""
+    if len(rows) == 0:
+        return rows
+    rows = rows.take(np.argsort(rows.start_ns, kind="stable"))
+    end_ns = np.maximum.accumulate(rows.end_ns)
+    far = rows.start_ns[1:] - end_ns[:-1] > _NEAR_IN_REGION_NS
+    first = np.flatnonzero(np.append(True, far | (rows.phase[1:] != rows.phase[:-1])))
+    last = np.append(first[1:], len(rows)) - 1
+    return Segments(**rows.take(first).columns() | {"end_ns": end_ns[last]})
+
+
+def _joined(rows: Segments, stretch_ns: int) -> Segments:
+    """One segment for those that begin in one stretch of time."""
+    first = first_of_each(rows.start_ns // stretch_ns)
+    last = np.append(first[1:], len(rows)) - 1
+    group = np.repeat(np.arange(len(first)), last - first + 1)
+    longest = np.lexsort((rows.start_ns - rows.end_ns, group))[first]
+    columns = rows.take(longest).columns() | {"start_ns": rows.start_ns[first], "end_ns": rows.end_ns[last]}
+    return Segments(**columns)

@@ -1,0 +1,49 @@
+"""Rows of what passed before the first step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from perfprobe.report.rows.imports import asked_by, imported_at
+from perfprobe.report.rows.row import place, values, word
+from perfprobe.support.frozen import frozen
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.steps import StartUpPart, StepTimes
+from perfprobe.tables.trace import Line
+
+
+@frozen(kw_only=True)
+class StartUpRow:
+    """A part of start-up. module: of an import, the package that was imported, None where it was not seen.
+
+    by: what asked for the import. line: of the program, with most of the time.
+    """
+
+    part: str | None
+    module: str | None
+    by: str | None
+    line: Line | None = place()
+    time_ns: int
+
+
+def start_up_rows(findings: Findings) -> list[StartUpRow]:
+    """The parts, most time first; imports of one package that one function asked for are one row."""
+    trace = findings.trace
+    found: dict[tuple[str | None, str | None, str | None], StartUpRow] = {}
+    for value in values(findings[StepTimes].start_up):
+        module = by = None
+        if value["importer"] >= 0 and trace.python is not None:
+            module = imported_at(trace, trace.python, value["importer"], value["body"])
+            by = asked_by(trace, trace.python, value["importer"])
+        row = StartUpRow(
+            part=word(StartUpPart, value["kind"]),
+            module=module,
+            by=by,
+            line=trace.line(value["frame"]),
+            time_ns=value["time_ns"],
+        )
+        known = found.get((row.part, module, by))
+        found[row.part, module, by] = (
+            row if known is None else replace(known, time_ns=known.time_ns + row.time_ns)
+        )
+    return sorted(found.values(), key=lambda row: -row.time_ns)

@@ -1,0 +1,117 @@
+"""The tables of loops and of what their steps consist of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from perfprobe.report import shorten
+from perfprobe.report.rows.choice import Choice
+from perfprobe.report.rows.steps import LoopRow, PhaseRow, StepFindings
+from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Table
+from perfprobe.report.section.figures import figures
+from perfprobe.support import units
+from perfprobe.support.text import printable
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.trace import Line
+
+_SOURCES = {
+    "program": "perfprobe.step()",
+    "profiler": "torch.profiler",
+    "optimizer": "optimizer steps",
+    "loader": "batches",
+    "module": "calls of the model",
+    "backward": "backward",
+}
+_LEFT_OUT = {"warm_up": "warm-up", "compile": "with compiling", "outlier": "outliers", "cut": "cut off"}
+_LEAST_SHARE = 0.005  # of a loop's time, for a row of its own
+
+
+def step_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
+    """`loops` and `steps`, all of them."""
+    found = StepFindings(findings)
+    return {"loops": found.loops, "steps": found.steps}
+
+
+def phase_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
+    """`phases`."""
+    return {"phases": StepFindings(findings).phases}
+
+
+def steps(findings: Findings, _: Choice) -> Iterator[Block]:
+    """A row for each loop, and what was left out of its figures; nothing for a program without steps."""
+    found = StepFindings(findings)
+    if not found.loops:
+        return
+    yield Heading("Steps", "of steady ones; start-up apart")
+    yield Table(_columns(found.loops))
+    left_out = _left_out(found)
+    if left_out:
+        yield Paragraph(left_out, "dim")
+
+
+def phases(findings: Findings, _: Choice) -> Iterator[Block]:
+    """What the steps of the leading loop, and of others of its kind, consist of."""
+    found = StepFindings(findings)
+    rows = [row for row in found.phases if row.share >= _LEAST_SHARE]
+    for number, loop in enumerate(found.loops):
+        own = [row for row in rows if row.loop == number]
+        if own:
+            yield Heading(f"Phases of {_name(loop)}", "wall time of the steps' own thread")
+            yield Table(_phase_columns(own))
+
+
+def _name(loop: LoopRow) -> str:
+    word = {"training": "training steps", "evaluation": "evaluations"}.get(loop.kind or "", "steps")
+    return f"{loop.steady:,} {word}" if loop.steady != 1 else f"1 {word.removesuffix('s')}"
+
+
+def _columns(rows: Sequence[LoopRow]) -> list[Column]:
+    libraries = [_place(row.library) for row in rows]
+    return [
+        Column("kind", [row.kind or units.ABSENT for row in rows], style="bold"),
+        figures("steps", (units.count(row.steps) for row in rows)),
+        figures("left out", (units.count(row.steps - row.steady) for row in rows), 2),
+        figures("median", (units.duration(row.median_ns) for row in rows)),
+        figures("p95", (units.duration(row.p95_ns) for row in rows), 1),
+        figures("p99", (units.duration(row.p99_ns) for row in rows), 4),
+        figures("together", (units.duration(row.total_ns) for row in rows), 3),
+        figures("samples/s", (units.amount(row.samples_per_s) for row in rows), 2),
+        figures("micro-batches", (units.count(row.micro_batches) for row in rows), 6),
+        Column("found by", [_SOURCES.get(row.source or "", units.ABSENT) for row in rows], 5),
+        Column("loop", [_place(row.line) for row in rows], style="cyan"),
+        *([Column("within", libraries, 3)] if any(row.library for row in rows) else []),
+    ]
+
+
+def _phase_columns(rows: Sequence[PhaseRow]) -> list[Column]:
+    beside = [row.beside_ns for row in rows]
+    return [
+        figures("of steps", (units.percent(row.share) for row in rows), style="bold"),
+        Column("phase", [row.phase for row in rows]),
+        figures("median", (units.duration(row.median_ns) for row in rows), 1),
+        figures("together", (units.duration(row.time_ns) for row in rows), 2),
+        *([figures("others busy", map(units.duration, beside), 4)] if any(beside) else []),
+        Column("most of it", [_most(row) for row in rows], 3, style="cyan"),
+    ]
+
+
+def _most(row: PhaseRow) -> str:
+    share = row.line_ns / row.time_ns if row.time_ns else 0
+    return "" if row.line is None else f"{units.percent(share)} {_place(row.line)}"
+
+
+def _place(line: Line | None) -> str:
+    if line is None:
+        return units.ABSENT
+    file = printable(line.file)
+    return f"{shorten.file_names([file])[file]}:{line.line}"
+
+
+def _left_out(found: StepFindings) -> str:
+    counted: dict[str, int] = {}
+    for row in found.steps:
+        if row.mark in _LEFT_OUT:
+            counted[_LEFT_OUT[row.mark]] = counted.get(_LEFT_OUT[row.mark], 0) + 1
+    texts = [f"{count:,} {text}" for text, count in counted.items()]
+    return f"Left out of the figures: {', '.join(texts)}." if texts else ""

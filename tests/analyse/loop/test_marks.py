@@ -1,0 +1,43 @@
+"""Which steps are left out of averages, by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from perfprobe.analyse.loop.marks import marks, rank
+from perfprobe.tables.steps import StepMark
+
+STEADY, WARM_UP, COMPILE, OUTLIER, CUT = StepMark
+
+
+def found(durations: list[int], **more: list[int]) -> list[int]:
+    columns = {
+        name: np.array(more.get(name, [0] * len(durations)), np.int64) for name in ("compiling", "again")
+    }
+    cut = np.array(more.get("cut", [0] * len(durations)), np.bool_)
+    return marks(np.array(durations, np.int64), columns["compiling"], columns["again"], cut).tolist()
+
+
+@pytest.mark.parametrize(
+    ("durations", "more", "wanted"),
+    [
+        ([10] * 6, {}, [STEADY] * 6),
+        ([30, *[10] * 9], {}, [WARM_UP, *[STEADY] * 9]),
+        ([30, 20, 20, *[10] * 9], {}, [WARM_UP, WARM_UP, *[STEADY] * 10]),  # no more than a fifth
+        ([10, 10, 10, 90, 10, 10], {}, [STEADY, STEADY, STEADY, OUTLIER, STEADY, STEADY]),
+        ([10, 90, 10, 90, 10, 90, 10], {}, [STEADY] * 7),  # what comes again is part of the program
+        ([10, 10, 10, 90, 10, 10], {"again": [0, 0, 0, 85, 0, 0]}, [STEADY] * 6),  # so is saving
+        ([90, 10, 10], {"compiling": [50, 0, 0]}, [COMPILE, STEADY, STEADY]),
+        ([10, 10, 5], {"cut": [0, 0, 1]}, [STEADY, STEADY, CUT]),
+        ([90], {}, [STEADY]),
+    ],
+)
+def test_marks(durations: list[int], more: dict[str, list[int]], wanted: list[StepMark]) -> None:
+    assert found(durations, **more) == wanted
+
+
+def test_rank_is_the_nearest() -> None:
+    values = np.array([5, 1, 4, 2, 3], np.int64)
+    assert [rank(values, percent) for percent in (1, 50, 95, 99)] == [1, 3, 5, 5]
+    assert rank(values[:0], 50) == -1

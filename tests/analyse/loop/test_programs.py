@@ -1,0 +1,68 @@
+"""Steps and phases of programs that count and time themselves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.analyse.loop.programs import LOOPS, TIMED
+from tests.collect.runs import perfprobe
+
+pytest.importorskip("torch")
+
+
+def tables(folder: Path, program: str, *words: str) -> tuple[dict[str, Any], str]:
+    """The tables of the report on a program, and what it printed."""
+    (folder / "program.py").write_text(program)
+    outcome = perfprobe(["-q", "-o", "run.perfprobe", "--json", "run.json", "program.py", *words], folder)
+    assert outcome.status == 0, outcome.err.decode()
+    return json.loads((folder / "run.json").read_text())["tables"], outcome.out.decode()
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str, Any]]:
+    """The tables of a loop by its name, recorded when they are first asked for."""
+    return cache(lambda name: tables(tmp_path_factory.mktemp(name), LOOPS[name].program)[0])
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_steps_are_those_that_a_reader_counts(ran: Callable[[str], dict[str, Any]], name: str) -> None:
+    counted, found = LOOPS[name], ran(name)
+    rows = found["loops"]
+    loops = {kind: sorted(row["steps"] for row in rows if row["kind"] == kind) for kind in counted.steps}
+    assert loops == counted.steps
+    assert len(found["loops"]) == sum(map(len, counted.steps.values()))
+    own = [row for row in found["steps"] if row["kind"] != "evaluation"]
+    assert {row["micro_batches"] for row in own} == {counted.micro_batches}
+    assert {row["samples"] for row in own} == {counted.samples}
+    assert found["loops"][0]["line"] == counted.loop_line
+    for row in found["steps"]:
+        assert sum(row["phases"].values()) == row["end_ns"] - row["start_ns"]
+
+
+def test_a_generator_that_sleeps_is_waiting_for_data(ran: Callable[[str], dict[str, Any]]) -> None:
+    found = ran("generator")
+    assert all(row["phases"]["data"] >= 0.9 * 50_000_000 for row in found["steps"])
+    data = next(row for row in found["phases"] if row["phase"] == "data")
+    assert (data["function"], data["share"] > 0.3) == ("feed", True)
+
+
+@pytest.mark.parametrize(("workers", "context"), [(0, ""), (2, "fork"), (2, "spawn")])
+def test_phases_are_as_the_program_timed_them(tmp_path: Path, workers: int, context: str) -> None:
+    found, said = tables(tmp_path, TIMED, str(workers), context)
+    told = json.loads(said)
+    loop = found["loops"][0]
+    assert (loop["kind"], loop["steps"]) == ("training", 3)
+    phases: dict[str, int] = {}
+    for row in (row for row in found["steps"] if row["kind"] == "training"):
+        for phase, time_ns in row["phases"].items():
+            phases[phase] = phases.get(phase, 0) + time_ns
+    whole_ns = sum(told["steps"])
+    for phase, took_ns in told["took"].items():
+        assert abs(phases.get(phase, 0) - took_ns) <= 0.02 * whole_ns, (phase, phases, told)
+    assert abs(sum(phases.values()) - whole_ns) <= 0.02 * whole_ns
