@@ -60,6 +60,9 @@ class Profile:
         focus: str | None = None,
         columns: str = "short",
         package: str | None = None,
+        full: bool = False,
+        view: str | None = None,
+        brief: bool = False,
     ) -> None:
         """Print the report to standard output; possible once the block has ended.
 
@@ -72,16 +75,19 @@ class Profile:
             columns: "short", "autograd" (those of torch's own table) or "all".
             package: show modules, and the lines within these installed packages (names with commas between);
                 None for those of the model's classes, and only where one line of the program has most time.
+            full: all sections; the first screen alone is printed otherwise, unless one of the above is given.
+            view: the name of one section, to be printed alone: "operators", "lines", "functions" and so on.
+            brief: 40 lines of Markdown.
 
         Raises:
             UsageError: a value that does not exist, or the block has not ended.
         """
-        view = View(**_options(locals(), "self"))
+        chosen = View(**_options(locals(), "self"))
         if not self._ended:
             raise UsageError(
                 "there is nothing to report yet", self.path, "call report() after the with block"
             )
-        text = host.apart(lambda: Results(self.path).text(view))
+        text = host.apart(lambda: Results(self.path).text(chosen))
         sys.stdout.write(encodable(text, getattr(sys.stdout, "encoding", None)))
 
 

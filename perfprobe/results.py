@@ -59,18 +59,29 @@ class Results:
         return found.plus(*beside, source_rule=source_rule(found.trace.recording, view.source))
 
     def text(self, view: View, *, width: int = 200, color: bool = False) -> str:
-        """The report.
+        """The first screen, or what of the report the view asks for.
 
         Args:
             width: columns.
             color: with escape sequences for a terminal.
         """
-        from perfprobe.report.render import text
+        from perfprobe.report.render import markdown, text
         from perfprobe.report.section.listed import KINDS
 
+        if view.is_screen and not self._is_profile:
+            screen = self._screen(view)
+            if view.brief:
+                return markdown.brief(screen)
+            return text.first_screen(screen, width=width, color=color)
         found = self.findings(view, KINDS, work=view.columns != "short")
         return text.render(
-            found, width=width, top=view.top, sort=view.sort, columns=view.columns, color=color
+            found,
+            width=width,
+            top=view.top,
+            sort=view.sort,
+            columns=view.columns,
+            color=color,
+            view=view.view,
         )
 
     def document(self, view: View) -> dict[str, Any]:
@@ -79,7 +90,21 @@ class Results:
         from perfprobe.report.section.listed import KINDS
 
         found = self.findings(view, KINDS, work=True)
-        return json.document(found, top=view.top, sort=view.sort)
+        screen = None if self._is_profile else self._screen(view)
+        return json.document(found, top=view.top, sort=view.sort, screen=screen)
+
+    @property
+    def _is_profile(self) -> bool:
+        """Whether it is a profile that cProfile wrote, of which there is one table."""
+        return self._analysis.trace.recording.fact("pstats") is not None
+
+    def _screen(self, view: View) -> Findings:
+        """What the first screen is made of, whatever else the view asks for."""
+        from perfprobe.report.section.screen.screen import KINDS, STEP_KINDS, has_steps
+
+        plain = View(source=view.source)
+        found = self.findings(plain, KINDS)
+        return self.findings(plain, (*KINDS, *STEP_KINDS)) if has_steps(found) else found
 
     def calls_text(self, asked: str, view: View, *, width: int = 200, color: bool = False) -> str:
         """The call stacks of one operator.

@@ -16,6 +16,7 @@ from perfprobe.analyse.lines import lines
 from perfprobe.analyse.loader_waits import WaitsForLoaders
 from perfprobe.analyse.named_ranges import named_ranges
 from perfprobe.analyse.processors import processors
+from perfprobe.analyse.step_rows import RowsInSteps
 from perfprobe.analyse.steps import StepWatch
 from perfprobe.analyse.totals import SumsOfAll
 from perfprobe.tables.columns import Table
@@ -25,6 +26,7 @@ from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.python import Calling
 from perfprobe.tables.ranges import RangeRows
+from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import StepTimes
 from perfprobe.tables.trace import Trace
 from perfprobe.tables.workers import LoaderWaits
@@ -56,7 +58,7 @@ class Pass(NamedTuple):
     """How a finding is made.
 
     make: of one that watches operators, makes the watcher; of others, the finding, from those it needs.
-    by: what of `Asked` it depends on.
+    A watcher that needs any reads the operators once more. by: what of `Asked` it depends on.
     """
 
     make: Callable[..., Any]
@@ -95,6 +97,11 @@ PASSES: dict[type, Pass] = {
         needs=(OperatorRows, HotLines, LibraryLines),
         by=(*_BY_ROWS, "package"),
     ),
+    StepHotspots: Pass(
+        lambda trace, asked, times, totals: RowsInSteps(trace, times, totals),
+        needs=(StepTimes, Totals),
+        watches=True,
+    ),
     GpuFindings: Pass(lambda trace, asked, times: gpu_findings(trace, times.steps), needs=(StepTimes,)),
     RangeRows: Pass(lambda trace, asked: named_ranges(trace)),
     LoaderWaits: Pass(lambda trace, asked: WaitsForLoaders(trace), watches=True),
@@ -128,24 +135,30 @@ class Analysis:
         types = [_NAMED.get(kind) if isinstance(kind, str) else kind for kind in kinds]
         chosen = [kind for kind in types if kind in PASSES and self._recorded(kind)]
         order = list(dict.fromkeys(_with_needs([Totals, *chosen])))
-        self._watch([kind for kind in order if PASSES[kind].watches], asked)
+        self._watch([kind for kind in order if PASSES[kind].watches and not PASSES[kind].needs], asked)
         for kind in order:
             key = _key(kind, asked)
-            if key not in self._known:
-                needs = (self._known[_key(need, asked)] for need in PASSES[kind].needs)
-                self._known[key] = PASSES[kind].make(self.trace, asked, *needs)
+            if PASSES[kind].watches:
+                self._watch([kind], asked)
+            elif key not in self._known:
+                self._known[key] = self._made(kind, asked)
         found = [self._known[_key(kind, asked)] for kind in order]
         return Findings(self.trace, self._losses, *found, focus=asked.focus)
+
+    def _made(self, kind: type, asked: Asked) -> Any:
+        """The watcher, or the finding, from the findings it needs, which are known."""
+        needs = (self._known[_key(need, asked)] for need in PASSES[kind].needs)
+        return PASSES[kind].make(self.trace, asked, *needs)
 
     def _recorded(self, kind: type) -> bool:
         return kind is not GpuFindings or self.trace.gpu is not None
 
     def _watch(self, kinds: list[type], asked: Asked) -> None:
         """Read the operators for those of these passes that have not seen them yet."""
-        new = {key: PASSES[kind] for kind in kinds if (key := _key(kind, asked)) not in self._known}
-        if not new:
+        keys = {kind: _key(kind, asked) for kind in kinds}
+        watchers = {key: self._made(kind, asked) for kind, key in keys.items() if key not in self._known}
+        if not watchers:
             return
-        watchers = {key: each.make(self.trace, asked) for key, each in new.items()}
         self._losses = read(self.trace, watchers.values())
         self._known |= {key: watcher.result() for key, watcher in watchers.items()}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from perfprobe.support.errors import UsageError
-from perfprobe.support.option import COMMAND_LINE, JSON, PYTHON, Chosen, option
+from perfprobe.support.option import COMMAND_LINE, JSON, PYTHON, Chosen, declared, option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,6 +14,13 @@ if TYPE_CHECKING:
 SORTS = ("self", "total", "calls", "mean", "median", "p95", "gpu")
 GROUPS = ("row", "op", "signature", "line", "module")
 COLUMNS = ("short", "autograd", "all")
+# The sections of a report, in their order.
+VIEWS = (
+    *("summary", "steps", "phases", "start-up", "operators", "efficiency", "lines", "modules"),
+    *("gpus", "kernels", "copies", "waits"),
+    *("cuda-calls", "functions", "between", "ranges", "sources", "environment", "losses", "children"),
+)
+_OF_TABLES = ("top", "sort", "group", "focus", "columns", "package")
 
 
 class View(Chosen):
@@ -26,6 +33,16 @@ class View(Chosen):
 
     places = (COMMAND_LINE, PYTHON)
 
+    full: bool = option(
+        False, "print all sections, not only the first screen; so does each option below that is about tables"
+    )
+    view: str | None = option(
+        None,
+        "print this section alone: %(choices)s",
+        values=VIEWS,
+        called="view",
+    )
+    brief: bool = option(False, "print 40 lines of Markdown, for a chat, a ticket or a coding agent")
     # None for the report's own choice.
     top: int | None = option(None, "show the N first rows, 0 for all", kind="rows")
     sort: str = option(
@@ -79,6 +96,12 @@ class View(Chosen):
             compiled(self.focus)
         if self.package is not None and not isinstance(self.package, str):
             raise UsageError(f"package is {self.package!r}", "", "give names as text, with commas between")
+
+    @property
+    def is_screen(self) -> bool:
+        """Whether the first screen is what to show: nothing was asked for that is about tables."""
+        asks = any(getattr(self, one.name) != one.default for one in declared(View) if one.name in _OF_TABLES)
+        return not (self.full or self.view or asks)
 
 
 def compiled(focus: str) -> re.Pattern[str]:

@@ -23,12 +23,14 @@ from perfprobe.report.section.block import (
     Facts,
     Heading,
     Paragraph,
+    Said,
     Shown,
     Table,
 )
 from perfprobe.report.shorten import cut
 
 INDENT = 4  # cells, of lines below a row
+LABEL = 8  # cells of a label on the first screen
 
 
 def drawn(block: Block, width: int) -> Iterator[RenderableType]:
@@ -40,10 +42,22 @@ def drawn(block: Block, width: int) -> Iterator[RenderableType]:
         yield indented(text, width, block.indent) if block.indent else paragraph(text, width, block.style)
     elif isinstance(block, Facts):
         yield joined([_fact(fact, width) for fact in block.facts], width)
+    elif isinstance(block, Said):
+        yield _said(block, width)
     elif isinstance(block, Blank):
         yield Text("")
     else:
         yield from _table(block, width)
+
+
+def _said(said: Said, width: int) -> Text:
+    """One line: as many pieces as have room, the first in any case."""
+    label = f"{said.label:<{LABEL}}" if len(said.label) < LABEL else f"{said.label}  "
+    pieces = list(said.pieces)
+    while len(pieces) > 1 and cell_len(label + "".join(pieces)) > width:
+        pieces.pop()
+    text = cut("".join(pieces), max(width - cell_len(label), 1))
+    return Text.assemble((label, "bold"), (text, said.style))
 
 
 def _fact(fact: Fact, width: int) -> Text:

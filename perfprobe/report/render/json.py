@@ -9,11 +9,13 @@ from perfprobe.report.rows.losses import loss_rows
 from perfprobe.report.rows.ranking import sort_of
 from perfprobe.report.rows.row import plain
 from perfprobe.report.section.listed import SECTIONS
+from perfprobe.report.section.screen.screen import screen_tables
 from perfprobe.tables.findings import Findings, Hotspots
 
 SCHEMA = 1
 # In the order in which documents have had them; what is not named here comes last.
 _ORDER = (
+    "first_screen",
     *("measurements", "hotspots", "ranges", "totals", "lines", "between", "sources", "differences"),
     *("python", "functions", "calls", "threads", "imports"),
     *("gpu", "devices", "kernels", "copies", "gpu_waits", "api_calls", "steps", "named_ranges"),
@@ -23,18 +25,21 @@ _ORDER = (
 )
 
 
-def document(findings: Findings, *, top: int | None = None, sort: str = "self") -> dict[str, Any]:
+def document(
+    findings: Findings, *, top: int | None = None, sort: str = "self", screen: Findings | None = None
+) -> dict[str, Any]:
     """All findings, ready for json.dumps: {"schema", "meta", "losses", "tables": {name: [{column: value}]}}.
 
     Args:
         top: rows of a table; None or 0 for all.
         sort: one of `support.view.SORTS`.
+        screen: what the first screen is made of, None for no such table.
 
     Raises:
         UsageError: a `sort` that does not exist, a negative `top`.
     """
     choice = Choice(top, sort_of(findings, sort))
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {} if screen is None else screen_tables(screen, choice)
     for section in SECTIONS:
         if all(kind in findings for kind in section.requires):
             found |= section.tables(findings, choice)

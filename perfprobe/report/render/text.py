@@ -12,6 +12,7 @@ from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.ranking import sort_of
 from perfprobe.report.section.block import Block
 from perfprobe.report.section.listed import SECTIONS
+from perfprobe.report.section.screen.screen import screen
 from perfprobe.tables.findings import Findings
 
 NARROWEST = 40
@@ -25,8 +26,9 @@ def render(
     sort: str = "self",
     columns: str = "short",
     color: bool = False,
+    view: str | None = None,
 ) -> str:
-    """The report, with a newline at its end.
+    """All sections of the report, or one, with a newline at its end.
 
     Args:
         width: terminal cells; only a `file:line` that does not fit goes beyond.
@@ -34,6 +36,7 @@ def render(
         sort: one of `support.view.SORTS`.
         columns: one of `support.view.COLUMNS`.
         color: with escape sequences for a terminal.
+        view: one of `support.view.VIEWS`: only this section.
 
     Raises:
         UsageError: a `sort` that does not exist, a negative `top`.
@@ -41,9 +44,15 @@ def render(
     choice = Choice(top, sort_of(findings, sort), columns)
     parts = []
     for section in SECTIONS:
-        if all(kind in findings for kind in section.requires):
+        if view in (None, section.name) and all(kind in findings for kind in section.requires):
             parts.append(page(section.blocks(findings, choice), width=width, color=color))
-    return "\n".join(part for part in parts if part)
+    text = "\n".join(part for part in parts if part)
+    return text or ("" if view is None else f"Nothing of it was recorded: {view}.\n")
+
+
+def first_screen(findings: Findings, *, width: int = 200, color: bool = False) -> str:
+    """What a report begins with: at most 24 lines."""
+    return page(screen(findings), width=width, color=color)
 
 
 def page(blocks: Iterable[Block], *, width: int = 200, color: bool = False) -> str:

@@ -51,6 +51,14 @@ class Facts(NamedTuple):
     facts: Sequence[Fact]
 
 
+class Said(NamedTuple):
+    """A line of the first screen: its label, and pieces of which the last are left out where they do not fit."""
+
+    label: str
+    pieces: Sequence[str]
+    style: str = ""
+
+
 class Blank(NamedTuple):
     """An empty line."""
 
@@ -156,7 +164,7 @@ class Table:
     below: Below | None = None
 
 
-Block: TypeAlias = "Heading | Paragraph | Facts | Blank | Table"
+Block: TypeAlias = "Heading | Paragraph | Facts | Said | Blank | Table"
 Rows: TypeAlias = "Sequence[Any]"
 
 
@@ -169,8 +177,8 @@ def no_tables(_: Findings, __: Choice) -> dict[str, Rows]:
 class Section:
     """A part of the report.
 
-    requires: findings without which it is left out, by type or by the name of their table; blocks: what it
-    shows; tables: its rows by the names that documents have for their tables; shows: findings it says more
+    name: one of `support.view.VIEWS`; requires: findings without which it is left out, by type or by the name
+    of their table; blocks: what it shows; tables: its rows by the names that documents have for their tables; shows: findings it says more
     with.
     """
 

@@ -1,0 +1,54 @@
+"""Hot operators of the steps that lead the report, for shares that are of the step."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perfprobe.analyse.hotspots import RowsOfOperators, hotspots
+from perfprobe.tables.columns import Mask
+from perfprobe.tables.events import LinkedOperators
+from perfprobe.tables.findings import Hotspots, Totals
+from perfprobe.tables.steps import StepMark, StepTimes
+from perfprobe.tables.step_rows import StepHotspots
+from perfprobe.tables.trace import Trace
+
+
+class RowsInSteps:
+    """Takes the operators of a trace batch by batch, and keeps those within the leading loop's averaged steps.
+
+    Those of other loops' threads are not: what runs beside the steps is no part of them.
+    """
+
+    def __init__(self, trace: Trace, times: StepTimes, totals: Totals) -> None:
+        self._trace, self._totals = trace, totals
+        self._rows = RowsOfOperators(trace, "row", None)
+        steps = times.steps.take(times.steps.loop == 0)
+        is_steady = steps.mark == StepMark.STEADY
+        steps = steps.take(is_steady) if bool(is_steady.any()) else steps
+        steps = steps.take(np.argsort(steps.start_ns, kind="stable"))
+        self._start_ns, self._end_ns = steps.start_ns, steps.end_ns
+        self._time_ns = int((steps.end_ns - steps.start_ns).sum())
+        own = times.loops.thread[:1]
+        self._others = np.setdiff1d(times.loops.thread, own)
+        self._any = False
+
+    def add(self, batch: LinkedOperators) -> None:
+        """The next batch, as `Trace.operators` yields it."""
+        chosen = self._within(batch)
+        if bool(chosen.any()):
+            self._any = True
+            self._rows.add(batch.take(chosen))
+
+    def _within(self, batch: LinkedOperators) -> Mask:
+        if len(self._start_ns) == 0:
+            return np.zeros(len(batch), np.bool_)
+        step = np.searchsorted(self._start_ns, batch.start_ns, side="right") - 1
+        inside = (step >= 0) & (batch.start_ns < self._end_ns[np.maximum(step, 0)])
+        return np.asarray(inside & ~np.isin(batch.thread, self._others))
+
+    def result(self) -> StepHotspots | None:
+        """The rows; None where no operator ran in a step."""
+        if not self._any or self._time_ns <= 0:
+            return None
+        found: Hotspots = hotspots(self._trace, self._rows.result(), self._totals, work=False)
+        return StepHotspots(found, self._time_ns, len(self._start_ns))

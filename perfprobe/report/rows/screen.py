@@ -1,0 +1,32 @@
+"""Lines of the first screen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from perfprobe.report.rows.row import place, unwritten
+from perfprobe.support.frozen import frozen
+from perfprobe.tables.trace import Line
+
+
+@frozen(kw_only=True)
+class ScreenRow:
+    """What one label says. label: "" where the line before goes on, and of the first line.
+
+    text: all of it; pieces: what it is made of, the last of which are left out where there is no room. time_ns,
+    share: of a step, as far as the text is about one figure; line: the place it names.
+    """
+
+    label: str
+    text: str
+    time_ns: int | None = None
+    share: float | None = None
+    line: Line | None = place()
+    pieces: Sequence[str] = unwritten()
+    style: str = unwritten()
+
+
+def said(label: str, *pieces: str, style: str = "", **facts: object) -> ScreenRow:
+    """A row of these pieces."""
+    known: dict[str, object] = {"time_ns": None, "share": None, "line": None, **facts}
+    return ScreenRow(label=label, text="".join(pieces), pieces=pieces, style=style, **known)  # type: ignore[arg-type]

@@ -1,0 +1,18 @@
+"""Rows of operators of the steps, with shares of the step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from perfprobe.report.rows.operators import OperatorRow, rows_of
+from perfprobe.report.rows.ranking import ranked
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.step_rows import StepHotspots
+
+
+def step_operators(findings: Findings, top: int) -> list[OperatorRow]:
+    """The `top` first operators of the leading loop's steps, 0 for all; their shares are of the step."""
+    found = findings[StepHotspots]
+    within = findings.plus(found.hotspots)
+    rows = rows_of(within, ranked(found.hotspots.rows, top, "self"))
+    return [replace(row, share=found.share(row.ran.typical_ns)) for row in rows]

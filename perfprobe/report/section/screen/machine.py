@@ -1,0 +1,120 @@
+"""What the machine did meanwhile: CPU, GPU, and how far to trust it all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perfprobe.report.rows.bottleneck import cores_allowed
+from perfprobe.report.rows.gpu.devices import device_rows
+from perfprobe.report.rows.losses import loss_rows
+from perfprobe.report.rows.own_cost import own_cost
+from perfprobe.report.rows.screen import ScreenRow, said
+from perfprobe.report.section.gpu.verdict import Use, verdict
+from perfprobe.report.section.screen.places import whole_percent
+from perfprobe.support import units
+from perfprobe.support.text import printable
+from perfprobe.tables.children import Children
+from perfprobe.tables.events import Losses
+from perfprobe.tables.findings import Findings, Totals
+from perfprobe.tables.gpu_findings import GpuFindings
+
+_MAIN = 0.05  # of the wall time that the main thread waited for a processor
+_ALL = 0.2  # of the wall time, waited by all threads together
+_MOST_SOURCES = 3
+_LOST = ("dropped_records", "refused_buffers", "lent_buffers")
+
+
+def cpu_line(findings: Findings) -> Iterator[ScreenRow]:
+    """Cores used of cores allowed, waiting for one, neighbours."""
+    cpu_ns, wall_ns, allowed = findings.trace.cpu_ns, findings.wall_ns, cores_allowed(findings)
+    if cpu_ns is None or not wall_ns or allowed is None:
+        return
+    used = f"{cpu_ns / wall_ns:.1f} of {allowed:g} allowed core{'' if allowed == 1 else 's'} used"
+    yield said("CPU", used, *_neighbours(findings, wall_ns), *_waiting(findings, wall_ns))
+    yield from _in_children(findings, cpu_ns)
+
+
+def _waiting(findings: Findings, wall_ns: int) -> Iterator[str]:
+    recording = findings.trace.recording
+    waited_ns = recording.number("processors", "waited_ns")
+    main_ns = recording.number("processors", "main_waited_ns") or 0
+    if waited_ns is None or (main_ns < _MAIN * wall_ns and waited_ns < _ALL * wall_ns):
+        return
+    yield f"; waited {whole_percent(main_ns / wall_ns)} of wall for one"
+    yield ": rows by typical calls"
+
+
+def _neighbours(findings: Findings, wall_ns: int) -> Iterator[str]:
+    recording = findings.trace.recording
+    others_ns, cores = recording.number("processors", "others_cpu_ns"), recording.number("host", "cores")
+    if others_ns is None or not cores:
+        return
+    yield f"; neighbours {whole_percent(min(max(others_ns / (wall_ns * cores), 0), 1))}"
+
+
+def _in_children(findings: Findings, cpu_ns: int) -> Iterator[ScreenRow]:
+    """Where much of the work was in other processes: how much, and how many recorded themselves."""
+    children = findings.get(Children)
+    if children is None:
+        return
+    share = 0.0 if not children.cpu_ns else children.cpu_ns / (children.cpu_ns + cpu_ns)
+    lost = sum(each.processes for each in children.lost)
+    if share < _MAIN and not lost and not children.recordings:
+        return
+    share_text = f"{whole_percent(share)} of CPU time in child processes; " if share >= _MAIN else ""
+    recorded = f"{len(children.recordings):,} recorded apart" if children.recordings else ""
+    unseen = f"{lost:,} not recorded" if lost else ""
+    numbers = ", ".join(filter(None, [recorded, unseen])) or "none recorded"
+    yield said("", f"{share_text}children: {numbers}", share=share, style="yellow" if share >= 0.5 else "")
+
+
+def gpu_line(findings: Findings) -> Iterator[ScreenRow]:
+    """Busy share of the busiest GPU, and what follows from it."""
+    gpu, wall_ns = findings.get(GpuFindings), findings.wall_ns
+    if gpu is None or not wall_ns:
+        return
+    rows = device_rows(findings)
+    busiest = max(rows, key=lambda row: -1 if row.busy_ns is None else row.busy_ns, default=None)
+    if busiest is None or busiest.busy_ns is None:
+        return
+    use, share = Use.of(busiest), min(busiest.busy_ns / wall_ns, 1)
+    several = f" (the busiest of {len(rows)})" if len(rows) > 1 else ""
+    busy = f"busy {whole_percent(use.busy)} from first to last work{several}"
+    yield said("GPU", busy, f", {whole_percent(share)} of wall", time_ns=busiest.busy_ns, share=use.busy)
+    lost = any((findings.trace.recording.number("gpu", name) or 0) > 0 for name in _LOST)
+    yield said("", "records of its work are lost: the limit is open" if lost else verdict(gpu, use, wall_ns))
+
+
+def trust_line(findings: Findings) -> ScreenRow:
+    """What recording added, labelled; what was lost."""
+    rows = loss_rows(findings)
+    sources = list(dict.fromkeys(printable(row.source) for row in rows))
+    named = ", ".join(sources[:_MOST_SOURCES]) + (", ..." if len(sources) > _MOST_SOURCES else "")
+    lost = f"losses: {len(rows):,} ({named})" if rows else "losses none"
+    more = (": --view losses",) if rows else ()
+    cost = _cost(findings)
+    return said("TRUST", f"{cost}; {lost}" if cost else lost, *more, style="yellow" if rows else "")
+
+
+def _cost(findings: Findings) -> str:
+    totals = findings.get(Totals)
+    if totals is None or not totals.operators:
+        return ""
+    cost = own_cost(findings, totals)
+    if cost.share is not None:
+        return f"recording +{whole_percent(cost.share)} CPU (estimate)"
+    if cost.running_ns is not None:
+        return f"recording {units.duration(cost.running_ns)} CPU (estimate)"
+    return "recording cost not measured"
+
+
+def incomplete_lines(findings: Findings) -> Iterator[ScreenRow]:
+    """Says so where the recording is not whole, with the first reason."""
+    losses = findings.get(Losses) or Losses.empty()
+    reasons = [
+        printable(reason)
+        for source, reason in zip(losses.source, losses.reason, strict=True)
+        if source == "recording"
+    ]
+    if reasons:
+        yield said("CUT", f"incomplete: {reasons[0]}", style="yellow")

@@ -1,0 +1,48 @@
+"""NEXT: one command that exists and fits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perfprobe.report.rows.bottleneck import candidates
+from perfprobe.report.rows.screen import ScreenRow, said
+from perfprobe.tables.children import Children
+from perfprobe.tables.findings import Findings, Hotspots
+from perfprobe.tables.gpu_findings import GpuFindings
+from perfprobe.tables.measurements import Measurements
+from perfprobe.tables.steps import StepPhase, StepTimes
+
+_COMPUTING = (StepPhase.FORWARD, StepPhase.BACKWARD)
+
+
+def next_line(findings: Findings) -> Iterator[ScreenRow]:
+    """The command for what SLOW says."""
+    yield said("NEXT", f"perfprobe {_command(findings)}")
+
+
+def _command(findings: Findings) -> str:
+    times, hotspots = findings.get(StepTimes), findings.get(Hotspots)
+    children = findings.get(Children)
+    if children is not None and children.recordings and not _has_operators(hotspots):
+        return "report --view children"
+    if times is not None and len(times.loops):
+        return _for_steps(findings, times)
+    if not _has_operators(hotspots):
+        return "report --view functions"
+    return "report --view operators" if Measurements in findings else "bench"
+
+
+def _has_operators(hotspots: Hotspots | None) -> bool:
+    return hotspots is not None and hotspots.whole_rows > 0
+
+
+def _for_steps(findings: Findings, times: StepTimes) -> str:
+    found = candidates(findings)
+    first = found[0] if found and found[0].stands_out else None
+    if first is None or first.row is not None:
+        return "report --view efficiency" if Measurements in findings else "bench"
+    if GpuFindings in findings and first.phase in _COMPUTING:
+        return "report --view gpus"
+    if int(times.loops.library_frame[0]) >= 0:
+        return "report --view modules"
+    return "report --view lines" if first.phase in _COMPUTING else "report --view functions"

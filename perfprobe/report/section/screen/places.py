@@ -1,0 +1,42 @@
+"""Lines and operators as the first screen names them."""
+
+from __future__ import annotations
+
+from perfprobe.report import shorten
+from perfprobe.report.rows.operators import OperatorRow
+from perfprobe.report.section.operator_columns import operator_text, signature_text
+from perfprobe.support.text import printable
+from perfprobe.tables.trace import Line
+
+
+def place(line: Line) -> str:
+    """`train.py:58`, never cut."""
+    file = printable(line.file)
+    return f"{shorten.file_names([file])[file]}:{line.line}"
+
+
+def place_in(line: Line) -> str:
+    """`loader.py:11 in __getitem__`."""
+    return f"{place(line)} in {printable(line.function)}"
+
+
+def operator(row: OperatorRow) -> str:
+    """`mm`: without its overload, which its inputs tell as well."""
+    return (
+        operator_text(row, brief=True).partition(".")[0] if row.operator else operator_text(row, brief=True)
+    )
+
+
+def inputs(row: OperatorRow) -> str:
+    """`f32[64,512] f32[512,64]`, long lists shortened."""
+    return shorten.signature(signature_text(row))
+
+
+def whole_percent(share: float) -> str:
+    """`61 %`; "<1 %" for less."""
+    return "<1 %" if 0 < share < 0.005 else f"{share * 100:.0f} %"
+
+
+def times(factor: float) -> str:
+    """`2.6x`, `62x`."""
+    return f"{factor:.1f}x" if factor < 9.95 else f"{factor:.0f}x"

@@ -1,0 +1,88 @@
+"""The first screen: labelled lines in a fixed order, then at most ten rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from perfprobe.report.rows.bottleneck import candidates
+from perfprobe.report.rows.choice import Choice
+from perfprobe.report.rows.screen import ScreenRow
+from perfprobe.report.section.block import Blank, Block, Said
+from perfprobe.report.section.screen.machine import cpu_line, gpu_line, incomplete_lines, trust_line
+from perfprobe.report.section.screen.next_command import next_line
+from perfprobe.report.section.screen.script import script_lines
+from perfprobe.report.section.screen.shown_rows import rows_table
+from perfprobe.report.section.screen.slow import slow_lines
+from perfprobe.report.section.screen.steps import steps_lines
+from perfprobe.report.section.screen.tail import tail_lines
+from perfprobe.tables.children import Children
+from perfprobe.tables.findings import Findings, Hotspots
+from perfprobe.tables.gpu_findings import GpuFindings
+from perfprobe.tables.measurements import Measurements
+from perfprobe.tables.python import Calling
+from perfprobe.tables.step_rows import StepHotspots
+from perfprobe.tables.steps import StepTimes
+
+LINES = 12
+ALL = 24
+ROWS = 10
+KINDS = (StepTimes, Hotspots, Calling, GpuFindings, Measurements, Children)
+STEP_KINDS = (StepHotspots,)  # only where there are steps: the operators are read once more for them
+_ABOVE_ROWS = 2  # a blank line, and the titles of the columns
+# What gives way where there are too many lines, the first first.
+_LEAST_IMPORTANT = ("LIMIT", "TAIL", "ALSO", "UNKNOWN", "THEN", "CHECKED", "NEXT", "GAIN")
+
+
+def has_steps(findings: Findings) -> bool:
+    """Whether any step was found."""
+    times = findings.get(StepTimes)
+    return times is not None and len(times.loops) > 0
+
+
+def screen_rows(findings: Findings) -> list[ScreenRow]:
+    """All lines, however many."""
+    return list(_rows(findings))
+
+
+def _rows(findings: Findings) -> Iterator[ScreenRow]:
+    if has_steps(findings):
+        found = candidates(findings)
+        yield from steps_lines(findings)
+        yield from slow_lines(findings, found)
+        yield from tail_lines(findings)
+    else:
+        yield from script_lines(findings)
+    yield from cpu_line(findings)
+    yield from gpu_line(findings)
+    yield from incomplete_lines(findings)
+    yield trust_line(findings)
+    yield from next_line(findings)
+
+
+def fitting(rows: Sequence[ScreenRow], most: int = LINES) -> list[ScreenRow]:
+    """The lines that there is room for; those that go on with one that is left out are too."""
+    kept = list(rows)
+    for label in _LEAST_IMPORTANT:
+        if len(kept) <= most:
+            break
+        kept = [row for row in kept if row.label != label]
+    while len(kept) > most and any(row.label == "" for row in kept):
+        kept.remove([row for row in kept if row.label == ""][-1])
+    return kept
+
+
+def screen(findings: Findings) -> Iterator[Block]:
+    """What a report begins with."""
+    rows = fitting(screen_rows(findings))
+    for row in rows:
+        yield Said(row.label, row.pieces, row.style)
+    table = rows_table(findings, min(ALL - len(rows) - _ABOVE_ROWS, ROWS))
+    if table is not None:
+        yield Blank()
+        yield table
+
+
+def screen_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
+    """`first_screen`."""
+    return {"first_screen": screen_rows(findings)}

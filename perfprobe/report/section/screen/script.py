@@ -1,0 +1,77 @@
+"""The first screen of a program in which no steps were found: a script, a test, a program without torch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perfprobe.report.rows.imports import import_rows
+from perfprobe.report.rows.screen import ScreenRow, said
+from perfprobe.report.section.block import Paragraph
+from perfprobe.report.section.hottest import hottest, hottest_python
+from perfprobe.report.section.imports import imports_text
+from perfprobe.report.section.program import program
+from perfprobe.report.section.screen.places import whole_percent
+from perfprobe.report.shorten import cut
+from perfprobe.support import units
+from perfprobe.tables.events import Losses
+from perfprobe.tables.findings import Findings, Hotspots
+from perfprobe.tables.python import Calling
+
+_LONGEST = 60
+_WORTH_SAYING = 0.1  # of the wall time
+
+
+def script_lines(findings: Findings) -> Iterator[ScreenRow]:
+    """What ran and how long, what was hottest."""
+    wall_ns = findings.wall_ns
+    yield said(
+        cut(program(findings.trace), _LONGEST),
+        f"wall {units.duration(wall_ns)}",
+        f", CPU {units.duration(findings.trace.cpu_ns)}",
+        style="bold",
+        time_ns=wall_ns,
+    )
+    yield said("STEPS", "none found: no optimizer step, no repeated call of a module")
+    yield from _operators(findings)
+    yield from _imports(findings)
+    yield from _slow(findings)
+
+
+def _operators(findings: Findings) -> Iterator[ScreenRow]:
+    hotspots, wall_ns = findings.get(Hotspots), findings.wall_ns
+    if hotspots is None or not wall_ns:
+        return
+    if hotspots.whole_rows == 0:
+        yield said("PARTS", _no_operators(findings))
+        return
+    share = hotspots.totals.busiest_ns / wall_ns
+    where = " on the busiest thread" if hotspots.totals.threads > 1 else ""
+    kept = "" if findings.whole else " (of what was kept)"
+    yield said("PARTS", f"operators {units.percent(share)} of wall{where}{kept}", share=share)
+
+
+def _no_operators(findings: Findings) -> str:
+    switched_off = findings.trace.recording.text("recording", "operators") == "off"
+    if switched_off or "operators" in findings[Losses].source:
+        return "operators not recorded"
+    return "no operators" if findings.whole else "no operators read"
+
+
+def _imports(findings: Findings) -> Iterator[ScreenRow]:
+    calling, wall_ns = findings.get(Calling), findings.wall_ns
+    rows = [] if calling is None else import_rows(findings.trace, calling)
+    time_ns = sum(row.time_ns for row in rows)
+    if wall_ns and time_ns >= _WORTH_SAYING * wall_ns:
+        text = imports_text(rows).split(", ")
+        pieces = [each if at == 0 else f", {each}" for at, each in enumerate(text)]
+        share = time_ns / wall_ns
+        yield said("IMPORTS", f"{whole_percent(share)} of wall: ", *pieces, time_ns=time_ns, share=share)
+
+
+def _slow(findings: Findings) -> Iterator[ScreenRow]:
+    """What the report has always said first: the hottest operator and the hottest Python."""
+    label = "SLOW"
+    for block in [*hottest_python(findings), *hottest(findings)]:
+        if isinstance(block, Paragraph) and "imports," not in block.text:
+            yield said(label, block.text.rstrip("."), style="bold" if label else "")
+            label = ""

@@ -1,0 +1,59 @@
+"""The rows below the first screen's lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from perfprobe.report import shorten
+from perfprobe.report.rows.operators import OperatorRow, operator_rows
+from perfprobe.report.rows.step_rows import step_operators
+from perfprobe.report.section.block import Column, Table
+from perfprobe.report.section.figures import figures
+from perfprobe.report.section.lines import Lines, cut_function
+from perfprobe.report.section.operator_columns import operator_text, signature_text
+from perfprobe.report.section.phases import phase_column
+from perfprobe.support import units
+from perfprobe.tables.findings import Findings, Hotspots
+from perfprobe.tables.step_rows import StepHotspots
+
+_LEAST = 0.001  # the share of a row that is worth a line
+
+
+def shown_rows(findings: Findings, most: int) -> tuple[str, list[OperatorRow]]:
+    """What the shares of the rows are of, and the rows: of the steps where there are any, else of all."""
+    if findings.get(StepHotspots) is not None:
+        title, rows = "of step", step_operators(findings, most)
+    else:
+        hotspots = findings.get(Hotspots)
+        title, rows = "share", [] if hotspots is None else operator_rows(findings, most, "self")
+    return title, [row for at, row in enumerate(rows) if at == 0 or row.share >= _LEAST]
+
+
+def rows_table(findings: Findings, most: int) -> Table | None:
+    """Operator, signature, line, share, and the verdict where anything was measured; None without rows."""
+    title, rows = shown_rows(findings, most) if most > 0 else ("", [])
+    if not rows:
+        return None
+    return Table([figures(title, (units.percent(row.share) for row in rows), style="bold"), *_names(rows)])
+
+
+def _names(rows: Sequence[OperatorRow]) -> list[Column]:
+    signatures = [shorten.signature(signature_text(row)) for row in rows]
+    lines = Lines([row.ran for row in rows])
+    cells = [_one_line(cell) for cell in lines.cells]
+    found = [
+        Column("operator", [operator_text(row, brief=True) for row in rows], least=8, wish=16),
+        Column("signature", signatures, 2, least=10, wish=20),
+        Column(
+            "line", cells, least=max(lines.least, 8), wish=lines.least, shorten=cut_function, style="cyan"
+        ),
+        phase_column([row.ran.phase for row in rows]),
+    ]
+    if any(row.verdict for row in rows):
+        found.append(Column("verdict", [row.verdict or units.ABSENT for row in rows], 1))
+    return found
+
+
+def _one_line(cell: str) -> str:
+    """Of a place with that of the forward call, or a reason, below it, the first line."""
+    return cell.partition("\n")[0]

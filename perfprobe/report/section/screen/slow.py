@@ -1,0 +1,208 @@
+"""What steps lose most to: SLOW, what that could give, what comes next, and what was looked at in vain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from perfprobe.report.rows.bottleneck import Candidate, oversubscribed
+from perfprobe.report.rows.operators import OperatorRow
+from perfprobe.report.rows.screen import ScreenRow, said
+from perfprobe.report.rows.step_rows import step_operators
+from perfprobe.report.section.screen.places import inputs, operator, place, place_in, times, whole_percent
+from perfprobe.report.section.screen.start_up import also_start, slow_start
+from perfprobe.report.section.screen.steps import is_inference
+from perfprobe.support import units
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.measurements import Measurements
+from perfprobe.tables.steps import StepMark, StepPhase, Steps, StepTimes
+from perfprobe.tables.step_rows import StepHotspots
+
+_WORTH_NAMING = 0.05  # of the step
+_NEARLY_ALL = 0.9
+_FEW = 5  # steps, whose spread tells nothing
+_LEAST_BLIND = 0.01
+_TEXTS = {
+    StepPhase.OTHER: "Python outside of model and loader",
+    StepPhase.DATA: "data loading",
+    StepPhase.COPY: "copies to the device",
+    StepPhase.FORWARD: "forward",
+    StepPhase.BACKWARD: "backward",
+    StepPhase.RECOMPUTE: "recomputation in backward",
+    StepPhase.OPTIMIZER: "optimizer",
+    StepPhase.ZERO_GRAD: "zero_grad",
+    StepPhase.COMPILE: "torch.compile's own work",
+    StepPhase.SAVING: "saving",
+    StepPhase.LOGGING: "logging",
+    StepPhase.COLLECTION: "Python's garbage collection",
+    StepPhase.RESULTS: "reading results",
+}
+
+
+def slow_lines(findings: Findings, found: Sequence[Candidate]) -> Iterator[ScreenRow]:
+    """SLOW with what it consists of, LIMIT, GAIN, THEN; or CHECKED, UNKNOWN, BLIND."""
+    start = slow_start(findings)
+    if start is not None:
+        yield from start
+        yield from _next(findings, [each for each in found if each.stands_out][:1], "THEN")
+        return
+    if not found or not found[0].stands_out:
+        yield from _nothing(findings)
+        yield from also_start(findings)
+        return
+    first = found[0]
+    yield from _slow(findings, first)
+    yield from _limit(findings, first)
+    if first.gain is not None:
+        yield said("GAIN", f"at most {times(first.gain)}", " (bounded, not measured)", share=first.share)
+    others = [each for each in found[1:] if each.phase != first.phase]
+    yield from _next(findings, others[:1], "THEN")
+    yield from also_start(findings)
+
+
+def _slow(findings: Findings, first: Candidate) -> Iterator[ScreenRow]:
+    facts = {"time_ns": first.time_ns, "share": first.share, "line": first.line}
+    if first.phase is None:
+        yield from _threads(findings, facts)
+        return
+    how_much = f"{units.duration(first.time_ns)} = {whole_percent(first.share)}"
+    if first.phase in (StepPhase.FORWARD, StepPhase.BACKWARD):
+        yield _line_of(findings, first, how_much, facts)
+    else:
+        where = f": {place_in(first.line)}" if first.line is not None else ""
+        yield said("SLOW", f"{_text(findings, first.phase)}, {how_much}", where, style="bold", **facts)
+    made_of = _made_of(findings, first)
+    if made_of:
+        yield said("", *made_of)
+
+
+def _line_of(findings: Findings, first: Candidate, how_much: str, facts: dict[str, object]) -> ScreenRow:
+    phase = _text(findings, StepPhase(first.phase or 0))
+    at = "" if first.line is None else f"{place(first.line)}, "
+    if first.row is None:
+        name = "" if first.line is None else f" in {first.line.function}"
+        return said("SLOW", f"{at}{how_much}, {phase}", name, style="bold", **facts)
+    what = f", {phase}: {operator(first.row)}"
+    return said("SLOW", f"{at}{how_much}{what}", f" {inputs(first.row)}", style="bold", **facts)
+
+
+def _threads(findings: Findings, facts: dict[str, object]) -> Iterator[ScreenRow]:
+    known = oversubscribed(findings)
+    assert known is not None  # only then there is such a candidate
+    text = f"{known.torch} torch threads on {known.allowed:g} allowed core{'' if known.allowed == 1 else 's'}"
+    yield said("SLOW", f"oversubscription: {text}", style="bold", **facts)
+    yield said(
+        "", f"threads waited {known.waited:.1f} s for a core for each s of CPU time", "; set OMP_NUM_THREADS"
+    )
+
+
+def _text(findings: Findings, phase: StepPhase) -> str:
+    if is_inference(findings[StepTimes]):
+        return {StepPhase.DATA: "input", StepPhase.FORWARD: "model"}.get(phase, _TEXTS[phase])
+    return _TEXTS[phase]
+
+
+def _made_of(findings: Findings, first: Candidate) -> list[str]:
+    """What it consists of: the operators at its line or in its phase that are worth naming."""
+    if first.line_ns and first.phase not in (StepPhase.FORWARD, StepPhase.BACKWARD):
+        part = first.line_ns / max(first.time_ns, 1)
+        line = [] if part >= _NEARLY_ALL else [f"{units.duration(first.line_ns)} at that line"]
+    else:
+        line = []
+    rows = [] if first.row is not None else _rows_of(findings, first)
+    steps = findings[StepHotspots].steps if rows else 1
+    texts = [f"{operator(row)} {units.duration(row.ran.self_ns / steps)}" for row in rows]
+    texts = [*line, *texts]
+    return [text if at == 0 else f", {text}" for at, text in enumerate(texts)]
+
+
+def _rows_of(findings: Findings, first: Candidate) -> list[OperatorRow]:
+    """Operators at the line of a candidate, that take a noteworthy part of it."""
+    if findings.get(StepHotspots) is None or first.line is None:
+        return []
+    least_ns = _WORTH_NAMING * first.time_ns * findings[StepHotspots].steps
+    at = (row for row in step_operators(findings, 0) if first.line in (row.ran.line, row.ran.forward))
+    return [row for row in at if row.ran.self_ns >= least_ns][:3]
+
+
+def _limit(findings: Findings, first: Candidate) -> Iterator[ScreenRow]:
+    """How near the operator is to its limit, or how to find out."""
+    row = first.row
+    if row is None:
+        return
+    if row.of_limit is not None:
+        verdict = f": {row.verdict}" if row.verdict else ""
+        yield said("LIMIT", f"at {whole_percent(row.of_limit)} of its limit, {row.limit}{verdict}")
+    elif Measurements not in findings:
+        yield said("LIMIT", "not measured: perfprobe bench")
+
+
+def _next(findings: Findings, found: Sequence[Candidate], label: str) -> Iterator[ScreenRow]:
+    for each in found:
+        if each.share < _WORTH_NAMING:
+            continue
+        facts = {"time_ns": each.time_ns, "share": each.share, "line": each.line}
+        much = f"{units.duration(each.time_ns)} = {whole_percent(each.share)}"
+        if each.phase is None:
+            known = oversubscribed(findings)
+            assert known is not None
+            yield said(label, f"{known.torch} torch threads on {known.allowed:g} allowed cores", **facts)
+            continue
+        what = _text(findings, each.phase)
+        if each.row is not None:
+            what += f" {operator(each.row)}"
+        at = "" if each.line is None else f" {place(each.line)}"
+        yield said(label, f"{what}{at}, {much}", **facts)
+
+
+def _nothing(findings: Findings) -> Iterator[ScreenRow]:
+    """Where nothing stands out: the largest row, what was looked at, what was not, and what cannot be seen."""
+    rows = step_operators(findings, 1) if findings.get(StepHotspots) is not None else []
+    largest = ""
+    facts: dict[str, object] = {}
+    if rows:
+        line = rows[0].ran.line or rows[0].ran.forward
+        at = "" if line is None else f" {place(line)}"
+        largest = f"; largest row {operator(rows[0])}{at}, {whole_percent(rows[0].share)}"
+        facts = {"share": rows[0].share, "line": line}
+    yield said("SLOW", "nothing stands out", largest, style="bold", **facts)
+    yield said("CHECKED", ", ".join(_checked(findings)))
+    unknown = list(_unknown(findings))
+    if unknown:
+        yield said("UNKNOWN", *(text if at == 0 else f"; {text}" for at, text in enumerate(unknown)))
+    blind = _blind(findings[StepTimes])
+    if blind is not None:
+        yield said("BLIND", f"gains below {whole_percent(blind)} cannot be seen in these steps", share=blind)
+
+
+def _checked(findings: Findings) -> Iterator[str]:
+    recording = findings.trace.recording
+    yield from ("data waits", "logging", "saving", "lines and operators")
+    if recording.number("processors", "waited_ns") is not None:
+        yield "cores"
+    if findings[StepTimes].start_up_ns is not None:
+        yield "start-up"
+
+
+def _unknown(findings: Findings) -> Iterator[str]:
+    recording = findings.trace.recording
+    if recording.fact("recording", "memory") is not True:
+        yield "memory (--memory)"
+    if Measurements not in findings:
+        yield "operator limits (perfprobe bench, 3 min)"
+
+
+def _blind(found: StepTimes) -> float | None:
+    """The smallest change of the median that would stand out of the steps' own spread, as a share of it.
+
+    2.8 standard errors of a median of n values: 1.253 sigma / sqrt(n), with sigma as 1.4826 times the median
+    absolute deviation; a difference of two such medians, at 95 %.
+    """
+    steps: Steps = found.steps.take((found.steps.loop == 0) & (found.steps.mark == StepMark.STEADY))
+    if len(steps) < _FEW:
+        return None
+    duration_ns = (steps.end_ns - steps.start_ns).astype(np.float64)
+    middle = float(np.median(duration_ns))
+    spread = 1.4826 * float(np.median(np.abs(duration_ns - middle)))
+    return max(2.8 * 1.253 * spread / middle / len(steps) ** 0.5, _LEAST_BLIND)

@@ -1,0 +1,163 @@
+"""The lines on how long a step is, and what it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from perfprobe.report.rows.screen import ScreenRow, said
+from perfprobe.report.section.program import program
+from perfprobe.report.section.screen.places import place
+from perfprobe.support import units
+from perfprobe.support.text import printable
+from perfprobe.tables.columns import Int64
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.stacks import Modules
+from perfprobe.tables.steps import (
+    INFERENCE_TEXTS,
+    PHASE_TEXTS,
+    StepKind,
+    StepMark,
+    StepPhase,
+    StepTimes,
+)
+from perfprobe.tables.strings import Strings
+
+_WORTH_SAYING_NS = 50_000_000  # of start-up
+_LEFT_OUT = {
+    StepMark.WARM_UP: "warm-up",
+    StepMark.COMPILE: "compiling",
+    StepMark.OUTLIER: "outlier",
+    StepMark.CUT: "cut short",
+}
+# The order of parts: in which they come in a step.
+_ORDER = (
+    *(StepPhase.DATA, StepPhase.COPY, StepPhase.FORWARD, StepPhase.BACKWARD, StepPhase.RECOMPUTE),
+    *(StepPhase.OPTIMIZER, StepPhase.ZERO_GRAD, StepPhase.RESULTS, StepPhase.SAVING, StepPhase.LOGGING),
+    *(StepPhase.COLLECTION, StepPhase.COMPILE, StepPhase.OTHER),
+)
+_MOST_PARTS = 7
+
+
+def steps_lines(findings: Findings) -> Iterator[ScreenRow]:
+    """First line, STEP or CALL, PARTS."""
+    times = findings[StepTimes]
+    yield _head(findings, times)
+    yield _durations(times)
+    yield from _parts(times)
+
+
+def is_inference(times: StepTimes) -> bool:
+    """Whether the leading loop trains nothing."""
+    return int(times.loops.kind[0]) != StepKind.TRAINING
+
+
+def _head(findings: Findings, times: StepTimes) -> ScreenRow:
+    loops, trace = times.loops, findings.trace
+    line = trace.line(int(loops.frame[0]))
+    shown = None if line is None else line._replace(line=int(loops.line[0]))
+    library = trace.line(int(loops.library_frame[0]))
+    pieces = [_what(findings, times)]
+    if library is not None and line is not None:
+        shown = line
+        pieces = [f"{printable(library.function)}: {pieces[0]}"]
+    pieces += [f", {text}" for text in _left_out(times)]
+    apart = _apart(times)
+    pieces += [f"; {text}" for text in apart]
+    label = program(trace)[:40] if shown is None else place(shown)
+    return said(label, *pieces, style="bold", line=shown)
+
+
+def _what(findings: Findings, times: StepTimes) -> str:
+    loops = times.loops
+    count, micro = int(loops.steps[0]), int(loops.micro_batches[0])
+    if is_inference(times):
+        model = _model(findings, times)
+        return f"{_number(count, 'call')}{f' of {model}' if model else ''}"
+    if micro > 1:
+        return f"{_number(count, 'optimizer step')} of {micro} micro-batches"
+    return _number(count, "training step")
+
+
+def _model(findings: Findings, times: StepTimes) -> str:
+    """The class of the only root module, "" where there are several or none."""
+    recording = findings.trace.recording
+    modules, strings = recording[Modules], recording[Strings]
+    roots = {strings[type_] for type_ in modules.type[modules.parent < 0].tolist()}
+    return printable(roots.pop()) if len(roots) == 1 else ""
+
+
+def _left_out(times: StepTimes) -> Iterator[str]:
+    """`1 warm-up left out`, the steps that are not averaged."""
+    marks = times.steps.mark[times.steps.loop == 0]
+    if not bool((marks == StepMark.STEADY).any()):
+        if len(marks) > 1:
+            yield "none steady"
+        return
+    counts = [(int((marks == mark).sum()), text) for mark, text in _LEFT_OUT.items()]
+    found = [f"{count} {text}" for count, text in counts if count]
+    if found:
+        yield f"{' and '.join(found)} left out"
+
+
+def _apart(times: StepTimes) -> Iterator[str]:
+    evaluations = int((times.steps.kind == StepKind.EVALUATION).sum())
+    if evaluations:
+        yield f"{_number(evaluations, 'evaluation')} apart"
+    if times.start_up_ns is not None and times.start_up_ns >= _WORTH_SAYING_NS:
+        yield f"start-up {units.duration(times.start_up_ns)} apart"
+
+
+def _durations(times: StepTimes) -> ScreenRow:
+    loops, label = times.loops, "CALL" if is_inference(times) else "STEP"
+    median_ns, p95_ns, p99_ns = (int(c[0]) for c in (loops.median_ns, loops.p95_ns, loops.p99_ns))
+    pieces = [f"{units.duration(median_ns)} median"]
+    if int(loops.steady[0]) > 1:
+        pieces.append(f", p95 {_beside(p95_ns, median_ns)}")
+    if is_inference(times) and int(loops.steady[0]) >= 100:
+        pieces.append(f", p99 {_beside(p99_ns, median_ns)}")
+    samples = int(loops.samples[0])
+    if samples > 0 and median_ns > 0:
+        pieces.append(f"; {_rate(samples * 1e9 / median_ns)} samples/s (batch {samples:,})")
+    return said(label, *pieces, time_ns=median_ns)
+
+
+def _beside(time_ns: int, other_ns: int) -> str:
+    """A duration without its unit where the one before it has the same."""
+    text, other = units.duration(time_ns), units.duration(other_ns)
+    return text.rpartition(" ")[0] if text.rpartition(" ")[2] == other.rpartition(" ")[2] else text
+
+
+def _rate(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _parts(times: StepTimes) -> Iterator[ScreenRow]:
+    rows = times.phases.take(times.phases.loop == 0)
+    whole_ns = int(rows.time_ns.sum())
+    if whole_ns <= 0:
+        return
+    texts = INFERENCE_TEXTS if is_inference(times) else PHASE_TEXTS
+    shown = _whole_percents(rows.time_ns, whole_ns)
+    parts = {StepPhase(phase): share for phase, share in zip(rows.phase.tolist(), shown, strict=True)}
+    kept = sorted(
+        (each for each in parts if parts[each] and each is not StepPhase.OTHER), key=parts.__getitem__
+    )
+    kept = kept[-_MOST_PARTS + 1 :]
+    other = 100 - sum(parts[each] for each in kept)
+    pieces = [f"{texts[each]} {parts[each]} %" for each in _ORDER if each in kept]
+    pieces += [f"{texts[StepPhase.OTHER]} {other} %"] if other else []
+    yield said("PARTS", ", ".join(pieces), time_ns=whole_ns // max(int(times.loops.steady[0]), 1))
+
+
+def _whole_percents(time_ns: Int64, whole_ns: int) -> Sequence[int]:
+    """Shares as whole percent that sum to 100: the largest remainders are rounded up."""
+    exact = [int(each) * 100 / whole_ns for each in time_ns.tolist()]
+    found = [int(each) for each in exact]
+    by_rest = sorted(range(len(exact)), key=lambda at: found[at] - exact[at])
+    for at in by_rest[: 100 - sum(found)]:
+        found[at] += 1
+    return found
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -1,0 +1,48 @@
+"""What made the slow steps slow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from perfprobe.report.rows.screen import ScreenRow, said
+from perfprobe.report.section.screen.steps import is_inference
+from perfprobe.support import units
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.steps import INFERENCE_TEXTS, PHASE_TEXTS, StepMark, StepPhase, StepTimes
+
+
+def tail_lines(findings: Findings) -> Iterator[ScreenRow]:
+    """TAIL: how many outliers there are, the longest, and the phase in which it is longer than others."""
+    times = findings[StepTimes]
+    outliers = np.flatnonzero((times.steps.loop == 0) & (times.steps.mark == StepMark.OUTLIER))
+    if len(outliers) == 0:
+        return
+    duration_ns = (times.steps.end_ns - times.steps.start_ns)[outliers]
+    longest = int(outliers[duration_ns.argmax()])
+    first = int(np.flatnonzero(times.steps.loop == 0)[0])
+    phase = _longer(times, longest)
+    word = "call" if is_inference(times) else "step"
+    count = f"{len(outliers):,} slow {word}{'' if len(outliers) == 1 else 's'} left out"
+    texts = INFERENCE_TEXTS if is_inference(times) else PHASE_TEXTS
+    by = "" if phase is None else f", by {texts[phase]}"
+    longest_ns = int(duration_ns.max())
+    yield said(
+        "TAIL",
+        f"{count}; longest {units.duration(longest_ns)} ({word} {longest - first + 1:,})",
+        by,
+        time_ns=longest_ns,
+    )
+
+
+def _longer(times: StepTimes, step: int) -> StepPhase | None:
+    """The phase that takes most beyond its median in this step."""
+    own = times.step_phases.take(times.step_phases.step == step)
+    usual = times.phases.take(times.phases.loop == 0)
+    median_ns = dict(zip(usual.phase.tolist(), usual.median_ns.tolist(), strict=True))
+    beyond = [
+        (time_ns - median_ns.get(phase, 0), phase)
+        for phase, time_ns in zip(own.phase.tolist(), own.time_ns.tolist(), strict=True)
+    ]
+    return StepPhase(max(beyond)[1]) if beyond and max(beyond)[0] > 0 else None
