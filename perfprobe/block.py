@@ -51,7 +51,7 @@ class Profile:
         self._session.stop("returned" if kind is None else kind.__name__)
         self._ended = True
 
-    def report(
+    def report(  # noqa: PLR0913 (each is an option of its own)
         self,
         *,
         top: int | None = None,

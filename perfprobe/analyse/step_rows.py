@@ -8,15 +8,16 @@ from perfprobe.analyse.hotspots import RowsOfOperators, hotspots
 from perfprobe.tables.columns import Mask
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.findings import Hotspots, Totals
-from perfprobe.tables.steps import StepMark, StepTimes
 from perfprobe.tables.step_rows import StepHotspots
+from perfprobe.tables.steps import StepMark, StepTimes
 from perfprobe.tables.trace import Trace
 
 
 class RowsInSteps:
-    """Takes the operators of a trace batch by batch, and keeps those within the leading loop's averaged steps.
+    """Takes the operators of a trace batch by batch, and keeps those within the leading loop's steps.
 
-    Those of other loops' threads are not: what runs beside the steps is no part of them.
+    Neither those of steps that averages leave out, nor those of other loops' threads: what runs beside the
+    steps is no part of them.
     """
 
     def __init__(self, trace: Trace, times: StepTimes, totals: Totals) -> None:

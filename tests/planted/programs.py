@@ -143,7 +143,7 @@ PLANTED = {
                 LOOP,
                 "        optimizer.step()",
                 "        optimizer.step()\n"
-                "        for row in range(300): print(f'{loss.item():.3f}', flush=True)  # planted",
+                "        for row in range(6000): print(f'{loss.item():.3f}', flush=True)  # planted",
             )
         ),
         "logging",

@@ -1,4 +1,4 @@
-"""The first screen as Markdown, for a chat, a ticket or a coding agent: at most 40 lines, rows with stable ids."""
+"""The first screen as Markdown, for a chat, a ticket or a coding agent: 40 lines, rows with stable ids."""
 
 from __future__ import annotations
 

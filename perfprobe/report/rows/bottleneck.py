@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import numpy as np
+
 from perfprobe.report.rows.operators import OperatorRow
 from perfprobe.report.rows.step_rows import step_operators
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import Loops, StepPhase, StepTimes
-from perfprobe.tables.trace import Line, Phase
+from perfprobe.tables.trace import Line, Phase, Trace
 
 # The share of the step from which each stands out. A step has to compute and to update parameters: there it
 # takes one line with much of it, or an optimizer with far more than its usual tenth.
@@ -66,7 +68,7 @@ def candidates(findings: Findings) -> list[Candidate]:
     times, loops = findings[StepTimes], findings[StepTimes].loops
     if len(loops) == 0 or int(loops.total_ns[0]) <= 0:
         return []
-    found = [*_phases(findings, times, loops), *_rows(findings, loops), *_threads(findings, times)]
+    found = [*_phases(findings, times, loops), *_rows(findings), *_threads(findings, times)]
     return sorted(found, key=lambda each: (not each.stands_out, -each.share))
 
 
@@ -91,46 +93,79 @@ def cores_allowed(findings: Findings) -> float | None:
 def _phases(findings: Findings, times: StepTimes, loops: Loops) -> Iterator[Candidate]:
     """Each phase; of those that compute only the line with most time."""
     whole_ns, steps = int(loops.total_ns[0]), max(int(loops.steady[0]), 1)
-    loop_line = findings.trace.line(int(loops.frame[0]))
     rows = times.phases.take(times.phases.loop == 0)
     columns = (rows.phase, rows.time_ns, rows.frame, rows.frame_ns)
+    no_places = _no_places(findings.trace, loops)
     for phase, time_ns, frame, frame_ns in zip(*(column.tolist() for column in columns), strict=True):
         line = findings.trace.line(frame)
         computes = phase in _COMPUTING
-        if computes and (line is None or line == loop_line):
+        if computes and (line is None or line in no_places):
             continue
         taken_ns = frame_ns if computes else time_ns
         limit = _LINE if computes else _OUTSTANDING.get(StepPhase(phase), _USUAL)
+        least_ns = taken_ns - (_error_ns(findings.trace, frame_ns, time_ns) if computes else 0)
         yield Candidate(
             phase=StepPhase(phase),
             time_ns=taken_ns // steps,
             share=taken_ns / whole_ns,
             line=line,
             line_ns=frame_ns // steps,
-            stands_out=taken_ns >= limit * whole_ns,
+            stands_out=least_ns >= limit * whole_ns,
         )
 
 
-def _rows(findings: Findings, loops: Loops) -> Iterator[Candidate]:
-    """The largest operators in forward and in backward."""
+def _no_places(trace: Trace, loops: Loops) -> set[Line | None]:
+    """Lines that tell nothing of what computes: the loop's own, and those that call backward."""
+    engines = np.unique(trace.sites.engine)
+    calls = trace.sites.frame[engines[engines >= 0]]
+    return {trace.line(int(loops.frame[0])), *(trace.line(frame) for frame in np.unique(calls).tolist())}
+
+
+def _error_ns(trace: Trace, part_ns: int, whole_ns: int) -> float:
+    """How far off a line's part of a phase may be: two standard errors of a share of that many samples."""
+    recording = trace.recording
+    started_ns, stopped_ns, ticks = (
+        recording.number("sampler", name) for name in ("started_ns", "stopped_ns", "ticks")
+    )
+    if started_ns is None or stopped_ns is None or not ticks or whole_ns <= 0:
+        return 0
+    samples = max(whole_ns * ticks / max(stopped_ns - started_ns, 1), 1)
+    share = part_ns / whole_ns
+    return float(2 * (max(share * (1 - share), 1 / samples) / samples) ** 0.5 * whole_ns)
+
+
+def _rows(findings: Findings) -> Iterator[Candidate]:
+    """The lines with most operator time in forward and in backward, and the largest operator there."""
     found = findings.get(StepHotspots)
     if found is None:
         return
-    seen = set()
-    for row in step_operators(findings, 0):
-        phase = next((_OF_ROWS[each] for each in _OF_ROWS if each.name.lower() == row.ran.phase), None)
-        if phase is None or phase in seen:
-            continue
-        seen.add(phase)
-        share = found.share(row.ran.typical_ns)
-        yield Candidate(
-            phase=phase,
-            time_ns=row.ran.typical_ns // max(found.steps, 1),
-            share=share,
-            line=row.ran.line or row.ran.forward,
-            row=row,
-            stands_out=share >= _LINE,
-        )
+    rows = step_operators(findings, 0)
+    for phase, step_phase in _OF_ROWS.items():
+        by_line: dict[Line | None, list[OperatorRow]] = {}
+        for row in rows:
+            if row.ran.phase == phase.name.lower():
+                by_line.setdefault(row.ran.line or row.ran.forward, []).append(row)
+        by_line.pop(None, None)
+        sums_ns = {line: sum(row.ran.typical_ns for row in at) for line, at in by_line.items()}
+        line = max(sums_ns, key=sums_ns.__getitem__, default=None)
+        if line is not None:
+            yield _computing(found, step_phase, line, sums_ns[line], by_line[line][0])
+
+
+def _computing(
+    found: StepHotspots, phase: StepPhase, line: Line, time_ns: int, first: OperatorRow
+) -> Candidate:
+    """A line with so much operator time. first: the operator with most of it, named where that is most."""
+    share = found.share(time_ns)
+    return Candidate(
+        phase=phase,
+        time_ns=time_ns // max(found.steps, 1),
+        share=share,
+        line=line,
+        line_ns=time_ns // max(found.steps, 1),
+        row=first if 2 * first.ran.typical_ns >= time_ns else None,
+        stands_out=share >= _LINE,
+    )
 
 
 def _threads(findings: Findings, times: StepTimes) -> Iterator[Candidate]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from perfprobe.report.rows.row import place, unwritten
 from perfprobe.support.frozen import frozen
@@ -13,8 +14,8 @@ from perfprobe.tables.trace import Line
 class ScreenRow:
     """What one label says. label: "" where the line before goes on, and of the first line.
 
-    text: all of it; pieces: what it is made of, the last of which are left out where there is no room. time_ns,
-    share: of a step, as far as the text is about one figure; line: the place it names.
+    text: all of it; pieces: what it is made of, the last of which are left out where there is no room.
+    time_ns, share: of a step, as far as the text is about one figure; line: the place it names.
     """
 
     label: str
@@ -26,7 +27,7 @@ class ScreenRow:
     style: str = unwritten()
 
 
-def said(label: str, *pieces: str, style: str = "", **facts: object) -> ScreenRow:
-    """A row of these pieces."""
-    known: dict[str, object] = {"time_ns": None, "share": None, "line": None, **facts}
-    return ScreenRow(label=label, text="".join(pieces), pieces=pieces, style=style, **known)  # type: ignore[arg-type]
+def said(label: str, *pieces: str, style: str = "", **facts: Any) -> ScreenRow:
+    """A row of these pieces. facts: time_ns, share, line."""
+    known = {"time_ns": None, "share": None, "line": None, **facts}
+    return ScreenRow(label=label, text="".join(pieces), pieces=pieces, style=style, **known)

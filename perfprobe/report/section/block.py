@@ -52,7 +52,7 @@ class Facts(NamedTuple):
 
 
 class Said(NamedTuple):
-    """A line of the first screen: its label, and pieces of which the last are left out where they do not fit."""
+    """A line of the first screen. pieces: the last of which are left out where there is no room."""
 
     label: str
     pieces: Sequence[str]
@@ -178,8 +178,8 @@ class Section:
     """A part of the report.
 
     name: one of `support.view.VIEWS`; requires: findings without which it is left out, by type or by the name
-    of their table; blocks: what it shows; tables: its rows by the names that documents have for their tables; shows: findings it says more
-    with.
+    of their table; blocks: what it shows; tables: its rows by the names that documents have for their tables;
+    shows: findings it says more with.
     """
 
     name: str

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from perfprobe.report.rows.bottleneck import candidates
 from perfprobe.report.rows.screen import ScreenRow, said
+from perfprobe.report.section.screen.start_up import slow_start
 from perfprobe.tables.children import Children
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.gpu_findings import GpuFindings
@@ -37,6 +38,8 @@ def _has_operators(hotspots: Hotspots | None) -> bool:
 
 
 def _for_steps(findings: Findings, times: StepTimes) -> str:
+    if slow_start(findings) is not None:
+        return "report --view start-up"
     found = candidates(findings)
     first = found[0] if found and found[0].stands_out else None
     if first is None or first.row is not None:

@@ -13,7 +13,8 @@ from perfprobe.report.section.screen.machine import cpu_line, gpu_line, incomple
 from perfprobe.report.section.screen.next_command import next_line
 from perfprobe.report.section.screen.script import script_lines
 from perfprobe.report.section.screen.shown_rows import rows_table
-from perfprobe.report.section.screen.slow import slow_lines
+from perfprobe.report.section.screen.slow import checked_lines, slow_lines
+from perfprobe.report.section.screen.start_up import also_start
 from perfprobe.report.section.screen.steps import steps_lines
 from perfprobe.report.section.screen.tail import tail_lines
 from perfprobe.tables.children import Children
@@ -51,6 +52,8 @@ def _rows(findings: Findings) -> Iterator[ScreenRow]:
         yield from steps_lines(findings)
         yield from slow_lines(findings, found)
         yield from tail_lines(findings)
+        yield from also_start(findings)
+        yield from checked_lines(findings, found)
     else:
         yield from script_lines(findings)
     yield from cpu_line(findings)

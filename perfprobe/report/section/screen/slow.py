@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
+from perfprobe.report import shorten
 from perfprobe.report.rows.bottleneck import Candidate, oversubscribed
 from perfprobe.report.rows.operators import OperatorRow
 from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.rows.step_rows import step_operators
 from perfprobe.report.section.screen.places import inputs, operator, place, place_in, times, whole_percent
-from perfprobe.report.section.screen.start_up import also_start, slow_start
+from perfprobe.report.section.screen.start_up import slow_start
 from perfprobe.report.section.screen.steps import is_inference
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.measurements import Measurements
-from perfprobe.tables.steps import StepMark, StepPhase, Steps, StepTimes
 from perfprobe.tables.step_rows import StepHotspots
+from perfprobe.tables.steps import StepMark, StepPhase, Steps, StepTimes
 
 _WORTH_NAMING = 0.05  # of the step
 _NEARLY_ALL = 0.9
+_LONGEST = 24  # cells of an operator's name
 _FEW = 5  # steps, whose spread tells nothing
 _LEAST_BLIND = 0.01
 _TEXTS = {
@@ -48,8 +51,7 @@ def slow_lines(findings: Findings, found: Sequence[Candidate]) -> Iterator[Scree
         yield from _next(findings, [each for each in found if each.stands_out][:1], "THEN")
         return
     if not found or not found[0].stands_out:
-        yield from _nothing(findings)
-        yield from also_start(findings)
+        yield _nothing(findings)
         return
     first = found[0]
     yield from _slow(findings, first)
@@ -58,11 +60,10 @@ def slow_lines(findings: Findings, found: Sequence[Candidate]) -> Iterator[Scree
         yield said("GAIN", f"at most {times(first.gain)}", " (bounded, not measured)", share=first.share)
     others = [each for each in found[1:] if each.phase != first.phase]
     yield from _next(findings, others[:1], "THEN")
-    yield from also_start(findings)
 
 
 def _slow(findings: Findings, first: Candidate) -> Iterator[ScreenRow]:
-    facts = {"time_ns": first.time_ns, "share": first.share, "line": first.line}
+    facts: dict[str, Any] = {"time_ns": first.time_ns, "share": first.share, "line": first.line}
     if first.phase is None:
         yield from _threads(findings, facts)
         return
@@ -77,7 +78,7 @@ def _slow(findings: Findings, first: Candidate) -> Iterator[ScreenRow]:
         yield said("", *made_of)
 
 
-def _line_of(findings: Findings, first: Candidate, how_much: str, facts: dict[str, object]) -> ScreenRow:
+def _line_of(findings: Findings, first: Candidate, how_much: str, facts: dict[str, Any]) -> ScreenRow:
     phase = _text(findings, StepPhase(first.phase or 0))
     at = "" if first.line is None else f"{place(first.line)}, "
     if first.row is None:
@@ -87,7 +88,7 @@ def _line_of(findings: Findings, first: Candidate, how_much: str, facts: dict[st
     return said("SLOW", f"{at}{how_much}{what}", f" {inputs(first.row)}", style="bold", **facts)
 
 
-def _threads(findings: Findings, facts: dict[str, object]) -> Iterator[ScreenRow]:
+def _threads(findings: Findings, facts: dict[str, Any]) -> Iterator[ScreenRow]:
     known = oversubscribed(findings)
     assert known is not None  # only then there is such a candidate
     text = f"{known.torch} torch threads on {known.allowed:g} allowed core{'' if known.allowed == 1 else 's'}"
@@ -142,7 +143,7 @@ def _next(findings: Findings, found: Sequence[Candidate], label: str) -> Iterato
     for each in found:
         if each.share < _WORTH_NAMING:
             continue
-        facts = {"time_ns": each.time_ns, "share": each.share, "line": each.line}
+        facts: dict[str, Any] = {"time_ns": each.time_ns, "share": each.share, "line": each.line}
         much = f"{units.duration(each.time_ns)} = {whole_percent(each.share)}"
         if each.phase is None:
             known = oversubscribed(findings)
@@ -156,17 +157,25 @@ def _next(findings: Findings, found: Sequence[Candidate], label: str) -> Iterato
         yield said(label, f"{what}{at}, {much}", **facts)
 
 
-def _nothing(findings: Findings) -> Iterator[ScreenRow]:
-    """Where nothing stands out: the largest row, what was looked at, what was not, and what cannot be seen."""
+def _nothing(findings: Findings) -> ScreenRow:
+    """Where nothing stands out: the largest row."""
     rows = step_operators(findings, 1) if findings.get(StepHotspots) is not None else []
     largest = ""
-    facts: dict[str, object] = {}
+    facts: dict[str, Any] = {}
     if rows:
         line = rows[0].ran.line or rows[0].ran.forward
         at = "" if line is None else f" {place(line)}"
-        largest = f"; largest row {operator(rows[0])}{at}, {whole_percent(rows[0].share)}"
+        largest = (
+            f"; largest row {shorten.cut(operator(rows[0]), _LONGEST)}{at}, {whole_percent(rows[0].share)}"
+        )
         facts = {"share": rows[0].share, "line": line}
-    yield said("SLOW", "nothing stands out", largest, style="bold", **facts)
+    return said("SLOW", "nothing stands out", largest, style="bold", **facts)
+
+
+def checked_lines(findings: Findings, found: Sequence[Candidate]) -> Iterator[ScreenRow]:
+    """Where nothing stands out: what was looked at, what was not, and what could not be seen."""
+    if (found and found[0].stands_out) or slow_start(findings) is not None:
+        return
     yield said("CHECKED", ", ".join(_checked(findings)))
     unknown = list(_unknown(findings))
     if unknown:
@@ -205,4 +214,4 @@ def _blind(found: StepTimes) -> float | None:
     duration_ns = (steps.end_ns - steps.start_ns).astype(np.float64)
     middle = float(np.median(duration_ns))
     spread = 1.4826 * float(np.median(np.abs(duration_ns - middle)))
-    return max(2.8 * 1.253 * spread / middle / len(steps) ** 0.5, _LEAST_BLIND)
+    return float(max(2.8 * 1.253 * spread / middle / len(steps) ** 0.5, _LEAST_BLIND))

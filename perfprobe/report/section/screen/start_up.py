@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator
 
 from perfprobe.report.rows.imports import ImportRow, import_rows
@@ -27,12 +28,12 @@ _TEXTS = {
 def slow_start(findings: Findings) -> list[ScreenRow] | None:
     """SLOW and GAIN where something before the first step took longer than all steps; else None.
 
-    What torch imports is left out, as nobody can do without it: a run of a few steps, as one is recorded, would
-    say nothing else. `also_start` names it.
+    What torch imports is left out, as nobody can do without it: a run of a few steps, as one is recorded,
+    would say nothing else. `also_start` names it.
     """
     known, wall_ns = findings[StepTimes], findings.wall_ns
     stepping_ns = int((known.steps.end_ns - known.steps.start_ns).sum())
-    found = max([*_imports(findings), *_others(known)], key=lambda each: each[0], default=None)
+    found = max([*_imports(findings), *_others(findings, known)], key=lambda each: each[0], default=None)
     if found is None or found[0] < max(stepping_ns, _LEAST_NS) or not wall_ns:
         return None
     time_ns, text, line = found
@@ -79,7 +80,22 @@ def _imported(row: ImportRow) -> str:
     return f"import of {printable(row.module or 'a module')}{by}"
 
 
-def _others(known: StepTimes) -> list[tuple[int, str, Line | None]]:
+def _others(findings: Findings, known: StepTimes) -> list[tuple[int, str, Line | None]]:
+    """Parts that are no import of a library; what runs in a module of the program is that one's import."""
     rows = known.start_up
-    pairs = zip(rows.kind.tolist(), rows.time_ns.tolist(), strict=True)
-    return [(time_ns, _TEXTS[StartUpPart(kind)], None) for kind, time_ns in pairs if kind in _TEXTS]
+    columns = (rows.kind.tolist(), rows.time_ns.tolist(), rows.frame.tolist())
+    found: list[tuple[int, str, Line | None]] = []
+    for kind, time_ns, frame in zip(*columns, strict=True):
+        line = findings.trace.line(frame)
+        if kind in _TEXTS:
+            found.append((time_ns, _own_module(findings, line) or _TEXTS[StartUpPart(kind)], line))
+    return found
+
+
+def _own_module(findings: Findings, line: Line | None) -> str:
+    """`import of heavy` for what runs in the code of a module that is not the program's script."""
+    script = findings.trace.recording.text("program", "script")
+    if line is None or line.function != "<module>" or script is None:
+        return ""
+    name = posixpath.basename(line.file)
+    return "" if name == posixpath.basename(script) else f"import of {printable(name.removesuffix('.py'))}"

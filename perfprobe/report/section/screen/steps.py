@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+
+from rich.cells import cell_len
 
 from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.section.program import program
@@ -35,7 +37,7 @@ _ORDER = (
     *(StepPhase.OPTIMIZER, StepPhase.ZERO_GRAD, StepPhase.RESULTS, StepPhase.SAVING, StepPhase.LOGGING),
     *(StepPhase.COLLECTION, StepPhase.COMPILE, StepPhase.OTHER),
 )
-_MOST_PARTS = 7
+_ROOM = 72  # cells of a line of 80 beside its label
 
 
 def steps_lines(findings: Findings) -> Iterator[ScreenRow]:
@@ -142,11 +144,18 @@ def _parts(times: StepTimes) -> Iterator[ScreenRow]:
     kept = sorted(
         (each for each in parts if parts[each] and each is not StepPhase.OTHER), key=parts.__getitem__
     )
-    kept = kept[-_MOST_PARTS + 1 :]
+    text = _parts_text(parts, kept, texts)
+    while cell_len(text) > _ROOM and kept:
+        text = _parts_text(parts, kept := kept[1:], texts)  # the smallest is then part of "other"
+    yield said("PARTS", text, time_ns=whole_ns // max(int(times.loops.steady[0]), 1))
+
+
+def _parts_text(
+    parts: Mapping[StepPhase, int], kept: Sequence[StepPhase], texts: Mapping[StepPhase, str]
+) -> str:
     other = 100 - sum(parts[each] for each in kept)
     pieces = [f"{texts[each]} {parts[each]} %" for each in _ORDER if each in kept]
-    pieces += [f"{texts[StepPhase.OTHER]} {other} %"] if other else []
-    yield said("PARTS", ", ".join(pieces), time_ns=whole_ns // max(int(times.loops.steady[0]), 1))
+    return ", ".join(pieces + ([f"{texts[StepPhase.OTHER]} {other} %"] if other else []))
 
 
 def _whole_percents(time_ns: Int64, whole_ns: int) -> Sequence[int]:
