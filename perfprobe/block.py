@@ -76,7 +76,9 @@ class Profile:
             package: show modules, and the lines within these installed packages (names with commas between);
                 None for those of the model's classes, and only where one line of the program has most time.
             full: all sections; the first screen alone is printed otherwise, unless one of the above is given.
-            view: the name of one section, to be printed alone: "operators", "lines", "functions" and so on.
+            view: one section alone: "summary", "steps", "phases", "start-up", "operators", "efficiency",
+                "lines", "modules", "gpus", "kernels", "copies", "waits", "cuda-calls", "functions", "between",
+                "ranges", "sources", "environment", "losses" or "children".
             brief: 40 lines of Markdown.
 
         Raises:

@@ -156,6 +156,18 @@ class Results:
         graph = call_graph(found.trace, calling, view.by, unfolded=view.unfolded)
         render(drawing(found, calling, graph, view), output)
 
+    def plot(self, output: str) -> None:
+        """Draw steps and their phases. output: its end says which kind of picture: .png, .svg or .pdf.
+
+        Raises:
+            InputError: no steps were found.
+            EnvironmentLack: the file cannot be written, or matplotlib is missing.
+        """
+        from perfprobe.report.picture import steps
+        from perfprobe.tables.steps import StepTimes
+
+        steps.draw(self.findings(View(), (StepTimes,)), output)
+
     def export(self, form: str, times: str | None) -> Exported:
         """A file for other tools.
 

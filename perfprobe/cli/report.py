@@ -7,8 +7,8 @@ import json
 import os
 import sys
 
-from perfprobe.cli.options import Parser, add_options, colored, view, width
-from perfprobe.support.errors import EnvironmentLack
+from perfprobe.cli.options import Parser, add_options, colored, view, width, writable
+from perfprobe.support.errors import EnvironmentLack, UsageError
 from perfprobe.support.text import encodable, printable
 from perfprobe.support.view import View
 
@@ -19,12 +19,17 @@ if TYPE_CHECKING:
 
 _ALLOCATIONS = 100_000  # between two looks for garbage: python's own are 700
 
+_PICTURES = (".png", ".svg", ".pdf")
 _DESCRIPTION = "Print the report of a recording: the hot operators with their shapes and source lines."
 _EXAMPLES = """\
 examples:
   perfprobe report                           the newest recording in this folder
   perfprobe report train-20260102-101500-4711.perfprobe --top 40
   perfprobe report run-*.perfprobe           of all child processes or ranks
+  perfprobe report --full                    all sections
+  perfprobe report --view lines              one section
+  perfprobe report --brief                   Markdown for a ticket
+  perfprobe report --plot steps.png          phases and times of the steps
   perfprobe report --sort calls              the most frequent first
   perfprobe report --sort gpu                the most time on GPUs first
   perfprobe report --group op --columns autograd      the table torch prints
@@ -52,6 +57,11 @@ def parser() -> Parser:
         "lines, self time, calls; in backward those of the forward call",
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.add_argument(
+        "--plot",
+        metavar="FILE",
+        help="instead, draw the steps: phases of each, how long each took, shares; .png, .svg or .pdf",
+    )
     return parser
 
 
@@ -63,6 +73,8 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     collect_garbage_seldom()
     wanted = view(given)
     paths = given.files or [newest()]
+    if given.plot is not None:
+        return _plot(paths, given.plot)
     if given.json:
         documents = [_document(path, wanted, given.calls) for path in paths]
         shown = documents if len(paths) > 1 else documents[0]
@@ -72,6 +84,21 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
         text = _text(paths[0], wanted, given.calls)
         return lambda: write(text)
     return lambda: guarded(lambda: max(write(text) for text in _texts(paths, wanted, given.calls)))
+
+
+def _plot(paths: Sequence[str], output: str) -> Callable[[], int]:
+    """Draw the steps of one recording."""
+    from perfprobe.results import Results
+
+    if len(paths) > 1:
+        raise UsageError("a picture is of one recording", "--plot", "name one")
+    if os.path.splitext(output)[1] not in _PICTURES:
+        raise UsageError(
+            "the end of its name says no kind of picture", output, f"end it in {', '.join(_PICTURES)}"
+        )
+    path = writable(output)
+    Results(paths[0]).plot(path)
+    return lambda: write(f"the picture is {printable(path)}\n")
 
 
 def _document(path: str, wanted: View, calls: str | None) -> dict[str, Any]:

@@ -98,7 +98,7 @@ def test_the_hottest_calls_and_their_file(
         "perfprobe: the newest recording here is run.perfprobe",
         f"perfprobe: the measurements are {folder}/run.measurements.json",
     ]
-    assert main(["report"]) == 0
+    assert main(["report", "--full"]) == 0
     assert "Efficiency  2 calls" in capfd.readouterr().out
 
 

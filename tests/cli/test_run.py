@@ -257,7 +257,7 @@ def test_output_that_cannot_be_written(where: str, why: bytes, script: Path) -> 
 
 def test_an_output_encoding_without_our_characters(script: Path) -> None:
     perfprobe(["-q", "-o", "a.perfprobe", "train.py"], script.parent)
-    outcome = perfprobe(["report", "a.perfprobe"], script.parent, {"PYTHONIOENCODING": "ascii"})
+    outcome = perfprobe(["report", "--full", "a.perfprobe"], script.parent, {"PYTHONIOENCODING": "ascii"})
     assert (outcome.status, outcome.err) == (0, b"")
     assert b"train.py | wall" in outcome.out
 

@@ -17,7 +17,7 @@ def report(folder: Path, source: str, *words: str) -> dict[str, Any]:
     """The JSON report on a program; standard error is under the key `text`."""
     (folder / "program.py").write_text(dedent(source))
     given = words or ("program.py",)
-    outcome = perfprobe(["-o", "run.perfprobe", "--json", "run.json", *given], folder)
+    outcome = perfprobe(["--full", "-o", "run.perfprobe", "--json", "run.json", *given], folder)
     assert outcome.status == 0, outcome.err
     document: dict[str, Any] = json.loads((folder / "run.json").read_bytes())
     return {**document, "text": " ".join(outcome.err.decode().split())}
@@ -111,7 +111,7 @@ def test_recordings_of_children_are_named_and_read_together(tmp_path: Path) -> N
     assert all(name in document["text"] for name in names)
 
     paths = [f"run-children/{name}" for name in names]
-    texts = perfprobe(["report", "run.perfprobe", *paths], tmp_path)
+    texts = perfprobe(["report", "--full", "run.perfprobe", *paths], tmp_path)
     assert texts.status == 0
     assert texts.out.count(b"\nEnvironment\n") == 4
     assert [line for line in texts.out.splitlines() if line.startswith(b"== ")] == [

@@ -115,7 +115,7 @@ def report(room: Room) -> None:
     """A report of a recording with kernels names them, their operators and their lines."""
     seen = recorded.record(room, "lines")
     line = f"programs.py:{seen.truth['marks']['MATMUL']}"
-    again = [sys.executable, "-m", "perfprobe", "report", room.folder / "lines.perfprobe"]
+    again = [sys.executable, "-m", "perfprobe", "report", "--full", room.folder / "lines.perfprobe"]
     ended = process.run(again, 50, room.folder, {"COLUMNS": "200"})
     print(ended.output, flush=True)
     room.note(status=ended.how(), lines=len(ended.output.splitlines()))

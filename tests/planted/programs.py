@@ -95,7 +95,7 @@ PLANTED = {
             data=_with(DATA, "    return torch.stack", "    work(WAIT_S)  # planted\n    return torch.stack")
         ),
         "data loading",
-        "work(",
+        "torch.tanh",
     ),
     "copy": Planted(
         _program(

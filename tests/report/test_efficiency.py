@@ -177,11 +177,11 @@ def kept(path: str) -> None:
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_report_finds_them_beside_the_recording(width: int, tmp_path: Path) -> None:
     path = recording(tmp_path)
-    before = Results(path).text(View(), width=width)
+    before = Results(path).text(View(full=True), width=width)
     assert "verdict" not in before
     assert "Efficiency" not in before
     kept(path)
-    text = Results(path).text(View(), width=width)
+    text = Results(path).text(View(full=True), width=width)
     assert "Efficiency" in text
     rows = [line for line in text.splitlines() if "train.py:1" in line][1:4]
     if width == 200:
@@ -238,4 +238,4 @@ def test_others_are_not_used_and_that_is_said(text: str, tmp_path: Path) -> None
     (loss,) = document["losses"]
     assert loss["source"] == "bench"
     assert loss["remedy"] == "measure again: perfprobe bench"
-    assert "Efficiency" not in Results(path).text(View())
+    assert "Efficiency" not in Results(path).text(View(full=True))

@@ -214,7 +214,7 @@ def test_no_section_without_lines(tmp_path: Path) -> None:
 
 def quoted(path: str, **view: Any) -> tuple[bool, str]:
     """Whether the report quotes the hot line, and all of the report; the same in JSON."""
-    text = Results(path).text(View(**view))
+    text = Results(path).text(View(full=True, **view))
     (row,) = [row for row in Results(path).document(View(**view))["tables"]["lines"] if row["line"] == 6]
     assert ("x = self.fc(x)" in text) == (row["text"] is not None)
     return "x = self.fc(x)" in text, text

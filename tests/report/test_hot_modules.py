@@ -236,7 +236,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, An
     (folder / "site-packages" / "pkg" / "model.py").write_text(MODEL)
     (folder / "site-packages" / "trainer.py").write_text(TRAINER)
     (folder / "train.py").write_text(PROGRAM)
-    words = ["-m", "perfprobe", "-o", "a.perfprobe", "--json", "a.json", "train.py"]
+    words = ["-m", "perfprobe", "--full", "-o", "a.perfprobe", "--json", "a.json", "train.py"]
     outcome = finish(start(words, folder, {"COLUMNS": "80"}))
     return outcome.err.decode(), json.loads((folder / "a.json").read_text())
 

@@ -94,7 +94,7 @@ def matplotlib() -> tuple[Any, Any]:
         library: Any = importlib.import_module("matplotlib")
     except ImportError as error:
         remedy = "install it with `python -m pip install matplotlib`"
-        raise EnvironmentLack("a roofline is drawn by matplotlib", str(error), remedy) from error
+        raise EnvironmentLack("pictures like this are drawn by matplotlib", str(error), remedy) from error
     return figure.Figure, library.rc_context
 
 

@@ -60,7 +60,7 @@ def hot_operators(findings: Findings, choice: Choice) -> Iterator[Block]:
         yield Paragraph(text, "yellow")
         return
     if len(hotspots.rows) == 0:
-        yield Paragraph(f"No operators{_why_none(findings, hotspots)}.", "yellow")
+        yield Paragraph(f"No operators{why_none(findings, hotspots)}.", "yellow")
         return
     shown = operator_rows(findings, choice.most(TOP), choice.sort)
     table = Operators(hotspots, shown, choice, least_ns(findings.trace.recording))
@@ -217,8 +217,8 @@ def _cpu_note(hotspots: Hotspots, outermost_ns: int, cpu_ns: int) -> str:
     )
 
 
-def _why_none(findings: Findings, hotspots: Hotspots) -> str:
-    """The collector's own reasons if it gave any, else what the recording lets us know."""
+def why_none(findings: Findings, hotspots: Hotspots) -> str:
+    """Why there are no operators: reasons of the collector, else what the recording lets us know."""
     losses = findings[Losses]
     reasons = [
         printable(f"{reason}; {remedy}" if remedy else reason)

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from perfprobe.report.rows.imports import import_rows
 from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.section.block import Paragraph
+from perfprobe.report.section.hot_operators import why_none
 from perfprobe.report.section.hottest import hottest, hottest_python
 from perfprobe.report.section.imports import imports_text
 from perfprobe.report.section.program import program
 from perfprobe.report.section.screen.places import whole_percent
 from perfprobe.report.shorten import cut
 from perfprobe.support import units
-from perfprobe.tables.events import Losses
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.python import Calling
 
@@ -42,19 +42,12 @@ def _operators(findings: Findings) -> Iterator[ScreenRow]:
     if hotspots is None or not wall_ns:
         return
     if hotspots.whole_rows == 0:
-        yield said("PARTS", _no_operators(findings))
+        yield said("PARTS", f"no operators{why_none(findings, hotspots)}")
         return
     share = hotspots.totals.busiest_ns / wall_ns
     where = " on the busiest thread" if hotspots.totals.threads > 1 else ""
     kept = "" if findings.whole else " (of what was kept)"
     yield said("PARTS", f"operators {units.percent(share)} of wall{where}{kept}", share=share)
-
-
-def _no_operators(findings: Findings) -> str:
-    switched_off = findings.trace.recording.text("recording", "operators") == "off"
-    if switched_off or "operators" in findings[Losses].source:
-        return "operators not recorded"
-    return "no operators" if findings.whole else "no operators read"
 
 
 def _imports(findings: Findings) -> Iterator[ScreenRow]:

@@ -1,0 +1,27 @@
+"""SLOW names the one bottleneck that is planted in a program."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.collect.runs import perfprobe
+from tests.planted.programs import PLANTED, Planted
+
+pytest.importorskip("torch")
+
+
+@pytest.mark.parametrize("planted", PLANTED.values(), ids=PLANTED)
+def test_slow_names_what_was_planted(planted: Planted, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(planted.text)
+    (tmp_path / "heavy.py").write_text("import time\ntime.sleep(2)\n")
+    words = ["-o", "run.perfprobe", "--json", "run.json", "train.py", "saved.pt"]
+    outcome = perfprobe(words, tmp_path, {"COLUMNS": "80"})
+    assert outcome.status == 0, outcome.err
+    screen = json.loads((tmp_path / "run.json").read_bytes())["tables"]["first_screen"]
+    (slow,) = [row for row in screen if row["label"] == "SLOW"]
+    assert planted.slow in slow["text"], screen
+    if planted.line:
+        assert planted.line in planted.text.splitlines()[slow["line"] - 1], slow
+    shown = outcome.err.decode()
+    assert f"SLOW    {slow['text']}"[:60] in shown

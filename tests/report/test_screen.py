@@ -1,0 +1,206 @@
+"""The first screen, `--view` and `--brief`, of made programs and by hand."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.cells import cell_len
+
+from perfprobe.merge import link
+from perfprobe.report.render.markdown import brief
+from perfprobe.report.render.text import first_screen, page, render
+from perfprobe.report.rows.bottleneck import Candidate
+from perfprobe.report.rows.screen import said
+from perfprobe.report.section.block import Said
+from perfprobe.report.section.listed import KINDS, SECTIONS
+from perfprobe.report.section.screen.places import times, whole_percent
+from perfprobe.report.section.screen.screen import ALL, LINES, STEP_KINDS, fitting, screen_rows
+from perfprobe.report.section.screen.screen import KINDS as SCREEN_KINDS
+from perfprobe.report.section.screen.steps import _whole_percents
+from perfprobe.results import Results
+from perfprobe.support.errors import InputError, UsageError
+from perfprobe.support.view import VIEWS, View
+from perfprobe.tables.events import Losses
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.steps import StepPhase
+from tests.build import Program, op
+from tests.found import find
+from tests.report.test_text import META
+
+MS = 1_000_000
+STEP_NS, STEPS = 100 * MS, 8
+SLOW_OPERATOR = "aten::bmm"
+
+
+def steps(**meta: object) -> Program:
+    """8 steps of 100 ms: 60 ms in a bmm of the forward pass, 10 ms in the loader, 10 in the optimizer."""
+    program = Program(
+        **{**META, "stop": {"monotonic_ns": STEPS * STEP_NS, "cpu_ns": STEPS * STEP_NS}, **meta}
+    )
+    program.thread(1)
+    net = program.module("", "Net")
+    main = program.stack("/p/train.py:20 main")
+    line = program.stack("/p/train.py:22 main", ("/p/model.py:88 attention", net))
+    backward = program.stack(
+        "/p/train.py:23 main", "/env/site-packages/torch/autograd/graph.py:841 _engine_run_backward"
+    )
+    step = program.stack("/p/train.py:24 main")
+    inputs = program.signature("f32[64,128] f32[64,128]{1,64}")
+    for number in range(STEPS):
+        at = number * STEP_NS
+        node = {"node_sequence": number, "node_thread": 1}
+        program.run(
+            op("enumerate(DataLoader)#_Next", at, at + 10 * MS, stack=main, scope=7),
+            op(SLOW_OPERATOR, at + 10 * MS, at + 70 * MS, stack=line, signature=inputs, sequence=number),
+            op("aten::mm", at + 70 * MS, at + 88 * MS, stack=backward, signature=inputs, **node),
+            op("Optimizer.step#SGD.step", at + 89 * MS, at + 99 * MS, stack=step, scope=7),
+        )
+    return program
+
+
+def found(program: Program, tmp_path: Path) -> Findings:
+    return find(link(program.recording(tmp_path)), *SCREEN_KINDS, *STEP_KINDS)
+
+
+def labelled(findings: Findings) -> dict[str, str]:
+    return {row.label: row.text for row in screen_rows(findings)}
+
+
+def test_views_are_the_sections() -> None:
+    assert tuple(section.name for section in SECTIONS) == VIEWS
+
+
+def test_the_slow_line_is_the_step_s_largest(tmp_path: Path) -> None:
+    lines = labelled(found(steps(), tmp_path))
+    assert lines["SLOW"].startswith("model.py:88, 60.0 ms = 60 %")
+    assert "bmm" in lines["SLOW"]
+    assert lines["GAIN"].startswith("at most 2.5x")
+    assert re.fullmatch(r"100 ms median, p95 100.*", lines["STEP"])
+    shares = [int(number) for number in re.findall(r"(\d+) %", lines["PARTS"])]
+    assert sum(shares) == 100
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+def test_it_fits(width: int, tmp_path: Path) -> None:
+    text = first_screen(found(steps(), tmp_path), width=width)
+    lines = text.splitlines()
+    assert len(lines) <= ALL
+    assert lines.index("") <= LINES
+    assert max(map(cell_len, lines)) <= width
+
+
+def test_rows_have_shares_of_the_step(tmp_path: Path) -> None:
+    text = first_screen(found(steps(), tmp_path), width=120)
+    first = text[text.index("of step") :].splitlines()[1]
+    assert first.split()[:3] == ["60.1", "%", "bmm"]  # the last one ends a millisecond early
+
+
+def test_a_program_without_steps(tmp_path: Path) -> None:
+    program = Program(**META)
+    program.thread(1)
+    program.run(op("aten::mm", 0, 1_000_000, stack=program.stack("/p/train.py:3 main")))
+    lines = labelled(found(program, tmp_path))
+    assert lines["STEPS"].startswith("none found")
+    assert "mm" in lines["SLOW"]
+    assert lines["PARTS"].startswith("operators 50.0 % of wall")
+
+
+def test_losses_are_counted_and_named(tmp_path: Path) -> None:
+    findings = found(steps(), tmp_path).plus(Losses.one("operators", "too many", 3, "record less"))
+    assert labelled(findings)["TRUST"].endswith("losses: 1 (operators): --view losses")
+
+
+def test_one_section(tmp_path: Path) -> None:
+    findings = find(link(steps().recording(tmp_path)), *KINDS)
+    assert render(findings, view="lines").startswith("Hot lines")
+    assert render(findings, view="gpus") == "Nothing of it was recorded: gpus.\n"
+
+
+def test_a_view_that_does_not_exist_is_named_with_those_that_do() -> None:
+    with pytest.raises(UsageError, match="there is no view 'linse'") as refused:
+        View(view="linse")
+    assert all(name in str(refused.value) for name in VIEWS)
+
+
+@pytest.mark.parametrize(
+    ("given", "is_screen"),
+    [
+        ({}, True),
+        ({"brief": True}, True),
+        ({"full": True}, False),
+        ({"view": "lines"}, False),
+        ({"top": 3}, False),
+    ],
+)
+def test_options_of_tables_ask_for_tables(given: dict[str, object], is_screen: bool) -> None:
+    assert View(**given).is_screen is is_screen
+
+
+def test_markdown_is_short_and_its_ids_are_stable(tmp_path: Path) -> None:
+    texts = []
+    for name, shift in (("a", 0), ("b", 3)):
+        (tmp_path / name).mkdir()
+        findings = found(steps(note=shift), tmp_path / name)
+        texts.append(brief(findings))
+    assert len(texts[0].splitlines()) <= 40
+    ids = [re.findall(r"^\| `(\w{8})`", text, re.MULTILINE) for text in texts]
+    assert ids[0] == ids[1]
+    assert len(set(ids[0])) == len(ids[0]) > 1
+    assert "- `slow` " in texts[0]
+
+
+def test_the_document_has_it_whatever_else_is_asked_for(tmp_path: Path) -> None:
+    results = Results(steps().recording(tmp_path).path)
+    for view in (View(), View(focus="nothing"), View(group="op")):
+        rows = results.document(view)["tables"]["first_screen"]
+        (slow,) = [row for row in rows if row["label"] == "SLOW"]
+        assert (slow["line"], slow["time_ns"]) == (88, 60 * MS)
+
+
+@pytest.mark.parametrize(
+    ("time_ns", "percents"),
+    [([1, 1, 1], [34, 33, 33]), ([995, 5], [100, 0]), ([7], [100]), ([2, 1], [67, 33])],
+)
+def test_whole_percents_sum_to_100(time_ns: Sequence[int], percents: Sequence[int]) -> None:
+    assert sorted(_whole_percents(np.array(time_ns), sum(time_ns)), reverse=True) == percents
+
+
+def test_the_least_important_lines_give_way() -> None:
+    rows = [said(label, "x") for label in ("head", "STEP", "LIMIT", "GAIN", "NEXT")]
+    assert [row.label for row in fitting(rows, 4)] == ["head", "STEP", "GAIN", "NEXT"]
+    assert [row.label for row in fitting(rows, 3)] == ["head", "STEP", "GAIN"]
+
+
+def test_pieces_without_room_are_left_out() -> None:
+    line = Said("SLOW", ["data loading", ": loader.py:11", " in __getitem__" * 5])
+    assert page([line], width=40) == "SLOW    data loading: loader.py:11\n"
+    assert page([line], width=200).endswith("__getitem__\n")
+
+
+@pytest.mark.parametrize(("share", "gain"), [(0.5, 2.0), (0.0, 1.0), (0.999, None)])
+def test_a_gain_is_bounded_by_what_is_left(share: float, gain: float | None) -> None:
+    assert Candidate(phase=StepPhase.DATA, time_ns=1, share=share).gain == gain
+
+
+def test_figures() -> None:
+    assert (times(2.56), times(61.5), whole_percent(0.004), whole_percent(0.61)) == (
+        "2.6x",
+        "62x",
+        "<1 %",
+        "61 %",
+    )
+
+
+def test_the_picture_of_steps(tmp_path: Path) -> None:
+    path = tmp_path / "steps.svg"
+    Results(steps().recording(tmp_path).path).plot(str(path))
+    drawn = path.read_text()
+    for text in ("What each step is made of", "median 100 ms", "forward", "optimizer"):
+        assert text in drawn, text
+    program = Program(**META)
+    program.thread(1)
+    (tmp_path / "none").mkdir()
+    with pytest.raises(InputError, match="there are no steps to draw"):
+        Results(program.recording(tmp_path / "none").path).plot(str(path))
