@@ -77,8 +77,8 @@ class Profile:
                 None for those of the model's classes, and only where one line of the program has most time.
             full: all sections; the first screen alone is printed otherwise, unless one of the above is given.
             view: one section alone: "summary", "steps", "phases", "start-up", "operators", "efficiency",
-                "lines", "modules", "gpus", "kernels", "copies", "waits", "cuda-calls", "functions", "between",
-                "ranges", "sources", "environment", "losses" or "children".
+                "lines", "modules", "gpus", "kernels", "copies", "waits", "cuda-calls", "functions",
+                "between", "ranges", "sources", "environment", "losses" or "children".
             brief: 40 lines of Markdown.
 
         Raises:

@@ -24,6 +24,7 @@ from perfprobe.tables.steps import StepMark, StepPhase, Steps, StepTimes
 _WORTH_NAMING = 0.05  # of the step
 _NEARLY_ALL = 0.9
 _LONGEST = 24  # cells of an operator's name
+_ENGINE = "autograd::engine"  # its calls of nodes, which are no work of the program's
 _FEW = 5  # steps, whose spread tells nothing
 _LEAST_BLIND = 0.01
 _TEXTS = {
@@ -159,7 +160,8 @@ def _next(findings: Findings, found: Sequence[Candidate], label: str) -> Iterato
 
 def _nothing(findings: Findings) -> ScreenRow:
     """Where nothing stands out: the largest row."""
-    rows = step_operators(findings, 1) if findings.get(StepHotspots) is not None else []
+    rows = step_operators(findings, 0) if findings.get(StepHotspots) is not None else []
+    rows = [row for row in rows if not (row.operator or "").startswith(_ENGINE)]
     largest = ""
     facts: dict[str, Any] = {}
     if rows:
