@@ -5,7 +5,8 @@
 // kind, or, while the thread is idle, when another thread begins another kind: backward may run on
 // threads of its own. An optimizer's phase ends with its operator. Step N ends with the N-th
 // `Optimizer.step#...`, and the next one begins there: waiting for data belongs to the step it is
-// for.
+// for. The report's steps (analyse/steps.py) also know evaluation, optimizers that take turns and
+// loops without any: that shows only in what comes later, and a range that has begun has its name.
 #pragma once
 
 #include <atomic>

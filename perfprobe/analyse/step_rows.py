@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from perfprobe.analyse.hotspots import RowsOfOperators, hotspots
-from perfprobe.tables.columns import Mask
+from perfprobe.tables.columns import Mask, among
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.findings import Hotspots, Totals
 from perfprobe.tables.step_rows import StepHotspots
@@ -30,7 +30,7 @@ class RowsInSteps:
         self._start_ns, self._end_ns = steps.start_ns, steps.end_ns
         self._time_ns = int((steps.end_ns - steps.start_ns).sum())
         own = times.loops.thread[:1]
-        self._others = np.setdiff1d(times.loops.thread, own)
+        self._others = times.loops.thread[~among(times.loops.thread, own)]
         self._any = False
 
     def add(self, batch: LinkedOperators) -> None:
@@ -45,7 +45,7 @@ class RowsInSteps:
             return np.zeros(len(batch), np.bool_)
         step = np.searchsorted(self._start_ns, batch.start_ns, side="right") - 1
         inside = (step >= 0) & (batch.start_ns < self._end_ns[np.maximum(step, 0)])
-        return np.asarray(inside & ~np.isin(batch.thread, self._others))
+        return np.asarray(inside & ~among(batch.thread, self._others))
 
     def result(self) -> StepHotspots | None:
         """The rows; None where no operator ran in a step."""

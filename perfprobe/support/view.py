@@ -16,9 +16,10 @@ GROUPS = ("row", "op", "signature", "line", "module")
 COLUMNS = ("short", "autograd", "all")
 # The sections of a report, in their order.
 VIEWS = (
-    *("summary", "steps", "phases", "start-up", "operators", "efficiency", "lines", "modules"),
-    *("gpus", "kernels", "copies", "waits"),
-    *("cuda-calls", "functions", "between", "ranges", "sources", "environment", "losses", "children"),
+    *("summary", "operators", "efficiency", "lines", "modules", "steps", "phases", "start-up"),
+    *("gpus", "kernels", "copies", "waits", "cuda-calls"),
+    *("functions", "between", "ranges", "workers", "threads"),
+    *("sources", "environment", "losses", "children"),
 )
 _OF_TABLES = ("top", "sort", "group", "focus", "columns", "package")
 

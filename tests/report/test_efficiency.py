@@ -197,7 +197,7 @@ def test_the_report_shows_as_many_as_it_is_told(tmp_path: Path) -> None:
     identity = measured_file.identity(Results(path).findings(View(), KINDS, work=False).trace.recording)
     measured_file.write(measured_file.beside(path), measured(*[bmm()] * 30), identity)
     for top, shown in ((None, 20), (3, 3), (0, 30)):
-        text = Results(path).text(View(top=top), width=200)
+        text = Results(path).text(View(top=top, full=True), width=200)
         section = text[text.index("Efficiency") : text.index("Hot lines")]
         assert section.count("aten::bmm") == shown
         assert "30 calls" in section

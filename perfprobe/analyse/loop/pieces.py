@@ -14,7 +14,7 @@ from perfprobe.analyse.loop.ranges import NEXT, OPTIMIZER, ZERO_GRAD, NamedSpans
 from perfprobe.analyse.loop.regions import Regions
 from perfprobe.analyse.loop.timeline import Segments, Timeline, is_possible
 from perfprobe.analyse.sampled import in_program
-from perfprobe.tables.columns import Int8, Int32, Int64, Mask, distinct
+from perfprobe.tables.columns import Int8, Int32, Int64, Mask, among, distinct
 from perfprobe.tables.python import Look
 from perfprobe.tables.stacks import Stacks, nearest
 from perfprobe.tables.steps import StepPhase
@@ -93,7 +93,7 @@ def _next_line(loop: ThreadLoop, own: Segments, looks: Looks, stack: Int32) -> i
     lines = _lines_within(loop, own.first, own.start_ns)
     calls = [line for span in spans for e in span.events if (line := place.line(e.stack)) != NOWHERE]
     first = min([*lines, *calls], default=NOWHERE)
-    plain = np.isin(looks.phase, [StepPhase.OTHER, StepPhase.DATA])
+    plain = among(looks.phase, [StepPhase.OTHER, StepPhase.DATA])
     seen = {
         line
         for each in _stacks_within(loop, stack[plain], looks.time_ns[plain])
@@ -128,8 +128,8 @@ def _below_line(trace: Trace, loop: ThreadLoop, line: int) -> Mask:
 
 
 def _at_next(phase: Int8, is_next: Mask) -> Int8:
-    """The phases with what the loop's line calls as data, unless it is known for more: one line may do all."""
-    plain = np.isin(phase, [StepPhase.OTHER, StepPhase.COPY, StepPhase.RESULTS])
+    """The phases with what the loop's line calls as data, unless more is known of it."""
+    plain = among(phase, [StepPhase.OTHER, StepPhase.COPY, StepPhase.RESULTS])
     return np.where(is_next & plain, np.int8(StepPhase.DATA), phase).astype(np.int8)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from perfprobe.analyse.grouping import sort_by_keys
 from perfprobe.analyse.sampled import in_program
-from perfprobe.tables.columns import Int8, Int32, Mask
+from perfprobe.tables.columns import Int8, Int32, Mask, among, distinct
 from perfprobe.tables.python import Look, Origin
 from perfprobe.tables.stacks import Frames, Stacks, nearest
 from perfprobe.tables.steps import StartUp, StartUpPart
@@ -89,7 +89,7 @@ def _builds(trace: Trace) -> Mask:
     is_builder = strings.marks(lambda text: text.rpartition(".")[2] in _BUILDERS)
     named = np.append(is_builder[frames.function], False)[trace.recording[Stacks].frame]
     origin = np.append(trace.python.code.origin, np.int8(Origin.STDLIB))[trace.python.of_stack[:-1]]
-    return np.asarray(named & np.isin(origin, [Origin.USER, Origin.LIBRARY, Origin.TORCH]))
+    return np.asarray(named & among(origin, [Origin.USER, Origin.LIBRARY, Origin.TORCH]))
 
 
 def _most(frame: Int32, time_ns: np.ndarray, first: np.ndarray) -> Int32:
@@ -97,6 +97,7 @@ def _most(frame: Int32, time_ns: np.ndarray, first: np.ndarray) -> Int32:
     ends = np.append(first[1:], len(frame))
     found = []
     for start, end in zip(first.tolist(), ends.tolist(), strict=True):
-        lines, at = np.unique(frame[start:end], return_inverse=True)
-        found.append(lines[np.argmax(np.bincount(at.reshape(-1), time_ns[start:end]))])
+        lines = distinct(frame[start:end])
+        at = np.searchsorted(lines, frame[start:end])
+        found.append(lines[np.argmax(np.bincount(at, time_ns[start:end]))])
     return np.array(found, np.int32)

@@ -14,7 +14,7 @@ from perfprobe.analyse.loop.pieces import PHASES, Pieces
 from perfprobe.analyse.loop.place import NOWHERE, Place, StackTree
 from perfprobe.analyse.loop.training import Span
 from perfprobe.support.frozen import frozen
-from perfprobe.tables.columns import Int8, Int64, Mask
+from perfprobe.tables.columns import Int8, Int64, Mask, among, distinct
 from perfprobe.tables.stacks import Frames
 from perfprobe.tables.steps import Loops, Phases, StepKind, StepMark, StepPhase, StepPhases, Steps
 from perfprobe.tables.trace import Trace
@@ -181,10 +181,11 @@ def _line(kept: Kept, chosen: Mask, phase: int, time_ns: int) -> tuple[int, int]
     """The user's line that samples of a phase show most, and what of its time that line has."""
     found = kept.pieces
     steps = np.array(kept.rows)[chosen]
-    meant = (kept.meant(found.look_phase) == phase) & np.isin(found.look_step, steps)
+    meant = (kept.meant(found.look_phase) == phase) & among(found.look_step, steps)
     if not bool(meant.any()):
         return NOWHERE, 0
-    frames, at = np.unique(found.look_frame[meant], return_inverse=True)
-    looks_ns = np.bincount(at.reshape(-1), np.maximum(found.look_ns[meant], 1))
+    frames = distinct(found.look_frame[meant])
+    at = np.searchsorted(frames, found.look_frame[meant])
+    looks_ns = np.bincount(at, np.maximum(found.look_ns[meant], 1))
     frame, whole_ns = int(frames[np.argmax(looks_ns)]), float(looks_ns.sum())
     return (NOWHERE, 0) if frame < 0 else (frame, int(time_ns * float(looks_ns.max()) / whole_ns))

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import numpy as np
-
 from perfprobe.report.rows.operators import OperatorRow
 from perfprobe.report.rows.step_rows import step_operators
 from perfprobe.support.frozen import frozen
+from perfprobe.tables.columns import distinct
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import Loops, StepPhase, StepTimes
@@ -116,9 +115,9 @@ def _phases(findings: Findings, times: StepTimes, loops: Loops) -> Iterator[Cand
 
 def _no_places(trace: Trace, loops: Loops) -> set[Line | None]:
     """Lines that tell nothing of what computes: the loop's own, and those that call backward."""
-    engines = np.unique(trace.sites.engine)
+    engines = distinct(trace.sites.engine)
     calls = trace.sites.frame[engines[engines >= 0]]
-    return {trace.line(int(loops.frame[0])), *(trace.line(frame) for frame in np.unique(calls).tolist())}
+    return {trace.line(int(loops.frame[0])), *(trace.line(frame) for frame in distinct(calls).tolist())}
 
 
 def _error_ns(trace: Trace, part_ns: int, whole_ns: int) -> float:
