@@ -78,7 +78,7 @@ class Profile:
             full: all sections; the first screen alone is printed otherwise, unless one of the above is given.
             view: one section alone: "summary", "steps", "phases", "start-up", "operators", "efficiency",
                 "lines", "modules", "gpus", "kernels", "copies", "waits", "cuda-calls", "functions",
-                "between", "ranges", "sources", "environment", "losses" or "children".
+                "between", "ranges", "workers", "threads", "sources", "environment", "losses" or "children".
             brief: 40 lines of Markdown.
 
         Raises:

@@ -106,7 +106,7 @@ def test_an_installed_perfprobe_profiles_a_script(
     (tmp_path / "halves.py").write_text(PROGRAM)
     result = call(installed, "-m", "perfprobe", "halves.py", folder=tmp_path)
     assert (result.returncode, result.stdout) == (0, "[0.5, 0.5] True\n"), result.stderr
-    assert "aten::div" in result.stderr
+    assert "div" in result.stderr
     assert "halves.py:4" in result.stderr
     assert len(list(tmp_path.glob("halves*.perfprobe"))) == 1
 

@@ -42,6 +42,8 @@ class ProcessorUse {
   ProcessorUse(std::string root, std::string cpu_stat);
 
   ProcessorTimesRow read(int64_t time_ns);
+  // The memory that reading took.
+  void let_go() { file_ = {}; }
 
  private:
   void read_busy(ProcessorTimesRow& row);

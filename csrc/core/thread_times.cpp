@@ -30,8 +30,15 @@ void ThreadTimes::start() {
 
 void ThreadTimes::stop() {
   const std::lock_guard lock(mutex_);
-  if (std::exchange(runs_, false))
-    read(Extent::all);
+  if (!std::exchange(runs_, false))
+    return;
+  read(Extent::all);
+  // It is never deleted (the writer may still call it), so what it holds is let go here.
+  file_ = {};
+  processors_.let_go();
+  threads_ = {};
+  rows_ = {};
+  processor_rows_ = {};
 }
 
 void ThreadTimes::ring(void* self) {

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 PROGRAM_OPTIONS = ("-m", "-c")  # of `run`: what follows one of them is the program, and its words
+_MOST_CHOICES = 8  # that stand in the place of an option's value
 _WIDTH = 200  # where there is no terminal to ask
 _SWITCH = ("on", "off")  # the words for an option that is on unless it is switched off
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
@@ -92,7 +93,8 @@ def _taken(option: Option) -> dict[str, Any]:
     if option.kind == "size":
         taken["default"] = f"{option.default // _SCALES['M']}M"  # read by argparse like a word that is given
     if option.values:
-        taken["choices"] = option.values
+        is_long = len(option.values) > _MOST_CHOICES  # then the help text has them
+        taken |= {"choices": option.values, **({"metavar": "NAME"} if is_long else {})}
     if option.gone:
         taken["type"] = lambda word: option.checked(word) if word in option.gone else word
     if option.alone is not None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from perfprobe.tables import storage
 from perfprobe.tables.events import Losses, Threads
 from perfprobe.tables.ranges import RangeKind, Ranges, RangeSource
@@ -24,7 +26,7 @@ class Row(NamedTuple):
 
 
 def rows(path: Path) -> list[Row]:
-    """All of them, in the order they began."""
+    """All of them but Python's garbage collections, in the order they began."""
     recording = storage.read(path)
     ranges, strings = recording[Ranges], recording[Strings]
     made = [
@@ -37,7 +39,7 @@ def rows(path: Path) -> list[Row]:
             end_ns=int(ranges.end_ns[at]) if ranges.end_ns[at] >= 0 else None,
             thread=int(recording[Threads].os_thread[ranges.thread[at]]),
         )
-        for at in range(len(ranges))
+        for at in np.flatnonzero(ranges.source != RangeSource.PYTHON).tolist()
     ]
     return sorted(made, key=lambda row: row.start_ns)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from perfprobe.models.waiting import waited_ns
 from perfprobe.report.rows.operators import OperatorRow
 from perfprobe.report.rows.step_rows import step_operators
 from perfprobe.support.frozen import frozen
@@ -74,11 +75,11 @@ def candidates(findings: Findings) -> list[Candidate]:
 def oversubscribed(findings: Findings) -> Threads | None:
     """Whether torch has more threads than processors are allowed, and they waited for them; else None."""
     recording, cpu_ns = findings.trace.recording, findings.trace.cpu_ns
-    torch, waited_ns = recording.number("torch", "threads"), recording.number("processors", "waited_ns")
+    torch, own_ns = recording.number("torch", "threads"), waited_ns(recording)
     allowed = cores_allowed(findings)
-    if torch is None or waited_ns is None or allowed is None or not cpu_ns or torch <= allowed:
+    if torch is None or own_ns is None or allowed is None or not cpu_ns or torch <= allowed:
         return None
-    waited = waited_ns / cpu_ns
+    waited = own_ns / cpu_ns
     return Threads(int(torch), allowed, waited) if waited >= _THREADS_WAITED else None
 
 

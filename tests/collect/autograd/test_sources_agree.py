@@ -75,7 +75,7 @@ def test_lines_of_signs(tmp_path: Path) -> None:
 def test_report_and_json_say_how_they_agree(tmp_path: Path) -> None:
     path = tmp_path / "both.perfprobe"
     record(path, WORKLOADS["transformer"], operators="both")
-    text = Results(str(path)).text(View(), width=200)
+    text = Results(str(path)).text(View(full=True), width=200)
     assert "operators seen by both; disagreements: none" in text
     assert re.search(r"Autograd profiler: \d+ windows?, read in ", text)
     tables = json.loads(json.dumps(Results(str(path)).document(View())))["tables"]

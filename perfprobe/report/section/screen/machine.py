@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from perfprobe.models.waiting import waited_ns
 from perfprobe.report.rows.bottleneck import cores_allowed
 from perfprobe.report.rows.gpu.devices import device_rows
 from perfprobe.report.rows.losses import loss_rows
@@ -17,6 +18,7 @@ from perfprobe.tables.children import Children
 from perfprobe.tables.events import Losses
 from perfprobe.tables.findings import Findings, Totals
 from perfprobe.tables.gpu_findings import GpuFindings
+from perfprobe.tables.processors import Processors
 
 _MAIN = 0.05  # of the wall time that the main thread waited for a processor
 _ALL = 0.2  # of the wall time, waited by all threads together
@@ -36,20 +38,20 @@ def cpu_line(findings: Findings) -> Iterator[ScreenRow]:
 
 def _waiting(findings: Findings, wall_ns: int) -> Iterator[str]:
     recording = findings.trace.recording
-    waited_ns = recording.number("processors", "waited_ns")
-    main_ns = recording.number("processors", "main_waited_ns") or 0
-    if waited_ns is None or (main_ns < _MAIN * wall_ns and waited_ns < _ALL * wall_ns):
+    every_ns, main_ns = waited_ns(recording), waited_ns(recording, main=True) or 0
+    if every_ns is None or (main_ns < _MAIN * wall_ns and every_ns < _ALL * wall_ns):
         return
     yield f"; waited {whole_percent(main_ns / wall_ns)} of wall for one"
     yield ": rows by typical calls"
 
 
 def _neighbours(findings: Findings, wall_ns: int) -> Iterator[str]:
-    recording = findings.trace.recording
+    recording, found = findings.trace.recording, findings.get(Processors)
     others_ns, cores = recording.number("processors", "others_cpu_ns"), recording.number("host", "cores")
-    if others_ns is None or not cores:
-        return
-    yield f"; neighbours {whole_percent(min(max(others_ns / (wall_ns * cores), 0), 1))}"
+    share = None if others_ns is None or not cores else others_ns / (wall_ns * cores)
+    share = share if found is None else found.neighbours_share
+    if share is not None:
+        yield f"; neighbours {whole_percent(share)}"
 
 
 def _in_children(findings: Findings, cpu_ns: int) -> Iterator[ScreenRow]:

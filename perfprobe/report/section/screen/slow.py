@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from perfprobe.models.waiting import waited_ns
 from perfprobe.report import shorten
 from perfprobe.report.rows.bottleneck import Candidate, oversubscribed
 from perfprobe.report.rows.operators import OperatorRow
@@ -190,7 +191,7 @@ def checked_lines(findings: Findings, found: Sequence[Candidate]) -> Iterator[Sc
 def _checked(findings: Findings) -> Iterator[str]:
     recording = findings.trace.recording
     yield from ("data waits", "logging", "saving", "lines and operators")
-    if recording.number("processors", "waited_ns") is not None:
+    if waited_ns(recording) is not None:
         yield "cores"
     if findings[StepTimes].start_up_ns is not None:
         yield "start-up"
