@@ -47,7 +47,7 @@ data, done = bytes(1_000_000), threading.Barrier(4)
 def spin():
     while time.thread_time_ns() < 400_000_000:
         hashlib.sha256(data).digest()
-    print(threading.get_native_id(), time.thread_time_ns(), flush=True)
+    os.write(1, b"%d %d\\n" % (threading.get_native_id(), time.thread_time_ns()))  # in one piece
     done.wait()
     threading.Event().wait()
 for _ in range(3):
@@ -160,7 +160,7 @@ def test_children_of_children_are_the_programs(tmp_path: Path) -> None:
     ended_ns = sum(os.times()[2:4]) * 1e9
     readings.take()
     found = readings.recording()[ProcessorTimes].children_cpu_ns[0]
-    assert found - ended_ns == pytest.approx((3 + 5 + 7 + 3) * TICK_NS, abs=TICK_NS)
+    assert found - ended_ns == pytest.approx((3 + 5 + 7 + 3) * TICK_NS, abs=2 * TICK_NS)
 
 
 def test_what_the_kernel_does_not_tell_is_no_zero(tmp_path: Path) -> None:
