@@ -16,7 +16,7 @@ MOST_OPERANDS = RESULT = 16
 
 
 class Threads(Table, name="threads"):
-    """Threads that ran operators or Python, set ranges or called CUDA."""
+    """Threads that ran operators or Python, set ranges, called CUDA or were seen to use processors."""
 
     os_thread: Int64 = column("the system's number of it, -1 not known")
     forward_id: Int32 = column("torch's RecordFunction thread id, -1 not known")

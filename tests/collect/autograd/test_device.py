@@ -285,14 +285,15 @@ def test_kernels_of_a_session_are_under_its_operators(
         for _ in range(5):
             x @ x
 
-    record(tmp_path / "run.perfprobe", run, operators="autograd")
+    operators = record(tmp_path / "run.perfprobe", run, operators="autograd")
     recording = storage.read(tmp_path / "run.perfprobe")
     _, found = analysed(recording)
     assert len(recording[Kernels]) == len(recording[ApiCalls]) == 5
     assert (found.unlinked, found.outside) == (0, 0)
     assert (recording[Launches].grid_x.tolist(), recording[Kernels].launch.tolist()) == ([4], [0] * 5)
     assert [recording[Strings][name] for name in found.kernels.operator.tolist()] == ["aten::mm"]
-    assert set(recording[Threads].os_thread.tolist()) == {threading.get_native_id()}
+    ran = {int(recording[Threads].os_thread[row.thread]) for row in operators}
+    assert ran == {threading.get_native_id()}
     assert (recording[Kernels].end_ns - recording[Kernels].start_ns).tolist() == [200] * 5
     rows = zip(recording[Losses].source, recording[Losses].reason, strict=True)
     assert UNTOLD in {reason.partition(":")[0] for source, reason in rows if source == "gpu"}
