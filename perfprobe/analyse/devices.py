@@ -66,7 +66,7 @@ def step_counts(
 
 def _device(device: int, kernels: Kernels, copies: Copies, nccl: Sequence[int]) -> DeviceRows:
     is_nccl = np.isin(kernels.name, nccl)
-    start_ns, end_ns = _timed(kernels, copies)
+    start_ns, end_ns = timed(kernels, copies)
     streams = np.concatenate([kernels.stream, copies.stream])
     values = {
         "kernels": len(kernels),
@@ -86,7 +86,7 @@ def _device(device: int, kernels: Kernels, copies: Copies, nccl: Sequence[int]) 
     return DeviceRows(device=np.array([device], np.int32), **columns)
 
 
-def _timed(*tables: Kernels | Copies) -> tuple[Int64, Int64]:
+def timed(*tables: Kernels | Copies) -> tuple[Int64, Int64]:
     """Start and end of all rows that have times."""
     timed = [rows.take(duration_ns(rows) >= 0) for rows in tables]
     return (
@@ -97,7 +97,7 @@ def _timed(*tables: Kernels | Copies) -> tuple[Int64, Int64]:
 
 def _open_ns(*tables: Kernels | Copies) -> int:
     """How long at least one row was open; -1 where there are some, but none is timed."""
-    start_ns, end_ns = _timed(*tables)
+    start_ns, end_ns = timed(*tables)
     return union_ns(start_ns, end_ns) if len(start_ns) or not any(map(len, tables)) else -1
 
 

@@ -138,6 +138,9 @@ class StepPhases(Table):
     beside_ns: Int64 = column(
         "the part of it in which other threads ran operators too, -1 not known", combine=Combine.SUM
     )
+    gpu_ns: Int64 = column(
+        "the part of it in which a GPU was busy, -1 no GPU was recorded", combine=Combine.SUM, optional=True
+    )
 
 
 class Phases(Table):
@@ -149,6 +152,11 @@ class Phases(Table):
     median_ns: Int64 = column("of all steady steps, 0 where it is in fewer than half of them")
     beside_ns: Int64 = column(
         "the part of time_ns in which other threads ran operators too, -1 not known", combine=Combine.SUM
+    )
+    gpu_ns: Int64 = column(
+        "the part of time_ns in which a GPU was busy, -1 no GPU was recorded",
+        combine=Combine.SUM,
+        optional=True,
     )
     frame: Int32 = column("the user's line with most of it, -1 none seen", Frames)
     frame_ns: Int64 = column("what of time_ns is that line's", combine=Combine.SUM)

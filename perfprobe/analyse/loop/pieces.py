@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from perfprobe.analyse.devices import timed
+from perfprobe.analyse.loop.covered import Covered
 from perfprobe.analyse.loop.loops import ThreadLoop
 from perfprobe.analyse.loop.paint import Layers, Looks, Painted, paint
 from perfprobe.analyse.loop.place import NOWHERE
@@ -15,6 +16,7 @@ from perfprobe.analyse.loop.regions import Regions
 from perfprobe.analyse.loop.timeline import Segments, Timeline, is_possible
 from perfprobe.analyse.sampled import in_program
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, among, distinct
+from perfprobe.tables.gpu import Copies, Kernels
 from perfprobe.tables.python import Look
 from perfprobe.tables.stacks import Stacks, nearest
 from perfprobe.tables.steps import StepPhase
@@ -25,13 +27,14 @@ PHASES = len(StepPhase)
 
 class Pieces(NamedTuple):
     """Times by step and phase: phase p of step s at s * PHASES + p. beside_ns: of them, with operators on
-    other threads at the same time.
+    other threads at the same time; gpu_ns: with work on a GPU, None where no GPU was recorded.
 
     look_...: of the samples, their step (-1 none), phase, the user's line, and the time they stand for.
     """
 
     time_ns: Int64
     beside_ns: Int64
+    gpu_ns: Int64 | None
     look_step: Int64
     look_phase: Int8
     look_frame: Int32
@@ -59,8 +62,15 @@ def pieces(
     )
     bounds = np.array([(span.start_ns, span.end_ns) for span in loop.spans], np.int64)
     painted = paint(layers, int(bounds.min()), int(bounds.max()), distinct(bounds))
-    beside = _Beside([timeline.segments(other) for other in timeline.threads() if other != loop.thread])
-    return _added(painted, bounds, beside, looks), line
+    others = Segments.concat([timeline.segments(each) for each in timeline.threads() if each != loop.thread])
+    beside = Covered(others.start_ns, others.end_ns)
+    return _added(painted, bounds, looks, beside, _on_gpus(trace)), line
+
+
+def _on_gpus(trace: Trace) -> Covered | None:
+    """When any GPU ran a kernel or a copy; None where none was recorded."""
+    rows = trace.recording
+    return None if trace.gpu is None else Covered(*timed(rows[Kernels], rows[Copies]))
 
 
 def _looks(trace: Trace, thread: int, regions: Regions) -> tuple[Looks, Int32]:
@@ -133,39 +143,18 @@ def _at_next(phase: Int8, is_next: Mask) -> Int8:
     return np.where(is_next & plain, np.int8(StepPhase.DATA), phase).astype(np.int8)
 
 
-class _Beside:
-    """How long other threads had run operators up to any moment, several at once counted once."""
-
-    def __init__(self, parts: Sequence[Segments]) -> None:
-        rows = Segments.concat(parts)
-        order = np.argsort(rows.start_ns, kind="stable")
-        end_ns = np.maximum.accumulate(rows.end_ns[order]) if len(rows) else rows.end_ns
-        start_ns = np.maximum(rows.start_ns[order], np.append(rows.start_ns[order][:1], end_ns[:-1]))
-        self._start_ns, self._end_ns = start_ns, np.maximum(end_ns, start_ns)
-        self._before_ns = np.append(np.int64(0), np.cumsum(self._end_ns - self._start_ns))
-
-    def until(self, time_ns: Int64) -> Int64:
-        """The time up to each moment."""
-        if len(time_ns) == 0 or len(self._start_ns) == 0:
-            return np.zeros(len(time_ns), np.int64)
-        at = np.searchsorted(self._start_ns, time_ns, "right") - 1
-        start_ns, end_ns = np.append(self._start_ns, time_ns.max()), np.append(self._end_ns, time_ns.max())
-        open_ns = np.where(at >= 0, np.minimum(time_ns, end_ns[at]) - start_ns[at], 0)
-        return self._before_ns[np.maximum(at, 0)] * (at >= 0) + np.maximum(open_ns, 0)
-
-
-def _added(painted: Painted, bounds: Int64, beside: _Beside, looks: Looks) -> Pieces:
+def _added(painted: Painted, bounds: Int64, looks: Looks, beside: Covered, gpus: Covered | None) -> Pieces:
     """The painted time by step and phase, a row for each step."""
     step = _step(bounds, painted.start_ns)
-    took_ns = painted.end_ns - painted.start_ns
-    beside_ns = beside.until(painted.end_ns) - beside.until(painted.start_ns)
     inside = step >= 0
     key = step[inside] * PHASES + painted.phase[inside]
+    start_ns, end_ns = painted.start_ns[inside], painted.end_ns[inside]
     look_at = np.clip(np.searchsorted(painted.start_ns, looks.time_ns, "right") - 1, 0, len(step) - 1)
     look_ns = np.diff(looks.from_ns, append=looks.time_ns[-1:]) if len(looks.time_ns) else looks.time_ns
     return Pieces(
-        time_ns=_sums(key, took_ns[inside], len(bounds)),
-        beside_ns=_sums(key, beside_ns[inside], len(bounds)),
+        time_ns=_sums(key, end_ns - start_ns, len(bounds)),
+        beside_ns=_sums(key, beside.within(start_ns, end_ns), len(bounds)),
+        gpu_ns=None if gpus is None else _sums(key, gpus.within(start_ns, end_ns), len(bounds)),
         look_step=_step(bounds, looks.time_ns),
         look_phase=painted.phase[look_at],
         look_frame=looks.frame,

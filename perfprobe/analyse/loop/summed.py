@@ -60,6 +60,11 @@ class Kept:
             table[:, told] = 0
         return table
 
+    def on_gpu(self) -> Int64:
+        """The time a GPU was busy, as `by_phase` has it; -1 everywhere where no GPU was recorded."""
+        busy_ns = self.pieces.gpu_ns
+        return np.full((len(self.rows), PHASES), -1, np.int64) if busy_ns is None else self.by_phase(busy_ns)
+
     def meant(self, phase: Int8) -> Int8:
         """The phases of samples as they are meant."""
         for told, own in _MEANT[self.kind].items():
@@ -153,6 +158,7 @@ def step_phase_rows(kept: Kept, first: int) -> StepPhases:
         phase=phase.astype(np.int8),
         time_ns=times_ns[step, phase],
         beside_ns=beside_ns[step, phase],
+        gpu_ns=kept.on_gpu()[step, phase],
     )
 
 
@@ -162,6 +168,7 @@ def phase_rows(kept: Kept, number: int, steps: Steps) -> Phases:
     times_ns, beside_ns = (
         kept.by_phase(each)[chosen] for each in (kept.pieces.time_ns, kept.pieces.beside_ns)
     )
+    busy_ns = kept.on_gpu()[chosen]
     sums_ns = times_ns.sum(axis=0)
     phases = np.argsort(-sums_ns, kind="stable")
     phases = phases[sums_ns[phases] > 0]
@@ -172,6 +179,7 @@ def phase_rows(kept: Kept, number: int, steps: Steps) -> Phases:
         time_ns=sums_ns[phases],
         median_ns=np.array([rank(times_ns[:, phase], 50) for phase in phases], np.int64),
         beside_ns=beside_ns.sum(axis=0)[phases],
+        gpu_ns=np.where(busy_ns.min(axis=0) < 0, -1, busy_ns.sum(axis=0))[phases],
         frame=np.array([frame for frame, _ in places], np.int32),
         frame_ns=np.array([time_ns for _, time_ns in places], np.int64),
     )

@@ -79,6 +79,7 @@ class PhaseRow:
     time_ns: int
     median_ns: int
     beside_ns: int | None
+    gpu_ns: int | None
     line: Line | None = place()
     line_ns: int
     code: StepPhase = unwritten()
@@ -162,6 +163,7 @@ class StepFindings:
                 time_ns=value["time_ns"],
                 median_ns=value["median_ns"],
                 beside_ns=measured(value["beside_ns"]),
+                gpu_ns=measured(value["gpu_ns"]),
                 line=self._findings.trace.line(value["frame"]),
                 line_ns=value["frame_ns"],
             )
