@@ -8,6 +8,7 @@ import numpy as np
 
 from perfprobe.analyse.loop.batches import Batches
 from perfprobe.analyse.loop.events import Kind
+from perfprobe.analyse.loop.graphs import graphs
 from perfprobe.analyse.loop.loops import ThreadLoop, loops
 from perfprobe.analyse.loop.pieces import Pieces, pieces
 from perfprobe.analyse.loop.place import StackTree
@@ -73,6 +74,7 @@ class StepWatch:
             first += len(steps)
         columns = list(zip(*parts, strict=True)) or [(), (), (), ()]
         loop_rows, steps = Loops.concat(columns[0]), Steps.concat(columns[1])
+        steps = Steps(**steps.columns() | {"graph": graphs(self._trace.recording, steps)})
         per_step = StepPhases.concat(columns[2])
         until_ns = self._first_ns(kept)
         rows = [self._before(kept, until_ns), _beyond(loop_rows, steps, per_step)]

@@ -127,6 +127,9 @@ class Steps(Table):
     samples: Int64 = column(
         "the first dimension of its batches, where first and last operator agree on it", optional=True
     )
+    graph: Int8 = column(
+        "outside of training: 1 where autograd recorded a graph, which nothing used, else 0; -1 not known"
+    )
 
 
 class StepPhases(Table):

@@ -93,6 +93,7 @@ def step_rows(kept: Kept, number: int, batches: Batches) -> Steps:
         micro_batches=np.array([micro_batches(span.events) for span in spans], np.int32),
         calls=np.array(calls, np.int32),
         samples=np.array([batches.samples(span.events) for span in spans], np.int64),
+        graph=np.full(len(spans), -1, np.int8),
     )
 
 

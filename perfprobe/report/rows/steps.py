@@ -65,6 +65,7 @@ class StepRow:
     micro_batches: int | None
     calls: int | None
     samples: int | None
+    graph: int | None
     phases: Mapping[str, int] | None
     gpu: Values = inline()
 
@@ -204,7 +205,7 @@ class StepFindings:
         return map(plain, gpu_step_rows(gpu)) if gpu is not None else iter(())
 
 
-_STEP_FIGURES = ("loop", "thread", "start_ns", "end_ns", "micro_batches", "calls", "samples")
+_STEP_FIGURES = ("loop", "thread", "start_ns", "end_ns", "micro_batches", "calls", "samples", "graph")
 
 
 def _gpu_figures(row: dict[str, int | None] | None) -> dict[str, int | None]:

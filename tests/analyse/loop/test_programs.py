@@ -45,6 +45,20 @@ def test_steps_are_those_that_a_reader_counts(ran: Callable[[str], dict[str, Any
         assert sum(row["phases"].values()) == row["end_ns"] - row["start_ns"]
 
 
+@pytest.mark.parametrize(
+    ("name", "kind", "graphs"), [("inference", "inference", [1] * 9), ("evaluation", "evaluation", [1, 0, 1])]
+)
+def test_graphs_that_nothing_uses(
+    ran: Callable[[str], dict[str, Any]], name: str, kind: str, graphs: list[int]
+) -> None:
+    found = ran(name)
+    assert [row["graph"] for row in found["steps"] if row["kind"] == kind] == graphs
+    assert {row["graph"] for row in found["steps"] if row["kind"] == "training"} <= {None}
+    (also,) = (row["text"] for row in found["first_screen"] if "autograd" in row["text"])
+    what = "all 9 calls" if kind == "inference" else "2 of 3 evaluations"
+    assert also == f"autograd recorded in {what}: no_grad missing"
+
+
 def test_a_generator_that_sleeps_is_waiting_for_data(ran: Callable[[str], dict[str, Any]]) -> None:
     found = ran("generator")
     assert all(row["phases"]["data"] >= 0.9 * 50_000_000 for row in found["steps"])

@@ -16,7 +16,7 @@ from perfprobe.report.section.screen.shown_rows import rows_table
 from perfprobe.report.section.screen.slow import checked_lines, slow_lines
 from perfprobe.report.section.screen.start_up import also_start
 from perfprobe.report.section.screen.steps import steps_lines
-from perfprobe.report.section.screen.tail import tail_lines
+from perfprobe.report.section.screen.tail import graph_lines, tail_lines
 from perfprobe.tables.children import Children
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.gpu_findings import GpuFindings
@@ -52,6 +52,7 @@ def _rows(findings: Findings) -> Iterator[ScreenRow]:
         yield from steps_lines(findings)
         yield from slow_lines(findings, found)
         yield from tail_lines(findings)
+        yield from graph_lines(findings)
         yield from also_start(findings)
         yield from checked_lines(findings, found)
     else:

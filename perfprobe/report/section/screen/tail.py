@@ -1,4 +1,4 @@
-"""What made the slow steps slow."""
+"""What made the slow steps slow, and what else is amiss with steps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.section.screen.steps import is_inference
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.steps import INFERENCE_TEXTS, PHASE_TEXTS, StepMark, StepPhase, StepTimes
+from perfprobe.tables.steps import INFERENCE_TEXTS, PHASE_TEXTS, StepKind, StepMark, StepPhase, StepTimes
+
+_UNTRAINED = {StepKind.INFERENCE: "call", StepKind.EVALUATION: "evaluation"}
 
 
 def tail_lines(findings: Findings) -> Iterator[ScreenRow]:
@@ -34,6 +36,18 @@ def tail_lines(findings: Findings) -> Iterator[ScreenRow]:
         by,
         time_ns=longest_ns,
     )
+
+
+def graph_lines(findings: Findings) -> Iterator[ScreenRow]:
+    """ALSO: evaluations, or calls of a model that is not trained, in which autograd recorded for nothing."""
+    times = findings[StepTimes]
+    for kind, word in _UNTRAINED.items():
+        own = times.steps.graph[(times.steps.kind == kind) & (times.steps.graph >= 0)]
+        recorded = int((own == 1).sum())
+        if recorded:
+            which = "all" if recorded == len(own) > 1 else f"{recorded:,} of"
+            text = f"autograd recorded in {which} {len(own):,} {word}{'' if len(own) == 1 else 's'}"
+            yield said("ALSO", f"{text}: no_grad missing")
 
 
 def _longer(times: StepTimes, step: int) -> StepPhase | None:
