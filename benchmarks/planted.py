@@ -78,8 +78,9 @@ FAULTS = (
     ),
     Fault(
         "a Python loop of small operators",
-        "scores: Tensor = self.classify(x)\n",
-        "scores = torch.stack([self.classify(x[:, one]) for one in range(length)], 1)\n",
+        "scores = torch.bmm(query, key.transpose(1, 2))\n",
+        "parts = [part / math.sqrt(self.head_width) for part in query.reshape(-1, 16, 16)]\n"
+        "        scores = torch.bmm(torch.stack(parts).reshape(query.shape), key.transpose(1, 2))\n",
         says=("overhead-bound",),
     ),
 )

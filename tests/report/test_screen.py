@@ -34,26 +34,32 @@ STEP_NS, STEPS = 100 * MS, 8
 SLOW_OPERATOR = "aten::bmm"
 
 
-def steps(**meta: object) -> Program:
-    """8 steps of 100 ms: 60 ms in a bmm of the forward pass, 10 ms in the loader, 10 in the optimizer."""
+def steps(lines: int = 1, **meta: object) -> Program:
+    """8 steps of 100 ms: 60 in bmm on so many lines of forward, 9 in the loader, 10 in the optimizer."""
     program = Program(
         **{**META, "stop": {"monotonic_ns": STEPS * STEP_NS, "cpu_ns": STEPS * STEP_NS}, **meta}
     )
     program.thread(1)
     net = program.module("", "Net")
     main = program.stack("/p/train.py:20 main")
-    line = program.stack("/p/train.py:22 main", ("/p/model.py:88 attention", net))
+    stacks = [
+        program.stack("/p/train.py:22 main", (f"/p/model.py:{88 + at} attention", net)) for at in range(lines)
+    ]
     backward = program.stack(
         "/p/train.py:23 main", "/env/site-packages/torch/autograd/graph.py:841 _engine_run_backward"
     )
     step = program.stack("/p/train.py:24 main")
     inputs = program.signature("f32[64,128] f32[64,128]{1,64}")
+    own_ns = 60 * MS // lines
     for number in range(STEPS):
         at = number * STEP_NS
         node = {"node_sequence": number, "node_thread": 1}
         program.run(
-            op("enumerate(DataLoader)#_Next", at, at + 10 * MS, stack=main, scope=7),
-            op(SLOW_OPERATOR, at + 10 * MS, at + 70 * MS, stack=line, signature=inputs, sequence=number),
+            op("enumerate(DataLoader)#_Next", at, at + 9 * MS, stack=main, scope=7),
+            *(
+                op(SLOW_OPERATOR, begin, begin + own_ns, stack=stack, signature=inputs, sequence=number)
+                for begin, stack in zip(range(at + 10 * MS, at + 70 * MS, own_ns), stacks, strict=True)
+            ),
             op("aten::mm", at + 70 * MS, at + 88 * MS, stack=backward, signature=inputs, **node),
             op("Optimizer.step#SGD.step", at + 89 * MS, at + 99 * MS, stack=step, scope=7),
         )
@@ -80,6 +86,16 @@ def test_the_slow_line_is_the_step_s_largest(tmp_path: Path) -> None:
     assert re.fullmatch(r"100 ms median, p95 100.*", lines["STEP"])
     shares = [int(number) for number in re.findall(r"(\d+) %", lines["PARTS"])]
     assert sum(shares) == 100
+
+
+def test_what_was_looked_at_is_what_was_recorded(tmp_path: Path) -> None:
+    """Where nothing stands out: without samples nothing is known of lines."""
+    lines = labelled(found(steps(3), tmp_path))
+    assert (lines["SLOW"].split(";")[0], "lines" in lines["CHECKED"]) == ("nothing stands out", False)
+    assert lines["UNKNOWN"].startswith("lines, logging, saving (--python both); ")
+    sampler = {"ticks": 40, "started_ns": 0, "stopped_ns": STEPS * STEP_NS}
+    lines = labelled(found(steps(3, sampler=sampler), tmp_path))
+    assert ("lines, logging, saving" in lines["CHECKED"], "lines" in lines["UNKNOWN"]) == (True, False)
 
 
 @pytest.mark.parametrize("width", [80, 120, 200])

@@ -190,7 +190,9 @@ def checked_lines(findings: Findings, found: Sequence[Candidate]) -> Iterator[Sc
 
 def _checked(findings: Findings) -> Iterator[str]:
     recording = findings.trace.recording
-    yield from ("data waits", "logging", "saving", "lines and operators")
+    yield from ("data waits", "operators")
+    if _has_samples(findings):
+        yield from ("lines", "logging", "saving")
     if waited_ns(recording) is not None:
         yield "cores"
     if findings[StepTimes].start_up_ns is not None:
@@ -199,10 +201,16 @@ def _checked(findings: Findings) -> Iterator[str]:
 
 def _unknown(findings: Findings) -> Iterator[str]:
     recording = findings.trace.recording
+    if not _has_samples(findings):
+        yield "lines, logging, saving (--python both)"
     if recording.fact("recording", "memory") is not True:
         yield "memory (--memory)"
     if Measurements not in findings:
         yield "operator limits (perfprobe bench, 3 min)"
+
+
+def _has_samples(findings: Findings) -> bool:
+    return (findings.trace.recording.number("sampler", "ticks") or 0) > 0
 
 
 def _blind(found: StepTimes) -> float | None:
