@@ -205,6 +205,7 @@ class Results:
         """What child processes did, joined with what this one waited for; and what of that is lost."""
         from perfprobe.analyse.feeding import feeding
         from perfprobe.analyse.worker_samples import parts_of
+        from perfprobe.merge import link
         from perfprobe.support.errors import InputError
         from perfprobe.tables import children, storage
         from perfprobe.tables.events import Losses
@@ -214,7 +215,7 @@ class Results:
         try:
             workers = children.sums(trace.recording)
             parts = {
-                process: parts_of(storage.read(path))
+                process: parts_of(link(storage.read(path)))
                 for process, path in children.detailed_workers(trace.recording, workers)
             }
         except InputError as error:

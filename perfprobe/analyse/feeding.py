@@ -8,6 +8,7 @@ started is in neither L nor W: more workers start no sooner.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ from perfprobe.analyse.grouping import sort_by_keys
 from perfprobe.analyse.worker_samples import FEWEST_LOOKS, Parts, pinned_ns
 from perfprobe.tables.columns import TEXT, Int64, Rows
 from perfprobe.tables.recording import Recording
-from perfprobe.tables.trace import Trace
+from perfprobe.tables.trace import Line, Trace
 from perfprobe.tables.workers import ChildKind, Feeding, Loaders, LoaderWaits, Workers
 
 _SUMS = ("batches", "dataset_ns", "collate_ns", "put_ns", "send_ns", "waiting_ns", "cpu_ns")
@@ -116,7 +117,7 @@ def _loader(
         "span_ns": spans.total_ns,
         "busy_ns": busy_ns,
         **sums,
-        "transform_ns": _transform_ns(sums["dataset_ns"], workers, parts),
+        **_in_dataset(sums["dataset_ns"], workers, parts),
         "queued_ppm": int(workers.queued.sum()) * 1_000_000 // looks if looks else -1,
         "queued_most": int(workers.queued_most.max()) if looks else -1,
         **waited,
@@ -142,13 +143,21 @@ def _most_gain_ns(waited: Mapping[str, int], span_ns: int, busy_ns: int, number:
     return max(min(waited["waited_ns"] - start_ns, span_ns - start_ns - busy_ns // (number + 1)), 0)
 
 
-def _transform_ns(dataset_ns: int, workers: Workers, parts: Mapping[int, Parts]) -> int:
-    """The dataset's time, divided as samples of those in detail are; -1 where there are too few."""
+def _in_dataset(dataset_ns: int, workers: Workers, parts: Mapping[int, Parts]) -> dict[str, Any]:
+    """The dataset's time, divided as samples of those in detail are; not where there are too few."""
     found = [parts[process] for process in workers.process.tolist() if process in parts]
-    sampled_ns = sum(part.dataset_ns for part in found)
     if sum(part.looks for part in found) < FEWEST_LOOKS:
-        return -1
-    return round(dataset_ns * (sum(part.transform_ns for part in found) / max(sampled_ns, 1)))
+        return {"transform_ns": -1, "file": "", "line": -1, "function": "", "line_ns": -1}
+    scale = dataset_ns / max(sum(part.dataset_ns for part in found), 1)
+    lines_ns: Counter[Line] = Counter()
+    for part in found:
+        lines_ns.update(part.lines_ns)
+    (line, line_ns) = lines_ns.most_common(1)[0] if lines_ns else (Line("", -1, ""), -1)
+    return {
+        "transform_ns": round(scale * sum(part.transform_ns for part in found)),
+        **line._asdict(),
+        "line_ns": round(scale * line_ns) if line_ns >= 0 else -1,
+    }
 
 
 def _cores_used(trace: Trace, workers: Workers, spans: _Spans) -> float | None:

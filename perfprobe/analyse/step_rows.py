@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from perfprobe.analyse.hot_modules import module_times
 from perfprobe.analyse.hotspots import RowsOfOperators, hotspots
+from perfprobe.analyse.loop.marks import rank
+from perfprobe.models.waiting import is_busy
 from perfprobe.tables.columns import Mask, among
 from perfprobe.tables.events import LinkedOperators
-from perfprobe.tables.findings import Hotspots, Totals
+from perfprobe.tables.findings import Hotspots, Sums, Totals
 from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import StepMark, StepTimes
 from perfprobe.tables.trace import Trace
@@ -28,7 +31,10 @@ class RowsInSteps:
         steps = steps.take(is_steady) if bool(is_steady.any()) else steps
         steps = steps.take(np.argsort(steps.start_ns, kind="stable"))
         self._start_ns, self._end_ns = steps.start_ns, steps.end_ns
-        self._time_ns = int((steps.end_ns - steps.start_ns).sum())
+        duration_ns = steps.end_ns - steps.start_ns
+        # Rows are of typical calls; where threads waited for processors, steps have to be typical ones too.
+        typical_ns = rank(duration_ns, 50) * len(steps)
+        self._time_ns = typical_ns if is_busy(trace) else int(duration_ns.sum())
         own = times.loops.thread[:1]
         self._others = times.loops.thread[~among(times.loops.thread, own)]
         self._any = False
@@ -51,5 +57,8 @@ class RowsInSteps:
         """The rows; None where no operator ran in a step."""
         if not self._any or self._time_ns <= 0:
             return None
-        found: Hotspots = hotspots(self._trace, self._rows.result(), self._totals, work=False)
-        return StepHotspots(found, self._time_ns, len(self._start_ns))
+        rows = self._rows.result()
+        found: Hotspots = hotspots(self._trace, rows, self._totals, work=False)
+        typical = Sums(**rows.operators.columns() | {"self_ns": rows.typical_operators_ns})
+        modules = module_times(self._trace, typical)
+        return StepHotspots(found, modules, self._time_ns, len(self._start_ns))

@@ -6,17 +6,17 @@ for that, or has such a name: `Flip.transform`, `decode_image`, `Augmentation.__
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
-from perfprobe.tables.columns import Int32, Int64, Mask
+from perfprobe.tables.columns import Int32, Int64, Mask, distinct
 from perfprobe.tables.python import Samples
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.stacks import Frames, Stacks, nearest
 from perfprobe.tables.strings import Strings
-from perfprobe.tables.trace import Trace
+from perfprobe.tables.trace import Line, Trace
 
 _FETCH = "torch/utils/data/_utils/fetch.py"
 _PIN = "torch/utils/data/_utils/pin_memory.py"
@@ -32,19 +32,22 @@ FEWEST_LOOKS = 20
 class Parts(NamedTuple):
     """Of one worker, by samples.
 
-    looks: how many lie in the dataset; of fewer than FEWEST_LOOKS nothing is said.
+    looks: how many lie in the dataset; of fewer than FEWEST_LOOKS nothing is said. lines_ns: the time in the
+    dataset by the user's line.
     """
 
     dataset_ns: int
     transform_ns: int
     looks: int
+    lines_ns: Mapping[Line, int]
 
 
-def parts_of(recording: Recording) -> Parts:
-    """Where the time in the dataset is."""
+def parts_of(trace: Trace) -> Parts:
+    """Where the time in the dataset is. trace: of the worker's own recording."""
+    recording = trace.recording
     samples, stacks = recording[Samples], recording[Stacks]
     if len(samples) == 0 or len(stacks) == 0:
-        return Parts(0, 0, 0)
+        return Parts(0, 0, 0, {})
     dataset = _dataset_of(recording)
     transform = nearest(stacks.parent, _marked(recording, _is_transform))
     known = samples.stack >= 0
@@ -57,7 +60,17 @@ def parts_of(recording: Recording) -> Parts:
         int(time_ns[in_dataset].sum()),
         int(time_ns[in_transform].sum()),
         int(samples.looks[known][in_dataset].sum()),
+        _by_line(trace, trace.sites.frame[stack[in_dataset]], time_ns[in_dataset]),
     )
+
+
+def _by_line(trace: Trace, frame: Int32, time_ns: Int64) -> dict[Line, int]:
+    found: dict[Line, int] = {}
+    for each in distinct(frame).tolist():
+        line = trace.line(each)
+        if line is not None:
+            found[line] = found.get(line, 0) + int(time_ns[frame == each].sum())
+    return found
 
 
 def pinned_ns(trace: Trace, start_ns: Int64, end_ns: Int64) -> int:

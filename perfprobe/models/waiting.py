@@ -16,6 +16,9 @@ from perfprobe.tables.trace import Trace
 _RUNNING = 0.2
 _UNDISTURBED = 0.01  # of the wall time: threads that waited less for a processor do not mislead
 
+_BUSY_MAIN = 0.05  # of the wall time that the main thread waited for a processor
+_BUSY_ALL = 0.2  # of the wall time, waited by all threads together: those of a pool hold up the others
+
 
 class HeldUp(Enum):
     """Whether threads waited for a processor."""
@@ -44,6 +47,15 @@ def held_up(trace: Trace) -> HeldUp:
     if waited is None or start_ns is None or trace.end_ns is None:
         return HeldUp.UNKNOWN
     return HeldUp.YES if waited >= _UNDISTURBED * (trace.end_ns - start_ns) else HeldUp.NO
+
+
+def is_busy(trace: Trace) -> bool:
+    """Whether threads waited so long for a processor that sums of times mislead; no where it is not known."""
+    every_ns, main_ns = waited_ns(trace.recording), waited_ns(trace.recording, main=True) or 0
+    if every_ns is None or trace.start_ns is None or trace.end_ns is None:
+        return False
+    wall_ns = trace.end_ns - trace.start_ns
+    return wall_ns > 0 and (main_ns >= _BUSY_MAIN * wall_ns or every_ns >= _BUSY_ALL * wall_ns)
 
 
 def stood_still(recording: Recording, cpu_ns: Int64, time_ns: Int64) -> Mask:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from perfprobe.support.frozen import frozen
-from perfprobe.tables.findings import Hotspots
+from perfprobe.tables.findings import Hotspots, ModuleTimes
 
 
 @frozen
 class StepHotspots:
-    """The operators of the leading loop's steps that were not left out: so many, this long together."""
+    """The operators of the leading loop's steps that were not left out: so many, this long together.
+
+    modules: theirs, by time of typical calls. time_ns: where threads waited long for processors
+    (`models.waiting.is_busy`) that of as many median steps.
+    """
 
     hotspots: Hotspots
+    modules: ModuleTimes
     time_ns: int
     steps: int
 
     def share(self, time_ns: int) -> float:
-        """Of the steps' wall time."""
+        """Of the steps' time."""
         return time_ns / self.time_ns

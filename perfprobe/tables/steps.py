@@ -107,7 +107,7 @@ class Loops(Table):
     p95_ns: Int64 = column("of their durations, by nearest rank")
     p99_ns: Int64 = column("of their durations, by nearest rank")
     micro_batches: Int32 = column("of the median step: forward calls followed by a backward, -1 not known")
-    samples: Int64 = column("of the median step: the first dimension of its batches together", optional=True)
+    samples: Int64 = column("the first dimension of their batches together, median", optional=True)
 
 
 class Steps(Table):

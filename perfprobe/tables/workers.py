@@ -87,6 +87,10 @@ class Loaders(Table):
         combine=Combine.SUM,
         optional=True,
     )
+    file: Text = column("of the user's line that has most of the dataset's time, by the same samples")
+    line: Int32 = column("its number, -1 none was seen")
+    function: Text = column("its function")
+    line_ns: Int64 = column("what of the dataset's time it has", combine=Combine.SUM, optional=True)
     collate_ns: Int64 = column("in the collate function", combine=Combine.SUM)
     put_ns: Int64 = column("handing batches to the queue's thread", combine=Combine.SUM)
     send_ns: Int64 = column("that thread's time, beside the others", combine=Combine.SUM)

@@ -13,7 +13,7 @@ from perfprobe.analyse.feeding import feeding
 from perfprobe.analyse.worker_samples import Parts, parts_of
 from perfprobe.merge import link
 from perfprobe.tables.columns import TEXT
-from perfprobe.tables.trace import Trace
+from perfprobe.tables.trace import Line, Trace
 from perfprobe.tables.workers import ChildKind, Feeding, LoaderWaits, StartMethod, Workers
 from tests.build import Program, op
 from tests.found import find
@@ -125,7 +125,7 @@ def test_times_that_workers_were_there_against_counting_each_ns(tmp_path: Path, 
 
 
 def test_the_dataset_is_divided_as_its_samples_are(tmp_path: Path) -> None:
-    program = Program()
+    program = Program(roots={"site": ["/site"]})
     outer = f"{FETCH}:50 _MapDatasetFetcher.fetch", f"{FETCH}:52 <listcomp>"
     item = *outer, "train.py:8 Images.__getitem__"
     program.thread(0)
@@ -134,11 +134,16 @@ def test_the_dataset_is_divided_as_its_samples_are(tmp_path: Path) -> None:
     program.sample(130, 150, *item, "/site/PIL/Image.py:9 Image.load", looks=4)
     program.sample(150, 190, outer[0], "train.py:40 my_collate", looks=8)
     program.sample(190, 250, "worker.py:10 _worker_loop", "/site/torchvision/datasets/mnist.py:1 f", looks=8)
-    recording = program.recording(tmp_path)
-    assert parts_of(recording) == Parts(dataset_ns=150, transform_ns=50, looks=30)
-    loaders = found(tmp_path, table(worker(7, 500)), None, _7=parts_of(recording)).loaders
+    parts = parts_of(link(program.recording(tmp_path)))
+    assert (parts.dataset_ns, parts.transform_ns, parts.looks) == (150, 50, 30)
+    own = Line("train.py", 8, "Images.__getitem__")
+    # PIL's time is that of the line that calls it.
+    assert parts.lines_ns == {own: 120, Line("train.py", 30, "spin"): 30}
+    loaders = found(tmp_path, table(worker(7, 500)), None, _7=parts).loaders
     assert one(loaders.transform_ns) == round(40 * 50 / 150)
-    few = Parts(dataset_ns=150, transform_ns=50, looks=19)
+    assert (str(loaders.file[0]), one(loaders.line)) == (own.file, own.line)
+    assert one(loaders.line_ns) == 40 * 120 // 150
+    few = parts._replace(looks=19)
     assert one(found(tmp_path, table(worker(7, 500)), None, _7=few).loaders.transform_ns) == -1
 
 

@@ -24,6 +24,7 @@ from perfprobe.support.errors import InputError, UsageError
 from perfprobe.support.view import VIEWS, View
 from perfprobe.tables.events import Losses
 from perfprobe.tables.findings import Findings
+from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import StepPhase
 from tests.build import Program, op
 from tests.found import find
@@ -34,8 +35,11 @@ STEP_NS, STEPS = 100 * MS, 8
 SLOW_OPERATOR = "aten::bmm"
 
 
-def steps(lines: int = 1, **meta: object) -> Program:
-    """8 steps of 100 ms: 60 in bmm on so many lines of forward, 9 in the loader, 10 in the optimizer."""
+def steps(lines: int = 1, held_up_ns: int = 0, **meta: object) -> Program:
+    """8 steps of 100 ms: 60 in bmm on so many lines of forward, 9 in the loader, 10 in the optimizer.
+
+    held_up_ns: how much longer every third one takes.
+    """
     program = Program(
         **{**META, "stop": {"monotonic_ns": STEPS * STEP_NS, "cpu_ns": STEPS * STEP_NS}, **meta}
     )
@@ -52,7 +56,7 @@ def steps(lines: int = 1, **meta: object) -> Program:
     inputs = program.signature("f32[64,128] f32[64,128]{1,64}")
     own_ns = 60 * MS // lines
     for number in range(STEPS):
-        at = number * STEP_NS
+        at = number * STEP_NS + number // 3 * held_up_ns
         node = {"node_sequence": number, "node_thread": 1}
         program.run(
             op("enumerate(DataLoader)#_Next", at, at + 9 * MS, stack=main, scope=7),
@@ -88,6 +92,53 @@ def test_the_slow_line_is_the_step_s_largest(tmp_path: Path) -> None:
     assert sum(shares) == 100
 
 
+def test_a_line_that_calls_a_whole_model_is_said_as_its_module(tmp_path: Path) -> None:
+    """4 layers, in each 5 ms of attention, and 15 ms of two products in a perceptron: 60 % of a step."""
+    program = Program(**{**META, "stop": {"monotonic_ns": STEPS * STEP_NS, "cpu_ns": STEPS * STEP_NS}})
+    program.thread(1)
+    net = program.module("", "Net")
+    blocks = program.module("blocks", "ModuleList", net)
+    main = program.stack("/p/train.py:20 main")
+    backward = program.stack(
+        "/p/train.py:23 main", "/env/site-packages/torch/autograd/graph.py:841 _engine_run_backward"
+    )
+    step = program.stack("/p/train.py:24 main")
+    inputs = program.signature("f32[64,128] f32[64,128]")
+    for number in range(STEPS):
+        at = number * STEP_NS
+        program.run(op("enumerate(DataLoader)#_Next", at, at + 9 * MS, stack=main, scope=7))
+        for layer in range(4):
+            block = program.module(str(layer), "Block", blocks)
+            perceptron, begin = program.module("mlp", "MLP", block), at + (10 + 20 * layer) * MS
+            for name, parent, start, end in (
+                ("attn", block, 0, 5), ("fc", perceptron, 5, 12), ("proj", perceptron, 12, 20),
+            ):  # fmt: skip
+                own = program.module(name, "Linear", parent)
+                stack = program.stack(("/p/train.py:22 main", own))
+                program.run(
+                    op(
+                        "aten::mm",
+                        begin + start * MS,
+                        begin + end * MS,
+                        stack=stack,
+                        signature=inputs,
+                        sequence=number,
+                    )
+                )
+        node = {"node_sequence": number, "node_thread": 1}
+        program.run(
+            op("aten::mm", at + 90 * MS, at + 91 * MS, stack=backward, signature=inputs, **node),
+            op("Optimizer.step#SGD.step", at + 91 * MS, at + 99 * MS, stack=step, scope=7),
+        )
+    findings = found(program, tmp_path)
+    rows = [row for row in screen_rows(findings) if row.label in ("SLOW", "", "NEXT")]
+    assert [row.text for row in rows] == [
+        "blocks.*.mlp (4), forward + backward 61.0 ms = 61 %",
+        "called at train.py:22; proj (Linear) 33 %, fc (Linear) 28 %",
+        "perfprobe report --view modules",
+    ]
+
+
 def test_what_was_looked_at_is_what_was_recorded(tmp_path: Path) -> None:
     """Where nothing stands out: without samples nothing is known of lines."""
     lines = labelled(found(steps(3), tmp_path))
@@ -111,6 +162,17 @@ def test_rows_have_shares_of_the_step(tmp_path: Path) -> None:
     text = first_screen(found(steps(), tmp_path), width=120)
     first = text[text.index("of step") :].splitlines()[1]
     assert first.split()[:3] == ["60.1", "%", "bmm"]  # the last one ends a millisecond early
+
+
+def test_where_threads_waited_steps_are_typical_ones_as_calls_are(tmp_path: Path) -> None:
+    """6 of 8 steps take 100 ms, 2 take 240; the product takes 60 in each."""
+    end_ns = {"monotonic_ns": STEPS * STEP_NS + 280 * MS, "cpu_ns": 0}
+    waited = {"waited_ns": 300 * MS, "main_waited_ns": 300 * MS}
+    shares = []
+    for processors in ({}, waited):
+        findings = found(steps(held_up_ns=140 * MS, stop=end_ns, processors=processors), tmp_path)
+        shares.append(findings[StepHotspots].share(8 * 60 * MS))
+    assert shares == [pytest.approx(480 / 1080, rel=0.02), 0.6]
 
 
 def test_a_program_without_steps(tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ def loop_row(trace: Trace, tree: StackTree, kept: Kept, steps: Steps) -> Loops:
         "p95_ns": rank(own_ns, 95),
         "p99_ns": rank(own_ns, 99),
         "micro_batches": int(steps.micro_batches[middle]),
-        "samples": int(steps.samples[middle]),
+        "samples": rank(steps.samples[chosen & (steps.samples >= 0)], 50),
     }
     return Loops(**{name: np.array([values[name]], dtype) for name, dtype in Loops.dtypes.items()})
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from perfprobe.models.waiting import waited_ns
 from perfprobe.report.rows.operators import OperatorRow
+from perfprobe.report.rows.step_modules import HotModule, hot_module
 from perfprobe.report.rows.step_rows import step_operators
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import distinct
@@ -24,6 +26,7 @@ _OUTSTANDING = {
 }
 _USUAL = 0.1
 _LINE = 0.25
+_MOST = 0.5  # of operator time: a line with more of it says too little by itself
 _COMPUTING = (StepPhase.FORWARD, StepPhase.BACKWARD)
 _OF_ROWS = {Phase.FORWARD: StepPhase.FORWARD, Phase.BACKWARD: StepPhase.BACKWARD}
 _THREADS_WAITED = 0.5  # of the CPU time, waited for a processor
@@ -35,7 +38,8 @@ class Candidate:
 
     phase: None for threads. time_ns: of a step, on average; share: of the steps. line: the user's line with
     most of it, and line_ns what of a step that has. row: the operator that takes it, where it is one.
-    stands_out: whether it is large enough to be called a bottleneck.
+    module: the module, where the line stands for a whole model. stands_out: whether it is large enough to be
+    called a bottleneck.
     """
 
     phase: StepPhase | None
@@ -44,6 +48,7 @@ class Candidate:
     line: Line | None = None
     line_ns: int = 0
     row: OperatorRow | None = None
+    module: HotModule | None = None
     stands_out: bool = False
 
     @property
@@ -140,16 +145,43 @@ def _rows(findings: Findings) -> Iterator[Candidate]:
     if found is None:
         return
     rows = step_operators(findings, 0)
+    model = _whole_model(findings, rows)
+    if model is not None:
+        yield model
     for phase, step_phase in _OF_ROWS.items():
         by_line: dict[Line | None, list[OperatorRow]] = {}
         for row in rows:
             if row.ran.phase == phase.name.lower():
-                by_line.setdefault(row.ran.line or row.ran.forward, []).append(row)
+                by_line.setdefault(_line_of(row), []).append(row)
         by_line.pop(None, None)
         sums_ns = {line: sum(row.ran.typical_ns for row in at) for line, at in by_line.items()}
         line = max(sums_ns, key=sums_ns.__getitem__, default=None)
-        if line is not None:
+        if line is not None and (model is None or line != model.line):
             yield _computing(found, step_phase, line, sums_ns[line], by_line[line][0])
+
+
+def _line_of(row: OperatorRow) -> Line | None:
+    return row.ran.line or row.ran.forward
+
+
+def _whole_model(findings: Findings, rows: Sequence[OperatorRow]) -> Candidate | None:
+    """The hottest module, where one line of the program has most of the operator time, and it is within."""
+    sums_ns: Counter[Line | None] = Counter()
+    for row in rows:
+        sums_ns[_line_of(row)] += row.ran.typical_ns
+    (line, time_ns), *_ = sums_ns.most_common(1) or [(None, 0)]
+    module = hot_module(findings) if line is not None and time_ns > _MOST * sums_ns.total() else None
+    if module is None:
+        return None
+    found = findings[StepHotspots]
+    return Candidate(
+        phase=StepPhase.FORWARD,
+        time_ns=module.time_ns // max(found.steps, 1),
+        share=found.share(module.time_ns),
+        line=line,
+        module=module,
+        stands_out=found.share(module.time_ns) >= _LINE,
+    )
 
 
 def _computing(

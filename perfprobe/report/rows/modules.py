@@ -13,6 +13,7 @@ from perfprobe.tables.columns import Combine
 from perfprobe.tables.findings import Findings, HotModules, Hotspots, ModuleTimes
 from perfprobe.tables.stacks import Modules
 from perfprobe.tables.strings import Strings
+from perfprobe.tables.trace import Trace
 
 DEEPEST = 64  # of modules within modules, in the tree
 _FIGURES = ModuleTimes.combined(Combine.SUM)
@@ -84,14 +85,13 @@ def tree_rows(findings: Findings, most: int, least: float) -> list[TreeRow]:
         least: the share of operator time below which a node is left out, unless all are asked for.
     """
     whole_ns = max(findings[Hotspots].totals.self_ns, 1)
-    roots = _roots(findings)
+    roots = module_trees(findings.trace, findings[HotModules].modules)
     chosen = _chosen(roots, most, least * whole_ns) if most else None
     return list(_in_order(roots, None, chosen, whole_ns))
 
 
-def _roots(findings: Findings) -> list[Node]:
+def module_trees(trace: Trace, times: ModuleTimes) -> list[Node]:
     """The trees, folded."""
-    trace, times = findings.trace, findings[HotModules].modules
     strings, names = trace.recording[Strings], trace.recording[Modules].name
     depth: list[int] = []
     for value in values(times):

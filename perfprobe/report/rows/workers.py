@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from perfprobe.report.rows.row import measured, values, word
+from perfprobe.report.rows.row import measured, place, values, word
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.findings import Findings
+from perfprobe.tables.trace import Line
 from perfprobe.tables.workers import ChildKind, Feeding, StartMethod
 
 
@@ -41,7 +42,10 @@ class WorkerRow:
 
 @frozen(kw_only=True)
 class LoaderRow:
-    """DataLoader's workers of one dataset; see `tables.workers.Loaders`. queued: batches, mean and most."""
+    """DataLoader's workers of one dataset; see `tables.workers.Loaders`. queued: batches, mean and most.
+
+    line: the user's with most of the dataset's time, which is line_ns.
+    """
 
     name: str
     method: str | None
@@ -57,6 +61,8 @@ class LoaderRow:
     reading_ns: int | None
     transform_ns: int | None
     dataset_ns: int
+    line: Line | None = place()
+    line_ns: int | None
     collate_ns: int
     put_ns: int
     send_ns: int
@@ -101,8 +107,9 @@ def loader_rows(findings: Findings) -> list[LoaderRow]:
 
 def _loader(value: dict[str, Any]) -> LoaderRow:
     unknown = ("workers", "start_up_ns", "transform_ns", "queued_most", "waited_ns", "start_wait_ns")
-    optional = (*unknown, "pinning_ns", "most_gain_ns")
-    apart = (*optional, "name", "method", "queued_ppm", "shares_waits")
+    optional = (*unknown, "pinning_ns", "most_gain_ns", "line_ns")
+    apart = (*optional, "name", "method", "queued_ppm", "shares_waits", *Line._fields)
+    line = Line(str(value["file"]), value["line"], str(value["function"]))
     others: dict[str, Any] = {key: figure for key, figure in value.items() if key not in apart}
     found: dict[str, Any] = {key: measured(value[key]) for key in optional}
     transform_ns = found["transform_ns"]
@@ -110,6 +117,7 @@ def _loader(value: dict[str, Any]) -> LoaderRow:
         name=str(value["name"]),
         method=word(StartMethod, value["method"]),
         reading_ns=None if transform_ns is None else value["dataset_ns"] - transform_ns,
+        line=line if line.line >= 0 else None,
         shares_waits=value["shares_waits"] > 0,
         queued=None if value["queued_ppm"] < 0 else value["queued_ppm"] / 1e6,
         **found,

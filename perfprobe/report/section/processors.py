@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perfprobe.models.waiting import waited_ns
+from perfprobe.models.waiting import is_busy, waited_ns
 from perfprobe.report.section.block import Block, Paragraph
 from perfprobe.report.section.threads import kinds_of_waiting
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.processors import Processors
 
-_MAIN = 0.05  # of the wall time that the main thread waited for a processor
-_ALL = 0.2  # of the wall time, waited by all threads together: those of a pool hold up the others
 _NEIGHBOURS = 0.1  # of a processor: less than that is the machine's own
 
 
@@ -20,7 +18,7 @@ def busy_machine(findings: Findings) -> Iterator[Block]:
     """How long threads waited for a processor, and who had it; nothing where that was little or unknown."""
     recording, wall_ns = findings.trace.recording, findings.wall_ns
     waited, main_ns = waited_ns(recording), waited_ns(recording, main=True) or 0
-    if waited is None or not wall_ns or (main_ns < _MAIN * wall_ns and waited < _ALL * wall_ns):
+    if waited is None or not wall_ns or not is_busy(findings.trace):
         return
     text = (
         f"Busy machine: threads waited {units.duration(int(waited))} for a processor, the main one "

@@ -9,6 +9,7 @@ from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.workers import LoaderRow, WorkerRow, loader_rows, worker_rows
 from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Table
 from perfprobe.report.section.figures import figures
+from perfprobe.report.section.screen.places import place
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
@@ -64,6 +65,7 @@ def _columns(rows: Sequence[LoaderRow]) -> list[Column]:
 
     has_samples = any(row.reading_ns is not None for row in rows)
     dataset = [("reading", "reading_ns"), ("transform", "transform_ns")] if has_samples else []
+    any_line = any(row.line is not None for row in rows)
     parts = [*dataset, ("collate", "collate_ns"), ("put", "put_ns"), ("idle", "waiting_ns")]
     return [
         Column("dataset", [printable(row.name) for row in rows], least=8),
@@ -76,7 +78,14 @@ def _columns(rows: Sequence[LoaderRow]) -> list[Column]:
         figures("start-up", (units.duration(row.start_up_ns) for row in rows), 2),
         figures("CPU", (units.duration(row.cpu_ns) for row in rows), 3),
         figures("queued", ("" if row.queued is None else f"{row.queued:.1f}" for row in rows), 3),
+        *([Column("most of dataset", [_most(row) for row in rows], 1, style="cyan")] if any_line else []),
     ]
+
+
+def _most(row: LoaderRow) -> str:
+    if row.line is None or row.line_ns is None:
+        return ""
+    return f"{units.percent(row.line_ns / max(row.dataset_ns, 1))} {place(row.line)}"
 
 
 def _number(row: LoaderRow) -> str:

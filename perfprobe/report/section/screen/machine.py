@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perfprobe.models.waiting import waited_ns
+from perfprobe.models.waiting import is_busy, waited_ns
 from perfprobe.report.rows.bottleneck import cores_allowed
 from perfprobe.report.rows.gpu.devices import device_rows
 from perfprobe.report.rows.losses import loss_rows
@@ -20,8 +20,7 @@ from perfprobe.tables.findings import Findings, Totals
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.processors import Processors
 
-_MAIN = 0.05  # of the wall time that the main thread waited for a processor
-_ALL = 0.2  # of the wall time, waited by all threads together
+_NOTEWORTHY = 0.05  # of the CPU time, in child processes
 _MOST_SOURCES = 3
 _LOST = ("dropped_records", "refused_buffers", "lent_buffers")
 
@@ -31,18 +30,14 @@ def cpu_line(findings: Findings) -> Iterator[ScreenRow]:
     cpu_ns, wall_ns, allowed = findings.trace.cpu_ns, findings.wall_ns, cores_allowed(findings)
     if cpu_ns is None or not wall_ns or allowed is None:
         return
-    used = f"{cpu_ns / wall_ns:.1f} of {allowed:g} allowed core{'' if allowed == 1 else 's'} used"
-    yield said("CPU", used, *_neighbours(findings, wall_ns), *_waiting(findings, wall_ns))
+    found = findings.get(Processors)
+    cores = cpu_ns / wall_ns + (0 if found is None else found.children_cores or 0)
+    used = f"{cores:.1f} of {allowed:g} allowed core{'' if allowed == 1 else 's'}"
+    main_ns = waited_ns(findings.trace.recording, main=True) or 0
+    waited = f", waited {whole_percent(main_ns / wall_ns)}" if is_busy(findings.trace) else " used"
+    by_median = [": rows by median"] if is_busy(findings.trace) else []
+    yield said("CPU", used + waited, *_neighbours(findings, wall_ns), *by_median)
     yield from _in_children(findings, cpu_ns)
-
-
-def _waiting(findings: Findings, wall_ns: int) -> Iterator[str]:
-    recording = findings.trace.recording
-    every_ns, main_ns = waited_ns(recording), waited_ns(recording, main=True) or 0
-    if every_ns is None or (main_ns < _MAIN * wall_ns and every_ns < _ALL * wall_ns):
-        return
-    yield f"; waited {whole_percent(main_ns / wall_ns)} of wall for one"
-    yield ": rows by typical calls"
 
 
 def _neighbours(findings: Findings, wall_ns: int) -> Iterator[str]:
@@ -61,9 +56,9 @@ def _in_children(findings: Findings, cpu_ns: int) -> Iterator[ScreenRow]:
         return
     share = 0.0 if not children.cpu_ns else children.cpu_ns / (children.cpu_ns + cpu_ns)
     lost = sum(each.processes for each in children.lost)
-    if share < _MAIN and not lost and not children.recordings:
+    if share < _NOTEWORTHY and not lost and not children.recordings:
         return
-    share_text = f"{whole_percent(share)} of CPU time in child processes; " if share >= _MAIN else ""
+    share_text = f"{whole_percent(share)} of CPU time in child processes; " if share >= _NOTEWORTHY else ""
     recorded = f"{len(children.recordings):,} recorded apart" if children.recordings else ""
     unseen = f"{lost:,} not recorded" if lost else ""
     numbers = ", ".join(filter(None, [recorded, unseen])) or "none recorded"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perfprobe.report.rows.bottleneck import candidates
+from perfprobe.report.rows.bottleneck import Candidate, candidates
 from perfprobe.report.rows.screen import ScreenRow, said
+from perfprobe.report.section.screen.loader import awaited_loader
 from perfprobe.report.section.screen.start_up import slow_start
 from perfprobe.tables.children import Children
 from perfprobe.tables.findings import Findings, Hotspots
@@ -44,8 +45,15 @@ def _for_steps(findings: Findings, times: StepTimes) -> str:
     first = found[0] if found and found[0].stands_out else None
     if first is None or first.row is not None:
         return "report --view efficiency" if Measurements in findings else "bench"
+    return f"report --view {_view(findings, times, first)}"
+
+
+def _view(findings: Findings, times: StepTimes, first: Candidate) -> str:
+    """The one that shows more of a candidate which is no operator."""
+    if first.phase is StepPhase.DATA and awaited_loader(findings) is not None:
+        return "workers"
     if GpuFindings in findings and first.phase in _COMPUTING:
-        return "report --view gpus"
-    if int(times.loops.library_frame[0]) >= 0:
-        return "report --view modules"
-    return "report --view lines" if first.phase in _COMPUTING else "report --view functions"
+        return "gpus"
+    if first.module is not None or int(times.loops.library_frame[0]) >= 0:
+        return "modules"
+    return "lines" if first.phase in _COMPUTING else "functions"

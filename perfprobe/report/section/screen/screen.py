@@ -21,14 +21,16 @@ from perfprobe.tables.children import Children
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.measurements import Measurements
+from perfprobe.tables.processors import Processors
 from perfprobe.tables.python import Calling
 from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import StepTimes
+from perfprobe.tables.workers import Feeding
 
 LINES = 12
 ALL = 24
 ROWS = 10
-KINDS = (StepTimes, Hotspots, Calling, GpuFindings, Measurements, Children)
+KINDS = (StepTimes, Hotspots, Calling, GpuFindings, Measurements, Children, Processors, Feeding)
 STEP_KINDS = (StepHotspots,)  # only where there are steps: the operators are read once more for them
 _ABOVE_ROWS = 2  # a blank line, and the titles of the columns
 # What gives way where there are too many lines, the first first.

@@ -13,6 +13,8 @@ from perfprobe.report.rows.bottleneck import Candidate, oversubscribed
 from perfprobe.report.rows.operators import OperatorRow
 from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.rows.step_rows import step_operators
+from perfprobe.report.section.screen.loader import awaited_loader, workers_text
+from perfprobe.report.section.screen.model import module_lines
 from perfprobe.report.section.screen.places import inputs, operator, place, place_in, times, whole_percent
 from perfprobe.report.section.screen.start_up import slow_start
 from perfprobe.report.section.screen.steps import is_inference
@@ -69,12 +71,21 @@ def _slow(findings: Findings, first: Candidate) -> Iterator[ScreenRow]:
     if first.phase is None:
         yield from _threads(findings, facts)
         return
+    if first.module is not None:
+        yield from module_lines(findings, first, first.module, facts)
+        return
     how_much = f"{units.duration(first.time_ns)} = {whole_percent(first.share)}"
     if first.phase in (StepPhase.FORWARD, StepPhase.BACKWARD):
         yield _line_of(findings, first, how_much, facts)
     else:
-        where = f": {place_in(first.line)}" if first.line is not None else ""
+        loader = awaited_loader(findings) if first.phase is StepPhase.DATA else None
+        line = first.line if loader is None or loader.line is None else loader.line
+        where = f": {place_in(line)}" if line is not None else ""
+        facts["line"] = line
         yield said("SLOW", f"{_text(findings, first.phase)}, {how_much}", where, style="bold", **facts)
+        if loader is not None:
+            yield said("", *workers_text(loader))
+            return
     made_of = _made_of(findings, first)
     if made_of:
         yield said("", *made_of)
@@ -152,7 +163,7 @@ def _next(findings: Findings, found: Sequence[Candidate], label: str) -> Iterato
             assert known is not None
             yield said(label, f"{known.torch} torch threads on {known.allowed:g} allowed cores", **facts)
             continue
-        what = _text(findings, each.phase)
+        what = _text(findings, each.phase) if each.module is None else each.module.path
         if each.row is not None:
             what += f" {operator(each.row)}"
         at = "" if each.line is None else f" {place(each.line)}"

@@ -12,6 +12,7 @@ from perfprobe.support import units
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.steps import INFERENCE_TEXTS, PHASE_TEXTS, StepKind, StepMark, StepPhase, StepTimes
 
+_NOTEWORTHY = 0.01  # of the wall time
 _UNTRAINED = {StepKind.INFERENCE: "call", StepKind.EVALUATION: "evaluation"}
 
 
@@ -40,14 +41,16 @@ def tail_lines(findings: Findings) -> Iterator[ScreenRow]:
 
 def graph_lines(findings: Findings) -> Iterator[ScreenRow]:
     """ALSO: evaluations, or calls of a model that is not trained, in which autograd recorded for nothing."""
-    times = findings[StepTimes]
+    steps = findings[StepTimes].steps
     for kind, word in _UNTRAINED.items():
-        own = times.steps.graph[(times.steps.kind == kind) & (times.steps.graph >= 0)]
-        recorded = int((own == 1).sum())
-        if recorded:
-            which = "all" if recorded == len(own) > 1 else f"{recorded:,} of"
-            text = f"autograd recorded in {which} {len(own):,} {word}{'' if len(own) == 1 else 's'}"
-            yield said("ALSO", f"{text}: no_grad missing")
+        own = steps.take((steps.kind == kind) & (steps.graph >= 0))
+        recorded = own.take(own.graph == 1)
+        if int((recorded.end_ns - recorded.start_ns).sum()) < max(_NOTEWORTHY * (findings.wall_ns or 0), 1):
+            continue
+        which = "all" if len(recorded) == len(own) else f"{len(recorded):,} of"
+        text = f"autograd recorded in {which} {len(own):,} {word}{'' if len(own) == 1 else 's'}"
+        text = f"autograd recorded in the {word}" if len(own) == 1 else text
+        yield said("ALSO", f"{text}: no_grad missing")
 
 
 def _longer(times: StepTimes, step: int) -> StepPhase | None:

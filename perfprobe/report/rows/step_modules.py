@@ -1,0 +1,45 @@
+"""The module that most of a step is spent in, where the program's own lines say too little."""
+
+from __future__ import annotations
+
+from perfprobe.report.rows.modules import Node, module_trees
+from perfprobe.support.frozen import frozen
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.step_rows import StepHotspots
+
+_MOST = 0.6  # of the module around it: then that says too little
+
+
+@frozen
+class HotModule:
+    """A module, or several that are alike. path: `transformer.h.*.attn`; time_ns: in all steps."""
+
+    path: str
+    node: Node
+
+    @property
+    def time_ns(self) -> int:
+        """Of the typical calls of its operators, and of those of its parts."""
+        return self.node.total_ns
+
+    @property
+    def phases(self) -> str:
+        """`forward + backward`, as far as it has time in them."""
+        return " + ".join(name for name in ("forward", "backward") if self.node.figures[f"{name}_ns"] > 0)
+
+
+def hot_module(findings: Findings) -> HotModule | None:
+    """The innermost module that has most of the time of each one around it; None where that is a root."""
+    roots = module_trees(findings.trace, findings[StepHotspots].modules)
+    node = max(roots, key=lambda root: root.total_ns, default=None)
+    if node is None:
+        return None
+    path: list[str] = [node.name] if len(roots) > 1 else []
+    depth = 0
+    while node.parts:
+        part = max(node.parts, key=lambda each: each.total_ns)
+        if part.total_ns < _MOST * node.total_ns:
+            break
+        node, depth = part, depth + 1
+        path.append(node.name)
+    return HotModule(".".join(path), node) if depth else None

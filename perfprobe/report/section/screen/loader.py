@@ -1,0 +1,29 @@
+"""DataLoader's workers on the first screen: what the steps wait for is done there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perfprobe.report.rows.workers import LoaderRow, loader_rows
+from perfprobe.report.section.screen.places import whole_percent
+from perfprobe.support import units
+from perfprobe.tables.findings import Findings
+
+_PARTS = {"dataset": "dataset_ns", "collate": "collate_ns", "idle": "waiting_ns"}
+_LEAST = 0.005  # of the workers' time
+
+
+def awaited_loader(findings: Findings) -> LoaderRow | None:
+    """The workers that the main process waited for most; None where it waited for none, or it is unknown."""
+    rows = [row for row in loader_rows(findings) if row.waited_ns and row.batches]
+    return max(rows, key=lambda row: row.waited_ns or 0, default=None)
+
+
+def workers_text(row: LoaderRow) -> Iterator[str]:
+    """`2 workers, 107 ms a batch each: dataset 92 %, collate 5 %, idle 3 %`, in pieces."""
+    number = "workers" if row.workers is None else f"{row.workers} worker{'' if row.workers == 1 else 's'}"
+    yield f"{number}, {units.duration(row.busy_ns / row.batches)} a batch each"
+    whole_ns = max(row.busy_ns + row.waiting_ns, 1)
+    shares = {name: getattr(row, column) / whole_ns for name, column in _PARTS.items()}
+    named = [f"{name} {whole_percent(share)}" for name, share in shares.items() if share >= _LEAST]
+    yield from (f"{': ' if at == 0 else ', '}{text}" for at, text in enumerate(named))

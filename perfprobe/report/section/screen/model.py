@@ -1,0 +1,46 @@
+"""SLOW where one line of the program calls a whole model: the module within it, and its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from perfprobe.report.rows.bottleneck import Candidate
+from perfprobe.report.rows.screen import ScreenRow, said
+from perfprobe.report.rows.step_modules import HotModule
+from perfprobe.report.section.screen.places import place, whole_percent
+from perfprobe.report.section.screen.steps import is_inference
+from perfprobe.support import units
+from perfprobe.support.text import printable
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.step_rows import StepHotspots
+from perfprobe.tables.steps import StepTimes
+
+_PARTS = 2
+_WORTH_NAMING = 0.05  # of the step
+
+
+def module_lines(
+    findings: Findings, first: Candidate, module: HotModule, facts: dict[str, Any]
+) -> Iterator[ScreenRow]:
+    """`model.layers.*.mlp (16), forward + backward 810 ms = 35 %`, and its largest parts."""
+    number = f" ({module.node.number})" if module.node.number > 1 else ""
+    phases = "" if is_inference(findings[StepTimes]) else f" {module.phases}"
+    how_much = f"{units.duration(first.time_ns)} = {whole_percent(first.share)}"
+    yield said("SLOW", f"{printable(module.path)}{number},{phases} {how_much}", style="bold", **facts)
+    pieces = list(_parts(findings, module))
+    yours = [] if first.line is None else [f"called at {place(first.line)}"]
+    texts = [*yours, *pieces]
+    if texts:
+        yield said(
+            "", *(text if at == 0 else f"{';' if at == 1 else ','} {text}" for at, text in enumerate(texts))
+        )
+
+
+def _parts(findings: Findings, module: HotModule) -> Iterator[str]:
+    found = findings[StepHotspots]
+    for part in sorted(module.node.parts, key=lambda part: -part.total_ns)[:_PARTS]:
+        share = found.share(part.total_ns)
+        if share >= _WORTH_NAMING:
+            kind = f" ({printable(part.type)})" if part.type else ""
+            yield f"{printable(part.name)}{kind} {whole_percent(share)}"
