@@ -23,7 +23,8 @@ COMMANDS = {
     "graph": ("perfprobe.cli.graph", "draw the call graph of a recording: Python functions and operators"),
     "bench": ("perfprobe.cli.bench", "measure whether operators run as fast as they can here"),
     "machine": ("perfprobe.cli.machine", "measure what this machine can do at most"),
-    "doctor": ("perfprobe.cli.doctor", "what works here; for what does not: why, and what mends it"),
+    "doctor": ("perfprobe.cli.doctor", "say what works here; for what does not: why, and what fixes it"),
+    "explain": ("perfprobe.cli.explain", "say what a column, section, verdict or loss means"),
     "completion": ("perfprobe.cli.completion", "print the script that lets a shell complete all this"),
 }
 
