@@ -95,7 +95,7 @@ def _examined(name: str, check: Callable[[], Part]) -> Part:
     try:
         return check()
     except Exception as error:
-        return Part(name, NOTE, "could not be examined", f"a fault in perfprobe: {fault(error)}")
+        return Part(name, NOTE, "could not be examined", f"internal error in perfprobe: {fault(error)}")
 
 
 def works(parts: list[Part]) -> bool:

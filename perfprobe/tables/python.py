@@ -210,7 +210,7 @@ class FunctionRows(Table):
         "with them, of recursive calls the outermost only", combine=Combine.SUM, optional=True
     )
     neither_ns: Int64 = column(
-        "the part of own_ns that passed in no operator", combine=Combine.SUM, optional=True
+        "the part of own_ns that passed outside of operators", combine=Combine.SUM, optional=True
     )
     importing_ns: Int64 = column(
         "the part of own_ns that was part of a library's import", combine=Combine.SUM, optional=True

@@ -102,7 +102,7 @@ class Loaders(Table):
     shares_waits: Int8 = column("1 where another loader's workers were there too: it waited for both")
     start_wait_ns: Int64 = column("of that, while a worker was being started", optional=True)
     pinning_ns: Int64 = column("what the main process's thread took to pin them, by samples", optional=True)
-    most_gain_ns: Int64 = column("what one worker more could save at most", optional=True)
+    most_gain_ns: Int64 = column("what one more worker could save at most", optional=True)
 
 
 @frozen

@@ -146,7 +146,7 @@ def test_report_of_what_is_neither(folder: Path) -> None:
     data = (folder / "old.prof").read_bytes()
     for name, content, fault in (
         ("text", b"import torch\n", "neither a perfprobe recording nor a .pstats file: text"),
-        ("cut", data[:-20], "no profile of cProfile (it ends in the middle, at byte "),
+        ("cut", data[:-20], "not a profile of cProfile (truncated at byte "),
     ):
         (folder / name).write_bytes(content)
         assert refused(perfprobe(["report", name], folder), 3).startswith(fault)

@@ -38,8 +38,8 @@ def test_options_reach_the_graph(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
-        (["-o", "a.txt"], 2, "let it end with .png, .svg, .pdf or .dot"),
-        (["-o", "a"], 2, "let it end with .png, .svg, .pdf or .dot"),
+        (["-o", "a.txt"], 2, "use a name that ends in .png, .svg, .pdf or .dot"),
+        (["-o", "a"], 2, "use a name that ends in .png, .svg, .pdf or .dot"),
         (["-o", "missing/a.png"], 4, "the folder to write into does not exist"),
         (["--min-node", "101"], 2, "give a percentage from 0 to 100"),
         (["--min-edge", "nan"], 2, "give a percentage from 0 to 100"),

@@ -153,7 +153,7 @@ def test_an_incomplete_recording_says_nothing_about_what_is_missing(
         program.end_ns = None
     text = report(program, tmp_path)
     assert "No operators in the part that could be read.\n" in text
-    assert " · no operators read · " in text
+    assert " · no operators could be read · " in text
     assert "never imported" not in text
     assert "nothing ran" not in text
 

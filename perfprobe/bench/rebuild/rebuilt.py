@@ -68,7 +68,7 @@ class Rebuilt:
         try:
             return self.function(*operands.args, **operands.kwargs)
         except _REFUSALS as error:
-            raise NotRebuilt(f"torch refuses the call: {_line(error)}") from None
+            raise NotRebuilt(f"torch rejects the call: {_line(error)}") from None
 
     def one_element(self, extent: int = 1) -> CallRecipe:
         """The same overload on the smallest operands that it takes: its time is that of calling it.

@@ -29,7 +29,7 @@ REASONS: dict[str, str] = {
     "Times of functions far outside are too small.",
     "events beyond": "There were more different stacks, signatures or names than are kept (65,536). The "
     "rest is one row, *(other)*.",
-    "operators the disk refused": "The disk was full: operators are missing.",
+    "operators that could not be written": "The disk was full: operators are missing.",
     "DataLoader workers were not recorded": "`--children off`, or a block of `perfprobe.profile`: the time "
     "of workers is not in the report.",
     "child processes were not recorded": "Programs started with `subprocess` or a launcher are not "

@@ -41,8 +41,8 @@ def _waiting(findings: Findings, wall_ns: int) -> Iterator[str]:
     every_ns, main_ns = waited_ns(recording), waited_ns(recording, main=True) or 0
     if every_ns is None or (main_ns < _MAIN * wall_ns and every_ns < _ALL * wall_ns):
         return
-    yield f"; waited {whole_percent(main_ns / wall_ns)} of wall for one"
-    yield ": rows by typical calls"
+    yield f"; waited {whole_percent(main_ns / wall_ns)} of wall for a core"
+    yield ": rows by typical time"
 
 
 def _neighbours(findings: Findings, wall_ns: int) -> Iterator[str]:
@@ -84,7 +84,7 @@ def gpu_line(findings: Findings) -> Iterator[ScreenRow]:
     busy = f"busy {whole_percent(use.busy)} from first to last work{several}"
     yield said("GPU", busy, f", {whole_percent(share)} of wall", time_ns=busiest.busy_ns, share=use.busy)
     lost = any((findings.trace.recording.number("gpu", name) or 0) > 0 for name in _LOST)
-    yield said("", "records of its work are lost: the limit is open" if lost else verdict(gpu, use, wall_ns))
+    yield said("", "records of its work are lost: bottleneck unknown" if lost else verdict(gpu, use, wall_ns))
 
 
 def trust_line(findings: Findings) -> ScreenRow:
