@@ -16,7 +16,7 @@ from perfprobe.tables.measurements import Bound, Estimate, Measurement, Verdict
 
 MEANING: dict[str, str] = {
     "not rebuilt": "The call could not be made from what was recorded, so nothing was measured.",
-    "not reproduced": "A call took over twice the CPU time in the program: the measurement does not represent it.",
+    "not reproduced": "A call took over twice the CPU time in the program: its values or memory differ.",
     "unjudged": "There is no work model for this operator, so its time is compared with nothing.",
     "overhead-bound": "At least half of the time is what the same operator takes for one element.",
     "allocation-bound": "At least 30 % of the time goes into page faults on new memory.",

@@ -103,7 +103,7 @@ def test_what_is_not_called_once_in_its_time_leaves_time_to_others(monkeypatch: 
 
 
 @pytest.mark.parametrize(
-    ("what", "why"), [("hangs", "measured in part: the time was up"), ("breaks", "crashed: signal 11")]
+    ("what", "why"), [("hangs", "measured in part: out of time"), ("breaks", "crashed: signal 11")]
 )
 @pytest.mark.usefixtures("impatient")
 def test_what_was_measured_stays_where_a_later_part_fails(what: str, why: str) -> None:
@@ -118,7 +118,7 @@ def test_what_was_measured_stays_where_a_later_part_fails(what: str, why: str) -
 @pytest.mark.usefixtures("impatient")
 def test_what_failed_in_part_is_said() -> None:
     found = run("hangs", settings=once())
-    assert "fake::hangs f32[0]: measured in part: the time was up" in found.notes
+    assert "fake::hangs f32[0]: measured in part: out of time" in found.notes
 
 
 def test_a_crash_amid_changed_calls_is_not_repeated() -> None:

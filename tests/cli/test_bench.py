@@ -223,7 +223,7 @@ def test_an_older_file_is_kept_when_nothing_was_measured(
         (["run.perfprobe", "f32[2]"], 2, "a recording takes no inputs"),
         (["empty.perfprobe"], 3, "there is nothing to measure: no operators"),
         (["run.perfprobe", "--focus", "nowhere"], 3, "no operator matches the focus"),
-        (["run.perfprobe", "--focus", "("], 2, "no regular expression"),
+        (["run.perfprobe", "--focus", "("], 2, "not a regular expression"),
         (["old.pstats"], 3, "has no operators to measure"),
         (["text.perfprobe"], 3, "neither a perfprobe recording"),
         (["bmm", "f32[2"], 2, "not an input"),
@@ -235,7 +235,7 @@ def test_an_older_file_is_kept_when_nothing_was_measured(
         (["--quick", "--processes", "2"], 2, "--quick is one process"),
         (["--emit", "there", "--json"], 2, "--emit measures nothing"),
         (["-o", "no/where"], 4, "folder to write into does not exist"),
-        (["--plot", "picture.bmp"], 2, "which picture"),
+        (["--plot", "picture.bmp"], 2, "unknown picture format"),
         (["--plot", "picture.png"], 4, "measure them with `perfprobe machine`"),
     ],
 )
@@ -277,7 +277,7 @@ def test_what_torch_cannot_call_is_one_line(words: list[str], fault: str, tmp_pa
         ("call", 2, "this cannot be called: why not: aten::bmm f32[2]; nearest: aten::abs"),
         ("time", 4, "not measured: why not: aten::bmm f32[2]; give it more time with --time"),
         ("machine", 4, "not measured: why not: aten::bmm f32[2]; see `perfprobe doctor`"),
-        ("crash", 4, "not measured: why not: aten::bmm f32[2]; the operator itself"),
+        ("crash", 4, "not measured: why not: aten::bmm f32[2]; the operator crashes"),
     ],
 )
 def test_a_hint_only_where_the_call_is_wrong(

@@ -78,7 +78,7 @@ def test_text_to_standard_output(folder: Path) -> None:
     [
         (["run.perfprobe"], 2, "--format"),
         (["run.perfprobe", "--format", "png"], 2, "invalid choice"),
-        (["run.perfprobe", "--format", "pstats", "-o", "-"], 2, "no text: -o -; name a file"),
+        (["run.perfprobe", "--format", "pstats", "-o", "-"], 2, "is binary: -o -; name a file"),
         (["run.perfprobe", "--format", "pstats", "-o", "run.perfprobe"], 2, "this is the file to be read"),
         (["run.perfprobe", "--format", "collapsed", "--times", "samples"], 2, "--times is for pstats only"),
         (["run.perfprobe", "--format", "pstats", "-o", "no/where"], 4, "folder to write into does not exist"),

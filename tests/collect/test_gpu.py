@@ -232,7 +232,7 @@ def test_another_client_that_takes_over_is_said(tmp_path: Path, standin: Path) -
     ("settings", "expected"),
     [
         ({"client": "CUPTI for Kineto"}, "another tool uses CUPTI already: CUPTI for Kineto"),
-        ({"fail": "cuptiActivityEnable10=35"}, "keeps tracing to administrators"),
+        ({"fail": "cuptiActivityEnable10=35"}, "allows tracing only for administrators"),
         ({"devices": "0"}, "shows no device"),
     ],
 )

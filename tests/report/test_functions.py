@@ -138,7 +138,7 @@ def test_counts_of_a_part(tmp_path: Path) -> None:
 def test_times_without_samples_say_where_imports_are(tmp_path: Path) -> None:
     made = sampled()
     made.by_samples = False
-    said = "The imports of libraries are not looked into: their time is in the tottime of exec"
+    said = "Imports of libraries are not broken down: their time is in the tottime of exec"
     assert said in " ".join(shown(made.findings(tmp_path, cprofile={"library_imports": "not counted"})))
     assert said not in " ".join(shown(made.findings(tmp_path, cprofile={"library_imports": "counted"})))
 

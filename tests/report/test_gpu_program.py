@@ -76,4 +76,4 @@ def test_what_cupti_lost_is_printed(tmp_path: Path, standin: Path) -> None:
     assert "GPU records dropped: CUPTI was out of memory" in losses
     assert "without a time" in losses
     assert tables["gpu"][0]["untimed"] > 0
-    assert "so what limits the program is open" in text
+    assert "so the bottleneck is unknown" in text

@@ -70,7 +70,7 @@ def test_a_sum_that_misleads_is_marked_and_the_note_says_what_it_would_be(tmp_pa
         "~ dominated by outliers: calls over three times as long as usual (pre-emption, first touch of memory"
         in said
     )
-    assert "by which it is ranked: self 10.0 us, not 59.0 us (mm at a.py:3)." in said
+    assert "by which the row is ranked: self 10.0 us, not 59.0 us (mm at a.py:3)." in said
     assert "~" not in report(training(), tmp_path, width)
 
 

@@ -77,4 +77,4 @@ def _waited(gpu: GpuFindings, wall_ns: int) -> str:
     waited = program_waited_ns(gpu) / wall_ns
     if waited < _NOTEWORTHY:
         return ""
-    return f", although the program waited for the GPU for {units.percent(waited)} of wall"
+    return f", but the program waited for the GPU for {units.percent(waited)} of wall"
