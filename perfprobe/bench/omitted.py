@@ -1,4 +1,4 @@
-"""What a run left out for lack of time, in words."""
+"""What a run left out because time was short, in words."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _LATE_CALLS = 5  # after its limit a process may still be amid a call
 
 
 class Ended(Exception):
-    """The measuring process is no more; the message says why. cause: one of `CAUSES`."""
+    """The measuring process has ended; the message says why. cause: one of `CAUSES`."""
 
     def __init__(self, why: str, cause: str = CRASH) -> None:
         super().__init__(why)

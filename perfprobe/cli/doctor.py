@@ -1,4 +1,4 @@
-"""`perfprobe doctor`: what works here; for what does not: why, and what mends it."""
+"""`perfprobe doctor`: what works here; for what does not: why, and what fixes it."""
 
 from __future__ import annotations
 

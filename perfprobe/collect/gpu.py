@@ -36,7 +36,7 @@ COPIES = (
     "host_to_host",
     "peer_to_peer",
 )
-# Figures of the session that are losses when they are not 0: why, and what mends it.
+# Figures of the session that are losses when they are not 0: why, and what fixes it.
 _LOSSES = {
     "dropped_records": ("GPU records dropped: CUPTI was out of memory", ""),
     "untimed": ("kernels, copies and calls without a time: CUPTI gave none, or they still ran", ""),

@@ -48,7 +48,7 @@ _ORDER = (
 
 
 def examine(width: int, *, color: bool) -> list[Part]:
-    """All parts, in an order in which to mend them."""
+    """All parts, in an order in which to fix them."""
     here = _folder()
     trial = Trial(_LIMIT_S)
     children = [

@@ -219,6 +219,6 @@ def _percent(fraction: float) -> str:
 
 
 def _part(measurement: Measurement, part: Estimate) -> str:
-    """With its interval, which one process has not."""
+    """With its interval; one process has none."""
     interval = f" ({100 * part.low:.0f}–{100 * part.high:.0f})" if measurement.processes > 1 else ""
     return _percent(part.value) + interval

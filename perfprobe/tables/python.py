@@ -74,7 +74,7 @@ class Samples(Table, name="samples", most_rows=4_194_304):
 
     start_ns: Int64 = column("when it last looked at this thread before, or first saw it")
     end_ns: Int64 = column("when the sampler looked")
-    thread: Int32 = column("at which thread", Threads)
+    thread: Int32 = column("the thread that it looked at", Threads)
     stack: Int32 = column("as that of operators, without modules; -1 where `look` is not READ", Stacks)
     look: Int8 = column("a `Look`")
     looks: Int32 = column(

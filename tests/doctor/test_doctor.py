@@ -1,4 +1,4 @@
-"""`perfprobe doctor` on machines that lack something, each lack faked from outside."""
+"""`perfprobe doctor` on machines where something is missing, each faked from outside."""
 
 from __future__ import annotations
 
