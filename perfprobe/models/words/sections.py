@@ -105,7 +105,7 @@ SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
 FIRST_SCREEN: dict[str, str] = {
     "STEP": "Median and 95th percentile of a steady training step; samples/s where a batch size can be read.",
     "CALL": "The same of a model that is only called, with the 99th percentile from 100 calls on.",
-    "STEPS": "Where no steps were found: by what they would have been.",
+    "STEPS": "No steps were found: the program has no optimizer step and no repeated call of a module.",
     "PARTS": "What a step consists of, in whole percent that sum to 100. Without steps: how much of the "
     "wall time was in operators.",
     "IMPORTS": "Part of the wall time that imports took, and who imported.",
