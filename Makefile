@@ -1,7 +1,9 @@
 # make test    everything: Python tests and native tests, in a venv of its own (.venv)
 # make demo    profile the transformer workload, print the report, measure its three hottest operators
 # make lint    ruff, mypy, import layers, clang-format
-# make docs    the pages and the picture that are written from the code
+# make docs    the pages and the picture that are written from the code, then the guides
+# make guides  the guides as HTML in build/guides, every warning an error
+# make examples   runs the workloads whose reports README and guides show, and puts them in
 # make bench   what recording costs, beside torch.profiler
 # make sanitize   the native tests under address,undefined and under thread
 # make gpu-check OUT=folder [GROUP=A]   on a machine with a GPU: builds with PYTHON, checks all that needs one, or
@@ -41,7 +43,7 @@ PERFPROBE_WERROR ?= OFF
 export PERFPROBE_WERROR
 
 .DELETE_ON_ERROR:
-.PHONY: setup test test-python test-native sanitize gpu-check lint docs demo bench clean distclean
+.PHONY: setup test test-python test-native sanitize gpu-check lint docs guides examples demo bench clean distclean
 
 setup: $(VENV)/installed.stamp $(VENV)/dot.stamp
 
@@ -113,6 +115,14 @@ lint: setup
 docs: setup
 	@$(BIN)/python -m docs.pages
 	@$(BIN)/python -m docs.architecture
+	@$(MAKE) --no-print-directory guides
+
+guides: setup
+	@$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --quiet docs build/guides
+
+examples: setup
+	@$(BIN)/python -m docs.examples
+	@$(BIN)/python -m docs.pages
 
 # One thread: on a machine that is busy with other things, waiting OpenMP threads would fill the table.
 # The run without an epoch compiles the workload's own operator, so that the recorded one does not.

@@ -1,13 +1,13 @@
-"""Writes docs/format.md and docs/tables.md from the classes that declare the tables.
+"""Writes docs/format.md and docs/tables.md from the classes that declare the tables, and parts of others.
 
-    python -m docs.pages            write them (`make docs` does this and draws the picture)
+    python -m docs.pages            write them (`make docs` also draws the picture and builds the guides)
 
-The texts are those of the code: docstrings, `column(...)`, and the layout that `tables/storage.py` describes.
+The texts are those of the code: docstrings, `column(...)`, and the layout that `tables/storage.py` describes;
+in README and guides those that `docs/filled.py` lists.
 """
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import re
 import sys
@@ -15,12 +15,15 @@ from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from pathlib import Path
 
-import perfprobe.tables
+from docs.filled import filled
 from perfprobe.tables import storage
 from perfprobe.tables.columns import TEXT, Column, Combine, Table
+from perfprobe.tables.declared import declared
 from perfprobe.tables.definitions import IN_MEMORY, MOST_ROWS, OF_THE_WHOLE, STREAMED
 
 FOLDER = Path(__file__).resolve().parent
+ROOT = FOLDER.parent
+README = ROOT / "README.md"
 COMMAND = "make docs"
 RECORDED: tuple[type[Table], ...] = (*STREAMED, *IN_MEMORY, *OF_THE_WHOLE)
 _HEAD = "| column | type | unit | meaning | row of | combined |\n|---|---|---|---|---|---|"
@@ -28,8 +31,11 @@ _QUOTED = re.compile(r"`(\w+)`")
 
 
 def pages() -> dict[str, str]:
-    """The text of each page, by the name of its file."""
-    return {"format.md": "\n".join(_format()), "tables.md": "\n".join(_tables())}
+    """The text of each page, by its path from the root."""
+    made = {"docs/format.md": "\n".join(_format()), "docs/tables.md": "\n".join(_tables())}
+    for path in (README, *sorted(FOLDER.glob("*.md"))):
+        made.setdefault(str(path.relative_to(ROOT)), filled(path.read_text(encoding="utf-8")))
+    return made
 
 
 def _format() -> Iterator[str]:
@@ -69,24 +75,14 @@ def _tables() -> Iterator[str]:
 
 `merge` and `analyse` make these tables; they are never in a file. [format.md](format.md) has those that are.
 *combined* says what a row that stands for several rows holds. *or -1* marks values that may be missing.
+
+## Tables
 """
     made = [kind for kind in declared() if kind not in RECORDED]
     for kind in made:
         module = kind.__module__.removeprefix("perfprobe.tables.")
         yield from _table(kind, f"`{kind.__name__}`", f"Declared in `perfprobe/tables/{module}.py`.")
     yield from _words(made)
-
-
-def declared() -> list[type[Table]]:
-    """Every table that a module of perfprobe.tables declares, in the order of the files."""
-    found = []
-    for path in sorted(Path(perfprobe.tables.__path__[0]).glob("*.py")):
-        module = importlib.import_module(f"perfprobe.tables.{path.stem}")
-        for kind in vars(module).values():
-            is_table = inspect.isclass(kind) and issubclass(kind, Table) and bool(kind.dtypes)
-            if is_table and kind.__module__ == module.__name__:
-                found.append(kind)
-    return found
 
 
 def _described(module: object) -> str:
@@ -143,7 +139,7 @@ def _enumerations(kinds: Iterable[type[Table]]) -> dict[str, type[IntEnum]]:
 def main() -> None:
     """Write the pages."""
     for name, text in pages().items():
-        (FOLDER / name).write_text(text, encoding="utf-8")
+        (ROOT / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

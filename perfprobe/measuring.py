@@ -82,7 +82,7 @@ def by_hand(operator: str, inputs: Sequence[str], threads: int | None) -> Task:
     from perfprobe.tables.measurements import Wanted
 
     if not _NAME.fullmatch(operator):
-        raise UsageError("neither a recording nor an operator", operator, "an operator is aten::bmm or bmm")
+        raise UsageError("not a recording and not an operator", operator, "an operator is aten::bmm or bmm")
     name = operator if "::" in operator else f"aten::{operator}"
     text = " ".join(inputs)
     if is_cut_short(text):
@@ -93,7 +93,7 @@ def by_hand(operator: str, inputs: Sequence[str], threads: int | None) -> Task:
         raise UsageError("the brackets or quotes of the inputs do not match", text, _EXAMPLE)
     for item in items:
         if isinstance(item, Scalar) and set(item.value) & set("[]{}"):
-            raise UsageError("this is no input", item.value, _EXAMPLE)
+            raise UsageError("not an input", item.value, _EXAMPLE)
     return Task(((Wanted(name, text, text, threads=threads or _own_threads()), None),))
 
 
@@ -126,8 +126,8 @@ def _recorded_whole(operator: str, inputs: str, threads: int | None) -> Wanted:
 
 _REMEDIES = {
     "machine": "see `perfprobe doctor`, or take smaller inputs",
-    "time": "more of it with --time",
-    "crash": "the operator itself ends the process that calls it so",
+    "time": "give it more time with --time",
+    "crash": "the operator crashes the process when called like this",
 }
 _EXAMPLE = 'a tensor is "f32[64,128]", a value dim=1, a list "(f32[2],f32[3])"'
 
@@ -181,14 +181,16 @@ def check_typed(task: Task, found: Measurements) -> None:
     if row.cause == CALL:
         raise not_callable(wanted, row.not_rebuilt or "", hint(wanted))
     call = f"{wanted.operator} {wanted.signature}".rstrip()
-    raise EnvironmentLack(f"this was not measured: {row.not_rebuilt}", call, _REMEDIES.get(row.cause, ""))
+    raise EnvironmentLack(f"not measured: {row.not_rebuilt}", call, _REMEDIES.get(row.cause, ""))
 
 
 def require_torch() -> None:
     """Raises EnvironmentLack where this Python has no torch."""
     if find_spec("torch") is None:
         remedy = "run perfprobe with the Python that runs the program"
-        raise EnvironmentLack("measuring needs torch, which this Python has not", sys.executable, remedy)
+        raise EnvironmentLack(
+            "measuring needs torch, which is missing in this Python", sys.executable, remedy
+        )
 
 
 def emit(task: Task, folder: str) -> str:

@@ -1,4 +1,4 @@
-"""The only door to the extension modules: says why one cannot be used, and the command that mends it."""
+"""The only door to the extension modules: says why one cannot be used, and the command that fixes it."""
 
 from __future__ import annotations
 

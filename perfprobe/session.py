@@ -103,7 +103,7 @@ class Session:
             EnvironmentLack: the recorder is not built, or the file cannot be written.
         """
         if not next(self._unstarted, False):  # one step, like `setdefault` below
-            raise UsageError("this recording was started before", self.path, "make another one")
+            raise UsageError("this recording was started before", self.path, "make a new one")
         begun_cpu_ns = thread_time_ns() if self._begun_cpu_ns is None else self._begun_cpu_ns
         running = Session._active.setdefault(getpid(), self)
         if running is not self:

@@ -130,7 +130,7 @@ def main(name: str, scale: str, folder: str) -> None:
 
 
 def measure(blocks: dict[str, Callable[[], float]]) -> dict[str, list[float]]:
-    """The loops in turn; one block of each goes first and is not counted."""
+    """The loops in turn; one block of each runs first and is not counted."""
     for block in blocks.values():
         block()
     turns = [{loop: block() for loop, block in blocks.items()} for _ in range(BLOCKS)]

@@ -59,7 +59,7 @@ py::dict describe(const GpuFigures& figures) {
   return named;
 }
 
-// What mends each fault that this version has, by name.
+// The remedy for each fault of this version, by name.
 py::dict faults_of(uint32_t version) {
   py::dict remedies;
   for (const KnownFault& fault : kKnownFaults) {

@@ -23,7 +23,7 @@ struct DroppedText {
 constexpr std::array<DroppedText, kDroppedKinds> kDroppedTexts{{
     {"operators whose end was not seen on their own thread", "an asynchronous end; nothing to do"},
     {"ends of operators that had started on another thread or before recording", "nothing to do"},
-    {"operators for which there was no memory", "use a smaller --buffer"},
+    {"operators dropped: out of memory", "use a smaller --buffer"},
 }};
 
 }  // namespace
@@ -334,9 +334,10 @@ std::vector<Loss> Recorder::collect_losses() {
   std::vector<Loss> losses = losses_;
   // Source "recording": what a report says at its top, because every number in it is too small.
   if (dropped_rows_ > 0) {
-    losses.push_back({"recording",
-                      std::string("operators the disk refused: ") + std::strerror(file_.refusal()),
-                      dropped_rows_, "make room there, or choose another place with -o"});
+    losses.push_back(
+        {"recording",
+         std::string("operators that could not be written: ") + std::strerror(file_.refusal()),
+         dropped_rows_, "free some space there, or choose another place with -o"});
   }
   const auto add = [&](const std::string& reason, int64_t count, const std::string& remedy) {
     if (count > 0)

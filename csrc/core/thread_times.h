@@ -20,7 +20,7 @@ namespace perfprobe {
 struct ThreadTimesRow {
   int64_t time_ns;
   int64_t run_ns;
-  int64_t wait_ns;  // ready to run, and did not; -1 not told
+  int64_t wait_ns;  // ready to run, and did not; -1 not known
   int32_t thread;
 
   static constexpr std::string_view kTable = "thread_times";

@@ -59,7 +59,7 @@ struct CuptiApi {
 // Fills `api`; the name of a function that is missing, "" when all is there.
 std::string load_cupti(void* library, CuptiApi& api);
 
-// What a code means and what mends it. call: the function that gave it; other_client: whom CUPTI
+// What a code means, and the remedy. call: the function that gave it; other_client: whom CUPTI
 // named, "" when nobody.
 CuptiFault explain(uint32_t code, std::string_view call, std::string_view other_client = {});
 

@@ -50,7 +50,7 @@ inline constexpr KnownFault kWaitFault{"device_waits",
                                        130000,
                                        130001,
                                        "cudaDeviceSynchronize gives no record of its wait",
-                                       "that such waits are missing is said among the losses",
+                                       "the losses say that such waits are missing",
                                        "use CUDA 13.0 Update 1 or newer"};
 
 // As seen by others (pytorch/kineto#1534).

@@ -58,7 +58,7 @@ std::optional<CuptiFault> GpuRecording::start() {
   if (const int error = thread_.start(); error != 0) {
     session_.flush_last([] {});
     session_.close();
-    return CuptiFault{std::string("no thread is to be had: ") + std::strerror(error), ""};
+    return CuptiFault{std::string("no thread can be started: ") + std::strerror(error), ""};
   }
   recorder_.join_forks(thread_);
   has_begun_ = true;

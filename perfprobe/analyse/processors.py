@@ -101,8 +101,8 @@ def _kinds(made: dict[str, Int64], beside_ns: Int64, quota: float | None) -> dic
     Own for certain is what the program wanted, running and waiting, beyond the cores it is allowed. Of the
     rest neighbours explain what they stretch: where they have the part u of the processors, work takes
     1 / (1 - u) as long. Then the program's other threads explain as much as they ran, and after them
-    neighbours as much as they ran: what is left nobody is blamed for. Without numbers of the machine only
-    the first is told apart.
+    neighbours as much as they ran: what is left has no known cause. Without numbers of the machine only
+    the first is known.
     """
     wall_ns, waited_ns = made["end_ns"] - made["start_ns"], made["waited_ns"]
     cores = np.maximum(made["processors"], 1)

@@ -4,7 +4,7 @@ Operators come in the order in which they ended: the first one that ended at or 
 lies behind it. In the latter case those around it may hold it, the innermost first; the one around a row
 is the next row of its thread with a smaller depth, which may come with a later batch.
 
-A look is in no operator where Python runs that autograd called: a Function written in Python, a hook.
+A look is outside of operators where Python runs that autograd called: a Function written in Python, a hook.
 """
 
 from __future__ import annotations

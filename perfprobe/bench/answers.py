@@ -12,7 +12,7 @@ from perfprobe.models.work import Work
 from perfprobe.tables.measurements import Untried, Wanted
 
 RECYCLED = "recycled"  # the subject that is timed after all else, in a process that gives no memory back
-NO_TIME = "no time was left"
+NO_TIME = "no time left"
 LONGEST = 16 << 20  # bytes of a line
 
 
@@ -92,7 +92,7 @@ def encode(answer: Answer) -> str:
 
 
 def decode(line: str) -> Answer | None:
-    """The answer of a line; None where the line is something else: libraries print too."""
+    """The answer of a line; None where the line is of another type: libraries print too."""
     try:
         found: dict[str, Any] = json.loads(line)
         work = found.pop("work")

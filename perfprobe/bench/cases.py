@@ -85,9 +85,9 @@ class Bench:
         except NotRebuilt as why:
             return Answer(case.number, not_rebuilt=str(why), cause=CALL)
         except MemoryError as error:
-            return Answer(case.number, not_rebuilt=f"torch refused it: {_line(error)}", cause=MACHINE)
+            return Answer(case.number, not_rebuilt=f"torch rejected it: {_line(error)}", cause=MACHINE)
         except _REFUSALS as error:
-            return Answer(case.number, not_rebuilt=f"torch refused it: {_line(error)}", cause=CALL)
+            return Answer(case.number, not_rebuilt=f"torch rejected it: {_line(error)}", cause=CALL)
 
     def _measured(self, case: Case, deadline: Deadline, say: Callable[[Answer], object]) -> Answer:
         wanted = case.wanted

@@ -27,10 +27,10 @@ _MOST_THREADS = 4096  # more are a broken recording, and would all be started
 _LINES = 3  # of a call that are kept
 _WORTH_SAYING = 0.001  # of operator time
 
-BY_CPU = "Operator time is CPU time of the calling threads here: what calls waited for is in no share."
+BY_CPU = "Operator time here is CPU time of the calling threads: waiting is in no share."
 SPINNING = (
-    "CPU time in the program is not compared with that by itself: threads waited for a processor there, and "
-    "those of a team spin while they wait for each other."
+    "CPU time in the program is not compared with isolated CPU time: threads waited for a processor "
+    "there, and threads of a pool spin while they wait for each other."
 )
 NODE = "nodes of backward and other names that only call operators"
 COMPILED = "kernels that torch.compile generated"
@@ -206,4 +206,4 @@ def _left_out(reasons: Mapping[str, int], whole_ns: int) -> Iterator[str]:
         if time_ns >= _WORTH_SAYING * whole_ns
     ]
     if told:
-        yield f"Of operator time, nothing that could be called again: {'; '.join(told)}."
+        yield f"Cannot be called again, as parts of operator time: {'; '.join(told)}."

@@ -102,7 +102,7 @@ def _hint(wanted: Wanted, torch: Any) -> str:
     every = {text.partition(".")[0] for text in torch._C._dispatch_get_all_op_names()}
     names = {text.partition("::")[2]: text for text in sorted(every, reverse=True)}
     near = difflib.get_close_matches(name.partition("::")[2], names, _MOST_NAMES, _NEAR)
-    return f"nearest: {', '.join(names[text] for text in near)}" if near else "no name is like it"
+    return f"nearest: {', '.join(names[text] for text in near)}" if near else "no similar name"
 
 
 def _written(request: dict[str, Any], torch: Any) -> str:

@@ -21,7 +21,7 @@ from perfprobe.tables.machine import Machine
 from perfprobe.tables.measurements import CRASH, TIME, Measurements, Seen, Untried, Wanted
 
 INTERRUPTED = "interrupted"
-TIME_UP = "the time was up (--time)"
+TIME_UP = "out of time (--time)"
 Progress: TypeAlias = Callable[[int, int, "float | None", str], None]
 
 

@@ -1,4 +1,4 @@
-"""What a run left out for lack of time, in words."""
+"""What a run left out because time was short, in words."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def omitted(answers: Mapping[Wanted, Sequence[Answer]], processes: int, time_s: 
     bare = sum(any(_is_bare(answer) for answer in of[:1]) for of in rebuilt)
     counts = (
         (fewer, f"in fewer than {processes} processes"),
-        (bare, "with nothing tried beside them"),
+        (bare, "without trying any changes"),
         (len(unmeasured), "not at all"),
     )
     told = [f"{count} {words}" for count, words in counts if count]
@@ -34,8 +34,8 @@ def omitted(answers: Mapping[Wanted, Sequence[Answer]], processes: int, time_s: 
         given = units.duration(time_s * 1e9)
         calls = f"of {len(answers)} calls " if len(answers) > 1 else ""
         yield (
-            f"{given} did not suffice: {calls}{', '.join(told)}. The hottest came first; --time gives more, "
-            "--time 0 all that is needed."
+            f"{given} was not enough: {calls}{', '.join(told)}. The hottest came first; --time sets the "
+            f"limit, --time 0 removes it."
         )
 
 

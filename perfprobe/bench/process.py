@@ -22,8 +22,8 @@ from perfprobe.tables.measurements import CRASH, TIME
 # Waiting threads must sleep: CPU time then tells who worked.
 PASSIVE = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0", "KMP_BLOCKTIME": "0"}
 _RANK = ("RANK", "LOCAL_RANK", "WORLD_SIZE")
-_NO_TIME = "the time was up before it was called once"
-_SILENT = "the time was up"
+_NO_TIME = "out of time before its first call"
+_SILENT = "out of time"
 START_LIMIT_S = 300.0
 # Once a call was timed, silence of a thousand such calls, or of twenty starts, is no slow machine any more.
 _SILENT_CALLS = 1000
@@ -32,7 +32,7 @@ _LATE_CALLS = 5  # after its limit a process may still be amid a call
 
 
 class Ended(Exception):
-    """The measuring process is no more; the message says why. cause: one of `CAUSES`."""
+    """The measuring process has ended; the message says why. cause: one of `CAUSES`."""
 
     def __init__(self, why: str, cause: str = CRASH) -> None:
         super().__init__(why)
@@ -162,7 +162,7 @@ class MeasuringProcess:
                 part = os.read(self._process.stdout.fileno(), 1 << 16)
                 self._said += part
                 if not part or len(self._said) > LONGEST:
-                    raise Ended(self._ending() if not part else "it said too much")
+                    raise Ended(self._ending() if not part else "it printed too much")
         line, _, self._said = self._said.partition(b"\n")
         return line.decode(errors="replace")
 
@@ -171,7 +171,7 @@ class MeasuringProcess:
         try:
             status = self._process.wait(10.0)
         except subprocess.TimeoutExpired:
-            return "crashed: it no longer answers"
+            return "crashed: it no longer responds"
         if status < 0:
             return f"crashed: signal {-status}"
         self._errors.seek(max(self._errors.seek(0, os.SEEK_END) - 4096, 0))

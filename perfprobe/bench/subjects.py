@@ -130,7 +130,7 @@ class Subject:
 class Rounds:
     """What was timed. blocks: of each subject by its name, one a round: those of one place belong together.
 
-    refused: by the name of a subject that torch does not take, why; untimed: for which no time was left.
+    refused: by the name of a subject that torch does not take, why; untimed: for which no time left.
     """
 
     blocks: dict[str, list[Block]] = field(default_factory=dict)

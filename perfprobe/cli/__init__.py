@@ -17,14 +17,15 @@ if TYPE_CHECKING:
 # Callable[[], int]`; the latter finds all that can be wrong with the words: no error of ours gets mixed up
 # with one of the program, which runs in the call that follows.
 COMMANDS = {
-    "run": ("perfprobe.cli.run", "record a program and print the report; meant when none is named"),
+    "run": ("perfprobe.cli.run", "record a program and print the report (the default command)"),
     "report": ("perfprobe.cli.report", "print the report of a recording again"),
     "export": ("perfprobe.cli.export", "write what a recording holds as a file for other tools"),
     "graph": ("perfprobe.cli.graph", "draw the call graph of a recording: Python functions and operators"),
     "bench": ("perfprobe.cli.bench", "measure whether operators run as fast as they can here"),
     "machine": ("perfprobe.cli.machine", "measure what this machine can do at most"),
-    "doctor": ("perfprobe.cli.doctor", "what works here; for what does not: why, and what mends it"),
-    "completion": ("perfprobe.cli.completion", "print the script that lets a shell complete all this"),
+    "doctor": ("perfprobe.cli.doctor", "say what works here; for what does not: why, and what fixes it"),
+    "explain": ("perfprobe.cli.explain", "say what a column, section, verdict or loss means"),
+    "completion": ("perfprobe.cli.completion", "print a script for the shell's completion"),
 }
 
 _FAULT = 1
@@ -69,5 +70,5 @@ def guarded(step: Callable[[], Any]) -> Any:
     except KeyboardInterrupt:
         return _INTERRUPTED
     except Exception as error:
-        stderr.tell(f"this is a fault in perfprobe: {fault(error)}")
+        stderr.tell(f"internal error in perfprobe: {fault(error)}")
         return _FAULT

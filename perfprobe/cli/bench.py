@@ -63,7 +63,7 @@ def parser() -> Parser:
         "--top", type=rows, metavar="N", help=f"measure the N hottest, 0 for all (default: {TOP})"
     )
     parser.add_argument(
-        "--focus", metavar="REGEX", help="only what matches: operator, signature, line, module or phase"
+        "--focus", metavar="REGEX", help="only calls whose operator, signature, line, module or phase matches"
     )
     parser.add_argument(
         "--threads", type=steps, metavar="N", help="threads of torch (default: as in the recorded program)"
@@ -78,10 +78,10 @@ def parser() -> Parser:
         "--time",
         type=seconds,
         metavar="TIME",
-        help="for all of it: 90s, 10m; 0 for what it takes; what is left out is said (default: 3m)",
+        help="time limit for all of it: 90s, 10m, or 0 for none; what is left out is listed (default: 3m)",
     )
     parser.add_argument(
-        "--quick", action="store_true", help="one process, and nothing tried but the call itself"
+        "--quick", action="store_true", help="measure in one process, without trying any changes"
     )
     parser.add_argument(
         "--plot", metavar="FILE", help="draw the operators on the roofline: .png, .svg or .pdf"
@@ -140,7 +140,7 @@ def _task(given: argparse.Namespace) -> Task:
                 raise UsageError("this is for recordings only", f"--{name}", "leave it out")
         return measuring.by_hand(first, inputs, given.threads)
     if inputs:
-        raise UsageError("a recording has no inputs", inputs[0], "name one recording, or an operator")
+        raise UsageError("a recording takes no inputs", inputs[0], "name one recording, or an operator")
     top = TOP if given.top is None else given.top
     return measuring.of_recording(first, top=top, focus=given.focus, threads=given.threads)
 

@@ -1,4 +1,4 @@
-"""`perfprobe doctor`: what works here; for what does not: why, and what mends it."""
+"""`perfprobe doctor`: what works here; for what does not: why, and what fixes it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Say which parts of perfprobe work here. For each that does not: why, and the
-command that mends it. The last part is a trial: a small program is recorded and
+command that fixes it. The last part is a trial: a small program is recorded and
 read back. Nothing is installed or changed."""
 _EXAMPLES = """\
 examples:

@@ -87,7 +87,7 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     if given.times is not None and given.format != "pstats":
         raise UsageError("--times is for pstats only", f"--format {given.format}", "leave it out")
     if given.output == "-" and not chosen.is_text:
-        raise UsageError(f"a {chosen.suffix} file is no text", "-o -", "name a file")
+        raise UsageError(f"a {chosen.suffix} file is binary", "-o -", "name a file")
     path = given.file if given.file is not None else newest()
     output = given.output if given.output in (None, "-") else writable(given.output)
     made = Results(path).export(given.format, given.times)
@@ -111,7 +111,7 @@ def _save(parts: Iterable[bytes], output: str | None, stem: str, chosen: Format)
     except OSError as error:
         why = f"the file cannot be written ({error.strerror})"
         if isinstance(error, FileExistsError):
-            why = "all names for the file are taken"
+            why = "no free name for the file"
         raise EnvironmentLack(why, name, "name another with -o") from error
     Stderr().tell(printable(f"wrote {name}; open it with: {chosen.opened_with.format(shlex.quote(name))}"))
     return 0

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 Draw the call graph of a recording: Python functions and, below them, the
 operators they call, with their shares of all time. Backward operators hang
-under the function that made their forward call, in a hue of their own."""
+under the function that made their forward call, in a colour of their own."""
 _EXAMPLES = """\
 examples:
   perfprobe graph                            the newest recording in this folder
   perfprobe graph run.perfprobe -o run.svg   also .pdf, .png, and .dot
   perfprobe graph --by operator              by operator time, not wall time
-  perfprobe graph --by gpu                   by what operators took of GPUs
+  perfprobe graph --by gpu                   by time on GPUs
   perfprobe graph --root Attention.forward   only what this calls
-  perfprobe graph --leaf 'aten::bmm'         only what leads there
+  perfprobe graph --leaf 'aten::bmm'         only what calls it
   perfprobe graph --focus dropout --min-node 0.2
   perfprobe graph --library --depth 12       torch's own functions too
 

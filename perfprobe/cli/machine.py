@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 Say what this machine can do at most: matrix products beside the peak of the
 processor's own instructions, bandwidth by footprint, elements a second of
-what arithmetic limits, and what the least call costs. It is measured through
+what arithmetic limits, and what the smallest call costs. It is measured through
 torch in fresh processes, in less than a minute, and kept in ~/.cache/perfprobe
 until the processor, the torch or the number of processors changes."""
 _EXAMPLES = """\
@@ -88,14 +88,14 @@ def _machine(given: argparse.Namespace) -> Machine:
                 given.device, given.threads, again=given.again, progress=bar.show, tell=tell
             )
     except KeyboardInterrupt:
-        tell("stopped; nothing of this measurement is kept")
+        tell("stopped; this measurement is discarded")
         raise
 
 
 def roofline_file(path: str) -> str:
     """The path. Raises UsageError where its end names no kind of picture."""
     if os.path.splitext(path)[1] not in _PICTURES:
-        raise UsageError("the file's name does not say which picture", path, f"let it end with {_ENDS}")
+        raise UsageError("unknown picture format", path, f"use a name that ends in {_ENDS}")
     return path
 
 

@@ -60,7 +60,7 @@ def parser() -> Parser:
     parser.add_argument(
         "--plot",
         metavar="FILE",
-        help="instead, draw the steps: phases of each, how long each took, shares; .png, .svg or .pdf",
+        help="draw the steps instead: phases of each, how long each took, shares; .png, .svg or .pdf",
     )
     return parser
 
@@ -93,9 +93,7 @@ def _plot(paths: Sequence[str], output: str) -> Callable[[], int]:
     if len(paths) > 1:
         raise UsageError("a picture is of one recording", "--plot", "name one")
     if os.path.splitext(output)[1] not in _PICTURES:
-        raise UsageError(
-            "the end of its name says no kind of picture", output, f"end it in {', '.join(_PICTURES)}"
-        )
+        raise UsageError("unknown picture format", output, f"use a name that ends in {', '.join(_PICTURES)}")
     path = writable(output)
     Results(paths[0]).plot(path)
     return lambda: write(f"the picture is {printable(path)}\n")

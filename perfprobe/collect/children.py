@@ -35,7 +35,7 @@ _FOLLOW = "run the program under perfprobe, without --children off: python -m pe
 _REMEDIES = {
     _WORKERS: _FOLLOW,
     _FORKED: _FOLLOW,
-    _OTHERS: "start them with multiprocessing, which has each record itself",
+    _OTHERS: "start them with multiprocessing: each then records itself",
 }
 
 

@@ -62,7 +62,7 @@ class Command:
             return LAUNCHERS[self.text].format("train.py")
         if self.kind == PYTHON:
             return f"python {self._flags}-m perfprobe {target} ..."
-        return "put `-m perfprobe` behind its `python`" if self.kind == SHELL else ""
+        return "put `-m perfprobe` after its `python`" if self.kind == SHELL else ""
 
 
 def command(words: Sequence[str]) -> Command:

@@ -1,7 +1,7 @@
 """Makes the kernels that inductor generates for the CPU visible to the observer, and names all it generates.
 
 The generated code calls its kernels directly, so that no observer of torch's sees them. A setting of inductor
-mends that, but it is part of inductor's cache keys: everything would be compiled anew, with other code. Calls
+fixes that, but it is part of inductor's cache keys: everything would be compiled anew, with other code. Calls
 of its Triton kernels are seen by `launches`.
 """
 
@@ -82,8 +82,10 @@ class CompiledKernels:
                 setattr(module, name, held.__wrapped__)
         self._write(len(self._kernels))
         if self._in_cpp:
-            reason = "graphs compiled with cpp_wrapper: their kernels are called by C++ code and not seen"
-            remedy = "TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE=1 in the environment; inductor compiles anew"
+            reason = "graphs compiled with cpp_wrapper: their kernels are called by C++ code and not recorded"
+            remedy = (
+                "TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE=1 in the environment; inductor then compiles again"
+            )
             self._facts.loss("operators", reason, len(self._in_cpp), remedy)
 
     def _hook(self, codecache: ModuleType) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # Functions of ours that run, in their turn, what the program would have run itself.
 _LENDERS = ("exec_module", "_first_spec", "get_command_line", "excepthook")
 _ALL = "--python cprofile counts to the end"
-_ONE = "a process has room for one of them: leave one out"
+_ONE = "a process can have only one of them: drop one"
 _LOOPS = 400
 _REPEATS = 7
 _NOISE = 0.05

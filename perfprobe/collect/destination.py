@@ -74,7 +74,7 @@ def _numbered(path: str) -> Iterator[str]:
 
 def _lack(error: OSError, path: str) -> PerfprobeError:
     if error.errno == errno.EISDIR:
-        return UsageError("the recording's name is that of a folder", path, "name a file")
+        return UsageError("the recording's name is a folder", path, "name a file")
     remedies = {
         errno.ENOSPC: "free some space, or name a file on another disk",
         errno.EDQUOT: "free some space, or name a file on another disk",

@@ -53,7 +53,7 @@ def _say_what_could_be_emitted(facts: Facts) -> None:
     if tool is None and os.environ.get(ITT_COLLECTOR) not in (None, "", native.injection()):
         tool, kind = "an ITT collector (VTune)", "itt"
     if tool is not None:
-        facts.tell(f"{tool} watches: --emit {kind} would show it operators, with their lines, as ranges")
+        facts.tell(f"{tool} is listening: --emit {kind} would send it operators, with their lines, as ranges")
 
 
 def folders(roots: dict[str, object]) -> list[tuple[str, bool]]:

@@ -150,7 +150,9 @@ class Family:
             why = f"the folder for them cannot be made ({error.strerror})"
             reason = f"child processes are not recorded: {why}"
             facts.tell(f"{reason}: {printable(self._path)}")
-            facts.loss("processes", reason, 1, "make room beside the recording, or name a file elsewhere")
+            facts.loss(
+                "processes", reason, 1, "free some space beside the recording, or name a file elsewhere"
+            )
 
     def _make(self) -> None:
         folder = _new_folder(os.path.splitext(self._path)[0] + "-children")

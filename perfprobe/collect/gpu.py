@@ -36,26 +36,26 @@ COPIES = (
     "host_to_host",
     "peer_to_peer",
 )
-# Figures of the session that are losses when they are not 0: why, and what mends it.
+# Figures of the session that are losses when they are not 0: why, and what fixes it.
 _LOSSES = {
-    "dropped_records": ("records of the GPU that CUPTI had no memory for", ""),
+    "dropped_records": ("GPU records dropped: CUPTI was out of memory", ""),
     "untimed": ("kernels, copies and calls without a time: CUPTI gave none, or they still ran", ""),
     "refused_buffers": (
-        "requests of CUPTI for memory that got none: what would have been written there is missing",
+        "buffers refused to CUPTI: the records for them are missing",
         "start fewer threads that use the GPU",
     ),
     "lent_buffers": (
-        "buffers that CUPTI did not give back within 200 ms of the end: the records in them are missing",
+        "buffers that CUPTI did not return within 200 ms of the end: their records are missing",
         "report this with the version of CUPTI",
     ),
-    "malformed": ("records of the GPU that could not be read", "report this with the version of CUPTI"),
-    "beyond_limits": ("records of the GPU beyond what names, launches and threads are kept of", ""),
+    "malformed": ("GPU records that could not be read", "report this with the version of CUPTI"),
+    "beyond_limits": ("GPU records beyond the limits of names, launches and threads", ""),
     "unread_names": ("kernels whose name could not be read", ""),
 }
 # The same of clocks: the remedy is that of the fault which the version of CUPTI has.
 _CLOCK_LOSSES = {
-    "shifted": "times of the GPU that came in CUPTI's own clock, and were converted: exact to some us",
-    "foreign_times": "times of the GPU in a clock that is not known: left out",
+    "shifted": "GPU times converted from CUPTI's own clock: accurate to a few us",
+    "foreign_times": "GPU times in an unknown clock: left out",
 }
 _CLOCK_FAULT = "clock"
 
@@ -140,7 +140,7 @@ class GpuCollector(Collector):
     def _prepare(self) -> None:
         torch, tool = self._torch, nsight()
         if tool is not None:
-            self._lack(f"{tool} has CUPTI for itself", "run without it, or read its own report")
+            self._lack(f"{tool} holds CUPTI exclusively", "run without it, or read its own report")
         elif native.core().is_gpu_driver_assumed():
             self._begin()
         elif getattr(torch.version, "hip", None) is not None:
@@ -211,7 +211,7 @@ class GpuCollector(Collector):
     def _leave_to_profiler(self, reads_gpu: bool) -> None:
         """CUPTI is Kineto's, which is beneath the autograd profiler: what it sees is recorded by that."""
         if not reads_gpu:
-            self._lack("the autograd profiler has CUPTI for itself", "record with --operators observer")
+            self._lack("the autograd profiler holds CUPTI exclusively", "record with --operators observer")
             return
         self._is_profilers = True
         self._facts.extend(self.name, source="the autograd profiler")
@@ -245,9 +245,9 @@ class GpuCollector(Collector):
             if figures[name]:
                 self._facts.loss(self.name, reason, figures[name], remedy)
         if figures["broken"]:
-            self._facts.loss(self.name, "the recording of the GPU ended early: there was no memory for it")
+            self._facts.loss(self.name, "the recording of the GPU ended early: out of memory")
         elif figures["context"] and not figures["canary"]:
-            reason = "incomplete: another client of CUPTI took over, or records stayed away for 2 s"
+            reason = "incomplete: another client of CUPTI took over, or no records came for 2 s"
             self._facts.tell(f"the recording of the GPU is {reason}")
             self._facts.loss(self.name, reason, 1, "run without the other profiler")
 

@@ -44,7 +44,7 @@ class Options(Chosen):
     )
     cpu_time: str = option(
         "off",
-        "also record the CPU time of outermost operators (also without a word)",
+        "also record CPU time; --cpu-time alone means outermost operators",
         values=("off", "outermost"),
         called="choice of operators to read CPU time of",
         alone="outermost",
@@ -62,14 +62,14 @@ class Options(Chosen):
     )
     gpu: str = option(
         "auto",
-        "who records kernels and copies: CUPTI where there is a driver (auto), CUPTI and a word where "
-        "it is missing, or none (default: %(default)s)",
+        "who records kernels and copies: CUPTI where there is a driver (auto), CUPTI with a loss where it "
+        "is missing, or none (default: %(default)s)",
         values=("auto", "cupti", "off"),
         called="source of GPU records",
     )
     gpu_links: str = option(
         "time",
-        "how a kernel finds its operator: by time (default), or exact, by a number, at more cost",
+        "how kernels are linked to operators: by time (default), or exactly, by number, at higher cost",
         values=("time", "exact"),
         called="way to link kernels",
     )
@@ -144,7 +144,8 @@ class Options(Chosen):
             )
         if self.python == "cprofile" and with_autograd:
             raise UsageError(
-                f"cProfile cannot count beside operators from {self.operators!r}: both need one hook",
+                f"cProfile cannot count with operators from {self.operators!r}: both need the same "
+                f"interpreter hook",
                 "",
                 "add --python sample, or --operators observer",
             )

@@ -22,7 +22,7 @@ _FILES = {"waiting": "proc/self/schedstat", "machine": "proc/stat", "pressure": 
 
 
 class ProcessorWaits(Collector):
-    """Has thread times read, and says in the fact `processors` what the kernel does not tell (`lacks`)."""
+    """Has thread times read, and says in the fact `processors` what the kernel does not provide (`lacks`)."""
 
     name = "processors"
 

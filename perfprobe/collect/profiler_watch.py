@@ -43,11 +43,11 @@ class ProfilerWatch:
             return
         self._said = True
         reason = (
-            "the program's own torch.profiler gets no records of the GPU: it was started while perfprobe has "
+            "the program's own torch.profiler gets no GPU records: it was started while perfprobe holds "
             f"CUPTI, and gets {self._until}"
         )
-        self._facts.tell(f"{reason}; --gpu off leaves them to it")
-        self._facts.loss("gpu", reason, 1, "--gpu off leaves them to it")
+        self._facts.tell(f"{reason}; --gpu off leaves CUPTI to it")
+        self._facts.loss("gpu", reason, 1, "--gpu off leaves CUPTI to it")
 
 
 def _until(version: str) -> str:

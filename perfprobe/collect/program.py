@@ -80,7 +80,7 @@ class Program:
 
     def _be_stdin(self) -> None:
         if os.isatty(_STDIN):
-            raise UsageError("what is typed cannot be recorded", "-", "write it to a file, or pipe it in")
+            raise UsageError("interactive input cannot be recorded", "-", "write it to a file, or pipe it in")
         self.kind = self.stem = "stdin"
         self.source = _all_of_stdin()
         self.first_on_path = ""

@@ -21,9 +21,9 @@ _VARIABLES = {"NVTX": "NVTX_INJECTION64_PATH", "ITT": "INTEL_LIBITTNOTIFY64"}
 _MISSING = {
     "open": "ranges that were still open at the end, or on a thread that ended",
     "unmatched": "ends of ranges that had begun before recording, on another thread, or never",
-    "too_many": "ranges beyond 4,096 open on one thread, or 65,536 that may end anywhere",
+    "too_many": "ranges beyond 4,096 open on one thread, or 65,536 start/end ranges in all",
     "beyond": "ranges beyond 1,000,000 of one domain",
-    "lost": "ranges for which there was no memory",
+    "lost": "ranges dropped: out of memory",
     "other": "ranges beyond 65,536 different names, shown as (other)",
 }
 _REMEDIES = {
@@ -33,7 +33,7 @@ _REMEDIES = {
 }
 _TORCH_CAME_BEFORE = "ITT ranges of torch and oneDNN: torch looks for a listener once, when it is imported"
 _NVTX_CAME_BEFORE = "NVTX ranges of the package nvtx, if any: it looks for a listener once, when first used"
-_FROM_THE_START = "record with `python -m perfprobe`, or from before that"
+_FROM_THE_START = "record with `python -m perfprobe`, or start the recording earlier"
 
 
 class RangeCollector(Collector):

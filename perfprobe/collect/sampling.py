@@ -59,17 +59,17 @@ class SamplerCollector(Collector):
     def _say_what_is_missing(self, figures: dict[str, Any]) -> None:
         failed, looks = figures["failed_looks"], figures["looks"]
         if failed > _MANY_FAILED * looks:
-            self._facts.loss(self.name, "looks at a thread that could not be read", failed)
+            self._facts.loss(self.name, "samples that failed: the thread's frames could not be read", failed)
         if figures["cut_stacks"]:
-            reason = "looks at stacks too deep, of which only the innermost frames are shown"
+            reason = "samples truncated: stack too deep, only the innermost frames are shown"
             self._facts.loss(self.name, reason, figures["cut_stacks"])
         if figures["other_stacks"]:
-            reason = "looks at more different stacks than are told apart, shown as one stack"
+            reason = "samples beyond 65,536 different stacks, shown as one stack"
             self._facts.loss(
                 self.name, reason, figures["other_stacks"], "record a shorter part of the program"
             )
         if figures["broken"]:
-            self._facts.loss(self.name, "the sampler ended early: there was no memory for it")
+            self._facts.loss(self.name, "the sampler ended early: out of memory")
 
 
 def _thread_names() -> dict[str, str]:

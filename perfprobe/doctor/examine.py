@@ -48,7 +48,7 @@ _ORDER = (
 
 
 def examine(width: int, *, color: bool) -> list[Part]:
-    """All parts, in an order in which to mend them."""
+    """All parts, in an order in which to fix them."""
     here = _folder()
     trial = Trial(_LIMIT_S)
     children = [
@@ -95,7 +95,7 @@ def _examined(name: str, check: Callable[[], Part]) -> Part:
     try:
         return check()
     except Exception as error:
-        return Part(name, NOTE, "could not be examined", f"a fault in perfprobe: {fault(error)}")
+        return Part(name, NOTE, "could not be examined", f"internal error in perfprobe: {fault(error)}")
 
 
 def works(parts: list[Part]) -> bool:

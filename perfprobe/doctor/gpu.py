@@ -36,11 +36,11 @@ def cupti(said: Mapping[str, Any], driver: Mapping[str, Any]) -> Part:
     if "missing" in driver:
         return Part("cupti", OK, "not needed: no NVIDIA driver here")
     if "devices" not in driver:
-        return Part("cupti", NOTE, "not tried", "the driver does not work", "mend the driver")
+        return Part("cupti", NOTE, "not tried", "the driver does not work", "fix the driver")
     if said.get("cuda") is None:
-        why = "nothing of its work runs on a GPU"
+        why = "this torch does not use GPUs"
         return Part("cupti", OK, "not needed: torch is built for CPU, or is not there", why)
-    reason = said.get("cupti", said.get("ended") or "the trial said nothing")
+    reason = said.get("cupti", said.get("ended") or "the trial printed nothing")
     if reason:
         return Part("cupti", LACK, "GPUs cannot be recorded", reason, said.get("cupti_remedy", ""))
     found = f"{cupti_release(said['cupti_version'])}, {said['library']}, found {said['library_found']}"
@@ -75,7 +75,7 @@ def ranges(interface: str) -> Part:
     try:
         path = native.injection()
     except EnvironmentLack:
-        return Part(interface, LACK, "not tried", "the recorder is missing", "mend the recorder")
+        return Part(interface, LACK, "not tried", "the recorder is missing", "fix the recorder")
     given = os.environ.get(variable)
     if given not in (None, path):
         why = f"{variable} names it: ranges of {setters} go there, not into the recording"

@@ -116,7 +116,7 @@ def frames() -> Part:
     try:
         core = native.core()
     except EnvironmentLack:
-        return Part("frames", LACK, "not read", "the recorder is missing", "mend the recorder")
+        return Part("frames", LACK, "not read", "the recorder is missing", "fix the recorder")
     if not core.FAST_FRAMES:
         why = "the layout of frames is known for CPython 3.11 and 3.12 with the interpreter's lock only"
         return Part("frames", NOTE, "read through Python's public functions, which is slower", why)
@@ -170,7 +170,7 @@ def observer(said: Mapping[str, Any]) -> Part:
         return Part(
             "observer", LACK, "not tried", said.get("ended") or "there is no torch to try it with", remedy
         )
-    found = "cannot be used; torch.profiler stands in for it, at many times the cost"
+    found = "cannot be used; torch.profiler is used instead, at many times the cost"
     if said.get("profiler"):
         found = "operators cannot be observed"
     return Part("observer", LACK, found, why, said["remedy"])

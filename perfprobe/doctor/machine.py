@@ -36,7 +36,7 @@ def clock(path: str = _CLOCK) -> Part:
         source = "an unknown source"
     if source == "tsc":
         return Part("clock", OK, "the processor's time stamp counter, which the kernel trusts")
-    why = f"the kernel uses {source}: every reading is a call into the kernel's clock and costs more"
+    why = f"the kernel uses {source}: every clock reading is a system call and costs more"
     return Part("clock", NOTE, "clock_gettime", why)
 
 
@@ -124,6 +124,6 @@ def terminal(width: int, *, color: bool) -> Part:
     by = "COLUMNS" if os.environ.get("COLUMNS") else "the terminal" if os.isatty(1) else "no terminal to ask"
     found = f"{width} columns ({by}), {'colours' if color else 'no colours'}, {encoding}"
     if encoding.lower().replace("-", "") not in ("utf8", "none"):
-        why = "characters that it does not have are printed as ?"
+        why = "characters outside its encoding are printed as ?"
         return Part("terminal", NOTE, found, why, "set `PYTHONIOENCODING=utf-8`")
     return Part("terminal", OK, found)

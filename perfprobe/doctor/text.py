@@ -9,6 +9,7 @@ from perfprobe.doctor.part import LACK, NOTE, OK, Part
 from perfprobe.support.text import printable
 
 _COLORS = {OK: "32", LACK: "1;31", NOTE: "33"}
+_WORDS = {LACK: "fail"}  # what a state is called here; JSON has the state
 _MARK = 6  # cells
 _NARROWEST = 40
 
@@ -18,7 +19,7 @@ def render(parts: list[Part], *, width: int, color: bool) -> str:
     indent = _MARK + 2 + max(len(part.part) for part in parts)
     lines = []
     for part in parts:
-        mark = f"{part.state:{_MARK}}"
+        mark = f"{_WORDS.get(part.state, part.state):{_MARK}}"
         mark = f"\x1b[{_COLORS[part.state]}m{mark}\x1b[0m" if color else mark
         found = _wrapped(part.found, width, indent) or [""]
         lines.append(f"{mark}{part.part:{indent - _MARK}}{found[0]}")
@@ -37,6 +38,6 @@ def _wrapped(text: str, width: int, indent: int) -> list[str]:
 def _summary(parts: list[Part]) -> str:
     lacks = [part.part for part in parts[:-1] if part.state == LACK]
     if works(parts):
-        return "Operators can be recorded here." + (f" Not right: {', '.join(lacks)}." if lacks else "")
-    first = f"; begin with {lacks[0]}" if lacks else ""
+        return "Operators can be recorded here." + (f" Does not work: {', '.join(lacks)}." if lacks else "")
+    first = f"; start with {lacks[0]}" if lacks else ""
     return f"Operators cannot be recorded here{first}."

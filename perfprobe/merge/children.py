@@ -16,11 +16,11 @@ def lost_children(children: Children) -> list[Losses]:
         if lost.is_python
     ]
     others = [lost for lost in children.lost if not lost.is_python and not lost.is_of_compiler]
-    rows += _together("child processes that are no Python were not recorded", others)
+    rows += _together("child processes other than Python were not recorded", others)
     of_compiler = [lost for lost in children.lost if lost.is_of_compiler]
     rows += _together("processes that torch.compile started for itself were not recorded", of_compiler)
     if children.missing:
-        reason = "what child processes recorded is not beside this recording"
+        reason = "recordings of child processes are missing beside this recording"
         rows.append(
             Losses.one(
                 _SOURCE,

@@ -78,7 +78,7 @@ def starts(recording: Recording, prefixes: tuple[str, ...]) -> Mask:
 
 
 def _graph_fault(recording: Recording) -> str | None:
-    """What mends wrong numbers of graphs where the recording may have them, else None."""
+    """The remedy for wrong numbers of graphs where the recording may have them, else None."""
     faults, session = recording.fact("gpu", "faults"), recording.number("gpu", "session")
     if not isinstance(faults, dict) or _GRAPH_FAULT not in faults or session is None or session < 2:
         return None

@@ -154,7 +154,7 @@ def _link_losses(recording: Recording, nesting: Nesting, backwards: int) -> list
         ),
         ("inside something that was not recorded: counted as outermost", nesting.orphans),
         ("ended before they started, or over a year later: counted as 0 ns", backwards),
-        *((f"column {column} refers to nothing", rows) for column, rows in recording.damaged.items()),
+        *((f"column {column}: invalid references", rows) for column, rows in recording.damaged.items()),
     )
     return [Losses.one("operators", reason, count) for reason, count in counts if count]
 
@@ -180,7 +180,7 @@ def _incomplete(recording: Recording, last_ns: int) -> list[Losses]:
         )
     else:
         reason = (
-            f"reading stopped: {recording.stopped_at}; what lies before is shown, recorded {until}; "
+            f"reading stopped: {recording.stopped_at}; what comes before is shown, recorded {until}; "
             f"if the program was killed there, at most the last second before the end is missing{counts}"
         )
     return [Losses.one("recording", reason, -1)]

@@ -12,7 +12,7 @@ from perfprobe.tables.stacks import Modules, Stacks, nearest
 from perfprobe.tables.strings import Strings
 
 LONGEST_PATH = 200  # of a module: real ones are far shorter
-MOST_MODELS = 8  # of one type that are told apart: a program that makes more makes them anew all the time
+MOST_MODELS = 8  # of one type that are kept apart: a program that makes more makes them anew all the time
 
 # What torch puts around a module that is compiled, sharded or checkpointed has it by these names.
 _WRAPPED = ("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")

@@ -1,4 +1,4 @@
-"""Which of autograd's rows run Python: what passes in them but in no operator is Python's time.
+"""Which of autograd's rows run Python: what passes in them but outside of operators is Python's time.
 
 Torch has a row around the forward of a Function written in Python, by the name of its class, and one for its
 node. Hooks have none: they run in a row of a node or of the engine, and so does what is computed again for

@@ -1,4 +1,4 @@
-"""Threads that ran Python and that cProfile could not count: the samples have them, the counts have not."""
+"""Threads that ran Python and that cProfile could not count: they are in the samples only."""
 
 from __future__ import annotations
 

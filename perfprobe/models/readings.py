@@ -21,7 +21,7 @@ class Changes:
     """Rows of `ThreadTimes` as differences, by thread and time.
 
     reading: the row of `ProcessorTimes`, 0 the first; what a thread that was there by then had done before is
-    left out. wait_ns: -1 not told.
+    left out. wait_ns: -1 not known.
     """
 
     reading: Rows

@@ -16,18 +16,18 @@ from perfprobe.tables.measurements import Bound, Estimate, Measurement, Verdict
 
 MEANING: dict[str, str] = {
     "not rebuilt": "The call could not be made from what was recorded, so nothing was measured.",
-    "not reproduced": "A call took over twice the CPU time in the program: what was measured is another.",
-    "unjudged": "There is no model of how much this operator must do, so its time is compared with nothing.",
+    "not reproduced": "A call took over twice the CPU time in the program: its values or memory differ.",
+    "unjudged": "There is no work model for this operator, so its time is compared with nothing.",
     "overhead-bound": "At least half of the time is what the same operator takes for one element.",
     "allocation-bound": "At least 30 % of the time goes into page faults on new memory.",
     "model error": "Faster than a limit allows: the model of the work or its reference is wrong.",
     "compute-bound": "At least 60 % of the rate of this machine's best matrix product.",
-    "memory-bound": "At least 60 % of the rate of a plain copy or sum of as many bytes, or a like gather.",
+    "memory-bound": "At least 60 % of the rate of a plain copy, sum or gather of as many bytes.",
     "element-rate-bound": "At least 60 % of the rate at which such elements can be computed.",
-    "below ceiling": "Less than 60 % of what the machine does at such work: there is room.",
+    "below ceiling": "Less than 60 % of what the machine does at such work: there is room for improvement.",
     "inefficient": "Less than 30 % of what the machine does at such work.",
     "ambiguous": "The measured range lies in two of these classes.",
-    "unstable": "The same, and fresh processes disagree by more than 30 % on how near it is to its limit.",
+    "unstable": "The same, and processes differ by more than 30 % on how near it is to its limit.",
 }
 KINDS = tuple(MEANING)
 
@@ -219,6 +219,6 @@ def _percent(fraction: float) -> str:
 
 
 def _part(measurement: Measurement, part: Estimate) -> str:
-    """With its interval, which one process has not."""
+    """With its interval; one process has none."""
     interval = f" ({100 * part.low:.0f}–{100 * part.high:.0f})" if measurement.processes > 1 else ""
     return _percent(part.value) + interval

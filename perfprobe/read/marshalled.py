@@ -52,7 +52,7 @@ class Reader:
         """The value. Raises MarshalError where it is damaged, is not all there is, or holds other types."""
         value = self._value(DEEPEST)
         if self._at != len(self._data):
-            raise MarshalError(f"it goes on behind its end, at byte {self._at:,}")
+            raise MarshalError(f"trailing data after byte {self._at:,}")
         return value
 
     def _value(self, levels: int) -> Value:
@@ -77,9 +77,9 @@ class Reader:
         if kind in _LONG_TEXTS:
             return self._long_text(_LONG_TEXTS[kind])
         if kind not in (_DICT, _TUPLE, _SMALL_TUPLE):
-            raise MarshalError(f"no value of a profile begins with {bytes([kind])!r}, at byte {at:,}")
+            raise MarshalError(f"unknown type code {bytes([kind])!r} at byte {at:,}")
         if levels == 0:
-            raise MarshalError(f"it is nested deeper than a profile, at byte {at:,}")
+            raise MarshalError(f"nested too deeply at byte {at:,}")
         if kind == _DICT:
             return self._pairs(levels - 1)
         items = self._bytes(1)[0] if kind == _SMALL_TUPLE else self._size()
@@ -102,7 +102,7 @@ class Reader:
             or isinstance(value, Pairs)
             or any(isinstance(part, (tuple, Pairs)) for part in parts)
         ):
-            raise MarshalError(f"it refers to what no profile refers to, at byte {self._at - 5:,}")
+            raise MarshalError(f"invalid reference at byte {self._at - 5:,}")
         return value
 
     def _number(self, kind: int) -> int | float:
@@ -113,7 +113,7 @@ class Reader:
             return value
         count = self._long()
         if abs(count) > _MOST_DIGITS:
-            raise MarshalError(f"a number is far too large, at byte {self._at - 5:,}")
+            raise MarshalError(f"number too large at byte {self._at - 5:,}")
         digits = [_DIGIT.unpack(self._bytes(2))[0] for _ in range(abs(count))]
         size: int = sum(digit << _DIGIT_BITS * place for place, digit in enumerate(digits))
         return -size if count < 0 else size
@@ -123,13 +123,13 @@ class Reader:
         try:
             return data.decode(encoding, "surrogatepass")
         except UnicodeDecodeError as error:
-            raise MarshalError(f"a text is not UTF-8, at byte {self._at:,}") from error
+            raise MarshalError(f"text is not UTF-8 at byte {self._at:,}") from error
 
     def _size(self) -> int:
         """A number of items or bytes that there can be: each takes one byte at least."""
         size = self._long()
         if not 0 <= size <= len(self._data) - self._at:
-            raise MarshalError(f"it ends in the middle, at byte {self._at:,}")
+            raise MarshalError(f"truncated at byte {self._at:,}")
         return size
 
     def _long(self) -> int:
@@ -142,7 +142,7 @@ class Reader:
     def _bytes(self, count: int) -> bytes:
         end = self._at + count
         if end > len(self._data):
-            raise MarshalError(f"it ends in the middle, at byte {len(self._data):,}")
+            raise MarshalError(f"truncated at byte {len(self._data):,}")
         data = self._data[self._at : end]
         self._at = end
         return data

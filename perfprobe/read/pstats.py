@@ -58,7 +58,7 @@ def read(path: str | os.PathLike[str] | OpenedFile) -> Recording:
         return _recording(file.name, Reader(data).whole())
     except MarshalError as error:
         remedy = "write it again: python -m cProfile -o FILE script.py"
-        raise InputError(f"no profile of cProfile ({error})", file.name, remedy) from error
+        raise InputError(f"not a profile of cProfile ({error})", file.name, remedy) from error
     except OSError as error:
         raise InputError(f"cannot read the profile: {error.strerror}", file.name) from error
 
@@ -125,18 +125,18 @@ def _pairs(value: Value) -> Pairs:
 
 def _parts(value: Value, count: int) -> tuple[Value, ...]:
     if isinstance(value, int):
-        raise MarshalError("it was made by the module `profile`, which does not time calls")
+        raise MarshalError("written by the module `profile`, which does not time calls")
     if not isinstance(value, tuple) or len(value) != count:
-        raise MarshalError(f"what it says of a function are not {count} figures")
+        raise MarshalError(f"a function does not have {count} figures")
     return value
 
 
 def _key(value: Value) -> Key:
     file, line, name = value if isinstance(value, tuple) and len(value) == 3 else (None, None, None)
     if not isinstance(file, str) or not isinstance(line, int) or not isinstance(name, str):
-        raise MarshalError("a function is not named by file, line and name")
+        raise MarshalError("a function's key is not (file, line, name)")
     if line >= 2**31:
-        raise MarshalError("a line number is far too large")
+        raise MarshalError("line number too large")
     return file, max(line, 0), name
 
 
@@ -144,7 +144,7 @@ def _caller(place: dict[Key, int], value: Value) -> int:
     """The row of a caller; it has one in all that cProfile writes."""
     row = place.get(_key(value))
     if row is None:
-        raise MarshalError("a caller is not among the functions")
+        raise MarshalError("unknown caller")
     return row
 
 
@@ -154,12 +154,12 @@ def _figures(calls: Value, primitive: Value, own: Value, total: Value) -> tuple[
 
 def _count(value: Value) -> int:
     if not isinstance(value, int) or not 0 <= value < _LIMIT:
-        raise MarshalError("a number of calls is none")
+        raise MarshalError("call count is not a non-negative integer")
     return value
 
 
 def _ns(value: Value) -> int:
     """Seconds as nanoseconds."""
     if not isinstance(value, (int, float)) or not math.isfinite(value) or not 0 <= value * _NS < _LIMIT:
-        raise MarshalError("a time is none")
+        raise MarshalError("time is not a number")
     return round(value * _NS)

@@ -6,7 +6,7 @@ from perfprobe.support.text import printable
 
 
 class PerfprobeError(Exception):
-    """Something perfprobe cannot do: what went wrong, where, and what mends it.
+    """Something perfprobe cannot do: what went wrong, where, and what fixes it.
 
     Args:
         what: the fault, in a few words.
@@ -40,6 +40,6 @@ class InputError(PerfprobeError):
 
 
 class EnvironmentLack(PerfprobeError):
-    """This machine or installation lacks something that was asked for."""
+    """Something that was asked for is missing on this machine or in this installation."""
 
     exit_code = 4

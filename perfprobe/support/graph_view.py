@@ -36,7 +36,7 @@ class GraphView(Chosen):
         called="weight",
     )
     min_node: float | None = option(
-        None, "leave out nodes of less than this share (default: as many as stay legible)", kind="percent"
+        None, "hide nodes below this share (default: chosen to keep the picture legible)", kind="percent"
     )
     min_edge: float | None = option(
         None, "the same for edges (default: a fifth of that for nodes)", kind="percent"
@@ -45,7 +45,7 @@ class GraphView(Chosen):
     leaf: str | None = option(None, "only what leads to matching functions or operators", kind="pattern")
     focus: str | None = option(None, "only paths through what matches", kind="pattern")
     depth: int | None = option(None, "follow N calls from the root", kind="steps")
-    unfolded: bool = option(False, "also functions of libraries that only pass on", flag="--library")
+    unfolded: bool = option(False, "also show library functions that only call others", flag="--library")
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
@@ -65,5 +65,5 @@ def picture(path: str) -> str:
     """The path, which must end with one of `PICTURES`. Raises UsageError where it does not."""
     if os.path.splitext(path)[1] not in PICTURES:
         known = f"{', '.join(PICTURES[:-1])} or {PICTURES[-1]}"
-        raise UsageError("the file's name does not say which picture", path, f"let it end with {known}")
+        raise UsageError("unknown picture format", path, f"use a name that ends in {known}")
     return path

@@ -75,7 +75,7 @@ class Option:
         if value is self.default or not self.values:
             return value
         if isinstance(value, str) and value in self.gone:
-            raise UsageError(f"{self.flag} {value} is no more", "", self.gone[value])
+            raise UsageError(f"{self.flag} {value} was removed", "", self.gone[value])
         if not isinstance(value, str) or value not in self.values:
             known = ", ".join(self.values)
             raise UsageError(f"there is no {self.called} {value!r}", "", f"choose from {known}")

@@ -17,7 +17,7 @@ def printable(text: str) -> str:
 
 
 def encodable(text: str, encoding: str | None) -> str:
-    """The text with plain marks, else `?`, for what the encoding lacks: no report is lost to a locale."""
+    """The text with plain marks, else `?`, for what is missing in the encoding: a locale spoils no report."""
     known = encoding or "utf-8"
     lacking = {ord(mark): plain for mark, plain in _PLAIN.items() if not _is_known(mark, known)}
     text = text.translate(lacking)

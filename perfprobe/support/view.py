@@ -34,9 +34,7 @@ class View(Chosen):
 
     places = (COMMAND_LINE, PYTHON)
 
-    full: bool = option(
-        False, "print all sections, not only the first screen; so does each option below that is about tables"
-    )
+    full: bool = option(False, "print all sections, not only the first screen; options about tables imply it")
     view: str | None = option(
         None,
         "print this section alone: %(choices)s",
@@ -110,8 +108,8 @@ def compiled(focus: str) -> re.Pattern[str]:
     try:
         return re.compile(focus)
     except (re.error, OverflowError, RecursionError) as error:
-        remedy = "put a backslash before characters that are meant as they are"
-        raise UsageError(f"no regular expression ({error})", focus, remedy) from error
+        remedy = "escape special characters with a backslash"
+        raise UsageError(f"not a regular expression ({error})", focus, remedy) from error
 
 
 def _check_top(top: int | None) -> None:

@@ -26,7 +26,7 @@ class Column(NamedTuple):
 
 
 class Block:
-    """The rows of one table. Raises DamagedError when the payload has not the shape of a block."""
+    """The rows of one table. Raises DamagedError when the payload does not have the shape of a block."""
 
     def __init__(self, payload: bytes) -> None:
         reader = _Reader(payload)

@@ -143,7 +143,7 @@ class Definitions:
                 self._unreadable.append(key)
 
     def _losses(self, strays: Mapping[str, int]) -> list[Losses]:
-        rows = [(f"{table}: rows that refer to nothing", count) for table, count in strays.items() if count]
+        rows = [(f"{table}: rows with invalid references", count) for table, count in strays.items() if count]
         rows += [(f"meta {key}: not readable", 1) for key in self._unreadable[:8]]
         return [Losses.one("recording", reason, count) for reason, count in rows]
 

@@ -144,7 +144,7 @@ class Losses(Table, name="losses"):
     source: Text = column("the collector, or what else it is of")
     reason: Text = column("what is missing, and why")
     count: Int64 = column("how many, -1 not known")
-    remedy: Text = column("what mends it, may be empty")
+    remedy: Text = column("what fixes or avoids it; may be empty")
 
     @classmethod
     def one(cls, source: str, reason: str, count: int, remedy: str = "") -> Losses:

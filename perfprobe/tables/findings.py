@@ -91,7 +91,7 @@ class HotspotRows(Sums):
     parts: Int32 = column("how many modules it has there")
     median_ns: Int64 = column("of the calls' durations, by nearest rank")
     p95_ns: Int64 = column("of the calls' durations, by nearest rank")
-    quantile_error_ppm: Int64 = column("how far these two may be off")
+    quantile_error_ppm: Int64 = column("error of median_ns and p95_ns, in parts per million")
     usual_ns: Int64 = column(
         "the median; the lower quartile where most calls are far longer than that, and were held up"
     )
@@ -104,7 +104,7 @@ class HotspotRows(Sums):
     backward_ns: Int64 = column("self time in backward", combine=Combine.SUM)
     recompute_ns: Int64 = column("self time in recomputation", combine=Combine.SUM)
     flops: Int64 = column(
-        "of all calls by the work model, where there is one and somebody asked",
+        "of all calls by the work model, where there is one and it was asked for",
         combine=Combine.SUM,
         optional=True,
     )

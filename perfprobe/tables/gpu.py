@@ -64,7 +64,7 @@ class MemoryKind(IntEnum):
 class WaitKind(IntEnum):
     """What was waited for: CUpti_ActivitySynchronizationType in cupti_activity.h.
 
-    PAGEABLE_COPY is ours, and never recorded: a copy from or to pageable memory keeps its caller.
+    PAGEABLE_COPY is ours, and never recorded: a copy from or to pageable memory blocks its caller.
     """
 
     UNKNOWN = 0
@@ -115,7 +115,7 @@ class Kernels(Table, name="kernels", most_rows=MOST_EVENTS):
     stream: Int32 = column("the driver's number of the stream")
     name: Int32 = column("its name, demangled", Strings)
     launch: Int32 = column("how it was launched", Launches)
-    correlation: Int64 = column("what it has in common with the call that launched it")
+    correlation: Int64 = column("number that it shares with the call that launched it")
     graph: Int64 = column("of a kernel that a CUDA graph launched, the graph")
     graph_node: Int64 = column("its node in that graph")
 
@@ -134,7 +134,7 @@ class Copies(Table, name="copies", most_rows=MOST_EVENTS):
     is_async: Int8 = column("1, 0, or -1 not known")
     size_bytes: Int64 = column("how much was copied or filled")
     peer_device: Int32 = column("the other device of a copy between two")
-    correlation: Int64 = column("what it has in common with the call that started it")
+    correlation: Int64 = column("number that it shares with the call that started it")
     graph: Int64 = column("of a copy that a CUDA graph started, the graph")
     graph_node: Int64 = column("its node in that graph")
 
@@ -146,7 +146,7 @@ class ApiCalls(Table, name="api_calls", most_rows=MOST_EVENTS):
     end_ns: Int64 = column("when it ended, -1 not timed")
     thread: Int32 = column("where it was made", Threads)
     name: Int32 = column("what was called, `cudaLaunchKernel`", Strings)
-    correlation: Int64 = column("what it has in common with what it started")
+    correlation: Int64 = column("number that it shares with what it started")
     result: Int32 = column("what it returned, 0 is success")
     stack: Int32 = column("of calls outside of operators whose Python stack was read", Stacks)
 
@@ -159,7 +159,7 @@ class GpuWaits(Table, name="gpu_waits", most_rows=MOST_EVENTS):
     kind: Int8 = column("a `WaitKind`")
     context: Int32 = column("the driver's number of the context")
     stream: Int32 = column("the driver's number of the stream")
-    correlation: Int64 = column("what it has in common with the call that waited")
+    correlation: Int64 = column("number that it shares with the call that waited")
 
 
 class GpuOverheads(Table, name="gpu_overheads", most_rows=MOST_EVENTS):

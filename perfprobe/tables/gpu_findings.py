@@ -31,8 +31,8 @@ class KernelRows(Table):
     linked: Int8 = column("1: the call that launched them was recorded")
     launch: Int32 = column("that of the longest one", Launches)
     kernels: Int64 = column("how many", combine=Combine.SUM)
-    untimed: Int64 = column("how many of them had no times", combine=Combine.SUM)
-    total_ns: Int64 = column("of those that had", combine=Combine.SUM, optional=True)
+    untimed: Int64 = column("how many of them have no time", combine=Combine.SUM)
+    total_ns: Int64 = column("time of those that have one", combine=Combine.SUM, optional=True)
     least_ns: Int64 = column("the shortest of those", combine=Combine.LEAST, optional=True)
     most_ns: Int64 = column("the longest of those", combine=Combine.MOST, optional=True)
 
@@ -52,8 +52,8 @@ class CopyRows(Table):
     linked: Int8 = column("1: the call that started them was recorded")
     copies: Int64 = column("how many", combine=Combine.SUM)
     size_bytes: Int64 = column("how much was copied", combine=Combine.SUM)
-    untimed: Int64 = column("how many of them had no times", combine=Combine.SUM)
-    total_ns: Int64 = column("of those that had", combine=Combine.SUM, optional=True)
+    untimed: Int64 = column("how many of them have no time", combine=Combine.SUM)
+    total_ns: Int64 = column("time of those that have one", combine=Combine.SUM, optional=True)
 
 
 class WaitRows(Table):

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from perfprobe.support.frozen import frozen
 
-# Why a call was not measured: it cannot be made; this machine lacks the memory or device; its process ended
-# over it; no time was left.
+# Why a call was not measured: it cannot be made; the memory or device for it is missing here; its process
+# crashed; no time left.
 CALL, MACHINE, CRASH, TIME = CAUSES = ("call", "machine", "crash", "time")
 
 

@@ -17,11 +17,11 @@ class ThreadTimes(Table, name="thread_times", most_rows=MOST_EVENTS):
     time_ns: Int64 = column("of the reading: a row of `processor_times`")
     thread: Int32 = column("which", Threads)
     run_ns: Int64 = column("CPU time")
-    wait_ns: Int64 = column("ready to run, and did not; -1 not told")
+    wait_ns: Int64 = column("ready to run, and did not; -1 not known")
 
 
 class ProcessorTimes(Table, name="processor_times", most_rows=MOST_EVENTS):
-    """A reading of all threads and of the machine; sums since the kernel began to count, -1 not told.
+    """A reading of all threads and of the machine; sums since the kernel began to count, -1 not known.
 
     busy_ns and stolen_ns are of the processors that the process may use.
     """
@@ -31,7 +31,7 @@ class ProcessorTimes(Table, name="processor_times", most_rows=MOST_EVENTS):
     children_cpu_ns: Int64 = column("CPU time of its child processes, those of them too that have ended")
     busy_ns: Int64 = column("processors at work, for whatever process")
     stolen_ns: Int64 = column("processors that the hypervisor gave to others")
-    pressure_ns: Int64 = column("time in which somebody on this machine waited for a processor")
+    pressure_ns: Int64 = column("time in which some process on this machine waited for a processor")
     throttled_ns: Int64 = column("time in which the quota of the cgroup was used up")
     processors: Int64 = column("how many the process may use")
 
@@ -57,7 +57,7 @@ class ProcessorWindows(Table):
     children_cpu_ns: Int64 = column("CPU time of child processes", optional=True)
     neighbours_cpu_ns: Int64 = column("CPU time of other processes on the allowed processors", optional=True)
     stolen_ns: Int64 = column("time the hypervisor gave to others", optional=True)
-    pressure_ns: Int64 = column("time in which somebody on the machine waited", optional=True)
+    pressure_ns: Int64 = column("time in which some process on the machine waited", optional=True)
     throttled_ns: Int64 = column("time in which the quota was used up", optional=True)
     processors: Int64 = column("how many the process may use", optional=True)
 
@@ -79,7 +79,7 @@ class ThreadWaits(Table):
 
     thread: Int32 = column("which", Threads)
     run_ns: Int64 = column("CPU time", combine=Combine.SUM)
-    waited_ns: Int64 = column("ready to run, and did not; -1 not told", combine=Combine.SUM, optional=True)
+    waited_ns: Int64 = column("ready to run, and did not; -1 not known", combine=Combine.SUM, optional=True)
     last_ns: Int64 = column("the last reading at which it had run")
     is_perfprobe: Mask = column("whether it is one of perfprobe's own")
     is_main: Mask = column("whether it is the main thread")
@@ -94,7 +94,7 @@ class Lack(NamedTuple):
 
 @frozen
 class Processors:
-    """All windows together. None: not told, and `lacks` says why.
+    """All windows together. None: not known, and `lacks` says why.
 
     wall_ns: from the first to the last reading. affinity_cores: processors that the process may use, the most
     of any window; quota_cores: what the quota of its cgroup allows; allowed_cores: the less of both.

@@ -74,7 +74,7 @@ class Samples(Table, name="samples", most_rows=4_194_304):
 
     start_ns: Int64 = column("when it last looked at this thread before, or first saw it")
     end_ns: Int64 = column("when the sampler looked")
-    thread: Int32 = column("at which thread", Threads)
+    thread: Int32 = column("the thread that it looked at", Threads)
     stack: Int32 = column("as that of operators, without modules; -1 where `look` is not READ", Stacks)
     look: Int8 = column("a `Look`")
     looks: Int32 = column(
@@ -210,7 +210,7 @@ class FunctionRows(Table):
         "with them, of recursive calls the outermost only", combine=Combine.SUM, optional=True
     )
     neither_ns: Int64 = column(
-        "the part of own_ns that passed in no operator", combine=Combine.SUM, optional=True
+        "the part of own_ns that passed outside of operators", combine=Combine.SUM, optional=True
     )
     importing_ns: Int64 = column(
         "the part of own_ns that was part of a library's import", combine=Combine.SUM, optional=True

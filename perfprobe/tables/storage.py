@@ -17,7 +17,7 @@ A recording is untrusted: nothing in it may crash the reader, or make it take me
 to the file. In every block that a writer makes a row takes at least a byte, which bounds what a block may
 claim.
 
-Which tables and columns there are and what they mean, the classes say that `definitions` lists. Some are
+The classes that `definitions` lists declare the tables and columns, and what they mean. Some tables are
 streamed, all others are kept in memory.
 
 Changelog of the format: 1, the first version. Columns that were added since, all -1 in older files:

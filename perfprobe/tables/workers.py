@@ -33,7 +33,7 @@ class Workers(Table):
     it was killed is not in them. A row may stand for several processes: all beyond those that have a row.
     """
 
-    processes: Int32 = column("how many; 1 but for the row that all share for which there was none")
+    processes: Int32 = column("how many; 1, except in the row of all that are beyond the limit")
     ended: Int32 = column("how many of them came to their end; others were killed or terminated, or left")
     process: Int32 = column("its number, -1 of several, and where it was killed before it could say")
     parent: Int32 = column("that of the process that started it, -1 of several")
@@ -46,7 +46,7 @@ class Workers(Table):
     forked_ns: Int64 = column("when its parent began to start it", optional=True)
     started_ns: Int64 = column("when it began to run the program's part", optional=True)
     ready_ns: Int64 = column("when it first asked what to load", optional=True)
-    last_ns: Int64 = column("its last sign of life", optional=True)
+    last_ns: Int64 = column("when it was last seen", optional=True)
     cpu_ns: Int64 = column("CPU time by then", combine=Combine.SUM, optional=True)
     batches: Int64 = column("how many it made", combine=Combine.SUM, optional=True)
     waiting_ns: Int64 = column("waiting to be asked for a batch", combine=Combine.SUM, optional=True)
@@ -77,7 +77,7 @@ class Loaders(Table):
     incomplete: Int32 = column("of them, those that did not come to their end")
     detailed: Int32 = column("of them, those with recordings of their own")
     start_up_ns: Int64 = column("from its start until it asks what to load, mean of a worker", optional=True)
-    lived_ns: Int64 = column("from then to their last sign of life", combine=Combine.SUM)
+    lived_ns: Int64 = column("from then to when they were last seen", combine=Combine.SUM)
     span_ns: Int64 = column("time in which at least one of them was there, from when it was started")
     busy_ns: Int64 = column("time for batches", combine=Combine.SUM)
     batches: Int64 = column("how many they made", combine=Combine.SUM)
@@ -106,7 +106,7 @@ class Loaders(Table):
     shares_waits: Int8 = column("1 where another loader's workers were there too: it waited for both")
     start_wait_ns: Int64 = column("of that, while a worker was being started", optional=True)
     pinning_ns: Int64 = column("what the main process's thread took to pin them, by samples", optional=True)
-    most_gain_ns: Int64 = column("what one worker more could save at most", optional=True)
+    most_gain_ns: Int64 = column("what one more worker could save at most", optional=True)
 
 
 @frozen

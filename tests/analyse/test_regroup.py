@@ -171,5 +171,5 @@ def test_focus_on_nothing_recorded(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("focus", ["(", "a{99999999999999999999}", "*", r"\g"])
 def test_what_is_no_regular_expression(tmp_path: Path, focus: str) -> None:
-    with pytest.raises(UsageError, match="no regular expression"):
+    with pytest.raises(UsageError, match="not a regular expression"):
         hotspots(link(Program().recording(tmp_path)), focus=focus)

@@ -98,12 +98,12 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_not_called_once_in_its_time_leaves_time_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("perfprobe.bench.schedule._MOST_PART", 40)
     slow, plain = run("slow", "plain", settings=once(seconds=0.01, time_s=40.0)).rows
-    assert (slow.not_rebuilt, slow.cause) == ("the time was up before it was called once", "time")
+    assert (slow.not_rebuilt, slow.cause) == ("out of time before its first call", "time")
     assert plain.processes == 1
 
 
 @pytest.mark.parametrize(
-    ("what", "why"), [("hangs", "measured in part: the time was up"), ("breaks", "crashed: signal 11")]
+    ("what", "why"), [("hangs", "measured in part: out of time"), ("breaks", "crashed: signal 11")]
 )
 @pytest.mark.usefixtures("impatient")
 def test_what_was_measured_stays_where_a_later_part_fails(what: str, why: str) -> None:
@@ -118,7 +118,7 @@ def test_what_was_measured_stays_where_a_later_part_fails(what: str, why: str) -
 @pytest.mark.usefixtures("impatient")
 def test_what_failed_in_part_is_said() -> None:
     found = run("hangs", settings=once())
-    assert "fake::hangs f32[0]: measured in part: the time was up" in found.notes
+    assert "fake::hangs f32[0]: measured in part: out of time" in found.notes
 
 
 def test_a_crash_amid_changed_calls_is_not_repeated() -> None:
@@ -129,7 +129,7 @@ def test_a_crash_amid_changed_calls_is_not_repeated() -> None:
 
 def test_no_time_is_said_and_the_hottest_come_first() -> None:
     found = run("plain", "other", "third", settings=BenchSettings(time_s=1e-6))
-    assert (found.rows, found.stopped) == ((), "the time was up (--time)")
+    assert (found.rows, found.stopped) == ((), "out of time (--time)")
     (note,) = found.notes
     assert "of 3 calls 3 not at all (fake::plain, fake::other, fake::third)" in note
     assert "--time 0" in note
@@ -141,7 +141,7 @@ def test_fewer_processes_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     found = run("plain", "other", "third", settings=BenchSettings(time_s=100.0))
     assert [row.processes for row in found.rows] == [2, 1]
-    assert found.stopped == "the time was up (--time)"
+    assert found.stopped == "out of time (--time)"
     assert "2 in fewer than 3 processes, 1 not at all (fake::third)" in found.notes[-1]
 
 

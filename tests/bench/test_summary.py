@@ -49,9 +49,9 @@ def test_times_are_medians_of_blocks_and_then_of_processes() -> None:
 
 
 def test_a_change_that_one_process_left_out_is_known_from_the_others() -> None:
-    late = Untried("dtype", "f32→bf16", "no time was left")
-    never = Untried("padded", "K 13→16", "no time was left")
-    nothing = Untried("", "", "no time was left")
+    late = Untried("dtype", "f32→bf16", "no time left")
+    never = Untried("padded", "K 13→16", "no time left")
+    nothing = Untried("", "", "no time left")
     processes = [
         replace(answer(rotating=[block(100)] * 3), untried=[late, never]),
         replace(
@@ -228,7 +228,7 @@ def test_an_answer_survives_its_line() -> None:
         changes=changes,
         nested=[("aten::copy_", 0.5)],
         notes=["what a reader must know"],
-        untried=[Untried("dtype", "f32→bf16", "no time was left")],
+        untried=[Untried("dtype", "f32→bf16", "no time left")],
         cause="time",
         partial=True,
     )

@@ -219,14 +219,14 @@ def test_an_older_file_is_kept_when_nothing_was_measured(
         (["absent.perfprobe"], 3, "cannot read the recording"),
         (["./absent"], 3, "cannot read the recording"),
         (["trace.json"], 3, "cannot read the recording"),
-        (["a b"], 2, "neither a recording nor an operator"),
-        (["run.perfprobe", "f32[2]"], 2, "a recording has no inputs"),
+        (["a b"], 2, "not a recording and not an operator"),
+        (["run.perfprobe", "f32[2]"], 2, "a recording takes no inputs"),
         (["empty.perfprobe"], 3, "there is nothing to measure: no operators"),
         (["run.perfprobe", "--focus", "nowhere"], 3, "no operator matches the focus"),
-        (["run.perfprobe", "--focus", "("], 2, "no regular expression"),
+        (["run.perfprobe", "--focus", "("], 2, "not a regular expression"),
         (["old.pstats"], 3, "has no operators to measure"),
         (["text.perfprobe"], 3, "neither a perfprobe recording"),
-        (["bmm", "f32[2"], 2, "this is no input"),
+        (["bmm", "f32[2"], 2, "not an input"),
         (["bmm", "(f32[2]"], 2, "do not match"),
         (["bmm", "f32[2]", "--top", "3"], 2, "for recordings only: --top"),
         (["--threads", "0"], 2, "from 1 up"),
@@ -235,7 +235,7 @@ def test_an_older_file_is_kept_when_nothing_was_measured(
         (["--quick", "--processes", "2"], 2, "--quick is one process"),
         (["--emit", "there", "--json"], 2, "--emit measures nothing"),
         (["-o", "no/where"], 4, "folder to write into does not exist"),
-        (["--plot", "picture.bmp"], 2, "which picture"),
+        (["--plot", "picture.bmp"], 2, "unknown picture format"),
         (["--plot", "picture.png"], 4, "measure them with `perfprobe machine`"),
     ],
 )
@@ -254,7 +254,7 @@ def test_without_torch_it_says_what_is_missing(folder: Path) -> None:
     words = [sys.executable, "-c", f"{NO_TORCH}; sys.exit(main(['bench', 'run.perfprobe']))"]
     ended = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout) == (4, "")
-    assert ended.stderr.startswith("perfprobe: measuring needs torch, which this Python has not: ")
+    assert ended.stderr.startswith("perfprobe: measuring needs torch, which is missing in this Python: ")
     assert ended.stderr.count("\n") == 1
 
 
@@ -275,9 +275,9 @@ def test_what_torch_cannot_call_is_one_line(words: list[str], fault: str, tmp_pa
     ("cause", "status", "told"),
     [
         ("call", 2, "this cannot be called: why not: aten::bmm f32[2]; nearest: aten::abs"),
-        ("time", 4, "this was not measured: why not: aten::bmm f32[2]; more of it with --time"),
-        ("machine", 4, "this was not measured: why not: aten::bmm f32[2]; see `perfprobe doctor`"),
-        ("crash", 4, "this was not measured: why not: aten::bmm f32[2]; the operator itself"),
+        ("time", 4, "not measured: why not: aten::bmm f32[2]; give it more time with --time"),
+        ("machine", 4, "not measured: why not: aten::bmm f32[2]; see `perfprobe doctor`"),
+        ("crash", 4, "not measured: why not: aten::bmm f32[2]; the operator crashes"),
     ],
 )
 def test_a_hint_only_where_the_call_is_wrong(

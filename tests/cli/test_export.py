@@ -78,7 +78,7 @@ def test_text_to_standard_output(folder: Path) -> None:
     [
         (["run.perfprobe"], 2, "--format"),
         (["run.perfprobe", "--format", "png"], 2, "invalid choice"),
-        (["run.perfprobe", "--format", "pstats", "-o", "-"], 2, "no text: -o -; name a file"),
+        (["run.perfprobe", "--format", "pstats", "-o", "-"], 2, "is binary: -o -; name a file"),
         (["run.perfprobe", "--format", "pstats", "-o", "run.perfprobe"], 2, "this is the file to be read"),
         (["run.perfprobe", "--format", "collapsed", "--times", "samples"], 2, "--times is for pstats only"),
         (["run.perfprobe", "--format", "pstats", "-o", "no/where"], 4, "folder to write into does not exist"),
@@ -146,7 +146,7 @@ def test_report_of_what_is_neither(folder: Path) -> None:
     data = (folder / "old.prof").read_bytes()
     for name, content, fault in (
         ("text", b"import torch\n", "neither a perfprobe recording nor a .pstats file: text"),
-        ("cut", data[:-20], "no profile of cProfile (it ends in the middle, at byte "),
+        ("cut", data[:-20], "not a profile of cProfile (truncated at byte "),
     ):
         (folder / name).write_bytes(content)
         assert refused(perfprobe(["report", name], folder), 3).startswith(fault)

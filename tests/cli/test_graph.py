@@ -38,14 +38,14 @@ def test_options_reach_the_graph(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
-        (["-o", "a.txt"], 2, "let it end with .png, .svg, .pdf or .dot"),
-        (["-o", "a"], 2, "let it end with .png, .svg, .pdf or .dot"),
+        (["-o", "a.txt"], 2, "use a name that ends in .png, .svg, .pdf or .dot"),
+        (["-o", "a"], 2, "use a name that ends in .png, .svg, .pdf or .dot"),
         (["-o", "missing/a.png"], 4, "the folder to write into does not exist"),
         (["--min-node", "101"], 2, "give a percentage from 0 to 100"),
         (["--min-edge", "nan"], 2, "give a percentage from 0 to 100"),
         (["--min-node", "much"], 2, "invalid float value"),
         (["--depth", "0"], 2, "argument --depth: '0' is not a whole number from 1 up; see"),
-        (["--root", "("], 2, "no regular expression"),
+        (["--root", "("], 2, "not a regular expression"),
         (["--leaf", "nothing"], 2, "--leaf matches no function and no operator"),
         (["--by", "time"], 3, "record with --python both"),
         (["none.perfprobe"], 3, "cannot read the recording"),

@@ -72,7 +72,7 @@ def test_without_matplotlib_nothing_is_measured_first(
 @pytest.mark.parametrize(
     ("words", "status", "says"),
     [
-        (["--plot", "roof.gif"], 2, "let it end with .png, .svg or .pdf"),
+        (["--plot", "roof.gif"], 2, "use a name that ends in .png, .svg or .pdf"),
         (["--device", "tpu"], 2, "neither cpu nor a GPU"),
         (["--threads", "0"], 2, "not a whole number from 1 up"),
         (["--plot", "/absent/roof.png"], 4, "does not exist"),
@@ -108,4 +108,4 @@ def test_interrupted(tmp_path: Path) -> None:
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     assert (ended.returncode, ended.stdout) == (130, "")
-    assert ended.stderr == "perfprobe: stopped; nothing of this measurement is kept\n"
+    assert ended.stderr == "perfprobe: stopped; this measurement is discarded\n"

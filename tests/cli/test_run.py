@@ -133,7 +133,7 @@ def test_a_program_may_move_and_spoil_everything(tmp_path: Path) -> None:
         (
             ["--focus", "a(", "train.py"],
             2,
-            "no regular expression (missing ), unterminated subpattern at position 1)",
+            "not a regular expression (missing ), unterminated subpattern at position 1)",
         ),
         (["--group", "file", "train.py"], 2, "argument --group: invalid choice: 'file'"),
         (["--top"], 2, "argument --top: expected one argument"),
@@ -203,7 +203,7 @@ def test_what_is_typed_is_refused(tmp_path: Path) -> None:
     done = subprocess.run(words, cwd=tmp_path, stdin=theirs, capture_output=True, check=False)
     os.close(ours)
     os.close(theirs)
-    said = b"perfprobe: what is typed cannot be recorded: -; write it to a file, or pipe it in\n"
+    said = b"perfprobe: interactive input cannot be recorded: -; write it to a file, or pipe it in\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, b"", said)
 
 

@@ -47,9 +47,9 @@ def test_every_way_to_start_a_process_is_counted(tmp_path: Path) -> None:
     assert lost(document) == {
         "child processes were not recorded: python child.py": (4, "python -u -m perfprobe child.py ..."),
         "child processes were not recorded: a shell with python in it": (
-            *(1, "put `-m perfprobe` behind its `python`"),
+            *(1, "put `-m perfprobe` after its `python`"),
         ),
-        "child processes that are no Python were not recorded: true (3)": (3, None),
+        "child processes other than Python were not recorded: true (3)": (3, None),
     }
     text = (
         "5 child processes were not recorded: python child.py and 1 more command. To record them: python -u"
@@ -126,7 +126,7 @@ def test_recordings_of_children_are_named_and_read_together(tmp_path: Path) -> N
     for name in names:
         (folder / name).unlink()
     again = json.loads(perfprobe(["report", "--json", "run.perfprobe"], tmp_path).out)
-    assert lost(again)["what child processes recorded is not beside this recording"][0] == 3
+    assert lost(again)["recordings of child processes are missing beside this recording"][0] == 3
 
 
 def test_of_several_files_one_may_be_bad(tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ def test_children_of_all_kinds_behave_as_under_plain_python(tmp_path: Path) -> N
     assert {row["parent"] for row in rows if row["kind"] == "pool"} > parents
     assert lost(document) == {
         "forked child processes were not recorded": (
-            *(1, "start them with multiprocessing, which has each record itself"),
+            *(1, "start them with multiprocessing: each then records itself"),
         )
     }
 
@@ -284,7 +284,7 @@ def test_sums_that_are_gone_are_lost(tmp_path: Path) -> None:
     report(tmp_path, source)
     os.rename(tmp_path / "run-children", tmp_path / "elsewhere")
     document: dict[str, Any] = json.loads(perfprobe(["report", "--json", "run.perfprobe"], tmp_path).out)
-    assert lost(document)["what child processes recorded is not beside this recording"][0] == 1
+    assert lost(document)["recordings of child processes are missing beside this recording"][0] == 1
     assert any("sums of child processes" in reason for reason in lost(document))
     assert "workers" not in document["tables"]
 

@@ -214,7 +214,7 @@ def test_names_of_copies_are_those_of_the_table() -> None:
 def test_losses_it_was_told_to_cause(tmp_path: Path, standin: Path) -> None:
     program = "for _ in range(20):\n    work(torch.ones(2), 'k', 1000)\nwait()\n"
     seen = run(program, tmp_path, standin, drop="5", untimed="4", buffer="600")
-    assert seen.losses["records of the GPU that CUPTI had no memory for"] == 4
+    assert seen.losses["GPU records dropped: CUPTI was out of memory"] == 4
     untimed = np.count_nonzero(seen.recording[Kernels].start_ns < 0)
     assert untimed == 4
     assert [count for reason, count in seen.losses.items() if "without a time" in reason] == [untimed]
@@ -232,7 +232,7 @@ def test_another_client_that_takes_over_is_said(tmp_path: Path, standin: Path) -
     ("settings", "expected"),
     [
         ({"client": "CUPTI for Kineto"}, "another tool uses CUPTI already: CUPTI for Kineto"),
-        ({"fail": "cuptiActivityEnable10=35"}, "keeps tracing to administrators"),
+        ({"fail": "cuptiActivityEnable10=35"}, "allows tracing only for administrators"),
         ({"devices": "0"}, "shows no device"),
     ],
 )
@@ -253,7 +253,7 @@ def test_a_tool_that_has_cupti_is_left_alone(
 ) -> None:
     monkeypatch.setenv("NSYS_PROFILING_SESSION_ID", "1")
     seen = run("work(torch.ones(2), 'k', 1000)\n", tmp_path, standin)
-    assert any("Nsight Systems has CUPTI for itself" in reason for reason in seen.losses)
+    assert any("Nsight Systems holds CUPTI exclusively" in reason for reason in seen.losses)
     assert seen.recording.fact("gpu", "library") is None
 
 

@@ -248,7 +248,7 @@ def test_an_autograd_profiler_that_sees_no_gpu_is_a_loss(monkeypatch: pytest.Mon
     [
         ("refused_buffers", "requests of CUPTI for memory that got none", "fewer threads"),
         ("lent_buffers", "did not give back within 200 ms", "report this"),
-        ("shifted", "in CUPTI's own clock, and were converted", "newer CUDA"),
+        ("shifted", "converted from CUPTI's own clock", "newer CUDA"),
         ("foreign_times", "in a clock that is not known", "newer CUDA"),
     ],
 )

@@ -177,7 +177,7 @@ def test_text_obeys_nothing_and_breaks_no_remedy() -> None:
     drawn = text.render(parts, width=80, color=False)
     assert "\x1b" not in drawn
     assert f" {remedy}\n" in drawn
-    assert "\x1b[1;31mlack" in text.render(parts, width=80, color=True)
+    assert "\x1b[1;31mfail" in text.render(parts, width=80, color=True)
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_text_obeys_nothing_and_breaks_no_remedy() -> None:
 def test_cupti(said: dict[str, object], driver: dict[str, object], state: str, found: str) -> None:
     part = gpu.cupti(said, driver)
     assert (part.state, part.found) == (state, found)
-    assert part.state != LACK or (part.why in ("error 39", "the trial said nothing"))
+    assert part.state != LACK or (part.why in ("error 39", "the trial printed nothing"))
 
 
 @pytest.mark.parametrize(

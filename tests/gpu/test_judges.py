@@ -1,4 +1,4 @@
-"""What the checks make of recordings: of right ones, and of ones that lack something. Needs no GPU."""
+"""What the checks make of recordings: of right ones, and of ones with something missing. Needs no GPU."""
 
 from __future__ import annotations
 

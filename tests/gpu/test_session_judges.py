@@ -1,4 +1,4 @@
-"""What the checks of sessions make of recordings: of whole ones, and of ones that lack something."""
+"""What the checks of sessions make of recordings: of whole ones, and of ones with something missing."""
 
 from __future__ import annotations
 

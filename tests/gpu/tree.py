@@ -51,7 +51,7 @@ def build(root: Path, folder: Path, end_s: float) -> tuple[Result, str]:
 
 
 def lacking(package: Path) -> str:
-    """What the built package lacks; "" where it has all that it must."""
+    """What is missing in the built package; "" where it is complete."""
     missing = [part for part in _PARTS if not list(package.glob(part))]
     return f"nothing was built as {', '.join(missing)}" if missing else ""
 

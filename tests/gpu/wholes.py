@@ -24,7 +24,7 @@ _PACKAGES = ("numpy", "rich", "gprof2dot", "graphviz", "nvtx", "ittapi", "pytest
 
 
 def environment(room: Room) -> None:
-    """What this machine is, and which packages it lacks."""
+    """What this machine is, and which packages are missing."""
     import torch
 
     from perfprobe import native

@@ -107,7 +107,7 @@ def test_a_cut_file_says_where(tmp_path: Path) -> None:
     (reason,) = losses
     assert reason.startswith("reading stopped: the last block is cut off (at byte ")
     assert reason.endswith(
-        "; what lies before is shown, recorded in part; "
+        "; what comes before is shown, recorded in part; "
         "if the program was killed there, at most the last second before the end is missing"
     )
 
@@ -119,8 +119,8 @@ def test_what_is_damaged_is_counted(tmp_path: Path) -> None:
     program.operators[2]["thread"] = 77
     program.operators[3]["end_ns"] = 2**62
     rows, losses = read_all(program.recording(tmp_path))
-    assert losses["column stack refers to nothing"] == 1
-    assert losses["column thread refers to nothing"] == 1
+    assert losses["column stack: invalid references"] == 1
+    assert losses["column thread: invalid references"] == 1
     assert losses["ended before they started, or over a year later: counted as 0 ns"] == 2
     assert (rows.self_ns >= 0).all()
 

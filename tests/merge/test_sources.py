@@ -129,7 +129,7 @@ def test_disagreements_without_a_reason(tmp_path: Path) -> None:
     rows[0]["signature"] = long
     rows[1]["depth"] = 0
     rows.append({**rows[-1], "name": program.string("extra"), "start_ns": 200, "end_ns": 210})
-    program.losses.append(("operators", "operators for which there was no memory", 1, ""))
+    program.losses.append(("operators", "operators dropped: out of memory", 1, ""))
     _, found = made(tmp_path, program, rows, [(100, 300, 0, 4)])
     # Seen from the profiler, a row of depth 0 takes the one before it out of `outer`, too.
     assert differences(found) == {(SIGNATURE, ""): 1, (NESTING, ""): 2, (ONLY_AUTOGRAD, DROPPED): 1}

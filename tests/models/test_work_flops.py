@@ -142,7 +142,7 @@ def test_where_torchs_counter_is_wrong(run: Callable[[], Any], name: str, wrong:
     found = work(operator(rows[0]), rows[0].signature)
     assert found is not None
     others = 2 * 4 * 36 * 9 if name == BACKWARD else 0  # forward
-    assert counter.get_total_flops() - others in (wrong, found.flops)  # or torch has mended it
+    assert counter.get_total_flops() - others in (wrong, found.flops)  # or torch has fixed it
     assert found.flops > 0
 
 

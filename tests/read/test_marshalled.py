@@ -65,7 +65,7 @@ def test_cut_at_every_byte() -> None:
     for size in range(len(data)):
         with pytest.raises(MarshalError):
             Reader(data[:size]).whole()
-    with pytest.raises(MarshalError, match="goes on behind its end"):
+    with pytest.raises(MarshalError, match="trailing data after byte"):
         Reader(data + b"0").whole()
 
 

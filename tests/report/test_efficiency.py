@@ -131,7 +131,7 @@ def test_threads_are_told_as_times_as_fast_as_one() -> None:
 def test_what_was_not_tried_is_said_with_its_reason() -> None:
     left_out = (
         Untried("dtype", "f32→bf16", "products of bf16 are slower here than those of f32: 0.03x"),
-        Untried("", "", "no time was left"),
+        Untried("", "", "no time left"),
     )
     text = " ".join(render_measured(measured(replace(bmm(), untried=left_out))).split())
     assert (

@@ -81,7 +81,7 @@ def test_the_table(tmp_path: Path) -> None:
         "tottime, cumtime: 200 samples, one every 5.00 ms; the 100 in tokenize are ±10.0 %. ncalls: "
         "cProfile's. (C functions) are seen by cProfile only, their time is in their callers' tottime too; "
         "torch's are among the operators. own ops, all ops: operators called from there, and below; "
-        "backward counts at the forward call. non-ops: tottime in no operator. "
+        "backward counts at the forward call. non-ops: tottime outside of operators. "
         "MainThread: wall 1.00 s = functions 98.0 % + not readable 0.5 % + not looked at 1.5 %"
     )
 
@@ -138,7 +138,7 @@ def test_counts_of_a_part(tmp_path: Path) -> None:
 def test_times_without_samples_say_where_imports_are(tmp_path: Path) -> None:
     made = sampled()
     made.by_samples = False
-    said = "The imports of libraries are not looked into: their time is in the tottime of exec"
+    said = "Imports of libraries are not broken down: their time is in the tottime of exec"
     assert said in " ".join(shown(made.findings(tmp_path, cprofile={"library_imports": "not counted"})))
     assert said not in " ".join(shown(made.findings(tmp_path, cprofile={"library_imports": "counted"})))
 
@@ -307,7 +307,7 @@ def test_functions_of_several_threads(tmp_path: Path) -> None:
     text = shown(made.findings(tmp_path))
     assert [line[:10].strip() for line in text[1:4]] == ["of all", "50.0 %", "(10.2 %)"]
     assert "of all: of the 3.92 s that functions took on all threads." in " ".join(text)
-    assert "50.0 % of all threads' Python time in no operator, at text.py:12 in tokenize." in summary(
+    assert "50.0 % of all threads' Python time outside of operators, at text.py:12 in tokenize." in summary(
         made, tmp_path
     )
 
@@ -340,7 +340,7 @@ def summary(made: Made, folder: Path) -> str:
 
 
 def test_the_hottest_python(tmp_path: Path) -> None:
-    assert "Hottest Python: 50.0 % of wall in no operator, at text.py:12 in tokenize." in summary(
+    assert "Hottest Python: 50.0 % of wall outside of operators, at text.py:12 in tokenize." in summary(
         sampled(), tmp_path
     )
     made = sampled()
@@ -372,7 +372,7 @@ def test_the_main_thread_waits(tmp_path: Path) -> None:
     program.sample(1000 * MS, 1300 * MS, "/p/p.py:8/7 work", thread=0, **looks)
     program.meta["stop"] = {"monotonic_ns": 1300 * MS}
     told = Results(program.recording(tmp_path).path).text(View(full=True))
-    assert "Hottest Python: 53.8 % of wall in no operator, at p.py:8 in work." in told
+    assert "Hottest Python: 53.8 % of wall outside of operators, at p.py:8 in work." in told
 
 
 def test_operators_are_hotter_than_python(tmp_path: Path) -> None:

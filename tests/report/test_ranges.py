@@ -84,7 +84,7 @@ def test_what_had_not_ended_is_said(tmp_path: Path) -> None:
     program = training()
     program.named_range("endless", 500_000, -1)
     text = render(ranged(tmp_path, program))
-    assert "Not ended when the recording did, and counted up to there: endless." in text
+    assert "Still open at the end of the recording, counted up to there: endless." in text
     assert "1.50 ms" in section(text, "Ranges")[2]
 
 

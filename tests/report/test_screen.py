@@ -193,7 +193,7 @@ def test_losses_are_counted_and_named(tmp_path: Path) -> None:
 def test_one_section(tmp_path: Path) -> None:
     findings = find(link(steps().recording(tmp_path)), *KINDS)
     assert render(findings, view="lines").startswith("Hot lines")
-    assert render(findings, view="gpus") == "Nothing of it was recorded: gpus.\n"
+    assert render(findings, view="gpus") == "Not recorded: gpus.\n"
 
 
 def test_a_view_that_does_not_exist_is_named_with_those_that_do() -> None:

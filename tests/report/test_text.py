@@ -153,7 +153,7 @@ def test_an_incomplete_recording_says_nothing_about_what_is_missing(
         program.end_ns = None
     text = report(program, tmp_path)
     assert "No operators in the part that could be read.\n" in text
-    assert " · no operators read · " in text
+    assert " · no operators could be read · " in text
     assert "never imported" not in text
     assert "nothing ran" not in text
 
@@ -246,7 +246,7 @@ def test_losses_are_as_wide_as_they_need_and_wrap_only_then(tmp_path: Path) -> N
     assert report(program, tmp_path, 200).splitlines()[-1] == "operators      1  short  -"
 
 
-def test_losses_come_last_with_what_mends_them(tmp_path: Path) -> None:
+def test_losses_come_last_with_their_remedies(tmp_path: Path) -> None:
     program = training()
     program.losses = [
         ("operators", "signatures beyond the limit", 12345, "fewer shapes"),

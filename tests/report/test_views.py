@@ -66,8 +66,11 @@ def test_a_sum_that_misleads_is_marked_and_the_note_says_what_it_would_be(tmp_pa
     assert re.search(r"98\.3 % +59\.0 us~ ", text)
     assert re.search(r" 1\.7 % +1\.00 us  ", text)
     said = " ".join(text.split())
-    assert "~ Calls over three times as long as usual (pre-emption, first touch of memory" in said
-    assert "by which it is ranked: self 10.0 us, not 59.0 us (mm at a.py:3)." in said
+    assert (
+        "~ dominated by outliers: calls over three times as long as usual (pre-emption, first touch of memory"
+        in said
+    )
+    assert "by which the row is ranked: self 10.0 us, not 59.0 us (mm at a.py:3)." in said
     assert "~" not in report(training(), tmp_path, width)
 
 
@@ -103,7 +106,7 @@ def test_the_headline_never_ignores_the_mark_of_its_row(tmp_path: Path) -> None:
     beside = report(program, tmp_path).splitlines()
     assert beside[1] == "Hottest: exp -, a.py:8 in f, other: 64.5 % of typical operator time."
     assert beside[2] == (
-        "Larger only by its longest calls: mm -, a.py:3 in f: 73.8 % of operator time, 1 of 10 calls over 3 "
+        "Larger sum, dominated by outliers: mm -, a.py:3 in f: 73.8 % of operator time, 1 of 10 calls over 3 "
         "times as long as the usual 1.00 us."
     )
 

@@ -32,7 +32,7 @@ def test_true_is_the_value_of_the_flag_alone(given: object, soup: str) -> None:
     [
         ({"soup": "green"}, "there is no soup 'green'; choose from none, red, clear"),
         ({"soup": ["red"]}, "there is no soup ['red']"),
-        ({"sauce": "cold"}, "--sauce cold is no more; take hot"),
+        ({"sauce": "cold"}, "--sauce cold was removed; take hot"),
         ({"sauce": 1}, "there is no sauce 1"),
     ],
 )

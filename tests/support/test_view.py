@@ -26,7 +26,7 @@ def test_values_that_exist() -> None:
         ({"focus": b"mm"}, "focus is b'mm'; give a regular expression as text"),
         (
             {"focus": "a(b"},
-            r"no regular expression (missing ), unterminated subpattern at position 1): a(b; put",
+            r"not a regular expression (missing ), unterminated subpattern at position 1): a(b; escape",
         ),
         ({"group": "line", "sort": "median"}, "the calls of a line are of different operators: no median"),
     ],

@@ -217,7 +217,7 @@ def test_definitions_that_refer_to_nothing_become_none_and_are_losses(tmp_path: 
     assert recording[Stacks].module.tolist() == [-1, -1, -1]
     assert recording[Frames].file.tolist() == [-1]
     counts = dict(zip(recording[Losses].reason, recording[Losses].count.tolist(), strict=True))
-    assert counts == {"frames: rows that refer to nothing": 1, "stacks: rows that refer to nothing": 4}
+    assert counts == {"frames: rows with invalid references": 1, "stacks: rows with invalid references": 4}
 
 
 def test_samples_have_a_bound_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -339,4 +339,4 @@ def test_looks_at_tensors_that_refer_to_nothing(tmp_path: Path) -> None:
     recording = storage.read(write(tmp_path, made.encode() + build.table_block("signature_values", looks)))
     assert recording[SignatureValues].signature.tolist() == [first, -1]
     assert recording[SignatureValues].values.tolist() == [early, -1]
-    assert "signature_values: rows that refer to nothing" in recording[Losses].reason.tolist()
+    assert "signature_values: rows with invalid references" in recording[Losses].reason.tolist()

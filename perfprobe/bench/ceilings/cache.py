@@ -144,7 +144,7 @@ def _text(row: Plain, name: str) -> str:
 def _short(value: object) -> str:
     text = _checked(value, str)
     if len(text) > _LONGEST:
-        raise ValueError("a text too long")
+        raise ValueError("text too long")
     return text
 
 

@@ -27,7 +27,7 @@ def rows(sweep: Sweep, words: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
         words: its command line, where it is not the worker's.
 
     Raises:
-        EnvironmentLack: the process says what this machine lacks, died, or did not answer.
+        EnvironmentLack: the process says what is missing here, died, or did not answer.
     """
     environment = starter.environment(_LEFT_OUT) | PASSIVE
     words = words or starter.command(_WORKER)

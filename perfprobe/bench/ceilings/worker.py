@@ -25,7 +25,7 @@ _LEAST_FAULTS = 16  # fewer say nothing about what one costs
 
 
 def main() -> None:
-    """Measure; a lack of this machine is a line too, all else a traceback on standard error."""
+    """Measure; what is missing on this machine is a line too, all else a traceback on standard error."""
     sweep = Sweep.of(json.load(sys.stdin))
     # What others print must not get between the lines.
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")

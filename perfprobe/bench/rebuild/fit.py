@@ -85,9 +85,9 @@ def _assign(parameters: Sequence[Parameter], items: Sequence[Item]) -> dict[str,
                 given[parameter.name] = item
                 break
             if not parameter.omittable:
-                raise Unfit(f"{parameter.name} is something else")
+                raise Unfit(f"{parameter.name} is of another type")
         else:
-            raise Unfit("there are more inputs than it takes")
+            raise Unfit("too many inputs")
     return given
 
 
@@ -198,13 +198,13 @@ def _number(kind: str, name: str, text: str) -> Argument:
     if _INTEGER.fullmatch(text):
         value = int(text)
         if not -(1 << 63) <= value < 1 << 63:
-            raise NotRebuilt(f"its {name} is no 64-bit number")
+            raise NotRebuilt(f"its {name} does not fit in 64 bits")
         return float(value) if kind == "float" else value
     if kind in ("float", "number") and _FLOAT.fullmatch(text):
         return float(text)
     if kind == "number" and text in _BOOLEANS:
         return _BOOLEANS[text]
-    raise Unfit(f"{name} is something else")
+    raise Unfit(f"{name} is of another type")
 
 
 def _unrecorded(kind: str, name: str, text: str, notes: list[str]) -> Argument:
@@ -215,7 +215,7 @@ def _unrecorded(kind: str, name: str, text: str, notes: list[str]) -> Argument:
     elif text == "int":
         raise NotRebuilt(f"its {name} was not recorded")
     else:
-        raise Unfit(f"{name} is something else")
+        raise Unfit(f"{name} is of another type")
     notes.append(f"{name} was not recorded: taken as {value:g}")
     return value
 
@@ -226,13 +226,13 @@ _BOOLEANS = {"True": True, "False": False}
 
 def _boolean(text: str) -> Argument:
     if text not in _BOOLEANS:
-        raise Unfit("it is no bool")
+        raise Unfit("not a bool")
     return _BOOLEANS[text]
 
 
 def _string(text: str) -> Argument:
     if len(text) < 2 or text[0] != '"' or text[-1] != '"':
-        raise Unfit("it is no string")
+        raise Unfit("not a string")
     value = re.sub(r"\\(.)", r"\1", text[1:-1], flags=re.DOTALL)
     if len(value) >= LONGEST_STRING:
         raise NotRebuilt("a string was recorded in part only")
@@ -242,13 +242,13 @@ def _string(text: str) -> Argument:
 def _dtype(text: str) -> Argument:
     name = torch_name(text)
     if name not in ITEM_BYTES:
-        raise Unfit("it is no dtype")
+        raise Unfit("not a dtype")
     return DtypeRecipe(name)
 
 
 def _device(text: str) -> Argument:
     if not _DEVICE.fullmatch(text):
-        raise Unfit("it is no device")
+        raise Unfit("not a device")
     return DeviceRecipe(text)
 
 

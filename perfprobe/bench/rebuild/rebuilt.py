@@ -31,7 +31,7 @@ class Rebuilt:
     whether the call changes an operand, so that `restore()` has something to do.
 
     Raises:
-        NotRebuilt: this machine or this torch lacks what the call needs, or its results, as far as torch
+        NotRebuilt: what the call needs is missing here, or its results, as far as torch
             tells their sizes beforehand, take more than `limit_bytes`.
 
     Some kernels of torch trust operands to fit each other and end the process where those of a damaged
@@ -68,7 +68,7 @@ class Rebuilt:
         try:
             return self.function(*operands.args, **operands.kwargs)
         except _REFUSALS as error:
-            raise NotRebuilt(f"torch refuses the call: {_line(error)}") from None
+            raise NotRebuilt(f"torch rejects the call: {_line(error)}") from None
 
     def one_element(self, extent: int = 1) -> CallRecipe:
         """The same overload on the smallest operands that it takes: its time is that of calling it.
@@ -94,7 +94,7 @@ class Rebuilt:
         try:
             with self._torch.no_grad():
                 return _bytes(self._torch, self.function(*arguments, **keywords))
-        except Exception:  # in part written in Python, where anything may go wrong that real operands mend
+        except Exception:  # in part written in Python, where anything may go wrong that real operands fix
             return 8 * max(map(_product, (*self.recipe.arguments, *self.recipe.keywords.values())), default=0)
 
     def _without_data(self, argument: Argument) -> Any:

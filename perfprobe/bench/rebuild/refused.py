@@ -40,7 +40,7 @@ _REASONS = (
      "takes sparse tensors"),
     (r"q_.*|int_repr|.*quantize_per.*|quantized_.*|fbgemm_.*|.*_affine_quantized|_make_per_.*_tensor|dequantize",
      "takes quantized tensors"),
-    (r"_cummax_helper|_cummin_helper", "trusts its operands to fit each other"),
+    (r"_cummax_helper|_cummin_helper", "does not check that its operands fit each other"),
     (r".*mkldnn_reorder.*|to_mkldnn.*|_mkldnn_(reshape|transpose_?)|mkldnn_(linear|max_pool|adaptive).*",
      "takes oneDNN's own tensors"),
 )  # fmt: skip

@@ -131,12 +131,12 @@ class AutogradProfiler:
             lose("gpu", reason, count, remedy)
         if reader.cut_off:
             remedy = "nothing to do" if self._beside else "record with the observer"
-            lose(SOURCE, "operators and ranges that a window's end cut off", reader.cut_off, remedy)
+            lose(SOURCE, "operators and ranges cut off at the end of a window", reader.cut_off, remedy)
         for reason, (count, time_ns) in self._windows.absences.items():
-            text = f"it did not record for {duration(time_ns)} in all: {reason}"
+            text = f"not recording for {duration(time_ns)} in total: {reason}"
             lose(SOURCE, text, count, "nothing to do" if self._beside else "record with the observer")
         if reader.function_only and not self._beside:
-            text = "operators written as a sign (a / b, x[1]) of which only the function is known"
+            text = "operator syntax (a / b, x[1]): only the function is known, not the line"
             lose(SOURCE, text, reader.function_only, _LINE_REMEDY)
         if self._without_stacks:
             text = "windows without lines: the program has a profile function of its own (sys.setprofile)"
@@ -144,5 +144,5 @@ class AutogradProfiler:
         if self._names.other_stacks:
             lose(SOURCE, "stacks beyond the limit, shown as one", self._names.other_stacks, _LINE_REMEDY)
         if self._other_threads and not self._beside:
-            text = "operators of other threads than the main one: it records the thread that starts it"
+            text = "operators of threads other than the main one: it records only the thread that starts it"
             lose(SOURCE, text, -1, "record with the observer")

@@ -18,7 +18,7 @@ class Rows:
         self._columns: dict[str, array[int]] = {}
 
     def add(self, **values: int) -> None:
-        """One row, by column. Raises ValueError where it has not the columns of the first one."""
+        """One row, by column. Raises ValueError where its columns are not those of the first one."""
         if not self._columns:
             self._columns = {name: array("q") for name in values}
         elif values.keys() != self._columns.keys():

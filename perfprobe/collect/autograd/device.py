@@ -119,13 +119,13 @@ class DeviceReader:
         if not self.events:
             return
         unknown = "results of CUDA calls, shared and local memory of launches, and which copies were async"
-        yield f"{unknown}: Kineto does not tell them", -1, _REMEDY
+        yield f"{unknown}: Kineto does not report them", -1, _REMEDY
         if not self._waits:
-            yield "waits for the GPU, by line: Kineto does not tell them", -1, _REMEDY
+            yield "waits for the GPU, by line: Kineto does not report them", -1, _REMEDY
         if self._graph_launches and self._without_graph:
-            yield "nodes of CUDA graphs: Kineto does not tell them", self._graph_launches, _REMEDY
+            yield "nodes of CUDA graphs: Kineto does not report them", self._graph_launches, _REMEDY
         if self._without_facts:
-            reason = "bytes of copies and sizes of launches: this torch's Kineto does not tell them"
+            reason = "bytes of copies and sizes of launches: this torch's Kineto does not report them"
             yield reason, self._without_facts, _REMEDY
 
     def _call(self, event: Any) -> dict[str, int]:

@@ -42,7 +42,7 @@ class Absence:
 
     GUEST = "the program's own torch.profiler ran"
     FORK = "the process forked"
-    RANGE = "a range stayed open for many windows' lengths, and a window can only begin where none is"
+    RANGE = "a range stayed open for many windows, and a window can only begin outside of ranges"
     OTHER = "a range that cannot be watched was left open"
 
 
@@ -185,7 +185,7 @@ class Windows:
 
     def _open(self) -> int:
         if self._vain == MOST_VAIN:
-            raise RuntimeError("torch's profiler does not begin")
+            raise RuntimeError("torch's profiler does not start")
         self._vain += 1  # until it is seen to run
         self._note_absence()
         OPEN_RANGES.watch(self._torch)

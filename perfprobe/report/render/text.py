@@ -47,7 +47,7 @@ def render(
         if view in (None, section.name) and all(kind in findings for kind in section.requires):
             parts.append(page(section.blocks(findings, choice), width=width, color=color))
     text = "\n".join(part for part in parts if part)
-    return text or ("" if view is None else f"Nothing of it was recorded: {view}.\n")
+    return text or ("" if view is None else f"Not recorded: {view}.\n")
 
 
 def first_screen(findings: Findings, *, width: int = 200, color: bool = False) -> str:

@@ -16,7 +16,7 @@ from perfprobe.tables.trace import Line, Trace
 
 
 class Passed(NamedTuple):
-    """Time that passed in a function of the program and below it, in no operator and no import.
+    """Time that passed in a function of the program and below it, outside of operators and no import.
 
     line: the one in it with most of it; line_ns: that of this line; called: the library's function that
     had most of this, None where it is the line's own.
@@ -86,7 +86,7 @@ def _longest(trace: Trace, rows: SampledStacks) -> tuple[int, int, SampledStacks
 
 
 def _in_python(trace: Trace, calling: Calling) -> SampledStacks:
-    """Samples of the program's Python in no operator."""
+    """Samples of the program's Python outside of operators."""
     rows = calling.sampled
     rows = rows.take((rows.look == Look.READ) & (rows.stack >= 0) & (rows.name < 0))
     return rows.take((calling.python.of_stack[rows.stack] >= 0) & (trace.sites.frame[rows.stack] >= 0))

@@ -10,7 +10,7 @@ from perfprobe.tables.findings import Findings
 
 @frozen
 class LossRow:
-    """Which source lost what, how many (None: not known), and how to mend it."""
+    """Which source lost what, how many (None: not known), and the remedy."""
 
     source: str
     reason: str

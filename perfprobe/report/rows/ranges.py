@@ -73,7 +73,7 @@ def named_ranges_in_focus(findings: Findings) -> RangeRows:
 
 
 def ranked_named(rows: RangeRows, top: int, sort: str) -> RangeRows:
-    """The first rows, 0 for all; by total time where these rows have not got what is asked for."""
+    """The first rows, 0 for all; by total time where these rows do not have what is asked for."""
     keys = {"calls": rows.ranges, "mean": rows.mean_ns, "median": rows.median_ns, "p95": rows.p95_ns}
     order = np.argsort(-keys.get(sort, rows.total_ns), kind="stable")
     return rows.take(order[: top or len(order)])

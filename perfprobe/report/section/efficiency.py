@@ -145,7 +145,7 @@ def _times(rows: Sequence[Measurement]) -> Iterator[Block]:
     """That the times of the table are of two kinds, where they are."""
     seen = [row.seen for row in rows if row.seen is not None]
     if any(of.cpu_ns is None for of in seen) and any(row.clock == "cpu" for row in rows):
-        note = "program: wall time there, waiting included; of a recording with --detail bench, CPU time."
+        note = "program: wall time, waiting included; with --detail bench, CPU time."
         yield Paragraph(note, "dim")
 
 

@@ -40,14 +40,14 @@ def notes(findings: Findings, found: HotFunctions, seen: Shown) -> Iterator[str]
         own = "own ops, all ops: operators" if "own ops" in titles else "all ops: operators"
         yield f"{own} called from there, and below; backward counts at the forward call."
     if "non-ops" in titles:
-        yield "non-ops: tottime in no operator."
+        yield "non-ops: tottime outside of operators."
     if found.told:
         yield "C functions with nearly the time of the function that calls them are left out."
 
 
 def _idle(findings: Findings, idle_ns: int) -> Iterator[str]:
     if idle_ns > _NOTEWORTHY * (findings.wall_ns or 0):
-        yield f"tottime: without {units.duration(idle_ns)} in which threads beside the main one waited."
+        yield f"tottime excludes {units.duration(idle_ns)} of waiting on threads other than the main one."
 
 
 def _sampled(found: HotFunctions) -> str:
@@ -81,7 +81,7 @@ def _counted(findings: Findings, found: HotFunctions) -> Iterator[str]:
         if python.by_samples:
             yield f"ncalls: cProfile's{but}."
         elif but:
-            yield "The imports of libraries are not looked into: their time is in the tottime of exec."
+            yield "Imports of libraries are not broken down: their time is in the tottime of exec."
         return
     start_ns, wall_ns = findings.trace.start_ns, findings.wall_ns
     of_part = f"ncalls{PART}" if python.by_samples else f"Times and ncalls{PART}"

@@ -125,8 +125,8 @@ def _marked_note(rows: Sequence[OperatorRow], marked: Sequence[OperatorRow]) -> 
         told.append(f"self {times} ({_what(row, places[id(row)])})")
     more = f"; {len(marked) - len(told):,} more" if len(marked) > len(told) else ""
     return (
-        f"{MARK} Calls over three times as long as usual (pre-emption, first touch of memory, a first call), "
-        f"or waiting, make much of the row's time. Without that, by which it is ranked: "
+        f"{MARK} dominated by outliers: calls over three times as long as usual (pre-emption, first touch "
+        f"of memory, a first call), or waiting. Typical time, by which the row is ranked: "
         f"{'; '.join(told)}{more}."
     )
 
@@ -200,8 +200,8 @@ def _python_note(hotspots: Hotspots, trace: Trace) -> Iterator[str]:
             told.append(f"{units.duration(own_ns)} {name} ({where})")
     most = "" if int(np.count_nonzero(rows.python_ns > 0)) == len(told) else "most "
     yield (
-        f"Python that autograd ran (Functions, hooks): {units.duration(python_ns)} in no operator, and in no "
-        f"row's self: {most}{', '.join(told)}."
+        f"Python that autograd ran (Functions, hooks): {units.duration(python_ns)} outside of operators, "
+        f"in no row's self: {most}{', '.join(told)}."
     )
 
 

@@ -46,7 +46,7 @@ def hottest(findings: Findings) -> Iterator[Block]:
     yield Paragraph(f"Hottest: {_place(first)}, {first.ran.phase}: {_share(first, hotspots)}.", "bold")
     if largest.ran.self_ns > _FAR_MORE * first.ran.self_ns:
         told = f"{units.percent(largest.share)} of operator time, {_long_calls(largest)}"
-        yield Paragraph(f"Larger only by its longest calls: {_place(largest)}: {told}.")
+        yield Paragraph(f"Larger sum, dominated by outliers: {_place(largest)}: {told}.")
 
 
 def _place(row: OperatorRow) -> str:
@@ -71,7 +71,7 @@ def _long_calls(row: OperatorRow) -> str:
         cpu_ns = row.ran.recorded.get("cpu_self_ns")
         if cpu_ns is not None:
             return f"of which the calling thread ran {units.duration(cpu_ns)}"
-        return "too few calls to tell whether they were held up"
+        return "too few calls to tell whether they were delayed"
     calls = f"{row.ran.long_calls:,} of {row.ran.calls:,} calls"
     return f"{calls} over 3 times as long as the usual {units.duration(row.ran.usual_ns)}"
 
@@ -106,7 +106,7 @@ def _computing_ns(hotspots: Hotspots) -> int:
 
 
 def _busiest(findings: Findings, wall_ns: int) -> tuple[int, str]:
-    """How long the function ran that ran longest in no operator, and what to say of it; 0 where none did."""
+    """The longest time of a function outside of operators, and what to say of it; 0 where none ran."""
     calling = findings[Calling]
     found = busiest(findings.trace, calling)
     if found is None:
@@ -115,7 +115,7 @@ def _busiest(findings: Findings, wall_ns: int) -> tuple[int, str]:
     if found.time_ns > wall_ns:  # on several threads
         whole_ns, of = max(threads_ns(calling), found.time_ns), "of all threads' Python time"
     called = f" in {printable(found.called)}" if found.called else ""
-    share = f"{units.percent(found.time_ns / whole_ns)} {of} in no operator"
+    share = f"{units.percent(found.time_ns / whole_ns)} {of} outside of operators"
     return found.time_ns, f"{share}, {_at(found, whole_ns)}{called}"
 
 

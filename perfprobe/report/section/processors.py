@@ -33,7 +33,7 @@ def busy_machine(findings: Findings) -> Iterator[Block]:
         kinds = kinds_of_waiting(found)
         text += f": {kinds}" if kinds else ""
         others, cores = found.neighbours_cores, found.affinity_cores
-    yield Paragraph(f"{text}{_others(others, cores)}. Rows are ranked by their typical calls.", "yellow")
+    yield Paragraph(f"{text}{_others(others, cores)}. Rows are ranked by typical time.", "yellow")
 
 
 def _others(others: float | None, cores: float | None) -> str:

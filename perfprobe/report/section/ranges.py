@@ -156,5 +156,5 @@ def _still_open(rows: Sequence[NamedRangeRow]) -> Iterator[Block]:
         names = [_name(row) for row in rows[:_MOST_OPEN]]
         more = f" and {len(rows) - len(names):,} more" if len(rows) > len(names) else ""
         yield Paragraph(
-            f"Not ended when the recording did, and counted up to there: {', '.join(names)}{more}.", "dim"
+            f"Still open at the end of the recording, counted up to there: {', '.join(names)}{more}.", "dim"
         )

@@ -115,4 +115,4 @@ def _left_out(found: StepFindings) -> str:
         if row.mark in _LEFT_OUT:
             counted[_LEFT_OUT[row.mark]] = counted.get(_LEFT_OUT[row.mark], 0) + 1
     texts = [f"{count:,} {text}" for text, count in counted.items()]
-    return f"Left out of the figures: {', '.join(texts)}." if texts else ""
+    return f"Not in the averages: {', '.join(texts)}." if texts else ""

@@ -92,7 +92,7 @@ def _no_operators(findings: Findings, hotspots: Hotspots) -> str:
     switched_off = findings.trace.recording.text("recording", "operators") == "off"
     if switched_off or "operators" in findings[Losses].source:
         return "operators not recorded"
-    return "no operators" if findings.whole else "no operators read"
+    return "no operators" if findings.whole else "no operators could be read"
 
 
 def _threads(trace: Trace, hotspots: Hotspots | None) -> list[str]:

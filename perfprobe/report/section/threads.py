@@ -25,7 +25,7 @@ _NOTEWORTHY = 0.005  # of wall time
 _LACKS = {
     "waiting": "how long threads waited",
     "machine": "what other processes used",
-    "pressure": "whether anybody on the machine waited",
+    "pressure": "whether any process on the machine waited",
 }
 
 
@@ -63,7 +63,7 @@ def kinds_of_waiting(found: Processors) -> str:
     kinds = {
         "for its own threads": found.own_ns,
         "for neighbours": found.neighbours_ns,
-        "not known for whom": found.unknown_ns,
+        "for unknown reasons": found.unknown_ns,
     }
     known = sorted(((time_ns, kind) for kind, time_ns in kinds.items() if time_ns), reverse=True)
     least_ns = _NOTEWORTHY * found.wall_ns
@@ -96,7 +96,7 @@ def _notes(found: Processors) -> Iterator[str]:
         yield f"The hypervisor gave {units.duration(found.stolen_ns)} of the processors to others."
     if found.other_run_ns >= _NOTEWORTHY * found.wall_ns:
         other = units.duration(found.other_run_ns)
-        yield f"Threads that ended before they were read ran {other}; how long they waited is not known."
+        yield f"Threads that ended before they could be read ran {other}; how long they waited is not known."
     for lack in found.lacks:
         if lack.what in _LACKS:
             yield f"Not known: {_LACKS[lack.what]} ({printable(lack.why)})."

@@ -134,15 +134,15 @@ def _more(row: LoaderRow, found: Feeding, share: float) -> str:
     if used is not None and cores and used >= _IN_USE * cores:
         return f"More workers would not help: {used:.1f} of {cores:g} processors were in use."
     room = f"; {used:.1f} of {cores:g} processors were in use" if used is not None and cores else ""
-    return f"One worker more could save {units.duration(row.most_gain_ns)} at most{room}."
+    return f"One more worker could save at most {units.duration(row.most_gain_ns)}{room}."
 
 
 def _others(rows: Sequence[WorkerRow]) -> str:
     """Those that are no workers of a DataLoader, by kind."""
     counts: dict[str, int] = {}
     for row in rows:
-        kind = _KINDS.get(row.kind or "", "of kinds not known")
+        kind = _KINDS.get(row.kind or "", "of unknown kind")
         counts[kind] = counts.get(kind, 0) + row.processes
     cpu_ns = sum(row.cpu_ns or 0 for row in rows)
     parts = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
-    return f"Others: {parts}; CPU {units.duration(cpu_ns)} as far as they told."
+    return f"Others: {parts}; CPU {units.duration(cpu_ns)} as far as known."

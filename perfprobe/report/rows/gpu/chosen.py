@@ -39,7 +39,7 @@ def chosen(
     Args:
         count: the column of how many there are.
         top: how many rows, 0 for all.
-        sort: one of `support.view.SORTS`; by time where these rows have not got what it asks for.
+        sort: one of `support.view.SORTS`; by time where these rows do not have what it asks for.
         row: makes a row of the values of a table's row.
     """
     found = in_focus(findings, table)

@@ -58,7 +58,7 @@ def wait_rows(findings: Findings, top: int, sort: str = "self") -> Chosen[WaitRo
 
 
 def program_waited_ns(gpu: GpuFindings) -> int:
-    """How long threads of the program waited; a stream that waits for an event keeps nobody."""
+    """How long threads of the program waited; a stream that waits for an event does not block it."""
     rows = gpu.waits
     own = (rows.kind != WaitKind.STREAM_WAIT_EVENT) & (rows.total_ns >= 0)
     return int(rows.total_ns[own].sum())

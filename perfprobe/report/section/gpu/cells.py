@@ -18,7 +18,7 @@ from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.trace import shown_name
 
-PART = "+"  # beside sums that lack what had no times
+PART = "+"  # beside sums in which records without times are missing
 
 
 class Timed(Protocol):

@@ -86,4 +86,6 @@ def _median(numbers: Sequence[int | None]) -> int | None:
 def _untimed(gpu: GpuFindings) -> str:
     if gpu.untimed <= 0:
         return ""
-    return f"Times and busy shares lack {units.count(gpu.untimed)} kernels and copies without times."
+    return (
+        f"{units.count(gpu.untimed)} kernels and copies without times are missing in times and busy shares."
+    )

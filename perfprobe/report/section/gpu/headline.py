@@ -13,7 +13,7 @@ from perfprobe.tables.findings import Findings
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.recording import Recording
 
-_LOST = "records of its work are lost, so what limits the program is open"
+_LOST = "records of its work are lost, so the bottleneck is unknown"
 _LOSSES = ("dropped_records", "refused_buffers", "lent_buffers")
 
 

@@ -126,8 +126,7 @@ def without_device(signatures: Sequence[str | None]) -> list[str | None]:
 def _notes(gpu: GpuFindings, rows: Sequence[KernelRow]) -> Iterator[str]:
     if any(row.untimed for row in rows):
         yield (
-            f"{PART} lacks kernels that the driver gave no times; {units.count(gpu.untimed)} records in all "
-            "have none."
+            f"{PART} kernels without a time are missing; {units.count(gpu.untimed)} records in all have none."
         )
     if any(row.is_graph for row in rows):
         yield (

@@ -46,9 +46,9 @@ class Use:
 def verdict(gpu: GpuFindings, use: Use, wall_ns: int) -> str:
     """Judged by the time in which the program used it, without start and end. Without all times: open."""
     if gpu.untimed > 0:
-        return "some of its work has no times, so what limits the program is open"
+        return "some of its work has no times, so the bottleneck is unknown"
     if use.span_ns < _HALF * wall_ns:
-        return f"that is only {units.percent(use.span_ns / wall_ns)} of wall, in the rest it was not used"
+        return f"that is only {units.percent(use.span_ns / wall_ns)} of wall; it was not used in the rest"
     if use.busy >= _HALF and use.computing < min(use.busy, _HARDLY_IDLE) - _NOTEWORTHY:
         return _not_computing(use)
     if use.hardly_idle:
@@ -77,4 +77,4 @@ def _waited(gpu: GpuFindings, wall_ns: int) -> str:
     waited = program_waited_ns(gpu) / wall_ns
     if waited < _NOTEWORTHY:
         return ""
-    return f", though that stood still for the GPU for {units.percent(waited)} of wall"
+    return f", but the program waited for the GPU for {units.percent(waited)} of wall"

@@ -79,7 +79,7 @@ def gpu_line(findings: Findings) -> Iterator[ScreenRow]:
     busy = f"busy {whole_percent(use.busy)} from first to last work{several}"
     yield said("GPU", busy, f", {whole_percent(share)} of wall", time_ns=busiest.busy_ns, share=use.busy)
     lost = any((findings.trace.recording.number("gpu", name) or 0) > 0 for name in _LOST)
-    yield said("", "records of its work are lost: the limit is open" if lost else verdict(gpu, use, wall_ns))
+    yield said("", "records of its work are lost: bottleneck unknown" if lost else verdict(gpu, use, wall_ns))
 
 
 def trust_line(findings: Findings) -> ScreenRow:

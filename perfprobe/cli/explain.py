@@ -1,0 +1,93 @@
+"""`perfprobe explain`: what a word of a report means."""
+
+from __future__ import annotations
+
+import textwrap
+
+from perfprobe.cli.options import Parser, width
+from perfprobe.cli.report import write
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from perfprobe.models.words import Word
+
+_DESCRIPTION = """\
+Say what a word of a report means: a column, a section, a line of the first
+screen, a verdict, a loss, a field of JSON. Without a word: list all of them."""
+_EXAMPLES = """\
+examples:
+  perfprobe explain self                   a column: one meaning for each table
+  perfprobe explain of limit               words with blanks need no quotes
+  perfprobe explain memory-bound           a verdict of `perfprobe bench`
+  perfprobe explain operators.cpu_ns       a field of a table
+"""
+_WIDEST = 100  # columns of text that are read easily
+_INDENT = "    "
+
+
+def parser() -> Parser:
+    """The options of `explain`."""
+    parser = Parser("explain", description=_DESCRIPTION, epilog=_EXAMPLES)
+    parser.add_argument("word", nargs="*", metavar="WORD", help="what to explain")
+    return parser
+
+
+def prepare(words: Sequence[str]) -> Callable[[], int]:
+    """Find the word; the call that is returned prints what it means.
+
+    Raises:
+        UsageError: there is no such word.
+    """
+    # A mark such as `-` or `<` is a word here, never an option.
+    asked = " ".join(words if set(words) <= {"-", "<", "--"} else parser().parse_args(words).word)
+    from perfprobe.models import words as known
+
+    lines = _meanings(known.explained(asked)) if asked else _all(known.by_kind())
+    text = "\n".join(lines) + "\n"
+    return lambda: write(text)
+
+
+def _meanings(found: Sequence[Word]) -> Iterator[str]:
+    for at, word in enumerate(found):
+        if at:
+            yield ""
+        of = f" of {word.of}" if word.of else ""
+        also = f" ({', '.join(word.also)})" if word.also else ""
+        yield f"{word.name}{also}: {word.kind}{of}"
+        yield from _wrapped(_plain(word.text))
+    guides = dict.fromkeys(word.guide for word in found if word.guide)
+    if guides:
+        yield ""
+        yield f"More: {', '.join(f'docs/{guide}.md' for guide in guides)}"
+
+
+def _all(kinds: Mapping[str, Sequence[Word]]) -> Iterator[str]:
+    for kind, found in kinds.items():
+        of: dict[str, list[str]] = {}
+        for word in found:
+            of.setdefault(word.of, []).append(word.name)
+        for place, names in of.items():
+            yield f"{kind}{f' of {place}' if place else ''}"
+            yield from _wrapped(" · ".join(names))
+    yield ""
+    yield "perfprobe explain WORD says what one means."
+
+
+def _wrapped(text: str) -> list[str]:
+    room = max(min(width(), _WIDEST), 20)
+    return textwrap.wrap(
+        text,
+        room,
+        initial_indent=_INDENT,
+        subsequent_indent=_INDENT,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _plain(text: str) -> str:
+    """Without Markdown's marks of stress; code stays in its backquotes."""
+    parts = text.split("`")
+    return "`".join(part if at % 2 else part.replace("*", "") for at, part in enumerate(parts))

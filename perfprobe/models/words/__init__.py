@@ -1,0 +1,135 @@
+"""What the words of reports mean: the one source of `perfprobe explain` and of the tables in the guides."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import NamedTuple
+
+from perfprobe.models.words import operator_columns, other_columns
+from perfprobe.models.words.losses import REASONS, SOURCES
+from perfprobe.models.words.sections import FIRST_SCREEN, SECTIONS
+from perfprobe.models.words.terms import MARKS, TERMS
+from perfprobe.models.words.verdicts import MODIFIERS, VERDICTS
+from perfprobe.support.errors import UsageError
+from perfprobe.tables.declared import declared
+
+_NEAR = 3
+_BEGINNINGS = ("loss", "modifier of a verdict", "verdict")  # what reports continue: `poorly parallel: 1.1x`
+
+# By the section that has them; those of torch's own table and of `perfprobe machine` are in none.
+COLUMNS: dict[str, dict[str, str]] = {
+    "operators": operator_columns.OPERATORS,
+    "torch's own table": operator_columns.AUTOGRAD,
+    "lines": operator_columns.LINES,
+    "modules": operator_columns.MODULES,
+    "ranges": operator_columns.RANGES,
+    "between": operator_columns.BETWEEN,
+    "efficiency": operator_columns.EFFICIENCY,
+    "machine": operator_columns.MACHINE,
+    "functions": other_columns.FUNCTIONS,
+    "threads": other_columns.THREADS,
+    "steps": other_columns.STEPS,
+    "phases": other_columns.PHASES,
+    "start-up": other_columns.START_UP,
+    "workers": other_columns.WORKERS,
+    "gpus": other_columns.GPUS,
+    "kernels": other_columns.KERNELS,
+    "copies": other_columns.COPIES,
+    "waits": other_columns.WAITS,
+    "cuda-calls": other_columns.CUDA_CALLS,
+    "sources": other_columns.SOURCES,
+    "losses": other_columns.LOSSES,
+}
+_GUIDES = {"torch's own table": "report", "machine": "bench"}
+
+
+class Word(NamedTuple):
+    """A word with one of its meanings.
+
+    name: as it is printed; kind: what it is, such as "column"; text: sentences, in Markdown; of: where it
+    stands; also: other words for it; guide: the page of docs/ that says more.
+    """
+
+    name: str
+    kind: str
+    text: str
+    of: str = ""
+    also: tuple[str, ...] = ()
+    guide: str = ""
+
+
+def listed() -> list[Word]:
+    """All words, by kind, in the order in which the guides have them."""
+    return [word for words in by_kind().values() for word in words]
+
+
+@cache
+def by_kind() -> Mapping[str, Sequence[Word]]:
+    """The words of each kind."""
+    return {
+        "section": [
+            Word(name, "section", text, also=titles, guide=guide)
+            for name, (titles, guide, text) in SECTIONS.items()
+        ],
+        "line of the first screen": _words("line of the first screen", FIRST_SCREEN, "report"),
+        "column": [word for of in COLUMNS for word in _columns(of)],
+        "mark": _words("mark", MARKS, "report"),
+        "verdict": _words("verdict", VERDICTS, "bench"),
+        "modifier of a verdict": _words("modifier of a verdict", MODIFIERS, "bench"),
+        "source of losses": _words("source of losses", SOURCES, "limits"),
+        "loss": _words("loss", REASONS, "limits"),
+        "term": _words("term", TERMS, "glossary"),
+    }
+
+
+def _words(kind: str, texts: Mapping[str, str], guide: str) -> list[Word]:
+    return [Word(name, kind, text, guide=guide) for name, text in texts.items()]
+
+
+def _columns(of: str) -> list[Word]:
+    guide = _GUIDES.get(of) or SECTIONS[of][1]
+    return [Word(title, "column", text, of=of, guide=guide) for title, text in COLUMNS[of].items()]
+
+
+def explained(asked: str) -> list[Word]:
+    """All meanings of a word, whatever its case; those of fields of tables where nothing else has the name.
+
+    A loss or a verdict may be given as the report prints it, with all that follows.
+
+    Raises:
+        UsageError: nothing is called so.
+    """
+    wanted = "<" if asked.strip().startswith("<") else asked.strip().lower()
+    found = [word for word in listed() if wanted in map(str.lower, (word.name, *word.also))]
+    found = found or list(_fields(wanted)) or [word for word in listed() if _begins(word, wanted)]
+    if not found:
+        raise UsageError("no such word", asked, _remedy(wanted))
+    return found
+
+
+def _begins(word: Word, wanted: str) -> bool:
+    return word.kind in _BEGINNINGS and wanted.startswith(word.name.lower())
+
+
+def _fields(wanted: str) -> Iterator[Word]:
+    """Columns of the tables that recordings and JSON hold, as they are declared; `TABLE.COLUMN` names one."""
+    table, _, name = wanted.rpartition(".")
+    for kind in declared():
+        title = kind.table_name or kind.__name__
+        column = kind.described.get(name)
+        if column is not None and table in ("", title.lower()):
+            unit = f" Unit: {column.unit}." if column.unit else ""
+            text = f"{column.meaning[0].upper()}{column.meaning[1:]}.{unit}"
+            yield Word(column.name, "field", text, of=title, guide="format" if kind.table_name else "tables")
+
+
+def _remedy(wanted: str) -> str:
+    """The names that look like it, or hold it."""
+    names = {name.lower(): name for word in listed() for name in (word.name, *word.also)}
+    near = difflib.get_close_matches(wanted, names, _NEAR, 0.6)
+    near += [name for name in names if len(wanted) > 2 and wanted in name and name not in near]
+    if not near:
+        return "`perfprobe explain` lists all words"
+    return f"near: {', '.join(names[name] for name in near[:_NEAR])}; `perfprobe explain` lists all words"

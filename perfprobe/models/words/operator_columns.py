@@ -1,0 +1,156 @@
+"""What the columns about operators, lines, modules and ranges mean, by section and by title."""
+
+from __future__ import annotations
+
+_SHARE = "The row's part of all operators' self time."
+_SELF = "Time in the operator itself, without the operators that it called. On the CPU, on its own thread."
+_MODULE = (
+    "Path of the `nn.Module` whose call it was, as the model's own `named_modules()` gives it. Wrappers "
+    "(`torch.compile`, DataParallel, sharding, checkpoints) are left out. A row that stands for several "
+    "layers says how many: `layers.*.attention (4)`. Of two models of one class the second is `Net#2`."
+)
+_PHASES = {
+    "forward": "Part of the self time that passed in forward.",
+    "backward": "Part of the self time that passed in backward, at the line of the forward call.",
+    "recompute": "Part of the self time in which backward ran forward code again (checkpoint).",
+    "other": "Part of the self time in all other phases: optimizer, data, inference without modules.",
+}
+
+OPERATORS: dict[str, str] = {
+    "share": _SHARE,
+    "of step": "The row's part of the time of a steady step (first screen).",
+    "of gpu": "The row's part of all operators' time on GPUs; with `--sort gpu`, in place of share.",
+    "self": _SELF,
+    "autograd self": "Self time as the autograd profiler measured it.",
+    "autograd total": "Total time as the autograd profiler measured it.",
+    "gpu self": "Time on GPUs of the kernels, copies and fills that the operator launched itself.",
+    "gpu total": "Time on GPUs of what the operator and the operators that it called launched.",
+    "total": "Time in the operator with the operators that it called. A call inside another call of the "
+    "same row counts once.",
+    "calls": "Number of calls.",
+    "mean": "Mean duration of a call: total divided by calls.",
+    "median": "Median duration of a call, by nearest rank: of 40 calls the 20th shortest. From a "
+    "histogram, within 1.6 % of the exact value.",
+    "p95": "95th percentile of the durations of calls, by nearest rank: of 40 calls the 38th shortest.",
+    "cpu": "CPU time of the operator's own thread, with `--cpu-time` of outermost operators only. Other "
+    "threads of torch's pool are not in it.",
+    "FLOPs": "Floating-point operations of the row's calls, where there is a work model. A multiply-add is "
+    "two.",
+    "GFLOP/s": "FLOPs divided by total time, in 10^9 a second.",
+    "allocated": "Memory that the calls allocated, with `--memory`.",
+    "freed": "Memory that the calls freed, with `--memory`.",
+    "operator": "Name that torch gives it, with its overload: `aten::div.Tensor` is `/` on two tensors.",
+    "signature": "What the operator was called with: dtypes, shapes, strides that are not contiguous, "
+    "plain values. See the term *signature*.",
+    "line": "The user line: the innermost line of the program outside of torch, installed packages and the "
+    "standard library. In backward it is the line of the forward call.",
+    "module": _MODULE,
+    "phase": "What the program was doing: forward, backward, recompute, compile, data or other.",
+    "fwd": "Share of the row's self time that passed in forward.",
+    "bwd": "Share of the row's self time that passed in backward.",
+    "recompute": "Share of the row's self time in which backward ran forward code again (checkpoint).",
+    "operators": "Number of different operators in the row.",
+    "signatures": "Number of different signatures in the row.",
+    "lines": "Number of different lines in the row.",
+    "of limit": "The time that the limit alone takes, as a part of the measured time of the call. From "
+    "`perfprobe bench`.",
+    "verdict": "How near the call is to a limit of this machine. From `perfprobe bench`.",
+}
+
+AUTOGRAD: dict[str, str] = {
+    "Name": "As in torch's own table: the operator.",
+    "Self CPU %": "Part of all self time on the CPU.",
+    "Self CPU": "Time in the operator without the operators that it called.",
+    "CPU total %": "Part of all self time that total is.",
+    "CPU total": "Time in the operator with the operators that it called.",
+    "CPU time avg": "CPU total divided by the number of calls.",
+    "Self CUDA": "Time on GPUs of what the operator launched itself.",
+    "Self CUDA %": "Part of all operators' time on GPUs.",
+    "CUDA total": "Time on GPUs of what the operator and the operators that it called launched.",
+    "CUDA time avg": "CUDA total divided by the number of calls.",
+    "Self CPU Mem": "Memory allocated minus memory freed by the calls, with `--memory`.",
+    "# of Calls": "Number of calls.",
+    "Total FLOPs": "Floating-point operations of the calls, where there is a work model.",
+    "Input Shapes": "The signature.",
+    "Source Location": "The user line.",
+    "Module": "Path of the `nn.Module`.",
+}
+
+LINES: dict[str, str] = {
+    "share": _SHARE,
+    "self": "Self time of all operators that were called from this line, forward and backward together.",
+    "gpu": "Time on GPUs of what these operators launched.",
+    **_PHASES,
+    "line": "Number of the line in its file.",
+    "source": "Text of the line. It is read when the report is made, from files that were last written "
+    "before the recording began.",
+    "hottest operator there": "The operator with most self time at this line.",
+}
+
+MODULES: dict[str, str] = {
+    "share": "Part of all operators' self time in the module with its parts.",
+    "total": "Time of operators in the module and in its parts.",
+    "own": "Time of operators in the module without its parts.",
+    "gpu": "Time on GPUs of what these operators launched.",
+    **_PHASES,
+    "module": _MODULE,
+    "class": "Class of the module.",
+}
+
+RANGES: dict[str, str] = {
+    "total": "Time in which at least one range of the name was open. Nested ranges of one name count once.",
+    "calls": "Number of ranges.",
+    "mean": "Mean duration.",
+    "median": "Median duration, by nearest rank.",
+    "p95": "95th percentile of the durations, by nearest rank.",
+    "cpu": "CPU time of the range's own thread, with `--cpu-time`.",
+    "gpu": "Time on GPUs of what was launched inside of it.",
+    "name": "Name of the range.",
+    "set by": "Interface through which it was set, and its domain: record_function, NVTX, ITT, "
+    "perfprobe.range.",
+    "line": "Line of the program that set it; the thread where there is none.",
+}
+
+BETWEEN: dict[str, str] = {
+    "of wall": "Part of the wall time.",
+    "total": "Time on the busiest thread in which no operator ran, between these two lines.",
+    "times": "How often this happened.",
+    "mean": "Mean duration.",
+    "longest": "Longest duration.",
+    "from line to line": "The line of the last operator before, and of the first operator after. Where the "
+    "second is not behind the first, that is a loop or the next call of the function.",
+    "mostly, by samples": "What samples saw most of there.",
+}
+
+EFFICIENCY: dict[str, str] = {
+    "share": "The call's part of all operators' self time in the program.",
+    "operator": "Name that torch gives it.",
+    "signature": "What it was called with.",
+    "line": "The line with most of its time; + where there are others.",
+    "program": "Time of a call in the recorded program. Wall time, unless recorded with `--detail bench`.",
+    "isolated": "Time of the call by itself, on copies of its operands in turn that do not stay in the "
+    "caches.",
+    "low-high": "Lowest and highest time of the measuring processes.",
+    "warm": "Time of the call by itself, on the same operands again and again.",
+    "of limit": "The time that the limit alone takes, as a part of the isolated time. The nearest of "
+    "several limits counts. More than 100 % is an error of the model.",
+    "threads": "How many times as fast the call is as with one thread. For a program with one thread: how "
+    "many times as fast it would be with all.",
+    "faults": "Page faults of a call.",
+    "busy": "Wall time divided by CPU time, where the machine was busy with other things.",
+    "verdict": "How near the call is to a limit of this machine, and what would make it faster.",
+}
+
+MACHINE: dict[str, str] = {
+    "threads": "Threads that computed it.",
+    "dtype": "Type of the elements.",
+    "product": "Rate of the best matrix product through torch.",
+    "low-high": "Lowest and highest rate of the processes.",
+    "of peak": "product as a part of peak.",
+    "peak": "What the processor's own instructions reach from registers.",
+    "instruction": "Instruction set that reached the peak.",
+    "product of": "Shape of the best matrix product.",
+    "footprint": "Bytes that are touched again and again.",
+    "time": "Time of one.",
+    "by": "What was called to measure it.",
+}

@@ -1,0 +1,164 @@
+"""What the columns about Python, steps, processes, GPUs and losses mean, by section and by title."""
+
+from __future__ import annotations
+
+_LINE = "Line of the program."
+_OPERATOR = "Operator that launched it."
+_MEAN = "Mean duration."
+_LONGEST = "Longest duration."
+
+FUNCTIONS: dict[str, str] = {
+    "of wall": "tottime as a part of the wall time.",
+    "of all": "tottime as a part of the time of all threads' functions, where that is more than the wall "
+    "time.",
+    "tottime": "Time in the function itself, as `pstats` calls it. Imports of libraries have one row of "
+    "their own. Waiting of threads other than the main one is left out.",
+    "cpu": "Part of tottime in which the thread was on a processor. A function with hardly any was waiting.",
+    "cumtime": "Time in the function with the functions that it called.",
+    "ncalls": "Number of calls. Of `12/3` calls 3 were not recursive; `1,234+` covers a part of the run; "
+    "`-` was not counted.",
+    "non-ops": "Part of tottime in which no operator ran: Python itself, numpy and other C code, waiting.",
+    "own ops": "Time of the operators that the function called itself. Backward counts at the forward call.",
+    "all ops": "Time of the operators that it and the functions below it called. May be more than cumtime, "
+    "because backward counts at the forward call.",
+    "code": "Whose function it is, where it is not yours: library, torch, standard library.",
+    "function": "File and line of its `def`, and its name.",
+}
+
+THREADS: dict[str, str] = {
+    "CPU": "CPU time of the thread.",
+    "waited": "Time in which the thread was ready to run and had no processor, by the scheduler's account "
+    "(`/proc/self/task/*/schedstat`).",
+    "of wall": "waited as a part of the wall time.",
+    "thread": "Name of the thread.",
+}
+
+STEPS: dict[str, str] = {
+    "kind": "training, inference or evaluation.",
+    "steps": "Number of steps.",
+    "left out": "Steps that are in no average: warm-up, compiling, outliers, the last one if it was cut off.",
+    "median": "Median duration of a steady step.",
+    "p95": "95th percentile of the durations of steady steps.",
+    "p99": "99th percentile of the durations of steady steps.",
+    "together": "Time of all steady steps together.",
+    "samples/s": "Batch size divided by the median, where a batch size can be read.",
+    "micro-batches": "Forward and backward passes for each optimizer step (gradient accumulation).",
+    "found by": "What marked the steps: `perfprobe.step()`, the profiler's steps, optimizer, loader, model.",
+    "loop": "Line of the program that holds the loop.",
+    "within": "Function of a library that holds the loop, such as a Trainer.",
+}
+
+PHASES: dict[str, str] = {
+    "of steps": "Part of the time of steady steps.",
+    "phase": "What the step's own thread did.",
+    "median": "Median of the phase's time in a step.",
+    "together": "Time of the phase in all steady steps.",
+    "others busy": "Time in which other threads ran operators meanwhile.",
+    "GPU busy": "Time in which a GPU was busy meanwhile.",
+    "most of it": "Line with most of the phase's time.",
+}
+
+START_UP: dict[str, str] = {
+    "took": "Time before the first step.",
+    "what": "What it was: an import, building models, compiling, the extra time of the first steps.",
+    "line": _LINE,
+}
+
+WORKERS: dict[str, str] = {
+    "dataset": "Class of the dataset.",
+    "workers": "Number of worker processes and their start method.",
+    "batches": "Batches that they made.",
+    "a batch": "Time of a worker for one batch.",
+    "dataset's part": "Part of the workers' time in the dataset.",
+    "reading": "Part of the workers' time that the dataset read, by samples.",
+    "transform": "Part of the workers' time in transforms, by samples.",
+    "collate": "Part of the workers' time that made batches of single items.",
+    "put": "Part of the workers' time that put batches into the queue.",
+    "idle": "Part of the workers' time in which they had no batch to make.",
+    "sending": "Time of the queue's own thread for sending, beside the rest.",
+    "start-up": "Time until the workers were ready.",
+    "CPU": "CPU time of the workers.",
+    "queued": "Mean number of finished batches in the queue.",
+}
+
+GPUS: dict[str, str] = {
+    "GPU": "Number of the device.",
+    "busy of wall": "busy as a part of the wall time.",
+    "busy": "Time in which at least one kernel, copy or fill ran. It says that something ran, not that it "
+    "used the whole GPU.",
+    "first to last": "Time from the first to the last work on the GPU.",
+    "kernels": "Number of kernels.",
+    "kernel time": "Sum of the times of kernels. Kernels of several streams overlap, so it may be more "
+    "than busy.",
+    "copies": "Number of copies and fills.",
+    "copy time": "Sum of the times of copies and fills.",
+    "copied": "Bytes that were copied.",
+    "streams": "Number of streams that were used.",
+    "model": "Name of the device.",
+}
+
+KERNELS: dict[str, str] = {
+    "share": "Part of the time of all kernels.",
+    "total": "Sum of the kernels' times. + where some have no time.",
+    "kernels": "Number of kernels.",
+    "mean": _MEAN,
+    "least": "Shortest duration.",
+    "most": _LONGEST,
+    "blocks x threads": "Launch of the longest one: blocks, and threads of a block.",
+    "kernel": "Name without namespaces, parameters and plain template arguments. `(graph)` marks kernels "
+    "that a CUDA graph launched.",
+    "operator": _OPERATOR,
+    "signature": "What that operator was called with.",
+    "line": _LINE,
+    "phase": "Phase of that operator.",
+}
+
+COPIES: dict[str, str] = {
+    "total": "Sum of the copies' times on the GPU. + where some have no time.",
+    "copies": "Number of copies.",
+    "mean": _MEAN,
+    "bytes": "Bytes that were copied.",
+    "GB/s": "bytes divided by total, in 10^9 bytes a second.",
+    "direction": "From where to where; fill is a memset.",
+    "how": "Memory of the host (pageable or pinned), and whether the call returned before the copy had "
+    "ended.",
+    "operator": _OPERATOR,
+    "line": _LINE,
+    "phase": "Phase of that operator.",
+}
+
+WAITS: dict[str, str] = {
+    "of wall": "Part of the wall time.",
+    "total": "Time in which the program stood still until a GPU was done.",
+    "waits": "Number of waits.",
+    "mean": _MEAN,
+    "longest": _LONGEST,
+    "waited for": "A stream, an event, the whole GPU, or a copy from or to pageable memory.",
+    "call": "Function of CUDA's API.",
+    "operator": "Operator that waited.",
+    "line": _LINE,
+    "phase": "Phase of that operator.",
+}
+
+CUDA_CALLS: dict[str, str] = {
+    "total": "Time in the function.",
+    "calls": "Number of calls.",
+    "mean": _MEAN,
+    "longest": _LONGEST,
+    "failed": "Calls that returned an error.",
+    "call": "Function of CUDA's API.",
+}
+
+SOURCES: dict[str, str] = {
+    "calls": "Number of calls that differ.",
+    "difference": "In what the two sources differ.",
+    "operator": "Name of the operator.",
+    "observer | autograd profiler": "What each of the two recorded.",
+}
+
+LOSSES: dict[str, str] = {
+    "source": "Part of perfprobe that has the loss: operators, samples, cprofile, gpu, ranges, processes.",
+    "count": "How many; - where that is not known.",
+    "what": "What is missing, and why.",
+    "remedy": "What avoids it in the next run; - where nothing does.",
+}

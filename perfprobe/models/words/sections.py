@@ -1,0 +1,127 @@
+"""What the sections of a report are, by the names that `--view` takes, and what their titles are."""
+
+from __future__ import annotations
+
+# Name: titles in the report, guide, meaning.
+SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
+    "summary": (
+        ("Hottest", "Busy machine"),
+        "report",
+        "The program, its wall and CPU time, the part of it in operators, what recording cost, and the "
+        "hottest operator.",
+    ),
+    "operators": (
+        ("Hot operators",),
+        "report",
+        "The operators with most time, each with signature, line, module and phase. `--group` says what a "
+        "row is.",
+    ),
+    "efficiency": (
+        ("Efficiency",),
+        "bench",
+        "How near the measured operators come to a limit of this machine, after `perfprobe bench`.",
+    ),
+    "lines": (
+        ("Hot lines",),
+        "report",
+        "The lines of your files with most operator time, in file order, with their text. `⋮` stands for "
+        "lines that are left out.",
+    ),
+    "modules": (
+        ("Hot modules",),
+        "report",
+        "The model's modules with most time, in the order of the model, where one line calls most of it, and "
+        "the hot lines of the packages that define the modules. `--package` asks for it.",
+    ),
+    "steps": (
+        ("Steps",),
+        "steps",
+        "The loops that train, evaluate or infer, with the duration of their steady steps.",
+    ),
+    "phases": (
+        ("Phases",),
+        "steps",
+        "What steady steps consist of: data, forward, backward, optimizer and others.",
+    ),
+    "start-up": (("Start-up",), "steps", "What took long before the first step."),
+    "gpus": (("GPUs",), "gpu", "What ran on each GPU, and how much of the time it was busy."),
+    "kernels": (("GPU kernels",), "gpu", "The kernels with most time, with their operator and line."),
+    "copies": (
+        ("GPU copies",),
+        "gpu",
+        "Copies to, from and on GPUs, and fills, with direction, bytes and rate.",
+    ),
+    "waits": (("GPU waits",), "gpu", "Calls in which the program stood still until a GPU was done."),
+    "cuda-calls": (("CUDA calls",), "gpu", "Functions of CUDA's API: what launching costs the program."),
+    "functions": (
+        ("Python functions",),
+        "functions",
+        "The program's Python functions as `pstats` shows them, with the operators that each one called.",
+    ),
+    "between": (
+        ("Between operators",),
+        "report",
+        "Time on the busiest thread in which no operator ran, by the lines around it: Python, numpy, reading "
+        "files, waiting. With the outermost operators it is the whole wall time.",
+    ),
+    "ranges": (
+        ("Ranges", "Ranges of libraries"),
+        "ranges",
+        "Parts of the program to which it, torch or a library gave a name.",
+    ),
+    "workers": (
+        ("Child processes",),
+        "report",
+        "Processes that `multiprocessing` started, and what each worker of a DataLoader did with its time.",
+    ),
+    "threads": (
+        ("Threads",),
+        "report",
+        "CPU time of each thread, how long it waited for a processor, and what other processes used.",
+    ),
+    "sources": (
+        ("Sources",),
+        "sources",
+        "How the observer and the autograd profiler agree, with `--operators both`.",
+    ),
+    "environment": (
+        ("Environment",),
+        "report",
+        "Versions, machine, settings of threads, commit: what to paste beside a question.",
+    ),
+    "losses": (
+        ("Losses",),
+        "limits",
+        "All that is missing in these figures, with reason and remedy.",
+    ),
+    "children": (
+        ("Child recordings",),
+        "report",
+        "Recordings that child processes made of themselves.",
+    ),
+}
+
+# The labels of the first screen, in their order, and what each line says.
+FIRST_SCREEN: dict[str, str] = {
+    "STEP": "Median and 95th percentile of a steady training step; samples/s where a batch size can be read.",
+    "CALL": "The same of a model that is only called, with the 99th percentile from 100 calls on.",
+    "STEPS": "No steps were found: the program has no optimizer step and no repeated call of a module.",
+    "PARTS": "What a step consists of, in whole percent that sum to 100. Without steps: how much of the "
+    "wall time was in operators.",
+    "IMPORTS": "Part of the wall time that imports took, and who imported.",
+    "SLOW": "What takes most of a step: what, how long, where; below it what that consists of.",
+    "LIMIT": "How near the hottest operator is to its limit, or how to find out.",
+    "GAIN": "What removing it could give at most. Bounded by its time, not measured.",
+    "THEN": "What comes next after SLOW.",
+    "TAIL": "How many steps were far longer than the median, and in which phase.",
+    "ALSO": "A second kind of finding, such as a slow import.",
+    "CHECKED": "Where nothing stands out: what was looked at.",
+    "UNKNOWN": "Where nothing stands out: what was not recorded or measured, and the option for it.",
+    "BLIND": "The smallest gain that could have been seen in these steps, given how much they vary.",
+    "CPU": "Cores used of cores allowed, what other processes used (neighbours), and waiting for a "
+    "processor.",
+    "GPU": "How much of the time from its first to its last work the busiest GPU was busy, and what follows.",
+    "CUT": "The recording is incomplete, and why.",
+    "TRUST": "What recording added to the program's CPU time, measured or estimated, and how many losses.",
+    "NEXT": "The command that fits next.",
+}

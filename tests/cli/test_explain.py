@@ -1,0 +1,40 @@
+"""`perfprobe explain`, run as a user runs it."""
+
+from __future__ import annotations
+
+import pytest
+
+from perfprobe.cli import main
+
+
+def test_a_word_is_explained_with_its_place_and_guide(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    assert main(["explain", "of", "limit"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("of limit: column of operators\n    The time that the limit alone takes")
+    assert "of limit: column of efficiency" in out
+    assert out.endswith("More: docs/report.md, docs/bench.md\n")
+    assert max(map(len, out.splitlines())) <= 60
+
+
+def test_without_a_word_all_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain"]) == 0
+    out = capsys.readouterr().out
+    for word in ("tottime", "memory-bound", "losses", "TRUST", "poorly parallel", "neighbours"):
+        assert word in out
+
+
+def test_an_unknown_word_is_one_line_with_near_ones(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "slef"]) == 2
+    found = capfd.readouterr()
+    assert found.out == ""
+    assert found.err.startswith("perfprobe: no such word: slef; near: self, ")
+    assert found.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("mark", ["-", "~", "<"])
+def test_a_mark_is_a_word_and_no_option(mark: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", mark]) == 0
+    assert capsys.readouterr().out.startswith(f"{mark}: mark\n")
