@@ -51,8 +51,8 @@ def of_recording(path: str, *, top: int, focus: str | None, threads: int | None)
         threads: of torch's pool, None for those of the program.
 
     Raises:
-        InputError: the file is no recording, or holds nothing that can be measured.
-        UsageError: the focus is no regular expression.
+        InputError: the file is not a recording, or holds nothing that can be measured.
+        UsageError: the focus is not a regular expression.
     """
     from perfprobe.bench.hot import hot
     from perfprobe.tables import measured_file
@@ -169,7 +169,7 @@ def check_typed(task: Task, found: Measurements) -> None:
     """What is wrong with a call that was typed by hand, where it was not measured.
 
     Raises:
-        UsageError: it is no call, with what may have been meant.
+        UsageError: it is not a call, with what may have been meant.
         EnvironmentLack: it could not be measured here and now.
     """
     from perfprobe.bench.lookup import hint, not_callable

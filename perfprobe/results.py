@@ -43,7 +43,7 @@ class Results:
 
         Raises:
             InputError: the file cannot be read any more.
-            UsageError: the focus is no regular expression.
+            UsageError: the focus is not a regular expression.
         """
         from perfprobe.analyse.findings import Asked
         from perfprobe.tables.children import Children

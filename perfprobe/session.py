@@ -131,7 +131,7 @@ class Session:
         for collector in self._chosen():
             self._start(collector)
         self._facts.extend("cost", start_cpu_ns=thread_time_ns() - begun_cpu_ns)
-        # What our own start took is no part of the program's time.
+        # What our own start took is not part of the program's time.
         self._facts.guarded("start", lambda: self._facts.extend("start", **host.moment()))
 
     def begin(self) -> None:

@@ -142,7 +142,7 @@ def test_a_block_is_recorded_once(tmp_path: Path) -> None:
 
 
 def anonymous_kib() -> int:
-    """Memory of this process that is no file's."""
+    """Memory of this process that is not a file's."""
     lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("Anonymous:"))
 

@@ -135,7 +135,7 @@ Args:
     name: at most 1024 bytes are kept, and 65,536 different names.
 
 Raises:
-    TypeError: the name is no string; or, as a decorator, the function is an asynchronous generator.)";
+    TypeError: the name is not a string; or, as a decorator, the function is an asynchronous generator.)";
 
 }  // namespace
 

@@ -18,7 +18,7 @@ struct EmissionPort {
   // first.
   void (*push)(const void* message);
   void (*pop)();
-  // Ranges that may end on any thread, in any order. 0 is no range.
+  // Ranges that may end on any thread, in any order. 0 is not a range.
   uint64_t (*begin)(const void* message);
   void (*end)(uint64_t range);
 };

@@ -48,7 +48,7 @@ const char* CallProfile::ending_text() const {
   return kEndings[static_cast<size_t>(ending_)];
 }
 
-// Only the thread that forked is there, and what it counts is no part of the recording.
+// Only the thread that forked is there, and what it counts is not part of the recording.
 void CallProfile::forget_in_child() {
   if (active_ == nullptr)
     return;

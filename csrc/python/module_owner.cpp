@@ -140,7 +140,7 @@ class OwnerSearch {
       look(own_attribute(object, PyTuple_GET_ITEM(names_, i)), depth + 1);
   }
 
-  // The parts of a module are no attributes of its own.
+  // The parts of a module are not attributes of its own.
   void look_at_chain(PyObject* module, PyObject* children, int depth) {
     const auto place = std::find(chain_.begin(), chain_.end(), module) - chain_.begin();
     nearest_ = std::min(nearest_, static_cast<size_t>(place));

@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, 3> kStarts{"subprocess.Popen", "os.system
 
 PyObject* current_told = nullptr;
 
-// What our Python does here is no part of the program: no profile function sees it, and a fault in
+// What our Python does here is not part of the program: no profile function sees it, and a fault in
 // it changes nothing.
 int on_audit(const char* event, PyObject* arguments, void* /*nothing*/) {
   if (current_told == nullptr || std::ranges::find(kStarts, event) == kStarts.end())

@@ -22,7 +22,7 @@ const PyCodeObject& as_code(const Head& head) {
   return *reinterpret_cast<const PyCodeObject*>(head.data());
 }
 
-// Takes out what changes while the object lives. False for what is no living code object.
+// Takes out what changes while the object lives. False for what is not a living code object.
 template <class Head>
 bool settle(Head& head) {
   auto& code = *reinterpret_cast<PyCodeObject*>(head.data());

@@ -105,7 +105,7 @@ def _sampled(trace: Trace, calling: Calling) -> tuple[Load, int]:
         is_backward=rows.phase == Phase.BACKWARD,
         weight=rows.time_ns,
     )
-    # What is neither in a function nor in an operator is no part of the graph.
+    # What is neither in a function nor in an operator is not part of the graph.
     outside = (load.name < 0) & (
         innermost(trace.recording[Stacks].parent, calling.python.of_stack[:-1])[load.stack] < 0
     )

@@ -128,7 +128,7 @@ class Analysis:
 
         Raises:
             InputError: the trace cannot be read.
-            UsageError: the focus is no regular expression.
+            UsageError: the focus is not a regular expression.
         """
         if self.trace.recording.fact("pstats") is not None:  # of cProfile: there are no operators to read
             return Findings(self.trace, CallingStructure(self.trace).result(), focus=asked.focus)

@@ -20,7 +20,7 @@ class RowsInSteps:
     """Takes the operators of a trace batch by batch, and keeps those within the leading loop's steps.
 
     Neither those of steps that averages leave out, nor those of other loops' threads: what runs beside the
-    steps is no part of them.
+    steps is not part of them.
     """
 
     def __init__(self, trace: Trace, times: StepTimes, totals: Totals) -> None:

@@ -77,7 +77,7 @@ class GatherReferences:
         return rows[:, 0] * item_bytes, run * item_bytes
 
     def _made(self, kernel: Callable[..., object], threads: int, out_bytes: int) -> Callable[..., object]:
-        """Its output is new each time, but where that would be mapped: page faults are no limit of memory."""
+        """Its output is new each time, unless that would be mapped: page faults are no memory limit."""
         torch, gang = self._torch, self._gang(threads)
         kept = None if out_bytes < allocator.MAPPED_BYTES else torch.zeros(out_bytes, dtype=torch.uint8)
 

@@ -134,7 +134,7 @@ class References:
     ) -> Reference:
         count = _count(kind, work)
         is_new = kind.has_output and not rotates_outputs
-        # Not what would be mapped: page faults are no limit of the memory.
+        # Not what would be mapped: page faults do not limit memory bandwidth.
         allocates = is_new and count * _FLOAT_BYTES < allocator.MAPPED_BYTES
         made = self._made(kind, allocates)
         function, sets = self._calls(kind, count, made, is_new, arena)

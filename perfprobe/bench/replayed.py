@@ -54,7 +54,7 @@ def replayed(torch: Any, call: Rebuilt, sets: Sequence[Operands], wanted: Wanted
 def _copies(call: Rebuilt, wanted: Wanted, sizes: Sequence[int], most: int) -> tuple[int, ...]:
     """Of each operand, and of the memory of the results."""
     if call.writes:
-        return (*copies(wanted.reuse, sizes, 0, most), 1)  # what is written in place is no new result
+        return (*copies(wanted.reuse, sizes, 0, most), 1)  # what is written in place is not a new result
     if wanted.result_reuse < 0 or call.result_bytes < _LEAST_KEPT_BYTES:
         return (*copies(wanted.reuse, sizes, call.result_bytes, most), 1)
     reuse = [wanted.reuse[place] if place < len(wanted.reuse) else -1 for place in range(len(sizes))]

@@ -113,7 +113,7 @@ def view(given: argparse.Namespace) -> View:
     """What the words ask for.
 
     Raises:
-        UsageError: the focus is no regular expression, or the folder with the source is none.
+        UsageError: the focus is not a regular expression, or the folder with the source is none.
     """
     source = given.source
     if source is not None and source and not os.path.isdir(source):

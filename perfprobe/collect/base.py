@@ -92,7 +92,7 @@ class Facts:
 
 
 def _writable(text: str) -> str:
-    # File names may hold bytes that are no text (surrogates here), which cannot be written as UTF-8.
+    # File names may hold bytes that are not text (surrogates here), which cannot be written as UTF-8.
     return text.encode(errors="backslashreplace").decode()
 
 

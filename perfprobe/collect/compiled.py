@@ -1,8 +1,8 @@
 """Makes the kernels that inductor generates for the CPU visible to the observer, and names all it generates.
 
-The generated code calls its kernels directly, so that no observer of torch's sees them. A setting of inductor
-fixes that, but it is part of inductor's cache keys: everything would be compiled anew, with other code. Calls
-of its Triton kernels are seen by `launches`.
+The generated code calls its kernels directly, so no observer of torch sees them. A setting of inductor fixes
+that, but it is part of inductor's cache keys: all would be compiled again. Calls of its Triton
+kernels are seen by `launches`.
 """
 
 from __future__ import annotations

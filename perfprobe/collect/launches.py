@@ -1,7 +1,7 @@
 """Makes calls visible to the observer that ask a GPU for something outside of all operators.
 
 Triton's kernels, those that inductor generated among them, and replays of CUDA graphs become rows, at the
-line that asked for them. What waits for a GPU becomes a range: waiting is no work, and no operator's time.
+line that asked for them. What waits for a GPU becomes a range: waiting is not work, and no operator's time.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ _NEVER = np.iinfo(np.int64).max
 def find_outermost(rows: Operators) -> tuple[Rows, Mask]:
     """For every row the outermost operator it runs in, often itself, and whether that may be a wrong one.
 
-    Rows are a batch in the order of their ends. Ranges are no operators, but find the outermost one that
+    Rows are a batch in the order of their ends. Ranges are not operators, but find the outermost one that
     comes next. Where the batch ends inside an operator, what it ran so far stands for itself.
     """
     outermost = np.arange(len(rows))

@@ -111,7 +111,7 @@ def _is_data(recording: Recording) -> Mask:
 
 
 def _same_lines(recording: Recording) -> Int32:
-    """For every frame the first one of the same file, line and function: code made anew is the same line."""
+    """For every frame the first one of the same file, line and function: code made again is the same line."""
     frames = recording[Frames]
     if len(frames) == 0:
         return np.empty(0, np.int32)

@@ -48,7 +48,7 @@ _Search: TypeAlias = Callable[[str], object]
 class Focus:
     """Finds rows of a trace by their texts; each text is looked at once, when a row first has it.
 
-    code: what the ids of functions are rows of. Raises UsageError where the pattern is no regular expression.
+    code: what the ids of functions are rows of. Raises UsageError where the pattern is not valid.
     """
 
     def __init__(self, trace: Trace, pattern: str, code: Code | None = None) -> None:

@@ -59,7 +59,7 @@ def _faster(measurement: Measurement, kind: str, text: str) -> Iterator[str]:
 
 
 def _pure_copy(measurement: Measurement, kind: str) -> Iterator[str]:
-    """A copy as fast as memory is no work that had to be done: one that changes the dtype may be."""
+    """A copy as fast as memory is not work that had to be done: one that changes the dtype may be."""
     dtypes = {tensor.dtype for tensor in tensors(parse(measurement.wanted.signature) or ())}
     if kind in _FULL_SPEED and _bare_name(measurement) in _PURE_COPIES and len(dtypes) == 1:
         yield PURE_COPY

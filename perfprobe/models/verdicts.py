@@ -46,7 +46,7 @@ _LIMITED = {
     "gather": "memory-bound",
     "element": "element-rate-bound",
 }
-# How the words of a reference begin that is no kernel of ours: at 100 % of it there may still be room.
+# How the words of a reference begin where the kernel is not ours: at 100 % of it there may still be room.
 TORCHS = "torch's own kernel"
 
 

@@ -19,7 +19,7 @@ _COPIED_BYTES = 1 << 20  # at a time
 def write(path: str, data: bytes | Iterable[bytes]) -> None:
     """Write a file under a name that nobody can foresee, then give it its own.
 
-    A file or link at `path` is replaced and not followed. What is no file (a pipe, /dev/stdout) is written
+    A file or link at `path` is replaced and not followed. What is not a file (a pipe, /dev/stdout) is written
     into.
 
     Args:

@@ -29,7 +29,7 @@ class View(Chosen):
 
     Raises:
         UsageError: a value of another type, one that does not exist or does not suit the group, a negative
-            `top`, a `focus` that is no regular expression.
+            `top`, a `focus` that is not a regular expression.
     """
 
     places = (COMMAND_LINE, PYTHON)

@@ -27,7 +27,7 @@ def read(path: str) -> Workers:
     """A row for each child.
 
     Raises:
-        InputError: there is no such file, or it is no sheet.
+        InputError: there is no such file, or it is not a sheet.
     """
     try:
         with open(path, "rb") as file:

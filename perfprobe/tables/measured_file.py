@@ -91,7 +91,7 @@ def read(path: str, belongs_to: str | None, verdicts: Sequence[str]) -> Measurem
         measured: Measurements = _as_kind(Measurements, {**meta, "rows": tables.get("measurements")}, "meta")
         _check_verdicts(measured.rows, verdicts)
     except ValueError as error:
-        raise InputError(f"these are no measurements ({error})", path, _REMEDY) from error
+        raise InputError(f"these are not measurements ({error})", path, _REMEDY) from error
     return measured
 
 
@@ -111,9 +111,9 @@ def _loaded(path: str) -> dict[str, Any]:
     except OSError as error:
         raise InputError(f"the measurements cannot be read: {error.strerror}", path, "") from error
     except (ValueError, RecursionError) as error:
-        raise InputError(f"these are no measurements ({error})", path, _REMEDY) from error
+        raise InputError(f"these are not measurements ({error})", path, _REMEDY) from error
     if not isinstance(found, dict) or found.get("schema") != SCHEMA:
-        what = f"these are no measurements of schema {SCHEMA}"
+        what = f"these are not measurements of schema {SCHEMA}"
         raise InputError(what, path, _REMEDY)
     return found
 
@@ -121,7 +121,7 @@ def _loaded(path: str) -> dict[str, Any]:
 def _part(found: dict[str, Any], name: str, path: str) -> dict[str, Any]:
     part = found.get(name)
     if not isinstance(part, dict):
-        raise InputError(f"these are no measurements (no {name})", path, _REMEDY)
+        raise InputError(f"these are not measurements (no {name})", path, _REMEDY)
     return part
 
 

@@ -79,7 +79,7 @@ def opened(path: str | os.PathLike[str]) -> OpenedFile:
 def read(path: str | os.PathLike[str] | OpenedFile) -> Recording:
     """A recording: checks every block, reads the definitions; operators are read when asked for.
 
-    Raises InputError when the file cannot be read, is no recording, or is of a newer format.
+    Raises InputError when the file cannot be read, is not a recording, or is of a newer format.
     """
     file = path if isinstance(path, OpenedFile) else opened(path)
     try:

@@ -176,7 +176,7 @@ def test_page_faults_are_a_part_of_the_same_process() -> None:
 
 
 def test_processes_are_apart_where_their_fractions_are() -> None:
-    """Twice as slow as another one with its reference is no disagreement; without one the times decide."""
+    """Twice as slow as another one with its reference is not a disagreement; without one the times decide."""
     limit = [Limit("memory", "copy_", 1.0, 0.0, "a")]
     paired = [
         replace(answer(rotating=[block(100 * slow)], a=[block(50 * slow)]), limits=limit)

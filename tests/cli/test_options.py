@@ -96,7 +96,7 @@ def test_whose_cpu_time_cannot_be_anything() -> None:
     "words", [["--cpu-time", "all"], ["--cpu-time=all"], ["--detail", "bench", "--cpu-time=all"]]
 )
 def test_cpu_time_of_all_operators_is_a_detail_now(words: list[str]) -> None:
-    with pytest.raises(UsageError, match="--cpu-time all is no more; give --detail bench"):
+    with pytest.raises(UsageError, match="--cpu-time all was removed; give --detail bench"):
         parser().parse_args(words)
 
 
@@ -169,7 +169,7 @@ def test_a_parser_takes_what_is_declared(words: str, values: dict[str, object]) 
     ("words", "said"),
     [
         ("--rows -1", "--rows: '-1' is not a whole number"),
-        ("--way up", "--way up is no more; go far"),
+        ("--way up", "--way up was removed; go far"),
         ("--is-on maybe", "invalid choice: 'maybe'"),
         ("--place x --nowhere", "not allowed with"),
         ("--elsewhere x", "unrecognized"),

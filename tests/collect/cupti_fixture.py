@@ -82,7 +82,7 @@ class Fixture:
 
 def read_fixture(path: Path) -> Fixture:
     data = path.read_bytes()
-    assert data.startswith(MAGIC), f"{path} is no fixture"
+    assert data.startswith(MAGIC), f"{path} is not a fixture"
     fixture = Fixture()
     at = len(MAGIC)
     while at + 8 <= len(data):

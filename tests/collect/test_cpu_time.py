@@ -159,7 +159,7 @@ def test_no_cpu_time(tmp_path: Path, cpu_time: object) -> None:
 
 
 def test_cpu_time_of_all_operators_is_a_detail_now(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"--cpu-time all is no more; .*--detail bench.*detail=\"bench\""):
+    with pytest.raises(UsageError, match=r"--cpu-time all was removed; .*--detail bench.*detail=\"bench\""):
         record(tmp_path / "run.perfprobe", lambda: None, cpu_time="all")
 
 

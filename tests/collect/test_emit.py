@@ -234,7 +234,7 @@ def test_phases_and_steps(emitted: Emitted) -> None:
     def step() -> None:
         for _ in range(2):
             (weight * 2).backward()
-            with record_function("updates"):  # a range of the program's own is no phase
+            with record_function("updates"):  # a range of the program's own is not a phase
                 optimizer.step()
             optimizer.zero_grad()
 

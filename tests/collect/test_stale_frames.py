@@ -1,4 +1,4 @@
-"""The sampler looks at a thread whose frame points outwards at what is no frame, as a stale one does."""
+"""The sampler looks at a thread whose frame points outwards at what is not a frame, as a stale one does."""
 
 from __future__ import annotations
 

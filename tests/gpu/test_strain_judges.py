@@ -41,7 +41,7 @@ def launched(count: int, loss: str = "") -> Program:
     ],
 )
 def test_storms(kernels: int, late_ns: int, loss: str, words: str, tmp_path: Path, room: Room) -> None:
-    """Ten parts of two launches; one slow part in the middle is no growth."""
+    """Ten parts of two launches; one slow part in the middle is not growth."""
     parts = [2000, 2000, 2000, 90_000, 2000, 2000, 2000, *[2 * late_ns] * 3]
     seen = Seen(launched(kernels, loss).recording(tmp_path), {"launches": 20, "others_cpu_ns": parts})
     verdict(lambda: strain.judge_storm(seen, room), words)

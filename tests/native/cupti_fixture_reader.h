@@ -67,12 +67,12 @@ struct CuptiFixture {
 
 class CuptiFixtureReader {
  public:
-  // Throws std::runtime_error when it is no fixture. What follows a cut is not there.
+  // Throws std::runtime_error when it is not a fixture. What follows a cut is not there.
   explicit CuptiFixtureReader(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     const std::string all{std::istreambuf_iterator<char>(file), {}};
     if (!all.starts_with(kFixtureMagic))
-      throw std::runtime_error(path + " is no fixture");
+      throw std::runtime_error(path + " is not a fixture");
     std::string_view rest = std::string_view(all).substr(kFixtureMagic.size());
     constexpr size_t kHead = 8;
     while (rest.size() >= kHead) {

@@ -16,7 +16,7 @@ bool is_clock_spoilt() {
   return layout == nullptr || std::string(layout) == "12.9" || std::string(layout) == "13.0";
 }
 
-// Another client has set its clock since: ours is registered again, and what that spoils is repaired.
+// Another client has set its clock since: ours is set again, times are repaired.
 void a_clock_that_was_replaced_is_set_again() {
   record([](Recorder&) { launch_many(1, 1); });
   find<uint32_t(uint64_t (*)())>("cuptiActivityRegisterTimestampCallback")(

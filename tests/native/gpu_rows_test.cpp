@@ -221,7 +221,7 @@ void all_is_bounded() {
     std::snprintf(&names[i * 8], 8, "k%zu", i % 70'000);
     auto kernel = test::kernel(layout, &names[i * 8], 10, 20);
     kernel.put(52, static_cast<int32_t>(i));
-    // From 3 on: 2 asks for a version, which is no row.
+    // From 3 on: 2 asks for a version, which is not a row.
     const auto call =
         test::api_call(5, static_cast<uint32_t>(i + 3), static_cast<uint32_t>(i % 20'000));
     const auto both = test::buffer_of({kernel, call});

@@ -56,7 +56,7 @@ def _says_so(ranges: NamedSpans, thread: int) -> bool:
 
 
 def _is_loop_beside(happened: Sequence[Event]) -> bool:
-    """Whether a thread uses a model for itself, beside others that train: it is no part of their forward."""
+    """Whether a thread uses a model for itself, beside others that train: it is not part of their forward."""
     calls = [event for event in happened if event.kind is Kind.CALL]
     return len(calls) >= _FEW_CALLS and not any(event.is_trained for event in calls)
 

@@ -164,7 +164,7 @@ def _may_be_apart(chunk: list[Event]) -> bool:
 
 
 def _outside(place: Place, events: list[Event]) -> tuple[list[Event], list[Event]]:
-    """Events up to the last call that is no part of the loop's way to its optimizer; and the others."""
+    """Events up to the last call that is not part of the loop's way to its optimizer; and the others."""
     optimizer = max((place.line(e.stack) for e in events if e.kind is Kind.OPTIMIZER), default=NOWHERE)
     last = -1
     for at, event in enumerate(events):

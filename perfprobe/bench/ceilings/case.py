@@ -35,7 +35,7 @@ class Case:
         return (self.kind, self.dtype, self.threads)
 
 
-_FORMATS = {"tf32": "f32", "f8": "float8_e4m3fn"}  # what a ceiling is named after that is no dtype
+_FORMATS = {"tf32": "f32", "f8": "float8_e4m3fn"}  # what a ceiling is named after that is not a dtype
 
 
 def dtype_of(torch: Any, name: str) -> Any:

@@ -1,6 +1,6 @@
 """Levels of the memory, found from the bandwidth by footprint alone.
 
-What the processor says of its caches is no help in a virtual machine: a shared cache is as large as the
+What the processor says of its caches does not help in a virtual machine: a shared cache is as large as the
 neighbours leave it.
 """
 

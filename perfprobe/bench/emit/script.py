@@ -93,7 +93,7 @@ python {name}.py
 
 Tools see an ITT task and an NVTX range around exactly the hot calls, and ITT's resume and pause
 (`vtune -start-paused`) around all of them. Where the call changes its operands, each set is used once and
-put back between two such ranges: a range is then short, and what lies outside of ranges is no hot call.
+put back between two such ranges: a range is then short, and what lies outside of ranges is not a hot call.
 """
 _NOTES = {
     False: ("README.md beside this file has the command lines for VTune and perf.",),

@@ -220,7 +220,7 @@ def constant(torch: Any, sizes: Any, dtype: Any, generator: Any, value: float = 
 
 
 def definite(torch: Any, sizes: Any, dtype: Any, generator: Any) -> Any:
-    """Positive definite matrices: symmetric, with a heavy diagonal; plain numbers where it is no square."""
+    """Positive definite matrices: symmetric, with a heavy diagonal; plain numbers where not square."""
     made = uniform(torch, sizes, dtype, generator)
     if len(sizes) < 2 or sizes[-1] != sizes[-2]:
         return made

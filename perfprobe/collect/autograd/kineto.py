@@ -191,7 +191,7 @@ def _give_back(hook: Any) -> None:
     """Sets the profile function again that the program set meanwhile, and that the profiler took off."""
     if hook is None or sys.getprofile() is not None:
         return
-    enable = getattr(hook, "enable", None)  # cProfile, which is no function to be called
+    enable = getattr(hook, "enable", None)  # cProfile, which is not a function to be called
     if enable is not None:
         enable()
     else:

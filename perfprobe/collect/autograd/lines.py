@@ -1,8 +1,8 @@
-"""The line of an operator that Python code wrote as a sign: `a / b`, `x[1]`, `-x`.
+"""The line of an operator that Python code wrote in operator syntax: `a / b`, `x[1]`, `-x`.
 
-For the interpreter such a sign is no call, so the profiler only knows the function it ran in, and the lines
-of the calls before and after it. The function's source, parsed and never run, says on which lines that sign
-stands. A line is claimed only where it is the only possible one.
+The interpreter sees no call there. The profiler knows only the function it ran in, and the lines of the calls
+before and after it. The function's source, parsed and never run, says on which lines that syntax stands. A
+line is given only where no other is possible.
 """
 
 from __future__ import annotations

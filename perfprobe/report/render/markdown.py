@@ -62,7 +62,7 @@ def _table(title: str, rows: list[OperatorRow]) -> Iterator[str]:
 
 
 def row_id(row: OperatorRow) -> str:
-    """The same for the same operator, inputs, place and phase; the line's number is no part of it."""
+    """The same for the same operator, inputs, place and phase; the line's number is not part of it."""
     place = row.ran.line or row.ran.forward
     where = ("", "") if place is None else (place.file.rpartition("/")[2], place.function)
     parts = (row.operator, row.overload, row.signature, *where, row.ran.phase)

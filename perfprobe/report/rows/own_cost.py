@@ -7,7 +7,7 @@ from typing import NamedTuple
 from perfprobe.tables.findings import Findings, Totals
 from perfprobe.tables.recording import Recording
 
-_MOST_COLDER = 10  # times; beyond that it is no measurement
+_MOST_COLDER = 10  # times; beyond that it is not a measurement
 _FIXED = ("start_cpu_ns", "torch_cpu_ns", "stop_cpu_ns")
 
 

@@ -56,7 +56,7 @@ def misleads(self_ns: int, typical_ns: int) -> bool:
 
 
 def range_sort(sort: str) -> str:
-    """The order of ranges: their self time is no operator time, so it is their total time that counts."""
+    """The order of ranges: their self time is not operator time, so their total time counts."""
     return "total" if sort == "self" else sort
 
 

@@ -105,7 +105,7 @@ def _parts(measured: Measurements) -> list[str]:
 
 
 def _answer_of(row: Measurement) -> str:
-    """The verdict's word; a copy at a limit is no work that the program needs."""
+    """The verdict's word; a copy at a limit is not work that the program needs."""
     is_copy = row.verdict is not None and PURE_COPY in row.verdict.modifiers
     return PURE_COPY if is_copy else verdict_kind(row)
 

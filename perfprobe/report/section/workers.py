@@ -138,7 +138,7 @@ def _more(row: LoaderRow, found: Feeding, share: float) -> str:
 
 
 def _others(rows: Sequence[WorkerRow]) -> str:
-    """Those that are no workers of a DataLoader, by kind."""
+    """Those that are not workers of a DataLoader, by kind."""
     counts: dict[str, int] = {}
     for row in rows:
         kind = _KINDS.get(row.kind or "", "of unknown kind")

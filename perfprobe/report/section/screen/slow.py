@@ -27,7 +27,7 @@ from perfprobe.tables.steps import StepMark, StepPhase, Steps, StepTimes
 _WORTH_NAMING = 0.05  # of the step
 _NEARLY_ALL = 0.9
 _LONGEST = 24  # cells of an operator's name
-_ENGINE = "autograd::engine"  # its calls of nodes, which are no work of the program's
+_ENGINE = "autograd::engine"  # its calls of nodes, which are not work of the program's
 _FEW = 5  # steps, whose spread tells nothing
 _LEAST_BLIND = 0.01
 _TEXTS = {

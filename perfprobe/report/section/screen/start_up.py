@@ -15,7 +15,7 @@ from perfprobe.tables.python import Calling
 from perfprobe.tables.steps import StartUpPart, StepTimes
 from perfprobe.tables.trace import Line
 
-_LEAST_NS = 500_000_000  # less is no bottleneck of a run that somebody waits for
+_LEAST_NS = 500_000_000  # less is not a bottleneck of a run that somebody waits for
 _NOTEWORTHY = 0.1  # of the wall time
 _TORCH = "torch"
 _TEXTS = {
@@ -81,7 +81,7 @@ def _imported(row: ImportRow) -> str:
 
 
 def _others(findings: Findings, known: StepTimes) -> list[tuple[int, str, Line | None]]:
-    """Parts that are no import of a library; what runs in a module of the program is that one's import."""
+    """Parts that are not imports of a library; what runs in a module of the program is that one's import."""
     rows = known.start_up
     columns = (rows.kind.tolist(), rows.time_ns.tolist(), rows.frame.tolist())
     found: list[tuple[int, str, Line | None]] = []
