@@ -88,7 +88,7 @@ def test_no_torch_is_a_reason_and_not_an_error(empty_environment: Path) -> None:
 @pytest.mark.parametrize(
     "missing", ["lib/libtorch_cpu.so", "lib/libc10.so", "include/ATen/record_function.h"]
 )
-def test_an_incomplete_torch_names_what_it_lacks(empty_environment: Path, missing: str) -> None:
+def test_an_incomplete_torch_names_what_is_missing(empty_environment: Path, missing: str) -> None:
     (make_torch(site_packages(empty_environment)) / missing).unlink()
     result = search(empty_environment)
     assert (result.returncode, result.stderr) == (1, f"torch 2.13.0+cpu has no {missing}\n")

@@ -11,7 +11,7 @@ namespace perfprobe {
 // A new type, nullptr with an exception set.
 PyObject* make_range_type();
 
-// A range of this name (a str): its token, 0 where nobody hears of it.
+// A range of this name (a str): its token, 0 where no tool listens.
 int64_t begin_range(PyObject* name);
 
 }  // namespace perfprobe

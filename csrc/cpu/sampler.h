@@ -3,7 +3,7 @@
 //
 // While no thread runs it rests: it looks twice a second or so, and is called back by the kernel as
 // soon as the process has used a few milliseconds of CPU time. What lies between two looks is then
-// told apart by the threads' own clocks: see Sampler::move_on.
+// distinguished by the threads' own clocks: see Sampler::move_on.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ struct GpuRowFigures {
   int64_t records = 0;        // that the library stepped over
   int64_t untimed = 0;        // rows without times: the record had none, or none that can be
   int64_t shifted = 0;        // rows whose times were of CUPTI's own clock, and are ours now
-  int64_t foreign_times = 0;  // rows without times: theirs were of a clock that nobody knows
+  int64_t foreign_times = 0;  // rows without times: theirs were of an unknown clock
   int64_t unknown_kinds = 0;  // records of kinds that are not decoded, or cannot be stepped over
   int64_t malformed = 0;      // records or rests of buffers that cannot be: not decoded
   int64_t dropped = 0;        // names, launches and threads beyond our limits, in rows concerned

@@ -10,12 +10,12 @@
 
 namespace perfprobe::nvtx {
 
-// A text known to the listener, for the life of the process; nullptr where nobody listens. NVTX
+// A text known to the listener, for the life of the process; nullptr where no tool listens. NVTX
 // keeps each for ever: make one of each text and keep it.
 using Message = const void*;
 
 // Why nothing can be emitted: no listener, or perfprobe was built without the NVTX headers; nullptr
-// where somebody listens. perfprobe itself, when it records ranges, is nobody.
+// where a tool other than perfprobe listens.
 const char* lack();
 inline bool is_listening() {
   return lack() == nullptr;
@@ -25,7 +25,7 @@ Message message(const char* text);
 // Nest on the calling thread. `payload`: a number that the tool shows beside the text.
 void push(Message message, uint64_t payload = 0);
 void pop();
-// May end on another thread, and in any order. 0 where nobody listens.
+// May end on another thread, and in any order. 0 where no tool listens.
 uint64_t start(Message message);
 void end(uint64_t range);
 void mark(Message message);

@@ -7,7 +7,7 @@ namespace perfprobe::own_ranges {
 
 // Whether anybody hears of a range that begins now. The first call looks for listeners.
 bool is_wanted();
-// For `end` on the same thread; 0 where nobody hears of it.
+// For `end` on the same thread; 0 where no tool listens.
 int64_t begin(const char* name);
 void end(int64_t token);
 

@@ -10,7 +10,7 @@
 namespace perfprobe {
 
 struct RangeSink {
-  // Whether ranges are recorded now; else nobody wants to hear of them.
+  // Whether ranges are recorded now; else they are ignored.
   bool (*is_recording)();
   // The number of a text, for the life of the process. A null pointer is "(unnamed)".
   int32_t (*name)(const char* text);

@@ -1,5 +1,5 @@
 // Which clock the times of a record are of. CUPTI is given ours, and may still write times of its
-// own (CLOCK_REALTIME) or of nobody's: see kClockFault in cupti_faults.h.
+// own (CLOCK_REALTIME) or unknown: see kClockFault in cupti_faults.h.
 #pragma once
 
 #include <cstdint>

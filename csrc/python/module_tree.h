@@ -7,7 +7,7 @@ namespace perfprobe {
 
 // A tree beyond this is looked at up to here.
 constexpr size_t kModuleLimit = 65'536;
-// Modules around one another, beyond which nobody looks for what they are around.
+// Modules around one another, beyond which they are not searched.
 constexpr size_t kMostAround = 16;
 
 // A dict of an nn.Module's own, past any __getattr__ or property of its class. Borrowed; nullptr

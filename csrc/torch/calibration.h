@@ -16,7 +16,7 @@ double measure_event_cost_ns(bool cpu_timed);
 double measure_cpu_read_ns();
 
 // Nanoseconds that the record of an event shows in which nothing happens: the median of many, taken
-// now (under 1 ms). Shorter than that nothing can be told apart. Needs the GIL.
+// now (under 1 ms). Shorter than that nothing can be distinguished. Needs the GIL.
 double measure_empty_ns();
 
 // The same of its CPU time, where that of every operator is read: what of the recording's cost lies

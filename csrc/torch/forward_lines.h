@@ -17,7 +17,7 @@ namespace perfprobe {
 class ForwardLines {
  public:
   static constexpr uint64_t kPlaces = 65'536;
-  static constexpr int32_t kMostLines = 65'534;  // further ones are not told apart: none
+  static constexpr int32_t kMostLines = 65'534;  // further ones are not distinguished: none
 
   void note(int32_t thread, int64_t sequence, int32_t line) {
     const bool known = line >= 0 && line < kMostLines;

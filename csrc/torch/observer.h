@@ -29,7 +29,7 @@ void hand_on_ids(const ExternalIdPort* ids);
 void stop_observer();
 // Of the latest recording; nothing unless all operators had CPU time.
 [[nodiscard]] OperandReuse::Rows operand_reuse();
-// Whether the latest recording set operators as ranges, and more of them than can be told apart.
+// Whether the latest recording set operators as ranges, and more of them than can be distinguished.
 [[nodiscard]] bool messages_full();
 
 // Whether the operators of all threads are recorded just now.

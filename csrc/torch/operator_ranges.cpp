@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kLaterNodes = 4;  // of one operator, that are looked for
 constexpr std::string_view kViewWrittenTo = "torch::autograd::CopySlices";
-// What a thread remembers; beyond it operators are told apart by their names alone.
+// What a thread remembers; beyond it operators are distinguished by their names alone.
 constexpr size_t kCachedMessages = 4 * RangeMessages::kMost;
 constexpr size_t kCachedNames = 2 * RangeMessages::kMostNames;
 

@@ -36,7 +36,7 @@ class RangeMessages {
 
   // `id` was handed out to this thread.
   const RangeMessage& operator[](int32_t id) const { return messages_[id]; }
-  // Whether operators are told apart by their names alone from now on.
+  // Whether operators are distinguished by their names alone from now on.
   [[nodiscard]] bool full() const { return full_.load(std::memory_order_relaxed); }
 
   // The id of a message; kNone when there are too many.

@@ -25,7 +25,9 @@ _FILES = {
     "quota": ("throttled_ns", "cpu.stat of the cgroup"),
 }
 _MACHINE_TOLD = ("children_cpu_ns", "stolen_ns", "pressure_ns", "throttled_ns")
-_NO_PRESSURE = 0.001  # of a window: nobody on the machine waited, so no neighbour can have been in the way
+_NO_PRESSURE = (
+    0.001  # of a window: no process on the machine waited, so no neighbour can have been in the way
+)
 
 
 def processors(trace: Trace) -> Processors | None:

@@ -62,7 +62,7 @@ def _set(options: Sequence[tuple[int, int]]) -> bool:
 
 
 def fault_ns() -> float | None:
-    """CPU time of one page fault, in ns, from memory that nobody has touched; None when there are none."""
+    """CPU time of one page fault, in ns, from untouched memory; None when there are none."""
     prices = [price for _ in range(_TIMES) if (price := _fault_ns()) is not None]
     return median(prices) if prices else None
 

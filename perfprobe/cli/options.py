@@ -183,7 +183,7 @@ def absolute(path: str) -> str:
     """The absolute path of a file.
 
     Raises:
-        EnvironmentLack: it lies in the current folder, and somebody has removed that.
+        EnvironmentLack: it lies in the current folder, which was removed.
     """
     try:
         return os.path.abspath(path)

@@ -97,7 +97,7 @@ def _writable(text: str) -> str:
 
 
 def fault(error: BaseException) -> str:
-    """One line that says what went wrong and where in the code, for an error nobody planned for."""
+    """One line that says what went wrong and where in the code, for an unexpected error."""
     text = " ".join(f"{type(error).__name__}: {error}".split())
     place = error.__traceback__
     while place is not None and place.tb_next is not None:
@@ -144,7 +144,7 @@ class Stderr:
         try:
             write(2, f"perfprobe: {line}\n".encode(errors="backslashreplace"))
         except OSError:
-            return  # nobody reads standard error any more: there is no other place to say so
+            return  # standard error is closed: there is no other place to say so
 
 
 def _flush(stream: TextIO | None) -> None:

@@ -22,7 +22,7 @@ _MOST_NAMES = 1000
 def default_path(stem: str, rank: dict[str, int] | None) -> str:
     """`<stem>-<date>-<pid>.perfprobe` in the current folder; under torchrun host and rank precede the PID.
 
-    Where somebody has removed the current folder, in the one for temporary files.
+    Where the current folder was removed, in the one for temporary files.
     """
     parts = [stem, time.strftime("%Y%m%d-%H%M%S")]
     if rank is not None:

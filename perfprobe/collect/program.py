@@ -116,7 +116,7 @@ def leave_launcher() -> None:
 
 
 def current_folder() -> str | None:
-    """The current folder; None when somebody has removed it."""
+    """The current folder; None when it was removed."""
     try:
         return os.getcwd()
     except OSError:

@@ -53,7 +53,7 @@ def importer(path: str) -> object:
     for hook in sys.path_hooks:
         try:
             return hook(path)
-        except (ImportError, OSError):  # the latter of the current folder, when somebody has removed it
+        except (ImportError, OSError):  # the latter of the current folder, when it was removed
             continue
     return None
 

@@ -1,7 +1,7 @@
 """Where calls of the CUDA API were made that no operator made: from the sampler's looks.
 
 A look at a thread while it is within a call shows the stack that made the call. Long calls, which are those
-that wait for a GPU, have one; of a short one nobody can tell.
+that wait for a GPU, have one; of a short one that is unknown.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reads what `marshal` wrote, as far as a profile of cProfile needs it.
 
-`marshal.loads` may crash the interpreter on bytes that nobody vouches for, so it is not used. This reads
+`marshal.loads` may crash the interpreter on untrusted bytes, so it is not used. This reads
 versions 2 to 5 of the format (https://github.com/python/cpython/blob/main/Python/marshal.c), of which only
 dicts, tuples, texts, whole numbers and floats may occur, and builds nothing that is larger than the bytes
 times a small constant: what a byte can refer back to is flat.

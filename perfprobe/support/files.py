@@ -1,4 +1,4 @@
-"""Files that perfprobe writes: whole or not at all, and never through a link that somebody else has laid."""
+"""Files that perfprobe writes: whole or not at all, and never through another user's link."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COPIED_BYTES = 1 << 20  # at a time
 
 
 def write(path: str, data: bytes | Iterable[bytes]) -> None:
-    """Write a file under a name that nobody can foresee, then give it its own.
+    """Write a file under an unpredictable name, then give it its own.
 
     A file or link at `path` is replaced and not followed. What is not a file (a pipe, /dev/stdout) is written
     into.

@@ -252,7 +252,7 @@ def test_sums_equal_those_by_recursion(
 
 
 @pytest.mark.parametrize("largest", [2**62, 100])
-def test_codes_tell_all_keys_apart(monkeypatch: pytest.MonkeyPatch, largest: int) -> None:
+def test_codes_distinguish_all_keys(monkeypatch: pytest.MonkeyPatch, largest: int) -> None:
     monkeypatch.setattr(grouping, "_LARGEST_CODE", largest)
     rng = np.random.default_rng(0)
     keys = [rng.integers(-1, size, 500).astype(np.int32) for size in (1, 3, 40, 5)]

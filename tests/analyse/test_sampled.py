@@ -189,7 +189,7 @@ def test_what_never_ended_holds_nothing(tmp_path: Path) -> None:
     }
 
 
-def test_threads_of_unknown_number_are_told_apart(tmp_path: Path) -> None:
+def test_threads_of_unknown_number_are_distinguished(tmp_path: Path) -> None:
     program = Program()
     for _ in range(2):
         program.row("threads", 0, 0, program.string(""), anew=True)

@@ -149,7 +149,7 @@ def test_only_the_quick_clocks_stand_between_the_device_events_and_the_calls() -
 
 
 @pytest.mark.parametrize("has_happened", [False, True])
-def test_a_device_that_waited_for_the_host_is_told(has_happened: bool) -> None:
+def test_a_device_that_waited_for_the_host_is_reported(has_happened: bool) -> None:
     cuda = FakeCuda(has_happened=has_happened)
     clock = DeviceClock(cuda, FakeHost(cuda.told))
     clock.begin()

@@ -52,7 +52,7 @@ def test_extra_clones_lower_the_part_of_the_limit(sound: Measured) -> None:
     assert part_of_the_limit(defective) < 0.7 * part_of_the_limit(sound[0])
 
 
-def test_one_thread_of_two_is_told() -> None:
+def test_one_thread_of_two_is_reported() -> None:
     with replaced(ONE_THREAD):
         calls = [(call("aten::mul.Tensor", SMALL, 2), None)]
         found = harness.all_measured(calls, replace(SETTINGS, seconds=0.2))[0]

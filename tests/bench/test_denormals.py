@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 LOW, HIGH = np.float32(-95.0), np.float32(1.0)
 
 
-def test_only_results_that_are_denormal_are_told() -> None:
+def test_only_results_that_are_denormal_are_reported() -> None:
     tiny = np.finfo(np.float32).tiny
     for value in (LOW, HIGH):
         expected = bool(0 < np.exp(value) < tiny)

@@ -76,7 +76,7 @@ def test_it_copies_what_the_call_gives(case: str) -> None:
 
 
 @pytest.mark.parametrize(("ordered", "words"), [(True, "sequential"), (False, "random")])
-def test_random_and_sequential_lines_are_told_apart(ordered: bool, words: str) -> None:
+def test_random_and_sequential_lines_are_distinguished(ordered: bool, words: str) -> None:
     torch.manual_seed(0)
     args = (torch.rand(100_000), places(50_000, 100_000, ordered=ordered))
     (found,) = made("aten::take", "f32[100000] i64[50000]", [args])

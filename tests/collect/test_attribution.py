@@ -62,7 +62,7 @@ def test_forward_and_backward_of_a_model(recorded: Any) -> None:
     }
 
 
-def test_a_sequentials_linears_are_told_apart(recorded: Any) -> None:
+def test_a_sequentials_linears_are_distinguished(recorded: Any) -> None:
     model = nn.Sequential(*(nn.Linear(4, 4) for _ in range(3)))
     rows = recorded(lambda: model(torch.ones(2, 4)).sum().backward())
     assert [row.module for row in named(rows, "aten::linear")] == ["0", "1", "2"]

@@ -124,7 +124,7 @@ def test_cells_that_are_not_there_are_refused(path: Path) -> None:
 
 
 @pytest.mark.parametrize("cut", [0, 10, 40, 4096, 5000])
-def test_a_sheet_that_was_cut_short_is_told(path: Path, cut: int) -> None:
+def test_a_sheet_that_was_cut_short_is_reported(path: Path, cut: int) -> None:
     entered(made(path), process=1)
     data = path.read_bytes()
     path.unlink()  # the mapping stays on what is gone

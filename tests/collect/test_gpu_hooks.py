@@ -297,7 +297,7 @@ def test_teardown_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
         ("2.13.0", "and gets perhaps none until the process ends"),
     ],
 )
-def test_for_how_long_the_programs_own_profiler_lacks_the_gpu(
+def test_for_how_long_the_programs_own_profiler_misses_the_gpu(
     version: str, until: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     torch = Torch()

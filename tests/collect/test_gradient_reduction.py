@@ -88,7 +88,7 @@ def train(kind: str, *, keep: bool) -> int:
 @pytest.mark.usefixtures("group")
 @pytest.mark.parametrize("keep", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_reducers_operators_are_told_apart(tmp_path: Path, kind: str, keep: bool) -> None:
+def test_the_reducers_operators_are_distinguished(tmp_path: Path, kind: str, keep: bool) -> None:
     one_thread()
     path = tmp_path / "run.perfprobe"
     elements: list[int] = []

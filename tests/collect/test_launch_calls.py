@@ -142,7 +142,7 @@ def test_another_shape_is_one_loss(
     assert all("2.15" in remedy for *_, remedy in recorder.losses)
 
 
-def test_a_build_without_cuda_lacks_nothing(recorder: Recorder, torch_module: Any) -> None:
+def test_a_build_without_cuda_misses_nothing(recorder: Recorder, torch_module: Any) -> None:
     torch_module.version.cuda = None
     del torch_module._C._cuda_synchronize, torch_module.cuda.CUDAGraph
     watched = calls(recorder, torch_module)

@@ -8,7 +8,7 @@ import torch
 from tests.collect.recorded import record
 
 
-def test_names_at_one_address_are_told_apart(tmp_path: Path) -> None:
+def test_names_at_one_address_are_distinguished(tmp_path: Path) -> None:
     rng = random.Random(0)
     names = []
     for length in range(1, 42):

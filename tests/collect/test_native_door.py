@@ -39,7 +39,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_missing_recorder_says_why_and_how_to_mend_it(installed: Path) -> None:
+def test_missing_recorder_says_why_and_how_to_fix_it(installed: Path) -> None:
     (installed / "_build.json").write_text(
         json.dumps({"_core": "no C++ compiler was found", "_observer": None})
     )

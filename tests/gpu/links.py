@@ -163,7 +163,7 @@ def judge_graph(seen: Seen, replays: int, nodes: int, room: Room) -> None:
     expect(int(of_graph.sum()) == replays * nodes, f"{of_graph.sum()} graph kernels, {replays * nodes} ran")
     expect(len(launches) == replays, f"{len(launches)} graph launches, {replays} made")
     expect(all(linked), f"{len(linked) - sum(linked)} graph kernels have no launch")
-    expect(len(apart) == replays * nodes, "the nodes of a launch cannot be told apart")
+    expect(len(apart) == replays * nodes, "the nodes of a launch cannot be distinguished")
 
 
 def second_session(room: Room) -> None:

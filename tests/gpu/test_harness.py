@@ -227,7 +227,7 @@ def test_a_site_comes_before_everything(with_gpu: pytest.MonkeyPatch, tmp_path: 
 
 
 @pytest.mark.usefixtures("bare")
-def test_a_perfprobe_that_comes_before_the_site_is_told(tmp_path: Path) -> None:
+def test_a_perfprobe_that_comes_before_the_site_is_reported(tmp_path: Path) -> None:
     site, other = (package(tmp_path / name, "_core.so", "_observer.so") for name in ("site", "other"))
     found = check.found_in(site, {"PYTHONPATH": f"{other}:{site}"}, tmp_path)
     assert (found.status, found.reason) == (FAIL, f"not in {site}: {other}/perfprobe/__init__.py")

@@ -169,7 +169,7 @@ def test_threads(launches: dict[str, int], words: str, tmp_path: Path, room: Roo
         ([(1, 10), (1, 11), (2, 10), (2, 11)], ""),
         ([(1, 10), (1, 11), (2, 10)], "3 graph kernels, 4 ran"),
         ([(1, 10), (1, 11), (9, 10), (9, 11)], "2 graph kernels have no launch"),
-        ([(1, 10), (1, 10), (2, 10), (2, 11)], "cannot be told apart"),
+        ([(1, 10), (1, 10), (2, 10), (2, 11)], "cannot be distinguished"),
     ],
 )
 def test_graphs(kernels: list[tuple[int, int]], words: str, tmp_path: Path, room: Room) -> None:
@@ -255,7 +255,7 @@ def test_counters(counted: dict[str, int], live: int, words: str, tmp_path: Path
     verdict(lambda: exact.judge_counters(Seen(program.recording(tmp_path), truth), room), words)
 
 
-def test_losses_of_gpus_are_told(tmp_path: Path) -> None:
+def test_losses_of_gpus_are_reported(tmp_path: Path) -> None:
     program = Program()
     program.losses = [("gpu", "dropped", 3, "a remedy"), ("samples", "late", 1, "")]
     assert Seen(program.recording(tmp_path), {}).losses() == ["dropped x3"]

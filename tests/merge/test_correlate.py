@@ -209,7 +209,7 @@ def test_ranges_are_no_operators_but_have_what_ran_in_them(tmp_path: Path) -> No
     assert gpu_times(trace) == {"step": (8, 5), "comms": (3, 3), "nccl:all_reduce": (3, 0)}
 
 
-def test_an_external_id_goes_before_times(tmp_path: Path) -> None:
+def test_an_external_id_takes_precedence_over_times(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     program.run(op("a", 0, 100, op("b", 10, 50)), op("c", 200, 300))

@@ -68,7 +68,7 @@ def test_a_killed_recording_says_until_when(tmp_path: Path) -> None:
     }
 
 
-def test_a_killed_recording_may_lack_ranges_that_were_open(tmp_path: Path) -> None:
+def test_a_killed_recording_may_miss_ranges_that_were_open(tmp_path: Path) -> None:
     program = Program(recording={"ranges": True})
     program.end_ns = None
     (reason,) = read_all(program.recording(tmp_path))[1]

@@ -36,15 +36,15 @@ def models(folder: Path, count: int) -> list[str]:
     return module_paths(program.recording(folder)).texts
 
 
-def test_models_of_one_class_are_told_apart(tmp_path: Path) -> None:
+def test_models_of_one_class_are_distinguished(tmp_path: Path) -> None:
     assert models(tmp_path, 2) == ["Net", "Net.fc", "own0", "Net#2", "Net#2.fc", "own1"]
 
 
-def test_models_that_are_made_anew_all_the_time_are_not(tmp_path: Path) -> None:
+def test_models_that_are_made_again_all_the_time_are_not(tmp_path: Path) -> None:
     assert {text for text in models(tmp_path, 9) if not text.startswith("own")} == {"Net", "fc"}
 
 
-def test_a_module_made_anew_has_the_id_of_the_first(tmp_path: Path) -> None:
+def test_a_module_made_again_has_the_id_of_the_first(tmp_path: Path) -> None:
     program = Program()
     for _ in range(2):
         program.row("modules", -1, program.string(""), program.string("Net"), anew=True)
@@ -103,7 +103,7 @@ def test_a_part_of_the_programs_own_that_is_called_module_is_in_its_paths(tmp_pa
     assert module_paths(program.recording(tmp_path)).texts == ["AveragedModel", "module", "module.fc"]
 
 
-def test_a_model_and_another_one_that_is_compiled_are_told_apart(tmp_path: Path) -> None:
+def test_a_model_and_another_one_that_is_compiled_are_distinguished(tmp_path: Path) -> None:
     program = Program()
     plain = program.module("", "Net")
     compiled = program.module("_orig_mod", "Net", program.module("", "OptimizedModule"))

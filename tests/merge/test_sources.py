@@ -57,7 +57,7 @@ def differences(sources: Sources) -> dict[tuple[str, str], int]:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_matches_are_found_among_what_one_side_lacks(seed: int, tmp_path: Path) -> None:
+def test_matches_are_found_among_what_one_side_misses(seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)
     program = Program()
     program.thread(7)

@@ -1,4 +1,4 @@
-// Ranges that perfprobe emits where nobody listens, or a library that is none: nothing happens.
+// Ranges that perfprobe emits where no tool listens, or a library that is none: nothing happens.
 #include <cstdlib>
 
 #include "check.h"

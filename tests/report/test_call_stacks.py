@@ -76,7 +76,7 @@ def test_as_text_the_innermost_frame_first(tmp_path: Path) -> None:
     assert lines[-1] == "and 2 more: --top 0 shows all."
 
 
-def test_an_unknown_operator_is_told_with_near_names(tmp_path: Path) -> None:
+def test_an_unknown_operator_is_reported_with_near_names(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no operator aten::dvi") as error:
         made(tmp_path).calls_text("aten::dvi", View())
     assert "aten::div" in error.value.remedy

@@ -109,7 +109,7 @@ def test_calls_that_were_not_counted_to_the_end(tmp_path: Path, ended_ns: int, s
 
 
 @needs_dot
-def test_kinds_can_be_told_apart(tmp_path: Path) -> None:
+def test_kinds_can_be_distinguished(tmp_path: Path) -> None:
     program = training()
     for name in ("mul_", "add_", "sqrt", "div_"):  # too many for Adam.step to be one that only passes on
         program.run(op(f"aten::{name}", 1500, 1510, stack=program.stack(MAIN, STEP)))

@@ -51,7 +51,7 @@ def test_rows_that_differ_elsewhere_keep_the_beginning() -> None:
     assert cells(["f32[64] f32[8]", "f32[64] f32[9]"], 12, ["mm", "ad"]) == ["f32[64] f32…", "f32[64] f32…"]
 
 
-def test_many_alike_are_all_told_apart() -> None:
+def test_many_alike_are_all_distinguished() -> None:
     rng = random.Random(5)
     full = sorted(
         {" ".join(f"f32[{rng.choice([8, 16])},{rng.choice([3, 5])}]" for _ in range(5)) for _ in range(30)}

@@ -180,7 +180,7 @@ def test_c_functions_that_their_caller_tells(
     assert "<built-in method sleep>" in [row["function"] for row in document(found)["tables"]["functions"]]
 
 
-def test_cprofile_can_tell_what_samples_cannot(tmp_path: Path) -> None:
+def test_cprofile_reports_what_samples_cannot(tmp_path: Path) -> None:
     made = sampled()
     made.function("<built-in method len>", origin=Origin.STDLIB, **figures(COUNTS, 4, 4, 2 * MS, 2 * MS))
     assert any("(0.2 %)" in line for line in shown(made.findings(tmp_path)))
@@ -268,7 +268,7 @@ def test_samples_alone(tmp_path: Path) -> None:
     assert "ncalls" not in "".join(text)
 
 
-def test_few_samples_tell_nothing(tmp_path: Path) -> None:
+def test_few_samples_say_nothing(tmp_path: Path) -> None:
     made = sampled()
     whole = {"start_ns": 0, "end_ns": SECOND, "thread": 0, "stack": 0, "look": 0, "looks": 5}
     made.samples = [whole]

@@ -82,7 +82,7 @@ def test_any_text_has_a_name_that_can_be_printed(name: str) -> None:
     assert len(shortened("x" + name)) > 0
 
 
-def test_names_that_would_look_the_same_keep_what_tells_them_apart() -> None:
+def test_names_that_would_look_the_same_keep_what_distinguishes_them() -> None:
     other = ADD.replace("float", "c10::Half")
     assert kernel_names([ADD, other, ADD], [1, 1, 1]) == [
         "vectorized_elementwise_kernel<4, CUDAFunctor_add<float>, array<char*, 3ul>>",

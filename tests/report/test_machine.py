@@ -32,7 +32,7 @@ def test_numbers_stand_where_they_belong() -> None:
     assert "isa peak tdpbf16ps: the processor has no amx-bf16" in text
 
 
-def test_its_age_is_told() -> None:
+def test_its_age_is_shown() -> None:
     assert "measured in 41.0 s at 2026-01-02 10:15, 2 h 00 min ago" in page(ceilings(machine(), NOW))
     assert "measured in 41.0 s" in page(ceilings(replace(machine(), measured="yesterday"), NOW))
 

@@ -48,7 +48,7 @@ def test_cut(text: str, width: int, short: str) -> None:
     assert shorten.cut(text, width) == short
 
 
-def test_file_names_are_as_short_as_they_can_be_told_apart() -> None:
+def test_file_names_are_as_short_as_distinguishes_them() -> None:
     files = ["/a/b/net.py", "/a/c/net.py", "/a/train.py", "net.py", "/x/b/net.py"]
     assert shorten.file_names(files) == {
         "/a/b/net.py": "a/b/net.py",

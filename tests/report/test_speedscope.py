@@ -105,7 +105,7 @@ def test_without_order(tmp_path: Path) -> None:
     assert "Left Heavy" in speedscope.exported(loose).notes[0]
 
 
-def test_operators_stand_in_for_samples(tmp_path: Path) -> None:
+def test_operators_replace_samples(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     program.run(op("aten::mm", 0, 70, stack=program.stack("a.py:5 f")))

@@ -75,7 +75,7 @@ def test_size(size_bytes: float | None, text: str) -> None:
 @pytest.mark.parametrize(
     ("time_ns", "text"), [(0, "<25 ns"), (24, "<25 ns"), (25, "25 ns"), (None, "-"), (-40, "-40 ns")]
 )
-def test_duration_that_cannot_be_told(time_ns: float | None, text: str) -> None:
+def test_duration_below_the_measurement_floor(time_ns: float | None, text: str) -> None:
     assert units.duration(time_ns, 25) == text
 
 

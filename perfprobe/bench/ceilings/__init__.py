@@ -21,7 +21,7 @@ Tell: TypeAlias = Callable[[str], None]
 
 
 def _silent(*_: object) -> None:
-    """Takes what nobody wants to know."""
+    """Ignores what it is given."""
 
 
 def load(device: str = "cpu", threads: Sequence[int] = (), tell: Tell = _silent) -> Machine | None:

@@ -89,7 +89,7 @@ def _made(candidates: list[Candidate]) -> tuple[list[tuple[Candidate, Script]], 
 
 
 def _check(path: Path) -> None:
-    """That nobody else's file is there."""
+    """That no other file is there."""
     if not path.exists():
         return
     with path.open("rb") as file:

@@ -88,7 +88,7 @@ def _add_itt(window: Window, torch: Any, name: str) -> str:
     kind = {key: _ITT[key](address) for key, address in found.items() if address}
     domain = kind["domain_create"](DOMAIN) if set(_ITT) - {"resume", "pause"} <= set(kind) else None
     if not domain:
-        return "none: nobody listens (INTEL_LIBITTNOTIFY64 names a listener, before torch is imported)"
+        return "none: no tool listens (INTEL_LIBITTNOTIFY64 names a listener, before torch is imported)"
     is_on, none = ctypes.c_int.from_address(domain), _IttId()  # a listener may switch its domains off
     handle = kind["string_handle_create"](name.encode())
     window.begins.append(lambda: is_on.value and kind["task_begin"](domain, none, none, handle))

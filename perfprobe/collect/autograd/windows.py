@@ -130,7 +130,7 @@ class Windows:
                 self._come_back()
 
     def before_fork(self) -> None:
-        """A child must not go on recording into memory that nobody reads."""
+        """A child must not go on recording into memory that is never read."""
         if on_main_thread() and not self._ended and not self._core.torch_on_stack():
             self._away = True
             self._leave(Absence.FORK)

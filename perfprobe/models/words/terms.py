@@ -45,7 +45,7 @@ TERMS: dict[str, str] = {
     "dominated by outliers": "A sum of which a few long calls make most; marked ~.",
     "typical time": "Self time with the usual duration in the place of calls that were far longer.",
     "usual": "The duration that most calls of a row have.",
-    "measurement floor": "The recorded time of an empty operator. Shorter times cannot be told apart.",
+    "measurement floor": "The recorded time of an empty operator. Shorter times cannot be distinguished.",
     "outermost operator": "An operator that no other operator called.",
     "busiest thread": "The thread with most time in operators.",
     "neighbours": "Other processes on the machine.",

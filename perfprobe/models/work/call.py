@@ -46,7 +46,7 @@ class Call:
     """An operator's inputs. slots: of every tensor or list of tensors in the schema, None where not given.
 
     operator: without `aten::` and overload: "add_". outs: what `out=` was given, not among the slots.
-    all_named: False when values were typed without their names: then nobody knows which are missing.
+    all_named: False when values were typed without their names: then it is unknown which are missing.
     """
 
     operator: str

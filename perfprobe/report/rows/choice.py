@@ -16,5 +16,5 @@ class Choice:
     columns: str = "short"
 
     def most(self, usual: int) -> int:
-        """Rows of a table that has `usual` rows when nobody asks for more or fewer; 0 for all."""
+        """Rows of a table that has `usual` rows unless more or fewer are asked for; 0 for all."""
         return usual if self.top is None else self.top

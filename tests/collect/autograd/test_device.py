@@ -192,7 +192,7 @@ def test_what_kineto_does_not_tell_is_a_loss(name: str, expected: dict[str, int]
     assert reasons(made(name)[2]) == expected
 
 
-def test_a_torch_that_tells_less_still_has_copies(made: Made) -> None:
+def test_a_torch_that_reports_less_still_has_copies(made: Made) -> None:
     """Without facts only the names are left: a kernel's could be anything."""
     ours, theirs, reader = made("a100_simple_add", OldKinetoEvent)
     assert len(ours[Copies]) == len(theirs[Copies]) == 19

@@ -159,7 +159,7 @@ def test_killed_program_leaves_its_finished_windows(tmp_path: Path) -> None:
     assert 1000 < operator_names(recording)["aten::add"] <= 12_000
 
 
-def test_profiler_stands_in_for_a_missing_observer(tmp_path: Path) -> None:
+def test_profiler_replaces_a_missing_observer(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(
         "import sys\n"
         "import perfprobe.native as native\n"

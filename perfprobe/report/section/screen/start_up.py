@@ -15,7 +15,7 @@ from perfprobe.tables.python import Calling
 from perfprobe.tables.steps import StartUpPart, StepTimes
 from perfprobe.tables.trace import Line
 
-_LEAST_NS = 500_000_000  # less is not a bottleneck of a run that somebody waits for
+_LEAST_NS = 500_000_000  # less is not a bottleneck of an interactive run
 _NOTEWORTHY = 0.1  # of the wall time
 _TORCH = "torch"
 _TEXTS = {
@@ -28,7 +28,7 @@ _TEXTS = {
 def slow_start(findings: Findings) -> list[ScreenRow] | None:
     """SLOW and GAIN where something before the first step took longer than all steps; else None.
 
-    What torch imports is left out, as nobody can do without it: a run of a few steps, as one is recorded,
+    What torch imports is left out, as it cannot be avoided: a run of a few steps, as one is recorded,
     would say nothing else. `also_start` names it.
     """
     known, wall_ns = findings[StepTimes], findings.wall_ns
