@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from perfprobe.analyse.hot_modules import module_times
-from perfprobe.analyse.hotspots import RowsOfOperators, hotspots
-from perfprobe.analyse.loop.marks import rank
+from perfprobe.analyse.hotspots import OperatorRows, RowsOfOperators, hotspots
 from perfprobe.models.waiting import is_busy
 from perfprobe.tables.columns import Mask, among
 from perfprobe.tables.events import LinkedOperators
@@ -31,10 +30,7 @@ class RowsInSteps:
         steps = steps.take(is_steady) if bool(is_steady.any()) else steps
         steps = steps.take(np.argsort(steps.start_ns, kind="stable"))
         self._start_ns, self._end_ns = steps.start_ns, steps.end_ns
-        duration_ns = steps.end_ns - steps.start_ns
-        # Rows are of typical calls; where threads waited for processors, steps have to be typical ones too.
-        typical_ns = rank(duration_ns, 50) * len(steps)
-        self._time_ns = typical_ns if is_busy(trace) else int(duration_ns.sum())
+        self._time_ns = int((steps.end_ns - steps.start_ns).sum())
         own = times.loops.thread[:1]
         self._others = times.loops.thread[~among(times.loops.thread, own)]
         self._any = False
@@ -61,4 +57,14 @@ class RowsInSteps:
         found: Hotspots = hotspots(self._trace, rows, self._totals, work=False)
         typical = Sums(**rows.operators.columns() | {"self_ns": rows.typical_operators_ns})
         modules = module_times(self._trace, typical)
-        return StepHotspots(found, modules, self._time_ns, len(self._start_ns))
+        time_ns = self._typical_ns(rows) if is_busy(self._trace) else self._time_ns
+        return StepHotspots(found, modules, time_ns, len(self._start_ns))
+
+    def _typical_ns(self, rows: OperatorRows) -> int:
+        """The steps without what their calls took beyond typical ones: rows are of typical calls too.
+
+        What threads waited between operators is still in it. Where several threads ran operators at once more
+        may be taken off than there is: never below the operators themselves.
+        """
+        typical_ns = int(rows.typical_operators_ns.sum())
+        return max(self._time_ns - int(rows.operators.self_ns.sum()) + typical_ns, typical_ns)

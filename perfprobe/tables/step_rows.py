@@ -11,7 +11,7 @@ class StepHotspots:
     """The operators of the leading loop's steps that were not left out: so many, this long together.
 
     modules: theirs, by time of typical calls. time_ns: where threads waited long for processors
-    (`models.waiting.is_busy`) that of as many median steps.
+    (`models.waiting.is_busy`) less what calls took beyond typical ones.
     """
 
     hotspots: Hotspots

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from perfprobe.models.waiting import waited_ns
+from perfprobe.models.waiting import is_busy, waited_ns
 from perfprobe.report.rows.operators import OperatorRow
 from perfprobe.report.rows.step_modules import HotModule, hot_module
 from perfprobe.report.rows.step_rows import step_operators
@@ -73,7 +73,11 @@ def candidates(findings: Findings) -> list[Candidate]:
     times, loops = findings[StepTimes], findings[StepTimes].loops
     if len(loops) == 0 or int(loops.total_ns[0]) <= 0:
         return []
-    found = [*_phases(findings, times, loops), *_rows(findings), *_threads(findings, times)]
+    by_rows, by_samples = list(_rows(findings)), list(_phases(findings, times, loops))
+    if is_busy(findings.trace):  # samples are of the time with all waiting
+        known = {(each.phase, each.line) for each in by_rows}
+        by_samples = [each for each in by_samples if (each.phase, each.line) not in known]
+    found = [*by_samples, *by_rows, *_threads(findings, times)]
     return sorted(found, key=lambda each: (not each.stands_out, -each.share))
 
 

@@ -60,7 +60,7 @@ def slow_lines(findings: Findings, found: Sequence[Candidate]) -> Iterator[Scree
     first = found[0]
     yield from _slow(findings, first)
     yield from _limit(findings, first)
-    if first.gain is not None:
+    if first.gain is not None and first.share < _NEARLY_ALL:
         yield said("GAIN", f"at most {times(first.gain)}", " (bounded, not measured)", share=first.share)
     others = [each for each in found[1:] if each.phase != first.phase]
     yield from _next(findings, others[:1], "THEN")
@@ -126,7 +126,7 @@ def _made_of(findings: Findings, first: Candidate) -> list[str]:
         line = []
     rows = [] if first.row is not None else _rows_of(findings, first)
     steps = findings[StepHotspots].steps if rows else 1
-    texts = [f"{operator(row)} {units.duration(row.ran.self_ns / steps)}" for row in rows]
+    texts = [f"{operator(row)} {units.duration(row.ran.typical_ns / steps)}" for row in rows]
     texts = [*line, *texts]
     return [text if at == 0 else f", {text}" for at, text in enumerate(texts)]
 
@@ -137,7 +137,7 @@ def _rows_of(findings: Findings, first: Candidate) -> list[OperatorRow]:
         return []
     least_ns = _WORTH_NAMING * first.time_ns * findings[StepHotspots].steps
     at = (row for row in step_operators(findings, 0) if first.line in (row.ran.line, row.ran.forward))
-    return [row for row in at if row.ran.self_ns >= least_ns][:3]
+    return [row for row in at if row.ran.typical_ns >= least_ns][:3]
 
 
 def _limit(findings: Findings, first: Candidate) -> Iterator[ScreenRow]:
