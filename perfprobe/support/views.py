@@ -38,6 +38,7 @@ SECTION_VIEWS: Mapping[str, str] = {
 
 # The tables of other profilers, with their columns and by their definitions.
 PEER_VIEWS: Mapping[str, str] = {
+    "paddle.perf": _OPERATORS,
     "paddle.overview": _OPERATORS,
     "paddle.model": _OPERATORS,
     "paddle.operator": _OPERATORS,

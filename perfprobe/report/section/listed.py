@@ -65,6 +65,7 @@ SECTIONS = (
 )
 # Tables as other profilers have them: printed only where they are asked for by their names.
 PEER_SECTIONS = (
+    Section("paddle.perf", (PeerTimes,), paddle.perf, paddle.perf_tables),
     Section("paddle.overview", (PeerTimes,), paddle.overview, paddle.overview_tables),
     Section("paddle.model", (PeerTimes,), paddle.model, paddle.model_tables),
     Section("paddle.operator", (PeerTimes,), paddle.operators, paddle.operator_tables),

@@ -67,11 +67,43 @@ class SummaryRow:
 
 
 @frozen(kw_only=True)
+class PerfRow:
+    """What a step costs, in nanoseconds, or how many there are in a second; None not known for each step."""
+
+    name: str
+    avg: float | None
+    max: float | None
+    min: float | None
+
+
+@frozen(kw_only=True)
 class DeviceRow:
     """How much of its time a device was at work; above 1 where several processors were."""
 
     device: str
     utilization: float
+
+
+def perf_rows(findings: Findings) -> list[PerfRow]:
+    """`reader_cost` where there is a loader, `batch_cost`, and `ips`: most where the step is shortest."""
+    phases = findings[PeerTimes].phases
+    found = {PeerPhase(value["phase"]): value for value in values(phases)}
+    step, reader = found[PeerPhase.PROFILE_STEP], found.get(PeerPhase.DATALOADER)
+    steps = step["calls"]
+    costs = [] if reader is None else [_cost("reader_cost", reader, steps)]
+    batch = _cost("batch_cost", step, steps)
+    ips = PerfRow(name="ips", avg=_ips(batch.avg), max=_ips(batch.min), min=_ips(batch.max))
+    return [*costs, batch, ips]
+
+
+def _cost(name: str, value: Mapping[str, int], steps: int) -> PerfRow:
+    """Of each step; the longest and the shortest only where every step has one."""
+    each = (value["most_ns"], value["least_ns"]) if value["calls"] == steps else (None, None)
+    return PerfRow(name=name, avg=value["total_ns"] / max(steps, 1), max=each[0], min=each[1])
+
+
+def _ips(time_ns: float | None) -> float | None:
+    return 1e9 / time_ns if time_ns else None
 
 
 def overview_rows(findings: Findings) -> list[OverviewRow]:

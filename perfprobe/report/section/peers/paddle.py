@@ -8,10 +8,12 @@ from typing import Any
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.peers.paddle import (
     OverviewRow,
+    PerfRow,
     device_rows,
     model_rows,
     operator_rows,
     overview_rows,
+    perf_rows,
     userdefined_rows,
 )
 from perfprobe.report.section.block import Blank, Block, Column, Heading, Paragraph, Table
@@ -21,6 +23,7 @@ from perfprobe.support import units
 from perfprobe.tables.findings import Findings
 
 TOP = 20
+_PERF_NOTE = "Measured while perfprobe recorded: TRUST on the first screen says what that added."
 _OVERVIEW_NOTE = (
     "Ratios do not sum to 100 %: types lie within each other. Times at once on threads count once."
 )
@@ -33,6 +36,34 @@ _DEVICE_NOTE = (
     "CPU(Process): CPU time of the process in the recording's time, 100 % for each core. CPU(System): all "
     "processes, of the processors this one may use. GPU: a kernel ran, of the steps' time."
 )
+
+
+def perf_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
+    """`paddle_perf`."""
+    return {"paddle_perf": perf_rows(findings)}
+
+
+def perf(findings: Findings, _: Choice) -> Iterator[Block]:
+    """What Paddle's benchmark mode prints: the costs of a step and how many there are in a second."""
+    rows = perf_rows(findings)
+    avg = {row.name: row.avg for row in rows}
+    reader, batch = avg.get("reader_cost"), avg["batch_cost"]
+    ratio = units.percent(reader / batch if reader is not None and batch else None)
+    yield Heading("Perf Summary", f"Reader Ratio: {ratio}; {of_steps(findings)}")
+    yield Table(
+        [
+            Column("", [row.name for row in rows], style="bold"),
+            *(figures(each, [_perf_cell(row, each) for row in rows]) for each in ("avg", "max", "min")),
+        ]
+    )
+    yield Paragraph(_PERF_NOTE, "dim")
+
+
+def _perf_cell(row: PerfRow, which: str) -> str:
+    value = getattr(row, which)
+    if row.name != "ips":
+        return units.duration(value)
+    return f"{units.amount(value)} steps/s" if value is not None else units.ABSENT
 
 
 def overview_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
