@@ -11,6 +11,7 @@ from enum import IntEnum
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Combine, Int8, Int32, Int64, Table, column
 from perfprobe.tables.events import Signatures
+from perfprobe.tables.steps import Steps
 from perfprobe.tables.strings import Strings
 
 
@@ -61,6 +62,7 @@ class Role(IntEnum):
 class PeerSteps(Table):
     """The steps, by time."""
 
+    step: Int32 = column("which, -1 where none were found", Steps)
     start_ns: Int64 = column("when it began")
     end_ns: Int64 = column("when it ended")
 

@@ -12,6 +12,7 @@ from perfprobe.merge import link
 from perfprobe.report.render.json import document
 from perfprobe.report.render.text import render
 from perfprobe.report.section.listed import PEER_SECTIONS, kinds_of
+from perfprobe.report.section.peers.summary import cut_name
 from perfprobe.support.errors import UsageError
 from perfprobe.support.view import View
 from perfprobe.support.views import PEER_SORTS, PEER_VIEWS, SECTION_VIEWS, VIEWS, command, recorded_by
@@ -132,7 +133,7 @@ def test_operators_and_what_runs_within_them(tmp_path: Path) -> None:
     findings = found(trained(), tmp_path)
     text = render(findings, view="paddle.operator", width=120)
     names = [line.split("  ")[0] or line.split("  ")[1] for line in text.splitlines()[2:]]
-    assert names[:4] == ["aten::linear", "aten::addmm", "aten::mm", "aten::nll_loss"]
+    assert names[:4] == ["linear", "addmm", "mm", "nll_loss"]
     rows = table(findings, "paddle.operator")
     assert rows["aten::linear"][-1] == "54.5 %"  # of 220 ms
     assert rows["aten::addmm"][-1] == "93.3 %"  # of linear's 30
@@ -206,6 +207,14 @@ def test_a_program_without_steps_is_one_step(tmp_path: Path) -> None:
     rows = table(findings, "paddle.model")
     assert rows["Model Summary"] == ["no steps found: all operators as one step"]
     assert rows["Others"][1] == "4.00 ms"
+
+
+def test_nodes_of_backward_keep_their_names_where_there_is_little_room() -> None:
+    name = "evaluate_function: ConvolutionBackward0"
+    assert cut_name(name, 60) == name
+    assert cut_name(name, 24) == "…ConvolutionBackward0"
+    assert cut_name(f"  {name}", 24) == "  …ConvolutionBackward0"
+    assert cut_name("max_pool2d_with_indices", 10) == "max_pool2…"
 
 
 def test_operators_as_the_plugin_groups_them(tmp_path: Path) -> None:

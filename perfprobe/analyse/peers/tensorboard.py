@@ -32,7 +32,7 @@ def roles_of(steps: PeerSteps, host: Mapping[Role, tuple[Int64, Int64]], gpu: On
         own = spans.get(role)
         if role is Role.OTHER:
             covered_ns = steps.end_ns - steps.start_ns
-        elif own is None:
+        elif own is None or len(own[0]) == 0:
             continue
         else:
             start_ns, end_ns = np.append(start_ns, own[0]), np.append(end_ns, own[1])
@@ -54,4 +54,4 @@ def _to_last_on_gpu(steps: PeerSteps, gpu: OnGpu) -> PeerSteps:
     np.maximum.at(last_ns, at[inside], gpu.end_ns[inside])
     last_ns = np.maximum.accumulate(last_ns)
     before_ns = np.append(np.int64(-1), last_ns[:-1])
-    return PeerSteps(np.maximum(steps.start_ns, before_ns), last_ns)
+    return PeerSteps(steps.step, np.maximum(steps.start_ns, before_ns), last_ns)

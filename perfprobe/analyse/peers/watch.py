@@ -22,7 +22,7 @@ from perfprobe.tables.steps import StepEvents, StepTimes
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
-_ENDLESS = PeerSteps(np.zeros(1, np.int64), np.full(1, 2**62, np.int64))
+_ENDLESS = PeerSteps(np.full(1, -1, np.int32), np.zeros(1, np.int64), np.full(1, 2**62, np.int64))
 _COLUMNS = ("start_ns", "end_ns", "scope", "thread", "name", "gpu_ns")
 
 
@@ -89,7 +89,8 @@ class PeerWatch:
             return None
         steps, has_steps = self._steps, self._steps is not _ENDLESS
         if not has_steps:
-            steps = PeerSteps(*(np.array([time_ns], np.int64) for time_ns in self._bounds_ns))
+            bounds_ns = (np.array([time_ns], np.int64) for time_ns in self._bounds_ns)
+            steps = PeerSteps(steps.step, *bounds_ns)
         operators, ranges = merged(self._operators), merged(self._ranges)
         gpu = on_gpu(self._trace)
         held = {name: each.all() for name, each in self._held.items()}
@@ -125,4 +126,4 @@ def _steps(times: StepTimes) -> tuple[PeerSteps, StepEvents]:
     steps = times.steps.take(kept)
     order = np.argsort(steps.start_ns, kind="stable")
     events = times.events.take(np.isin(times.events.step, kept))
-    return PeerSteps(steps.start_ns[order], steps.end_ns[order]), events
+    return PeerSteps(kept[order].astype(np.int32), steps.start_ns[order], steps.end_ns[order]), events

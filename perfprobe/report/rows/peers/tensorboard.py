@@ -28,7 +28,7 @@ _SORTED_BY |= {"gpu-total": "device_total_ns"}
 
 @frozen(kw_only=True)
 class RoleRow:
-    """What a step has of a category. step: None for the average of all."""
+    """What a step has of a category. step: as in `steps`, 0 where none were found; None: the average."""
 
     step: int | None
     category: str
@@ -70,13 +70,12 @@ class ModuleRow:
 
 def role_rows(findings: Findings) -> list[RoleRow]:
     """The average of all steps, then step by step."""
-    roles = findings[PeerTimes].roles
+    roles, number = findings[PeerTimes].roles, findings[PeerTimes].steps.step.tolist()
     by_step: dict[int | None, list[tuple[int, float]]] = {None: []}
-    steps = int(roles.step.max()) + 1
     for value in values(roles):
-        by_step.setdefault(value["step"], []).append((value["role"], value["time_ns"]))
-    sums = {role: int(roles.time_ns[roles.role == role].sum()) for role in dict(by_step[0])}
-    by_step[None] = [(role, time_ns / steps) for role, time_ns in sums.items()]
+        by_step.setdefault(max(number[value["step"]], 0), []).append((value["role"], value["time_ns"]))
+    sums = {role: int(roles.time_ns[roles.role == role].sum()) for role in dict.fromkeys(roles.role.tolist())}
+    by_step[None] = [(role, time_ns / len(number)) for role, time_ns in sums.items()]
     rows = []
     for step, times_ns in by_step.items():
         whole_ns = max(sum(time_ns for _, time_ns in times_ns), 1)

@@ -21,6 +21,7 @@ from perfprobe.report.section.figures import figures
 from perfprobe.report.section.peers.summary import of_steps, summary_columns
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings
+from perfprobe.tables.peers import PeerTimes
 
 TOP = 20
 _PERF_NOTE = "Measured while perfprobe recorded: TRUST on the first screen says what that added."
@@ -30,6 +31,9 @@ _OVERVIEW_NOTE = (
 _MODEL_NOTE = (
     "Dataloader: the loader's next. Forward: outermost modules, from first to last operator; a loss that is "
     "a function is in Others. Optimization: optimizer.step() alone. `--view phases` has all of a step."
+)
+_NO_STEPS_NOTE = (
+    "Steps are found by optimizers, by DataLoaders and by calls of modules; perfprobe.step() tells them."
 )
 _OPERATOR_NOTE = "Ratio: of all operators' time; of what ran within one, below it, of that one's."
 _DEVICE_NOTE = (
@@ -101,7 +105,7 @@ def model(findings: Findings, _: Choice) -> Iterator[Block]:
     """The phases of the steps."""
     yield Heading("Model Summary", of_steps(findings))
     yield Table(summary_columns(model_rows(findings)))
-    yield Paragraph(_MODEL_NOTE, "dim")
+    yield Paragraph(_MODEL_NOTE if findings[PeerTimes].has_steps else _NO_STEPS_NOTE, "dim")
 
 
 def operator_tables(findings: Findings, choice: Choice) -> dict[str, Sequence[Any]]:

@@ -18,7 +18,7 @@ from perfprobe.report.rows.peers.tensorboard import (
 )
 from perfprobe.report.section.block import Blank, Block, Column, Heading, Paragraph, Table
 from perfprobe.report.section.figures import figures
-from perfprobe.report.section.peers.summary import of_steps
+from perfprobe.report.section.peers.summary import name_column, of_steps
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
@@ -31,6 +31,7 @@ _OVERVIEW_NOTE = (
     "Each moment is of the first category, in the plugin's order, at work on any thread. Python outside of "
     "operators and ranges is Other, and so is waiting for data without a DataLoader: `--view phases`."
 )
+_OPERATOR_NOTE = "Self: without operators in it; on the host also without its calls of CUDA."
 _MODULE_NOTE = (
     "Times are those of the operators: Python between them is left out. Occurences are not recorded. "
     "X.backward: backward of what X called."
@@ -55,11 +56,11 @@ def overview(findings: Findings, choice: Choice) -> Iterator[Block]:
             figures("Percentage", map(units.percent, [1.0, *(row.percentage for row in average)])),
         ]
     )
-    most = choice.most(_STEPS)
-    steps = [row for row in rows if row.step is not None and (not most or row.step < most)]
-    if choice.most(_STEPS) != 1 and steps:
+    numbers = list(dict.fromkeys(row.step for row in rows if row.step is not None))
+    shown = numbers[: choice.most(_STEPS) or None]
+    if len(numbers) > 1:
         yield Blank()
-        yield Table(_by_step(steps))
+        yield Table(_by_step([row for row in rows if row.step in shown]))
     yield Paragraph(_OVERVIEW_NOTE, "dim")
 
 
@@ -86,13 +87,14 @@ def operators(findings: Findings, choice: Choice) -> Iterator[Block]:
     if rows:
         yield Heading("Operator View", "the whole recording")
         yield Table(_operator_columns(rows))
+        yield Paragraph(_OPERATOR_NOTE, "dim")
 
 
 def _operator_columns(rows: Sequence[OperatorRow]) -> list[Column]:
     shapes = [row.input_shape for row in rows]
     has_gpu = any(row.device_total_ns is not None for row in rows)
     return [
-        Column("Name", [printable(row.name) for row in rows], least=20, style="bold"),
+        name_column("Name", [row.name for row in rows]),
         *([_shapes(shapes)] if any(shape is not None for shape in shapes) else []),
         figures("Calls", (units.count(row.calls) for row in rows)),
         *(_times(rows, (("Device Self Duration", "device_self_ns"),)) if has_gpu else []),
