@@ -14,7 +14,7 @@ from perfprobe.analyse.peers.held import Held
 from perfprobe.analyse.peers.on_gpu import busy_ns, on_gpu, runtime_times
 from perfprobe.analyse.peers.paddle import phases_of, types_of, within
 from perfprobe.analyse.peers.tensorboard import roles_of
-from perfprobe.tables.columns import Rows
+from perfprobe.tables.columns import Rows, among
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.peers import PeerCalls, PeerSteps, PeerTimes, PeerType, Role
 from perfprobe.tables.scopes import USER_SCOPE
@@ -125,5 +125,5 @@ def _steps(times: StepTimes) -> tuple[PeerSteps, StepEvents]:
     kept = own[steady(times.steps.take(own))]
     steps = times.steps.take(kept)
     order = np.argsort(steps.start_ns, kind="stable")
-    events = times.events.take(np.isin(times.events.step, kept))
+    events = times.events.take(among(times.events.step, kept))
     return PeerSteps(kept[order].astype(np.int32), steps.start_ns[order], steps.end_ns[order]), events
