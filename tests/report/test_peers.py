@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
+import perfprobe
 from perfprobe.merge import link
 from perfprobe.report.render.json import document
 from perfprobe.report.render.text import render
@@ -268,3 +269,10 @@ def test_commands_are_of_views_that_there_are() -> None:
     assert all(recorded_by(view) for view in {**SECTION_VIEWS, **PEER_VIEWS})
     with pytest.raises(KeyError):
         command("linse")
+
+
+def test_no_text_names_a_view_that_there_is_not() -> None:
+    root = Path(perfprobe.__file__).parent
+    texts = [path.read_text() for path in (*root.rglob("*.py"), root.parent / "README.md")]
+    named = {name.rstrip(".") for text in texts for name in re.findall(r"--view ([a-z][a-z.-]*)", text)}
+    assert {"lines", "phases", "paddle.model"} <= named <= set(VIEWS)
