@@ -6,9 +6,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_OPERATORS = "operators, which --operators off does not record"
-_GPU = "a CUDA GPU, which --gpu off does not record"
-_STEPS = "operators of a program that runs a model"
+_OPERATORS = "operators (--operators off records none)"
+_GPU = "a CUDA GPU (--gpu off records none)"
+_STEPS = "a loop that trains or calls a model, or perfprobe.step()"
+_MODULES = "operators called in nn.Modules (--operators off records none)"
 
 # The sections of a report, in their order, each with what must be recorded for it.
 SECTION_VIEWS: Mapping[str, str] = {
@@ -16,16 +17,16 @@ SECTION_VIEWS: Mapping[str, str] = {
     "operators": _OPERATORS,
     "efficiency": "measurements: `perfprobe bench` makes them",
     "lines": _OPERATORS,
-    "modules": f"{_OPERATORS}, called in nn.Modules",
+    "modules": _MODULES,
     "steps": _STEPS,
     "phases": _STEPS,
-    "start-up": "Python functions, which --python off and --python cprofile do not record",
+    "start-up": "the sampler of Python functions (--python off and cprofile have none)",
     "gpus": _GPU,
     "kernels": _GPU,
     "copies": _GPU,
     "waits": _GPU,
     "cuda-calls": _GPU,
-    "functions": "Python functions, which --python off does not record",
+    "functions": "Python functions (--python off records none)",
     "between": _OPERATORS,
     "ranges": "ranges that the program sets: torch.profiler.record_function, NVTX or ITT",
     "workers": "a DataLoader with num_workers, without --children off",
@@ -46,7 +47,7 @@ PEER_VIEWS: Mapping[str, str] = {
     "paddle.device": "a run of more than 0.5 s on Linux, or a CUDA GPU",
     "tb.overview": _OPERATORS,
     "tb.operator": _OPERATORS,
-    "tb.module": f"{_OPERATORS}, called in nn.Modules",
+    "tb.module": _MODULES,
 }
 
 VIEWS = (*SECTION_VIEWS, *PEER_VIEWS)

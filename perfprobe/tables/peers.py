@@ -11,7 +11,7 @@ from enum import IntEnum
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Combine, Int8, Int32, Int64, Table, column
 from perfprobe.tables.events import Signatures
-from perfprobe.tables.steps import Steps
+from perfprobe.tables.steps import StepMark, Steps
 from perfprobe.tables.strings import Strings
 
 
@@ -125,7 +125,8 @@ class RuntimeTimes(Table):
 
 @frozen
 class PeerTimes:
-    """All of these. has_steps: whether steps were found; left_out: how many of them are not among these.
+    """All of these. has_steps: whether steps were found; left_out: how many of them are not among these, by
+    what keeps them out.
 
     operators: those within no other one, and what ran directly within them; ranges: the program's own.
     busy_ns: of each GPU by its number, how long a kernel ran on it in the steps.
@@ -133,7 +134,7 @@ class PeerTimes:
 
     steps: PeerSteps
     has_steps: bool
-    left_out: int
+    left_out: Mapping[StepMark, int]
     phases: PeerPhases
     types: PeerTypes
     operators: PeerCalls

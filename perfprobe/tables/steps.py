@@ -39,6 +39,14 @@ class StepMark(IntEnum):
     CUT = 4  # the last one, which did not end with the recording
 
 
+LEFT_OUT_TEXTS = {
+    StepMark.WARM_UP: "warm-up",
+    StepMark.COMPILE: "with compiling",
+    StepMark.OUTLIER: "outlier",
+    StepMark.CUT: "cut off",
+}
+
+
 class StepPhase(IntEnum):
     """What the step's own thread did."""
 

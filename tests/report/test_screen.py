@@ -197,7 +197,7 @@ def test_one_section(tmp_path: Path) -> None:
     findings = find(link(steps().recording(tmp_path)), *KINDS)
     assert render(findings, view="lines").startswith("Hot lines")
     assert render(findings, view="gpus") == (
-        "Nothing of it was recorded: gpus. It needs a CUDA GPU, which --gpu off does not record.\n"
+        "Nothing of it was recorded: gpus. It needs a CUDA GPU (--gpu off records none).\n"
     )
 
 

@@ -18,7 +18,7 @@ from perfprobe.tables.columns import Rows, among
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.peers import PeerCalls, PeerSteps, PeerTimes, PeerType, Role
 from perfprobe.tables.scopes import USER_SCOPE
-from perfprobe.tables.steps import StepEvents, StepTimes
+from perfprobe.tables.steps import StepEvents, StepMark, StepTimes
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
@@ -35,7 +35,7 @@ class PeerWatch:
     def __init__(self, trace: Trace, times: StepTimes) -> None:
         self._trace = trace
         self._steps, self._events = _steps(times)
-        self._all = len(times.steps.take(times.steps.loop == 0))
+        self._left_out = _left_out(times)
         strings = trace.recording[Strings]
         self._is_loader = strings.marks(lambda text: text.startswith(PREFIXES[NEXT]))
         self._is_own = ~strings.marks(lambda text: text.startswith(tuple(PREFIXES.values())))
@@ -106,7 +106,7 @@ class PeerWatch:
         return PeerTimes(
             steps=steps,
             has_steps=has_steps,
-            left_out=self._all - len(steps) if has_steps else 0,
+            left_out=self._left_out,
             phases=phases,
             types=types_of(steps, phases, host, gpu),
             operators=operators,
@@ -127,3 +127,10 @@ def _steps(times: StepTimes) -> tuple[PeerSteps, StepEvents]:
     order = np.argsort(steps.start_ns, kind="stable")
     events = times.events.take(among(times.events.step, kept))
     return PeerSteps(kept[order].astype(np.int32), steps.start_ns[order], steps.end_ns[order]), events
+
+
+def _left_out(times: StepTimes) -> dict[StepMark, int]:
+    """How many of the leading loop's steps averages leave out, by what keeps them out."""
+    steps = times.steps.take(times.steps.loop == 0)
+    marks = steps.mark[~steady(steps)]
+    return {mark: count for mark in StepMark if (count := int(np.count_nonzero(marks == mark)))}

@@ -8,6 +8,7 @@ from perfprobe.report import shorten
 from perfprobe.report.rows.peers.paddle import SummaryRow
 from perfprobe.report.section.block import Column
 from perfprobe.report.section.figures import figures
+from perfprobe.report.section.steps import left_out_text
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
@@ -23,8 +24,7 @@ def of_steps(findings: Findings) -> str:
     if not times.has_steps:
         return "no steps found: all operators as one step"
     number = f"{len(times.steps):,} {'step' if len(times.steps) == 1 else 'steps'}"
-    left_out = f", {times.left_out:,} left out (warm-up, outliers: --view steps)" if times.left_out else ""
-    return f"{number}{left_out}"
+    return f"{number}, left out: {left_out_text(times.left_out)}" if times.left_out else number
 
 
 def summary_columns(rows: Sequence[SummaryRow]) -> list[Column]:
