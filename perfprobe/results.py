@@ -66,14 +66,15 @@ class Results:
             color: with escape sequences for a terminal.
         """
         from perfprobe.report.render import markdown, text
-        from perfprobe.report.section.listed import KINDS
+        from perfprobe.report.section.listed import KINDS, kinds_of, peers
 
         if view.is_screen and not self._is_profile:
             screen = self._screen(view)
             if view.brief:
                 return markdown.brief(screen)
             return text.first_screen(screen, width=width, color=color)
-        found = self.findings(view, KINDS, work=view.columns != "short")
+        kinds = kinds_of(peers(view.view)) or KINDS
+        found = self.findings(view, kinds, work=view.columns != "short")
         return text.render(
             found,
             width=width,
@@ -87,9 +88,9 @@ class Results:
     def document(self, view: View) -> dict[str, Any]:
         """The same as a document for JSON."""
         from perfprobe.report.render import json
-        from perfprobe.report.section.listed import KINDS
+        from perfprobe.report.section.listed import PEER_SECTIONS, SECTIONS, kinds_of
 
-        found = self.findings(view, KINDS, work=True)
+        found = self.findings(view, kinds_of((*SECTIONS, *PEER_SECTIONS)), work=True)
         screen = None if self._is_profile else self._screen(view)
         return json.document(found, top=view.top, sort=view.sort, screen=screen)
 

@@ -16,7 +16,7 @@ import pytest
 from docs import examples
 from perfprobe.cli import COMMANDS, main, module
 from perfprobe.models import words
-from perfprobe.support.view import VIEWS
+from perfprobe.support.views import VIEWS
 from tests.once import Once
 
 ROOT = Path(__file__).resolve().parent.parent

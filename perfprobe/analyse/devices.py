@@ -13,12 +13,12 @@ from perfprobe.tables.recording import Recording
 from perfprobe.tables.steps import Steps
 from perfprobe.tables.strings import Strings
 
-_NCCL = "nccl"  # what its kernels' names begin with: ncclDevKernel_AllReduce_Sum_f32_RING_LL
+NCCL = "nccl"  # what its kernels' names begin with: ncclDevKernel_AllReduce_Sum_f32_RING_LL
 
 
 def device_rows(recording: Recording) -> DeviceRows:
     """A row for each device, the busiest first; what has no times is counted, but takes none."""
-    nccl = [row for row, text in enumerate(recording[Strings].text) if text.startswith(_NCCL)]
+    nccl = [row for row, text in enumerate(recording[Strings].text) if text.startswith(NCCL)]
     device = np.concatenate([recording[Kernels].device, recording[Copies].device])
     order = np.argsort(device, kind="stable")
     devices, first = np.unique(device[order], return_index=True)

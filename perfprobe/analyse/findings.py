@@ -15,6 +15,7 @@ from perfprobe.analyse.library_lines import LinesOfLibraries
 from perfprobe.analyse.lines import lines
 from perfprobe.analyse.loader_waits import WaitsForLoaders
 from perfprobe.analyse.named_ranges import named_ranges
+from perfprobe.analyse.peers.watch import PeerWatch
 from perfprobe.analyse.processors import processors
 from perfprobe.analyse.step_rows import RowsInSteps
 from perfprobe.analyse.steps import StepWatch
@@ -23,6 +24,7 @@ from perfprobe.tables.columns import Table
 from perfprobe.tables.events import LinkedOperators, Losses
 from perfprobe.tables.findings import Between, Findings, HotLines, HotModules, Hotspots, LibraryLines, Totals
 from perfprobe.tables.gpu_findings import GpuFindings
+from perfprobe.tables.peers import PeerTimes
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.python import Calling
 from perfprobe.tables.ranges import RangeRows
@@ -102,6 +104,7 @@ PASSES: dict[type, Pass] = {
         needs=(StepTimes, Totals),
         watches=True,
     ),
+    PeerTimes: Pass(lambda trace, asked, times: PeerWatch(trace, times), needs=(StepTimes,), watches=True),
     GpuFindings: Pass(lambda trace, asked, times: gpu_findings(trace, times.steps), needs=(StepTimes,)),
     RangeRows: Pass(lambda trace, asked: named_ranges(trace)),
     LoaderWaits: Pass(lambda trace, asked: WaitsForLoaders(trace), watches=True),

@@ -15,7 +15,7 @@ from perfprobe.analyse.loop.place import StackTree
 from perfprobe.analyse.loop.ranges import NamedSpans
 from perfprobe.analyse.loop.regions import regions
 from perfprobe.analyse.loop.start_up import by_time, one, start_up
-from perfprobe.analyse.loop.summed import Kept, loop_row, phase_rows, step_phase_rows, step_rows
+from perfprobe.analyse.loop.summed import Kept, event_rows, loop_row, phase_rows, step_phase_rows, step_rows
 from perfprobe.analyse.loop.timeline import Timeline
 from perfprobe.analyse.loop.training import Span
 from perfprobe.tables.events import LinkedOperators
@@ -24,6 +24,7 @@ from perfprobe.tables.steps import (
     Phases,
     StartUp,
     StartUpPart,
+    StepEvents,
     StepKind,
     StepMark,
     StepPhase,
@@ -69,10 +70,11 @@ class StepWatch:
                     steps,
                     step_phase_rows(each, first),
                     phase_rows(each, number, steps),
+                    event_rows(each, first),
                 )
             )
             first += len(steps)
-        columns = list(zip(*parts, strict=True)) or [(), (), (), ()]
+        columns = list(zip(*parts, strict=True)) or [(), (), (), (), ()]
         loop_rows, steps = Loops.concat(columns[0]), Steps.concat(columns[1])
         steps = Steps(**steps.columns() | {"graph": graphs(self._trace.recording, steps)})
         per_step = StepPhases.concat(columns[2])
@@ -82,6 +84,7 @@ class StepWatch:
         return StepTimes(
             loops=loop_rows,
             steps=steps,
+            events=StepEvents.concat(columns[4]),
             step_phases=per_step,
             phases=Phases.concat(columns[3]),
             start_up=by_time(rows),

@@ -12,7 +12,7 @@ from perfprobe.support.view import View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from typing import Any, NoReturn
 
 PROGRAM_OPTIONS = ("-m", "-c")  # of `run`: what follows one of them is the program, and its words
@@ -93,13 +93,28 @@ def _taken(option: Option) -> dict[str, Any]:
     if option.kind == "size":
         taken["default"] = f"{option.default // _SCALES['M']}M"  # read by argparse like a word that is given
     if option.values:
-        is_long = len(option.values) > _MOST_CHOICES  # then the help text has them
-        taken |= {"choices": option.values, **({"metavar": "NAME"} if is_long else {})}
+        taken |= _choices(option)
     if option.gone:
         taken["type"] = lambda word: option.checked(word) if word in option.gone else word
     if option.alone is not None:
         taken |= {"nargs": "?", "const": option.alone}
     return taken
+
+
+class _Words(tuple[str, ...]):
+    """The values of an option, as help, errors and completion name them; other words are taken too."""
+
+    others: Collection[str] = ()
+
+    def __contains__(self, word: object) -> bool:
+        return super().__contains__(word) or word in self.others
+
+
+def _choices(option: Option) -> dict[str, Any]:
+    """The words that the option takes; the help text has them where there are many."""
+    words = _Words(option.values)
+    words.others = option.aliases
+    return {"choices": words, **({"metavar": "NAME"} if len(words) > _MOST_CHOICES else {})}
 
 
 def chosen(given: argparse.Namespace, kind: type[Chosen]) -> dict[str, Any]:

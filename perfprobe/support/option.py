@@ -34,6 +34,7 @@ class Option:
         alone: the value where the command line has the flag without a word, and Python True.
         without: another flag that stands for a value: flag, value and help.
         gone: values there were once, each with what to give instead.
+        aliases: words of other tools, each with the value it stands for, which may be none of `values`.
         places: where it belongs; () for the places of its class.
     """
 
@@ -49,6 +50,7 @@ class Option:
         alone: str | None = None,
         without: tuple[str, str, str] | None = None,
         gone: Mapping[str, str] | None = None,
+        aliases: Mapping[str, str] | None = None,
         places: Sequence[str] = (),
     ) -> None:
         self.name = ""
@@ -61,6 +63,7 @@ class Option:
         self.alone = alone
         self.without = without
         self.gone = gone or {}
+        self.aliases = aliases or {}
         self.places = places
 
     def __set_name__(self, owner: type[Chosen], name: str) -> None:
@@ -72,7 +75,9 @@ class Option:
         """The value. Raises UsageError where it does not exist."""
         if self.alone is not None and isinstance(value, bool):
             value = self.alone if value else self.default
-        if value is self.default or not self.values:
+        if isinstance(value, str):
+            value = self.aliases.get(value, value)
+        if value is self.default or not self.values or value in self.aliases.values():
             return value
         if isinstance(value, str) and value in self.gone:
             raise UsageError(f"{self.flag} {value} was removed", "", self.gone[value])

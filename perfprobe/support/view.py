@@ -6,21 +6,16 @@ import re
 
 from perfprobe.support.errors import UsageError
 from perfprobe.support.option import COMMAND_LINE, JSON, PYTHON, Chosen, declared, option
+from perfprobe.support.views import PEER_SORTS, PEER_VIEWS, SECTION_VIEWS, VIEWS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 SORTS = ("self", "total", "calls", "mean", "median", "p95", "gpu")
+PEER_ONLY_SORTS = ("max", "min", "gpu-total", "gpu-mean", "gpu-max", "gpu-min")  # of tables of Paddle's
 GROUPS = ("row", "op", "signature", "line", "module")
 COLUMNS = ("short", "autograd", "all")
-# The sections of a report, in their order.
-VIEWS = (
-    *("summary", "operators", "efficiency", "lines", "modules", "steps", "phases", "start-up"),
-    *("gpus", "kernels", "copies", "waits", "cuda-calls"),
-    *("functions", "between", "ranges", "workers", "threads"),
-    *("sources", "environment", "losses", "children"),
-)
 _OF_TABLES = ("top", "sort", "group", "focus", "columns", "package")
 
 
@@ -37,7 +32,8 @@ class View(Chosen):
     full: bool = option(False, "print all sections, not only the first screen; options about tables imply it")
     view: str | None = option(
         None,
-        "print this section alone: %(choices)s",
+        f"print one section alone: {', '.join(SECTION_VIEWS)}; or a table as Paddle's profiler or the "
+        f"TensorBoard plugin has it: {', '.join(PEER_VIEWS)}",
         values=VIEWS,
         called="view",
     )
@@ -47,9 +43,11 @@ class View(Chosen):
     sort: str = option(
         "self",
         "what to order rows by (default: %(default)s); of a line or module only self, total, calls "
-        "and gpu (self time on GPUs, where they were recorded)",
+        "and gpu (self time on GPUs, where they were recorded); torch's keys (cpu_time_total) and "
+        "Paddle's (CPUMax) stand for the same",
         values=SORTS,
         called="sort order",
+        aliases=PEER_SORTS,
     )
     group: str = option(
         "row",
@@ -88,6 +86,9 @@ class View(Chosen):
         if self.group in ("line", "module") and self.sort in ("mean", "median", "p95"):
             what = f"the calls of a {self.group} are of different operators: no {self.sort}"
             raise UsageError(what, "", "sort by self, total, calls or gpu")
+        if self.sort in PEER_ONLY_SORTS and self.sort != "gpu-total" and self.view not in PEER_VIEWS:
+            what = f"rows have no {self.sort} to sort by"
+            raise UsageError(what, "", "sort so with --view paddle.operator, or by mean or gpu")
         _check_top(self.top)
         if self.focus is not None:
             if not isinstance(self.focus, str):

@@ -39,6 +39,14 @@ class StepMark(IntEnum):
     CUT = 4  # the last one, which did not end with the recording
 
 
+LEFT_OUT_TEXTS = {
+    StepMark.WARM_UP: "warm-up",
+    StepMark.COMPILE: "with compiling",
+    StepMark.OUTLIER: "outlier",
+    StepMark.CUT: "cut off",
+}
+
+
 class StepPhase(IntEnum):
     """What the step's own thread did."""
 
@@ -55,6 +63,15 @@ class StepPhase(IntEnum):
     LOGGING = 10  # printing, writers of logs, progress bars, reading numbers out of tensors
     COLLECTION = 11  # Python's garbage collection
     RESULTS = 12  # of inference: reading what the model gave
+
+
+class EventKind(IntEnum):
+    """What happens in a step, event by event."""
+
+    NEXT = 0  # of the loader
+    CALL = 1  # of the outermost module; without modules, a run of forward operators
+    BACKWARD = 2
+    OPTIMIZER = 3
 
 
 PHASE_TEXTS = {
@@ -132,6 +149,15 @@ class Steps(Table):
     )
 
 
+class StepEvents(Table):
+    """What happened in each step, by step and time; an optimizer's step may have others within it."""
+
+    step: Int32 = column("which", Steps)
+    kind: Int8 = column("an `EventKind`")
+    start_ns: Int64 = column("when it began; a call or backward with its first operator")
+    end_ns: Int64 = column("when it ended; a call or backward with its last operator")
+
+
 class StepPhases(Table):
     """What each step consists of: a row for each step and phase with time; they sum to its duration."""
 
@@ -184,6 +210,7 @@ class StepTimes:
 
     loops: Loops
     steps: Steps
+    events: StepEvents
     step_phases: StepPhases
     phases: Phases
     start_up: StartUp

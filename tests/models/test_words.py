@@ -14,7 +14,7 @@ from perfprobe.models import words
 from perfprobe.models.words.sections import FIRST_SCREEN, SECTIONS
 from perfprobe.report.section.listed import SECTIONS as OF_REPORTS
 from perfprobe.support.errors import UsageError
-from perfprobe.support.view import VIEWS
+from perfprobe.support.views import SECTION_VIEWS
 from perfprobe.tables.steps import PHASE_TEXTS
 
 ROOT = Path(perfprobe.__file__).resolve().parent
@@ -60,13 +60,15 @@ def titles_of(tree: ast.AST) -> Iterator[str]:
 
 
 def test_every_section_is_explained_and_no_other() -> None:
-    assert tuple(SECTIONS) == VIEWS == tuple(section.name for section in OF_REPORTS)
-    assert set(words.COLUMNS) - {"torch's own table", "machine"} <= set(VIEWS)
+    assert tuple(SECTIONS) == tuple(SECTION_VIEWS) == tuple(section.name for section in OF_REPORTS)
+    assert set(words.COLUMNS) - {"torch's own table", "machine"} <= set(SECTION_VIEWS)
 
 
 @pytest.mark.parametrize("path", sorted(SECTION.rglob("*.py")), ids=lambda path: path.stem)
 def test_every_column_that_a_section_makes_is_explained(path: Path) -> None:
     titles = set(titles_of(ast.parse(path.read_text(encoding="utf-8"))))
+    if path.parent.name == "peers":
+        pytest.skip("columns of other profilers are explained by their own documents")
     if titles and path.stem != "described":  # that one's are the fields of a table
         tables = _OF_FILE.get(path.stem, (path.stem,))
         explained = {title for table in tables for title in words.COLUMNS[table]}

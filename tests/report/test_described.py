@@ -12,6 +12,7 @@ import pytest
 from perfprobe.analyse import findings as passes
 from perfprobe.merge import link
 from perfprobe.report.render import json, text
+from perfprobe.report.section import listed
 from perfprobe.report.section.described import described
 from perfprobe.tables.columns import Int32, Int64, Table, column
 from perfprobe.tables.events import Signatures
@@ -48,8 +49,7 @@ def test_text_and_document_have_what_the_table_says(tmp_path: Path, monkeypatch:
     section = described("Longest calls", "longest_calls")
     monkeypatch.setitem(passes.PASSES, Longest, passes.Pass(longest))
     monkeypatch.setitem(passes._NAMED, "longest_calls", Longest)
-    for module in (text, json):
-        monkeypatch.setattr(module, "SECTIONS", (section,))
+    monkeypatch.setattr(listed, "SECTIONS", (section,))
     found = find(link(training().recording(tmp_path)), *section.requires)
 
     assert [re.split(" {2,}", line) for line in text.render(found).splitlines()] == [

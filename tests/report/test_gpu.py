@@ -287,7 +287,7 @@ def test_operators_and_lines_have_their_time_on_gpus(tmp_path: Path) -> None:
     assert first[1].split()[:6] == ["share", "self", "gpu", "self", "gpu", "total"]
     assert cells(first)[0][1:4] == ["30.0 ms", "50.0 ms", "60.0 ms"]
     torch = section(render(found, columns="autograd"), "Hot operators")[1]
-    assert re.search(r"Self CUDA +Self CUDA % +CUDA total +CUDA time avg +# of Calls", torch)
+    assert re.search(r"Self CUDA +Self CUDA % +CUDA total % +CUDA total +CUDA time avg +# of Calls", torch)
     by_gpu = section(render(found, sort="gpu", width=80), "Hot operators")
     assert by_gpu[0] == "Hot operators  1 row by time on GPUs, 100 % of operators' time on GPUs"
     assert by_gpu[1].startswith("of gpu ")

@@ -14,14 +14,15 @@ from perfprobe.report.render.text import first_screen, page, render
 from perfprobe.report.rows.bottleneck import Candidate
 from perfprobe.report.rows.screen import said
 from perfprobe.report.section.block import Said
-from perfprobe.report.section.listed import KINDS, SECTIONS
+from perfprobe.report.section.listed import KINDS, PEER_SECTIONS, SECTIONS
 from perfprobe.report.section.screen.places import times, whole_percent
 from perfprobe.report.section.screen.screen import ALL, LINES, STEP_KINDS, fitting, screen_rows
 from perfprobe.report.section.screen.screen import KINDS as SCREEN_KINDS
 from perfprobe.report.section.screen.steps import _whole_percents
 from perfprobe.results import Results
 from perfprobe.support.errors import InputError, UsageError
-from perfprobe.support.view import VIEWS, View
+from perfprobe.support.view import View
+from perfprobe.support.views import PEER_VIEWS, SECTION_VIEWS, VIEWS
 from perfprobe.tables.events import Losses
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.step_rows import StepHotspots
@@ -96,7 +97,9 @@ def labelled(findings: Findings) -> dict[str, str]:
 
 
 def test_views_are_the_sections() -> None:
-    assert tuple(section.name for section in SECTIONS) == VIEWS
+    assert tuple(section.name for section in SECTIONS) == tuple(SECTION_VIEWS)
+    assert tuple(section.name for section in PEER_SECTIONS) == tuple(PEER_VIEWS)
+    assert (*SECTION_VIEWS, *PEER_VIEWS) == VIEWS
 
 
 def test_the_slow_line_is_the_step_s_largest(tmp_path: Path) -> None:
@@ -210,7 +213,9 @@ def test_losses_are_counted_and_named(tmp_path: Path) -> None:
 def test_one_section(tmp_path: Path) -> None:
     findings = find(link(steps().recording(tmp_path)), *KINDS)
     assert render(findings, view="lines").startswith("Hot lines")
-    assert render(findings, view="gpus") == "Not recorded: gpus.\n"
+    assert render(findings, view="gpus") == (
+        "Not recorded: gpus. It needs a CUDA GPU (--gpu off records none).\n"
+    )
 
 
 def test_a_view_that_does_not_exist_is_named_with_those_that_do() -> None:

@@ -193,8 +193,21 @@ def test_the_columns_of_torchs_own_table(tmp_path: Path, monkeypatch: pytest.Mon
     program.run(op("aten::empty", 2_000_000, 2_000_010, allocated_bytes=2048, freed_bytes=512))
     rows = table(report(program, tmp_path, group="op", columns="autograd", work=True))
     titles = ["Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg", "Self CPU Mem"]
-    assert rows[0] == [*titles, "# of Calls", "Total FLOPs", "signatures", "lines"]
-    bmm = ["aten::bmm", "90.0 %", "900 us", "90.0 %", "900 us", "450 us", "-", "2", "4.00 M", "1", "1"]
+    assert rows[0] == [*titles, "# of Calls", "Total FLOPs", "Flops %", "signatures", "lines"]
+    bmm = [
+        "aten::bmm",
+        "90.0 %",
+        "900 us",
+        "90.0 %",
+        "900 us",
+        "450 us",
+        "-",
+        "2",
+        "4.00 M",
+        "100 %",
+        "1",
+        "1",
+    ]
     assert rows[1] == bmm
     assert rows[-2][6] == "1.50 KiB"
     assert rows[-1][0].startswith("Self CPU and CPU total: as perfprobe's own observer measured them")

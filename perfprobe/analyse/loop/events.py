@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -11,16 +10,9 @@ import numpy as np
 from perfprobe.analyse.loop.ranges import NEXT, OPTIMIZER, Spans
 from perfprobe.analyse.loop.timeline import Segments
 from perfprobe.tables.columns import Int32, Rows
-from perfprobe.tables.steps import StepPhase
+from perfprobe.tables.steps import EventKind, StepPhase
 
-
-class Kind(IntEnum):
-    """What an event is."""
-
-    NEXT = 0
-    CALL = 1  # of the outermost module; without modules, a run of forward operators
-    BACKWARD = 2
-    OPTIMIZER = 3
+Kind = EventKind
 
 
 class Event(NamedTuple):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfprobe.tables.columns import Int8
+from perfprobe.tables.columns import Int8, distinct
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.scopes import FUNCTION
 from perfprobe.tables.steps import StepKind, Steps
@@ -24,7 +24,7 @@ def graphs(recording: Recording, steps: Steps) -> Int8:
     rows = rows[np.argsort(steps.start_ns[rows], kind="stable")]
     found = np.full(len(steps), -1, np.int8)
     threads = recording.os_threads()
-    for thread in np.unique(threads[steps.thread[rows]]).tolist():
+    for thread in distinct(threads[steps.thread[rows]]).tolist():
         own = rows[threads[steps.thread[rows]] == thread]
         found[own] = _of_thread(recording, steps.take(own), thread)
     return found

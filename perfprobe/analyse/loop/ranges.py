@@ -16,7 +16,7 @@ from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
 NEXT, OPTIMIZER, ZERO_GRAD, PROFILER, PROGRAM = range(5)
-_PREFIXES = {
+PREFIXES = {
     NEXT: "enumerate(Data",  # DataLoader and DataPipe
     OPTIMIZER: "Optimizer.step#",
     ZERO_GRAD: "Optimizer.zero_grad#",
@@ -45,7 +45,7 @@ class NamedSpans:
         recording = trace.recording
         texts = recording[Strings].text.tolist()
         self._kind = np.full(len(texts) + 1, -1, np.int8)
-        for kind, prefix in _PREFIXES.items():
+        for kind, prefix in PREFIXES.items():
             self._kind[[at for at, text in enumerate(texts) if text.startswith(prefix)]] = kind
         self._os_threads = recording.os_threads()
         self._threads: dict[int, _Thread] = {}

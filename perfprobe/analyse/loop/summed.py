@@ -16,7 +16,7 @@ from perfprobe.analyse.loop.training import Span
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Int8, Int64, Mask, among, distinct
 from perfprobe.tables.stacks import Frames
-from perfprobe.tables.steps import Loops, Phases, StepKind, StepMark, StepPhase, StepPhases, Steps
+from perfprobe.tables.steps import Loops, Phases, StepEvents, StepKind, StepMark, StepPhase, StepPhases, Steps
 from perfprobe.tables.trace import Trace
 
 _COMES_AGAIN = (StepPhase.SAVING, StepPhase.LOGGING, StepPhase.DATA)
@@ -161,6 +161,17 @@ def step_phase_rows(kept: Kept, first: int) -> StepPhases:
         beside_ns=beside_ns[step, phase],
         gpu_ns=kept.on_gpu()[step, phase],
     )
+
+
+def event_rows(kept: Kept, first: int) -> StepEvents:
+    """What happened in each step. first: the row of the first of them."""
+    found = [
+        (at + first, event.kind, event.start_ns, event.end_ns)
+        for at, row in enumerate(kept.rows)
+        for event in kept.spans[row].events
+    ]
+    columns = np.array(found, np.int64).reshape(-1, 4).T
+    return StepEvents(columns[0].astype(np.int32), columns[1].astype(np.int8), columns[2], columns[3])
 
 
 def phase_rows(kept: Kept, number: int, steps: Steps) -> Phases:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from rich.console import Console
 
 from perfprobe.report.render.blocks import drawn
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.ranking import sort_of
-from perfprobe.report.section.block import Block
-from perfprobe.report.section.listed import SECTIONS
+from perfprobe.report.section.block import Block, Paragraph
+from perfprobe.report.section.listed import chosen
 from perfprobe.report.section.screen.screen import screen
+from perfprobe.support.views import recorded_by
 from perfprobe.tables.findings import Findings
 
 NARROWEST = 40
@@ -41,13 +42,18 @@ def render(
     Raises:
         UsageError: a `sort` that does not exist, a negative `top`.
     """
-    choice = Choice(top, sort_of(findings, sort), columns)
+    choice = Choice(top, sort_of(findings, sort), columns, sort, view is not None)
     parts = []
-    for section in SECTIONS:
-        if view in (None, section.name) and all(kind in findings for kind in section.requires):
+    for section in chosen(view):
+        if all(kind in findings for kind in section.requires):
             parts.append(page(section.blocks(findings, choice), width=width, color=color))
     text = "\n".join(part for part in parts if part)
-    return text or ("" if view is None else f"Not recorded: {view}.\n")
+    return text if text or view is None else page(_nothing(view), width=width, color=color)
+
+
+def _nothing(view: str) -> Iterator[Block]:
+    """What to say where there is nothing of a view."""
+    yield Paragraph(f"Not recorded: {view}. It needs {recorded_by(view)}.", "yellow")
 
 
 def first_screen(findings: Findings, *, width: int = 200, color: bool = False) -> str:

@@ -8,12 +8,15 @@ from perfprobe.support.frozen import frozen
 @frozen
 class Choice:
     """top: rows of each table, 0 for all, None for its own choice; sort: one of `ranking.SORTS`; columns: one
-    of `support.view.COLUMNS`.
+    of `support.view.COLUMNS`; peer_sort: the order of other profilers' tables; is_alone: whether this section
+    was asked for by its name.
     """
 
     top: int | None = None
     sort: str = "self"
     columns: str = "short"
+    peer_sort: str = "self"
+    is_alone: bool = False
 
     def most(self, usual: int) -> int:
         """Rows of a table that has `usual` rows unless more or fewer are asked for; 0 for all."""

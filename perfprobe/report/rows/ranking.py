@@ -8,6 +8,7 @@ import numpy as np
 
 from perfprobe.support.errors import UsageError
 from perfprobe.support.text import printable
+from perfprobe.support.view import PEER_ONLY_SORTS
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.findings import Findings, HotspotRows, Hotspots
 
@@ -61,7 +62,9 @@ def range_sort(sort: str) -> str:
 
 
 def sort_of(findings: Findings, sort: str) -> str:
-    """The order; self time in place of time on GPUs where none was recorded."""
+    """The order of our own tables; self time in place of time on GPUs where none was recorded."""
+    if sort in PEER_ONLY_SORTS:
+        sort = "gpu" if sort == "gpu-total" else "self"
     hotspots = findings.get(Hotspots)
     recorded = hotspots is not None and hotspots.gpu_self_ns >= 0
     return "self" if sort == "gpu" and not recorded else sort

@@ -34,10 +34,10 @@ def module_tables(findings: Findings, choice: Choice) -> dict[str, Sequence[Any]
 
 
 def hot_modules(findings: Findings, choice: Choice) -> Iterator[Block]:
-    """Only where one line of the program has most time, in several modules, or packages were asked for."""
+    """Where one line of the program has most time, in several modules, or it was asked for."""
     found = findings[HotModules]
     says_little = found.line_share > _MOST and found.line_modules > 1
-    if not says_little and not found.library.is_given:
+    if not (says_little or found.library.is_given or choice.is_alone):
         return
     rows = tree_rows(findings, choice.most(TOP), NOTEWORTHY)
     if rows:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from perfprobe.report.section.agreement import agreement, source_tables
 from perfprobe.report.section.between import between, interval_tables
 from perfprobe.report.section.block import Section
@@ -18,6 +20,7 @@ from perfprobe.report.section.hot_lines import hot_lines, line_tables
 from perfprobe.report.section.hot_modules import hot_modules, module_tables
 from perfprobe.report.section.hot_operators import hot_operators, operator_tables
 from perfprobe.report.section.losses import losses
+from perfprobe.report.section.peers import paddle, tensorboard
 from perfprobe.report.section.ranges import range_tables, ranges
 from perfprobe.report.section.start_up import start_up, start_up_tables
 from perfprobe.report.section.steps import phase_tables, phases, step_tables, steps
@@ -29,6 +32,7 @@ from perfprobe.tables.events import Losses
 from perfprobe.tables.findings import Between, HotLines, HotModules, Hotspots
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.measurements import Measurements
+from perfprobe.tables.peers import PeerTimes
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.python import Calling
 from perfprobe.tables.ranges import RangeRows
@@ -59,4 +63,33 @@ SECTIONS = (
     Section("losses", (Losses,), losses),
     Section("children", (Children,), child_recordings, child_tables),
 )
-KINDS = tuple(dict.fromkeys(kind for each in SECTIONS for kind in (*each.requires, *each.shows)))
+# Tables as other profilers have them: printed only where they are asked for by their names.
+PEER_SECTIONS = (
+    Section("paddle.perf", (PeerTimes,), paddle.perf, paddle.perf_tables),
+    Section("paddle.overview", (PeerTimes,), paddle.overview, paddle.overview_tables),
+    Section("paddle.model", (PeerTimes,), paddle.model, paddle.model_tables),
+    Section("paddle.operator", (PeerTimes,), paddle.operators, paddle.operator_tables),
+    Section("paddle.userdefined", (PeerTimes,), paddle.userdefined, paddle.userdefined_tables),
+    Section("paddle.device", (), paddle.device, paddle.device_tables, shows=(Processors, PeerTimes)),
+    Section("tb.overview", (PeerTimes,), tensorboard.overview, tensorboard.overview_tables),
+    Section("tb.operator", (Hotspots,), tensorboard.operators, tensorboard.operator_tables, (PeerTimes,)),
+    Section("tb.module", (Hotspots, HotModules), tensorboard.modules, tensorboard.module_tables),
+)
+
+
+def peers(view: str | None) -> tuple[Section, ...]:
+    """The section of this name, where it is one of other profilers' tables."""
+    return tuple(section for section in PEER_SECTIONS if section.name == view)
+
+
+def chosen(view: str | None) -> tuple[Section, ...]:
+    """The section of this name, one of `support.view.VIEWS`; all but those of other profilers for None."""
+    return peers(view) or tuple(section for section in SECTIONS if view in (None, section.name))
+
+
+def kinds_of(sections: Sequence[Section]) -> tuple[type | str, ...]:
+    """The findings that these sections ask for."""
+    return tuple(dict.fromkeys(kind for each in sections for kind in (*each.requires, *each.shows)))
+
+
+KINDS = kinds_of(SECTIONS)

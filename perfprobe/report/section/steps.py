@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from perfprobe.report import shorten
@@ -13,6 +14,7 @@ from perfprobe.report.section.figures import figures
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
+from perfprobe.tables.steps import LEFT_OUT_TEXTS, StepMark
 from perfprobe.tables.trace import Line
 
 _SOURCES = {
@@ -23,7 +25,8 @@ _SOURCES = {
     "module": "calls of the model",
     "backward": "backward",
 }
-_LEFT_OUT = {"warm_up": "warm-up", "compile": "with compiling", "outlier": "outliers", "cut": "cut off"}
+_LEFT_OUT = {mark.name.lower(): mark for mark in LEFT_OUT_TEXTS}
+_WORDS = {"training": "training step", "inference": "call", "evaluation": "evaluation"}
 _LEAST_SHARE = 0.005  # of a loop's time, for a row of its own
 
 
@@ -62,8 +65,8 @@ def phases(findings: Findings, _: Choice) -> Iterator[Block]:
 
 
 def _name(loop: LoopRow) -> str:
-    word = {"training": "training steps", "evaluation": "evaluations"}.get(loop.kind or "", "steps")
-    return f"{loop.steady:,} {word}" if loop.steady != 1 else f"1 {word.removesuffix('s')}"
+    word = _WORDS.get(loop.kind or "", "step")
+    return f"{loop.steady:,} {word}{'' if loop.steady == 1 else 's'}"
 
 
 def _columns(rows: Sequence[LoopRow]) -> list[Column]:
@@ -110,9 +113,14 @@ def _place(line: Line | None) -> str:
 
 
 def _left_out(found: StepFindings) -> str:
-    counted: dict[str, int] = {}
-    for row in found.steps:
-        if row.mark in _LEFT_OUT:
-            counted[_LEFT_OUT[row.mark]] = counted.get(_LEFT_OUT[row.mark], 0) + 1
-    texts = [f"{count:,} {text}" for text, count in counted.items()]
-    return f"Not in the averages: {', '.join(texts)}." if texts else ""
+    counted = Counter(_LEFT_OUT[row.mark] for row in found.steps if row.mark in _LEFT_OUT)
+    return f"Not in the averages: {left_out_text(counted)}." if counted else ""
+
+
+def left_out_text(counted: Mapping[StepMark, int]) -> str:
+    """How many steps averages leave out, and what they are: `2 warm-up, 1 outlier`."""
+    plural = {StepMark.OUTLIER: "s"}
+    return ", ".join(
+        f"{count:,} {LEFT_OUT_TEXTS[mark]}{plural.get(mark, '') if count != 1 else ''}"
+        for mark, count in counted.items()
+    )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from perfprobe.report.section.block import Column
 from perfprobe.report.section.figures import duration_columns, figures
 from perfprobe.report.section.operator_columns import Operators, name_columns, part_of
@@ -88,6 +90,7 @@ def _gpu(table: Operators) -> dict[str, tuple[list[str], int]]:
     return {
         "Self CUDA": (list(map(units.duration, self_ns)), 1),
         "Self CUDA %": ([units.percent(part_of(time_ns, whole_ns)) for time_ns in self_ns], 1),
+        "CUDA total %": ([units.percent(part_of(time_ns, whole_ns)) for time_ns in total_ns], 3),
         "CUDA total": (list(map(units.duration, total_ns)), 2),
         "CUDA time avg": (list(map(units.duration, means)), 3),
     }
@@ -103,4 +106,9 @@ def _self_memory(table: Operators) -> dict[str, tuple[list[str], int]]:
 
 
 def _flops(table: Operators) -> dict[str, tuple[list[str], int]]:
-    return {"Total FLOPs": ([units.amount(row.ran.recorded["flops"]) for row in table.rows], 1)}
+    flops = [row.ran.recorded["flops"] for row in table.rows]
+    whole = max(int(np.maximum(table.hotspots.rows.flops, 0).sum()), 1)
+    return {
+        "Total FLOPs": (list(map(units.amount, flops)), 1),
+        "Flops %": ([units.percent(part_of(each, whole)) for each in flops], 3),
+    }

@@ -8,6 +8,7 @@ from perfprobe.report.rows.bottleneck import Candidate, candidates
 from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.section.screen.loader import awaited_loader
 from perfprobe.report.section.screen.start_up import slow_start
+from perfprobe.support.views import command
 from perfprobe.tables.children import Children
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.gpu_findings import GpuFindings
@@ -26,12 +27,12 @@ def _command(findings: Findings) -> str:
     times, hotspots = findings.get(StepTimes), findings.get(Hotspots)
     children = findings.get(Children)
     if children is not None and children.recordings and not _has_operators(hotspots):
-        return "report --view children"
+        return command("children")
     if times is not None and len(times.loops):
         return _for_steps(findings, times)
     if not _has_operators(hotspots):
-        return "report --view functions"
-    return "report --view operators" if Measurements in findings else "bench"
+        return command("functions")
+    return command("operators") if Measurements in findings else "bench"
 
 
 def _has_operators(hotspots: Hotspots | None) -> bool:
@@ -40,12 +41,12 @@ def _has_operators(hotspots: Hotspots | None) -> bool:
 
 def _for_steps(findings: Findings, times: StepTimes) -> str:
     if slow_start(findings) is not None:
-        return "report --view start-up"
+        return command("start-up")
     found = candidates(findings)
     first = found[0] if found and found[0].stands_out else None
     if first is None or first.row is not None:
-        return "report --view efficiency" if Measurements in findings else "bench"
-    return f"report --view {_view(findings, times, first)}"
+        return command("efficiency") if Measurements in findings else "bench"
+    return command(_view(findings, times, first))
 
 
 def _view(findings: Findings, times: StepTimes, first: Candidate) -> str:

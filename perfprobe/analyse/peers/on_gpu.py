@@ -1,0 +1,98 @@
+"""What ran on GPUs, by the types and roles that other profilers give it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perfprobe.analyse.devices import NCCL, duration_ns
+from perfprobe.analyse.grouping import sort_by_keys
+from perfprobe.analyse.hotspots import same_signatures
+from perfprobe.analyse.loop.covered import Covered
+from perfprobe.support.frozen import frozen
+from perfprobe.tables.columns import Int32, Int64, Mask, distinct
+from perfprobe.tables.gpu import ApiCalls, Copies, CopyKind, Kernels
+from perfprobe.tables.peers import ON_GPU, PeerSteps, PeerType, RuntimeTimes
+from perfprobe.tables.strings import Strings
+from perfprobe.tables.trace import Trace
+
+
+@frozen
+class OnGpu:
+    """Kernels and copies with times, one behind the other. begun_ns: when they were launched, -1 not known.
+
+    of: which are of each of `ON_GPU`, in that order. api_start_ns, api_end_ns: calls of CUDA.
+    """
+
+    device: Int32
+    start_ns: Int64
+    end_ns: Int64
+    begun_ns: Int64
+    of: tuple[Mask, ...]
+    api_start_ns: Int64
+    api_end_ns: Int64
+
+    @property
+    def took_ns(self) -> Int64:
+        """How long each ran."""
+        return self.end_ns - self.start_ns
+
+    def of_type(self, at: int) -> tuple[Int64, Int64]:
+        """Starts and ends of those of one of `ON_GPU`."""
+        return self.start_ns[self.of[at]], self.end_ns[self.of[at]]
+
+
+def on_gpu(trace: Trace) -> OnGpu | None:
+    """None where no GPU was recorded."""
+    links, recording = trace.gpu, trace.recording
+    if links is None:
+        return None
+    kernels, copies, calls = recording[Kernels], recording[Copies], recording[ApiCalls]
+    begun_ns = np.append(calls.start_ns, np.int64(-1))
+    is_kernel = np.arange(len(kernels) + len(copies)) < len(kernels)
+    is_nccl = recording[Strings].marks(lambda text: text.startswith(NCCL))[kernels.name]
+    is_nccl = np.append(is_nccl, np.zeros(len(copies), np.bool_))
+    is_fill = np.append(np.zeros(len(kernels), np.bool_), copies.kind == CopyKind.FILL)
+    timed = np.append(duration_ns(kernels), duration_ns(copies)) >= 0
+    api = calls.take(duration_ns(calls) >= 0)
+    types = (is_kernel & ~is_nccl, ~is_kernel & ~is_fill, is_fill, is_nccl)
+    return OnGpu(
+        device=np.append(kernels.device, copies.device)[timed],
+        start_ns=np.append(kernels.start_ns, copies.start_ns)[timed],
+        end_ns=np.append(kernels.end_ns, copies.end_ns)[timed],
+        begun_ns=np.append(begun_ns[links.kernel_call], begun_ns[links.copy_call])[timed],
+        of=tuple(each[timed] for each in types),
+        api_start_ns=api.start_ns,
+        api_end_ns=api.end_ns,
+    )
+
+
+def busy_ns(steps: PeerSteps, gpu: OnGpu | None) -> dict[int, int]:
+    """How long a kernel ran on each GPU in the steps."""
+    if gpu is None:
+        return {}
+    is_kernel = gpu.of[ON_GPU.index(PeerType.KERNEL)] | gpu.of[ON_GPU.index(PeerType.COMMUNICATION)]
+    found = {}
+    for device in distinct(gpu.device).tolist():
+        own = is_kernel & (gpu.device == device)
+        covered_ns = Covered(gpu.start_ns[own], gpu.end_ns[own]).within(steps.start_ns, steps.end_ns)
+        found[device] = int(covered_ns.sum())
+    return found
+
+
+def runtime_times(trace: Trace) -> RuntimeTimes:
+    """Calls of CUDA by the operator they were made in; of a call within another one the outer counts."""
+    if trace.gpu is None:
+        return RuntimeTimes.empty()
+    calls, sites = trace.recording[ApiCalls], trace.gpu.sites
+    rows = np.flatnonzero((sites.name >= 0) & (duration_ns(calls) >= 0))
+    if len(rows) == 0:
+        return RuntimeTimes.empty()
+    rows = rows[np.lexsort((-calls.end_ns[rows], calls.start_ns[rows], calls.thread[rows]))]
+    same = np.append(False, np.diff(calls.thread[rows]) == 0)
+    rows = rows[~(same & (calls.end_ns[rows] <= np.append(np.int64(-1), calls.end_ns[rows][:-1])))]
+    signature = same_signatures(trace)[sites.signature[rows]]
+    order, first = sort_by_keys([sites.name[rows], signature])
+    took_ns = (calls.end_ns - calls.start_ns)[rows]
+    return RuntimeTimes(
+        sites.name[rows][order[first]], signature[order[first]], np.add.reduceat(took_ns[order], first)
+    )

@@ -1,0 +1,115 @@
+"""The model's phases and the types of events, as Paddle's profiler counts them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perfprobe.analyse.devices import union_ns
+from perfprobe.analyse.loop.covered import Covered
+from perfprobe.analyse.peers.on_gpu import OnGpu
+from perfprobe.tables.columns import Int64, Mask
+from perfprobe.tables.peers import ON_GPU, PeerPhase, PeerPhases, PeerSteps, PeerType, PeerTypes
+from perfprobe.tables.steps import EventKind, StepEvents
+
+PHASES = {
+    EventKind.NEXT: PeerPhase.DATALOADER,
+    EventKind.CALL: PeerPhase.FORWARD,
+    EventKind.BACKWARD: PeerPhase.BACKWARD,
+    EventKind.OPTIMIZER: PeerPhase.OPTIMIZATION,
+}
+
+
+def outermost_events(events: StepEvents) -> StepEvents:
+    """Without those that lie within another one, as the calls of an optimizer's closure do."""
+    order = np.lexsort((-events.end_ns, events.start_ns))
+    events = events.take(order)
+    if len(events) == 0:
+        return events
+    before_ns = np.append(np.int64(-1), np.maximum.accumulate(events.end_ns)[:-1])
+    return events.take(events.end_ns > before_ns)
+
+
+def phases_of(steps: PeerSteps, events: StepEvents, gpu: OnGpu | None) -> PeerPhases:
+    """A row for the steps and for each phase that there is."""
+    events = outermost_events(events)
+    rows = [_phase(PeerPhase.PROFILE_STEP, steps.start_ns, steps.end_ns, gpu)]
+    for kind, phase in PHASES.items():
+        own = events.take(events.kind == kind)
+        if len(own):
+            rows.append(_phase(phase, own.start_ns, own.end_ns, gpu))
+    return PeerPhases.concat(rows)
+
+
+def _phase(phase: PeerPhase, start_ns: Int64, end_ns: Int64, gpu: OnGpu | None) -> PeerPhases:
+    """start_ns: in ascending order; none begins before the one before it has ended."""
+    took_ns, on_gpu_ns = end_ns - start_ns, launched_ns(start_ns, end_ns, gpu)
+    values = {
+        "phase": phase,
+        "calls": len(took_ns),
+        "total_ns": took_ns.sum(),
+        "least_ns": took_ns.min(),
+        "most_ns": took_ns.max(),
+        "gpu_ns": -1 if on_gpu_ns is None else on_gpu_ns.sum(),
+        "gpu_least_ns": -1 if on_gpu_ns is None else on_gpu_ns.min(),
+        "gpu_most_ns": -1 if on_gpu_ns is None else on_gpu_ns.max(),
+    }
+    return PeerPhases(**{name: np.array([values[name]], dtype) for name, dtype in PeerPhases.dtypes.items()})
+
+
+def launched_ns(start_ns: Int64, end_ns: Int64, gpu: OnGpu | None) -> Int64 | None:
+    """Durations on GPUs of all that was launched in each interval, overlaps counted twice; None without."""
+    if gpu is None:
+        return None
+    at, inside = within(start_ns, end_ns, gpu.begun_ns)
+    found = np.zeros(len(start_ns), np.int64)
+    np.add.at(found, at[inside], gpu.took_ns[inside])
+    return found
+
+
+def within(start_ns: Int64, end_ns: Int64, time_ns: Int64) -> tuple[Int64, Mask]:
+    """The interval that each moment may be in, and whether it is."""
+    at = np.searchsorted(start_ns, time_ns, "right") - 1
+    inside = (at >= 0) & (time_ns < np.append(end_ns, np.int64(-1))[at])
+    return at.astype(np.int64), np.asarray(inside)
+
+
+def types_of(
+    steps: PeerSteps,
+    phases: PeerPhases,
+    host: dict[PeerType, tuple[int, Int64, Int64]],
+    gpu: OnGpu | None,
+) -> PeerTypes:
+    """A row for each type that there is. host: how many there are of a type, and when it was at work."""
+    rows = [
+        (int(phase), int(calls), int(total_ns))
+        for phase, calls, total_ns in zip(
+            phases.phase.tolist(), phases.calls.tolist(), phases.total_ns.tolist(), strict=True
+        )
+    ]
+    rows += [(int(kind), calls, _open_ns(steps, *spans)) for kind, (calls, *spans) in host.items() if calls]
+    if gpu is not None:
+        rows += _of_gpu(steps, gpu)
+    columns = np.array(rows, np.int64).reshape(-1, 3).T
+    return PeerTypes(columns[0].astype(np.int8), columns[1], columns[2])
+
+
+def _of_gpu(steps: PeerSteps, gpu: OnGpu) -> list[tuple[int, int, int]]:
+    """Types of what ran on GPUs, and calls of CUDA; NCCL's kernels are kernels too."""
+    _, is_launched = within(steps.start_ns, steps.end_ns, gpu.begun_ns)
+    of = dict(zip(ON_GPU, gpu.of, strict=True))
+    of[PeerType.KERNEL] = of[PeerType.KERNEL] | of[PeerType.COMMUNICATION]
+    found = []
+    for kind, mask in of.items():
+        chosen = mask & is_launched
+        if bool(chosen.any()):
+            took_ns = union_ns(gpu.start_ns[chosen], gpu.end_ns[chosen])
+            found.append((int(kind), int(np.count_nonzero(chosen)), took_ns))
+    _, called = within(steps.start_ns, steps.end_ns, gpu.api_start_ns)
+    if bool(called.any()):
+        took_ns = union_ns(gpu.api_start_ns[called], gpu.api_end_ns[called])
+        found.append((int(PeerType.CUDA_RUNTIME), int(np.count_nonzero(called)), took_ns))
+    return found
+
+
+def _open_ns(steps: PeerSteps, start_ns: Int64, end_ns: Int64) -> int:
+    return int(Covered(start_ns, end_ns).within(steps.start_ns, steps.end_ns).sum())

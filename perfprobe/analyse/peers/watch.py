@@ -1,0 +1,136 @@
+"""The pass that watches the operators for other profilers' tables."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perfprobe.analyse.between import outermost
+from perfprobe.analyse.grouping import first_of_each
+from perfprobe.analyse.loop.ranges import NEXT, PREFIXES, PROFILER
+from perfprobe.analyse.loop.summed import steady
+from perfprobe.analyse.loop.timeline import is_possible
+from perfprobe.analyse.peers.calls import calls_of, merged
+from perfprobe.analyse.peers.held import Held
+from perfprobe.analyse.peers.on_gpu import busy_ns, on_gpu, runtime_times
+from perfprobe.analyse.peers.paddle import phases_of, types_of, within
+from perfprobe.analyse.peers.tensorboard import roles_of
+from perfprobe.tables.columns import Rows, among
+from perfprobe.tables.events import LinkedOperators
+from perfprobe.tables.peers import PeerCalls, PeerSteps, PeerTimes, PeerType, Role
+from perfprobe.tables.scopes import USER_SCOPE
+from perfprobe.tables.steps import StepEvents, StepMark, StepTimes
+from perfprobe.tables.strings import Strings
+from perfprobe.tables.trace import Trace
+
+_ENDLESS = PeerSteps(np.full(1, -1, np.int32), np.zeros(1, np.int64), np.full(1, 2**62, np.int64))
+_COLUMNS = ("start_ns", "end_ns", "scope", "thread", "name", "gpu_ns")
+
+
+class PeerWatch:
+    """Takes the operators of a trace batch by batch, and keeps those that begin in the leading loop's steps.
+
+    On whatever thread, as other profilers do. Without steps all operators are of one.
+    """
+
+    def __init__(self, trace: Trace, times: StepTimes) -> None:
+        self._trace = trace
+        self._steps, self._events = _steps(times)
+        self._left_out = _left_out(times)
+        strings = trace.recording[Strings]
+        self._is_loader = strings.marks(lambda text: text.startswith(PREFIXES[NEXT]))
+        self._is_own = ~strings.marks(lambda text: text.startswith(tuple(PREFIXES.values())))
+        self._is_mark = strings.marks(lambda text: text.startswith(PREFIXES[PROFILER]))
+        self._operators: list[PeerCalls] = []
+        self._ranges: list[PeerCalls] = []
+        self._inner_calls = 0
+        self._held = {name: Held() for name in ("operators", "inner", "own", "loader", "ranges")}
+        self._bounds_ns = (2**62, -1)
+
+    def add(self, batch: LinkedOperators) -> None:
+        """The next batch, as `Trace.operators` yields it."""
+        batch = LinkedOperators.part({name: getattr(batch, name) for name in _COLUMNS})
+        batch = batch.take(is_possible(batch.start_ns, batch.end_ns))
+        if len(batch) == 0:
+            return
+        first = first_of_each(batch.thread)
+        for start, end in zip(first.tolist(), np.append(first[1:], len(batch)).tolist(), strict=True):
+            self._add_thread(batch.take(slice(start, end)))
+
+    def _add_thread(self, rows: LinkedOperators) -> None:
+        top = outermost(rows.start_ns, rows.scope)
+        is_inner = rows.scope != USER_SCOPE
+        is_inner[top] = False
+        inner = np.flatnonzero(is_inner)
+        child = inner[outermost(rows.start_ns[inner], rows.scope[inner])]
+        around = np.append(rows.name[top], np.int32(-1))[np.searchsorted(top, child)]
+        _, inside = within(self._steps.start_ns, self._steps.end_ns, rows.start_ns)
+        self._inner_calls += int(np.count_nonzero(inside[inner]))
+        around, child, top = around[inside[child]], child[inside[child]], top[inside[top]]
+        ranges = np.flatnonzero((rows.scope == USER_SCOPE) & inside & ~self._is_mark[rows.name])
+        own = ranges[self._is_own[rows.name[ranges]]]
+        self._hold(rows, {"operators": top, "inner": child, "own": own, "ranges": ranges})
+        self._hold(rows, {"loader": ranges[self._is_loader[rows.name[ranges]]]})
+        self._operators.append(calls_of(rows, top, np.full(len(top), -1, np.int32)))
+        self._operators.append(calls_of(rows, child, around))
+        self._ranges.append(calls_of(rows, own, np.full(len(own), -1, np.int32)))
+        self._operators, self._ranges = [merged(self._operators)], [merged(self._ranges)]
+
+    def _hold(self, rows: LinkedOperators, chosen: dict[str, Rows]) -> None:
+        for name, own in chosen.items():
+            if len(own):
+                start_ns, end_ns = rows.start_ns[own], rows.end_ns[own]
+                self._held[name].add(start_ns, end_ns)
+                first_ns, last_ns = self._bounds_ns
+                self._bounds_ns = (min(first_ns, int(start_ns.min())), max(last_ns, int(end_ns.max())))
+
+    def result(self) -> PeerTimes | None:
+        """All tables; None where no operator and no range began in a step."""
+        if self._bounds_ns[1] < 0:
+            return None
+        steps, has_steps = self._steps, self._steps is not _ENDLESS
+        if not has_steps:
+            bounds_ns = (np.array([time_ns], np.int64) for time_ns in self._bounds_ns)
+            steps = PeerSteps(steps.step, *bounds_ns)
+        operators, ranges = merged(self._operators), merged(self._ranges)
+        gpu = on_gpu(self._trace)
+        held = {name: each.all() for name, each in self._held.items()}
+        phases = phases_of(steps, self._events, gpu)
+        outer = int(operators.calls[operators.within < 0].sum())
+        host = {
+            PeerType.OPERATOR: (outer, *held["operators"]),
+            PeerType.OPERATOR_INNER: (self._inner_calls, *held["inner"]),
+            PeerType.USER_DEFINED: (int(ranges.calls.sum()), *held["own"]),
+        }
+        executing = tuple(np.append(*pair) for pair in zip(held["operators"], held["ranges"], strict=True))
+        roles = {Role.DATALOADER: held["loader"], Role.CPU_EXEC: (executing[0], executing[1])}
+        return PeerTimes(
+            steps=steps,
+            has_steps=has_steps,
+            left_out=self._left_out,
+            phases=phases,
+            types=types_of(steps, phases, host, gpu),
+            operators=operators,
+            ranges=ranges,
+            roles=roles_of(steps, roles, gpu),
+            busy_ns=busy_ns(steps, gpu),
+            runtime=runtime_times(self._trace),
+        )
+
+
+def _steps(times: StepTimes) -> tuple[PeerSteps, StepEvents]:
+    """The leading loop's steps that averages keep, by time, and what happened in them."""
+    own = np.flatnonzero(times.steps.loop == 0)
+    if len(own) == 0:
+        return _ENDLESS, StepEvents.empty()
+    kept = own[steady(times.steps.take(own))]
+    steps = times.steps.take(kept)
+    order = np.argsort(steps.start_ns, kind="stable")
+    events = times.events.take(among(times.events.step, kept))
+    return PeerSteps(kept[order].astype(np.int32), steps.start_ns[order], steps.end_ns[order]), events
+
+
+def _left_out(times: StepTimes) -> dict[StepMark, int]:
+    """How many of the leading loop's steps averages leave out, by what keeps them out."""
+    steps = times.steps.take(times.steps.loop == 0)
+    marks = steps.mark[~steady(steps)]
+    return {mark: count for mark in StepMark if (count := int(np.count_nonzero(marks == mark)))}

@@ -1,0 +1,1 @@
+"""Rows of the tables that other profilers have."""

@@ -1,0 +1,183 @@
+"""Rows of the TensorBoard plugin's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from perfprobe.report.rows.row import values
+from perfprobe.support.frozen import frozen
+from perfprobe.tables.findings import Findings, HotModules, Hotspots, Sums
+from perfprobe.tables.peers import PeerTimes, Role
+from perfprobe.tables.strings import Strings
+from perfprobe.tables.trace import Phase
+
+_ROLE_TEXTS = {
+    Role.KERNEL: "Kernel",
+    Role.MEMCPY: "Memcpy",
+    Role.MEMSET: "Memset",
+    Role.COMMUNICATION: "Communication",
+    Role.RUNTIME: "Runtime",
+    Role.DATALOADER: "DataLoader",
+    Role.CPU_EXEC: "CPU Exec",
+    Role.OTHER: "Other",
+}
+_OF_MODULES = ("calls", "self_ns", "gpu_self_ns")
+_SORTED_BY = {"total": "host_total_ns", "calls": "calls", "gpu": "device_self_ns"}
+_SORTED_BY |= {"gpu-total": "device_total_ns"}
+
+
+@frozen(kw_only=True)
+class RoleRow:
+    """What a step has of a category. step: as in `steps`, 0 where none were found; None: the average."""
+
+    step: int | None
+    category: str
+    time_ns: float
+    percentage: float
+
+
+@frozen(kw_only=True)
+class OperatorRow:
+    """Operators of one name, and of one signature where that was asked for; None for what has no GPU.
+
+    host_self_ns: without operators in them, and without their calls of CUDA.
+    """
+
+    name: str
+    input_shape: str | None
+    calls: int
+    device_self_ns: int | None
+    device_total_ns: int | None
+    host_self_ns: int
+    host_total_ns: int
+
+
+@frozen(kw_only=True)
+class ModuleRow:
+    """A module, or its backward. occurrences: never known: calls of modules are not recorded.
+
+    host_total_ns: time of its operators and of its parts'; host_self_ns: of its own.
+    """
+
+    name: str
+    occurrences: None = None
+    operators: int
+    host_total_ns: int
+    host_self_ns: int
+    device_total_ns: int | None
+    device_self_ns: int | None
+
+
+def role_rows(findings: Findings) -> list[RoleRow]:
+    """The average of all steps, then step by step."""
+    roles, number = findings[PeerTimes].roles, findings[PeerTimes].steps.step.tolist()
+    by_step: dict[int | None, list[tuple[int, float]]] = {None: []}
+    for value in values(roles):
+        by_step.setdefault(max(number[value["step"]], 0), []).append((value["role"], value["time_ns"]))
+    sums = {role: int(roles.time_ns[roles.role == role].sum()) for role in dict.fromkeys(roles.role.tolist())}
+    by_step[None] = [(role, time_ns / len(number)) for role, time_ns in sums.items()]
+    rows = []
+    for step, times_ns in by_step.items():
+        whole_ns = max(sum(time_ns for _, time_ns in times_ns), 1)
+        for role, time_ns in times_ns:
+            text, share = _ROLE_TEXTS[Role(role)], time_ns / whole_ns
+            rows.append(RoleRow(step=step, category=text, time_ns=time_ns, percentage=share))
+    return rows
+
+
+def operator_rows(findings: Findings, top: int, sort: str) -> list[OperatorRow]:
+    """The `top` first, 0 for all; a row for each input shape where the findings are grouped by signature.
+
+    sort: one of `support.view.SORTS`; by host self time where these rows have not got it.
+    """
+    rows, trace, group = findings[Hotspots].ungrouped, findings.trace, findings[Hotspots].group
+    runtime = _runtime_ns(findings, group)
+    name_of = trace.recording[Strings]
+    found = [
+        OperatorRow(
+            name=name_of[name],
+            input_shape=None if signature is None else trace.signature(signature),
+            calls=figures["calls"],
+            device_self_ns=_known(figures["gpu_self_ns"]),
+            device_total_ns=_known(figures["gpu_ns"]),
+            host_self_ns=max(figures["self_ns"] - runtime.get((name, signature), 0), 0),
+            host_total_ns=figures["total_ns"],
+        )
+        for (name, signature), figures in _summed(rows, group).items()
+    ]
+    key = _SORTED_BY.get(sort, "host_self_ns")
+    found.sort(key=lambda row: -(getattr(row, key) or 0))
+    return found[: top or len(found)]
+
+
+def _summed(rows: Sums, group: str) -> dict[tuple[int, int | None], dict[str, int]]:
+    """Sums by operator, and by its inputs where they are asked for; -1 for what was not recorded."""
+    names = ("calls", "self_ns", "total_ns", "gpu_self_ns", "gpu_ns")
+    found: dict[tuple[int, int | None], dict[str, int]] = {}
+    for value in values(rows):
+        key = (value["name"], value["signature"] if group == "signature" else None)
+        sums = found.setdefault(key, dict.fromkeys(names, -1))
+        for name in names:
+            if value[name] >= 0:
+                sums[name] = max(sums[name], 0) + value[name]
+    return found
+
+
+def _runtime_ns(findings: Findings, group: str) -> dict[tuple[int, int | None], int]:
+    times = findings.get(PeerTimes)
+    found: dict[tuple[int, int | None], int] = {}
+    for value in values(times.runtime) if times is not None else ():
+        key = (value["name"], value["signature"] if group == "signature" else None)
+        found[key] = found.get(key, 0) + value["time_ns"]
+    return found
+
+
+def tb_module_rows(findings: Findings, top: int) -> list[ModuleRow]:
+    """Modules, each before its parts and with its backward behind it; 0 for all."""
+    own = _own(findings)
+    modules = [*values(findings[HotModules].modules)]
+    whole = [
+        {part: dict(own.get((value["module"], part), {})) for part in (False, True)} for value in modules
+    ]
+    for at in reversed(range(len(modules))):
+        parent = modules[at]["parent"]
+        for part, sums in whole[at].items() if parent >= 0 else ():
+            for name, figure in sums.items():
+                whole[parent][part][name] = whole[parent][part].get(name, 0) + figure
+    rows = [
+        _module(f"{name}.backward" if part else name, sums, own.get((value["module"], part), {}))
+        for value, parts in zip(modules, whole, strict=True)
+        for name in [findings.trace.module(value["module"]) or findings.trace.module_types[value["module"]]]
+        for part, sums in parts.items()
+        if sums
+    ]
+    return rows[: top or len(rows)]
+
+
+def _own(findings: Findings) -> dict[tuple[int, bool], dict[str, int]]:
+    """Sums of the operators of each module itself, those in backward apart; GPU times only where recorded."""
+    found: dict[tuple[int, bool], dict[str, int]] = {}
+    for value in values(findings[Hotspots].ungrouped):
+        if value["module"] < 0 or value["phase"] == Phase.DATA:
+            continue
+        sums = found.setdefault((value["module"], value["phase"] == Phase.BACKWARD), {})
+        for name in _OF_MODULES:
+            if value[name] >= 0:
+                sums[name] = sums.get(name, 0) + value[name]
+    return found
+
+
+def _module(name: str, whole: Mapping[str, int], own: Mapping[str, int]) -> ModuleRow:
+    has_gpu = "gpu_self_ns" in whole
+    return ModuleRow(
+        name=name,
+        operators=whole["calls"],
+        host_total_ns=whole["self_ns"],
+        host_self_ns=own.get("self_ns", 0),
+        device_total_ns=whole["gpu_self_ns"] if has_gpu else None,
+        device_self_ns=own.get("gpu_self_ns", 0) if has_gpu else None,
+    )
+
+
+def _known(figure: int) -> int | None:
+    return figure if figure >= 0 else None

@@ -1,0 +1,146 @@
+"""The tables of the TensorBoard plugin: their columns and definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from perfprobe.report import shorten
+from perfprobe.report.rows.choice import Choice
+from perfprobe.report.rows.peers.tensorboard import (
+    ModuleRow,
+    OperatorRow,
+    RoleRow,
+    operator_rows,
+    role_rows,
+    tb_module_rows,
+)
+from perfprobe.report.section.block import Blank, Block, Column, Heading, Paragraph, Table
+from perfprobe.report.section.figures import figures
+from perfprobe.report.section.peers.summary import name_column, of_steps
+from perfprobe.support import units
+from perfprobe.support.text import printable
+from perfprobe.tables.findings import Findings
+
+TOP = 20
+_STEPS = 5  # shown one by one
+# Categories of single steps, those that give way where there is little room last.
+_GIVES_WAY = ("CPU Exec", "Kernel", "DataLoader", "Other", "Runtime", "Communication", "Memcpy", "Memset")
+_OVERVIEW_NOTE = (
+    "Each moment is of the first category, in the plugin's order, at work on any thread. Python outside of "
+    "operators and ranges is Other, and so is waiting for data without a DataLoader: `--view phases`."
+)
+_OPERATOR_NOTE = "Self: without operators in it; on the host also without its calls of CUDA."
+_MODULE_NOTE = (
+    "Times are those of the operators: Python between them is left out. Occurences are not recorded. "
+    "X.backward: backward of what X called."
+)
+
+
+def overview_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
+    """`tb_overview`."""
+    return {"tb_overview": role_rows(findings)}
+
+
+def overview(findings: Findings, choice: Choice) -> Iterator[Block]:
+    """The average step, then the first ones."""
+    rows = role_rows(findings)
+    average = [row for row in rows if row.step is None]
+    whole_ns = sum(row.time_ns for row in average)
+    yield Heading("Step Time Breakdown", of_steps(findings))
+    yield Table(
+        [
+            Column("Category", ["Average Step Time", *(row.category for row in average)], style="bold"),
+            figures("Time Duration", map(units.duration, [whole_ns, *(row.time_ns for row in average)])),
+            figures("Percentage", map(units.percent, [1.0, *(row.percentage for row in average)])),
+        ]
+    )
+    numbers = list(dict.fromkeys(row.step for row in rows if row.step is not None))
+    shown = numbers[: choice.most(_STEPS) or None]
+    if len(numbers) > 1:
+        yield Blank()
+        yield Table(_by_step([row for row in rows if row.step in shown]))
+    yield Paragraph(_OVERVIEW_NOTE, "dim")
+
+
+def _by_step(rows: Sequence[RoleRow]) -> list[Column]:
+    """A row for each step, a column for each category."""
+    steps = sorted({row.step for row in rows if row.step is not None})
+    cells: dict[str, list[str]] = {}
+    for row in rows:
+        cells.setdefault(row.category, []).append(units.duration(row.time_ns))
+    return [
+        figures("Step", map(str, steps), style="bold"),
+        *(figures(title, own, _GIVES_WAY.index(title) + 1) for title, own in cells.items()),
+    ]
+
+
+def operator_tables(findings: Findings, choice: Choice) -> dict[str, Sequence[Any]]:
+    """`tb_operator`."""
+    return {"tb_operator": operator_rows(findings, choice.top or 0, choice.peer_sort)}
+
+
+def operators(findings: Findings, choice: Choice) -> Iterator[Block]:
+    """Operators by name, or with --group signature by name and input shape."""
+    rows = operator_rows(findings, choice.most(TOP), choice.peer_sort)
+    if rows:
+        yield Heading("Operator View", "the whole recording")
+        yield Table(_operator_columns(rows))
+        yield Paragraph(_OPERATOR_NOTE, "dim")
+
+
+def _operator_columns(rows: Sequence[OperatorRow]) -> list[Column]:
+    shapes = [row.input_shape for row in rows]
+    has_gpu = any(row.device_total_ns is not None for row in rows)
+    return [
+        name_column("Name", [row.name for row in rows]),
+        *([_shapes(shapes)] if any(shape is not None for shape in shapes) else []),
+        figures("Calls", (units.count(row.calls) for row in rows)),
+        *(_times(rows, (("Device Self Duration", "device_self_ns"),)) if has_gpu else []),
+        *(_times(rows, (("Device Total Duration", "device_total_ns"),)) if has_gpu else []),
+        *_times(rows, (("Host Self Duration", "host_self_ns"), ("Host Total Duration", "host_total_ns"))),
+    ]
+
+
+def _shapes(shapes: Sequence[str | None]) -> Column:
+    texts = [units.ABSENT if shape is None else shorten.signature(shape) for shape in shapes]
+    return Column("Input Shape", texts, least=16, wish=30)
+
+
+def _times(rows: Sequence[Any], titles: Sequence[tuple[str, str]]) -> list[Column]:
+    """Columns of durations; where there is little room their titles go without the last word."""
+    return [
+        replace(
+            figures(title, [units.duration(getattr(row, name)) for row in rows]),
+            brief_title=title.removesuffix(" Duration"),
+        )
+        for title, name in titles
+    ]
+
+
+def module_tables(findings: Findings, choice: Choice) -> dict[str, Sequence[Any]]:
+    """`tb_module`."""
+    return {"tb_module": tb_module_rows(findings, choice.top or 0)}
+
+
+def modules(findings: Findings, choice: Choice) -> Iterator[Block]:
+    """Modules and their backward; nothing for a program without modules."""
+    rows = tb_module_rows(findings, choice.most(TOP))
+    if rows:
+        yield Heading("Module View", "the whole recording")
+        yield Table(_module_columns(rows))
+        yield Paragraph(_MODULE_NOTE, "dim")
+
+
+def _module_columns(rows: Sequence[ModuleRow]) -> list[Column]:
+    has_gpu = any(row.device_total_ns is not None for row in rows)
+    of_host = (("Host Total Duration", "host_total_ns"), ("Host Self Duration", "host_self_ns"))
+    of_device = (("Device Total Duration", "device_total_ns"), ("Device Self Duration", "device_self_ns"))
+    return [
+        Column("Module Name", [printable(row.name) for row in rows], least=24, style="bold"),
+        figures("Occurences", [units.count(row.occurrences) for row in rows], 3),
+        figures("Operators", [units.count(row.operators) for row in rows]),
+        *_times(rows, of_host),
+        *(_times(rows, of_device) if has_gpu else []),
+    ]

@@ -1,0 +1,74 @@
+"""What `--view` can ask for, each declared once: the help, errors, JSON and the report take it from here."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_OPERATORS = "operators (--operators off records none)"
+_GPU = "a CUDA GPU (--gpu off records none)"
+_STEPS = "a loop that trains or calls a model, or perfprobe.step()"
+_MODULES = "operators called in nn.Modules (--operators off records none)"
+
+# The sections of a report, in their order, each with what must be recorded for it.
+SECTION_VIEWS: Mapping[str, str] = {
+    "summary": _OPERATORS,
+    "operators": _OPERATORS,
+    "efficiency": "measurements: `perfprobe bench` makes them",
+    "lines": _OPERATORS,
+    "modules": _MODULES,
+    "steps": _STEPS,
+    "phases": _STEPS,
+    "start-up": "the sampler of Python functions (--python off and cprofile have none)",
+    "gpus": _GPU,
+    "kernels": _GPU,
+    "copies": _GPU,
+    "waits": _GPU,
+    "cuda-calls": _GPU,
+    "functions": "Python functions (--python off records none)",
+    "between": _OPERATORS,
+    "ranges": "ranges that the program sets: torch.profiler.record_function, NVTX or ITT",
+    "workers": "a DataLoader with num_workers, without --children off",
+    "threads": "a run of more than 0.5 s on Linux, whose kernel tells how long threads waited",
+    "sources": "both sources of operators: --operators both",
+    "environment": "a run of the program by perfprobe",
+    "losses": "nothing: no losses is good news",
+    "children": "child processes that multiprocessing starts, without --children off",
+}
+
+# The tables of other profilers, with their columns and by their definitions.
+PEER_VIEWS: Mapping[str, str] = {
+    "paddle.perf": _OPERATORS,
+    "paddle.overview": _OPERATORS,
+    "paddle.model": _OPERATORS,
+    "paddle.operator": _OPERATORS,
+    "paddle.userdefined": "ranges that the program sets: torch.profiler.record_function",
+    "paddle.device": "a run of more than 0.5 s on Linux, or a CUDA GPU",
+    "tb.overview": _OPERATORS,
+    "tb.operator": _OPERATORS,
+    "tb.module": _MODULES,
+}
+
+VIEWS = (*SECTION_VIEWS, *PEER_VIEWS)
+
+
+def recorded_by(view: str) -> str:
+    """What must be recorded for one of `VIEWS`."""
+    return {**SECTION_VIEWS, **PEER_VIEWS}[view]
+
+
+def command(view: str) -> str:
+    """The words that print one of `VIEWS`, behind `perfprobe`. Raises KeyError where it is none."""
+    recorded_by(view)
+    return f"report --view {view}"
+
+
+# Sort keys of torch and of Paddle, each with ours.
+PEER_SORTS: Mapping[str, str] = {
+    **{"CPUTotal": "total", "CPUAvg": "mean", "CPUMax": "max", "CPUMin": "min"},
+    **{"GPUTotal": "gpu-total", "GPUAvg": "gpu-mean", "GPUMax": "gpu-max", "GPUMin": "gpu-min"},
+    **{"cpu_time_total": "total", "self_cpu_time_total": "self", "cpu_time": "mean", "count": "calls"},
+    **{"cuda_time_total": "gpu-total", "self_cuda_time_total": "gpu", "cuda_time": "gpu-mean"},
+    **{"device_time_total": "gpu-total", "self_device_time_total": "gpu", "device_time": "gpu-mean"},
+}

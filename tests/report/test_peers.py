@@ -1,0 +1,278 @@
+"""The tables of other profilers, of made programs whose every figure is counted by hand."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+
+import perfprobe
+from perfprobe.merge import link
+from perfprobe.report.render.json import document
+from perfprobe.report.render.text import render
+from perfprobe.report.section.listed import PEER_SECTIONS, kinds_of
+from perfprobe.report.section.peers.summary import cut_name
+from perfprobe.support.errors import UsageError
+from perfprobe.support.view import View
+from perfprobe.support.views import PEER_SORTS, PEER_VIEWS, SECTION_VIEWS, VIEWS, command, recorded_by
+from perfprobe.tables.findings import Findings
+from tests.build import Program, op
+from tests.found import find
+from tests.report.test_text import META
+
+MS = 1_000_000
+STEP_NS, STEPS = 100 * MS, 4
+FILL = 100  # a `CopyKind`
+
+
+def trained(*, gpu: bool = False, steps: int = STEPS) -> Program:
+    """Steps of 100 ms, all alike but for the optimizer: next 10 ms, forward 30 (two operators, one within the
+    other), a loss of 5 ms in a function, backward 20 on another thread, optimizer 10 and 2 more each step.
+    """
+    end_ns = steps * STEP_NS
+    more = {"gpu": {"devices": [{"name": "NVIDIA H200"}]}} if gpu else {}
+    program = Program(**{**META, "stop": {"monotonic_ns": end_ns, "cpu_ns": end_ns}, **more})
+    main, engine = program.thread(1), program.thread(2)
+    net = program.module("", "Net")
+    loop = program.stack("/p/train.py:20 main")
+    shape = program.signature("f32[4] f32[8,4] f32[4,8]")
+    call = program.stack("/p/train.py:22 main", ("/p/model.py:88 forward", net))
+    for number in range(steps):
+        at = number * STEP_NS
+        node = {"node_sequence": number, "node_thread": 1}
+        inner = op("aten::addmm", at + 12 * MS, at + 40 * MS, stack=call, sequence=number, signature=shape)
+        program.run(
+            op("enumerate(DataLoader)#_Next", at, at + 10 * MS, stack=loop, scope=7),
+            op(
+                "mine",
+                at + 10 * MS,
+                at + 45 * MS,
+                op("aten::linear", at + 10 * MS, at + 40 * MS, inner, stack=call),
+                scope=7,
+            ),
+            op("aten::nll_loss", at + 40 * MS, at + 45 * MS, stack=loop),
+            thread=main,
+        )
+        program.run(op("aten::mm", at + 50 * MS, at + 70 * MS, **node), thread=engine)
+        last_ns = at + (85 + 2 * number) * MS
+        step = program.stack("/p/train.py:24 main")
+        program.run(op("Optimizer.step#SGD.step", at + 75 * MS, last_ns, stack=step, scope=7), thread=main)
+        if gpu:
+            on_gpu(program, number, at)
+    return program
+
+
+def on_gpu(program: Program, number: int, at: int) -> None:
+    """Two kernels at once from forward, one from backward; a copy from the loader, a fill from SGD."""
+    for place, name, called, start, end in (
+        (0, "gemm", 15, 20, 40),
+        (1, "gemm", 16, 30, 50),
+        (2, "gemm_backward", 55, 60, 64),
+    ):
+        correlation = number * 10 + place
+        program.api_call("cudaLaunchKernel", at + called * MS, at + (called + 1) * MS, correlation)
+        program.kernel(name, at + start * MS, at + end * MS, correlation)
+    for place, kind, called, start in ((3, 1, 5, 6), (4, FILL, 76, 77)):
+        correlation = number * 10 + place
+        program.api_call("cudaMemcpyAsync", at + called * MS, at + called * MS + 500, correlation)
+        program.copy(kind, at + start * MS, at + (start + 2) * MS, correlation)
+
+
+def found(program: Program, folder: Path, **asked: str) -> Findings:
+    return find(link(program.recording(folder)), *kinds_of(PEER_SECTIONS), **asked)
+
+
+def table(findings: Findings, view: str, width: int = 200, **options: object) -> dict[str, list[str]]:
+    """The cells behind the first one of each row, titles too, by that first one."""
+    text = render(findings, view=view, width=width, **options)  # type: ignore[arg-type]
+    rows = [re.split(r" {2,}", line.strip()) for line in text.splitlines()]
+    return {row[0]: row[1:] for row in rows}
+
+
+def test_the_model_summary_has_paddle_s_columns_and_phases(tmp_path: Path) -> None:
+    rows = table(found(trained(), tmp_path), "paddle.model")
+    assert rows["Model Summary"] == ["4 steps"]
+    assert rows["Name"] == ["Calls", "CPU Total", "CPU Avg", "CPU Max", "CPU Min", "CPU Ratio"]
+    assert rows["Dataloader"] == ["4", "40.0 ms", "10.0 ms", "10.0 ms", "10.0 ms", "10.2 %"]
+    assert rows["Forward"] == ["4", "120 ms", "30.0 ms", "30.0 ms", "30.0 ms", "30.7 %"]  # not the loss
+    assert rows["Backward"][:2] == ["4", "80.0 ms"]
+    assert rows["Optimization"] == ["4", "52.0 ms", "13.0 ms", "16.0 ms", "10.0 ms", "13.3 %"]
+    # The last step ends with its optimizer, 9 ms early: 391 ms together.
+    assert rows["ProfileStep"] == ["4", "391 ms", "97.8 ms", "100 ms", "91.0 ms", "100 %"]
+    assert rows["Others"] == ["-", "99.0 ms", "-", "-", "-", "25.3 %"]
+
+
+def test_gpu_time_of_a_phase_is_all_that_was_launched_in_it(tmp_path: Path) -> None:
+    rows = table(found(trained(gpu=True), tmp_path), "paddle.model")
+    assert rows["Name"][6:] == ["GPU Total", "GPU Avg", "GPU Max", "GPU Min", "GPU Ratio"]
+    assert rows["ProfileStep"][6:] == ["192 ms", "48.0 ms", "48.0 ms", "48.0 ms", "100 %"]
+    assert rows["Forward"][6:] == ["160 ms", "40.0 ms", "40.0 ms", "40.0 ms", "83.3 %"]  # overlaps add
+    assert rows["Backward"][6] == "16.0 ms"
+    assert rows["Dataloader"][6] == "8.00 ms"
+    assert rows["Optimization"][6] == "8.00 ms"
+    assert rows["Others"][6] == "0 ns"
+    for name in ("Forward", "Backward", "Dataloader", "Optimization"):
+        assert float(rows[name][10].split()[0]) == pytest.approx(
+            float(rows[name][6].split()[0]) / 192 * 100, abs=0.05
+        )
+
+
+def test_the_overview_counts_what_runs_at_once_once(tmp_path: Path) -> None:
+    rows = table(found(trained(gpu=True), tmp_path), "paddle.overview")
+    assert rows["Operator"] == ["12", "220 ms", "56.3 %"]  # linear 30, loss 5, mm 20, in each step
+    assert rows["OperatorInner"] == ["4", "112 ms", "28.6 %"]
+    assert rows["UserDefined"] == ["4", "140 ms", "35.8 %"]  # neither the loader's range nor the optimizer's
+    assert rows["Kernel"] == ["12", "136 ms", "34.8 %"]  # 20 to 50, and 60 to 64
+    assert rows["Memcpy"] == ["4", "8.00 ms", "2.0 %"]
+    assert rows["Memset"] == ["4", "8.00 ms", "2.0 %"]
+    assert rows["CudaRuntime"][0] == "20"
+
+
+def test_operators_and_what_runs_within_them(tmp_path: Path) -> None:
+    findings = found(trained(), tmp_path)
+    text = render(findings, view="paddle.operator", width=120)
+    names = [line.split("  ")[0] or line.split("  ")[1] for line in text.splitlines()[2:]]
+    assert names[:4] == ["linear", "addmm", "mm", "nll_loss"]
+    rows = table(findings, "paddle.operator")
+    assert rows["aten::linear"][-1] == "54.5 %"  # of 220 ms
+    assert rows["aten::addmm"][-1] == "93.3 %"  # of linear's 30
+    assert table(findings, "paddle.operator", top=1).keys() & {"aten::mm"} == set()
+
+
+@pytest.mark.parametrize(
+    ("sort", "first"),
+    [("CPUTotal", "aten::linear"), ("CPUMin", "aten::nll_loss"), ("CPUMax", "aten::linear")],
+)
+def test_paddle_s_sort_keys(tmp_path: Path, sort: str, first: str) -> None:
+    view = View(view="paddle.operator", sort=sort)
+    text = render(found(trained(), tmp_path), view=view.view, sort=view.sort)
+    assert text.splitlines()[2].startswith(first)
+
+
+def test_peers_sort_keys_stand_for_ours() -> None:
+    assert View(sort="cpu_time_total").sort == "total"
+    assert View(sort="self_cuda_time_total").sort == "gpu"
+    assert View(sort="count").sort == "calls"
+    for key in PEER_SORTS:
+        View(view="paddle.operator", sort=key)
+    with pytest.raises(UsageError, match="rows have no max to sort by"):
+        View(sort="CPUMax")
+
+
+def test_ranges_of_the_program_alone_are_userdefined(tmp_path: Path) -> None:
+    rows = table(found(trained(), tmp_path), "paddle.userdefined")
+    assert rows["mine"] == ["4", "140 ms", "35.0 ms", "35.0 ms", "35.0 ms", "35.8 %"]
+    assert "Optimizer.step#SGD.step" not in rows
+
+
+def test_processors_and_gpus_are_devices(tmp_path: Path) -> None:
+    program = trained(gpu=True)
+    for number, (run_ns, busy_ns) in enumerate(((0, 0), (150 * MS, 200 * MS))):
+        program.reading(number * 200 * MS, {0: (run_ns, 0)}, busy_ns=busy_ns)
+    rows = table(found(program, tmp_path), "paddle.device")
+    assert rows["CPU(Process)"] == ["75.0 %"]
+    assert rows["CPU(System)"] == ["50.0 %"]  # 200 of 2 * 200 ms
+    assert rows["GPU0"] == ["34.8 %"]  # 136 of 391 ms
+
+
+def test_a_step_is_parted_by_the_plugin_s_order_of_categories(tmp_path: Path) -> None:
+    rows = table(found(trained(gpu=True), tmp_path), "tb.overview")
+    average = {name: rows[name][0] for name in ("Kernel", "Memcpy", "Memset", "DataLoader", "CPU Exec")}
+    assert rows["Category"] == ["Time Duration", "Percentage"]
+    # DataLoader 10 less the 2 of a copy; CPU Exec: 10 to 20 before the kernels, 50 to 60, 64 to 70, the
+    # optimizer's 13 less the fill's 2, and all of that less the launches.
+    assert average["Kernel"] == "34.0 ms"
+    assert average["Memcpy"] == "2.00 ms"
+    assert average["Memset"] == "2.00 ms"
+    assert average["DataLoader"].startswith("8.00 ms")
+    assert rows["Average Step Time"] == ["97.8 ms", "100 %"]
+    by_hand = 97.75 - 34 - 2 - 2 - 8  # no time is of two
+    spent = sum(float(rows[name][0].split()[0]) for name in ("CPU Exec", "Other"))
+    assert spent + float(rows["Runtime"][0].split()[0]) == pytest.approx(by_hand, abs=0.1)
+
+
+def test_roles_of_every_step_sum_to_it(tmp_path: Path) -> None:
+    found_rows = document(found(trained(gpu=True), tmp_path))["tables"]["tb_overview"]
+    for step, whole_ns in enumerate([STEP_NS] * 3 + [91 * MS]):
+        assert sum(row["time_ns"] for row in found_rows if row["step"] == step) == whole_ns
+
+
+def test_a_program_without_steps_is_one_step(tmp_path: Path) -> None:
+    program = Program(**META)
+    program.thread(1)
+    program.run(op("aten::mm", 0, MS), op("aten::add", 3 * MS, 4 * MS))
+    findings = found(program, tmp_path)
+    assert table(findings, "tb.overview")["Average Step Time"][0] == "4.00 ms"
+    rows = table(findings, "paddle.model")
+    assert rows["Model Summary"] == ["no steps found: all operators as one step"]
+    assert rows["Others"][1] == "4.00 ms"
+
+
+def test_nodes_of_backward_keep_their_names_where_there_is_little_room() -> None:
+    name = "evaluate_function: ConvolutionBackward0"
+    assert cut_name(name, 60) == name
+    assert cut_name(name, 24) == "…ConvolutionBackward0"
+    assert cut_name(f"  {name}", 24) == "  …ConvolutionBackward0"
+    assert cut_name("max_pool2d_with_indices", 10) == "max_pool2…"
+
+
+def test_operators_as_the_plugin_groups_them(tmp_path: Path) -> None:
+    rows = table(found(trained(), tmp_path), "tb.operator")
+    assert rows["Name"] == ["Calls", "Host Self Duration", "Host Total Duration"]
+    assert rows["aten::linear"] == ["4", "8.00 ms", "120 ms"]
+    by_shape = table(found(trained(), tmp_path, group="signature"), "tb.operator")
+    assert "Input Shape" in by_shape["Name"]
+
+
+def test_modules_with_their_backward_apart(tmp_path: Path) -> None:
+    program = trained()
+    rows = table(found(program, tmp_path), "tb.module")
+    assert rows["Module Name"] == ["Occurences", "Operators", "Host Total Duration", "Host Self Duration"]
+    assert rows["Net"] == ["-", "8", "120 ms", "120 ms"]
+    assert rows["Net.backward"] == ["-", "4", "80.0 ms", "80.0 ms"]
+
+
+@pytest.mark.parametrize("gpu", [False, True])
+@pytest.mark.parametrize("view", PEER_VIEWS)
+def test_every_table_fits_and_is_in_the_document(tmp_path: Path, view: str, gpu: bool) -> None:
+    program = trained(gpu=gpu)
+    program.reading(0, {0: (0, 0)}, busy_ns=0)
+    program.reading(200 * MS, {0: (1, 0)}, busy_ns=3)
+    findings = found(program, tmp_path)
+    for width in (80, 120, 200):
+        text = render(findings, view=view, width=width)
+        assert "Nothing of it" not in text
+        assert max(map(cell_len, text.splitlines())) <= width
+    assert document(findings)["tables"][view.replace(".", "_")]
+
+
+def test_what_a_view_lacks_is_named(tmp_path: Path) -> None:
+    program = Program(**META)
+    program.thread(1)
+    program.run(op("aten::mm", 0, MS))
+    findings = found(program, tmp_path)
+    for view in ("paddle.userdefined", "paddle.device", "tb.module", "kernels", "workers"):
+        text = " ".join(render(findings, view=view).split())
+        assert text == f"Not recorded: {view}. It needs {recorded_by(view)}."
+
+
+def test_other_profilers_tables_are_printed_only_when_asked_for(tmp_path: Path) -> None:
+    text = render(found(trained(), tmp_path))
+    assert "Model Summary" not in text
+    assert "Module View" not in text
+
+
+def test_commands_are_of_views_that_there_are() -> None:
+    assert [command(view) for view in VIEWS] == [f"report --view {view}" for view in VIEWS]
+    assert all(recorded_by(view) for view in {**SECTION_VIEWS, **PEER_VIEWS})
+    with pytest.raises(KeyError):
+        command("linse")
+
+
+def test_no_text_names_a_view_that_there_is_not() -> None:
+    root = Path(perfprobe.__file__).parent
+    texts = [path.read_text() for path in (*root.rglob("*.py"), root.parent / "README.md")]
+    named = {name.rstrip(".") for text in texts for name in re.findall(r"--view ([a-z][a-z.-]*)", text)}
+    assert {"lines", "phases", "paddle.model"} <= named <= set(VIEWS)
