@@ -79,6 +79,7 @@ WORKERS: dict[str, str] = {
     "start-up": "Time until the workers were ready.",
     "CPU": "CPU time of the workers.",
     "queued": "Mean number of finished batches in the queue.",
+    "most of dataset": "Line of the dataset that took most of its time, by samples.",
 }
 
 GPUS: dict[str, str] = {

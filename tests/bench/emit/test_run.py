@@ -74,7 +74,7 @@ def test_a_script_in_a_bare_interpreter(
 ) -> None:
     path = Path(shutil.copy(folder.scripts[which].path, tmp_path))
     out, err = run([path, *words], tmp_path)
-    assert "ITT: none: nobody listens" in err
+    assert "ITT: none: no tool listens" in err
     threads = 2 if "--threads" in words else 1
     assert out.splitlines()[1] == f"{path.stem}: {threads} threads, {sets} sets of operands"
     if words is WARM and which == ADD_:

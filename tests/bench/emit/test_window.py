@@ -42,7 +42,7 @@ def test_without_any_tool(monkeypatch: pytest.MonkeyPatch, capfd: pytest.Capture
     torch = SimpleNamespace(__file__="", version=SimpleNamespace(cuda=None, hip=None))
     assert window_for(torch, "name", "cpu", None) == Window()
     said = capfd.readouterr().err
-    assert "ITT: none: nobody listens" in said
+    assert "ITT: none: no tool listens" in said
     assert "NVTX: none: this torch is built without CUDA, and the package nvtx is not installed" in said
 
 
