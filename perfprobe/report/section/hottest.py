@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,22 +32,41 @@ _NEARLY_ALL = 0.9  # of the time of a function: its other lines are not worth sa
 _FAR_MORE = 1.5  # times the time of the first row: a sum that ought to be explained
 
 
-def hottest(findings: Findings) -> Iterator[Block]:
-    """Operator, inputs, line, phase and share of the first row; only of a whole table of full rows.
+class HottestOperator(NamedTuple):
+    """The first row of operators; share: what is said of it; larger: of the row with a larger sum, or ""."""
+
+    row: OperatorRow
+    share: str
+    larger: str
+
+
+def hottest_operator(findings: Findings) -> HottestOperator | None:
+    """Only of a whole table of full rows, else None.
 
     Where calls mislead, by what it is without them; and the row whose sum is larger only by such calls.
     """
     hotspots = findings.get(Hotspots)
     if hotspots is None or hotspots.group != "row" or hotspots.focus is not None or len(hotspots.rows) == 0:
-        return
+        return None
     rows = hotspots.rows
     computes = rows.phase != Phase.COMPILE  # what is traced has no data
     rows = rows.take(computes) if bool(computes.any()) else rows
     first, largest = rows_of(findings, rows.take(np.array([0, rows.self_ns.argmax()])))
-    yield Paragraph(f"Hottest: {_place(first)}, {first.ran.phase}: {_share(first, hotspots)}.", "bold")
+    larger = ""
     if largest.ran.self_ns > _FAR_MORE * first.ran.self_ns:
         told = f"{units.percent(largest.share)} of operator time, {_long_calls(largest)}"
-        yield Paragraph(f"Larger sum, dominated by outliers: {_place(largest)}: {told}.")
+        larger = f"Larger sum, dominated by outliers: {_place(largest)}: {told}."
+    return HottestOperator(first, _share(first, hotspots), larger)
+
+
+def hottest(findings: Findings) -> Iterator[Block]:
+    """Operator, inputs, line, phase and share of the first row."""
+    found = hottest_operator(findings)
+    if found is None:
+        return
+    yield Paragraph(f"Hottest: {_place(found.row)}, {found.row.ran.phase}: {found.share}.", "bold")
+    if found.larger:
+        yield Paragraph(found.larger)
 
 
 def _place(row: OperatorRow) -> str:

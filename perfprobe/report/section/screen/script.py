@@ -8,10 +8,10 @@ from perfprobe.report.rows.imports import import_rows
 from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.section.block import Paragraph
 from perfprobe.report.section.hot_operators import why_none
-from perfprobe.report.section.hottest import hottest, hottest_python
+from perfprobe.report.section.hottest import hottest_operator, hottest_python
 from perfprobe.report.section.imports import imports_text
 from perfprobe.report.section.program import program
-from perfprobe.report.section.screen.places import whole_percent
+from perfprobe.report.section.screen.places import inputs, operator, place_in, whole_percent
 from perfprobe.report.shorten import cut
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings, Hotspots
@@ -62,9 +62,18 @@ def _imports(findings: Findings) -> Iterator[ScreenRow]:
 
 
 def _slow(findings: Findings) -> Iterator[ScreenRow]:
-    """What the report has always said first: the hottest operator and the hottest Python."""
+    """The hottest Python, where it takes the time, and the hottest operator."""
     label = "SLOW"
-    for block in [*hottest_python(findings), *hottest(findings)]:
+    for block in hottest_python(findings):
         if isinstance(block, Paragraph) and "imports," not in block.text:
-            yield said(label, block.text.rstrip("."), style="bold" if label else "")
+            text = block.text.rstrip(".").replace("Hottest Python: ", "Python: ")
+            yield said(label, text, style="bold" if label else "")
             label = ""
+    found = hottest_operator(findings)
+    if found is not None:
+        line = found.row.ran.line or found.row.ran.forward
+        at = "" if line is None else f": {place_in(line)}"
+        text = f"{operator(found.row)}, {found.share}"
+        yield said(label, text, at, f", {inputs(found.row)}", style="bold" if label else "", line=line)
+        if found.larger:
+            yield said("", found.larger.rstrip("."))
