@@ -12,7 +12,7 @@ from perfprobe.support import units
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.steps import INFERENCE_TEXTS, PHASE_TEXTS, StepKind, StepMark, StepPhase, StepTimes
 
-_NOTEWORTHY = 0.01  # of the wall time
+_NOTEWORTHY = 0.01  # of the time of all steps and evaluations
 _UNTRAINED = {StepKind.INFERENCE: "call", StepKind.EVALUATION: "evaluation"}
 
 
@@ -42,10 +42,11 @@ def tail_lines(findings: Findings) -> Iterator[ScreenRow]:
 def graph_lines(findings: Findings) -> Iterator[ScreenRow]:
     """ALSO: evaluations, or calls of a model that is not trained, in which autograd recorded for nothing."""
     steps = findings[StepTimes].steps
+    noteworthy_ns = _NOTEWORTHY * int((steps.end_ns - steps.start_ns).sum())
     for kind, word in _UNTRAINED.items():
         own = steps.take((steps.kind == kind) & (steps.graph >= 0))
         recorded = own.take(own.graph == 1)
-        if int((recorded.end_ns - recorded.start_ns).sum()) < max(_NOTEWORTHY * (findings.wall_ns or 0), 1):
+        if len(recorded) == 0 or int((recorded.end_ns - recorded.start_ns).sum()) < noteworthy_ns:
             continue
         which = "all" if len(recorded) == len(own) else f"{len(recorded):,} of"
         text = f"autograd recorded in {which} {len(own):,} {word}{'' if len(own) == 1 else 's'}"
