@@ -16,6 +16,7 @@ SORTS = ("self", "total", "calls", "mean", "median", "p95", "gpu")
 PEER_ONLY_SORTS = ("max", "min", "gpu-total", "gpu-mean", "gpu-max", "gpu-min")  # of tables of Paddle's
 GROUPS = ("row", "op", "signature", "line", "module")
 COLUMNS = ("short", "autograd", "all")
+_OF_ALL = tuple(view for view in PEER_VIEWS if view not in ("tb.operator", "tb.module"))
 _OF_TABLES = ("top", "sort", "group", "focus", "columns", "package")
 
 
@@ -89,6 +90,9 @@ class View(Chosen):
         if self.sort in PEER_ONLY_SORTS and self.sort != "gpu-total" and self.view not in PEER_VIEWS:
             what = f"rows have no {self.sort} to sort by"
             raise UsageError(what, "", "sort so with --view paddle.operator, or by mean or gpu")
+        if self.focus is not None and self.view in _OF_ALL:
+            what = f"{self.view} is of all operators: no focus"
+            raise UsageError(what, "", "leave out --focus, or take --view operators or tb.operator")
         _check_top(self.top)
         if self.focus is not None:
             if not isinstance(self.focus, str):

@@ -84,6 +84,19 @@ def test_legends_hide_no_step(durations_ns: list[int]) -> None:
     assert above.get_window_extent().x0 == below.get_window_extent().x0
 
 
+def test_all_phases_at_once_leave_the_title_and_the_axes_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = drawn(times([10 * MS] * 8)).axes[0].get_window_extent().width
+    monkeypatch.setattr(f"{__name__}.PHASES", dict.fromkeys(StepPhase, 1 / len(StepPhase)))
+    figure = drawn(times([10 * MS] * 8))
+    above, below, _ = figure.axes
+    assert len(above.get_legend().get_texts()) == len(StepPhase)
+    assert above.get_legend().get_window_extent().y1 <= above._left_title.get_window_extent().y0
+    assert above.get_legend().get_window_extent().x1 <= above.get_window_extent().x1
+    assert above._left_title.get_window_extent().y1 <= figure.bbox.y1
+    assert above.get_window_extent().y0 >= below._left_title.get_window_extent().y1
+    assert above.get_window_extent().width > 0.9 * usual
+
+
 @pytest.mark.parametrize("longest_ns", [3 * MS, 100 * MS, 9_000 * MS])
 def test_times_have_units_on_every_scale(longest_ns: int) -> None:
     _, below, _ = drawn(times([200_000] * 50 + [longest_ns])).axes

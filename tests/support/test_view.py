@@ -28,6 +28,8 @@ def test_values_that_exist() -> None:
             {"focus": "a(b"},
             r"not a regular expression (missing ), unterminated subpattern at position 1): a(b; escape",
         ),
+        ({"view": "paddle.model", "focus": "mm"}, "paddle.model is of all operators: no focus; leave out"),
+        ({"sort": "GPUMax"}, "rows have no gpu-max to sort by; sort so with --view paddle.operator"),
         ({"group": "line", "sort": "median"}, "the calls of a line are of different operators: no median"),
     ],
 )

@@ -43,6 +43,8 @@ _FAR = 4  # times the height that nearly all bars have: higher ones are cut off
 _NEARLY_ALL = 0.95
 _LOGARITHMIC = 20  # times the median: some steps are so much longer that others could not be told apart
 _FEWEST_SHARES = 6  # bars there is room for, however few there are
+_IN_A_ROW = 7  # phases or marks of a legend
+_PAD, _ROW = 8, 14  # points between axes and title, and for each row of the legend between them
 _ABOVE = {
     "loc": "lower left",
     "bbox_to_anchor": (0, 1),
@@ -84,8 +86,7 @@ def phases(axes: Any, shown: Shown) -> None:
     axes.set(ylim=(0, top_ns), xlim=(0.5, count + 0.5))
     _in_time(axes.yaxis)
     axes.tick_params(labelbottom=False)
-    axes.legend(ncols=10, handlelength=1.2, columnspacing=1.2, **_ABOVE)
-    axes.set_title(_title(shown.word, width, whole_ns, top_ns), loc="left", pad=22)
+    _head(axes, _title(shown.word, width, whole_ns, top_ns))
 
 
 def _title(word: str, width: int, whole_ns: npt.NDArray[np.float64], top_ns: float) -> str:
@@ -135,8 +136,15 @@ def durations(axes: Any, shown: Shown, loops: Loops) -> None:
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.set_xlabel(shown.word)
-    axes.legend(ncols=8, handlelength=1.2, columnspacing=1.2, **_ABOVE)
-    axes.set_title(f"How long each {shown.word} took", loc="left", pad=22)
+    _head(axes, f"How long each {shown.word} took")
+
+
+def _head(axes: Any, title: str) -> None:
+    """Title and legend above the axes, where neither hides anything nor takes of their width."""
+    legend = axes.legend(ncols=_IN_A_ROW, handlelength=1.2, columnspacing=1.2, **_ABOVE)
+    legend.set_in_layout(False)
+    rows = -(-len(legend.get_texts()) // _IN_A_ROW)
+    axes.set_title(title, loc="left", pad=_PAD + _ROW * rows)
 
 
 def _scale(axes: Any, duration_ns: Int64, median_ns: int) -> None:
@@ -173,5 +181,5 @@ def shares(axes: Any, shown: Shown, rows: Phases) -> None:
     axes.set_ylim(max(len(kinds), _FEWEST_SHARES) - 0.5, -0.5)
     axes.set_xlim(0, float(share.max()) * 125 + 2)
     axes.set_xticks([])
-    axes.set_title(f"Share of steady {shown.word}s", loc="left", pad=22)
+    axes.set_title(f"Share of steady {shown.word}s", loc="left", pad=_PAD + _ROW)
     axes.spines[["top", "right", "bottom"]].set_visible(False)
