@@ -121,7 +121,7 @@ def profile(  # noqa: PLR0913 (each is an option of its own)
         memory: also record what operators allocate and free; needs "autograd" or "both".
         python: who records Python functions: "both" (the sampler for times, cProfile for counts), "cprofile",
             "sample", or "off".
-        gpu: who records kernels and copies: "auto" (CUPTI where there is a driver), "cupti", or "off". CUPTI
+        gpu: what records kernels and copies: "auto" (CUPTI where there is a driver), "cupti", or "off". CUPTI
             leaves something in the process that slows launches: times taken after the block are not clean.
         gpu_links: how a kernel finds its operator: by "time", or "exact" (costs more at each operator).
         ranges: also record the ranges that the program and its libraries set through NVTX and ITT.

@@ -236,7 +236,7 @@ def source_rule(recording: Recording, source: str | None) -> SourceRule:
         return SourceRule(source, True, "" if source else "not shown: --no-source")
     name = recording.text("host", "name")
     if name != os.uname().nodename:
-        whose = "recorded on another host" if name else "recorded on a host it does not name"
+        whose = "recorded on another host" if name else "recorded on an unknown host"
     elif os.stat(recording.path).st_uid != os.geteuid():
         whose = "another user's recording"
     else:

@@ -45,7 +45,7 @@ _ENDS = ".png, .svg or .pdf"
 def parser() -> Parser:
     """The options of `machine`."""
     parser = Parser("machine", description=_DESCRIPTION, epilog=_EXAMPLES)
-    parser.add_argument("--again", action="store_true", help="measure, whatever is kept")
+    parser.add_argument("--again", action="store_true", help="measure again, although results are kept")
     parser.add_argument(
         "--device", type=_device, default="cpu", metavar="NAME", help="cpu (default) or a GPU: cuda:0"
     )

@@ -36,7 +36,7 @@ perfprobe [run] [OPTIONS] script.py [ARGS]
        perfprobe graph [FILE] [OPTIONS]
        perfprobe bench [FILE | OPERATOR INPUT ...] [OPTIONS]
        perfprobe machine [OPTIONS]
-       perfprobe doctor | completion SHELL"""
+       perfprobe doctor | explain WORD | completion SHELL"""
 
 _DESCRIPTION = """\
 Run a PyTorch program unchanged, record its operators, and print where its

@@ -25,14 +25,14 @@ class Options(Chosen):
 
     python: str = option(
         "both",
-        "who records Python functions: a sampler (times) and cProfile (counts), or one of them, or none "
+        "what records Python functions: a sampler (times) and cProfile (counts), one of them, or nothing "
         "(default: %(default)s)",
         values=("both", "cprofile", "sample", "off"),
         called="source of Python functions",
     )
     operators: str = option(
         "observer",
-        "who records operators: our observer (default), torch's autograd profiler, both, or none",
+        "what records operators: perfprobe's observer (default), torch's autograd profiler, both, or nothing",
         values=("observer", "autograd", "both", "off"),
         called="operator source",
     )
@@ -62,7 +62,7 @@ class Options(Chosen):
     )
     gpu: str = option(
         "auto",
-        "who records kernels and copies: CUPTI where there is a driver (auto), CUPTI with a loss where it "
+        "what records kernels and copies: CUPTI where there is a driver (auto), CUPTI with a loss where it "
         "is missing, or none (default: %(default)s)",
         values=("auto", "cupti", "off"),
         called="source of GPU records",

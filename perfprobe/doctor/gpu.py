@@ -26,7 +26,7 @@ def gpu(said: Mapping[str, Any]) -> Part:
         counted = Counter(said["devices"])
         names = ", ".join(f"{number} {name}" for name, number in counted.items()) or "no device"
         return Part("gpu", OK, f"{names}; the driver supports CUDA {said['cuda']}")
-    status = f"error {said['status']} of cuInit" if "status" in said else said.get("ended", "it said nothing")
+    status = f"error {said['status']} of cuInit" if "status" in said else said.get("ended", "no message")
     why = "GPUs can neither be used nor recorded"
     return Part("gpu", NOTE, f"the driver does not work ({status})", why, "see what `nvidia-smi` says")
 

@@ -55,7 +55,7 @@ def perfprobe() -> Part:
         why = "not installed, only found on sys.path: its native modules are those that lie in this folder"
         return Part("perfprobe", NOTE, found, why)
     if installed != __version__:
-        why = f"pip knows version {installed}: the installation is a mixture"
+        why = f"pip reports version {installed}: two versions are mixed"
         return Part("perfprobe", LACK, found, why, native.rebuild())
     return Part("perfprobe", OK, found)
 
@@ -138,7 +138,7 @@ def torch(said: Mapping[str, Any]) -> Part:
         if path is not None and "error" not in said:
             why = "a file of that name hides torch"
             return Part("torch", LACK, f"{path} is not torch", why, "rename it, or run from another folder")
-        why = said.get("error") or said.get("ended") or "the import said nothing"
+        why = said.get("error") or said.get("ended") or "the import printed nothing"
         return Part("torch", LACK, "cannot be imported", why, install("--force-reinstall", "torch"))
     kind = f"CUDA {said['cuda']}" if said.get("cuda") else "for CPU"
     return _torch_version(version, f"{version}, {kind}, {os.path.dirname(said['path'])}")
@@ -150,7 +150,7 @@ def _torch_version(version: str, found: str) -> Part:
     except metadata.PackageNotFoundError:
         by_pip = version
     if by_pip.partition("+")[0] != version.partition("+")[0]:
-        why = f"pip knows torch {by_pip}: another copy is in the way, or half of one was replaced"
+        why = f"pip reports torch {by_pip}: another copy hides it, or an upgrade was incomplete"
         return Part("torch", NOTE, found, why, install("--force-reinstall", "torch"))
     oldest, newest = _TORCHES
     if not oldest <= _release(version) <= newest:

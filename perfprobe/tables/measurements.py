@@ -163,7 +163,7 @@ class Measurement:
 class Measurements:
     """A run of bench. recording: the file it is about, None for operators typed by hand.
 
-    left_out_share: part of all operator time in calls that were not looked at. stopped: why it ended before
+    left_out_share: part of all operator time in calls that were not measured. stopped: why it ended before
     all was measured. notes: what a reader must know, in words.
     """
 

@@ -194,8 +194,8 @@ def test_interrupted(
     assert main(["bench"]) == 130
     out = capfd.readouterr().out
     assert ("Not all was measured: interrupted." in out) is not raises
-    if not raises:  # what is known is kept, and the rest counts as not looked at
-        assert "6.0 % below its limit, 94.0 % not looked at" in out
+    if not raises:  # what is known is kept, and the rest counts as not measured
+        assert "6.0 % below its limit, 94.0 % not measured" in out
         assert (folder / "run.measurements.json").exists()
 
 

@@ -246,10 +246,10 @@ def test_an_autograd_profiler_that_sees_no_gpu_is_a_loss(monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("figure", "reason", "remedy"),
     [
-        ("refused_buffers", "requests of CUPTI for memory that got none", "fewer threads"),
-        ("lent_buffers", "did not give back within 200 ms", "report this"),
+        ("refused_buffers", "buffers refused to CUPTI", "fewer threads"),
+        ("lent_buffers", "did not return within 200 ms", "report this"),
         ("shifted", "converted from CUPTI's own clock", "newer CUDA"),
-        ("foreign_times", "in a clock that is not known", "newer CUDA"),
+        ("foreign_times", "in an unknown clock", "newer CUDA"),
     ],
 )
 def test_what_cupti_did_wrong_is_a_loss(

@@ -88,7 +88,7 @@ def test_torch_was_upgraded_after_the_install(tmp_path: Path) -> None:
     assert parts["observer"]["state"] == "lack"
     assert f"was built for torch {torch.__version__}, this is torch 2.14.0" in parts["observer"]["why"]
     assert "-m pip install --force-reinstall --no-deps" in parts["observer"]["remedy"]
-    assert parts["torch"]["why"].startswith(f"pip knows torch {torch.__version__.partition('+')[0]}")
+    assert parts["torch"]["why"].startswith(f"pip reports torch {torch.__version__.partition('+')[0]}")
     assert "torch.profiler is used instead" in parts["observer"]["found"]
     assert parts["trial"]["state"] == "ok"
 

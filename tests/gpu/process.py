@@ -38,7 +38,7 @@ class Ended:
     def last_line(self) -> str:
         """The last thing it said, such as the text of an exception."""
         lines = self.output.strip().splitlines()
-        return lines[-1].strip() if lines else "it said nothing"
+        return lines[-1].strip() if lines else "no message"
 
 
 def run(

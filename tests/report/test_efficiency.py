@@ -36,7 +36,7 @@ def test_the_first_line_is_the_answer(width: int) -> None:
     assert "element-rate-bound at 97 % (rng); serial kernel: 1.01x on 2 threads." in words
     assert (
         "Of operator time: 16.0 % near a limit of this machine, 6.0 % below its limit, "
-        "5.0 % without an answer, 73.0 % not looked at." in words
+        "5.0 % without an answer, 73.0 % not measured." in words
     )
 
 
@@ -90,7 +90,7 @@ def test_what_was_not_reproduced_is_near_no_limit() -> None:
     row = bmm(seen=seen, replay=1 / 3, bounds=(Bound("memory", around(0.95), "copy_"),))
     text = " ".join(render_measured(measured(replace(row, verdict=judge(row)))).split())
     assert "not reproduced: 7.20 ms of CPU time in the program, 2.40 ms by itself." in text
-    assert "Of operator time: 30.0 % not reproduced, 73.0 % not looked at." in text
+    assert "Of operator time: 30.0 % not reproduced, 73.0 % not measured." in text
     assert "near a limit" not in text
     assert "faster kernel" not in text
 

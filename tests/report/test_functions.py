@@ -82,7 +82,7 @@ def test_the_table(tmp_path: Path) -> None:
         "cProfile's. (C functions) are seen by cProfile only, their time is in their callers' tottime too; "
         "torch's are among the operators. own ops, all ops: operators called from there, and below; "
         "backward counts at the forward call. non-ops: tottime outside of operators. "
-        "MainThread: wall 1.00 s = functions 98.0 % + not readable 0.5 % + not looked at 1.5 %"
+        "MainThread: wall 1.00 s = functions 98.0 % + not readable 0.5 % + not sampled 1.5 %"
     )
 
 
@@ -175,7 +175,7 @@ def test_c_functions_that_their_caller_tells(
     found = made.findings(tmp_path)
     text = " ".join(shown(found))
     assert ("method sleep" in text) != left_out
-    assert ("with nearly the time of the function that calls them are left out" in text) == left_out
+    assert ("that take nearly all of their caller's time are left out" in text) == left_out
     assert "numpy.array" in text
     assert "<built-in method sleep>" in [row["function"] for row in document(found)["tables"]["functions"]]
 
@@ -234,7 +234,7 @@ def test_cprofile_alone(tmp_path: Path) -> None:
         " 60.0 %   600 ms   700 ms  999,996           text.py:12 tokenize",
         "  0.0 %     0 ns        -        4  library  <built-in method numpy.array>",
         "tottime, cumtime: cProfile's; counting 1,000,000 calls took about 20.0 % of wall: "
-        "code of many small calls seems slower than it is.",
+        "code with many small calls seems slower than it is.",
         "thread 1001: wall 1.00 s = functions 60.0 % + outside of them 40.0 %",
     ]
 
@@ -276,7 +276,7 @@ def test_few_samples_say_nothing(tmp_path: Path) -> None:
     made.samples = [whole | {"looks": 4}]
     text = shown(made.findings(tmp_path, stop={"monotonic_ns": MS}))
     assert [line.split()[-1] for line in text[1:3]] == ["function", "numpy.array>"]
-    assert " ".join(text[3:]).startswith("tottime, cumtime: cProfile's: code of many small calls")
+    assert " ".join(text[3:]).startswith("tottime, cumtime: cProfile's: code with many small calls")
     assert "samples" not in " ".join(text)
     made.counts_end_ns = MS // 2
     found = made.findings(tmp_path, stop={"monotonic_ns": MS})

@@ -176,7 +176,7 @@ def test_what_is_no_plain_python_file_is_not_read(tmp_path: Path) -> None:
         "",
     ):
         assert found.text(file, 1) is None, file
-        assert found.reason(file) == "source not here", file
+        assert found.reason(file) == "source not found here", file
 
 
 def test_encodings_and_lines_that_are_not_there(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_the_tree_and_the_lines_of_its_package(tmp_path: Path) -> None:
         " 9.0 %   108 ns  108 ns     8 ns    100 ns    head                    Linear",
         "",
         "Lines of pkg  3 of 3 lines by self time, 91.0 % of operator time",
-        "pkg/model.py  (source not here)",
+        "pkg/model.py  (source not found here)",
     ]
     bars = [line.split() for line in lines if "█" in line or "▏" in line]
     assert [[bar[0], bar[7]] for bar in bars] == [["30.0", "12"], ["60.0", "13"], ["1.0", "14"]]

@@ -20,7 +20,7 @@ MOST_BYTES_OF_ALL = 64 << 20
 LEAST_BYTES = 16 << 10  # that any file counts as, even a missing one: it bounds how many are looked for
 LONGEST_LINE = 1000  # letters kept
 
-_MISSING = "source not here"
+_MISSING = "source not found here"
 _CHANGED = "changed since the recording"
 _UNKNOWN = "not known whether it changed since the recording"
 

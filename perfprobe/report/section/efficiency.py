@@ -100,7 +100,7 @@ def _parts(measured: Measurements) -> list[str]:
     known = [kind for kinds in _ANSWERS.values() for kind in kinds]
     shares = {text: sum(share for kind, share in seen if kind in kinds) for text, kinds in _ANSWERS.items()}
     shares["without an answer"] = sum(share for kind, share in seen if kind not in known)
-    shares["not looked at"] = measured.left_out_share or 0
+    shares["not measured"] = measured.left_out_share or 0
     return [f"{units.percent(share)} {text}" for text, share in shares.items() if share > 0]
 
 

@@ -42,7 +42,7 @@ def notes(findings: Findings, found: HotFunctions, seen: Shown) -> Iterator[str]
     if "non-ops" in titles:
         yield "non-ops: tottime outside of operators."
     if found.told:
-        yield "C functions with nearly the time of the function that calls them are left out."
+        yield "C functions that take nearly all of their caller's time are left out."
 
 
 def _idle(findings: Findings, idle_ns: int) -> Iterator[str]:
@@ -69,7 +69,7 @@ def _timed(findings: Findings) -> str:
         share = units.percent(cost_ns / findings.wall_ns)
         about = f"less than {share[1:]}" if share.startswith("<") else f"about {share}"
         text += f"; counting {units.count(int(calls))} calls took {about} of wall"
-    return f"{text}: code of many small calls seems slower than it is."
+    return f"{text}: code with many small calls seems slower than it is."
 
 
 def _counted(findings: Findings, found: HotFunctions) -> Iterator[str]:

@@ -113,7 +113,7 @@ def _notes_on_rows(table: Operators, seen: Shown) -> Iterator[str]:
     error = max((row.ran.quantile_error or 0 for row in table.rows), default=0)
     if error > _WORTH_SAYING:
         error_text = units.percent(error)
-        yield f"Median and p95 are within {error_text}: there are too many different rows for more."
+        yield f"Median and p95 are within {error_text}: too many different rows for more precision."
 
 
 def _marked_note(rows: Sequence[OperatorRow], marked: Sequence[OperatorRow]) -> str:

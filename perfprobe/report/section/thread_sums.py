@@ -45,7 +45,7 @@ def _sum(row: ThreadRow, python: PythonRow) -> str:
         return ", ".join(f"{name} {units.duration(time_ns)}" for name, time_ns in known.items())
     rest_ns = wall_ns - sum(known.values())
     if rest_ns > 0:
-        known["not looked at" if python.by_samples else "outside of them"] = rest_ns
+        known["not sampled" if python.by_samples else "outside of them"] = rest_ns
     shares = [f"{name} {units.percent(time_ns / wall_ns)}" for name, time_ns in known.items()]
     more = f" ({units.percent(-rest_ns / wall_ns)} too much)" if -rest_ns > _NOTEWORTHY * wall_ns else ""
     return f"wall {units.duration(wall_ns)} = {' + '.join(shares)}{more}"

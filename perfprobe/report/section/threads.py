@@ -96,7 +96,7 @@ def _notes(found: Processors) -> Iterator[str]:
         yield f"The hypervisor gave {units.duration(found.stolen_ns)} of the processors to others."
     if found.other_run_ns >= _NOTEWORTHY * found.wall_ns:
         other = units.duration(found.other_run_ns)
-        yield f"Threads that ended before they could be read ran {other}; how long they waited is not known."
+        yield f"Threads that ended between two readings ran {other}; how long they waited is not known."
     for lack in found.lacks:
         if lack.what in _LACKS:
             yield f"Not known: {_LACKS[lack.what]} ({printable(lack.why)})."

@@ -131,7 +131,7 @@ def _notes(gpu: GpuFindings, rows: Sequence[KernelRow]) -> Iterator[str]:
     if any(row.is_graph for row in rows):
         yield (
             f"{GRAPH}: by launches of CUDA graphs ({units.count(gpu.graph_launches)}), at the line shown; "
-            "which operator captured each kernel is not known."
+            "which operator each kernel belongs to is not known."
         )
     if gpu.exact > 0:
         yield (
