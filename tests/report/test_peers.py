@@ -273,6 +273,7 @@ def test_commands_are_of_views_that_there_are() -> None:
 
 def test_no_text_names_a_view_that_there_is_not() -> None:
     root = Path(perfprobe.__file__).parent
-    texts = [path.read_text() for path in (*root.rglob("*.py"), root.parent / "README.md")]
+    guides = [root.parent / "README.md", *root.parent.glob("docs/*.md")]
+    texts = [path.read_text() for path in (*root.rglob("*.py"), *guides)]
     named = {name.rstrip(".") for text in texts for name in re.findall(r"--view ([a-z][a-z.-]*)", text)}
     assert {"lines", "phases", "paddle.model"} <= named <= set(VIEWS)

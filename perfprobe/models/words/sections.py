@@ -114,7 +114,7 @@ FIRST_SCREEN: dict[str, str] = {
     "GAIN": "What removing it could give at most. Bounded by its time, not measured.",
     "THEN": "What comes next after SLOW.",
     "TAIL": "How many steps were far longer than the median, and in which phase.",
-    "ALSO": "A second kind of finding, such as a slow import.",
+    "ALSO": "A second kind of finding: a slow import, or a missing `no_grad`.",
     "CHECKED": "Where nothing stands out: what was looked at.",
     "UNKNOWN": "Where nothing stands out: what was not recorded or measured, and the option for it.",
     "BLIND": "The smallest gain that could have been seen in these steps, given how much they vary.",
