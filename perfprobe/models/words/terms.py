@@ -32,6 +32,10 @@ TERMS: dict[str, str] = {
     "user line": "The innermost line of the program outside of torch, installed packages, the standard "
     "library and perfprobe. In backward: of the forward call.",
     "forward call": "The call in forward that made a backward node.",
+    "AccumulateGrad": "torch's backward node that adds a gradient to a parameter. No forward call made it, "
+    "so it has no line.",
+    "DDP gradient reduction": "What `DistributedDataParallel` does to add up gradients, at the line that "
+    "made it.",
     "phase": "What the program was doing: *forward* (inside a module's call, or an operator that makes a "
     "backward node), *backward*, *recompute* (forward code that backward runs again), *compile* "
     "(torch.compile's tracing), *data* (making a batch), or *other* (optimizer, metrics, inference without "
