@@ -156,14 +156,14 @@ def test_every_option_that_is_named_exists(path: Path) -> None:
 
 def test_every_section_and_view_that_is_named_exists() -> None:
     for path in PAGES:
-        for name in re.findall(r"--view ([\w-]+)", path.read_text(encoding="utf-8")):
+        for name in re.findall(r"--view ([\w.-]*\w)", path.read_text(encoding="utf-8")):
             assert name in VIEWS, path.name
 
 
 def headings(example: Path) -> Iterator[tuple[str, list[str]]]:
     """The title of the table that an example shows, and those of its columns."""
     command, *lines = example.read_text(encoding="utf-8").splitlines()
-    found = re.search(r"--view ([\w-]+)", command)
+    found = re.search(r"--view ([\w.-]*\w)", command)
     name = found[1] if found else {"bench": "efficiency"}.get(example.stem, "operators")
     for line in lines:
         pieces = [piece for piece in re.split(r"\s{2,}", line.strip()) if piece]

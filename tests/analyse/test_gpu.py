@@ -21,7 +21,7 @@ from perfprobe.tables.findings import Hotspots
 from perfprobe.tables.gpu import ApiCalls, Copies, CopyKind, GpuWaits, Kernels, MemoryKind, WaitKind
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.recording import Recording
-from perfprobe.tables.steps import StepPhase, StepTimes
+from perfprobe.tables.steps import StepTimes
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Gap, Trace
 from tests.build import Op, Program, op
@@ -342,31 +342,6 @@ def test_steps_end_with_the_last_of_their_optimizers(tmp_path: Path) -> None:
         *(op("MmBackward", at + 100_000, at + 400_000, scope=1) for at in (1_000_000, 2_000_000)), thread=1
     )
     assert steps_of(program, tmp_path) == [(1_000_000, 1_800_000), (1_800_000, 2_800_000)]
-
-
-def test_phases_say_how_long_the_gpu_was_busy(tmp_path: Path) -> None:
-    """Kernels and copies at once are counted once; what reaches into the next step is of both."""
-    program = Program()
-    program.thread(1)
-    program.run(*two_steps(1000))
-    assert set(steps(link(program.recording(tmp_path))).step_phases.gpu_ns.tolist()) == {-1}
-    program.kernel("k", 1_500_000, 1_650_000, 1)
-    program.copy(1, 1_640_000, 1_700_000, 2)
-    program.kernel("k", 1_790_000, 1_990_000, 3, stream=9)
-    program.thread(2)
-    program.run(
-        *(op("MmBackward", at + 100_000, at + 400_000, scope=1) for at in (1_000_000, 2_000_000)), thread=1
-    )
-    found = steps(link(program.recording(tmp_path)))
-    busy_ns: dict[int, dict[StepPhase, int]] = {0: {}, 1: {}}
-    rows = found.step_phases
-    for step, phase, gpu_ns in zip(
-        rows.step.tolist(), rows.phase.tolist(), rows.gpu_ns.tolist(), strict=True
-    ):
-        busy_ns[step][StepPhase(phase)] = gpu_ns
-    assert busy_ns[0][StepPhase.OPTIMIZER] == 110_000
-    assert [sum(of.values()) for of in busy_ns.values()] == [210_000, 190_000]
-    assert sum(found.phases.gpu_ns.tolist()) == 400_000
 
 
 def test_without_backward_between_them_optimizers_are_one_step(tmp_path: Path) -> None:
