@@ -273,14 +273,7 @@ def test_commands_are_of_views_that_there_are() -> None:
 
 def test_no_text_names_a_view_that_there_is_not() -> None:
     root = Path(perfprobe.__file__).parent
-<<<<<<< HEAD
     guides = [root.parent / "README.md", *root.parent.glob("docs/*.md")]
     texts = [path.read_text() for path in (*root.rglob("*.py"), *guides)]
-=======
-    texts = [
-        path.read_text()
-        for path in (*root.rglob("*.py"), root.parent / "README.md", root.parent / "docs/report.md")
-    ]
->>>>>>> 5ade960 (Tests: views are looked for in the page of reports, where the README's words went)
     named = {name.rstrip(".") for text in texts for name in re.findall(r"--view ([a-z][a-z.-]*)", text)}
     assert {"lines", "phases"} < named <= set(VIEWS)
