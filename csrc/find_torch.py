@@ -74,15 +74,20 @@ def describe(directory: Path) -> dict[str, str | int]:
     return {"directory": str(directory), "version": version, "cxx11_abi": read_cxx11_abi(directory)}
 
 
+def outside(version: str) -> str | None:
+    """Why `version` is none that the observer is written for; None when it is one."""
+    major, minor = (int(part) for part in version.split(".")[:2])
+    if OLDEST <= (major, minor) <= NEWEST:
+        return None
+    oldest, newest = (".".join(map(str, bound)) for bound in (OLDEST, NEWEST))
+    return f"torch {version} is outside the supported {oldest} to {newest}"
+
+
 def require_supported(version: str) -> None:
     """Raises Unusable when `version` lies outside the range the observer is written for."""
-    major, minor = (int(part) for part in version.split(".")[:2])
-    if not OLDEST <= (major, minor) <= NEWEST:
-        oldest, newest = (".".join(map(str, bound)) for bound in (OLDEST, NEWEST))
-        raise Unusable(
-            f"torch {version} is outside the supported {oldest} to {newest}; "
-            "name its folder in PERFPROBE_TORCH_DIR to try"
-        )
+    reason = outside(version)
+    if reason is not None:
+        raise Unusable(f"{reason}; name its folder in PERFPROBE_TORCH_DIR to try")
 
 
 def find() -> dict[str, str | int]:

@@ -8,7 +8,9 @@ import json
 import os
 import re
 import sys
+from importlib.machinery import ExtensionFileLoader
 
+from perfprobe.built import kept, torch_there
 from perfprobe.support.errors import EnvironmentLack
 
 TYPE_CHECKING = False
@@ -26,10 +28,14 @@ if TYPE_CHECKING:
     from perfprobe._core import range as range
     from perfprobe._core import range_begin as range_begin
     from perfprobe._core import range_end as range_end
+    from perfprobe.built.torch_there import TorchThere
 
+_OBSERVER = "perfprobe._observer"
+_NO_OPERATORS = "operators cannot be recorded"
 _STAMP = "_observer_stamp.json"  # beside the observer: the torch it was built against
 _BUILD = "_build.json"  # in the package: why a module was not built
 _CUDA = "libperfprobe_cuda"
+_not_built: dict[str, tuple[str, str]] = {}  # by version of torch: why no observer was built, and the remedy
 
 
 def core() -> ModuleType:
@@ -58,22 +64,72 @@ def injection() -> str:
 def observer(torch: Any) -> ModuleType:
     """`perfprobe._observer`, the operator observer, for the torch module the program has imported.
 
-    The torch it was built against is compared before the module is loaded: its C++ symbols fit no other.
+    The one that was installed, else the one that is kept in the user's cache. The torch it was built against
+    is compared before the module is loaded: its C++ symbols fit no other.
 
     Raises:
-        EnvironmentLack: it was not built, or for another torch or Python.
+        EnvironmentLack: there is none for this torch and Python.
     """
-    what, name, running = "operators cannot be recorded", "perfprobe._observer", str(torch.__version__)
-    found = importlib.util.find_spec(name)
-    if found is not None and found.origin is not None:
-        built_for = _stamped_torch(os.path.dirname(found.origin)) or "(unknown)"
-        if built_for != running:
-            where = f"{name} was built for torch {built_for}, this is torch {running}"
-            raise EnvironmentLack(what, where, rebuild())
+    running, was_for = str(torch.__version__), installed_for()
+    if was_for == running:
+        return _installed_observer()
+    there = torch_there.at(os.path.dirname(os.path.abspath(getattr(torch, "__file__", None) or "torch.py")))
+    path = None if there is None or there.version != running else kept.find(there)
+    if path is not None:
+        return _kept_observer(path)
+    if was_for is None:
+        where = _reason(_OBSERVER, ModuleNotFoundError(name=_OBSERVER))
+    else:
+        where = f"{_OBSERVER} was built for torch {was_for}, this is torch {running}"
+    why, remedy = _not_built.get(running, ("", "build it with `perfprobe build`"))
+    raise EnvironmentLack(_NO_OPERATORS, f"{where}: {why}" if why else where, remedy)
+
+
+def has_observer(torch: TorchThere) -> bool:
+    """Whether `observer` finds one for this torch, which need not be imported."""
+    return installed_for() == torch.version or kept.find(torch) is not None
+
+
+def observer_not_built(torch: TorchThere, why: str, remedy: str) -> None:
+    """`observer` shall say this of a torch for which it finds none."""
+    _not_built[torch.version] = (why, remedy)
+
+
+def observer_file() -> str:
+    """Where the observer that was loaded lies; "" before."""
+    return str(getattr(sys.modules.get(_OBSERVER), "__file__", ""))
+
+
+def installed_for() -> str | None:
+    """The torch that the observer beside this package was built for; None where there is no observer."""
+    found = importlib.util.find_spec(_OBSERVER)
+    if found is None or found.origin is None or not os.path.exists(found.origin):
+        return None  # the finder of an editable install knows it still when it is gone
+    return _stamped_torch(os.path.dirname(found.origin)) or "(unknown)"
+
+
+def _installed_observer() -> ModuleType:
     try:
-        return importlib.import_module(name)
+        return importlib.import_module(_OBSERVER)
     except ImportError as error:
-        raise EnvironmentLack(what, _reason(name, error), rebuild()) from error
+        raise EnvironmentLack(_NO_OPERATORS, _reason(_OBSERVER, error), rebuild()) from error
+
+
+def _kept_observer(path: str) -> ModuleType:
+    """The module of a file in the cache, once a process, under the name that it was compiled with."""
+    if observer_file() == path:
+        return sys.modules[_OBSERVER]
+    loader = ExtensionFileLoader(_OBSERVER, path)
+    spec = importlib.util.spec_from_file_location(_OBSERVER, path, loader=loader)
+    assert spec is not None
+    try:
+        module = importlib.util.module_from_spec(spec)
+        loader.exec_module(module)
+    except ImportError as error:
+        remedy = "build it again with `perfprobe build --again`"
+        raise EnvironmentLack(_NO_OPERATORS, _reason(_OBSERVER, error), remedy) from error
+    sys.modules[_OBSERVER] = module
+    return module
 
 
 class CudaKernels:

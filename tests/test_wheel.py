@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from perfprobe import __version__
+
 pytest.importorskip("scikit_build_core", reason="builds a wheel without pip's isolation")
 pytestmark = pytest.mark.slow
 
@@ -81,7 +83,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_wheel_holds_the_package_and_nothing_of_the_source_tree(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    assert {name.split("/")[0] for name in names} == {"perfprobe", "perfprobe-0.1.0.dist-info"}
+    assert {name.split("/")[0] for name in names} == {"perfprobe", f"perfprobe-{__version__}.dist-info"}
     assert {
         "perfprobe/py.typed",
         "perfprobe/_core.pyi",
@@ -95,7 +97,7 @@ def test_both_spellings_of_the_command_answer_elsewhere(installed: Path, tmp_pat
     module = call(installed, "-m", "perfprobe", "--version", folder=tmp_path)
     assert (script.returncode, script.stderr) == (0, "")
     assert script.stdout == module.stdout
-    assert "0.1.0" in script.stdout
+    assert __version__ in script.stdout
 
 
 def test_an_installed_perfprobe_profiles_a_script(

@@ -25,7 +25,7 @@ PyObject* call_recorded(const CompiledKernel& self, PyObject* const* arguments, 
   return PyObject_Vectorcall(self.kernel, arguments, flags, names);
 }
 
-PyObject* call(PyObject* object, PyObject* const* arguments, size_t flags, PyObject* names) {
+PyObject* call_kernel(PyObject* object, PyObject* const* arguments, size_t flags, PyObject* names) {
   const auto& self = *reinterpret_cast<CompiledKernel*>(object);
   if (is_recording()) [[likely]]
     return call_recorded(self, arguments, flags, names);
@@ -41,35 +41,35 @@ void free_kernel(PyObject* object) {
   Py_DECREF(type);  // the type was made at run time: its objects own it
 }
 
-PyMemberDef members[] = {
+PyMemberDef kernel_members[] = {
     {"__name__", T_OBJECT_EX, offsetof(CompiledKernel, name), READONLY, nullptr},
     {"__wrapped__", T_OBJECT_EX, offsetof(CompiledKernel, kernel), READONLY, nullptr},
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(CompiledKernel, call), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr},
 };
 
-PyType_Slot slots[] = {
+PyType_Slot kernel_slots[] = {
     {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
     {Py_tp_dealloc, reinterpret_cast<void*>(free_kernel)},
-    {Py_tp_members, members},
+    {Py_tp_members, kernel_members},
     {0, nullptr},
 };
 
 // Its objects are in no cycle: a kernel refers to nothing that refers to it.
-PyType_Spec spec = {"perfprobe._observer.CompiledKernel", sizeof(CompiledKernel), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL, slots};
+PyType_Spec kernel_spec = {"perfprobe._observer.CompiledKernel", sizeof(CompiledKernel), 0,
+                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL, kernel_slots};
 
 }  // namespace
 
 PyObject* wrap_compiled_kernel(PyObject* name, PyObject* kernel) {
-  static PyObject* const type = PyType_FromSpec(&spec);
+  static PyObject* const type = PyType_FromSpec(&kernel_spec);
   const char* text = PyUnicode_AsUTF8(name);
   if (type == nullptr || text == nullptr)
     return nullptr;
   auto* self = PyObject_New(CompiledKernel, reinterpret_cast<PyTypeObject*>(type));
   if (self == nullptr)
     return nullptr;
-  self->call = call;
+  self->call = call_kernel;
   self->name = Py_NewRef(name);
   self->text = text;
   self->kernel = Py_NewRef(kernel);

@@ -40,7 +40,7 @@ PyObject* name_for(const RecordedMethod& self, PyObject* object) {
 }
 
 // The name's text; nullptr for a call that is not to be recorded.
-const char* text_of(PyObject* name) {
+const char* utf8_of(PyObject* name) {
   return name != nullptr && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : nullptr;
 }
 
@@ -49,7 +49,7 @@ PyObject* call_recorded(const RecordedMethod& self, PyObject* const* arguments, 
   const size_t count = static_cast<size_t>(PyVectorcall_NARGS(flags));
   const size_t bound = PyFunction_Check(self.function) && count > 0 ? 1 : 0;
   PyObject* name = name_for(self, bound == 1 ? arguments[0] : nullptr);
-  const char* text = text_of(name);
+  const char* text = utf8_of(name);
   if (text == nullptr && PyErr_Occurred() != nullptr) {
     if (!PyErr_ExceptionMatches(PyExc_Exception)) {  // Ctrl-C while the name was looked up
       Py_XDECREF(name);
@@ -68,7 +68,7 @@ PyObject* call_recorded(const RecordedMethod& self, PyObject* const* arguments, 
   return result;
 }
 
-PyObject* call(PyObject* object, PyObject* const* arguments, size_t flags, PyObject* names) {
+PyObject* call_method(PyObject* object, PyObject* const* arguments, size_t flags, PyObject* names) {
   const RecordedMethod& self = of(object);
   if (!is_recording()) [[likely]]
     return PyObject_Vectorcall(self.function, arguments, flags, names);
@@ -126,7 +126,7 @@ void free_method(PyObject* object) {
   Py_DECREF(type);  // the type was made at run time: its objects own it
 }
 
-PyMemberDef members[] = {
+PyMemberDef method_members[] = {
     {"__wrapped__", T_OBJECT_EX, offsetof(RecordedMethod, function), READONLY, nullptr},
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(RecordedMethod, call), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr},
@@ -138,7 +138,7 @@ PyMethodDef methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
-PyType_Slot slots[] = {
+PyType_Slot method_slots[] = {
     {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
     {Py_tp_descr_get, reinterpret_cast<void*>(bind)},
     {Py_tp_getattro, reinterpret_cast<void*>(get_attribute)},
@@ -147,26 +147,26 @@ PyType_Slot slots[] = {
     {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
     {Py_tp_repr, reinterpret_cast<void*>(show)},
     {Py_tp_dealloc, reinterpret_cast<void*>(free_method)},
-    {Py_tp_members, members},
+    {Py_tp_members, method_members},
     {Py_tp_methods, methods},
     {0, nullptr},
 };
 
 // Whoever puts one in its place takes it out again: the cycles it is in end there.
-PyType_Spec spec = {"perfprobe._observer.RecordedMethod", sizeof(RecordedMethod), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL, slots};
+PyType_Spec method_spec = {"perfprobe._observer.RecordedMethod", sizeof(RecordedMethod), 0,
+                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL, method_slots};
 
 }  // namespace
 
 PyObject* wrap_method(PyObject* function, PyObject* names, PyObject* name_of,
                       at::RecordScope scope) {
-  static PyObject* const type = PyType_FromSpec(&spec);
+  static PyObject* const type = PyType_FromSpec(&method_spec);
   if (type == nullptr)
     return nullptr;
   auto* self = PyObject_New(RecordedMethod, reinterpret_cast<PyTypeObject*>(type));
   if (self == nullptr)
     return nullptr;
-  self->call = call;
+  self->call = call_method;
   self->function = Py_NewRef(function);
   self->names = Py_NewRef(names);
   self->name_of = Py_NewRef(name_of);

@@ -10,6 +10,7 @@ from sys import getrecursionlimit, setrecursionlimit
 from perfprobe import __version__
 from perfprobe.cli import BEGUN_CPU_NS
 from perfprobe.cli.after import ReportChild
+from perfprobe.cli.before import make_observer
 from perfprobe.cli.options import PROGRAM_OPTIONS, Parser, absolute, add_options, chosen, view, writable
 from perfprobe.collect.base import Stderr, fault
 from perfprobe.collect.destination import SUFFIX, default_path, with_rank
@@ -36,7 +37,7 @@ perfprobe [run] [OPTIONS] script.py [ARGS]
        perfprobe graph [FILE] [OPTIONS]
        perfprobe bench [FILE | OPERATOR INPUT ...] [OPTIONS]
        perfprobe machine [OPTIONS]
-       perfprobe doctor | explain WORD | completion SHELL"""
+       perfprobe doctor | build | explain WORD | completion SHELL"""
 
 _DESCRIPTION = """\
 Run a PyTorch program unchanged, record its operators, and print where its
@@ -74,6 +75,7 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
         return lambda: _run_missing(program, words[place])
     recorded = Options(**chosen(given, Options))
     about, folder = _about(program), program.folder
+    make_observer(recorded, program.first_on_path, quiet=(rank() or {"rank": 0})["rank"] > 0)
     session = Session(about, folder, recorded, tell=stderr.tell, follow=True, begun_cpu_ns=BEGUN_CPU_NS)
     report = _report_child(given, stderr)
     session.start(_path(given, program), named=given.output is not None)

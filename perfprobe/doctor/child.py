@@ -20,13 +20,15 @@ _RANK = ("RANK", "LOCAL_RANK", "WORLD_SIZE")  # would make the trial one rank of
 class Child:
     """A Python process with this one's sys.path, ended when it takes longer than `limit_s`."""
 
-    def __init__(self, module: str, words: Sequence[str], folder: str | None, limit_s: float) -> None:
+    def __init__(
+        self, module: str, words: Sequence[str], folder: str | None, limit_s: float, **variables: str
+    ) -> None:
         self._end = time.monotonic() + limit_s
         self._limit_s = limit_s
         self._process = subprocess.Popen(
             starter.command(module, words),
             cwd=folder,
-            env=starter.environment(_RANK),
+            env={**starter.environment(_RANK), **variables},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -50,9 +52,9 @@ def probe(name: str, *words: str, limit_s: float) -> Child:
     return Child("perfprobe.doctor.probes", [name, *words], None, limit_s)
 
 
-def command(words: Sequence[str], folder: str, limit_s: float) -> Child:
-    """`perfprobe WORDS` in a folder."""
-    return Child("perfprobe.cli", words, folder, limit_s)
+def command(words: Sequence[str], folder: str, limit_s: float, **variables: str) -> Child:
+    """`perfprobe WORDS` in a folder, with these variables in its environment."""
+    return Child("perfprobe.cli", words, folder, limit_s, **variables)
 
 
 def answers(child: Child) -> Mapping[str, Any]:

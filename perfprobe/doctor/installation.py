@@ -12,6 +12,7 @@ from importlib import metadata
 from typing import Any
 
 from perfprobe import __version__, native
+from perfprobe.built import kept
 from perfprobe.doctor.part import LACK, NOTE, OK, Part, install
 from perfprobe.support.errors import EnvironmentLack
 
@@ -162,7 +163,7 @@ def observer(said: Mapping[str, Any]) -> Part:
     """The native operator observer."""
     why = said.get("observer")
     if why == "":
-        return Part("observer", OK, f"built for torch {said['version']}, loads")
+        return Part("observer", OK, f"built for torch {said['version']}, loads", _where(said))
     if hidden_package() is not None:
         return Part("observer", LACK, "not in the source folder that was imported", "", _away())
     if why is None:
@@ -171,9 +172,20 @@ def observer(said: Mapping[str, Any]) -> Part:
             "observer", LACK, "not tried", said.get("ended") or "there is no torch to try it with", remedy
         )
     found = "cannot be used; torch.profiler is used instead, at many times the cost"
+    if said.get("observer_can_be_built"):
+        found = (
+            f"not built yet for torch {said['version']}; the next recording builds it, in a minute or less"
+        )
+        return Part("observer", NOTE, found, why, "build it now with `perfprobe build`")
     if said.get("profiler"):
         found = "operators cannot be observed"
     return Part("observer", LACK, found, why, said["remedy"])
+
+
+def _where(said: Mapping[str, Any]) -> str:
+    """Where an observer lies that was not installed with perfprobe."""
+    path = str(said.get("observer_file", ""))
+    return "" if not path or os.path.dirname(path) != kept.folder() else f"it is {path}"
 
 
 def profiler(said: Mapping[str, Any]) -> Part:

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import subprocess
 import sys
 import sysconfig
 import tempfile
 
+from perfprobe.built.compiler import find, remedy
 from perfprobe.doctor.part import LACK, NOTE, OK, Part, install
 from perfprobe.support import units
 from perfprobe.support.errors import EnvironmentLack
 
 _CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
-_PACKAGES = {
-    "apt-get": "apt-get install g++ python3-dev",
-    "dnf": "dnf install gcc-c++ python3-devel",
-    "zypper": "zypper install gcc-c++ python3-devel",
-    "pacman": "pacman -S gcc",
-    "apk": "apk add g++ python3-dev",
-    "conda": "conda install -c conda-forge gxx",
-}
 _LITTLE_BYTES = 1 << 30
 _LIMIT_S = 5
 
@@ -42,20 +34,21 @@ def clock(path: str = _CLOCK) -> Part:
 
 def compiler(*, needed: bool) -> Part:
     """A C++ compiler and Python's headers: what a rebuild takes, and torch.compile."""
-    name = shlex.split(os.environ.get("CXX", "")) or [shutil.which("c++") or shutil.which("g++") or "clang++"]
+    found = find()
     state = LACK if needed else NOTE
     why = (
         "perfprobe's native modules cannot be built"
         if needed
         else "only a rebuild and torch.compile need one"
     )
-    version = _version(name[0])
+    version = None if found is None else _version(found.words[0])
     if version is None:
-        found = f"none: {name[0]} (from CXX) does not run" if os.environ.get("CXX") else "none was found"
-        return Part("compiler", state, found, why, _package())
+        named = os.environ.get("CXX", "").split()
+        lack = f"none: {named[0]} (from CXX) does not run" if named else "none was found"
+        return Part("compiler", state, lack, why, remedy())
     header = os.path.join(sysconfig.get_path("include"), "Python.h")
     if not os.path.isfile(header):
-        return Part("compiler", state, f"{version}; but {header} is missing", why, _package())
+        return Part("compiler", state, f"{version}; but {header} is missing", why, remedy())
     return Part("compiler", OK, version)
 
 
@@ -68,14 +61,6 @@ def _version(name: str) -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.splitlines()[0] if done.returncode == 0 and done.stdout else None
-
-
-def _package() -> str:
-    for tool, command in _PACKAGES.items():
-        if shutil.which(tool):
-            by_root = tool == "conda" or os.geteuid() == 0
-            return f"install one with `{'' if by_root else 'sudo '}{command}`"
-    return "install gcc 11 or newer, and the headers of this Python"
 
 
 def folder(path: str) -> Part:

@@ -66,10 +66,18 @@ def _hiding(name: str) -> str | None:
 
 def _observer(found: Any) -> None:
     from perfprobe import native
+    from perfprobe.built import build, torch_there
 
+    there = torch_there.at(os.path.dirname(os.path.abspath(found.__file__)))
+    if there is not None and not native.has_observer(there):
+        try:
+            build.require(there)
+            _say(observer_can_be_built=True)
+        except PerfprobeError as lack:
+            native.observer_not_built(there, lack.where, lack.remedy)
     try:
         native.observer(found)
-        _say(observer="")
+        _say(observer="", observer_file=native.observer_file())
     except PerfprobeError as error:
         _say(observer=error.where, remedy=error.remedy)
     except Exception as error:

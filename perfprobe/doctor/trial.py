@@ -44,7 +44,8 @@ class Trial:
             with open(os.path.join(self._folder, _SCRIPT), "w", encoding="utf-8") as file:
                 file.write(f"{_START}{steps}{_END}")
             words = ["run", "-q", "-o", "trial.perfprobe", "--json", "trial.json", _SCRIPT]
-            self._child = command(words, self._folder, limit_s)
+            # `doctor` changes nothing: it must not build the observer.
+            self._child = command(words, self._folder, limit_s, PERFPROBE_BUILD="off")
         except OSError as error:
             self._why = str(error)
 

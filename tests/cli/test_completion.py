@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("line", "completed"),
     [
         (["rep"], "report"),
-        ([""], "run report export graph bench machine doctor explain completion"),
+        ([""], "run report export graph bench machine doctor build explain completion"),
         (["tr"], ""),  # shtab knows of no script where a command stands
         (["report", "--sor"], "--sort"),
         (["report", "--sort", ""], "self total calls mean median p95 gpu"),

@@ -84,13 +84,15 @@ def test_torch_was_upgraded_after_the_install(tmp_path: Path) -> None:
     changed = version.read_text().replace(f"'{torch.__version__}'", "'2.14.0'")
     version.unlink()
     version.write_text(changed)
-    parts = examined(tmp_path, 0, PYTHONPATH=str(tmp_path / "fakes"))
-    assert parts["observer"]["state"] == "lack"
+    environment = {"PYTHONPATH": str(tmp_path / "fakes"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    parts = examined(tmp_path, 0, **environment)
+    assert parts["observer"]["state"] == "note"
+    assert "the next recording builds it" in parts["observer"]["found"]
     assert f"was built for torch {torch.__version__}, this is torch 2.14.0" in parts["observer"]["why"]
-    assert "-m pip install --force-reinstall --no-deps" in parts["observer"]["remedy"]
+    assert parts["observer"]["remedy"] == "build it now with `perfprobe build`"
     assert parts["torch"]["why"].startswith(f"pip reports torch {torch.__version__.partition('+')[0]}")
-    assert "torch.profiler is used instead" in parts["observer"]["found"]
     assert parts["trial"]["state"] == "ok"
+    assert not (tmp_path / "cache" / "perfprobe").exists()
 
 
 def test_a_file_hides_torch(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def build(root: Path, folder: Path, limit_s: float) -> process.Ended | str:
     torch = json.loads(found.stdout)
     tree.copy_package(root, tree.site(folder))
     end_s = time.monotonic() + limit_s
-    sources = [path for path in sorted((root / "csrc").rglob("*.cpp"))]
+    sources = sorted({path for paths in linked(root).values() for path in paths})
     flags = [compiler, *_FLAGS, *definitions(root, torch)]
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         compiled = list(
@@ -111,11 +111,10 @@ def linked(root: Path) -> dict[str, list[Path]]:
     def of(*folders: str) -> list[Path]:
         return [path for name in folders for path in sorted((root / "csrc" / name).glob("*.cpp"))]
 
-    observer = root / "csrc/bindings/observer_module.cpp"
-    bindings = [path for path in of("bindings") if path != observer]
+    bindings = [path for path in of("bindings") if path.name != "observer_module.cpp"]
     return {
         "_core": [*of("core", "gpu", "python", "cpu", "cpu/peak"), *bindings],
-        "_observer": [*of("core", "gpu", "python", "cpu", "torch"), observer],
+        "_observer": [root / "csrc/observer_unit.cpp"],
         "libperfprobe_inject": of("gpu/injections"),
     }
 

@@ -1,0 +1,257 @@
+"""Compiles the observer for one torch, as one translation unit, and keeps it in the user's cache."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from perfprobe.built import compiler, kept, source, torch_there
+from perfprobe.built.compiler import Compiler
+from perfprobe.built.torch_there import TorchThere
+from perfprobe.support.errors import EnvironmentLack
+from perfprobe.support.text import printable
+
+Tell: TypeAlias = Callable[[str], None]
+
+WHAT = "the operator observer cannot be built"
+AGAIN = "run `perfprobe build`"
+_OPTIONS = ("-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-fvisibility-inlines-hidden", "-w", "-s")
+_LIBRARIES = ("libtorch_python.so", "libtorch_cpu.so", "libc10.so")
+_OLDEST_GCC = 11
+_LIMIT_S = 900.0
+_MOST_KEPT = 20
+_PART = ".part-"
+_LEFT_OVER_S = 3600.0
+
+
+class Built(NamedTuple):
+    """path: of the observer; seconds: what compiling took, None where it was there."""
+
+    path: str
+    seconds: float | None
+
+
+def build(torch: TorchThere, tell: Tell, *, again: bool = False, untried: bool = False) -> Built:
+    """The observer for this torch, compiled now where it is not there.
+
+    Args:
+        tell: takes a line before what takes long.
+        again: compile even where it is there, or where it failed before.
+        untried: take a torch that the observer was not written for, too.
+
+    Raises:
+        EnvironmentLack: something is missing, the cache cannot be written, or compiling fails.
+    """
+    sources, with_compiler = require(torch, untried=untried)
+    folder = _made_folder()
+    path = os.path.join(folder, f"{kept.stem(sources, torch)}-{with_compiler.identity()}.so")
+    with _alone(path, tell):
+        if not again:
+            if os.path.exists(path) and kept.refused(path) is None:
+                return Built(path, None)
+            _raise_as_before(path)
+        tell(f"building the operator observer for torch {torch.version}, once (about 20 s of CPU time) ...")
+        begun_s = time.monotonic()
+        _compile(with_compiler, sources, torch, path)
+        _forget(folder)
+        return Built(path, time.monotonic() - begun_s)
+
+
+def require(torch: TorchThere, *, untried: bool = False) -> tuple[str, Compiler]:
+    """The folder of the source and the compiler, where all that is needed is there.
+
+    Raises:
+        EnvironmentLack: something is missing; says what.
+    """
+    sources = source.folder()
+    if sources is None:
+        raise EnvironmentLack(WHAT, "its source, csrc, is not in the installed package", "install it again")
+    finder = _finder(sources)
+    try:
+        finder.describe(Path(torch.folder))
+    except finder.Unusable as reason:
+        raise EnvironmentLack(WHAT, str(reason)) from reason
+    outside = finder.outside(torch.version)
+    if outside is not None and not untried:
+        raise EnvironmentLack(WHAT, outside, f"try it with `perfprobe build --torch {torch.folder}`")
+    if not os.path.isfile(os.path.join(torch.folder, "include", "pybind11", "pybind11.h")):
+        raise EnvironmentLack(WHAT, f"torch {torch.version} has no headers of pybind11")
+    return sources, _compiler()
+
+
+def _compiler() -> Compiler:
+    found = compiler.find()
+    if found is None:
+        named = os.environ.get("CXX")
+        where = f"no C++ compiler: {named} (from CXX) is not there" if named else "no C++ compiler was found"
+        raise EnvironmentLack(WHAT, where, f"{compiler.remedy()}, then {AGAIN}")
+    said = _said([*found.words, "-dumpfullversion", "-dumpversion"])
+    major = re.match(r"\d+", said)
+    is_clang = "clang" in _said([*found.words, "--version"])
+    if major is not None and not is_clang and int(major[0]) < _OLDEST_GCC:
+        where = f"{found.words[0]} is gcc {said}, older than {_OLDEST_GCC}"
+        raise EnvironmentLack(WHAT, where, f"name a newer one in CXX, then {AGAIN}")
+    header = os.path.join(sysconfig.get_path("include"), "Python.h")
+    if not os.path.isfile(header):
+        raise EnvironmentLack(WHAT, f"{header} is missing", f"{compiler.remedy()}, then {AGAIN}")
+    return found
+
+
+def _said(words: Sequence[str]) -> str:
+    try:
+        done = subprocess.run(
+            words, capture_output=True, text=True, errors="replace", timeout=10, check=False
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip()
+
+
+def _finder(sources: str) -> Any:
+    """csrc/find_torch.py, which the build of a checkout asks as well."""
+    spec = importlib.util.spec_from_file_location(
+        "perfprobe_find_torch", os.path.join(sources, "find_torch.py")
+    )
+    if spec is None or spec.loader is None:
+        raise EnvironmentLack(WHAT, "csrc/find_torch.py is missing", "install perfprobe again")
+    finder = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(finder)
+    return finder
+
+
+def _made_folder() -> str:
+    """The cache's folder, which nobody else can write into."""
+    folder = kept.folder()
+    try:
+        os.makedirs(os.path.dirname(folder), exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(folder, 0o700)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        where = f"{folder} cannot be written ({error.strerror})"
+        raise EnvironmentLack(WHAT, where, f"{kept.MOVE}, then {AGAIN}") from error
+    reason = kept.refused(folder)
+    if reason is not None:
+        raise EnvironmentLack(WHAT, f"{folder} is not used: {reason}", f"{kept.MOVE}, then {AGAIN}")
+    return folder
+
+
+@contextlib.contextmanager
+def _alone(path: str, tell: Tell) -> Iterator[None]:
+    """No two processes compile the same; where locks do not work both do, and the last one's file stays."""
+    descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            tell("waiting for another process, which builds the operator observer ...")
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        except OSError:
+            pass
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _compile(made_by: Compiler, sources: str, torch: TorchThere, path: str) -> None:
+    descriptor, part = tempfile.mkstemp(prefix=_PART, dir=os.path.dirname(path))
+    os.close(descriptor)
+    try:
+        done = subprocess.run(
+            _command(made_by, sources, torch, part),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_LIMIT_S,
+            check=False,
+        )
+        if done.returncode != 0:
+            _raise_failed(path, done.stdout + done.stderr)
+        os.chmod(part, 0o700)  # as the linker made it, others might write into it
+        os.replace(part, path)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise EnvironmentLack(WHAT, " ".join(str(error).split()), AGAIN) from error
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(part)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(f"{path}.failed")
+
+
+def _command(made_by: Compiler, sources: str, torch: TorchThere, part: str) -> list[str]:
+    headers = [os.path.join(torch.folder, "include")]
+    headers += [sysconfig.get_path("include"), sysconfig.get_path("platinclude")]
+    return [
+        *made_by.words,
+        *("-shared", "-o", part, *_OPTIONS, "-DNDEBUG"),
+        f"-D_GLIBCXX_USE_CXX11_ABI={torch.cxx11_abi()}",
+        f'-DPERFPROBE_TORCH_VERSION="{torch.version}"',
+        f"-I{sources}",
+        *(word for header in dict.fromkeys(headers) for word in ("-isystem", header)),
+        os.path.join(sources, source.UNIT),
+        # A CUDA build's libraries refer to others that only torch's own rpath finds.
+        "-Wl,--allow-shlib-undefined",
+        *(os.path.join(torch.folder, "lib", name) for name in _LIBRARIES),
+        *("-lpthread", "-ldl"),
+    ]
+
+
+def _raise_failed(path: str, output: str) -> None:
+    """Compiling has failed, and would again: the next runs need not wait for that."""
+    errors = [line for line in output.splitlines() if "error" in line] or output.splitlines()[-1:]
+    text = printable(errors[0].strip()[:300] if errors else "the compiler said nothing")
+    with open(f"{path}.failed", "w", encoding="utf-8", errors="replace") as file:
+        file.write(f"{text}\n{output}")
+    _raise_as_before(path)
+
+
+def _raise_as_before(path: str) -> None:
+    with contextlib.suppress(FileNotFoundError), open(f"{path}.failed", encoding="utf-8") as file:
+        where = f"the compiler failed: {file.readline().strip()} (all it said is in {path}.failed)"
+        raise EnvironmentLack(WHAT, where, "try it again with `perfprobe build --again`")
+
+
+def _forget(folder: str) -> None:
+    """Observers of old sources and torches, and what a killed process has left."""
+    files = sorted((entry.stat().st_mtime, entry.path) for entry in os.scandir(folder) if entry.is_file())
+    old = [path for _, path in files if path.endswith(".so")][:-_MOST_KEPT]
+    old += [path for at, path in files if _PART in path and time.time() - at > _LEFT_OVER_S]
+    for path in old:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+
+
+def main() -> int:
+    """The child process of `child.build`: words are torch's folder and whether to say nothing.
+
+    One line of JSON on standard output: {} or {"where", "remedy"}.
+    """
+    torch = torch_there.at(sys.argv[1])
+
+    def tell(line: str) -> None:
+        if sys.argv[2] == "say":
+            sys.stderr.write(f"perfprobe: {line}\n")
+            sys.stderr.flush()
+
+    said: dict[str, str] = {}
+    try:
+        if torch is not None:
+            build(torch, tell)
+    except EnvironmentLack as lack:
+        said = {"where": lack.where, "remedy": lack.remedy}
+    sys.stdout.write(json.dumps(said))
+    return 0

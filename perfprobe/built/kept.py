@@ -1,0 +1,72 @@
+"""The user's cache of observers: one file each, whose name says all that it depends on.
+
+`$XDG_CACHE_HOME/perfprobe/observer/SOURCE-cpython-311-x86_64-linux-gnu-torch2.13.0+cpu-abi1-COMPILER.so`,
+beside it `.failed` where compiling ended with an error, and `.lock` while somebody compiles.
+What is found there is code that will be run: nobody else may have been able to write it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from _imp import extension_suffixes
+
+from perfprobe.built import compiler, source
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from perfprobe.built.torch_there import TorchThere
+
+MOVE = "set XDG_CACHE_HOME to a folder that can be written"
+_BY_OTHERS = 0o022  # may be written by the group, by everybody
+
+
+def folder() -> str:
+    """Where observers are kept; it need not exist."""
+    home = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(home):  # https://specifications.freedesktop.org/basedir-spec: others are invalid
+        home = os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(home, "perfprobe", "observer")
+
+
+def stem(sources: str, torch: TorchThere) -> str:
+    """The name for this source, this Python and this torch, without the compiler."""
+    python = extension_suffixes()[0].strip(".").removesuffix(".so")
+    version = re.sub(r"[^\w.+]", "_", torch.version, flags=re.ASCII)
+    return f"{source.digest(sources)}-{python}-torch{version}-abi{torch.cxx11_abi()}"
+
+
+def find(torch: TorchThere) -> str | None:
+    """Path of an observer for this torch; None where there is none.
+
+    One made by another compiler is used only where there is no compiler: it cannot be made again.
+    """
+    sources = source.folder()
+    if sources is None or not _is_ours(folder()):
+        return None
+    name, made_by = stem(sources, torch), compiler.find()
+    if made_by is not None:
+        path = os.path.join(folder(), f"{name}-{made_by.identity()}.so")
+        return path if _is_ours(path) else None
+    for found in sorted(os.listdir(folder())):
+        path = os.path.join(folder(), found)
+        if found.startswith(f"{name}-") and found.endswith(".so") and _is_ours(path):
+            return path
+    return None
+
+
+def refused(path: str) -> str | None:
+    """Why what lies there is not to be trusted; None where it is, or where nothing does."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    if status.st_uid != os.geteuid():
+        return "it belongs to another user"
+    if status.st_mode & _BY_OTHERS:
+        return "others may write into it"
+    return None
+
+
+def _is_ours(path: str) -> bool:
+    return os.path.exists(path) and refused(path) is None

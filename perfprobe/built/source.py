@@ -1,0 +1,48 @@
+"""The observer's own source: beside the package in a checkout, inside it in a wheel."""
+
+from __future__ import annotations
+
+import os
+import re
+from _blake2 import blake2b  # hashlib would be one more module that hides the program's own
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+UNIT = "observer_unit.cpp"
+_INCLUDED = re.compile(rb'^#include "([^"]+)"', re.MULTILINE)
+_digests: dict[str, str] = {}
+
+
+def folder() -> str | None:
+    """The folder `csrc`; None where it is missing."""
+    for home in (_PACKAGE, os.path.dirname(_PACKAGE)):
+        path = os.path.join(home, "csrc")
+        if os.path.isfile(os.path.join(path, UNIT)):
+            return path
+    return None
+
+
+def files(source: str) -> list[str]:
+    """All that the compiler will read of it, relative to the folder, in a fixed order."""
+    return list(_read(source))
+
+
+def digest(source: str) -> str:
+    """16 hexadecimal digits that change with any of these files."""
+    if source not in _digests:
+        made = blake2b(digest_size=8)
+        for name, content in _read(source).items():
+            made.update(b"%s\0%d\0%s" % (name.encode(), len(content), content))
+        _digests[source] = made.hexdigest()
+    return _digests[source]
+
+
+def _read(source: str) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    waiting = [UNIT]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            with open(os.path.join(source, name), "rb") as file:
+                found[name] = file.read()
+            waiting += [included.decode() for included in _INCLUDED.findall(found[name])]
+    return found

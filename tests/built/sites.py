@@ -1,0 +1,115 @@
+"""Environments with perfprobe as a wheel installs it: without an observer, the source of one inside."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from perfprobe import native
+from perfprobe.built import source
+from tests.collect.runs import Outcome, finish
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+# A C++ compiler that takes no time: it writes down that it was called, and hands out what is in OBSERVER.
+_COMPILER = """\
+#!/bin/sh
+case "$*" in
+  *-dumpfullversion*) echo "${VERSION:-12.2.0}"; exit 0 ;;
+  --version) echo "g++ (made up) ${VERSION:-12.2.0}"; exit 0 ;;
+esac
+echo "$*" >> "$CALLS"
+sleep "${SECONDS_IT_TAKES:-0}"
+if [ -n "$FAILS" ]; then echo "observer_unit.cpp:1: error: $FAILS" >&2; exit 1; fi
+while [ "$1" != -o ]; do shift; done
+cat "$OBSERVER" > "$2"
+"""
+
+
+class Site:
+    """One environment: an interpreter that sees our packages, a cache and a compiler of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.python = folder / "venv" / "bin" / "python"
+        self.cache = folder / "cache" / "perfprobe" / "observer"
+        self.calls = folder / "calls"
+        self.compiler = folder / "g++"
+        self.compiler.write_text(_COMPILER)
+        self.compiler.chmod(0o755)
+        (folder / "cache").mkdir()
+
+    def start(
+        self, words: Sequence[str], variables: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[bytes]:
+        """`python WORDS` in the site's folder."""
+        own = {
+            "XDG_CACHE_HOME": str(self.folder / "cache"),
+            "CXX": str(self.compiler),
+            "CALLS": str(self.calls),
+            "OBSERVER": observer_file(),
+        }
+        return subprocess.Popen(
+            [str(self.python), *words],
+            cwd=self.folder,
+            env={**os.environ, **own, **(variables or {})},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+
+    def perfprobe(self, *words: str, **variables: str) -> Outcome:
+        """`perfprobe WORDS`, with these variables too."""
+        return finish(self.start(["-m", "perfprobe", *words], variables))
+
+    def compiled(self) -> int:
+        """How often the compiler has compiled."""
+        return len(self.calls.read_text().splitlines()) if self.calls.exists() else 0
+
+    def kept(self, suffix: str = ".so") -> list[Path]:
+        """The files of that suffix in the cache."""
+        return sorted(self.cache.glob(f"*{suffix}"))
+
+
+def observer_file() -> str:
+    """The observer that was installed here, built for the torch that is here."""
+    import torch
+
+    return str(native.observer(torch).__file__)
+
+
+def make(folder: Path) -> Site:
+    """A virtual environment with a copy of the package."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
+    (packages,) = (folder / "venv" / "lib").glob("python3*/site-packages")
+    (packages / "visible.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    package = packages / "perfprobe"
+    shutil.copytree(ROOT / "perfprobe", package, ignore=shutil.ignore_patterns("*.so"))
+    core = Path(str(native.core().__file__))
+    for file in (core, core.parent / "libperfprobe_inject.so"):
+        (package / file.name).symlink_to(file)
+    sources = ROOT / "csrc"
+    for name in [*source.files(str(sources)), "find_torch.py"]:
+        (package / "csrc" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(sources / name, package / "csrc" / name)
+    return Site(folder)
+
+
+def other_torch(folder: Path, version: str) -> str:
+    """A folder for PYTHONPATH: the real torch, file for file, that says it is another version."""
+    import torch
+
+    made = folder / f"torch-{version}" / "torch"
+    made.mkdir(parents=True)
+    real = Path(str(torch.__file__)).parent
+    for entry in real.iterdir():
+        (made / entry.name).symlink_to(entry)
+    text = (real / "version.py").read_text().replace(f"'{torch.__version__}'", f"'{version}'")
+    (made / "version.py").unlink()
+    (made / "version.py").write_text(text)
+    return str(made.parent)

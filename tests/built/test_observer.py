@@ -1,0 +1,189 @@
+"""The observer is built for the torch that is there, before the program starts, and kept."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import stat
+import time
+from pathlib import Path
+
+import pytest
+
+from perfprobe.built import source
+from perfprobe.tables import storage
+from tests.built.sites import ROOT, Site, make, other_torch
+from tests.collect.runs import finish
+from tests.collect.test_torch_programs import losses, operator_names
+
+torch = pytest.importorskip("torch", reason="the observer is built against torch")
+
+PROGRAM = "import torch\nprint(torch.ones(2).add(1).tolist())\n"
+BUILDING = f"building the operator observer for torch {torch.__version__}, once"
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    made = make(tmp_path)
+    (tmp_path / "main.py").write_text(PROGRAM)
+    return made
+
+
+def test_the_first_run_builds_it_and_the_next_one_finds_it(site: Site) -> None:
+    first = site.perfprobe("-q", "-o", "first.perfprobe", "main.py")
+    assert (first.status, first.out, first.err) == (0, b"[2.0, 2.0]\n", b"")
+    assert BUILDING in first.said[0]
+    second = site.perfprobe("-q", "-o", "second.perfprobe", "main.py")
+    assert [line for line in second.said if "observer" in line] == []
+    assert site.compiled() == 1
+    for name in ("first", "second"):
+        recording = storage.read(site.folder / f"{name}.perfprobe")
+        assert operator_names(recording)["aten::add"] == 1
+        assert [reason for reason in losses(recording) if "observer" in reason] == []
+    (file,) = site.kept()
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (site.cache, file)] == [0o700, 0o700]
+
+
+def test_another_torch_has_it_built_again(site: Site) -> None:
+    assert site.perfprobe("-q", "main.py").status == 0
+    upgraded = other_torch(site.folder, "2.14.1")
+    seen = site.perfprobe("-q", "-o", "upgraded.perfprobe", "main.py", PYTHONPATH=upgraded)
+    assert (seen.status, seen.err) == (0, b"")
+    assert "for torch 2.14.1, once" in seen.said[0]
+    recording = storage.read(site.folder / "upgraded.perfprobe")
+    assert operator_names(recording)["aten::add"] == 1
+    assert [reason for reason in losses(recording) if "observer" in reason] == []
+    assert (site.compiled(), len(site.kept())) == (2, 2)
+    site.perfprobe("-q", "main.py")  # the first one is still there
+    assert site.compiled() == 2
+
+
+def test_without_a_compiler_the_autograd_profiler_stands_in(site: Site) -> None:
+    seen = site.perfprobe("-o", "run.perfprobe", "main.py", CXX="/nowhere/g++", COLUMNS="300")
+    assert (seen.status, seen.out) == (0, b"[2.0, 2.0]\n")
+    reason = "no C++ compiler: /nowhere/g++ (from CXX) is not there"
+    assert reason in seen.said[0]
+    recording = storage.read(site.folder / "run.perfprobe")
+    assert operator_names(recording)["aten::add"] == 1
+    told = " ".join(losses(recording))
+    assert f"{reason}; the autograd profiler records them instead" in told
+    found = site.perfprobe("report", "run.perfprobe", "--view", "losses", COLUMNS="300")
+    assert reason in found.out.decode()
+    assert "perfprobe build" in found.out.decode()
+
+
+def test_profile_never_builds(site: Site) -> None:
+    (site.folder / "main.py").write_text(
+        "import perfprobe, torch\nwith perfprobe.profile('run.perfprobe'):\n    torch.ones(2).add(1)\n"
+    )
+    seen = finish(site.start(["main.py"]))
+    assert seen.status == 0
+    assert "was not built; build it with `perfprobe build`" in seen.said[0]
+    assert site.compiled() == 0
+    assert operator_names(storage.read(site.folder / "run.perfprobe"))["aten::add"] == 1
+
+
+def test_what_wants_no_observer_has_none_built(site: Site) -> None:
+    (site.folder / "main.py").write_text("print(1)\n")
+    for words in (["--operators", "off"], ["--operators", "autograd"]):
+        assert site.perfprobe("-q", *words, "main.py").out == b"1\n"
+    assert site.perfprobe("-q", "main.py", PERFPROBE_BUILD="off").out == b"1\n"
+    assert site.perfprobe("doctor").status == 0
+    assert (site.compiled(), site.cache.exists()) == (0, False)
+
+
+def test_two_at_once_compile_it_once(site: Site) -> None:
+    words = ["-m", "perfprobe", "build"]
+    both = [site.start(words, {"SECONDS_IT_TAKES": "2"}) for _ in range(2)]
+    ends = [finish(process) for process in both]
+    assert [end.status for end in ends] == [0, 0]
+    assert site.compiled() == 1
+    said = " ".join(line for end in ends for line in end.said)
+    assert BUILDING in said
+    out = " ".join(end.out.decode() for end in ends)
+    assert "was built in" in out
+    assert "was there already" in out
+
+
+@pytest.mark.parametrize("place", ["/sys", "/dev/null"])
+def test_a_cache_that_cannot_be_written(site: Site, place: str) -> None:
+    seen = site.perfprobe("build", XDG_CACHE_HOME=place)
+    assert seen.status == 4
+    assert f"{place}/perfprobe/observer cannot be written" in seen.said[0]
+    assert "set XDG_CACHE_HOME to a folder that can be written" in seen.said[0]
+    run = site.perfprobe("-q", "-o", "run.perfprobe", "main.py", XDG_CACHE_HOME=place)
+    assert (run.status, run.out) == (0, b"[2.0, 2.0]\n")
+    assert f"{place}/perfprobe/observer cannot be written" in " ".join(
+        losses(storage.read(site.folder / "run.perfprobe"))
+    )
+
+
+def test_a_failure_is_not_tried_again_by_itself(site: Site) -> None:
+    (site.folder / "main.py").write_text("print(1)\n")
+    seen = site.perfprobe("build", FAILS="no such thing")
+    assert seen.status == 4
+    assert "the compiler failed: observer_unit.cpp:1: error: no such thing" in seen.said[-1]
+    assert site.perfprobe("-q", "main.py", FAILS="no such thing").out == b"1\n"
+    assert (site.compiled(), len(site.kept())) == (1, 0)
+    assert "no such thing" in site.perfprobe("build").said[-1]
+    assert site.perfprobe("build", "--again").status == 0
+    assert (site.compiled(), len(site.kept()), len(site.kept(".failed"))) == (2, 1, 0)
+
+
+def test_nothing_is_loaded_that_others_may_have_written(site: Site) -> None:
+    (site.folder / "main.py").write_text("print(1)\n")
+    assert site.perfprobe("build").status == 0
+    (file,) = site.kept()
+    file.chmod(0o777)
+    site.perfprobe("-q", "main.py")
+    assert site.compiled() == 2  # that one is not trusted
+    assert stat.S_IMODE(site.kept()[0].stat().st_mode) == 0o700
+    site.cache.chmod(0o777)
+    assert "is not used: others may write into it" in site.perfprobe("build").said[0]
+
+
+def test_another_compiler_and_another_source_have_it_built_again(site: Site) -> None:
+    assert site.perfprobe("build").status == 0
+    site.compiler.write_text(site.compiler.read_text() + "# another release\n")
+    assert site.perfprobe("build").status == 0
+    (header,) = (site.folder / "venv").rglob("csrc/torch/signature.h")
+    header.write_text(header.read_text() + "// changed\n")
+    assert site.perfprobe("build").status == 0
+    assert (site.compiled(), len(site.kept())) == (3, 3)
+    found = site.perfprobe("build", CXX="/nowhere/g++")
+    assert (found.status, site.compiled()) == (4, 3)
+
+
+def test_an_old_compiler_is_named(site: Site) -> None:
+    seen = site.perfprobe("build", VERSION="10.2.1")
+    assert (seen.status, site.compiled()) == (4, 0)
+    assert f"{site.compiler} is gcc 10.2.1, older than 11; name a newer one in CXX" in seen.said[0]
+
+
+def test_an_interrupt_ends_the_compiler_too(site: Site) -> None:
+    process = site.start(["-m", "perfprobe", "main.py"], {"SECONDS_IT_TAKES": "100"})
+    while not site.compiled():
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    ended = finish(process)
+    assert (ended.status, ended.out) == (130, b"")
+    assert not list(site.cache.glob("*.so"))
+    mine = str(site.folder).encode()
+    running = [path for path in Path("/proc").glob("[0-9]*/cmdline") if mine in _content(path)]
+    assert running == []
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def test_the_unit_includes_every_source_of_the_observer() -> None:
+    named = re.findall(r'#include "(torch/\w+\.cpp)"', (ROOT / "csrc" / source.UNIT).read_text())
+    there = sorted(f"torch/{path.name}" for path in (ROOT / "csrc/torch").glob("*.cpp"))
+    assert named == there
+    assert os.path.samefile(source.folder() or "", ROOT / "csrc")
