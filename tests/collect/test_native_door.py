@@ -58,7 +58,9 @@ def test_recorder_that_does_not_load(installed: Path) -> None:
 
 
 def test_missing_observer(installed: Path) -> None:
-    with pytest.raises(EnvironmentLack, match=r"perfprobe\._observer was not built; build it with `perfprobe build`"):
+    with pytest.raises(
+        EnvironmentLack, match=r"perfprobe\._observer was not built; build it with `perfprobe build`"
+    ):
         native.observer(TORCH)
 
 

@@ -1,0 +1,140 @@
+"""Tries a wheel as a user would, in a clean environment: without a compiler, then with one.
+
+    python .ci/try_wheel.py WHEEL [--python PYTHON]
+
+Without a compiler there are samples, calls counted by cProfile, and operators by torch's own profiler, which
+the report says; with one the observer builds itself before the first program that needs it. The torch is that
+of the interpreter that runs this, where it is of the same version as PYTHON; for others only Python functions
+are tried. A source distribution is built first. Ends with exit code 1 at the first thing missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from pathlib import Path
+
+_PLAIN = (
+    "def busy(n):\n    return sum(i * i for i in range(n))\nfor _ in range(400): busy(5000)\nprint('ended')\n"
+)
+_TORCH = (
+    "import torch\ndef busy(x):\n    return (x @ x / 2).sum()\n"
+    "x = torch.ones(200, 200, requires_grad=True)\nfor _ in range(400): busy(x).backward()\nprint('ended')\n"
+)
+_INSTEAD = "the autograd profiler records them instead"
+
+
+class Trial:
+    """One clean environment with the wheel in it."""
+
+    def __init__(self, folder: Path, python: str, wheel: Path, torch: Path | None) -> None:
+        self.folder = folder
+        self.torch = torch
+        self.python = folder / "venv" / "bin" / "python"
+        self._call([python, "-m", "venv", "--without-pip", str(folder / "venv")])
+        if torch is not None:
+            (packages,) = (folder / "venv" / "lib").glob("python3*/site-packages")
+            (packages / "torch.pth").write_text(f"{torch}\n")
+        pip = [sys.executable, "-m", "pip", "--quiet", "--python", str(self.python), "install"]
+        self._call([*pip, str(wheel)], PERFPROBE_OBSERVER="OFF")
+        (folder / "plain.py").write_text(_PLAIN)
+        (folder / "operators.py").write_text(_TORCH)
+
+    def _call(self, words: list[str], **variables: str) -> str:
+        begun_s = time.monotonic()
+        done = subprocess.run(
+            words,
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "XDG_CACHE_HOME": str(self.folder / "cache"), **variables},
+        )
+        if done.returncode != 0:
+            raise SystemExit(f"{' '.join(words)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+        print(f"  {time.monotonic() - begun_s:5.1f} s  {' '.join(words)[-100:]}", flush=True)
+        return done.stdout + done.stderr
+
+    def recorded(
+        self, name: str, program: str, **variables: str
+    ) -> tuple[str, dict[str, list[dict[str, object]]], str]:
+        """What a run printed, the tables of its report, and all its losses in one text."""
+        words = [str(self.python), "-m", "perfprobe", "-o", f"{name}.perfprobe", "--json", f"{name}.json"]
+        said = self._call([*words, program], **variables)
+        report = json.loads((self.folder / f"{name}.json").read_text(encoding="utf-8"))
+        return said, report["tables"], " ".join(str(loss["reason"]) for loss in report["losses"])
+
+    def without_compiler(self) -> None:
+        """Nothing on PATH but this environment."""
+        alone = {"PATH": str(self.python.parent), "CXX": ""}
+        said, tables, _ = self.recorded("plain", "plain.py", **alone)
+        _need("ended" in said, "the program's own output", said)
+        busy = [row for row in tables["functions"] if row["function"] == "busy"]
+        _need(len(busy) == 1 and busy[0]["calls"] == 400, "400 calls of busy, by cProfile", busy)
+        _need(bool(busy[0]["total_ns"]), "its time, by samples", busy)
+        if self.torch is not None:
+            _, tables, losses = self.recorded("stand-in", "operators.py", **alone)
+            _need_operators(tables)
+            _need(
+                _INSTEAD in losses and "no C++ compiler was found" in losses, "the loss that says so", losses
+            )
+
+    def with_compiler(self) -> None:
+        """The observer builds itself, once."""
+        for name, built in (("first", True), ("second", False)):
+            said, tables, losses = self.recorded(name, "operators.py")
+            _need(
+                ("building the operator observer" in said) == built,
+                f"a build in the {name} run: {built}",
+                said,
+            )
+            _need_operators(tables)
+            _need(_INSTEAD not in losses, "operators by the observer", losses)
+
+
+def torch_for(python: str) -> Path | None:
+    """The folder with a torch that this interpreter can import; None where there is none."""
+    asked = "import sys; print('%d.%d' % sys.version_info[:2])"
+    version = subprocess.run([python, "-c", asked], capture_output=True, text=True, check=True).stdout.strip()
+    folder = Path(sysconfig.get_path("purelib"))
+    has_torch = (folder / "torch" / "version.py").is_file()
+    return folder if has_torch and version == sysconfig.get_python_version() else None
+
+
+def _need_operators(tables: dict[str, list[dict[str, object]]]) -> None:
+    found = {str(row["operator"]): row["calls"] for row in tables["hotspots"]}
+    _need(any(calls == 400 and "mm" in name for name, calls in found.items()), "400 calls of mm", found)
+
+
+def _need(is_there: bool, what: str, seen: object) -> None:
+    if not is_there:
+        raise SystemExit(f"missing: {what}; seen: {str(seen)[:2000]}")
+
+
+def main() -> int:
+    """Both trials."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("wheel", type=Path)
+    parser.add_argument("--python", default=sys.executable)
+    given = parser.parse_args()
+    torch = torch_for(given.python)
+    with tempfile.TemporaryDirectory(prefix="perfprobe-wheel-") as folder:
+        trial = Trial(Path(folder), given.python, given.wheel.resolve(), torch)
+        trial.without_compiler()
+        if torch is not None and shutil.which(os.environ.get("CXX") or "g++"):
+            trial.with_compiler()
+    print(f"{given.wheel.name}: good", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
