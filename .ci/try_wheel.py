@@ -22,7 +22,8 @@ import time
 from pathlib import Path
 
 _PLAIN = (
-    "def busy(n):\n    return sum(i * i for i in range(n))\nfor _ in range(400): busy(5000)\nprint('ended')\n"
+    "def busy(n):\n    total = 0\n    for i in range(n):\n        total += i * i\n    return total\n"
+    "for _ in range(400):\n    busy(20000)\nprint('ended')\n"
 )
 _TORCH = (
     "import torch\ndef busy(x):\n    return (x @ x / 2).sum()\n"
