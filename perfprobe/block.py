@@ -78,7 +78,10 @@ class Profile:
             full: all sections; the first screen alone is printed otherwise, unless one of the above is given.
             view: one section alone: "summary", "steps", "phases", "start-up", "operators", "efficiency",
                 "lines", "modules", "gpus", "kernels", "copies", "waits", "cuda-calls", "functions",
-                "between", "ranges", "workers", "threads", "sources", "environment", "losses" or "children".
+                "between", "ranges", "workers", "threads", "sources", "environment", "losses" or "children";
+                or a table as another profiler has it: "paddle.perf", "paddle.overview", "paddle.model",
+                "paddle.operator", "paddle.userdefined", "paddle.device", "tb.overview", "tb.operator" or
+                "tb.module".
             brief: 40 lines of Markdown.
 
         Raises:

@@ -37,4 +37,4 @@ def test_what_is_said_of_arguments_names_their_values(
     options = declared(kind, PYTHON)
     assert list(found)[-len(options) :] == list(inspect.signature(function).parameters)[1:]
     for option in options:
-        assert set(option.values) <= set(re.findall(r'"([\w-]+)"', found[option.name])), option.name
+        assert set(option.values) <= set(re.findall(r'"([\w.-]+)"', found[option.name])), option.name

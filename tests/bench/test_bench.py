@@ -92,7 +92,7 @@ def test_two_threads_are_two(rows: dict[str, Measurement]) -> None:
     ("name", "reason"),
     [
         ("unknown", "no such operator"),
-        ("refused", "torch refused it"),
+        ("refused", "torch rejected it"),
         ("huge", "its operands take more"),
         ("elsewhere", "cuda:77"),
     ],

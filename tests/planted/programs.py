@@ -143,8 +143,9 @@ PLANTED = {
                 LOOP,
                 "        optimizer.step()",
                 "        optimizer.step()\n"
-                "        for row in range(6000): print(f'{loss.item():.3f}', flush=True)  # planted",
-            )
+                "        for row in range(3000): log.warning('loss %.3f', loss.item())  # planted",
+            ),
+            head=HEAD + "import logging\nlog = logging.getLogger('train')\n",
         ),
         "logging",
         "# planted",
