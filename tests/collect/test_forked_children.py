@@ -133,7 +133,10 @@ def test_children_of_all_kinds_behave_as_under_plain_python(tmp_path: Path) -> N
     document = json.loads(perfprobe(["report", "--json", "recorded.perfprobe"], tmp_path).out)
     rows = document["tables"]["workers"]
     kinds = [row["kind"] for row in rows]
-    assert {kind: kinds.count(kind) for kind in kinds} == {"pool": 8, "executor": 2, "process": 4}
+    told = {kind: kinds.count(kind) for kind in kinds}
+    assert (told["executor"], told["process"]) == (2, 4)
+    # A pool that is left terminates its workers, maybe before one has said what it is.
+    assert (told["pool"] + told.get("unknown", 0), len(rows)) == (8, 14)
     processes = {row["name"]: row["is_whole"] for row in rows if row["kind"] == "process"}
     assert processes == {"leave": True, "fail": True, "hang": False}
     parents = {row["process"] for row in rows if row["kind"] == "executor"}
