@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, TypeAlias
 from perfprobe.built import compiler, kept, source, torch_there
 from perfprobe.built.compiler import Compiler
 from perfprobe.built.torch_there import TorchThere
+from perfprobe.support import user_cache
 from perfprobe.support.errors import EnvironmentLack
 from perfprobe.support.text import printable
 
@@ -142,10 +143,10 @@ def _made_folder() -> str:
             pass
     except OSError as error:
         where = f"{folder} cannot be written ({error.strerror})"
-        raise EnvironmentLack(WHAT, where, f"{kept.MOVE}, then {AGAIN}") from error
+        raise EnvironmentLack(WHAT, where, f"{user_cache.MOVE}, then {AGAIN}") from error
     reason = kept.refused(folder)
     if reason is not None:
-        raise EnvironmentLack(WHAT, f"{folder} is not used: {reason}", f"{kept.MOVE}, then {AGAIN}")
+        raise EnvironmentLack(WHAT, f"{folder} is not used: {reason}", f"{user_cache.MOVE}, then {AGAIN}")
     return folder
 
 

@@ -12,21 +12,18 @@ import re
 from _imp import extension_suffixes
 
 from perfprobe.built import compiler, source
+from perfprobe.support import user_cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from perfprobe.built.torch_there import TorchThere
 
-MOVE = "set XDG_CACHE_HOME to a folder that can be written"
 _BY_OTHERS = 0o022  # may be written by the group, by everybody
 
 
 def folder() -> str:
     """Where observers are kept; it need not exist."""
-    home = os.environ.get("XDG_CACHE_HOME", "")
-    if not os.path.isabs(home):  # https://specifications.freedesktop.org/basedir-spec: others are invalid
-        home = os.path.join(os.path.expanduser("~"), ".cache")
-    return os.path.join(home, "perfprobe", "observer")
+    return os.path.join(user_cache.folder(), "observer")
 
 
 def stem(sources: str, torch: TorchThere) -> str:

@@ -11,6 +11,7 @@ import tempfile
 from dataclasses import asdict
 from typing import Any, TypeAlias, TypeVar
 
+from perfprobe.support import user_cache
 from perfprobe.support.errors import EnvironmentLack, InputError
 from perfprobe.tables.machine import Ceiling, Machine
 from perfprobe.tables.measurements import Estimate
@@ -42,12 +43,9 @@ def key(device: str) -> str:
 
 
 def path_of(made_key: str) -> str:
-    """In `$XDG_CACHE_HOME/perfprobe`, or `~/.cache/perfprobe`."""
-    home = os.environ.get("XDG_CACHE_HOME", "")
-    if not os.path.isabs(home):  # https://specifications.freedesktop.org/basedir-spec: others are invalid
-        home = os.path.join(os.path.expanduser("~"), ".cache")
+    """In the user's cache."""
     name = hashlib.sha256(made_key.encode()).hexdigest()[:16]
-    return os.path.join(home, "perfprobe", f"machine-{name}.json")
+    return os.path.join(user_cache.folder(), f"machine-{name}.json")
 
 
 def read(path: str, made_key: str) -> Machine | None:
@@ -93,8 +91,8 @@ def write(machine: Machine, path: str) -> None:
             os.unlink(made)
             raise
     except OSError as error:
-        remedy = "set XDG_CACHE_HOME to a folder that can be written"
-        raise EnvironmentLack(f"the ceilings cannot be kept ({error.strerror})", folder, remedy) from error
+        what = f"the ceilings cannot be kept ({error.strerror})"
+        raise EnvironmentLack(what, folder, user_cache.MOVE) from error
 
 
 def machine_of(plain: object) -> Machine:

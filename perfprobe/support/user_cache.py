@@ -1,0 +1,15 @@
+"""Where perfprobe keeps what it need not make again."""
+
+from __future__ import annotations
+
+import os
+
+MOVE = "set XDG_CACHE_HOME to a folder that can be written"
+
+
+def folder() -> str:
+    """`$XDG_CACHE_HOME/perfprobe`, or `~/.cache/perfprobe`; it need not exist."""
+    home = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(home):  # https://specifications.freedesktop.org/basedir-spec: others are invalid
+        home = os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(home, "perfprobe")
