@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from rich.cells import cell_len, set_cell_size
 
 from perfprobe.support.strides import is_contiguous
+from perfprobe.support.text import printable
+from perfprobe.tables.trace import Line
 
 ELLIPSIS = "…"
 LONGEST_LIST = 3  # elements of a list shown in full
@@ -87,3 +89,9 @@ def file_names(files: Sequence[str]) -> dict[str, str]:
         names.update((group[0], end) for end, group in ends.items() if len(group) == 1)
         todo = [file for group in ends.values() if len(group) > 1 for file in group]
     return names
+
+
+def place(line: Line) -> str:
+    """`train.py:58`, whatever its folder."""
+    file = printable(line.file)
+    return f"{file_names([file])[file]}:{line.line}"

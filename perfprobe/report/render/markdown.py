@@ -63,7 +63,7 @@ def _table(title: str, rows: list[OperatorRow]) -> Iterator[str]:
 
 def row_id(row: OperatorRow) -> str:
     """The same for the same operator, inputs, place and phase; the line's number is not part of it."""
-    place = row.ran.line or row.ran.forward
+    place = row.ran.origin
     where = ("", "") if place is None else (place.file.rpartition("/")[2], place.function)
     parts = (row.operator, row.overload, row.signature, *where, row.ran.phase)
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:_ID_DIGITS]

@@ -156,7 +156,7 @@ def _rows(findings: Findings) -> Iterator[Candidate]:
         by_line: dict[Line | None, list[OperatorRow]] = {}
         for row in rows:
             if row.ran.phase == phase.name.lower():
-                by_line.setdefault(_line_of(row), []).append(row)
+                by_line.setdefault(row.ran.origin, []).append(row)
         by_line.pop(None, None)
         sums_ns = {line: sum(row.ran.typical_ns for row in at) for line, at in by_line.items()}
         line = max(sums_ns, key=sums_ns.__getitem__, default=None)
@@ -164,15 +164,11 @@ def _rows(findings: Findings) -> Iterator[Candidate]:
             yield _computing(found, step_phase, line, sums_ns[line], by_line[line][0])
 
 
-def _line_of(row: OperatorRow) -> Line | None:
-    return row.ran.line or row.ran.forward
-
-
 def _whole_model(findings: Findings, rows: Sequence[OperatorRow]) -> Candidate | None:
     """The hottest module, where one line of the program has most of the operator time, and it is within."""
     sums_ns: Counter[Line | None] = Counter()
     for row in rows:
-        sums_ns[_line_of(row)] += row.ran.typical_ns
+        sums_ns[row.ran.origin] += row.ran.typical_ns
     (line, time_ns), *_ = sums_ns.most_common(1) or [(None, 0)]
     module = hot_module(findings) if line is not None and time_ns > _MOST * sums_ns.total() else None
     if module is None:

@@ -57,6 +57,11 @@ class Calls:
     reason: str | None
 
     @property
+    def origin(self) -> Line | None:
+        """The user's line: of their own Python, else of the forward call."""
+        return self.line or self.forward
+
+    @property
     def whole_mean_ns(self) -> int:
         """Whole nanoseconds of a call."""
         return self.total_ns // max(self.calls, 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from perfprobe.report.rows.row import place, unwritten
@@ -31,3 +31,9 @@ def said(label: str, *pieces: str, style: str = "", **facts: Any) -> ScreenRow:
     """A row of these pieces. facts: time_ns, share, line."""
     known = {"time_ns": None, "share": None, "line": None, **facts}
     return ScreenRow(label=label, text="".join(pieces), pieces=pieces, style=style, **known)
+
+
+def listed(texts: Iterable[str], first: str = "", between: str = ", ") -> Iterator[str]:
+    """Pieces of a row that lists these texts. first: what the list begins with."""
+    for at, text in enumerate(texts):
+        yield f"{between if at else first}{text}"

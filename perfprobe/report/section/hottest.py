@@ -151,8 +151,7 @@ def _waiting(findings: Findings, wall_ns: int) -> tuple[int, str]:
 
 def _at(found: Passed, whole_ns: int) -> str:
     """Where: `at train.py:9 in main`, or `in main: 12.0 % at train.py:9` where it was at other lines too."""
-    file, function = printable(found.line.file), printable(found.line.function)
-    place = f"at {shorten.file_names([file])[file]}:{found.line.line}"
+    function, place = printable(found.line.function), f"at {shorten.place(found.line)}"
     if found.line_ns >= _NEARLY_ALL * found.time_ns:
         return f"{place} in {function}"
     return f"in {function}: {units.percent(found.line_ns / whole_ns)} {place}"

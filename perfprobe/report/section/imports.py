@@ -26,6 +26,5 @@ def _text(row: ImportRow) -> str:
     text = f"{printable(row.module or 'a module')} {units.duration(row.time_ns)}"
     if row.line is None or (row.by is None and row.module is not None):
         return text
-    file = printable(row.line.file)
     by = f" by {printable(row.by)}" if row.by is not None else ""
-    return f"{text}{by} at {shorten.file_names([file])[file]}:{row.line.line}"
+    return f"{text}{by} at {shorten.place(row.line)}"

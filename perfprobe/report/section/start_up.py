@@ -56,7 +56,4 @@ def _what(row: StartUpRow) -> str:
 
 
 def _line(row: StartUpRow) -> str:
-    if row.line is None:
-        return ""
-    file = printable(row.line.file)
-    return f"{shorten.file_names([file])[file]}:{row.line.line}"
+    return "" if row.line is None else shorten.place(row.line)

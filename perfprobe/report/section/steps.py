@@ -12,7 +12,6 @@ from perfprobe.report.rows.steps import LoopRow, PhaseRow, StepFindings
 from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Table
 from perfprobe.report.section.figures import figures
 from perfprobe.support import units
-from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.steps import LEFT_OUT_TEXTS, StepMark
 from perfprobe.tables.trace import Line
@@ -106,10 +105,7 @@ def _most(row: PhaseRow) -> str:
 
 
 def _place(line: Line | None) -> str:
-    if line is None:
-        return units.ABSENT
-    file = printable(line.file)
-    return f"{shorten.file_names([file])[file]}:{line.line}"
+    return units.ABSENT if line is None else shorten.place(line)
 
 
 def _left_out(found: StepFindings) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from perfprobe.report import shorten
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.workers import LoaderRow, WorkerRow, loader_rows, worker_rows
 from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Table
 from perfprobe.report.section.figures import figures
-from perfprobe.report.section.screen.places import place
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
@@ -85,7 +85,7 @@ def _columns(rows: Sequence[LoaderRow]) -> list[Column]:
 def _most(row: LoaderRow) -> str:
     if row.line is None or row.line_ns is None:
         return ""
-    return f"{units.percent(row.line_ns / max(row.dataset_ns, 1))} {place(row.line)}"
+    return f"{units.percent(row.line_ns / max(row.dataset_ns, 1))} {shorten.place(row.line)}"
 
 
 def _number(row: LoaderRow) -> str:

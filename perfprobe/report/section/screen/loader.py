@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from perfprobe.report.rows.screen import listed
 from perfprobe.report.rows.workers import LoaderRow, loader_rows
 from perfprobe.report.section.screen.places import whole_percent
 from perfprobe.support import units
@@ -26,4 +27,4 @@ def workers_text(row: LoaderRow) -> Iterator[str]:
     whole_ns = max(row.busy_ns + row.waiting_ns, 1)
     shares = {name: getattr(row, column) / whole_ns for name, column in _PARTS.items()}
     named = [f"{name} {whole_percent(share)}" for name, share in shares.items() if share >= _LEAST]
-    yield from (f"{': ' if at == 0 else ', '}{text}" for at, text in enumerate(named))
+    yield from listed(named, first=": ")

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from perfprobe.report.rows.bottleneck import Candidate
-from perfprobe.report.rows.screen import ScreenRow, said
+from perfprobe.report.rows.screen import ScreenRow, listed, said
 from perfprobe.report.rows.step_modules import HotModule
-from perfprobe.report.section.screen.places import place, whole_percent
+from perfprobe.report.section.screen.places import whole_percent
 from perfprobe.report.section.screen.steps import is_inference
+from perfprobe.report.shorten import place
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
@@ -28,13 +29,8 @@ def module_lines(
     phases = "" if is_inference(findings[StepTimes]) else f" {module.phases}"
     how_much = f"{units.duration(first.time_ns)} = {whole_percent(first.share)}"
     yield said("SLOW", f"{printable(module.path)}{number},{phases} {how_much}", style="bold", **facts)
-    pieces = list(_parts(findings, module))
-    yours = [] if first.line is None else [f"called at {place(first.line)}"]
-    texts = [*yours, *pieces]
-    if texts:
-        yield said(
-            "", *(text if at == 0 else f"{';' if at == 1 else ','} {text}" for at, text in enumerate(texts))
-        )
+    if first.line is not None:
+        yield said("", f"called at {place(first.line)}", *listed(_parts(findings, module), first="; "))
 
 
 def _parts(findings: Findings, module: HotModule) -> Iterator[str]:

@@ -9,15 +9,9 @@ from perfprobe.support.text import printable
 from perfprobe.tables.trace import Line
 
 
-def place(line: Line) -> str:
-    """`train.py:58`, never cut."""
-    file = printable(line.file)
-    return f"{shorten.file_names([file])[file]}:{line.line}"
-
-
 def place_in(line: Line) -> str:
     """`loader.py:11 in __getitem__`."""
-    return f"{place(line)} in {printable(line.function)}"
+    return f"{shorten.place(line)} in {printable(line.function)}"
 
 
 def operator(row: OperatorRow) -> str:

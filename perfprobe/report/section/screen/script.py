@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perfprobe.report.rows.imports import import_rows
-from perfprobe.report.rows.screen import ScreenRow, said
+from perfprobe.report.rows.screen import ScreenRow, listed, said
 from perfprobe.report.section.block import Paragraph
 from perfprobe.report.section.hot_operators import why_none
 from perfprobe.report.section.hottest import hottest_operator, hottest_python
@@ -56,9 +56,10 @@ def _imports(findings: Findings) -> Iterator[ScreenRow]:
     time_ns = sum(row.time_ns for row in rows)
     if wall_ns and time_ns >= _WORTH_SAYING * wall_ns:
         text = imports_text(rows).split(", ")
-        pieces = [each if at == 0 else f", {each}" for at, each in enumerate(text)]
         share = time_ns / wall_ns
-        yield said("IMPORTS", f"{whole_percent(share)} of wall: ", *pieces, time_ns=time_ns, share=share)
+        yield said(
+            "IMPORTS", f"{whole_percent(share)} of wall: ", *listed(text), time_ns=time_ns, share=share
+        )
 
 
 def _slow(findings: Findings) -> Iterator[ScreenRow]:
@@ -71,7 +72,7 @@ def _slow(findings: Findings) -> Iterator[ScreenRow]:
             label = ""
     found = hottest_operator(findings)
     if found is not None:
-        line = found.row.ran.line or found.row.ran.forward
+        line = found.row.ran.origin
         at = "" if line is None else f": {place_in(line)}"
         text = f"{operator(found.row)}, {found.share}"
         yield said(label, text, at, f", {inputs(found.row)}", style="bold" if label else "", line=line)

@@ -11,13 +11,14 @@ from perfprobe.models.waiting import waited_ns
 from perfprobe.report import shorten
 from perfprobe.report.rows.bottleneck import Candidate, oversubscribed
 from perfprobe.report.rows.operators import OperatorRow
-from perfprobe.report.rows.screen import ScreenRow, said
+from perfprobe.report.rows.screen import ScreenRow, listed, said
 from perfprobe.report.rows.step_rows import step_operators
 from perfprobe.report.section.screen.loader import awaited_loader, workers_text
 from perfprobe.report.section.screen.model import module_lines
-from perfprobe.report.section.screen.places import inputs, operator, place, place_in, times, whole_percent
+from perfprobe.report.section.screen.places import inputs, operator, place_in, times, whole_percent
 from perfprobe.report.section.screen.start_up import slow_start
 from perfprobe.report.section.screen.steps import is_inference
+from perfprobe.report.shorten import place
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.measurements import Measurements
@@ -127,8 +128,7 @@ def _made_of(findings: Findings, first: Candidate) -> list[str]:
     rows = [] if first.row is not None else _rows_of(findings, first)
     steps = findings[StepHotspots].steps if rows else 1
     texts = [f"{operator(row)} {units.duration(row.ran.typical_ns / steps)}" for row in rows]
-    texts = [*line, *texts]
-    return [text if at == 0 else f", {text}" for at, text in enumerate(texts)]
+    return list(listed([*line, *texts]))
 
 
 def _rows_of(findings: Findings, first: Candidate) -> list[OperatorRow]:
@@ -177,7 +177,7 @@ def _nothing(findings: Findings) -> ScreenRow:
     largest = ""
     facts: dict[str, Any] = {}
     if rows:
-        line = rows[0].ran.line or rows[0].ran.forward
+        line = rows[0].ran.origin
         at = "" if line is None else f" {place(line)}"
         largest = (
             f"; largest row {shorten.cut(operator(rows[0]), _LONGEST)}{at}, {whole_percent(rows[0].share)}"
@@ -193,7 +193,7 @@ def checked_lines(findings: Findings, found: Sequence[Candidate]) -> Iterator[Sc
     yield said("CHECKED", ", ".join(_checked(findings)))
     unknown = list(_unknown(findings))
     if unknown:
-        yield said("UNKNOWN", *(text if at == 0 else f"; {text}" for at, text in enumerate(unknown)))
+        yield said("UNKNOWN", *listed(unknown, between="; "))
     blind = _blind(findings[StepTimes])
     if blind is not None:
         yield said("BLIND", f"gains below {whole_percent(blind)} cannot be seen in these steps", share=blind)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from perfprobe.report.rows.imports import ImportRow, import_rows
 from perfprobe.report.rows.screen import ScreenRow, said
-from perfprobe.report.section.screen.places import place, times, whole_percent
+from perfprobe.report.section.screen.places import times, whole_percent
+from perfprobe.report.shorten import place
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 
 from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.section.program import program
-from perfprobe.report.section.screen.places import place
+from perfprobe.report.shorten import place
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.columns import Int64
