@@ -23,7 +23,7 @@ from perfprobe.collect.operators import OperatorCollector
 from perfprobe.collect.options import Options
 from perfprobe.collect.processors import ProcessorWaits
 from perfprobe.collect.ranges import RangeCollector
-from perfprobe.collect.sampling import SamplerCollector
+from perfprobe.collect.sampling import FORKED_INTERVAL_NS, INTERVAL_NS, SamplerCollector
 from perfprobe.collect.shadowed import give_back
 from perfprobe.support.errors import UsageError
 
@@ -176,7 +176,7 @@ class Session:
             chosen += [RangeCollector(self._facts, is_found=self._parents is not None), GarbageCollections()]
         else:
             self._facts.loss("ranges", "switched off with --ranges off", 1, "leave that option out")
-        operators = OperatorCollector(self._facts, self._options)
+        operators = OperatorCollector(self._facts, self._options, is_forked=self._parents is not None)
         if self._options.operators == "off":
             self._facts.loss("operators", "switched off with --operators off", 1, "leave that option out")
         else:
@@ -187,7 +187,8 @@ class Session:
             told = (operators.hand_on_ids, operators.watch_gpu, operators.profiler_reads_gpu)
             chosen.append(GpuCollector(self._facts, self._options, *told))
         if self._options.python in ("both", "sample"):
-            chosen.append(SamplerCollector(self._facts))
+            interval_ns = INTERVAL_NS if self._parents is None else FORKED_INTERVAL_NS
+            chosen.append(SamplerCollector(self._facts, interval_ns=interval_ns))
         if self._options.python in ("both", "cprofile"):
             chosen += self._call_counter()
         return chosen

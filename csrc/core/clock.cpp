@@ -31,6 +31,10 @@ Reading read_both() {
   return best;
 }
 
+double rate_between(const Reading& first, const Reading& last) {
+  return static_cast<double>(last.ns - first.ns) / static_cast<double>(last.ticks - first.ticks);
+}
+
 constexpr int64_t kWarmUpNs = 1'000'000;
 constexpr int64_t kLeastPairNs = 20'000'000;  // closer ones would give a rate of reading errors
 constexpr int64_t kEarliest = std::numeric_limits<int64_t>::min();
@@ -46,34 +50,35 @@ bool kernel_trusts_tsc() {
   return name == "tsc";
 }
 
+// Of this process, and of those that were forked from it, which need not wait for one again.
+std::atomic<double> TickConverter::known_rate_{0.0};
+
 // The first rate comes from one millisecond; it only serves rows older than the second pair.
 TickConverter::TickConverter() {
   const Reading first = read_both();
-  pairs_.push_back({first.ticks, first.ns, 1.0});
-  if (!ticks_are_tsc)
-    return;
-  while (monotonic_ns() < first.ns + kWarmUpNs) {
+  double rate = ticks_are_tsc ? known_rate_.load() : 1.0;
+  if (rate == 0.0) {
+    while (monotonic_ns() < first.ns + kWarmUpNs) {
+    }
+    rate = rate_between(first, read_both());
+    known_rate_ = rate;
   }
-  add_pair();
+  pairs_.push_back({first.ticks, first.ns, rate});
 }
 
 void TickConverter::add_pair() {
   if (!ticks_are_tsc)
     return;
   const Reading now = read_both();
-  const bool first = pairs_.size() == 1;
-  if (!first && now.ticks > pairs_.back().ticks && now.ns - pairs_.back().ns < kLeastPairNs)
-    return;
-  if (now.ticks <=
-      pairs_.back().ticks) {  // the counter was set back: what it said has no meaning any more
-    pairs_ = {Pair{now.ticks, now.ns, pairs_.back().ns_per_tick}};
+  Pair& last = pairs_.back();
+  if (now.ticks <= last.ticks) {  // the counter was set back: what it said has no meaning any more
+    pairs_ = {Pair{now.ticks, now.ns, last.ns_per_tick}};
     return;
   }
-  Pair& last = pairs_.back();
-  const double before = last.ns_per_tick;
-  const double rate =
-      static_cast<double>(now.ns - last.ns) / static_cast<double>(now.ticks - last.ticks);
-  last.broken = !first && std::abs(rate / before - 1.0) > kSlewLimit;
+  if (now.ns - last.ns < kLeastPairNs)
+    return;
+  const double rate = rate_between({last.ticks, last.ns}, now);
+  last.broken = std::abs(rate / last.ns_per_tick - 1.0) > kSlewLimit;
   if (!last.broken)
     last.ns_per_tick = rate;
   pairs_.push_back({now.ticks, now.ns, last.ns_per_tick});

@@ -1,6 +1,7 @@
 // Clocks of the recording: every time that leaves it is int64 nanoseconds of CLOCK_MONOTONIC.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <span>
@@ -82,6 +83,8 @@ class TickConverter {
     }
   };
   [[nodiscard]] Line line_at(int64_t ticks) const;
+
+  static std::atomic<double> known_rate_;
 
   static constexpr size_t kPairs = 4096;  // half an hour of pairs; older rows are on disk by then
 

@@ -29,13 +29,17 @@ if TYPE_CHECKING:
 
 
 class OperatorCollector(Collector):
-    """Starts the sources when the program's own `import torch` completes; never imports torch itself."""
+    """Starts the sources when the program's own `import torch` completes; never imports torch itself.
+
+    is_forked: of a process whose parent's recording says how torch was built.
+    """
 
     name = "operators"
 
-    def __init__(self, facts: Facts, options: Options) -> None:
+    def __init__(self, facts: Facts, options: Options, *, is_forked: bool = False) -> None:
         self._facts = facts
         self._options = options
+        self._is_forked = is_forked
         self._process = getpid()
         self._watch = ImportWatch("torch", self._torch_ready)
         self._torch: Any = None
@@ -103,7 +107,8 @@ class OperatorCollector(Collector):
             self._facts.extend(
                 "torch", threads=threads, interop_threads=self._torch.get_num_interop_threads()
             )
-            self._facts.guarded("torch", lambda: self._facts.extend("torch", **describe(self._torch)))
+            if not self._is_forked:
+                self._facts.guarded("torch", lambda: self._facts.extend("torch", **describe(self._torch)))
         else:
             self._say_why_there_is_no_torch()
 

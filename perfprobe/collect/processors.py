@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 _open = open  # as it is now: a program may put anything in its place
 _FILES = {"waiting": "proc/self/schedstat", "machine": "proc/stat", "pressure": "proc/pressure/cpu"}
 
+# By root, for the processes that are forked from this one: they need not look again.
+_found: dict[str, tuple[dict[str, str], str]] = {}
+
 
 class ProcessorWaits(Collector):
     """Has thread times read, and says in the fact `processors` what the kernel does not provide (`lacks`)."""
@@ -37,9 +40,8 @@ class ProcessorWaits(Collector):
 
     def start(self) -> None:
         """What lies before is not the program's."""
-        lacks = {what: lack for what, path in _FILES.items() if (lack := _lack(f"{self._root}{path}"))}
+        lacks, cpu_stat = _found.get(self._root) or _look_for_files(self._root)
         self._facts.extend("processors", lacks=lacks)
-        cpu_stat = host.throttling(self._root.rstrip("/")) or ""
         self._times = native.core().ThreadTimes(self._facts.recorder.capsule(), self._root, cpu_stat)
         self._times.start()
 
@@ -47,6 +49,13 @@ class ProcessorWaits(Collector):
         """Read for the last time."""
         if self._times is not None:
             self._facts.extend("processors", **self._times.stop())
+
+
+def _look_for_files(root: str) -> tuple[dict[str, str], str]:
+    """Those that cannot be read, with the reason, and the one that tells of a quota, or ""."""
+    lacks = {what: lack for what, path in _FILES.items() if (lack := _lack(f"{root}{path}"))}
+    _found[root] = lacks, host.throttling(root.rstrip("/")) or ""
+    return _found[root]
 
 
 def _lack(path: str) -> str | None:

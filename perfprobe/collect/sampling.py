@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from perfprobe.native import Sampler
 
 INTERVAL_NS = 5_000_000
+FORKED_INTERVAL_NS = 2 * INTERVAL_NS  # many run at once, each in a loop over its samples: it is enough there
 MOST_COST = 0.01  # of one processor
 _MANY_FAILED = 0.01  # of all looks: from there on it is worth a word
 
