@@ -101,6 +101,8 @@ class StartUpPart(IntEnum):
     MODEL = 2  # building modules and optimizers
     COMPILE = 3
     WARM_UP = 4  # what the steps that are marked so took beyond the median
+    WAITING = 5  # the thread stood still
+    CHILDREN = 6  # it waited for child processes to end
 
 
 class Loops(Table):

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfprobe.tables.columns import Int8, distinct
+from perfprobe.tables.columns import Int8, Rows, distinct
+from perfprobe.tables.events import Operators
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.scopes import FUNCTION
 from perfprobe.tables.steps import StepKind, Steps
@@ -22,25 +23,43 @@ def graphs(recording: Recording, steps: Steps) -> Int8:
     """Whether a graph was recorded in each step, 0 or 1; -1 of training, and without operators in it."""
     rows = np.flatnonzero(steps.kind != StepKind.TRAINING)
     rows = rows[np.argsort(steps.start_ns[rows], kind="stable")]
-    found = np.full(len(steps), -1, np.int8)
     threads = recording.os_threads()
-    for thread in distinct(threads[steps.thread[rows]]).tolist():
-        own = rows[threads[steps.thread[rows]] == thread]
-        found[own] = _of_thread(recording, steps.take(own), thread)
+    of_row = threads[steps.thread[rows]]
+    known = {thread: _ThreadSteps(steps, rows[of_row == thread]) for thread in distinct(of_row).tolist()}
+    for each in recording.operators(_COLUMNS) if known else ():
+        batch = each.take(each.scope == FUNCTION)
+        of_call = threads[batch.thread]
+        for thread, own in known.items():
+            own.add(batch.take(of_call == thread))
+    found = np.full(len(steps), -1, np.int8)
+    for own in known.values():
+        found[own.rows] = own.graphs()
     return found
 
 
-def _of_thread(recording: Recording, steps: Steps, thread: int) -> Int8:
-    """The same for steps of one thread in their order, which do not overlap."""
-    least, most = np.full(len(steps), _NONE, np.int64), np.full(len(steps), -1, np.int64)
-    is_any = np.zeros(len(steps), np.bool_)
-    threads = recording.os_threads()
-    for each in recording.operators(_COLUMNS):
-        batch = each.take((threads[each.thread] == thread) & (each.scope == FUNCTION))
-        step = np.searchsorted(steps.start_ns, batch.start_ns, "right") - 1
-        inside = (step >= 0) & (batch.start_ns < steps.end_ns[np.maximum(step, 0)])
-        is_any[step[inside]] = True
+class _ThreadSteps:
+    """Steps of one thread in their order, which do not overlap, and the numbers seen in each.
+
+    rows: which they are of all steps.
+    """
+
+    def __init__(self, steps: Steps, rows: Rows) -> None:
+        self.rows = rows
+        self._start_ns, self._end_ns = steps.start_ns[rows], steps.end_ns[rows]
+        self._least = np.full(len(rows), _NONE, np.int64)
+        self._most = np.full(len(rows), -1, np.int64)
+        self._is_any = np.zeros(len(rows), np.bool_)
+
+    def add(self, batch: Operators) -> None:
+        """Takes operators of that thread."""
+        step = np.searchsorted(self._start_ns, batch.start_ns, "right") - 1
+        inside = (step >= 0) & (batch.start_ns < self._end_ns[np.maximum(step, 0)])
+        self._is_any[step[inside]] = True
         inside &= batch.sequence >= 0
-        np.minimum.at(least, step[inside], batch.sequence[inside])
-        np.maximum.at(most, step[inside], batch.sequence[inside])
-    return np.where(is_any, (most > least).astype(np.int8), np.int8(-1)).astype(np.int8)
+        np.minimum.at(self._least, step[inside], batch.sequence[inside])
+        np.maximum.at(self._most, step[inside], batch.sequence[inside])
+
+    def graphs(self) -> Int8:
+        """Of each of its steps, see `graphs`."""
+        grew = (self._most > self._least).astype(np.int8)
+        return np.where(self._is_any, grew, np.int8(-1)).astype(np.int8)

@@ -6,6 +6,7 @@ import numpy as np
 
 from perfprobe.analyse.grouping import sort_by_keys
 from perfprobe.analyse.sampled import in_program
+from perfprobe.models.waiting import stood_still
 from perfprobe.tables.columns import Int8, Int32, Mask, among, distinct
 from perfprobe.tables.python import Look, Origin
 from perfprobe.tables.stacks import Frames, Stacks, nearest
@@ -13,6 +14,8 @@ from perfprobe.tables.steps import StartUp, StartUpPart
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
+# The files whose functions wait for child processes to end.
+_FOR_CHILDREN = ("/multiprocessing/popen_fork.py", "/torch/multiprocessing/spawn.py", "/subprocess.py")
 # What builds a model: constructors, and what they call to fill parameters.
 _BUILDERS = ("__init__", "reset_parameters", "from_pretrained", "post_init", "init_weights")
 
@@ -30,6 +33,8 @@ def start_up(trace: Trace, until_ns: int, thread: int | None) -> StartUp:
     imported = trace.python.imports
     stack = samples.stack
     part = _parts(trace)[stack]
+    waits = stood_still(trace.recording, samples.cpu_ns, samples.end_ns - samples.start_ns)
+    part = np.where(waits & (part == StartUpPart.OTHER), _waits(trace)[stack], part)
     is_import = part == StartUpPart.IMPORT
     importer = np.where(is_import, imported.importer[stack], np.int32(-1)).astype(np.int32)
     body = np.where(is_import, imported.body[stack], np.int32(-1)).astype(np.int32)
@@ -80,6 +85,15 @@ def _parts(trace: Trace) -> Int8:
     part = np.where(trace.sites.is_compile, np.int8(StartUpPart.COMPILE), part)
     is_import = trace.python.imports.importer[:-1] >= 0
     return np.where(is_import, np.int8(StartUpPart.IMPORT), part).astype(np.int8)
+
+
+def _waits(trace: Trace) -> Int8:
+    """The part that every stack is of where its thread stands still."""
+    stacks, frames = trace.recording[Stacks], trace.recording[Frames]
+    ends = trace.recording[Strings].marks(lambda text: text.endswith(_FOR_CHILDREN))
+    named = np.append(ends[frames.file], False)[stacks.frame]
+    is_for_children = nearest(stacks.parent, named) >= 0
+    return np.where(is_for_children, StartUpPart.CHILDREN, StartUpPart.WAITING).astype(np.int8)
 
 
 def _builds(trace: Trace) -> Mask:

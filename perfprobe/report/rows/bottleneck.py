@@ -32,14 +32,22 @@ _OF_ROWS = {Phase.FORWARD: StepPhase.FORWARD, Phase.BACKWARD: StepPhase.BACKWARD
 _THREADS_WAITED = 0.5  # of the CPU time, waited for a processor
 
 
+class Threads(NamedTuple):
+    """More threads than processors: torch's, the processors allowed, and the part of CPU time waited."""
+
+    torch: int
+    allowed: float
+    waited: float
+
+
 @frozen(kw_only=True)
 class Candidate:
     """Something that takes time of a step.
 
-    phase: None for threads. time_ns: of a step, on average; share: of the steps. line: the user's line with
-    most of it, and line_ns what of a step that has. row: the operator that takes it, where it is one.
-    module: the module, where the line stands for a whole model. stands_out: whether it is large enough to be
-    called a bottleneck.
+    phase: None for threads, which `threads` tells of. time_ns: of a step, on average; share: of the steps.
+    line: the user's line with most of it, and line_ns what of a step that has. row: the operator that takes
+    it, where it is one. module: the module, where the line stands for a whole model. stands_out: whether it
+    is large enough to be called a bottleneck.
     """
 
     phase: StepPhase | None
@@ -49,6 +57,7 @@ class Candidate:
     line_ns: int = 0
     row: OperatorRow | None = None
     module: HotModule | None = None
+    threads: Threads | None = None
     stands_out: bool = False
 
     @property
@@ -58,14 +67,6 @@ class Candidate:
         Amdahl, AFIPS 1967.
         """
         return None if self.phase is None or self.share >= 0.995 else 1 / (1 - self.share)
-
-
-class Threads(NamedTuple):
-    """More threads than processors: torch's, the processors allowed, and the part of CPU time waited."""
-
-    torch: int
-    allowed: float
-    waited: float
 
 
 def candidates(findings: Findings) -> list[Candidate]:
@@ -81,7 +82,7 @@ def candidates(findings: Findings) -> list[Candidate]:
     return sorted(found, key=lambda each: (not each.stands_out, -each.share))
 
 
-def oversubscribed(findings: Findings) -> Threads | None:
+def _oversubscribed(findings: Findings) -> Threads | None:
     """Whether torch has more threads than processors are allowed, and they waited for them; else None."""
     recording, cpu_ns = findings.trace.recording, findings.trace.cpu_ns
     torch, own_ns = recording.number("torch", "threads"), waited_ns(recording)
@@ -202,11 +203,13 @@ def _computing(
 
 def _threads(findings: Findings, times: StepTimes) -> Iterator[Candidate]:
     """Too many threads slow all that computes."""
-    if oversubscribed(findings) is None:
+    threads = _oversubscribed(findings)
+    if threads is None:
         return
     rows = times.phases.take(times.phases.loop == 0)
     computing = (rows.phase == StepPhase.FORWARD) | (rows.phase == StepPhase.BACKWARD)
     computing |= rows.phase == StepPhase.OPTIMIZER
     time_ns, whole_ns = int(rows.time_ns[computing].sum()), int(times.loops.total_ns[0])
     steps = max(int(times.loops.steady[0]), 1)
-    yield Candidate(phase=None, time_ns=time_ns // steps, share=time_ns / whole_ns, stands_out=True)
+    share = time_ns / whole_ns
+    yield Candidate(phase=None, time_ns=time_ns // steps, share=share, threads=threads, stands_out=True)

@@ -22,6 +22,8 @@ _TEXTS = {
     "model": "building models",
     "compile": "compiling",
     "warm_up": "first steps, beyond the median",
+    "waiting": "waiting",
+    "children": "waiting for child processes",
     "other": "other",
 }
 

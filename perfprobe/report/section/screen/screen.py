@@ -7,14 +7,14 @@ from typing import Any
 
 from perfprobe.report.rows.bottleneck import candidates
 from perfprobe.report.rows.choice import Choice
-from perfprobe.report.rows.screen import ScreenRow
+from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.section.block import Blank, Block, Said
 from perfprobe.report.section.screen.machine import cpu_line, gpu_line, incomplete_lines, trust_line
-from perfprobe.report.section.screen.next_command import next_line
+from perfprobe.report.section.screen.next_command import script_command, steps_command
 from perfprobe.report.section.screen.script import script_lines
 from perfprobe.report.section.screen.shown_rows import rows_table
 from perfprobe.report.section.screen.slow import checked_lines, slow_lines
-from perfprobe.report.section.screen.start_up import also_start
+from perfprobe.report.section.screen.start_up import also_start, slow_start
 from perfprobe.report.section.screen.steps import steps_lines
 from perfprobe.report.section.screen.tail import graph_lines, tail_lines
 from perfprobe.tables.children import Children
@@ -50,20 +50,23 @@ def screen_rows(findings: Findings) -> list[ScreenRow]:
 
 def _rows(findings: Findings) -> Iterator[ScreenRow]:
     if has_steps(findings):
-        found = candidates(findings)
+        found, start = candidates(findings), slow_start(findings)
         yield from steps_lines(findings)
-        yield from slow_lines(findings, found)
+        yield from slow_lines(findings, found, start)
         yield from tail_lines(findings)
         yield from graph_lines(findings)
         yield from also_start(findings)
-        yield from checked_lines(findings, found)
+        if start is None and not (found and found[0].stands_out):
+            yield from checked_lines(findings)
+        command = steps_command(findings, found, start)
     else:
         yield from script_lines(findings)
+        command = script_command(findings)
     yield from cpu_line(findings)
     yield from gpu_line(findings)
     yield from incomplete_lines(findings)
     yield trust_line(findings)
-    yield from next_line(findings)
+    yield said("NEXT", f"perfprobe {command}")
 
 
 def fitting(rows: Sequence[ScreenRow], most: int = LINES) -> list[ScreenRow]:

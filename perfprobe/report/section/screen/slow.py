@@ -9,14 +9,14 @@ import numpy as np
 
 from perfprobe.models.waiting import waited_ns
 from perfprobe.report import shorten
-from perfprobe.report.rows.bottleneck import Candidate, oversubscribed
+from perfprobe.report.rows.bottleneck import Candidate, Threads
 from perfprobe.report.rows.operators import OperatorRow
 from perfprobe.report.rows.screen import ScreenRow, listed, said
 from perfprobe.report.rows.step_rows import step_operators
 from perfprobe.report.section.screen.loader import awaited_loader, workers_text
 from perfprobe.report.section.screen.model import module_lines
 from perfprobe.report.section.screen.places import inputs, operator, place_in, times, whole_percent
-from perfprobe.report.section.screen.start_up import slow_start
+from perfprobe.report.section.screen.start_up import SlowStart, slow_start_lines
 from perfprobe.report.section.screen.steps import is_inference
 from perfprobe.report.shorten import place
 from perfprobe.support import units
@@ -48,11 +48,12 @@ _TEXTS = {
 }
 
 
-def slow_lines(findings: Findings, found: Sequence[Candidate]) -> Iterator[ScreenRow]:
-    """SLOW with what it consists of, LIMIT, GAIN, THEN; or CHECKED, UNKNOWN, BLIND."""
-    start = slow_start(findings)
+def slow_lines(
+    findings: Findings, found: Sequence[Candidate], start: SlowStart | None
+) -> Iterator[ScreenRow]:
+    """SLOW with what it consists of, LIMIT, GAIN, THEN."""
     if start is not None:
-        yield from start
+        yield from slow_start_lines(findings, start)
         yield from _next(findings, [each for each in found if each.stands_out][:1], "THEN")
         return
     if not found or not found[0].stands_out:
@@ -69,16 +70,16 @@ def slow_lines(findings: Findings, found: Sequence[Candidate]) -> Iterator[Scree
 
 def _slow(findings: Findings, first: Candidate) -> Iterator[ScreenRow]:
     facts: dict[str, Any] = {"time_ns": first.time_ns, "share": first.share, "line": first.line}
-    if first.phase is None:
-        yield from _threads(findings, facts)
+    if first.threads is not None:
+        yield from _threads(first.threads, facts)
         return
     if first.module is not None:
         yield from module_lines(findings, first, first.module, facts)
         return
     how_much = f"{units.duration(first.time_ns)} = {whole_percent(first.share)}"
     if first.phase in (StepPhase.FORWARD, StepPhase.BACKWARD):
-        yield _line_of(findings, first, how_much, facts)
-    else:
+        yield _line_of(findings, first, first.phase, how_much, facts)
+    elif first.phase is not None:
         loader = awaited_loader(findings) if first.phase is StepPhase.DATA else None
         line = first.line if loader is None or loader.line is None else loader.line
         where = f": {place_in(line)}" if line is not None else ""
@@ -92,24 +93,27 @@ def _slow(findings: Findings, first: Candidate) -> Iterator[ScreenRow]:
         yield said("", *made_of)
 
 
-def _line_of(findings: Findings, first: Candidate, how_much: str, facts: dict[str, Any]) -> ScreenRow:
-    phase = _text(findings, StepPhase(first.phase or 0))
+def _line_of(
+    findings: Findings, first: Candidate, phase: StepPhase, how_much: str, facts: dict[str, Any]
+) -> ScreenRow:
+    computing = _text(findings, phase)
     at = "" if first.line is None else f"{place(first.line)}, "
     if first.row is None:
         name = "" if first.line is None else f" in {first.line.function}"
-        return said("SLOW", f"{at}{how_much}, {phase}", name, style="bold", **facts)
-    what = f", {phase}: {operator(first.row)}"
+        return said("SLOW", f"{at}{how_much}, {computing}", name, style="bold", **facts)
+    what = f", {computing}: {operator(first.row)}"
     return said("SLOW", f"{at}{how_much}{what}", f" {inputs(first.row)}", style="bold", **facts)
 
 
-def _threads(findings: Findings, facts: dict[str, Any]) -> Iterator[ScreenRow]:
-    known = oversubscribed(findings)
-    assert known is not None  # only then there is such a candidate
-    text = f"{known.torch} torch threads on {known.allowed:g} allowed core{'' if known.allowed == 1 else 's'}"
-    yield said("SLOW", f"oversubscription: {text}", style="bold", **facts)
+def _threads(known: Threads, facts: dict[str, Any]) -> Iterator[ScreenRow]:
+    yield said("SLOW", f"oversubscription: {_threads_text(known)}", style="bold", **facts)
     yield said(
         "", f"threads waited {known.waited:.1f} s for a core for each s of CPU time", "; set OMP_NUM_THREADS"
     )
+
+
+def _threads_text(known: Threads) -> str:
+    return f"{known.torch} torch threads on {known.allowed:g} allowed core{'' if known.allowed == 1 else 's'}"
 
 
 def _text(findings: Findings, phase: StepPhase) -> str:
@@ -158,16 +162,16 @@ def _next(findings: Findings, found: Sequence[Candidate], label: str) -> Iterato
             continue
         facts: dict[str, Any] = {"time_ns": each.time_ns, "share": each.share, "line": each.line}
         much = f"{units.duration(each.time_ns)} = {whole_percent(each.share)}"
-        if each.phase is None:
-            known = oversubscribed(findings)
-            assert known is not None
-            yield said(label, f"{known.torch} torch threads on {known.allowed:g} allowed cores", **facts)
-            continue
-        what = _text(findings, each.phase) if each.module is None else each.module.path
-        if each.row is not None:
-            what += f" {operator(each.row)}"
         at = "" if each.line is None else f" {place(each.line)}"
-        yield said(label, f"{what}{at}, {much}", **facts)
+        text = _threads_text(each.threads) if each.threads else f"{_what(findings, each)}{at}, {much}"
+        yield said(label, text, **facts)
+
+
+def _what(findings: Findings, each: Candidate) -> str:
+    if each.module is not None:
+        return each.module.path
+    what = "" if each.phase is None else _text(findings, each.phase)
+    return what if each.row is None else f"{what} {operator(each.row)}"
 
 
 def _nothing(findings: Findings) -> ScreenRow:
@@ -186,10 +190,8 @@ def _nothing(findings: Findings) -> ScreenRow:
     return said("SLOW", "nothing stands out", largest, style="bold", **facts)
 
 
-def checked_lines(findings: Findings, found: Sequence[Candidate]) -> Iterator[ScreenRow]:
-    """Where nothing stands out: what was looked at, what was not, and what could not be seen."""
-    if (found and found[0].stands_out) or slow_start(findings) is not None:
-        return
+def checked_lines(findings: Findings) -> Iterator[ScreenRow]:
+    """Of steps where nothing stands out: what was looked at, what was not, and what could not be seen."""
     yield said("CHECKED", ", ".join(_checked(findings)))
     unknown = list(_unknown(findings))
     if unknown:

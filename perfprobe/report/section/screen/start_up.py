@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from perfprobe.report.rows.imports import ImportRow, import_rows
 from perfprobe.report.rows.screen import ScreenRow, said
@@ -11,6 +12,7 @@ from perfprobe.report.section.screen.places import times, whole_percent
 from perfprobe.report.shorten import place
 from perfprobe.support import units
 from perfprobe.support.text import printable
+from perfprobe.tables.children import Children
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.python import Calling
 from perfprobe.tables.steps import StartUpPart, StepTimes
@@ -23,41 +25,64 @@ _TEXTS = {
     StartUpPart.OTHER: "Python before the first step",
     StartUpPart.MODEL: "building the model",
     StartUpPart.COMPILE: "torch.compile",
+    StartUpPart.WAITING: "waiting before the first step",
+    StartUpPart.CHILDREN: "waiting for child processes",
 }
 
 
-def slow_start(findings: Findings) -> list[ScreenRow] | None:
-    """SLOW and GAIN where something before the first step took longer than all steps; else None.
+class SlowStart(NamedTuple):
+    """What took longest before the first step; share: of the wall time."""
+
+    part: StartUpPart
+    time_ns: int
+    share: float
+    text: str
+    line: Line | None
+
+    @property
+    def view(self) -> str:
+        """The view that tells more of it."""
+        return "children" if self.part is StartUpPart.CHILDREN else "start-up"
+
+
+def slow_start(findings: Findings) -> SlowStart | None:
+    """Something before the first step that took longer than all steps; None where nothing did.
 
     What torch imports is left out, as it cannot be avoided: a run of a few steps, as one is recorded,
     would say nothing else. `also_start` names it.
     """
     known, wall_ns = findings[StepTimes], findings.wall_ns
     stepping_ns = int((known.steps.end_ns - known.steps.start_ns).sum())
-    found = max([*_imports(findings), *_others(findings, known)], key=lambda each: each[0], default=None)
-    if found is None or found[0] < max(stepping_ns, _LEAST_NS) or not wall_ns:
-        return None
-    time_ns, text, line = found
-    share = min(time_ns / wall_ns, 1)
-    at = "" if line is None else f": {place(line)}"
-    facts = {"time_ns": time_ns, "share": share, "line": line}
-    much = f"{units.duration(time_ns)} = {whole_percent(share)} of the run"
-    gain = (
-        f"this run at most {times(1 / (1 - share))} as fast"
-        if share < 0.995
-        else "nearly all of this run's time"
-    )
-    return [
-        said("SLOW", f"{text}, {much}{at}", style="bold", **facts),
-        said("", "before the first step; in a longer run the steps count"),
-        said("GAIN", gain, " (bounded, not measured)", share=share),
-    ]
+    parts = [*_imports(findings, wall_ns), *_others(findings, known, wall_ns)] if wall_ns else []
+    found = max(parts, key=lambda each: each.time_ns, default=None)
+    return None if found is None or found.time_ns < max(stepping_ns, _LEAST_NS) else found
 
 
-def _imports(findings: Findings) -> list[tuple[int, str, Line | None]]:
+def slow_start_lines(findings: Findings, start: SlowStart) -> Iterator[ScreenRow]:
+    """SLOW, and GAIN where it is work of this process."""
+    at = "" if start.line is None else f": {place(start.line)}"
+    much = f"{units.duration(start.time_ns)} = {whole_percent(start.share)} of the run"
+    facts = {"time_ns": start.time_ns, "share": start.share, "line": start.line}
+    yield said("SLOW", f"{start.text}, {much}{at}", style="bold", **facts)
+    if start.part is StartUpPart.CHILDREN:
+        children = findings.get(Children)
+        recorded = 0 if children is None else len(children.recordings)
+        if recorded:
+            yield said("", f"what they do is in their own recordings, {recorded:,} of them")
+        return
+    yield said("", "before the first step; in a longer run the steps count")
+    gain = "nearly all of this run's time"
+    if start.share < 0.995:
+        gain = f"this run at most {times(1 / (1 - start.share))} as fast"
+    yield said("GAIN", gain, " (bounded, not measured)", share=start.share)
+
+
+def _imports(findings: Findings, wall_ns: int) -> Iterator[SlowStart]:
     calling = findings.get(Calling)
-    rows = [] if calling is None else import_rows(findings.trace, calling)
-    return [(row.time_ns, _imported(row), row.line) for row in rows if not _is_torchs(row)]
+    for row in [] if calling is None else import_rows(findings.trace, calling):
+        if not _is_torchs(row):
+            share = min(row.time_ns / wall_ns, 1)
+            yield SlowStart(StartUpPart.IMPORT, row.time_ns, share, _imported(row), row.line)
 
 
 def _is_torchs(row: ImportRow) -> bool:
@@ -81,16 +106,15 @@ def _imported(row: ImportRow) -> str:
     return f"import of {printable(row.module or 'a module')}{by}"
 
 
-def _others(findings: Findings, known: StepTimes) -> list[tuple[int, str, Line | None]]:
+def _others(findings: Findings, known: StepTimes, wall_ns: int) -> Iterator[SlowStart]:
     """Parts that are not imports of a library; what runs in a module of the program is that one's import."""
     rows = known.start_up
     columns = (rows.kind.tolist(), rows.time_ns.tolist(), rows.frame.tolist())
-    found: list[tuple[int, str, Line | None]] = []
     for kind, time_ns, frame in zip(*columns, strict=True):
         line = findings.trace.line(frame)
         if kind in _TEXTS:
-            found.append((time_ns, _own_module(findings, line) or _TEXTS[StartUpPart(kind)], line))
-    return found
+            text = _own_module(findings, line) or _TEXTS[StartUpPart(kind)]
+            yield SlowStart(StartUpPart(kind), time_ns, min(time_ns / wall_ns, 1), text, line)
 
 
 def _own_module(findings: Findings, line: Line | None) -> str:
