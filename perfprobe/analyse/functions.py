@@ -22,7 +22,7 @@ _PHASES = {
     "forward": (Phase.FORWARD,),
     "backward": (Phase.BACKWARD,),
     "recompute": (Phase.RECOMPUTE,),
-    "other": (Phase.OTHER, Phase.COMPILE, Phase.DATA),
+    "other": (Phase.OTHER, Phase.COMPILE, Phase.DATA, Phase.OPTIMIZER),
 }
 _COUNTED = {
     "calls": "calls",

@@ -14,7 +14,7 @@ PHASES = {
     "forward_ns": (Phase.FORWARD,),
     "backward_ns": (Phase.BACKWARD,),
     "recompute_ns": (Phase.RECOMPUTE,),
-    "other_ns": (Phase.OTHER, Phase.COMPILE, Phase.DATA),
+    "other_ns": (Phase.OTHER, Phase.COMPILE, Phase.DATA, Phase.OPTIMIZER),
 }
 
 

@@ -150,6 +150,7 @@ class Places:
         self._module = np.stack([np.append(sites.module, none), np.append(sites.inside_module, none)])
         self._is_recompute = np.append(sites.is_recompute, False)
         self._is_data = np.append(sites.is_data, False)
+        self._is_optimizer = np.append(sites.is_optimizer, False)
 
     def frame(self, stack: Int32, in_backward: Mask) -> Int32:
         """The user's line, in backward the one inside the engine's call; -1 none."""
@@ -168,6 +169,10 @@ class Places:
     def is_data(self, stack: Int32) -> Mask:
         """Whether rows that have these stacks are of data loading."""
         return self._is_data[stack]
+
+    def is_optimizer(self, stack: Int32) -> Mask:
+        """Whether rows that have these stacks are of an optimizer's step."""
+        return self._is_optimizer[stack]
 
 
 class Found(NamedTuple):

@@ -35,7 +35,9 @@ class Origins:
         module = self._calls.places.module(rows.stack, in_backward)
         forward_frame = np.full(len(rows), -1, np.int32)
         forward_stack = np.full(len(rows), -1, np.int32)
-        phase = np.where((module >= 0) | is_forward, Phase.FORWARD, Phase.OTHER)
+        is_optimizer = self._calls.places.is_optimizer(rows.stack)
+        phase = np.where(is_optimizer, Phase.OPTIMIZER, Phase.OTHER)
+        phase[(module >= 0) | is_forward] = Phase.FORWARD
         phase[self._calls.places.is_data(rows.stack)] = Phase.DATA
         gap = np.where(rows.stack < 0, Gap.NO_PYTHON, Gap.OTHER_STACKS)
         if len(backward):

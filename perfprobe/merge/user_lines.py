@@ -7,6 +7,7 @@ import posixpath
 import numpy as np
 
 from perfprobe.merge.compiled import compiling
+from perfprobe.models import optimizers
 from perfprobe.tables.columns import Int8, Int32, Mask, among, distinct
 from perfprobe.tables.python import Origin
 from perfprobe.tables.recording import Recording
@@ -78,6 +79,7 @@ def sites(recording: Recording, modules: Int32) -> Sites:
         is_recompute=(inside_module >= 0) | (_inside(stacks, checkpoint, engine) >= 0),
         is_compile=compiling(recording)[:-1],
         is_data=nearest(stacks.parent, data) >= 0,
+        is_optimizer=nearest(stacks.parent, np.append(_is_optimizer(recording), False)[stacks.frame]) >= 0,
         engine=nearest(stacks.parent, engine),
     )
 
@@ -108,6 +110,16 @@ def _is_data(recording: Recording) -> Mask:
     strings, files, rules = recording[Strings], recording[Frames].file, Folders(recording)
     below = [file for file in distinct(files).tolist() if DATA_FOLDER in strings[file]]
     return among(files, [file for file in below if rules.origin(strings[file]) is Origin.TORCH])
+
+
+def _is_optimizer(recording: Recording) -> Mask:
+    """Which frames are of an optimizer's step."""
+    strings, frames = recording[Strings], recording[Frames]
+    files = [file for file in distinct(frames.file).tolist() if optimizers.is_file(strings[file])]
+    in_file = among(frames.file, files)
+    names = distinct(frames.function[in_file]).tolist()
+    updating = [name for name in names if optimizers.updates(strings[name].rpartition(".")[2])]
+    return in_file & among(frames.function, updating)
 
 
 def _same_lines(recording: Recording) -> Int32:

@@ -26,6 +26,7 @@ class Phase(IntEnum):
     RECOMPUTE = 3  # forward code run again in backward (torch.utils.checkpoint)
     COMPILE = 4  # operators that torch.compile traces, on tensors without data
     DATA = 5  # whatever a DataLoader calls to make a batch: datasets, transforms (modules too), collation
+    OPTIMIZER = 6  # its step, gradient clipping and scaling
 
 
 SHORT_PHASES = {  # as narrow tables have them
@@ -35,6 +36,7 @@ SHORT_PHASES = {  # as narrow tables have them
     Phase.RECOMPUTE: "rec",
     Phase.COMPILE: "comp",
     Phase.DATA: "data",
+    Phase.OPTIMIZER: "opt",
 }
 
 
@@ -104,6 +106,7 @@ class Sites(Table):
     is_recompute: Mask = column("whether an operator that has it in backward runs forward code again")
     is_compile: Mask = column("whether torch.compile is at work in it")
     is_data: Mask = column("whether it lies below torch's data loading")
+    is_optimizer: Mask = column("whether an optimizer's step, clipping or scaling runs in it")
     engine: Int32 = column("the innermost call of autograd's engine", Stacks)
 
 

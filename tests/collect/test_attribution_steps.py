@@ -43,8 +43,8 @@ def test_optimizers_are_on_the_line_of_their_step(recorded: Any, kind: str) -> N
             optimizer.step()  # optimizer
 
     rows = recorded(step)
-    assert lines(rows, operator) == {("other", at("optimizer", "step"))}
-    assert {(row.phase, row.line, row.module) for row in rows} == {("other", at("optimizer", "step"), "")}
+    assert lines(rows, operator) == {("optimizer", at("optimizer", "step"))}
+    assert {(row.phase, row.line, row.module) for row in rows} == {("optimizer", at("optimizer", "step"), "")}
 
 
 def test_a_differentiable_step_is_a_forward_call(recorded: Any) -> None:
@@ -80,7 +80,7 @@ def test_an_optimizer_with_a_closure(recorded: Any) -> None:
     assert lines(rows, "aten::linear") == {("forward", at("loss", "closure"))}
     assert {row.module for row in named(rows, "aten::linear")} == {"Linear"}
     assert {row.line for row in linked_backward(rows)} == {at("loss", "closure")}
-    assert ("other", at("closure", "step")) in lines(rows, "aten::dot")
+    assert ("optimizer", at("closure", "step")) in lines(rows, "aten::dot")
 
 
 def test_all_of_a_training_step(recorded: Any) -> None:
@@ -103,10 +103,10 @@ def test_all_of_a_training_step(recorded: Any) -> None:
     rows = recorded(step)
     assert lines(rows, "aten::_foreach_zero_") == {("other", at("zero", "step"))}
     unscaled = "aten::_amp_foreach_non_finite_check_and_unscale_"
-    assert lines(rows, unscaled) == {("other", at("unscale", "step"))}
-    assert lines(rows, "aten::_foreach_norm") == {("other", at("clip", "step"))}
-    assert lines(rows, "aten::_amp_update_scale_") == {("other", at("update", "step"))}
-    assert {row.phase for row in rows if row.line == at("schedule", "step")} == {"other"}
+    assert lines(rows, unscaled) == {("optimizer", at("unscale", "step"))}
+    assert lines(rows, "aten::_foreach_norm") == {("optimizer", at("clip", "step"))}
+    assert lines(rows, "aten::_amp_update_scale_") == {("optimizer", at("update", "step"))}
+    assert {row.phase for row in rows if row.line == at("schedule", "step")} == {"optimizer"}
     assert all(row.line for row in linked_backward(rows))
 
 

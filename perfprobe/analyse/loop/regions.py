@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from perfprobe.models import optimizers
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Int8, Int32, Mask
 from perfprobe.tables.python import Origin
@@ -19,10 +20,6 @@ from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
 # By a part of the file's path, and the function's own name where only some begin the phase.
-_OPTIMIZERS = (
-    *("/torch/optim/", "/torch/nn/utils/clip_grad.py", "/torch/amp/grad_scaler.py"),
-    *("/torch/cuda/amp/grad_scaler.py", "/torch/ao/optim/", "/bitsandbytes/optim/"),
-)
 _BACKWARD = (("/torch/_tensor.py", ("backward",)), ("/torch/autograd/__init__.py", ("backward", "grad")))
 _SAVING = (
     ("/torch/serialization.py", ("save", "_save", "_legacy_save")),
@@ -36,7 +33,6 @@ _LOGGING = (
     *("/clearml/", "/logging/__init__.py", "/logging/handlers.py"),
 )
 _MODULE = ("/torch/nn/modules/module.py", ("_wrapped_call_impl", "_call_impl"))
-_OPEN = ("__init__", "add_param_group", "load_state_dict", "state_dict")  # of optimizers, part of no step
 _NONE = -1
 _IS_CODE = -2  # of the program or a library: what it does below a progress bar is its own
 
@@ -120,8 +116,8 @@ def _marks(recording: Recording) -> Int8:
 def _mark(file: str, function: str) -> int:
     if function == "zero_grad":
         return int(StepPhase.ZERO_GRAD)
-    if any(part in file for part in _OPTIMIZERS):
-        return _NONE if function in _OPEN else int(StepPhase.OPTIMIZER)
+    if optimizers.is_file(file):
+        return int(StepPhase.OPTIMIZER) if optimizers.updates(function) else _NONE
     rules_of = ((StepPhase.BACKWARD, _BACKWARD), (StepPhase.SAVING, _SAVING), (StepPhase.FORWARD, (_MODULE,)))
     for phase, rules in rules_of:
         if any(part in file and function in names for part, names in rules):

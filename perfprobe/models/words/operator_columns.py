@@ -45,7 +45,7 @@ OPERATORS: dict[str, str] = {
     "line": "The user line: the innermost line of the program outside of torch, installed packages and the "
     "standard library. In backward it is the line of the forward call.",
     "module": _MODULE,
-    "phase": "What the program was doing: forward, backward, recompute, compile, data or other.",
+    "phase": "What the program was doing: forward, backward, recompute, optimizer, compile, data or other.",
     "fwd": "Share of the row's self time that passed in forward.",
     "bwd": "Share of the row's self time that passed in backward.",
     "recompute": "Share of the row's self time in which backward ran forward code again (checkpoint).",

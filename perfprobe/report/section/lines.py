@@ -12,6 +12,8 @@ from perfprobe.report.section.block import Column
 from perfprobe.support.text import printable
 from perfprobe.tables.trace import Line
 
+_LEAST_NAME = 6  # letters of a function that tell something
+
 
 class HasLines(Protocol):
     """Rows with lines of the user's code."""
@@ -78,4 +80,4 @@ def cut_function(text: str, width: int) -> str:
     room = width - cell_len(place) - len(word)
     if not word or room >= cell_len(function):
         return shorten.cut(text, width)
-    return f"{place}{word}{shorten.cut(function, room)}" if room >= 3 else place
+    return f"{place}{word}{shorten.cut(function, room)}" if room >= _LEAST_NAME else place

@@ -48,13 +48,14 @@ class SlowStart(NamedTuple):
 def slow_start(findings: Findings) -> SlowStart | None:
     """Something before the first step that took longer than all steps; None where nothing did.
 
-    What torch imports is left out, as it cannot be avoided: a run of a few steps, as one is recorded,
-    would say nothing else. `also_start` names it.
+    Imports of libraries are left out: a run of a few steps, as one is recorded, would say nothing else.
+    `also_start` names them.
     """
     known, wall_ns = findings[StepTimes], findings.wall_ns
     stepping_ns = int((known.steps.end_ns - known.steps.start_ns).sum())
-    parts = [*_imports(findings, wall_ns), *_others(findings, known, wall_ns)] if wall_ns else []
-    found = max(parts, key=lambda each: each.time_ns, default=None)
+    found = max(
+        _parts(findings, known, wall_ns) if wall_ns else (), key=lambda each: each.time_ns, default=None
+    )
     return None if found is None or found.time_ns < max(stepping_ns, _LEAST_NS) else found
 
 
@@ -77,28 +78,22 @@ def slow_start_lines(findings: Findings, start: SlowStart) -> Iterator[ScreenRow
     yield said("GAIN", gain, " (bounded, not measured)", share=start.share)
 
 
-def _imports(findings: Findings, wall_ns: int) -> Iterator[SlowStart]:
-    calling = findings.get(Calling)
-    for row in [] if calling is None else import_rows(findings.trace, calling):
-        if not _is_torchs(row):
-            share = min(row.time_ns / wall_ns, 1)
-            yield SlowStart(StartUpPart.IMPORT, row.time_ns, share, _imported(row), row.line)
+def also_start(findings: Findings) -> Iterator[ScreenRow]:
+    """ALSO: the longest import of a library, where it is a noteworthy part of the run.
+
+    Not that of torch itself, which cannot be avoided; what it imports late, as `AdamW()` does, can.
+    """
+    calling, wall_ns = findings.get(Calling), findings.wall_ns
+    rows = [] if calling is None else import_rows(findings.trace, calling)
+    found = next((row for row in rows if row.by is not None or not _is_torchs(row)), None)
+    if found is not None and wall_ns and found.time_ns >= _NOTEWORTHY * wall_ns:
+        at = "" if found.line is None else f", {place(found.line)}"
+        text = f"{_imported(found)}, {units.duration(found.time_ns)} of start-up{at}"
+        yield said("ALSO", text, time_ns=found.time_ns)
 
 
 def _is_torchs(row: ImportRow) -> bool:
     return (row.module or "").partition(".")[0] == _TORCH
-
-
-def also_start(findings: Findings) -> Iterator[ScreenRow]:
-    """ALSO: what torch imported late, as `AdamW()` does, where it is a noteworthy part of the run."""
-    calling, wall_ns = findings.get(Calling), findings.wall_ns
-    rows = [] if calling is None else import_rows(findings.trace, calling)
-    late = [row for row in rows if _is_torchs(row) and row.by is not None]
-    if late and wall_ns and late[0].time_ns >= _NOTEWORTHY * wall_ns:
-        row, at = late[0], "" if late[0].line is None else f", {place(late[0].line)}"
-        yield said(
-            "ALSO", f"{_imported(row)}, {units.duration(row.time_ns)} of start-up{at}", time_ns=row.time_ns
-        )
 
 
 def _imported(row: ImportRow) -> str:
@@ -106,7 +101,7 @@ def _imported(row: ImportRow) -> str:
     return f"import of {printable(row.module or 'a module')}{by}"
 
 
-def _others(findings: Findings, known: StepTimes, wall_ns: int) -> Iterator[SlowStart]:
+def _parts(findings: Findings, known: StepTimes, wall_ns: int) -> Iterator[SlowStart]:
     """Parts that are not imports of a library; what runs in a module of the program is that one's import."""
     rows = known.start_up
     columns = (rows.kind.tolist(), rows.time_ns.tolist(), rows.frame.tolist())
