@@ -3,6 +3,7 @@ import io
 from rich.console import Console
 
 from perfprobe.report.render.columns import fit, table
+from perfprobe.report.render.paragraph import paragraph
 from perfprobe.report.section.block import Column
 
 LONG = "x" * 50
@@ -54,3 +55,16 @@ def test_cells_are_cut_line_by_line() -> None:
     columns = [Column("title", [f"{LONG}\nshort"], least=8), Column("n", ["7"])]
     Console(file=text, width=80).print(table(fit(columns, 11)))
     assert [line.rstrip() for line in text.getvalue().splitlines()] == ["title     n", "xxxxxxx…  7", "short"]
+
+
+def test_room_that_a_column_leaves_unused_is_the_others() -> None:
+    columns = [
+        Column("a", [LONG], least=5),
+        Column("b", ["file.py:1 in function"], least=9, shorten=lambda text, _: text.split(" ")[0]),
+    ]
+    assert [width for _, width in fit(columns, 30)] == [19, 9]
+
+
+def test_a_figure_stays_with_its_unit() -> None:
+    assert paragraph("perfprobe took 12 ms", 17).plain == "perfprobe took\n12 ms"
+    assert paragraph("perfprobe took 12 steps", 17).plain == "perfprobe took 12\nsteps"

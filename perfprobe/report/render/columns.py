@@ -32,10 +32,30 @@ def fit(columns: Sequence[Column], width: int) -> list[Placed]:
     roomy = _sum([column.comfortable for column in kept]) <= width
     widths = [column.comfortable if roomy else column.narrowest for column in kept]
     limits = [column.widest for column in kept]
+    _grow(widths, limits, width)
+    taken = [_taken(column, width) for column, width in zip(kept, widths, strict=True)]
+    if taken != widths:  # what a column has no use for is the others'
+        limits = [
+            limit if used == given else used
+            for limit, used, given in zip(limits, taken, widths, strict=True)
+        ]
+        _grow(taken, limits, width)
+    return [Placed(column, width) for column, width in zip(kept, taken, strict=True)]
+
+
+def _grow(widths: list[int], limits: Sequence[int], width: int) -> None:
+    """Widens the columns in turn, up to their limits, until all of the width is used."""
     while _sum(widths) < width and widths != limits:
         for place in [place for place, limit in enumerate(limits) if widths[place] < limit]:
             widths[place] += 1 if _sum(widths) < width else 0
-    return [Placed(column, width) for column, width in zip(kept, widths, strict=True)]
+
+
+def _taken(column: Column, width: int) -> int:
+    """How many cells of this width it uses: one that leaves words out as a whole may not use all."""
+    if width >= column.widest:
+        return width
+    lines = (line for cell in column.shortened(width) for line in cell.split("\n"))
+    return max([cell_len(column.title), *map(cell_len, lines)])
 
 
 def _drop(kept: list[Column], rank: int, size: Callable[[Column], int], width: int) -> None:

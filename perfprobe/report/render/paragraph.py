@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 
@@ -12,11 +13,15 @@ from perfprobe.report.shorten import cut
 
 SEPARATOR = " · "
 LONGEST = 1000  # cells of a paragraph
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=%|(?:[num]?s|[KMGT]?i?B)\b)")
+_UNBROKEN = "\N{NO-BREAK SPACE}"
 
 
 def paragraph(text: str, width: int, style: str = "") -> Text:
-    """The text in lines of at most `width` cells."""
-    return Text("\n".join(textwrap.wrap(cut(text, LONGEST), width, break_on_hyphens=False)), style=style)
+    """The text in lines of at most `width` cells; a figure stays with its unit."""
+    whole = _BEFORE_UNIT.sub(_UNBROKEN, cut(text, LONGEST))
+    lines = textwrap.wrap(whole, width, break_on_hyphens=False)
+    return Text("\n".join(lines).replace(_UNBROKEN, " "), style=style)
 
 
 def indented(text: str, width: int, indent: int) -> Text:

@@ -39,8 +39,9 @@ def _view(findings: Findings, first: Candidate) -> str:
     """The one that shows more of a candidate which is no operator."""
     if first.phase is StepPhase.DATA and awaited_loader(findings) is not None:
         return "workers"
-    if GpuFindings in findings and first.phase in _COMPUTING:
+    if first.phase not in _COMPUTING:
+        return "functions"
+    if GpuFindings in findings:
         return "gpus"
-    if first.module is not None or int(findings[StepTimes].loops.library_frame[0]) >= 0:
-        return "modules"
-    return "lines" if first.phase in _COMPUTING else "functions"
+    is_library = int(findings[StepTimes].loops.library_frame[0]) >= 0
+    return "modules" if is_library or first.module is not None else "lines"
