@@ -33,10 +33,14 @@ class Results:
 
     @cached_property
     def _analysis(self) -> Analysis:
+        from dataclasses import replace
+
         from perfprobe.analyse.findings import Analysis
         from perfprobe.merge import link
+        from perfprobe.merge.children import children_ran
 
-        return Analysis(link(_read(self._path)))
+        trace = link(_read(self._path))
+        return Analysis(replace(trace, children_ran=children_ran(trace.recording)))
 
     def findings(self, view: View, kinds: Iterable[type | str], *, work: bool = False) -> Findings:
         """These findings, as far as there is anything of them. work: also look for FLOPs.

@@ -1,11 +1,37 @@
-"""Child processes that are not in the recording, as losses."""
+"""Child processes of a recorded program: when they ran, and those that are not recorded, as losses."""
 
 from __future__ import annotations
 
-from perfprobe.tables.children import Children, Lost
+import numpy as np
+
+from perfprobe.models.waiting import stood_still
+from perfprobe.support.errors import InputError
+from perfprobe.tables import storage
+from perfprobe.tables.children import Children, Lost, children
+from perfprobe.tables.columns import Int64
 from perfprobe.tables.events import Losses
+from perfprobe.tables.python import Samples
+from perfprobe.tables.recording import Recording
 
 _SOURCE = "processes"
+_MOST_READ = 64  # recordings; a program keeps 16 of what it forks, and all that it spawns
+
+
+def children_ran(recording: Recording) -> tuple[Int64, Int64] | None:
+    """When recorded children ran, starts and ends, by their samples; None where none recorded itself."""
+    found: list[tuple[Int64, Int64]] = []
+    for path, _ in children(recording).recordings[:_MOST_READ]:
+        try:
+            child = storage.read(path)
+        except InputError:
+            continue  # those who join the recordings say so
+        samples = child[Samples]
+        ran = ~stood_still(child, samples.cpu_ns, samples.end_ns - samples.start_ns)
+        found.append((samples.start_ns[ran], samples.end_ns[ran]))
+    if not found:
+        return None
+    starts_ns, ends_ns = zip(*found, strict=True)
+    return np.concatenate(starts_ns), np.concatenate(ends_ns)
 
 
 def lost_children(children: Children) -> list[Losses]:

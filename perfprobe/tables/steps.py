@@ -172,6 +172,11 @@ class StepPhases(Table):
     gpu_ns: Int64 = column(
         "the part of it in which a GPU was busy, -1 no GPU was recorded", combine=Combine.SUM, optional=True
     )
+    children_ns: Int64 = column(
+        "the part of it in which child processes ran, by their samples, -1 none was recorded",
+        combine=Combine.SUM,
+        optional=True,
+    )
 
 
 class Phases(Table):
@@ -186,6 +191,11 @@ class Phases(Table):
     )
     gpu_ns: Int64 = column(
         "the part of time_ns in which a GPU was busy, -1 no GPU was recorded",
+        combine=Combine.SUM,
+        optional=True,
+    )
+    children_ns: Int64 = column(
+        "the part of time_ns in which child processes ran, by their samples, -1 none was recorded",
         combine=Combine.SUM,
         optional=True,
     )

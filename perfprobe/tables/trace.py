@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from perfprobe.support.frozen import frozen
-from perfprobe.tables.columns import Int32, Mask, Table, column
+from perfprobe.tables.columns import Int32, Int64, Mask, Table, column
 from perfprobe.tables.events import LinkedOperators, Losses, Progress, Signatures
 from perfprobe.tables.gpu import GpuLinks
 from perfprobe.tables.python import PythonCode
@@ -117,7 +117,7 @@ class Trace:
     stream: yields the linked operators and, once through, what could not be linked. sources: how observer
     and autograd profiler agree, None where not both recorded. python: its functions, None where neither
     they nor any stack were recorded. gpu: None where nothing was recorded of GPUs. module_types: the class of
-    every module.
+    every module. children_ran: when recorded child processes ran, starts and ends, None where there are none.
     """
 
     recording: Recording
@@ -128,6 +128,7 @@ class Trace:
     python: PythonCode | None = None
     gpu: GpuLinks | None = None
     module_types: Sequence[str] = ()
+    children_ran: tuple[Int64, Int64] | None = None
 
     def operators(self, losses: list[Losses] | None = None) -> Iterator[LinkedOperators]:
         """All operators in batches; what could not be linked is appended to `losses` after the last one.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +28,8 @@ PHASES = len(StepPhase)
 
 class Pieces(NamedTuple):
     """Times by step and phase: phase p of step s at s * PHASES + p. beside_ns: of them, with operators on
-    other threads at the same time; gpu_ns: with work on a GPU, None where no GPU was recorded.
+    other threads at the same time; gpu_ns: with work on a GPU, children_ns: with child processes that ran;
+    None where none was recorded.
 
     look_...: of the samples, their step (-1 none), phase, the user's line, and the time they stand for.
     """
@@ -35,6 +37,7 @@ class Pieces(NamedTuple):
     time_ns: Int64
     beside_ns: Int64
     gpu_ns: Int64 | None
+    children_ns: Int64 | None
     look_step: Int64
     look_phase: Int8
     look_frame: Int32
@@ -63,8 +66,9 @@ def pieces(
     bounds = np.array([(span.start_ns, span.end_ns) for span in loop.spans], np.int64)
     painted = paint(layers, int(bounds.min()), int(bounds.max()), distinct(bounds))
     others = Segments.concat([timeline.segments(each) for each in timeline.threads() if each != loop.thread])
-    beside = Covered(others.start_ns, others.end_ns)
-    return _added(painted, bounds, looks, beside, _on_gpus(trace)), line
+    children = None if trace.children_ran is None else Covered(*trace.children_ran)
+    overlaps = (Covered(others.start_ns, others.end_ns), _on_gpus(trace), children)
+    return _added(painted, bounds, looks, overlaps), line
 
 
 def _on_gpus(trace: Trace) -> Covered | None:
@@ -94,6 +98,7 @@ def _next_line(loop: ThreadLoop, own: Segments, looks: Looks, stack: Int32) -> i
     """The line of the loop itself: that of the loader's `next`, or one before all that its body runs.
 
     The latter only where it calls Python: nothing tells a line that waits from one that does something else.
+    Of several the one with most time.
     """
     place = loop.place
     spans = [span for span in loop.spans if not span.is_evaluation]
@@ -104,26 +109,26 @@ def _next_line(loop: ThreadLoop, own: Segments, looks: Looks, stack: Int32) -> i
     calls = [line for span in spans for e in span.events if (line := place.line(e.stack)) != NOWHERE]
     first = min([*lines, *calls], default=NOWHERE)
     plain = among(looks.phase, [StepPhase.OTHER, StepPhase.DATA])
-    seen = {
-        line
-        for each in _stacks_within(loop, stack[plain], looks.time_ns[plain])
-        if (line := place.line(each)) != NOWHERE and place.child(each) != each
-    }
-    return min((line for line in seen if line < first), default=NOWHERE)
+    inside = plain & _in_steps(loop, looks.time_ns)
+    taken_ns: Counter[int] = Counter()
+    for each in distinct(stack[inside]).tolist():
+        line = place.line(each)
+        if line != NOWHERE and line < first and place.child(each) != each:
+            rows = inside & (stack == each)
+            taken_ns[line] += int((looks.time_ns[rows] - looks.from_ns[rows]).sum())
+    return max(taken_ns, key=taken_ns.__getitem__, default=NOWHERE)
 
 
-def _stacks_within(loop: ThreadLoop, stack: Int32, time_ns: Int64) -> list[int]:
-    """The stacks that were seen in steps, each once."""
+def _in_steps(loop: ThreadLoop, time_ns: Int64) -> Mask:
+    """Which moments lie in steps, not in evaluations."""
     bounds = np.array([(s.start_ns, s.end_ns) for s in loop.spans if not s.is_evaluation], np.int64)
     at = np.searchsorted(bounds[:, 0], time_ns, "right") - 1
-    inside = (at >= 0) & (time_ns < np.append(bounds[:, 1], np.int64(-1))[at])
-    found: list[int] = distinct(stack[inside & (stack >= 0)]).tolist()
-    return found
+    return np.asarray((at >= 0) & (time_ns < np.append(bounds[:, 1], np.int64(-1))[at]))
 
 
 def _lines_within(loop: ThreadLoop, stack: Int32, time_ns: Int64) -> list[int]:
-    found = (loop.place.line(each) for each in _stacks_within(loop, stack, time_ns))
-    return [line for line in found if line != NOWHERE]
+    seen = distinct(stack[_in_steps(loop, time_ns) & (stack >= 0)]).tolist()
+    return [line for each in seen if (line := loop.place.line(each)) != NOWHERE]
 
 
 def _below_line(trace: Trace, loop: ThreadLoop, line: int) -> Mask:
@@ -143,18 +148,26 @@ def _at_next(phase: Int8, is_next: Mask) -> Int8:
     return np.where(is_next & plain, np.int8(StepPhase.DATA), phase).astype(np.int8)
 
 
-def _added(painted: Painted, bounds: Int64, looks: Looks, beside: Covered, gpus: Covered | None) -> Pieces:
-    """The painted time by step and phase, a row for each step."""
+def _added(
+    painted: Painted, bounds: Int64, looks: Looks, overlaps: tuple[Covered, Covered | None, Covered | None]
+) -> Pieces:
+    """The painted time by step and phase, a row for each step. overlaps: other threads, GPUs, children."""
     step = _step(bounds, painted.start_ns)
     inside = step >= 0
     key = step[inside] * PHASES + painted.phase[inside]
     start_ns, end_ns = painted.start_ns[inside], painted.end_ns[inside]
     look_at = np.clip(np.searchsorted(painted.start_ns, looks.time_ns, "right") - 1, 0, len(step) - 1)
     look_ns = np.diff(looks.from_ns, append=looks.time_ns[-1:]) if len(looks.time_ns) else looks.time_ns
+    others, gpus, children = overlaps
+
+    def within(covered: Covered) -> Int64:
+        return _sums(key, covered.within(start_ns, end_ns), len(bounds))
+
     return Pieces(
         time_ns=_sums(key, end_ns - start_ns, len(bounds)),
-        beside_ns=_sums(key, beside.within(start_ns, end_ns), len(bounds)),
-        gpu_ns=None if gpus is None else _sums(key, gpus.within(start_ns, end_ns), len(bounds)),
+        beside_ns=within(others),
+        gpu_ns=None if gpus is None else within(gpus),
+        children_ns=None if children is None else within(children),
         look_step=_step(bounds, looks.time_ns),
         look_phase=painted.phase[look_at],
         look_frame=looks.frame,

@@ -60,10 +60,16 @@ class Kept:
             table[:, told] = 0
         return table
 
-    def on_gpu(self) -> Int64:
-        """The time a GPU was busy, as `by_phase` has it; -1 everywhere where no GPU was recorded."""
-        busy_ns = self.pieces.gpu_ns
-        return np.full((len(self.rows), PHASES), -1, np.int64) if busy_ns is None else self.by_phase(busy_ns)
+    def overlaps(self) -> dict[str, Int64]:
+        """What else ran in that time, each as `by_phase` has it, -1 everywhere where that is not known."""
+        pieces = self.pieces
+        known = {
+            "beside_ns": pieces.beside_ns,
+            "gpu_ns": pieces.gpu_ns,
+            "children_ns": pieces.children_ns,
+        }
+        unknown = np.full((len(self.rows), PHASES), -1, np.int64)
+        return {name: unknown if values is None else self.by_phase(values) for name, values in known.items()}
 
     def meant(self, phase: Int8) -> Int8:
         """The phases of samples as they are meant."""
@@ -152,14 +158,13 @@ def _place(trace: Trace, tree: StackTree, kept: Kept) -> tuple[int, int, int, in
 
 def step_phase_rows(kept: Kept, first: int) -> StepPhases:
     """What each step consists of. first: the row of the first of them."""
-    times_ns, beside_ns = (kept.by_phase(each) for each in (kept.pieces.time_ns, kept.pieces.beside_ns))
+    times_ns = kept.by_phase(kept.pieces.time_ns)
     step, phase = np.nonzero(times_ns)
     return StepPhases(
         step=(step + first).astype(np.int32),
         phase=phase.astype(np.int8),
         time_ns=times_ns[step, phase],
-        beside_ns=beside_ns[step, phase],
-        gpu_ns=kept.on_gpu()[step, phase],
+        **{name: overlap_ns[step, phase] for name, overlap_ns in kept.overlaps().items()},
     )
 
 
@@ -177,10 +182,7 @@ def event_rows(kept: Kept, first: int) -> StepEvents:
 def phase_rows(kept: Kept, number: int, steps: Steps) -> Phases:
     """What the steady steps consist of together, most time first."""
     chosen = steady(steps)
-    times_ns, beside_ns = (
-        kept.by_phase(each)[chosen] for each in (kept.pieces.time_ns, kept.pieces.beside_ns)
-    )
-    busy_ns = kept.on_gpu()[chosen]
+    times_ns = kept.by_phase(kept.pieces.time_ns)[chosen]
     sums_ns = times_ns.sum(axis=0)
     phases = np.argsort(-sums_ns, kind="stable")
     phases = phases[sums_ns[phases] > 0]
@@ -190,11 +192,14 @@ def phase_rows(kept: Kept, number: int, steps: Steps) -> Phases:
         phase=phases.astype(np.int8),
         time_ns=sums_ns[phases],
         median_ns=np.array([rank(times_ns[:, phase], 50) for phase in phases], np.int64),
-        beside_ns=beside_ns.sum(axis=0)[phases],
-        gpu_ns=np.where(busy_ns.min(axis=0) < 0, -1, busy_ns.sum(axis=0))[phases],
+        **{name: _summed(overlap_ns[chosen])[phases] for name, overlap_ns in kept.overlaps().items()},
         frame=np.array([frame for frame, _ in places], np.int32),
         frame_ns=np.array([time_ns for _, time_ns in places], np.int64),
     )
+
+
+def _summed(overlap_ns: Int64) -> Int64:
+    return np.where(overlap_ns.min(axis=0) < 0, -1, overlap_ns.sum(axis=0))
 
 
 def _line(kept: Kept, chosen: Mask, phase: int, time_ns: int) -> tuple[int, int]:

@@ -55,6 +55,7 @@ PHASES: dict[str, str] = {
     "together": "Time of the phase in all steady steps.",
     "others busy": "Time in which other threads ran operators meanwhile.",
     "GPU busy": "Time in which a GPU was busy meanwhile.",
+    "children busy": "Time in which recorded child processes ran meanwhile, by their samples.",
     "most of it": "Line with most of the phase's time.",
 }
 

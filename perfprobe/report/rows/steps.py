@@ -81,6 +81,7 @@ class PhaseRow:
     median_ns: int
     beside_ns: int | None
     gpu_ns: int | None
+    children_ns: int | None
     line: Line | None = place()
     line_ns: int
     code: StepPhase = unwritten()
@@ -165,6 +166,7 @@ class StepFindings:
                 median_ns=value["median_ns"],
                 beside_ns=measured(value["beside_ns"]),
                 gpu_ns=measured(value["gpu_ns"]),
+                children_ns=measured(value["children_ns"]),
                 line=self._findings.trace.line(value["frame"]),
                 line_ns=value["frame_ns"],
             )

@@ -87,14 +87,21 @@ def _columns(rows: Sequence[LoopRow]) -> list[Column]:
 
 
 def _phase_columns(rows: Sequence[PhaseRow]) -> list[Column]:
-    beside, gpu = [row.beside_ns for row in rows], [row.gpu_ns for row in rows]
+    overlaps = {
+        "others busy": [row.beside_ns for row in rows],
+        "GPU busy": [row.gpu_ns for row in rows],
+        "children busy": [row.children_ns for row in rows],
+    }
     return [
         figures("of steps", (units.percent(row.share) for row in rows), style="bold"),
         Column("phase", [row.phase for row in rows]),
         figures("median", (units.duration(row.median_ns) for row in rows), 1),
         figures("together", (units.duration(row.time_ns) for row in rows), 2),
-        *([figures("others busy", map(units.duration, beside), 4)] if any(beside) else []),
-        *([figures("GPU busy", map(units.duration, gpu), 2)] if any(gpu) else []),
+        *(
+            figures(title, map(units.duration, times_ns), 4)
+            for title, times_ns in overlaps.items()
+            if any(times_ns)
+        ),
         Column("most of it", [_most(row) for row in rows], 3, style="cyan"),
     ]
 
