@@ -1,4 +1,4 @@
-"""Operators, phases and steps as ranges for another tool: where they go, and whose lines they name."""
+"""Operators, phases and steps as ranges for another tool: where they go, and which lines they name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LIBRARIES = ("torch", "inductor", "perfprobe", "site", "stdlib")
 
 
 def listener(facts: Facts, kind: str | None) -> object | None:
-    """Where ranges of this kind ("nvtx", "itt") go; None, said in one line, where nothing listens."""
+    """Where ranges of this kind ("nvtx", "itt") go; None, with a message, where nothing listens."""
     if kind is None:
         _say_what_could_be_emitted(facts)
         return None
@@ -59,7 +59,7 @@ def _say_what_could_be_emitted(facts: Facts) -> None:
 def folders(roots: dict[str, object]) -> list[tuple[str, bool]]:
     """The folders of the meta value `roots`, each with whether what lies in it is the user's code.
 
-    As `merge.user_lines` has it, which decides it for the report.
+    The same rule as in `merge.user_lines`, which decides it for the report.
     """
     found = [(path, False) for key in _LIBRARIES for path in _paths(roots.get(key))]
     # A program that is part of torch (torch.distributed.run) makes nothing there the user's.

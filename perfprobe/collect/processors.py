@@ -35,11 +35,11 @@ class ProcessorWaits(Collector):
         self._times: ThreadTimes | None = None
 
     def available(self) -> EnvironmentLack | None:
-        """It always works; what the kernel does not tell is left out."""
+        """None: it always works; what the kernel does not provide is left out."""
         return None
 
     def start(self) -> None:
-        """What lies before is not the program's."""
+        """Begin to read; times before this are not the program's."""
         lacks, cpu_stat = _found.get(self._root) or _look_for_files(self._root)
         self._facts.extend("processors", lacks=lacks)
         self._times = native.core().ThreadTimes(self._facts.recorder.capsule(), self._root, cpu_stat)
@@ -59,7 +59,7 @@ def _look_for_files(root: str) -> tuple[dict[str, str], str]:
 
 
 def _lack(path: str) -> str | None:
-    """Why a file of the kernel's cannot be read; None where it can."""
+    """Why a file of the kernel cannot be read; None where it can."""
     try:
         with _open(path, "rb") as file:
             return None if file.read(1) else f"{path}: empty"
