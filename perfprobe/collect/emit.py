@@ -27,15 +27,15 @@ def listener(facts: Facts, kind: str | None) -> object | None:
         _say_what_could_be_emitted(facts)
         return None
     core: Any = native.core()
-    lack = core.nvtx_lack() if kind == "nvtx" else core.itt_lack()
-    if lack is None:
+    missing = core.nvtx_lack() if kind == "nvtx" else core.itt_lack()
+    if missing is None:
         facts.extend("emit", kind=kind, domain="perfprobe")
         port: object = core.emission_port(kind)
         return port
     is_built = native.why_not_built(kind) is None
     remedy = f"run under a tool that does, as in `{_COMMANDS[kind]}`" if is_built else native.rebuild()
-    facts.tell(f"no ranges are emitted: {lack}; {remedy}")
-    facts.loss("emit", f"no ranges were emitted: {lack}", 1, remedy)
+    facts.tell(f"no ranges are emitted: {missing}; {remedy}")
+    facts.loss("emit", f"no ranges were emitted: {missing}", 1, remedy)
     return None
 
 

@@ -197,8 +197,8 @@ class GpuCollector(Collector):
         if exact:
             self._hand_on_ids(session.external_ids())
         self._begun()
-        for lack in facts.get("lacks", []):
-            self._facts.loss(self.name, f"not recorded: {lack}")
+        for missing in facts.get("lacks", []):
+            self._facts.loss(self.name, f"not recorded: {missing}")
         from perfprobe.collect.profiler_watch import ProfilerWatch  # only where there is a GPU
 
         self._profilers = ProfilerWatch(self._facts, self._torch)

@@ -154,8 +154,8 @@ class OperatorCollector(Collector):
                 ranges=emit.listener(self._facts, self._options.emit),
                 folders=folders,
             )
-        except EnvironmentLack as lack:
-            self._lack(lack)
+        except EnvironmentLack as missing:
+            self._lack(missing)
             return
         self._observer = observer
         observer.hand_on_ids(self._ids)
@@ -177,13 +177,15 @@ class OperatorCollector(Collector):
         """Whether the autograd profiler has to replace the observer, and can."""
         return self._observer is None and _has_profiler(self._torch)
 
-    def _lack(self, lack: EnvironmentLack) -> None:
+    def _lack(self, missing: EnvironmentLack) -> None:
         instead = "; the autograd profiler records them instead" if self._falls_back() else ""
-        self._facts.tell(f"{lack}{instead}")
-        self._facts.loss(self.name, f"{lack.what} by the observer: {lack.where}{instead}", 1, lack.remedy)
+        self._facts.tell(f"{missing}{instead}")
+        self._facts.loss(
+            self.name, f"{missing.what} by the observer: {missing.where}{instead}", 1, missing.remedy
+        )
         if self._options.emit is not None:
             self._facts.loss(
-                "emit", f"no ranges were emitted, the observer does it: {lack.where}", 1, lack.remedy
+                "emit", f"no ranges were emitted, the observer does it: {missing.where}", 1, missing.remedy
             )
 
     def _start_profiler(self) -> None:

@@ -53,7 +53,7 @@ class ProcessorWaits(Collector):
 
 def _look_for_files(root: str) -> tuple[dict[str, str], str]:
     """Those that cannot be read, with the reason, and the one that tells of a quota, or ""."""
-    lacks = {what: lack for what, path in _FILES.items() if (lack := _lack(f"{root}{path}"))}
+    lacks = {what: missing for what, path in _FILES.items() if (missing := _lack(f"{root}{path}"))}
     _found[root] = lacks, host.throttling(root.rstrip("/")) or ""
     return _found[root]
 

@@ -61,9 +61,9 @@ class AutogradProfiler:
 
     def start(self) -> None:
         """Begin; where Kineto must not be used, only write a loss."""
-        lack = refusal(gpu_client=False)
-        if lack is not None:
-            self._facts.loss(SOURCE, f"{lack.what}: {lack.where}", 1, lack.remedy)
+        missing = refusal(gpu_client=False)
+        if missing is not None:
+            self._facts.loss(SOURCE, f"{missing.what}: {missing.where}", 1, missing.remedy)
             return
         self._guests.watch()
         FORKS.watch(self._guarded(self._windows.before_fork), self._windows.after_fork)
