@@ -36,8 +36,7 @@ def fit(columns: Sequence[Column], width: int) -> list[Placed]:
     taken = [_taken(column, width) for column, width in zip(kept, widths, strict=True)]
     if taken != widths:  # what a column has no use for is the others'
         limits = [
-            limit if used == given else used
-            for limit, used, given in zip(limits, taken, widths, strict=True)
+            limit if used == given else used for limit, used, given in zip(limits, taken, widths, strict=True)
         ]
         _grow(taken, limits, width)
     return [Placed(column, width) for column, width in zip(kept, taken, strict=True)]
