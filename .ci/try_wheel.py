@@ -1,11 +1,13 @@
 """Tries a wheel as a user would, in a clean environment: without a compiler, then with one.
 
-    python .ci/try_wheel.py WHEEL [--python PYTHON]
+    python .ci/try_wheel.py WHEEL [--python PYTHON] [--torch FOLDER ...]
 
 Without a compiler there are samples, calls counted by cProfile, and operators by torch's own profiler, which
-the report says; with one the observer builds itself before the first program that needs it. The torch is that
-of the interpreter that runs this, where it is of the same version as PYTHON; for others only Python functions
-are tried. A source distribution is built first. Ends with exit code 1 at the first thing missing.
+the report says; with one the observer builds itself before the first program that needs it. FOLDER has torch
+for PYTHON, and what torch needs; each further one is tried as an upgrade, for which the observer must build
+itself again. Default: the torch of the interpreter that runs this, if that has the version of PYTHON;
+otherwise only Python functions are tried. A source distribution is built first. Ends with exit code 1 at the
+first thing missing.
 """
 
 from __future__ import annotations
@@ -35,18 +37,21 @@ _INSTEAD = "the autograd profiler records them instead"
 class Trial:
     """One clean environment with the wheel in it."""
 
-    def __init__(self, folder: Path, python: str, wheel: Path, torch: Path | None) -> None:
+    def __init__(self, folder: Path, python: str, wheel: Path, torches: list[Path]) -> None:
         self.folder = folder
-        self.torch = torch
+        self.torches = torches
         self.python = folder / "venv" / "bin" / "python"
         self._call([python, "-m", "venv", "--without-pip", str(folder / "venv")])
-        if torch is not None:
-            (packages,) = (folder / "venv" / "lib").glob("python3*/site-packages")
-            (packages / "torch.pth").write_text(f"{torch}\n")
+        if torches:
+            self._use(torches[0])
         pip = [sys.executable, "-m", "pip", "--quiet", "--python", str(self.python), "install"]
         self._call([*pip, str(wheel)], PERFPROBE_OBSERVER="OFF")
         (folder / "plain.py").write_text(_PLAIN)
         (folder / "operators.py").write_text(_TORCH)
+
+    def _use(self, torch: Path) -> None:
+        (packages,) = (self.folder / "venv" / "lib").glob("python3*/site-packages")
+        (packages / "torch.pth").write_text(f"{torch}\n")
 
     def _call(self, words: list[str], **variables: str) -> str:
         begun_s = time.monotonic()
@@ -80,7 +85,7 @@ class Trial:
         busy = [row for row in tables["functions"] if row["function"] == "busy"]
         _need(len(busy) == 1 and busy[0]["calls"] == 400, "400 calls of busy, by cProfile", busy)
         _need(bool(busy[0]["total_ns"]), "its time, by samples", busy)
-        if self.torch is not None:
+        if self.torches:
             _, tables, losses = self.recorded("stand-in", "operators.py", **alone)
             _need_operators(tables)
             _need(
@@ -88,8 +93,13 @@ class Trial:
             )
 
     def with_compiler(self) -> None:
-        """The observer builds itself, once."""
-        for name, built in (("first", True), ("second", False)):
+        """The observer builds itself, once for each torch."""
+        for torch in self.torches:
+            self._use(torch)
+            self._built_once(str(self.torches.index(torch)))
+
+    def _built_once(self, which: str) -> None:
+        for name, built in ((f"first-{which}", True), (f"second-{which}", False)):
             said, tables, losses = self.recorded(name, "operators.py")
             _need(
                 ("building the operator observer" in said) == built,
@@ -100,13 +110,13 @@ class Trial:
             _need(_INSTEAD not in losses, "operators by the observer", losses)
 
 
-def torch_for(python: str) -> Path | None:
-    """The folder with a torch that this interpreter can import; None where there is none."""
+def torch_for(python: str) -> list[Path]:
+    """The folder with a torch that this interpreter can import, if there is one."""
     asked = "import sys; print('%d.%d' % sys.version_info[:2])"
     version = subprocess.run([python, "-c", asked], capture_output=True, text=True, check=True).stdout.strip()
     folder = Path(sysconfig.get_path("purelib"))
     has_torch = (folder / "torch" / "version.py").is_file()
-    return folder if has_torch and version == sysconfig.get_python_version() else None
+    return [folder] if has_torch and version == sysconfig.get_python_version() else []
 
 
 def _need_operators(tables: dict[str, list[dict[str, object]]]) -> None:
@@ -126,12 +136,13 @@ def main() -> int:
     )
     parser.add_argument("wheel", type=Path)
     parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--torch", action="append", type=Path, metavar="FOLDER")
     given = parser.parse_args()
-    torch = torch_for(given.python)
+    torches = [folder.resolve() for folder in given.torch or torch_for(given.python)]
     with tempfile.TemporaryDirectory(prefix="perfprobe-wheel-") as folder:
-        trial = Trial(Path(folder), given.python, given.wheel.resolve(), torch)
+        trial = Trial(Path(folder), given.python, given.wheel.resolve(), torches)
         trial.without_compiler()
-        if torch is not None and shutil.which(os.environ.get("CXX") or "g++"):
+        if torches and shutil.which(os.environ.get("CXX") or "g++"):
             trial.with_compiler()
     print(f"{given.wheel.name}: good", flush=True)
     return 0

@@ -201,9 +201,9 @@ class Session:
         return [CallCounter(self._facts, governed=self._options.python == "both")]
 
     def _start(self, collector: Collector) -> None:
-        lack = collector.available()
-        if lack is not None:
-            self._facts.loss(collector.name, f"{lack.what}: {lack.where}", 1, lack.remedy)
+        missing = collector.available()
+        if missing is not None:
+            self._facts.loss(collector.name, f"{missing.what}: {missing.where}", 1, missing.remedy)
         elif self._facts.guarded(collector.name, collector.start):
             self._collectors.append(collector)
 

@@ -57,8 +57,8 @@ def listener(once: Once) -> Callable[[str], Path]:
     def built(kind: str) -> Path:
         try:
             return once(f"{kind}_listener", lambda folder: listeners.build(kind, folder))
-        except RuntimeError as lack:
-            pytest.skip(f"the listener cannot be built: {lack}")
+        except RuntimeError as missing:
+            pytest.skip(f"the listener cannot be built: {missing}")
 
     return built
 

@@ -236,10 +236,10 @@ def test_forked_child_does_not_record(tmp_path: Path) -> None:
 
 
 def test_missing_recorder_is_an_environment_lack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def lack() -> None:
+    def missing() -> None:
         raise EnvironmentLack("nothing can be recorded", "perfprobe._core was not built", "rebuild it")
 
-    monkeypatch.setattr(native, "core", lack)
+    monkeypatch.setattr(native, "core", missing)
     with pytest.raises(EnvironmentLack), perfprobe.profile(tmp_path / "run.perfprobe"):
         pass
     assert list(tmp_path.iterdir()) == []

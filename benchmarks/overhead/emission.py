@@ -46,8 +46,8 @@ def report(pairs: int, scale: float, folder: Path) -> list[dict[str, object]]:
     """Measure and print every case; returns what was measured."""
     try:
         tool = build("nvtx", folder)
-    except RuntimeError as lack:
-        print(f"\n### ranges: not measured, {lack}")
+    except RuntimeError as missing:
+        print(f"\n### ranges: not measured, {missing}")
         return []
     os.environ[VARIABLES["nvtx"]] = str(tool)  # NVTX looks at its first call, which is still to come
     os.environ.pop(VARIABLES["itt"], None)

@@ -56,7 +56,7 @@ class Cost:
         return Spread.of(a / p for p, a in zip(self.plain_ns, self.after_ns, strict=True))
 
 
-def lack() -> str | None:
+def refusal() -> str | None:
     """Why there is nothing to measure here; None where there is a GPU."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
@@ -129,7 +129,7 @@ def kind_table(costs: dict[str, Cost]) -> str:
 
 def report(rounds: int, scale: float, folder: Path) -> dict[str, object]:
     """Measure and print; returns what was measured, or why nothing was."""
-    missing = lack()
+    missing = refusal()
     if missing is not None:
         print(f"\nno GPU here ({missing}): what recording one costs is not measured", flush=True)
         return {"not_measured": missing}

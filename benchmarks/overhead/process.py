@@ -164,7 +164,7 @@ def _told(output: Path) -> tuple[int | None, int | None]:
 
 def measure(case: Case, rounds: int, folder: Path) -> dict[str, list[Watched]]:
     """Every tool once a round, plain runs between them; a run in which a peer failed is told and left out."""
-    tools = [TOOLS[name] for name in case.tools if TOOLS[name].lack is None]
+    tools = [TOOLS[name] for name in case.tools if TOOLS[name].refusal is None]
     measured: dict[str, list[Watched]] = {tool.name: [] for tool in tools}
     plain = run([sys.executable, *case.words], folder)
     for _ in range(rounds):
@@ -209,8 +209,8 @@ HEAD = [
 def report(rounds: int, scale: float, folder: Path) -> list[dict[str, object]]:
     """Measure every case and print its table; returns what was measured."""
     measured: list[dict[str, object]] = []
-    for lack in filter(None, (tool.lack for tool in TOOLS.values())):
-        print(f"left out: {lack}", file=sys.stderr)
+    for missing in filter(None, (tool.refusal for tool in TOOLS.values())):
+        print(f"left out: {missing}", file=sys.stderr)
     for case in make_cases(scale):
         tools = measure(case, rounds, folder)
         events = next(run.events for run in tools["perfprobe"] if run.events is not None)

@@ -27,7 +27,7 @@ class Tool:
     sees_operators: bool = True
 
     @property
-    def lack(self) -> str | None:
+    def refusal(self) -> str | None:
         """What keeps it from running here, None for nothing."""
         if self.needs is None or importlib.util.find_spec(self.needs) or _program(self.needs):
             return None

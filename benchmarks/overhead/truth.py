@@ -130,9 +130,9 @@ def report(rounds: int, scale: float, folder: Path) -> dict[str, object]:
     """Measure every tool, print the table; returns all runs."""
     words = [*SCRIPT, "--batches", str(max(1, round(BATCHES * scale)))]
     tools = [TOOLS[name] for name in READERS]
-    for lack in filter(None, (tool.lack for tool in tools)):
-        print(f"left out: {lack}", file=sys.stderr)
-    measured: dict[str, list[Watched]] = {tool.name: [] for tool in tools if tool.lack is None}
+    for missing in filter(None, (tool.refusal for tool in tools)):
+        print(f"left out: {missing}", file=sys.stderr)
+    measured: dict[str, list[Watched]] = {tool.name: [] for tool in tools if tool.refusal is None}
     last = plain(words, folder)
     for _ in range(rounds):
         for name, runs in measured.items():

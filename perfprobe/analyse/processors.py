@@ -134,7 +134,7 @@ def _together(
     known = [cores for cores in (float(affinity) if affinity > 0 else None, quota) if cores is not None]
     process_ns = int(windows.process_cpu_ns.sum())
     lacks = _lacks(recording, quota)
-    missing = {lack.what for lack in lacks}
+    missing = {one.what for one in lacks}
 
     def cores(name: str) -> float | None:
         time_ns = _total(getattr(windows, name))

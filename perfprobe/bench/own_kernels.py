@@ -21,8 +21,8 @@ WIDENED = {"f16": "f32", "bf16": "f32"}  # which arithmetic these are done in
 def element_kernels() -> dict[tuple[str, str], str]:
     """By kind of elements and dtype, the name of the kernel with the fastest instructions that run here."""
     found: dict[tuple[str, str], str] = {}
-    for name, kind, dtype, _, lack in _listed():
-        if not lack:
+    for name, kind, dtype, _, missing in _listed():
+        if not missing:
             found.setdefault((kind, dtype), name)
     return found
 

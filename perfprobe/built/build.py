@@ -252,7 +252,7 @@ def main() -> int:
     try:
         if torch is not None:
             build(torch, tell)
-    except EnvironmentLack as lack:
-        said = {"where": lack.where, "remedy": lack.remedy}
+    except EnvironmentLack as missing:
+        said = {"where": missing.where, "remedy": missing.remedy}
     sys.stdout.write(json.dumps(said))
     return 0

@@ -6,7 +6,7 @@ import importlib
 import sys
 from time import thread_time_ns
 
-BEGUN_CPU_NS = thread_time_ns()  # of the main thread: all but what the interpreter took to start
+BEGUN_CPU_NS = thread_time_ns()  # of the main thread: all except the interpreter's own start
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 # A command's module, and what the command does. Each module has `parser() -> Parser` and `prepare(words) ->
-# Callable[[], int]`; the latter finds all that can be wrong with the words: no error of ours gets mixed up
+# Callable[[], int]`; the latter finds everything wrong with the words, so that no error of ours is mixed up
 # with one of the program, which runs in the call that follows.
 COMMANDS = {
     "run": ("perfprobe.cli.run", "record a program and print the report (the default command)"),
@@ -43,7 +43,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _prepared(words: Sequence[str] | None) -> Any:
-    # Imported here, most of what is done before the program runs: an interrupt of it shows no traceback.
+    # Imported inside, so that an interrupt during imports, most of the work until here, shows no traceback.
     from perfprobe.collect.program import leave_launcher
 
     leave_launcher()
@@ -58,7 +58,7 @@ def module(name: str) -> Any:
 
 
 def guarded(step: Callable[[], Any]) -> Any:
-    """What `step` returns; where it fails, the exit code, after one line on standard error."""
+    """The result of `step`; where it fails, the exit code, after one line on standard error."""
     from perfprobe.collect.base import Stderr, fault
     from perfprobe.support.errors import PerfprobeError
 

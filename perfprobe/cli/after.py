@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from perfprobe.collect.base import Stderr
     from perfprobe.support.view import View
 
-# Its streams, as posix_spawn takes them.
+# Its streams, in the form that posix_spawn takes.
 _SIGINT = signal.SIGINT
 _NOTHING_TO_READ = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
 _ON_STANDARD_ERROR = (os.POSIX_SPAWN_DUP2, 2, 1)
@@ -32,9 +32,9 @@ _NOWHERE = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream
 
 
 class ReportChild:
-    """Prints the table on standard error, writes the JSON file and draws the call graph, as far as asked for.
+    """Prints the report on standard error, writes the JSON file and draws the call graph, if asked for.
 
-    Made before the program runs: the program may change the environment, sys.path and the current folder.
+    Created before the program runs: the program may change the environment, sys.path and the current folder.
     """
 
     def __init__(
@@ -71,14 +71,14 @@ def _wait(process: int) -> int | None:
     try:
         return waitpid(process, 0)[1]
     except ChildProcessError:
-        return None  # the program lets the system collect its children: it has ended, how is not known
+        return None  # the program ignores SIGCHLD, so the exit status is not known
 
 
 def main() -> int:
     """The other process: what it prints on standard output is the program's standard error.
 
-    SIGINT, which a Ctrl-C sends to both processes, ends this one without a word: the other says what there is
-    to say. It is held back (see `_run`) until the interpreter, whose own handler raises, has started.
+    SIGINT, which Ctrl-C sends to both processes, ends this one silently: the other one prints what there is
+    to say. It is blocked (see `_run`) until the interpreter, whose own handler raises, has started.
     """
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""What is done before the program starts: the observer is built for the torch that it will import."""
+"""Before the program starts the observer is built for the torch that the program will import."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 def make_observer(options: Options, first_on_path: str | None, *, quiet: bool) -> None:
-    """Have the observer built where it is wanted and there is none; what prevents it is said with the torch.
+    """Build the observer where it is wanted and missing; what prevents it is reported later, with the torch.
 
     Args:
         first_on_path: what the program has first on sys.path.
-        quiet: say nothing, another process of this run does.
+        quiet: print nothing; another process of this run does.
     """
     if options.operators in ("off", "autograd"):
         return
@@ -28,6 +28,6 @@ def make_observer(options: Options, first_on_path: str | None, *, quiet: bool) -
     if os.environ.get("PERFPROBE_BUILD") == "off":
         native.observer_not_built(torch, "PERFPROBE_BUILD=off", "build it with `perfprobe build`")
         return
-    lack = child.build(torch, quiet=quiet)
-    if lack is not None:
-        native.observer_not_built(torch, *lack)
+    missing = child.build(torch, quiet=quiet)
+    if missing is not None:
+        native.observer_not_built(torch, *missing)

@@ -146,7 +146,7 @@ def _task(given: argparse.Namespace) -> Task:
 
 
 def _is_operator(first: str, inputs: Sequence[str]) -> bool:
-    """A file that is there, or is named like one, is a recording; unless inputs follow."""
+    """A file that exists, or has a recording's ending, is a recording, unless inputs follow."""
     if first.endswith(SUFFIX) or os.sep in first:
         return False
     return "::" in first or bool(inputs) or not (os.path.exists(first) or "." in first)
@@ -185,13 +185,13 @@ def _settings(given: argparse.Namespace) -> BenchSettings:
 
 
 def _save(task: Task, found: Measurements, output: str | None) -> None:
-    """A folder that cannot be written is no reason to lose what is about to be printed."""
+    """Where the folder cannot be written, the results are still printed."""
     from perfprobe import measuring
 
     try:
         path = measuring.save(task, found, output)
-    except EnvironmentLack as lack:
-        Stderr().tell(str(lack))
+    except EnvironmentLack as missing:
+        Stderr().tell(str(missing))
         return
     if path is not None:
         Stderr().tell(printable(f"the measurements are {path}"))

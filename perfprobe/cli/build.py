@@ -46,7 +46,7 @@ def parser() -> Parser:
 
 
 def prepare(words: Sequence[str]) -> Callable[[], int]:
-    """Build it; the call that is returned says where it lies."""
+    """Build it; the call that is returned prints where it is."""
     given = parser().parse_args(words)
     from perfprobe.built.build import build
 

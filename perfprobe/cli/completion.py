@@ -1,6 +1,6 @@
 """`perfprobe completion`: a script that lets the shell complete commands, options and files.
 
-Made by shtab from the commands' own parsers: a new option completes by itself. shtab cannot know that a
+Made by shtab from the commands' own parsers, so new options complete by themselves. shtab cannot know that a
 script may stand where a command does, nor that what follows the script belongs to the script.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 SHELLS = ("bash", "zsh", "fish")
-# What commands read. Two at least: of a single one shtab makes a pattern that zsh takes for something else.
+# Files that commands read. At least two: shtab's pattern for a single one means something else in zsh.
 _READ = ("*.perfprobe", "*.pstats")
 
 _DESCRIPTION = "Print a script that lets the shell complete commands, options and files."
@@ -79,7 +79,7 @@ def _tree(shtab: Any) -> argparse.ArgumentParser:
 
 
 def _with_files(shtab: Any, name: str) -> Parser:
-    """A command's parser whose files complete: what is read by its ending, any file where one is written."""
+    """A command's parser whose files complete: those to read by their ending, those to write by any name."""
     from perfprobe.cli import module
 
     made: Parser = module(name).parser()

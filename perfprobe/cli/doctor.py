@@ -1,4 +1,4 @@
-"""`perfprobe doctor`: what works here; for what does not: why, and what fixes it."""
+"""`perfprobe doctor`: what works here, and for what does not, why and what fixes it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def parser() -> Parser:
 
 
 def prepare(words: Sequence[str]) -> Callable[[], int]:
-    """Look at everything; the call that is returned prints it."""
+    """Check everything; the call that is returned prints it."""
     given = parser().parse_args(words)
     from perfprobe.doctor import examine, text
 

@@ -23,7 +23,7 @@ examples:
   perfprobe explain memory-bound           a verdict of `perfprobe bench`
   perfprobe explain operators.cpu_ns       a field of a table
 """
-_WIDEST = 100  # columns of text that are read easily
+_WIDEST = 100  # columns of easily read text
 _INDENT = "    "
 
 
@@ -88,6 +88,6 @@ def _wrapped(text: str) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Without Markdown's marks of stress; code stays in its backquotes."""
+    """Without Markdown's emphasis; code keeps its backquotes."""
     parts = text.split("`")
     return "`".join(part if at % 2 else part.replace("*", "") for at, part in enumerate(parts))

@@ -17,11 +17,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-MOST_NAMES = 1000  # that are tried
+MOST_NAMES = 1000  # names that are tried
 
 
 class Format(NamedTuple):
-    """What a format's file is called, whether it is text, and what opens it."""
+    """The file ending of a format, whether it is text, and what opens it."""
 
     suffix: str
     is_text: bool

@@ -53,7 +53,7 @@ def parser() -> Parser:
 
 
 def prepare(words: Sequence[str]) -> Callable[[], int]:
-    """Read the recording and draw; the call that is returned says where the picture is."""
+    """Read the recording and draw; the call that is returned prints where the picture is."""
     from perfprobe.results import Results
 
     given = parser().parse_args(words)

@@ -63,7 +63,7 @@ def parser() -> Parser:
 
 
 def prepare(words: Sequence[str]) -> Callable[[], int]:
-    """Measure, or find what is kept; the call that is returned prints it."""
+    """Measure, or read the cached ceilings; the call that is returned prints them."""
     from perfprobe import measuring
 
     given = parser().parse_args(words)
@@ -93,7 +93,7 @@ def _machine(given: argparse.Namespace) -> Machine:
 
 
 def roofline_file(path: str) -> str:
-    """The path. Raises UsageError where its end names no kind of picture."""
+    """The path. Raises UsageError where its ending is not a picture format."""
     if os.path.splitext(path)[1] not in _PICTURES:
         raise UsageError("unknown picture format", path, f"use a name that ends in {_ENDS}")
     return path

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from typing import Any, NoReturn
 
-PROGRAM_OPTIONS = ("-m", "-c")  # of `run`: what follows one of them is the program, and its words
-_MOST_CHOICES = 8  # that stand in the place of an option's value
+PROGRAM_OPTIONS = ("-m", "-c")  # of `run`: the program and its words follow one of these
+_MOST_CHOICES = 8  # that take the place of an option's value
 _WIDTH = 200  # where there is no terminal to ask
 _SWITCH = ("on", "off")  # the words for an option that is on unless it is switched off
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
@@ -24,7 +24,7 @@ _SCALES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
-    """Help that keeps our line breaks. Told its width, argparse need not load shutil to find one."""
+    """Help that keeps our line breaks. Given the width, argparse need not load shutil to find it."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=26, width=min(width(), 80))
@@ -51,12 +51,12 @@ class Parser(argparse.ArgumentParser):
         return {name for action in self._actions if action.nargs is None for name in action.option_strings}
 
     def _may_follow(self) -> dict[str, set[str]]:
-        """The words that each option takes that also stands alone; those too that are refused now."""
+        """The words of each option that may also stand alone; withdrawn words too."""
         found = [one for one in self.declared.values() if one.alone is not None]
         return {one.flag: {*one.values, *one.gone} for one in found}
 
     def split(self, words: Sequence[str], last: tuple[str, ...]) -> int:
-        """How many words are options of ours: those before the first plain word, `--`, or one of `last`."""
+        """How many words are perfprobe's: those before the first plain word, `--`, or one of `last`."""
         valued, may_follow = self._valued(), self._may_follow()
         place = 0
         while place < len(words):
@@ -82,7 +82,7 @@ def add_options(parser: Parser, kind: type[Chosen]) -> None:
 
 
 def _taken(option: Option) -> dict[str, Any]:
-    """What argparse shall take for the option's value."""
+    """How argparse reads the option's value."""
     if option.default is False:
         return {"action": "store_true"}
     if option.default is True:
@@ -91,7 +91,7 @@ def _taken(option: Option) -> dict[str, Any]:
     if option.kind:
         taken["type"], taken["metavar"] = _KINDS[option.kind]
     if option.kind == "size":
-        taken["default"] = f"{option.default // _SCALES['M']}M"  # read by argparse like a word that is given
+        taken["default"] = f"{option.default // _SCALES['M']}M"  # argparse converts it like a given word
     if option.values:
         taken |= _choices(option)
     if option.gone:
@@ -102,7 +102,7 @@ def _taken(option: Option) -> dict[str, Any]:
 
 
 class _Words(tuple[str, ...]):
-    """The values of an option, as help, errors and completion name them; other words are taken too."""
+    """The values of an option, as help, errors and completion name them; other words are accepted too."""
 
     others: Collection[str] = ()
 

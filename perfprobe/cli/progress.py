@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 class Bar:
-    """Appears with the first `show`, and is gone afterwards."""
+    """Appears with the first `show`, and is removed at the end."""
 
     def __init__(self, title: str) -> None:
         self._title = title
         self._bar: Any = None
 
     def show(self, done: int, whole: int, what: str, left_s: float | None = None) -> None:
-        """done: of whole; what: that was done last; left_s: seconds, where the caller knows them."""
+        """done: of whole; what: the last one done; left_s: seconds left, where the caller knows them."""
         if not os.isatty(2):
             return
         if self._bar is None:

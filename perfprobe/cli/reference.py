@@ -17,7 +17,7 @@ _HEAD = ("option", "values", "default", "argument in Python", "also goes to", "w
 
 
 def markdown() -> str:
-    """A table for each command: its options with their values, defaults, and where else each belongs.
+    """A table for each command: its options with values, defaults, and where else each can be given.
 
     Options of what is recorded are arguments of `perfprobe.profile()`, those of tables of its `report()`.
     """

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
-_ALLOCATIONS = 100_000  # between two looks for garbage: python's own are 700
+_ALLOCATIONS = 100_000  # allocations between two garbage collections: python's default is 700
 
 _PICTURES = (".png", ".svg", ".pdf")
 _DESCRIPTION = "Print the report of a recording: the hot operators with their shapes and source lines."
@@ -123,12 +123,12 @@ def _texts(paths: Sequence[str], wanted: View, calls: str | None) -> Iterator[st
 
 
 def collect_garbage_seldom() -> None:
-    """Before a report: looking for garbage eighty times would take a twentieth of the time of a short one."""
+    """Before a report: eighty garbage collections would take a twentieth of the time of a short one."""
     gc.set_threshold(_ALLOCATIONS)
 
 
 def newest() -> str:
-    """The newest recording in the current folder, as standard error says. Raises InputError."""
+    """The newest recording in the current folder, named on standard error. Raises InputError."""
     from perfprobe import results
 
     path = results.newest(os.getcwd())
@@ -138,12 +138,12 @@ def newest() -> str:
 
 
 def write(text: str) -> int:
-    """Write to standard output; a reader that has had enough (`| head`) is no error."""
+    """Write to standard output; a reader that stops early (`| head`) is not an error."""
     return write_all([text])
 
 
 def write_all(texts: Iterable[str]) -> int:
-    """The same of several, each as it is made."""
+    """The same for several texts, each written as soon as it is made."""
     if sys.stdout is None:
         return _cannot_write("it is closed")
     try:
@@ -159,14 +159,14 @@ def write_all(texts: Iterable[str]) -> int:
 
 
 def _cannot_write(why: str) -> int:
-    lack = EnvironmentLack("standard output cannot be written", why)
+    missing = EnvironmentLack("standard output cannot be written", why)
     if sys.stderr is not None:
-        sys.stderr.write(f"perfprobe: {lack}\n")
-    return lack.exit_code
+        sys.stderr.write(f"perfprobe: {missing}\n")
+    return missing.exit_code
 
 
 def _forget_stdout() -> None:
-    # The interpreter flushes once more when it ends, and would complain again.
+    # The interpreter flushes once more when it ends, and would report the error again.
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.close(nowhere)

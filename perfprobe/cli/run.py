@@ -1,4 +1,4 @@
-"""`perfprobe run`, the command that is meant when none is named: records a program and prints the report."""
+"""`perfprobe run`, the default command: records a program and prints the report."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Sequence
 
-_OWN_DEPTH = 1000  # of calls, as the interpreter has it by default
+_OWN_DEPTH = 1000  # of calls: the interpreter's default
 _USAGE = """\
 perfprobe [run] [OPTIONS] script.py [ARGS]
        perfprobe [run] [OPTIONS] -m MODULE | -c CODE | - [ARGS]
@@ -91,7 +91,7 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
 
 
 class Finish:
-    """What is done when the interpreter ends: threads are joined, the program's atexit handlers have run."""
+    """Runs when the interpreter ends: threads are joined, the program's atexit handlers have run."""
 
     def __init__(self, session: Session, ending: Ending, report: ReportChild, stderr: Stderr) -> None:
         self._session = session
@@ -102,10 +102,10 @@ class Finish:
 
     def __call__(self) -> None:
         if getpid() != self._process:
-            return  # a forked child that ends like a program of its own
+            return  # a forked child that ends like a separate program
         path = self._session.path
         limit = getrecursionlimit()
-        setrecursionlimit(max(limit, _OWN_DEPTH))  # the program may have set one that is too low for us
+        setrecursionlimit(max(limit, _OWN_DEPTH))  # the program may have set a limit that is too low for us
         try:
             self._session.stop(self._ending.text)
             self._report.print(path)
@@ -164,7 +164,7 @@ def _program(words: Sequence[str]) -> Program:
 
 
 def _run_missing(program: Program, word: str) -> int:
-    """What python does without a program; and a script that does not exist may be a mistyped command."""
+    """Does what python does without a program; a script that does not exist may be a mistyped command."""
     from perfprobe.cli import guarded
 
     status = run_missing(program)

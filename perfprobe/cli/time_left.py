@@ -9,7 +9,7 @@ from rich.text import Text
 
 
 class TimeLeft(TimeRemainingColumn):
-    """What the task's field `end_s`, of the monotonic clock, says; rich's own estimate where that is None."""
+    """By the task's field `end_s`, on the monotonic clock; rich's own estimate where that is None."""
 
     max_refresh = 0.5
 

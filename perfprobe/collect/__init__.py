@@ -1,1 +1,1 @@
-"""Collectors, and how the program is run: whatever happens while somebody else's program is running."""
+"""Collectors, and how the program is run: all that happens while the user's program runs."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Collector:
-    """A source of events. `start` may only arm it: events come once the program gives reason to."""
+    """A source of events. `start` may only arm it; events may begin later, such as at `import torch`."""
 
     name: str
 
@@ -33,16 +33,16 @@ class Collector:
         raise NotImplementedError
 
     def begin(self) -> None:
-        """What comes now is the program."""
+        """The program begins now."""
 
     def pause(self) -> None:
-        """The program has ended: the frames that run now are not those that a profile function knows of."""
+        """The program has ended: a profile function set before does not know the frames that run now."""
 
     def go_on(self) -> None:
-        """They are, from here on."""
+        """From here on a profile function knows the frames again."""
 
     def counters(self) -> dict[str, Any] | None:
-        """What has been counted so far, for the program itself; None where that is nothing it can ask for."""
+        """What has been counted so far, for the program itself; None for collectors it cannot ask."""
         return None
 
     def stop(self) -> None:
@@ -80,7 +80,7 @@ class Facts:
         self.recorder.add_loss(source, _writable(reason), count, _writable(remedy))
 
     def guarded(self, source: str, step: Callable[[], None]) -> bool:
-        """Do one step of ours; a fault in it costs a row in `losses` and one line, never the program."""
+        """Run one step of ours; a fault in it becomes a row in `losses` and one line; the program goes on."""
         try:
             step()
         except Exception as error:
@@ -120,7 +120,7 @@ def _identity(number: int) -> tuple[int, int] | None:
 class Stderr:
     """Standard error as it was when perfprobe started.
 
-    A program may close descriptor 2 and open a file of its own, which then gets that number: nothing of ours
+    A program may close descriptor 2 and open a file of its own, which then gets that number: perfprobe must
     may be written into it.
     """
 
@@ -132,7 +132,7 @@ class Stderr:
         return self._identity is not None and _identity(2) == self._identity
 
     def drain(self) -> None:
-        """Let out what the program still has in its buffers: it came first."""
+        """Flush the program's buffers first: its output came first."""
         _flush(sys.__stdout__)
         _flush(sys.__stderr__)
 
@@ -144,11 +144,11 @@ class Stderr:
         try:
             write(2, f"perfprobe: {line}\n".encode(errors="backslashreplace"))
         except OSError:
-            return  # standard error is closed: there is no other place to say so
+            return  # standard error is closed: there is no other place to report it
 
 
 def _flush(stream: TextIO | None) -> None:
-    # What fails here the interpreter meets again, and reports, when it ends.
+    # The interpreter meets the same failure when it ends, and reports it.
     if stream is not None:
         try:
             stream.flush()

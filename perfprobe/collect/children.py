@@ -1,6 +1,6 @@
-"""What becomes of the program's child processes.
+"""Follows the program's child processes.
 
-Those that `multiprocessing` forks or spawns record themselves, all others are counted.
+Those that `multiprocessing` forks or spawns record themselves; all others are only counted.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _REMEDIES = {
 
 
 class Forks:
-    """Watches this process fork; one hook for all recordings, since it can never be taken off.
+    """Watches this process fork; one hook for all recordings, since it can never be removed.
 
-    While it forks, the recorder's thread is away: Python 3.12 warns of a fork with threads, and plain python
+    During a fork the recorder's thread is stopped: Python 3.12 warns of a fork with threads, and plain python
     has none. What `multiprocessing` forks is followed: its own hook in the child comes before all the child
     does, and its finalizers are what runs at the end of a child that leaves by `os._exit`.
     """
@@ -52,7 +52,7 @@ class Forks:
         self._counts = dict.fromkeys((*_REMEDIES, _FOLLOWED), 0)
         self._recorder: Recorder | None = None
         self._family: Family | None = None
-        self._under_way: dict[int, int] = {}  # by thread: the row of what it forks, where that is followed
+        self._under_way: dict[int, int] = {}  # by thread: the row of the child it is forking, if followed
 
     def watch(self, recorder: Recorder | None, family: Family | None) -> dict[str, int]:
         """Pauses this recorder around every fork from now on; returns the forks so far, by kind."""
@@ -92,7 +92,7 @@ class Forks:
 
 
 def _kind(hook: FrameType) -> str:
-    """What a fork that is not followed counts as."""
+    """The kind under which a fork that is not followed is counted."""
     if _is_of_loader(hook):
         return _WORKERS
     return _FORKED if _is_of_multiprocessing(hook) else _OTHERS
@@ -114,14 +114,14 @@ def _is_of_multiprocessing(hook: FrameType) -> bool:
 
 
 class Spawns:
-    """Adds to the commands of spawned children; one for all recordings, since others may wrap ours."""
+    """Changes the commands of spawned children; one for all recordings, since others may wrap ours."""
 
     def __init__(self) -> None:
         self._wrapped: ModuleType | None = None
         self._change: Callable[[list[str]], list[str]] | None = None
 
     def follow(self, change: Callable[[list[str]], list[str]] | None) -> None:
-        """Have commands changed by this from now on, or no more."""
+        """Have commands changed by this from now on; None to stop."""
         self._change = change
 
     def wrap(self, spawn: ModuleType) -> None:
@@ -148,7 +148,7 @@ class Children:
 
     Args:
         facts: where losses go.
-        family: whom children join that `multiprocessing` starts; None to leave them alone.
+        family: what children of `multiprocessing` join; None to leave them alone.
         setup: makes, of the family's settings, Python source that a spawned child runs before anything else.
     """
 

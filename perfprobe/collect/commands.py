@@ -29,16 +29,16 @@ LAUNCHERS = {
 
 _PYTHON = re.compile(r"(python|pypy)[\d.]*w?")
 _SHELLS = ("sh", "bash", "dash", "zsh")
-_PLAIN_SHELL = re.compile(r"[\w@%+=:,./ -]*")  # words, and nothing that a shell acts upon
+_PLAIN_SHELL = re.compile(r"[\w@%+=:,./ -]*")  # words only, with nothing that a shell would interpret
 _RUNS_PYTHON = re.compile(r"(^|[\s/;&|(])(python[\d.]*|torchrun|accelerate|deepspeed)\s")
 _WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
 
 
 class Command:
-    """A command line, as far as it is kept.
+    """What is kept of a command line.
 
     kind: PYTHON, LAUNCHER (it starts Python processes itself), SHELL (with Python in it) or OTHER; text: the
-    program, and of Python the script or module; arguments may be secrets, and tell no two runs apart. target:
+    program, and of Python the script or module, without arguments, which may be secrets. target:
     what Python runs, "" where that is not known.
     """
 
@@ -50,11 +50,11 @@ class Command:
 
     @property
     def records_itself(self) -> bool:
-        """Whether it is perfprobe that is started."""
+        """Whether it starts perfprobe."""
         return self.target in ("-m perfprobe", "perfprobe")
 
     def recipe(self, launcher: str | None) -> str:
-        """How it would be recorded, "" where it cannot be. launcher: what started it, one of `LAUNCHERS`."""
+        """The command that would record it, "" for none. launcher: what started it, one of `LAUNCHERS`."""
         target = self.target or "script.py"
         if launcher is not None and self.kind == PYTHON:
             return LAUNCHERS[launcher].format(target)
@@ -66,7 +66,7 @@ class Command:
 
 
 def command(words: Sequence[str]) -> Command:
-    """Tell what a command line is."""
+    """Recognise a command line."""
     while words and ("=" in words[0].partition("/")[0] or words[0] in ("env", "exec", "nohup", "time")):
         words = words[1:]  # variables, and what only passes on
     if not words:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from perfprobe.collect.base import Facts
 
-# Functions of ours that run, in their turn, what the program would have run itself.
+# Functions of ours that run what the program would have run itself.
 _LENDERS = ("exec_module", "_first_spec", "get_command_line", "excepthook")
 _ALL = "--python cprofile counts to the end"
 _ONE = "a process can have only one of them: drop one"
@@ -39,7 +39,7 @@ class CallCounter(Collector):
 
     Args:
         facts: where to write.
-        governed: whether it ends when it costs more than 10 % of a second, and leaves out what library
+        governed: whether it stops when it costs more than 10 % of a second, and leaves out what library
             modules do while they are imported.
     """
 
@@ -63,7 +63,7 @@ class CallCounter(Collector):
         return None
 
     def start(self) -> None:
-        """Get ready: what takes time is done before the program begins."""
+        """Get ready: slow steps are done before the program begins."""
         own = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
         self._profile = native.core().CallProfile(
             self._facts.recorder.capsule(),
@@ -143,7 +143,7 @@ def _costs(facts: Facts) -> tuple[float, float, float]:
     try:
         profile.begin()
     except RuntimeError:
-        return 0.0, 0.0, 0.0  # it will not begin in earnest either, and says so then
+        return 0.0, 0.0, 0.0  # the real start will fail too, and report it
     try:
         counted = [_loop_ns(loop) for loop in loops]
     finally:

@@ -1,4 +1,4 @@
-"""Where a recording goes: its name, and creating it without ever overwriting anything."""
+"""The name of a recording, and its creation without ever overwriting a file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_NAMES = 1000
 def default_path(stem: str, rank: dict[str, int] | None) -> str:
     """`<stem>-<date>-<pid>.perfprobe` in the current folder; under torchrun host and rank precede the PID.
 
-    Where the current folder was removed, in the one for temporary files.
+    Where the current folder was removed, it goes to the folder for temporary files.
     """
     parts = [stem, time.strftime("%Y%m%d-%H%M%S")]
     if rank is not None:
@@ -32,7 +32,7 @@ def default_path(stem: str, rank: dict[str, int] | None) -> str:
 
 
 def with_rank(path: str, rank: dict[str, int] | None) -> str:
-    """The path a user named, made this rank's own: `out.perfprobe` becomes `out-rank1.perfprobe`."""
+    """The path a user named, with this rank added: `out.perfprobe` becomes `out-rank1.perfprobe`."""
     return path if rank is None or rank["world_size"] < 2 else inserted(path, f"rank{rank['rank']}")
 
 
@@ -45,11 +45,11 @@ def inserted(path: str, word: str) -> str:
 def create(
     recorder: type[Recorder], path: str, buffer_bytes: int, *, named: bool, in_ns: bool = False
 ) -> tuple[Recorder, str]:
-    """Create the recording at `path`, which must not exist; also returns the path it has got.
+    """Create the recording at `path`, which must not exist; returns it with the path used.
 
     Args:
         named: whether the user chose the name; a name of our own gets a number when it is taken.
-        in_ns: operators' times are read from the clock itself, so that others may be told them at once.
+        in_ns: operators' times are read in ns from the clock itself, so that others may use them at once.
 
     Raises:
         UsageError: the named file exists.

@@ -1,4 +1,4 @@
-"""Operators, phases and steps as ranges for another tool: where they go, and whose lines they name."""
+"""Operators, phases and steps as ranges for another tool: where they go, and which lines they name."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ _LIBRARIES = ("torch", "inductor", "perfprobe", "site", "stdlib")
 
 
 def listener(facts: Facts, kind: str | None) -> object | None:
-    """Where ranges of this kind ("nvtx", "itt") go; None, said in one line, where nothing listens."""
+    """Where ranges of this kind ("nvtx", "itt") go; None, with a message, where nothing listens."""
     if kind is None:
         _say_what_could_be_emitted(facts)
         return None
     core: Any = native.core()
-    lack = core.nvtx_lack() if kind == "nvtx" else core.itt_lack()
-    if lack is None:
+    missing = core.nvtx_lack() if kind == "nvtx" else core.itt_lack()
+    if missing is None:
         facts.extend("emit", kind=kind, domain="perfprobe")
         port: object = core.emission_port(kind)
         return port
     is_built = native.why_not_built(kind) is None
     remedy = f"run under a tool that does, as in `{_COMMANDS[kind]}`" if is_built else native.rebuild()
-    facts.tell(f"no ranges are emitted: {lack}; {remedy}")
-    facts.loss("emit", f"no ranges were emitted: {lack}", 1, remedy)
+    facts.tell(f"no ranges are emitted: {missing}; {remedy}")
+    facts.loss("emit", f"no ranges were emitted: {missing}", 1, remedy)
     return None
 
 
@@ -59,7 +59,7 @@ def _say_what_could_be_emitted(facts: Facts) -> None:
 def folders(roots: dict[str, object]) -> list[tuple[str, bool]]:
     """The folders of the meta value `roots`, each with whether what lies in it is the user's code.
 
-    As `merge.user_lines` has it, which decides it for the report.
+    The same rule as in `merge.user_lines`, which decides it for the report.
     """
     found = [(path, False) for key in _LIBRARIES for path in _paths(roots.get(key))]
     # A program that is part of torch (torch.distributed.run) makes nothing there the user's.

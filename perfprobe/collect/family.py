@@ -37,16 +37,16 @@ class Family:
     """Has the children of this process, and their children, record themselves.
 
     Args:
-        settings: what a spawned child needs to know, see `session.record_child`; "children", the folder, once
-            there is one, "forked_ns", when it was spawned, and "parent", by whom, are added here.
-        tell: takes a line that cannot wait for the report.
+        settings: what a spawned child needs, see `session.record_child`; "children" (the folder), once
+            there is one, "forked_ns" (when it was spawned) and "parent" are added here.
+        tell: prints a line that cannot wait for the report.
     """
 
     def __init__(self, settings: dict[str, Any], tell: Callable[[str], None]) -> None:
         self._settings = settings
         self._tell = tell
         self._process = getpid()
-        # Not asked of the kernel: a parent may be gone by then.
+        # Not taken from the kernel: the parent may be gone by then.
         self.parent: int = settings.get("parent", 0)
         self.facts: Facts | None = None  # of the recording of this process, or of that it was forked from
         self._path = ""
@@ -57,7 +57,7 @@ class Family:
         self._ends: list[Callable[[], None]] = []
 
     def attach(self, facts: Facts, path: str, record: Callable[[str, int], Callable[[], None]]) -> None:
-        """This process has a recording.
+        """Call this when this process has a recording.
 
         Args:
             path: where; the folder of children lies beside it, where there is none yet.
@@ -70,11 +70,11 @@ class Family:
 
     @property
     def is_own(self) -> bool:
-        """Whether this process is followed: not in one that `os.fork` made of it."""
+        """Whether this process is followed; a child made by plain `os.fork` is not."""
         return self._process == getpid()
 
     def prepare(self) -> bool:
-        """Make folder and sheet, at the first child; whether there are any."""
+        """Make folder and sheet at the first child; whether they exist."""
         facts = self.facts
         if self._sheet is None and not self._was_tried and facts is not None:
             self._was_tried = True
@@ -82,7 +82,7 @@ class Family:
         return self._sheet is not None
 
     def new_row(self) -> int | None:
-        """A row for a child that is forked now, which may be killed before it could take one itself."""
+        """A row for the child being forked now, which may be killed before it could take one itself."""
         if not self.prepare() or self._sheet is None:
             return None
         row: int = self._sheet.take()
@@ -92,7 +92,7 @@ class Family:
         return row
 
     def settings_now(self) -> dict[str, Any]:
-        """Those of a child that is spawned now."""
+        """The settings of the child being spawned now."""
         return {**self._settings, "forked_ns": monotonic_ns(), "parent": getpid()}
 
     def enter_forked(self, row: int) -> None:
@@ -129,7 +129,7 @@ class Family:
         self._ends.append(end)
 
     def begin(self) -> None:
-        """What comes now is the program's part of this child."""
+        """This child begins to run the program's part."""
         if self._sheet is not None:
             for cell in ("started_ns", "last_ns"):
                 self._sheet.set(self._row, cell, monotonic_ns())

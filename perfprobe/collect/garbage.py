@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 
 class GarbageCollections(Collector):
-    """Its rows are ranges: it comes after the collector of those."""
+    """Its rows are ranges, so it comes after the collector of ranges."""
 
     name = "garbage collections"
 
     def available(self) -> EnvironmentLack | None:
-        """It always works."""
+        """None: it always works."""
         return None
 
     def start(self) -> None:
-        """Begin to be told."""
+        """Begin to receive collections."""
         gc.callbacks.insert(0, native.core().garbage_collected)
 
     def stop(self) -> None:
-        """Not to be told any more."""
+        """Stop receiving collections."""
         told = native.core().garbage_collected
         if told in gc.callbacks:
             gc.callbacks.remove(told)

@@ -1,4 +1,4 @@
-"""What inductor itself says about the kernels of a generated module: their operators and source lines.
+"""What inductor notes about the kernels of a generated module: their operators and source lines.
 
 Both are there by default, also when the module comes from inductor's cache: the operators in the kernel's
 name, the lines in the map from lines of the module to the Python stack of the graph node they belong to.
@@ -23,7 +23,7 @@ def operators(kernel: str, known: Collection[str]) -> list[str]:
     """The operators that a kernel was made from: `cpp_fused_gelu_gelu_backward_0` of gelu, gelu_backward.
 
     Inductor sorts their names, leaves out doubles and joins them with "_", which many of them contain: of all
-    ways to read the name as `known` operators in this order, the one with the fewest counts. None fit: [].
+    ways to read the name as `known` operators in this order, the one with the fewest; [] if none fits.
     """
     match = _NUMBERED.fullmatch(kernel)
     words = match.group(1).split("_") if match is not None else []

@@ -1,4 +1,4 @@
-"""Which commit the program's folder is at, read from git's files without running git."""
+"""The commit of the program's folder, read from git's files without running git."""
 
 from __future__ import annotations
 

@@ -63,13 +63,13 @@ _CLOCK_FAULT = "clock"
 class GpuCollector(Collector):
     """Starts a session with CUPTI when the program's torch initialises CUDA, before there is any context.
 
-    Not earlier: CUPTI needs a driver that is initialised, which fixes the visible devices, and a child forked
+    Not earlier: CUPTI needs an initialised driver, which fixes the visible devices, and a child forked
     afterwards could not use the GPU any more. What CUPTI leaves behind in the process slows launches down:
     times that the program itself takes after the recording has ended are not clean.
 
     Args:
-        hand_on_ids: in exact linking, is given what takes the ids of operators.
-        begun: is told that a GPU is recorded.
+        hand_on_ids: in exact linking, receives the port that takes the ids of operators.
+        begun: called when a GPU is recorded.
         profiler_reads_gpu: whether the autograd profiler records it; None where that is not used.
     """
 
@@ -164,7 +164,7 @@ class GpuCollector(Collector):
             try:
                 return original()
             except BaseException as error:
-                # This frame is none of the program's; see ImportWatch.
+                # This frame is not the program's; see ImportWatch.
                 error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
                 raise
 
@@ -179,7 +179,7 @@ class GpuCollector(Collector):
     def _begin(self) -> None:
         by_profiler = self._profiler_reads_gpu()
         if by_profiler is not None:
-            # One of the two would be left without records, without a word.
+            # One of the two would silently get no records.
             self._leave_to_profiler(by_profiler)
             return
         major = str(self._torch.version.cuda or "0").split(".")[0]
@@ -197,8 +197,8 @@ class GpuCollector(Collector):
         if exact:
             self._hand_on_ids(session.external_ids())
         self._begun()
-        for lack in facts.get("lacks", []):
-            self._facts.loss(self.name, f"not recorded: {lack}")
+        for missing in facts.get("lacks", []):
+            self._facts.loss(self.name, f"not recorded: {missing}")
         from perfprobe.collect.profiler_watch import ProfilerWatch  # only where there is a GPU
 
         self._profilers = ProfilerWatch(self._facts, self._torch)
@@ -227,7 +227,7 @@ class GpuCollector(Collector):
             self._facts.extend(self.name, devices=[{"name": name} for name in names])
 
     def _lack(self, reason: str, remedy: str, *, is_expected: bool = False) -> None:
-        """Nothing is recorded. is_expected: only worth a word where the GPU was asked for."""
+        """Nothing is recorded. is_expected: to be reported only where the GPU was asked for."""
         self._said = True
         self._facts.extend(self.name, lack=reason)
         if is_expected and self._options.gpu == "auto":
@@ -253,11 +253,11 @@ class GpuCollector(Collector):
 
 
 def wait_for_gpus(torch: Any) -> None:
-    """Until all that the program has launched has run."""
+    """Wait until all that the program has launched has run."""
     cuda = torch.cuda
     if not cuda.is_initialized():
         return
-    # Not a device that the program has not used: that would make a context there.
+    # Only devices that the program has used: others would get a context.
     is_used = getattr(torch._C, "_cuda_hasPrimaryContext", None)
     for device in range(cuda.device_count()):
         if is_used is None or is_used(device):

@@ -50,7 +50,7 @@ _PACKAGES = (
 
 _MOST_WRITTEN = 200  # files
 
-_ours: set[str] = set()  # packages that are there because perfprobe has imported them
+_ours: set[str] = set()  # packages that may be loaded only because perfprobe imported them
 
 
 def clock() -> dict[str, int]:
@@ -81,7 +81,7 @@ def host(root: str = "/") -> dict[str, object]:
 
 
 def environment() -> dict[str, str] | None:
-    """The variables that steer threads, allocators and devices, those that are set."""
+    """Those of the variables for threads, allocators and devices that are set."""
     names = [prefix + name for prefix, words in _ENVIRONMENT.items() for name in words]
     return {name: os.environ[name] for name in names if name in os.environ} or None
 
@@ -102,7 +102,7 @@ def gpus(root: str = "/") -> list[str] | None:
 
 
 def code_folders(script: str | None) -> dict[str, object]:
-    """The folders by which a frame is told to be the standard library's, a package's, ours or the user's."""
+    """The folders that decide whether a frame is the standard library's, a package's, ours or the user's."""
     site = {entry for entry in sys.path if os.path.basename(entry) in ("site-packages", "dist-packages")}
     module = sys.modules.get("site")
     site.update(module.getsitepackages() if module is not None else [])
@@ -136,12 +136,12 @@ def _is_newer(file: str, since_ns: int) -> bool:
 
 
 def versions(perfprobe: str) -> dict[str, str]:
-    """Versions known from the start; those of packages are added once the program has loaded them."""
+    """Versions known at the start; those of packages are added once the program has loaded them."""
     return {"python": sys.version.split()[0], "perfprobe": perfprobe}
 
 
 def apart(step: Callable[[], str]) -> str:
-    """What `step` of ours returns; a package that is first imported by it is not one of the program's."""
+    """What `step` returns; a package that it imports first does not count as the program's."""
     absent = {name for name in _PACKAGES if name not in sys.modules}
     try:
         return step()
@@ -150,7 +150,7 @@ def apart(step: Callable[[], str]) -> str:
 
 
 def package_versions() -> dict[str, str]:
-    """Those of the packages that matter and that the program has imported; none of their code is run."""
+    """Versions of the packages that matter and that the program has imported; none of their code is run."""
     names = [name for name in _PACKAGES if name not in _ours]
     modules = {name: sys.modules[name] for name in names if sys.modules.get(name) is not None}
     found = {name: vars(module).get("__version__") for name, module in modules.items()}

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ImportWatch:
-    """A finder on `sys.meta_path` that finds nothing itself: it marks the spec that the other finders return.
+    """A finder on `sys.meta_path` that finds nothing itself: it marks the spec that other finders return.
 
     The mark is an `exec_module` on that one loader object, taken off again before the callback: module, spec
     and loader end up as without perfprobe. Asking for the spec without importing, failing and repeated
@@ -57,7 +57,7 @@ class ImportWatch:
 
     def _mark(self, loader: object) -> None:
         run = getattr(loader, "exec_module", None)
-        marks = getattr(run, "marks", ())  # of others that wait for the same module
+        marks = getattr(run, "marks", ())  # a mark of another watch for the same module
         is_marked = "exec_module" in getattr(loader, "__dict__", {})
         if run is None or isinstance(loader, type) or self in marks or (is_marked and not marks):
             return

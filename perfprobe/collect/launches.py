@@ -1,7 +1,7 @@
-"""Makes calls visible to the observer that ask a GPU for something outside of all operators.
+"""Makes calls visible to the observer that use a GPU outside of all operators.
 
 Triton's kernels, those that inductor generated among them, and replays of CUDA graphs become rows, at the
-line that asked for them. What waits for a GPU becomes a range: waiting is not work, and no operator's time.
+line that made them. A wait for a GPU becomes a range: waiting is neither work nor an operator's time.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class KernelNames:
         self._alive: dict[int, weakref.ref[object]] = {}
 
     def note(self, kernel: object, name: str) -> str:
-        """From now on this is its name."""
+        """Set its name from now on."""
         key = id(kernel)
 
         def forget(_: object) -> None:
@@ -54,11 +54,11 @@ class KernelNames:
 
 
 class LaunchCalls:
-    """Puts a recording callable in the place of each such function, and at `stop` puts all back.
+    """Replaces each such function by a callable that records it; `stop` restores all of them.
 
     Args:
         wrap: `recorded_method` of the observer.
-        names: those of kernels that inductor generated and that are known already.
+        names: of the kernels that inductor generated and that are known already.
     """
 
     def __init__(self, facts: Facts, torch: Any, wrap: Callable[..., Any], names: KernelNames) -> None:
@@ -80,7 +80,7 @@ class LaunchCalls:
             watch.start()
 
     def stop(self) -> None:
-        """Give back what nobody else has replaced since."""
+        """Restore what nobody else has replaced since."""
         for watch in self._watches:
             watch.stop()
         while self._replaced:
@@ -98,7 +98,7 @@ class LaunchCalls:
         self._guarded(what, lambda: self._replace(owner, attribute, name, is_range=is_range))
 
     def _see_inductor(self, module: Any) -> None:
-        # What `bench` runs tries kernels out: it has a stack below inductor's tuning, by which it is told.
+        # Kernels run by inductor's tuning (its `bench`) are recognised by their stack.
         for method in ("run", "bench"):
             self._guarded(
                 f"lines of Triton kernels that inductor generated ({method})",
@@ -133,7 +133,7 @@ class LaunchCalls:
         return found[0] if found else None
 
     def _guarded(self, what: str, step: Callable[[], None]) -> None:
-        """Whatever has another shape than is known costs one row in `losses`, and nothing else."""
+        """If something is not as expected, one row in `losses` says so, and nothing else happens."""
         if getpid() != self._process:
             return
         try:

@@ -1,8 +1,8 @@
-"""What a child process of `multiprocessing` is there for, and the parts of a DataLoader worker's time.
+"""The task of a child process of `multiprocessing`, and the parts of a DataLoader worker's time.
 
-Timed are, by callables without a frame of their own: waiting for indices, the fetcher (dataset and collate
+Callables without a frame of their own time these: waiting for indices, the fetcher (dataset and collate
 function), collation, handing over a batch, and pickling and sending it, which a thread of the queue does.
-Only what is the worker's own is touched: its queues, its copy of torch's classes.
+Only the worker's own objects are changed: its queues, its copy of torch's classes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FETCHERS = ("_MapDatasetFetcher", "_IterableDatasetFetcher")
 
 
 def describe(sheet: ChildSheet, row: int, process: Any) -> None:
-    """Write into the row what this process will do, and have the parts of a worker's time added to it.
+    """Write into the row what this process will do, and have the parts of a worker's time added up in it.
 
     Args:
         process: the `multiprocessing.Process` that runs here.
@@ -67,5 +67,5 @@ def _name(process: Any, target: Any) -> str:
 
 
 def _cut(name: str) -> str:
-    """As much of it as there is room for, and no part of a letter."""
+    """Cut to the room there is, at the end of a character."""
     return name.encode(errors="backslashreplace")[:48].decode(errors="ignore")

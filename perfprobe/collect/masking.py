@@ -1,7 +1,7 @@
-"""Secrets on a command line: what must not get into a recording, which is passed on and pasted into tickets.
+"""Secrets on a command line, which must not get into a recording: people share these and paste from them.
 
-What a word means is told by its name (`--api-key`, `password=`), and by forms of secrets that are known. A
-harmless value that is masked does less harm than a secret that is not; names of tokens of text are spared.
+Secrets are recognised by their names (`--api-key`, `password=`) and by known forms of secrets. A
+masked harmless value does less harm than an unmasked secret; names of text tokens are left alone.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ def masked(words: Sequence[str]) -> list[str]:
 def _masked_word(word: str) -> str:
     name, equals, _ = word.partition("=")
     if equals and _NAME.fullmatch(name) and _is_secret(name):
-        return f"{name}={MASK}"  # whatever stands there, blanks and all
+        return f"{name}={MASK}"  # any value, also with blanks
     return _masked_values(_USER_OF_URL.sub(MASK, _FORMS.sub(MASK, word)))
 
 
 def _masked_values(text: str) -> str:
-    """The text without the values that secret names have in it: of a URL, of JSON, of a header."""
+    """The text with the values of secret names masked: in a URL, in JSON, in a header."""
     parts, end = [], 0
     for name in _NAME.finditer(text):
         value = _VALUE.match(text, name.end())

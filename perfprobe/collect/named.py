@@ -17,10 +17,10 @@ _GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x200  # of a code object
 
 
 class _Unrecorded:
-    """Stands in for `_core.range` where `_core` is missing: nothing can be recorded, the program runs."""
+    """Replaces `_core.range` where `_core` is missing: nothing is recorded, the program runs."""
 
     def __init__(self, name: object) -> None:
-        """Nothing is kept; a decorator without a name would else swallow the function."""
+        """Only checks the name: `@perfprobe.range` without one would replace the function."""
         if not isinstance(name, str):
             raise TypeError(f"a range needs a name, as in perfprobe.range('load'), and not {name!r}")
 
@@ -28,7 +28,7 @@ class _Unrecorded:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Nothing ends."""
+        """Does nothing."""
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         return function

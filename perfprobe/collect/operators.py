@@ -52,7 +52,7 @@ class OperatorCollector(Collector):
         self._profiler: AutogradProfiler | None = None
 
     def available(self) -> EnvironmentLack | None:
-        """Always None: whether the observer fits can only be told once the program has chosen its torch."""
+        """Always None: whether the observer fits is only known once the program has chosen its torch."""
         return None
 
     def start(self) -> None:
@@ -60,13 +60,13 @@ class OperatorCollector(Collector):
         self._watch.start()
 
     def hand_on_ids(self, ids: object) -> None:
-        """From now on this port (see `GpuSession`) is told each operator, by its start."""
+        """From now on this port (see `GpuSession`) receives the start of each operator as its id."""
         self._ids = ids
         if self._observer is not None:
             self._observer.hand_on_ids(ids)
 
     def watch_gpu(self) -> None:
-        """A GPU is recorded from now on: what is asked of it outside of operators is to be seen as well."""
+        """A GPU is recorded from now on: calls that use it outside of operators are recorded as well."""
         self._has_gpu = True
         if self._observer is not None and self._launches is None:
             wrap = self._observer.recorded_method
@@ -78,12 +78,12 @@ class OperatorCollector(Collector):
         return None if self._profiler is None else self._profiler.reads_gpu
 
     def pause(self) -> None:
-        """The frames that run are not those that a profile function knows of."""
+        """A profile function set before does not know the frames that run from now on."""
         if self._profiler is not None:
             self._profiler.pause()
 
     def go_on(self) -> None:
-        """They are, from here on."""
+        """From here on it knows them again."""
         if self._profiler is not None:
             self._profiler.go_on()
 
@@ -102,7 +102,7 @@ class OperatorCollector(Collector):
             own_ns = self._observer.own_event_ns()
             self._facts.extend("cost", writer_cpu_ns=self._facts.recorder.writer_cpu_ns, own_ns=own_ns)
         if self._torch is not None:
-            # Only now: the first question fixes torch's thread count, which is the program's to set.
+            # Only now: the first query fixes torch's number of threads, which the program may want to set.
             threads = self._torch.get_num_threads()
             self._facts.extend(
                 "torch", threads=threads, interop_threads=self._torch.get_num_interop_threads()
@@ -120,7 +120,7 @@ class OperatorCollector(Collector):
 
     def _torch_ready(self, torch: ModuleType) -> None:
         if getpid() != self._process:
-            return  # a forked child that imports torch only now: it does not record
+            return  # a forked child that only now imports torch does not record
         begun_cpu_ns = thread_time_ns()
         self._torch = torch
         self._facts.guarded("torch", self._describe_torch)
@@ -154,8 +154,8 @@ class OperatorCollector(Collector):
                 ranges=emit.listener(self._facts, self._options.emit),
                 folders=folders,
             )
-        except EnvironmentLack as lack:
-            self._lack(lack)
+        except EnvironmentLack as missing:
+            self._lack(missing)
             return
         self._observer = observer
         observer.hand_on_ids(self._ids)
@@ -174,16 +174,18 @@ class OperatorCollector(Collector):
             self.watch_gpu()
 
     def _falls_back(self) -> bool:
-        """Whether the autograd profiler has to stand in for the observer, and can."""
+        """Whether the autograd profiler has to replace the observer, and can."""
         return self._observer is None and _has_profiler(self._torch)
 
-    def _lack(self, lack: EnvironmentLack) -> None:
+    def _lack(self, missing: EnvironmentLack) -> None:
         instead = "; the autograd profiler records them instead" if self._falls_back() else ""
-        self._facts.tell(f"{lack}{instead}")
-        self._facts.loss(self.name, f"{lack.what} by the observer: {lack.where}{instead}", 1, lack.remedy)
+        self._facts.tell(f"{missing}{instead}")
+        self._facts.loss(
+            self.name, f"{missing.what} by the observer: {missing.where}{instead}", 1, missing.remedy
+        )
         if self._options.emit is not None:
             self._facts.loss(
-                "emit", f"no ranges were emitted, the observer does it: {lack.where}", 1, lack.remedy
+                "emit", f"no ranges were emitted, the observer does it: {missing.where}", 1, missing.remedy
             )
 
     def _start_profiler(self) -> None:

@@ -1,4 +1,4 @@
-"""What a recording shall hold."""
+"""The options of a recording."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Options(Chosen):
     def of_child(self, *, forked: bool) -> dict[str, Any]:
         """What a child process records.
 
-        A forked one leaves out what its parent's libraries may have been in the middle of: torch's profiler,
+        A forked child leaves out what its parent may have been in the middle of using: torch's profiler,
         the GPU's driver, other tools; and cProfile, which would slow what DataLoader's workers do.
         """
         given = {**self.of(CHILDREN), "buffer_bytes": SMALLEST_BUFFER_BYTES}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-# What Nsight's tools set: these have CUPTI for themselves, and listen to NVTX.
+# What Nsight's tools set: they hold CUPTI exclusively, and listen to NVTX.
 NSIGHT = {
     "NSYS_PROFILING_SESSION_ID": "Nsight Systems",
     "NV_COMPUTE_PROFILER_PERFWORKS_DIR": "Nsight Compute",
@@ -15,5 +15,5 @@ ITT_COLLECTOR = "INTEL_LIBITTNOTIFY64"
 
 
 def nsight() -> str | None:
-    """The name of the tool of NVIDIA's under which this process runs, None without one."""
+    """The name of NVIDIA's tool under which this process runs, None without one."""
     return next((tool for variable, tool in NSIGHT.items() if os.environ.get(variable)), None)

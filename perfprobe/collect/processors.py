@@ -35,11 +35,11 @@ class ProcessorWaits(Collector):
         self._times: ThreadTimes | None = None
 
     def available(self) -> EnvironmentLack | None:
-        """It always works; what the kernel does not tell is left out."""
+        """None: it always works; what the kernel does not provide is left out."""
         return None
 
     def start(self) -> None:
-        """What lies before is not the program's."""
+        """Begin to read; times before this are not the program's."""
         lacks, cpu_stat = _found.get(self._root) or _look_for_files(self._root)
         self._facts.extend("processors", lacks=lacks)
         self._times = native.core().ThreadTimes(self._facts.recorder.capsule(), self._root, cpu_stat)
@@ -53,13 +53,13 @@ class ProcessorWaits(Collector):
 
 def _look_for_files(root: str) -> tuple[dict[str, str], str]:
     """Those that cannot be read, with the reason, and the one that tells of a quota, or ""."""
-    lacks = {what: lack for what, path in _FILES.items() if (lack := _lack(f"{root}{path}"))}
+    lacks = {what: missing for what, path in _FILES.items() if (missing := _lack(f"{root}{path}"))}
     _found[root] = lacks, host.throttling(root.rstrip("/")) or ""
     return _found[root]
 
 
 def _lack(path: str) -> str | None:
-    """Why a file of the kernel's cannot be read; None where it can."""
+    """Why a file of the kernel cannot be read; None where it can."""
     try:
         with _open(path, "rb") as file:
             return None if file.read(1) else f"{path}: empty"

@@ -1,4 +1,4 @@
-"""Notices that the program starts torch's profiler with the GPU, which then gets no records of it."""
+"""Notices that the program starts torch's profiler for the GPU, which then gets no GPU records."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class ProfilerWatch:
-    """Stands before the function by which `torch.profiler` prepares a session; changes nothing about it."""
+    """Wraps the function by which `torch.profiler` prepares a session; changes nothing about it."""
 
     def __init__(self, facts: Facts, torch: Any) -> None:
         self._facts = facts
@@ -34,7 +34,7 @@ class ProfilerWatch:
         self._hook = self._module._prepare_profiler = _prepare_profiler
 
     def stop(self) -> None:
-        """Take the watch off, unless someone else has put theirs over it."""
+        """Remove the watch, unless someone else has wrapped it since."""
         if self._hook is not None and self._module._prepare_profiler is self._hook:
             self._module._prepare_profiler = self._original
 
@@ -51,7 +51,7 @@ class ProfilerWatch:
 
 
 def _until(version: str) -> str:
-    """For how long; Kineto of torch 2.11, once refused, never asks CUPTI again (seen in its binary)."""
+    """How long it gets none; Kineto of torch 2.11, once refused, never tries CUPTI again (seen in it)."""
     if version.startswith("2.11."):
         return "none until the process ends"
     return "perhaps none until the process ends"

@@ -28,7 +28,7 @@ class Program:
     `argv` is the program's own; `file` the absolute path of a script or archive, "" for others; `name` that
     of the module; `source` the bytes of a script, or the code of -c; `first_on_path` what plain python puts
     first on sys.path, None for nothing; `stem` begins a recording's name. `missing` says whether plain python
-    finds nothing to run either; for a script it is what python says of that.
+    finds nothing to run either; for a script it is python's own message.
 
     Args:
         words: the program's command line, without `option`.
@@ -57,7 +57,7 @@ class Program:
 
     @property
     def folder(self) -> str | None:
-        """The folder the program lies in; the current one where it lies in none. None: that one is gone."""
+        """The program's folder, else the current one; None where that was removed."""
         if self.kind == "script":
             return os.path.dirname(os.path.realpath(self.file))
         return self.first_on_path or current_folder()
@@ -124,7 +124,7 @@ def current_folder() -> str | None:
 
 
 def _absolute(path: str) -> str:
-    # Not os.path.abspath: the interpreter normalises nothing either.
+    # Not os.path.abspath: the interpreter does not normalise either.
     folder = None if os.path.isabs(path) else current_folder()
     return path if folder is None else os.path.join(folder, path)
 

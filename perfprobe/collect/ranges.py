@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from perfprobe.collect.base import Facts
     from perfprobe.native import RangeLog
 
-# Where NVTX and ITT look for a listener, once in each library: at its first call.
+# Where each library looks for a listener of NVTX or ITT, once, at its first call.
 _VARIABLES = {"NVTX": "NVTX_INJECTION64_PATH", "ITT": "INTEL_LIBITTNOTIFY64"}
 
 _MISSING = {
@@ -37,10 +37,10 @@ _FROM_THE_START = "record with `python -m perfprobe`, or start the recording ear
 
 
 class RangeCollector(Collector):
-    """Is the tool that NVTX and ITT find when the program's libraries make their first call.
+    """The tool that NVTX and ITT find when the program's libraries make their first call.
 
-    They find it by the C environment. The program's `os.environ` stays what it is under plain python; the
-    environment of processes it starts has the two variables, and what these load there does nothing.
+    They find it in the C environment. The program's `os.environ` stays as under plain python; the
+    environment of processes it starts has the two variables; the library they load there does nothing.
 
     Args:
         is_found: by the libraries of the process that this one was forked from, and so of this one.
@@ -78,7 +78,7 @@ class RangeCollector(Collector):
             self._facts.loss(self.name, _TORCH_CAME_BEFORE, 1, _FROM_THE_START)
 
     def stop(self) -> None:
-        """Write the last rows, who was heard, and what was missed."""
+        """Write the last rows, which libraries set ranges, and what was missed."""
         if self._log is None:
             return
         for variable in self._ours:

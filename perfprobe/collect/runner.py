@@ -1,4 +1,4 @@
-"""Runs the user's program in this process as plain `python` would: it sees, prints and ends with the same."""
+"""Runs the user's program in this process as plain `python` would: same environment, output and exit."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from perfprobe.collect.program import Program
 
     class Watch(Protocol):
-        """What wants to know when the program runs."""
+        """Is told when the program begins and ends."""
 
         def begin(self) -> None:
-            """What comes now is the program."""
+            """The program begins now."""
 
         def end(self) -> None:
-            """It has ended; a profile function that saw it must not see what comes now."""
+            """The program has ended; a profile function that saw it must not see what follows."""
 
         def go_on(self) -> None:
-            """From here on it may: what is left runs in frames that it can see."""
+            """From here on it may: it knows the frames that are left."""
 
 
 _NO_SCRIPT = 2  # python's exit code when the script cannot be read
@@ -49,7 +49,7 @@ def run(program: Program, ending: Ending, watch: Watch) -> None:
     """Run the program as `__main__`; what it raises goes on to the interpreter, which ends as it always does.
 
     `watch` is told right before and after the program, and when what is left are the launcher's own frames.
-    Nothing of the launcher's is in its way: `__main__` is a new module, `sys.argv` and `sys.path` are those
+    The launcher does not show: `__main__` is a new module, `sys.argv` and `sys.path` are those
     of a plain start, the launcher's frames are in no traceback and no dump and do not count against the
     recursion limit, and no module that only perfprobe has loaded hides a file of the program's.
     """
@@ -77,7 +77,7 @@ def run(program: Program, ending: Ending, watch: Watch) -> None:
 
 
 def _return_from(core: ModuleType, watch: Watch) -> None:
-    # A function of its own: cProfile, which saw it begin, knows it for ours and counts no call in it.
+    # A separate function: cProfile, which saw it begin, knows it as ours and counts no calls in it.
     watch.go_on()
     core.count_frames()
 

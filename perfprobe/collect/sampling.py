@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 INTERVAL_NS = 5_000_000
 FORKED_INTERVAL_NS = 2 * INTERVAL_NS  # many run at once, each in a loop over its samples: it is enough there
 MOST_COST = 0.01  # of one processor
-_MANY_FAILED = 0.01  # of all looks: from there on it is worth a word
+_MANY_FAILED = 0.01  # of all samples: from there on it is reported
 
 
 class SamplerCollector(Collector):
@@ -33,7 +33,7 @@ class SamplerCollector(Collector):
         self._sampler: Sampler | None = None
 
     def available(self) -> EnvironmentLack | None:
-        """What the kernel refuses, or a version of Python whose frames are not known."""
+        """Why it cannot work: the kernel refuses, or this Python's frames are not known."""
         where: str | None = native.core().sampler_lack()
         if where is None:
             return None
@@ -49,7 +49,7 @@ class SamplerCollector(Collector):
         self._sampler.start()
 
     def stop(self) -> None:
-        """Write the last rows, what it took, and what was missed."""
+        """Write the last rows, what sampling cost, and what was missed."""
         if self._sampler is None:
             return
         figures = self._sampler.stop()
@@ -74,7 +74,7 @@ class SamplerCollector(Collector):
 
 
 def _thread_names() -> dict[str, str]:
-    """What the program calls its threads that still run, by the kernel's number for them."""
+    """The program's names of its threads that still run, by the kernel's number."""
     # Not imported here: plain python has it only if the program imports it.
     enumerate_threads = getattr(sys.modules.get("threading"), "enumerate", None)
     threads = enumerate_threads() if enumerate_threads is not None else []

@@ -1,7 +1,7 @@
-"""Gives back the names of modules that only perfprobe has loaded and that the program has a file for.
+"""Frees the names of modules that only perfprobe has loaded and for which the program has a file.
 
 Under plain python a json.py beside the script is what `import json` finds. The module that perfprobe has
-loaded by that name stays what it is for perfprobe, and the program's is imported as if ours were not there.
+loaded by that name stays in use by perfprobe, and the program's is imported as if ours were not there.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class Started:
             return
         words = arguments[0] if event == "os.system" else arguments[1]
         if event == "os.posix_spawn" and words is self._last:
-            return  # subprocess, which has told of this one before
+            return  # subprocess, which has reported this one before
         self._last = words
         given = ["sh", "-c", words] if event == "os.system" else words
         self._count([_text(word) for word in given] if isinstance(given, (list, tuple)) else [_text(given)])
@@ -94,7 +94,7 @@ class Started:
 
 
 def _by_compiler(frame: FrameType | None) -> bool:
-    """Whether torch.compile asked for this process: compilers, tests of what they can do, its workers."""
+    """Whether torch.compile started this process: compilers, checks of their features, its workers."""
     while frame is not None:
         if any(folder in frame.f_code.co_filename for folder in _COMPILER_FOLDERS):
             return True

@@ -25,7 +25,7 @@ _MOST_DEVICES = 16
 def describe(torch: Any) -> dict[str, object]:
     """What torch's own `torch.__config__.show()` says, and the GPUs.
 
-    A build for GPUs is asked only where the program has used one: the question itself would load the driver.
+    GPUs are queried only where the program has used one: the query itself would load the driver.
     """
     cuda, config = getattr(torch, "cuda", None), getattr(torch, "__config__", None)
     if cuda is None or config is None:

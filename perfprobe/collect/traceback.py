@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 
 def hide_from_traceback(launcher: CodeType) -> None:
-    """Have the exception that is now on its way to the interpreter printed from below `launcher` on.
+    """Have the exception that is being raised printed without the frames of `launcher` and above.
 
-    Whatever `sys.excepthook` is by now, the program's own included, is asked to print; it sees the traceback
+    The current `sys.excepthook`, the program's own included, prints it; it sees the traceback
     that it would have seen under plain python.
     """
     hook = getattr(sys, "excepthook", None)

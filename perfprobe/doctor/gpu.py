@@ -96,6 +96,6 @@ def cuda_kernels() -> Part:
     """The kernels of our own, which measure a GPU's ceilings and check what is recorded."""
     try:
         native.cuda_kernels()
-    except EnvironmentLack as lack:
-        return Part("cuda kernels", NOTE, lack.where, "only `make gpu-check` needs them", lack.remedy)
+    except EnvironmentLack as missing:
+        return Part("cuda kernels", NOTE, missing.where, "only `make gpu-check` needs them", missing.remedy)
     return Part("cuda kernels", OK, "built, the library loads")

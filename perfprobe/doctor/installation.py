@@ -105,10 +105,10 @@ def recorder() -> Part:
     """The native recorder `_core`."""
     try:
         core = native.core()
-    except EnvironmentLack as lack:
+    except EnvironmentLack as missing:
         if hidden_package() is not None:
-            return Part("recorder", LACK, "not in the source folder that was imported", lack.what, _away())
-        return Part("recorder", LACK, lack.where, lack.what, lack.remedy)
+            return Part("recorder", LACK, "not in the source folder that was imported", missing.what, _away())
+        return Part("recorder", LACK, missing.where, missing.what, missing.remedy)
     return Part("recorder", OK, f"loads, writes version {core.FORMAT_VERSION} of the file format")
 
 

@@ -44,8 +44,8 @@ def compiler(*, needed: bool) -> Part:
     version = None if found is None else _version(found.words[0])
     if version is None:
         named = os.environ.get("CXX", "").split()
-        lack = f"none: {named[0]} (from CXX) does not run" if named else "none was found"
-        return Part("compiler", state, lack, why, remedy())
+        missing = f"none: {named[0]} (from CXX) does not run" if named else "none was found"
+        return Part("compiler", state, missing, why, remedy())
     header = os.path.join(sysconfig.get_path("include"), "Python.h")
     if not os.path.isfile(header):
         return Part("compiler", state, f"{version}; but {header} is missing", why, remedy())
@@ -98,8 +98,8 @@ def roofline() -> Part:
 
     try:
         matplotlib()
-    except EnvironmentLack as lack:
-        return Part("roofline", LACK, "cannot be drawn", lack.where, install("matplotlib"))
+    except EnvironmentLack as missing:
+        return Part("roofline", LACK, "cannot be drawn", missing.where, install("matplotlib"))
     return Part("roofline", OK, f"drawn by matplotlib {version('matplotlib')}")
 
 

@@ -73,8 +73,8 @@ def _observer(found: Any) -> None:
         try:
             build.require(there)
             _say(observer_can_be_built=True)
-        except PerfprobeError as lack:
-            native.observer_not_built(there, lack.where, lack.remedy)
+        except PerfprobeError as missing:
+            native.observer_not_built(there, missing.where, missing.remedy)
     try:
         native.observer(found)
         _say(observer="", observer_file=native.observer_file())

@@ -12,7 +12,7 @@ INTEGERS = "integers that vary without end are counted by type, from another cal
 _NOT_PLAIN = (":subclass", "[nested]", "[symbolic]")
 _WORD = re.compile(r'(?:[^\s"]|"(?:\\.|[^"\\])*")+')
 _NOT_RECORDED = re.compile(r'(?:\w+=)?(?:".*"|[a-z]+(?::\d+)?|[A-Z]\w*|\(.*\))')
-_UNNAMED = re.compile(r'".*"|(?!int$|float$)[a-z]+(?::\d+)?')  # a string or device of unknown name
+_UNNAMED = re.compile(r'".*"|(?!int$|float$)[a-z]+(?::\d+)?')  # an unknown string or device
 _INTEGER = re.compile(r"(\w+)=(-?\d+|int)")
 _LONGEST_LIST = 30
 
@@ -38,7 +38,7 @@ def reason(observer: str, autograd: str) -> str | None:
 
 
 def _word_reason(word: str, other: str) -> tuple[str | None, bool]:
-    """Why a word is another, or none, for the profiler; and whether the other one stands for it."""
+    """Why the profiler has another word or none, and whether that other word stands for this one."""
     name, equals, value = word.rpartition("=")
     if other == "(?)" and value.startswith("("):
         return LISTS_LEFT_OUT, True

@@ -2,10 +2,10 @@
 
 Torch numbers the autograd nodes of each thread. A backward row names the thread and the number of its node;
 the forward call is the operator that carried this number when the node was made. Several carry it, since an
-operator reads the number when it starts and only making a node moves it on: composites around the call, and
-operators before it that make no node. The one that started last made the node. An operator that makes several
+operator reads the number when it starts, and only making a node raises it: composites around the call, and
+earlier operators that make no node. The one that started last made the node. An operator that makes several
 nodes (a write into a view, an operator on a list) carries the number of the first only: a number that no
-operator carried belongs to that of the next lower one.
+operator carried belongs to the operator with the next lower number.
 
 A forward call may itself have run in backward (double backward). Where no Python of the user's ran there, its
 line is that of its own node's forward call, and so on; the same for its module.
@@ -44,12 +44,12 @@ COLUMNS = (
     "node_thread",
 )
 
-DEEPEST_NODES = 16  # of backward within backward that are followed
-MOST_NODES = 4096  # of one operator
-EARLIER_NUMBERS = 1024  # below the first ones seen that may still come: outer operators end after inner ones
-NUMBERS_A_ROW = 4  # more nodes than that no operator makes; a number far beyond is damage
+DEEPEST_NODES = 16  # levels of backward within backward that are followed
+MOST_NODES = 4096  # nodes of one operator
+EARLIER_NUMBERS = 1024  # lower numbers that may still come after the first one: outer operators end later
+NUMBERS_A_ROW = 4  # no operator makes more nodes; a number far beyond is damage
 SPARE_NUMBERS = 1_048_576
-MOST_THREADS = 16_384  # whose forward calls are kept
+MOST_THREADS = 16_384  # numbers whose forward calls are kept
 
 _OF_MANY = -1  # in `stack`: a node that stands for several operators
 _NO_CALL = 0  # in `stack`: the columns are made of zeros, which take no memory until written
@@ -81,10 +81,10 @@ class Calls:
         return places
 
     def add(self, rows: Operators, calls: Rows, outermost: Int64) -> None:
-        """Takes in the operators at these rows, which have a number; outermost: the keys of all rows."""
+        """Add the operators at these rows, which have a number; outermost: the keys of all rows."""
         places = self.places(rows.sequence[calls])
         later = (self.stack[places] == _NO_CALL) | (rows.start_ns[calls] > self.start_ns[places])
-        # Of equal places the one written last stays: the last started, of those the inner one (first ended).
+        # For equal places the last one written stays: the last started, of these the inner one (first ended).
         chosen = np.flatnonzero((places >= 0) & later)[::-1]
         chosen = chosen[np.argsort(rows.start_ns[calls[chosen]], kind="stable")]
         places, calls = places[chosen], calls[chosen]
@@ -105,7 +105,7 @@ class Calls:
         self.node[places[places >= 0]] = kind[places >= 0]
 
     def settle(self) -> None:
-        """To be called once all rows are in: gives the later nodes of a call that call."""
+        """Call this once all rows are in: the later nodes of a call get that call."""
         later = np.flatnonzero((self.node == NodeKind.ONE_OF_SEVERAL) & (self.stack == _NO_CALL))
         call = later.copy()
         for _ in range(MOST_NODES):
@@ -178,8 +178,8 @@ class Places:
 class Found(NamedTuple):
     """What is known of the forward call of each node.
 
-    frame, module: its line and module, -1 none; gap: why some have no line; stack: that of the call whose
-    line it is, where there is none that of the first call, -1 not known.
+    frame, module: its line and module, -1 none; gap: why some have no line; stack: of the call that has this
+    line, else of the first call, -1 not known.
     """
 
     frame: Int32
@@ -189,7 +189,7 @@ class Found(NamedTuple):
 
 
 class Watcher(Protocol):
-    """Another one that sees the operators as they are read: reading them once costs enough."""
+    """Sees the operators while they are read, so that they are read only once."""
 
     @property
     def more_columns(self) -> tuple[str, ...]:
@@ -203,7 +203,7 @@ class ForwardCalls:
     """All forward calls of a recording."""
 
     def __init__(self, recording: Recording, sites: Sites, watcher: Watcher | None = None) -> None:
-        """Reads the recording once, and shows it to the watcher. Raises InputError when it cannot be read."""
+        """Reads the recording once, for the watcher too. Raises InputError when it cannot be read."""
         self._calls: dict[int, Calls] = {}
         self._limit = recording.operator_rows * NUMBERS_A_ROW + SPARE_NUMBERS
         self.places = Places(sites)
@@ -247,9 +247,9 @@ class ForwardCalls:
         return Found(frame, module, gap, stacks)
 
     def is_forward(self, rows: Operators) -> Mask:
-        """Which rows of a batch, none in backward, run in a call like one that a backward node refers to.
+        """Which rows of a batch (none in backward) run in a call similar to one that a node refers to.
 
-        Like: of the same operator from the same stack. Whatever this one call returned may not be used.
+        Similar: the same operator from the same stack. What this call itself returned may not be used.
         """
         found: Mask = self._is_forward_stack[rows.stack]
         if bool(found.any()):
@@ -296,7 +296,7 @@ class ForwardCalls:
         return marks[:-1]
 
     def _look_up(self, thread: Int32, sequence: Int64) -> tuple[Int32, Int8, Int32, Int64]:
-        """For each node its call's stack, why there is none, and the node that the call itself ran in."""
+        """For each node its call's stack, why there is none, and the node in which the call itself ran."""
         stack = np.full(len(thread), _NO_CALL, np.int32)
         own_thread = np.full(len(thread), -1, np.int32)
         own_sequence = np.full(len(thread), -1, np.int64)
@@ -319,7 +319,7 @@ class ForwardCalls:
 
 
 def first_known(ids: Int32, otherwise: Int32) -> Int32:
-    """The ids, and the other ones where they are -1."""
+    """The ids, with those of the other column where they are -1."""
     return np.where(ids >= 0, ids, otherwise)
 
 

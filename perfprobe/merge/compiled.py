@@ -1,6 +1,6 @@
 """Which operators are torch.compile's own work: it runs the program on tensors without data to trace it.
 
-So are those by which Triton's kernels are tried out before the fastest is taken, inductor's and the user's.
+So are the trial runs of Triton's kernels, inductor's and the user's, from which the fastest is chosen.
 
 Such an operator (`PythonDispatchMode` among them: torch's name for one that Python code handles) says how
 long tracing took, not what the program computes.
@@ -15,10 +15,10 @@ from perfprobe.tables.recording import Recording
 from perfprobe.tables.stacks import Frames, Stacks, nearest
 from perfprobe.tables.strings import Strings
 
-# Of the names that the collector gives to kernels and to calls of CUDA which no operator makes.
+# Beginnings of the names that the collector gives to kernels and to calls of CUDA outside of operators.
 OWN_PREFIXES = ("inductor::", "triton::", "cuda::")
 
-# Frames below which torch.compile compiles; what it compiled runs outside of them. Backward graphs are
+# Frames within which torch.compile compiles; compiled code runs outside of them. Backward graphs are
 # compiled when they first run, outside of dynamo's, and so are kernels tuned.
 _COMPILERS = (
     ("torch/_dynamo/convert_frame.py", ("",)),

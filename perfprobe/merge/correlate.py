@@ -1,8 +1,8 @@
-"""What ran on GPUs, the call of the API that started it, and the operator that made the call.
+"""Links what ran on GPUs to the call of the API that started it, and to the operator that made the call.
 
 A record has its call's correlation id. A call belongs to the innermost operator around it on its thread: the
-one that is around the middle of the call, so that clocks may differ a little. In exact linking an external id
-names the operator by when it started, which goes before times.
+one that contains the middle of the call, so that clocks may differ a little. In exact linking an external id
+names the operator by its start, which takes precedence over times.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from perfprobe.tables.recording import Recording
 from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.trace import Gap
 
-_OWN_RANGES = "cuda::"  # what the collector sets around a wait, at its line
+_OWN_RANGES = "cuda::"  # the range that the collector sets around a wait, at its line
 _KEPT = ("start_ns", "name", "overload", "signature", "stack", "scope", "node_sequence", "node_thread")
 
 
@@ -76,7 +76,7 @@ class CallsWithin:
         return links, GpuTimes(self._os_threads, self._launched(links))
 
     def _take_named(self) -> int:
-        """Lets external ids decide; returns how often time says something else."""
+        """External ids decide; returns how often times disagree with them."""
         named = self._named
         named.place[named.columns["start_ns"] != self._named_ns] = -1
         known = np.flatnonzero(named.place >= 0)
@@ -102,7 +102,7 @@ class CallsWithin:
         return CallSites(**same, **origin)
 
     def _range_stacks(self) -> Int32:
-        """The stack of the range that the collector set around a call, -1 for none: it is the call's own."""
+        """The stack of the range that the collector set around a call: the call's own stack; -1 for none."""
         ranges = self._ranges.columns
         is_own = starts(self._recording, (_OWN_RANGES,))[ranges["name"]]
         return np.where(is_own, ranges["stack"], np.int32(-1))
@@ -124,10 +124,10 @@ class CallsWithin:
 
 
 class _Around:
-    """The innermost row around each point in time, and what is kept of it; row by point.
+    """The innermost row around each point in time, and what is kept of it; one row for each point.
 
-    place: where in the recording it is, -1 none; outermost: the key of the outermost operator around it,
-    is_cut: whether that may be a wrong one.
+    place: its place in the recording, -1 none; outermost: the key of the outermost operator around it,
+    is_cut: whether that key may be wrong.
     """
 
     def __init__(self, thread: Int64, time_ns: Int64, kept: tuple[str, ...]) -> None:
@@ -154,7 +154,7 @@ class _Around:
         self.is_cut[points] = is_cut[around]
 
     def replace(self, points: Rows, other: _Around, others: Rows) -> None:
-        """Takes what another one found over."""
+        """Takes over what another one found."""
         self.place[points] = other.place[others]
         self.outermost[points] = other.outermost[others]
         self.is_cut[points] = other.is_cut[others]

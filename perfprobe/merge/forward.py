@@ -28,7 +28,7 @@ class Entries:
 
     def add(self, rows: Operators) -> None:
         """Takes in operators, in the order of their ends."""
-        # A parent follows directly on its last child: most programs have none that is worth a closer look.
+        # A parent follows directly on its last child: most programs have no rows that need a closer look.
         last = np.flatnonzero((rows.stack[:-1] > rows.stack[1:]) & (rows.depth[:-1] > rows.depth[1:]))
         if not bool(_is_entered(rows, last, last + 1).any()):
             return

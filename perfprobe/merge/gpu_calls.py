@@ -15,10 +15,10 @@ _GRAPH_FAULT = "graph_ids"  # of CUPTI; see csrc/gpu/cupti_faults.h
 
 
 class Launches:
-    """Finds what started kernels and copies; of a graph's only a launch of a graph can be it.
+    """Finds what started kernels and copies; a graph's kernels can only come from a launch of a graph.
 
     Where the recording's CUPTI has wrong numbers for launches of graphs, which it has from a process's second
-    recording on, no number of theirs is believed. graph_launch: which calls launched a CUDA graph.
+    recording on, their numbers are not used. graph_launch: which calls launched a CUDA graph.
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -26,7 +26,7 @@ class Launches:
         self._remedy = _graph_fault(recording)
         self._calls = Correlations(recording, None if self._remedy is None else ~self.graph_launch)
         self._graphs = Correlations(recording, self.graph_launch)
-        self._unknown = 0  # of a graph, but by which call is not known
+        self._unknown = 0  # of a graph, but the call is not known
 
     def call(self, rows: Kernels | Copies) -> Int32:
         """Row of `api_calls` for each row, -1 for none."""
@@ -42,7 +42,7 @@ class Launches:
         return np.where(of_graph, launch, found)
 
     def losses(self) -> tuple[Losses, ...]:
-        """What has no call because its number was not believed."""
+        """The rows that have no call because their number was not used."""
         if self._unknown == 0:
             return ()
         reason = (
@@ -58,7 +58,7 @@ class Correlations:
         """among: which calls can be found, None for all."""
         calls = recording[ApiCalls]
         is_driver = np.array([_is_of_driver(text) for text in recording[Strings].text] + [False], np.bool_)
-        # Of a call of the runtime and the driver's within it the runtime's comes first.
+        # Of a runtime call and the driver call within it, the runtime call comes first.
         order = np.lexsort((is_driver[calls.name], calls.correlation))
         self._order = order if among is None else order[among[order]]
         self._sorted = calls.correlation[self._order]
@@ -73,7 +73,7 @@ class Correlations:
 
 
 def starts(recording: Recording, prefixes: tuple[str, ...]) -> Mask:
-    """Which strings start so, with one more entry, False, for none."""
+    """Which strings start with this, with one more entry, False, for none."""
     return np.array([*(text.startswith(prefixes) for text in recording[Strings].text), False], np.bool_)
 
 

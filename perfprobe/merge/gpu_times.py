@@ -11,7 +11,7 @@ from perfprobe.tables.threads import each_thread
 
 
 def times_by_call(rows: Kernels | Copies, call: Int32, calls: int) -> Int64:
-    """How long those of these rows ran that each of so many calls started; call: -1 for rows left out."""
+    """How long the rows started by each of `count` calls ran; call: -1 for rows left out."""
     chosen = (call >= 0) & (rows.start_ns >= 0) & (rows.end_ns > rows.start_ns)
     found_ns = np.zeros(calls, np.int64)
     np.add.at(found_ns, call[chosen], (rows.end_ns - rows.start_ns)[chosen])
@@ -21,8 +21,8 @@ def times_by_call(rows: Kernels | Copies, call: Int32, calls: int) -> Int64:
 class Launched(Table):
     """What each call of the API started.
 
-    thread: the OS thread of the call, -1 none; time_ns: when it was; place: where in the recording the
-    operator or range is that made it, -1 none. total_ns: how long that ran on GPUs; self_ns: without graphs.
+    thread: the OS thread of the call, -1 none; time_ns: its time; place: the place in the recording of the
+    operator or range that made it, -1 none. total_ns: how long its work ran on GPUs; self_ns: without graphs.
     """
 
     thread: Int64
@@ -35,7 +35,7 @@ class Launched(Table):
 class GpuTimes:
     """Finds gpu_ns and gpu_self_ns of operators.
 
-    What ran inside an operator are the calls between its start and its end on its thread: the difference of
+    The calls inside an operator are those between its start and its end on its thread: the difference of
     two sums over all calls up to a time.
     """
 
@@ -54,7 +54,7 @@ class GpuTimes:
         np.add.at(self._self_ns, row.reshape(-1), known.self_ns)
 
     def figures(self, rows: LinkedOperators, places: Rows) -> dict[str, Int64]:
-        """gpu_ns and gpu_self_ns of a batch; places: where in the recording its rows are."""
+        """gpu_ns and gpu_self_ns of a batch; places: the places of its rows in the recording."""
         gpu_ns = np.zeros(len(rows), np.int64)
         for key, own in each_thread(self._os_threads[rows.thread]):
             if key in self._of_thread:

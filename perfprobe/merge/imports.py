@@ -1,7 +1,7 @@
-"""Imports of libraries: which stacks are part of one, who asked for it, and which module's code it runs.
+"""Imports of libraries: which stacks are part of one, what asked for it, and which module's code it runs.
 
 An import is the outermost stay in importlib below which no file of the user's runs: a library that the
-program imports takes others along, while the user's own modules are the program.
+program imports brings others with it, while the user's own modules are the program.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from perfprobe.tables.stacks import Stacks, nearest
 _IMPORTLIB = (
     "<frozen importlib._bootstrap>",
     "<frozen importlib._bootstrap_external>",
-    "importlib/_bootstrap.py",  # as a Python built without frozen modules has them
+    "importlib/_bootstrap.py",  # in a Python built without frozen modules
     "importlib/_bootstrap_external.py",
 )
 _BODY = "<module>"
@@ -33,7 +33,7 @@ def import_stacks(recording: Recording, code: Code, of_stack: Int32) -> ImportSt
     below = np.flatnonzero(nearest(stacks.parent, in_importlib) >= 0)
     for stack, parent in zip(below.tolist(), stacks.parent[below].tolist(), strict=True):
         if body[parent] < 0 and is_body[stack] and is_user[stack]:
-            continue  # the user's own module: what it does is the program
+            continue  # the user's own module is part of the program
         importer[stack], body[stack] = importer[parent], body[parent]
         if importer[stack] < 0 and in_importlib[stack]:
             importer[stack] = parent
@@ -43,7 +43,7 @@ def import_stacks(recording: Recording, code: Code, of_stack: Int32) -> ImportSt
 
 
 def _completed(importer: Int32, body: Int32) -> Int32:
-    """The same with the module found for those that only looked for it so far: what their importer ran."""
+    """The same, where stacks of the search for a module get the module that their importer then ran."""
     ran = body >= 0
     of_importer = np.full(len(importer) + 1, -1, np.int32)
     of_importer[importer[ran][::-1]] = body[ran][::-1]

@@ -20,7 +20,7 @@ class Innermost:
     """
 
     def __init__(self, thread: Int64, time_ns: Int64) -> None:
-        """thread: of each point, -1 for one that is nowhere."""
+        """thread: of each point, -1 for a point to leave out."""
         self._order = np.lexsort((time_ns, thread))
         self._time_ns = time_ns[self._order]
         self._found = np.zeros(len(thread), np.bool_)
@@ -42,7 +42,7 @@ class Innermost:
         return np.concatenate(points), np.concatenate(rows)
 
     def _find(self, thread: int, start_ns: Int64, end_ns: Int64) -> tuple[Rows, Rows]:
-        latest_ns = np.maximum.accumulate(end_ns)  # its order also where a row is damaged
+        latest_ns = np.maximum.accumulate(end_ns)  # keeps the order also where a row is damaged
         first, last = self._bounds[thread]
         time_ns = self._time_ns[first:last]
         low, high = np.searchsorted(time_ns, start_ns.min()), np.searchsorted(time_ns, latest_ns[-1], "right")

@@ -1,8 +1,8 @@
 """From a Recording to a Trace: names for modules, lines for stacks, forward calls for backward nodes.
 
 Two passes over the operators: the first finds the forward calls, the second, run whenever the operators of
-the Trace are read, links them batch by batch. Both see to GPUs where any were recorded: the first finds the
-operators around the calls, the second gives operators the time of what they launched.
+the Trace are read, links them batch by batch. Where GPUs were recorded the first also finds the
+operators around the calls, and the second gives operators the time of what they launched.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from perfprobe.tables.trace import Phase, Sites, Trace
 
 COLUMNS = (*RecordedCall.dtypes, "node_sequence", "node_thread")
 
-# Filled in where the autograd profiler or a GPU was recorded too.
+# Filled in only where the autograd profiler or a GPU was recorded too.
 _BY_OTHERS = ("autograd_ns", "autograd_self_ns", "gpu_ns", "gpu_self_ns")
 
-# A year. What is longer is damage, and a few of those would make sums of nanoseconds overflow.
+# A year. Longer times are damage, and a few of them would make sums of nanoseconds overflow.
 _LONGEST_NS = 366 * 86_400 * 1_000_000_000
 
 
@@ -69,7 +69,7 @@ def link(recording: Recording) -> Trace:
 
 
 class Linker:
-    """What a batch of operators is linked with. losses: what linking GPUs lost."""
+    """What is needed to link a batch of operators. losses: what linking GPUs lost."""
 
     losses: tuple[Losses, ...] = ()
 
@@ -160,7 +160,7 @@ def _link_losses(recording: Recording, nesting: Nesting, backwards: int) -> list
 
 
 def _incomplete(recording: Recording, last_ns: int) -> list[Losses]:
-    """Says so when the recording was not closed, or could not be read to its end."""
+    """Adds a loss where the recording was not closed, or could not be read to its end."""
     if recording.complete:
         return []
     start_ns = recording.number("start", "monotonic_ns")
@@ -187,7 +187,7 @@ def _incomplete(recording: Recording, last_ns: int) -> list[Losses]:
 
 
 def _counts_end(recording: Recording, start_ns: float | None) -> str:
-    """Counts of Python calls are written less often than all else."""
+    """Counts of Python calls are written less often than everything else."""
     if recording.counts_lost:
         return "; calls of Python functions are missing: they had not been written yet"
     if recording.counts_cut_ns is None:

@@ -12,16 +12,16 @@ from perfprobe.tables.stacks import Modules, Stacks, nearest
 from perfprobe.tables.strings import Strings
 
 LONGEST_PATH = 200  # of a module: real ones are far shorter
-MOST_MODELS = 8  # of one type that are kept apart: a program that makes more makes them anew all the time
+MOST_MODELS = 8  # roots of one type that are distinguished: a program with more makes new ones all the time
 
-# What torch puts around a module that is compiled, sharded or checkpointed has it by these names.
+# Wrappers that torch puts around a compiled, sharded or checkpointed module hold it by these names.
 _WRAPPED = ("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
-# These have it by a name that others use too.
+# These wrappers hold it by a name that others use too.
 _PARALLEL = ("DistributedDataParallel", "DataParallel")
 
 
 class ModulePaths(NamedTuple):
-    """For every module its path, its class (of what is put around a module, the module's), and the first one
+    """For every module its path, its class (for a wrapper that of the wrapped module), and the first one
     of the same path.
     """
 
@@ -53,7 +53,7 @@ def module_paths(recording: Recording) -> ModulePaths:
 
 
 def _inside(recording: Recording) -> Mask:
-    """Which modules are what another one was put around, and stand for it."""
+    """Which modules are wrapped by another one, and stand for it."""
     strings, modules = recording[Strings], recording[Modules]
     has_parent = modules.parent >= 0
     parallel = _named(strings, np.append(modules.type, np.int32(-1))[modules.parent], _PARALLEL)
@@ -74,7 +74,7 @@ def _types(recording: Recording, inside: Mask) -> list[str]:
 
 
 def _within_roots(recording: Recording, inside: Mask, names: dict[int, str]) -> tuple[list[str], list[str]]:
-    """For every module the name of its root, and its path within it (a root's own: its name).
+    """For every module the name of its root, and its path within it (for a root: its name).
 
     Args:
         names: of the roots.
@@ -93,7 +93,7 @@ def _within_roots(recording: Recording, inside: Mask, names: dict[int, str]) -> 
             continue
         roots.append(roots[parent])
         is_root.append(is_root[parent] and bool(inside[module]))
-        own = strings[name] or strings[kind]  # one outside its caller's tree has no name
+        own = strings[name] or strings[kind]  # a module outside its caller's tree has no name
         path = own if is_root[parent] else f"{paths[parent]}.{own}"
         path = paths[parent] if inside[module] else path
         paths.append(path if len(path) <= LONGEST_PATH else f"...{path[-LONGEST_PATH:]}")

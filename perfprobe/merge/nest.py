@@ -1,4 +1,4 @@
-"""Who ran inside whom, from the order in which operators ended and their depth.
+"""Which operator ran inside which, from the order in which they ended and their depth.
 
 In that order a parent follows directly after its last child. So, among the rows of one thread and depth,
 the one that is followed by a row one level up is the last child of that row, and all before it, back to the

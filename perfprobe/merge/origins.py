@@ -53,7 +53,7 @@ class Origins:
         compiling = self.compiling[rows.stack]
         phase[compiling] = Phase.COMPILE
         return {
-            # What is traced has no data: one row for each name and line.
+            # Traced operators have no data: one row for each name and line.
             "signature": np.where(compiling, np.int32(-1), rows.signature),
             "frame": frame,
             "forward_frame": forward_frame,

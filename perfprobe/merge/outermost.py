@@ -13,10 +13,10 @@ _NEVER = np.iinfo(np.int64).max
 
 
 def find_outermost(rows: Operators) -> tuple[Rows, Mask]:
-    """For every row the outermost operator it runs in, often itself, and whether that may be a wrong one.
+    """For every row the outermost operator it runs in, often itself, and whether that may be wrong.
 
-    Rows are a batch in the order of their ends. Ranges are not operators, but find the outermost one that
-    comes next. Where the batch ends inside an operator, what it ran so far stands for itself.
+    Rows are a batch in the order of their ends. Ranges are not operators; they get the outermost one that
+    comes next. Where the batch ends inside an operator, the outermost rows so far stand for it.
     """
     outermost = np.arange(len(rows))
     is_cut = np.zeros(len(rows), np.bool_)
@@ -26,7 +26,7 @@ def find_outermost(rows: Operators) -> tuple[Rows, Mask]:
         is_outermost = start_ns < np.append(earliest_ns[1:], _NEVER)
         is_outermost[-1] = True
         own = np.flatnonzero(is_outermost)
-        behind: Rows = np.cumsum(is_outermost) - is_outermost  # which of them is next
+        behind: Rows = np.cumsum(is_outermost) - is_outermost  # the next outermost one
         outermost[group] = group[own[behind]]
         depth = rows.depth[group]
         is_cut[group[int(np.flatnonzero(depth == depth.min())[-1]) + 1 :]] = True
@@ -34,5 +34,5 @@ def find_outermost(rows: Operators) -> tuple[Rows, Mask]:
 
 
 def keys(rows: Operators, outermost: Rows) -> Int64:
-    """What tells apart the calls of the program: where it called, and the operator's name."""
+    """What distinguishes the calls of the program: where it called, and the operator's name."""
     return rows.stack[outermost].astype(np.int64) << 32 | rows.name[outermost]

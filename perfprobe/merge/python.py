@@ -1,4 +1,4 @@
-"""Python functions, each once, whoever recorded them: cProfile, the sampler, or the stacks of operators."""
+"""Python functions, each once, from all sources: cProfile, the sampler, and the stacks of operators."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from perfprobe.tables.recording import Recording
 from perfprobe.tables.stacks import Frames, Stacks, nearest
 from perfprobe.tables.strings import Strings
 
-# Perfprobe's code around a program: what is within the first, before the second, is not the program.
+# Perfprobe's code around a program: frames inside the first and outside the second are not the program.
 _LAUNCHER = ("perfprobe/__main__.py", "perfprobe/cli/")
 _RUNNER = "perfprobe/collect/runner.py"
-_MOST_FRAMES = 4096  # of the launcher that are looked for; it has some ten
+_MOST_FRAMES = 4096  # frames searched for the launcher's, which are some ten
 _RUNPY = ("<frozen runpy>", "/runpy.py")  # by which `-m` is run
 
 _KINDS = ("<built-in method ", "<method ")  # what C functions' names begin with
@@ -26,7 +26,7 @@ _FIGURES = ("calls", "primitive_calls", "own_ns", "total_ns")
 
 
 class _Keys(NamedTuple):
-    """What tells functions apart, row by row."""
+    """What distinguishes functions, one column each."""
 
     file: Int32
     function: Int32
@@ -89,7 +89,7 @@ def _packages(recording: Recording, code: Code) -> list[str]:
 
 
 def _origin_of_c(name: str) -> Origin:
-    """Whose a C function is, by the module in cProfile's name for it: its own or that of its type."""
+    """The origin of a C function, by the module in cProfile's name for it: its own or that of its type."""
     path = name.rpartition(" of ")[2] if name.startswith("<method ") else name
     for kind in _KINDS:
         path = path.removeprefix(kind)

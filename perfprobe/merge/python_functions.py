@@ -1,8 +1,8 @@
-"""Which of autograd's rows run Python: what passes in them but outside of operators is Python's time.
+"""Which of autograd's rows run Python: the time in them outside of operators is Python's time.
 
 Torch has a row around the forward of a Function written in Python, by the name of its class, and one for its
 node. Hooks have none: they run in a row of a node or of the engine, and so does what is computed again for
-checkpoint's saved tensors. That they ran is known where they called operators.
+checkpoint's saved tensors. They are only noticed where they called operators.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from perfprobe.tables.stacks import Stacks, depths
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.threads import each_thread
 
-# Every forward of one goes through this function, and is called from nothing else in it.
+# Every forward of one is called from this function, which does nothing else.
 _APPLY_FILE = "torch/autograd/function.py"
 _APPLY = ("Function.apply", "apply")  # the second: Python 3.10
-_DETACH = "detach"  # that of torch's C++, without "aten::": the Function's results go through it
+_DETACH = "detach"  # the C++ name, without "aten::": the Function's results pass through it
 _COMPILED_NODE = "CompiledFunctionBackward"  # of torch.compile, which compiles it when it first runs
 _NEVER = np.iinfo(np.int64).min
 
 
 class PythonFunctions:
-    """Looks at rows batch by batch, which come in the order of the file."""
+    """Looks at rows batch by batch, in the order of the file."""
 
     def __init__(self, recording: Recording, compiling: Mask) -> None:
         """compiling: see `compiled.compiling`."""
@@ -44,9 +44,9 @@ class PythonFunctions:
         stacks = recording[Stacks]
         self._depth = np.append(depths(stacks.parent), -1)
         engine = np.append(frames_in(recording, ENGINE_FILE, ENGINE_FUNCTION), False)[stacks.frame]
-        self._may_be_called = np.append(~engine, False)  # by Python that the engine called
+        self._may_be_called = np.append(~engine, False)  # operators called by Python that the engine called
         self._compiling = compiling
-        self._compiled_ns: dict[int, int] = {}  # by thread: when what a compiler ran last began
+        self._compiled_ns: dict[int, int] = {}  # by thread: the start of the last operator of a compiler
 
     def find(self, rows: Operators) -> Mask:
         """Which rows are such Functions, forward or node, or ran a hook."""
@@ -74,7 +74,7 @@ class PythonFunctions:
             start_ns = rows.start_ns[own]
             compiled_ns = np.where(self._compiling[rows.stack[own]], start_ns, _NEVER)
             compiled_ns[0] = max(int(compiled_ns[0]), self._compiled_ns.get(thread, _NEVER))
-            # What ended before and began within is inside.
+            # An operator that ended before and began within is inside.
             latest_ns = np.maximum.accumulate(compiled_ns)
             self._compiled_ns[thread] = int(latest_ns[-1])
             found[own] = self._is_compiled[rows.name[own]] & (latest_ns >= start_ns)

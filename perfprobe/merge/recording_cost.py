@@ -14,7 +14,7 @@ from perfprobe.tables.recording import Recording
 class Inside:
     """Counts the operators inside each, of all depths; carries what it needs from one batch to the next.
 
-    They come in the order in which they ended: inside one are all since the last of its thread that was as
+    They come in the order in which they ended: inside one are all after the last of its thread that was as
     deep or less deep.
     """
 
@@ -40,9 +40,9 @@ class Inside:
 
 
 class RecordingCost:
-    """Known where all operators have CPU time: system calls around each lie in all that it is inside of.
+    """Known where all operators have CPU time: system calls around one count for all that contain it.
 
-    Between the two readings of an operator are `empty_cpu_ns` of its own recording, and the whole cost of
+    Between the two readings of an operator lie `empty_cpu_ns` of its own recording, and the whole cost of
     each inside it, `timed_event_ns`: measured where the program ran, as recording began.
     """
 

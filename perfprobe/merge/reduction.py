@@ -1,8 +1,8 @@
-"""Which operators are those of DistributedDataParallel's reducer: it adds up gradients of several processes.
+"""The operators of DistributedDataParallel's reducer, which adds up gradients of several processes.
 
 The reducer is C++ that autograd's engine calls when a parameter's gradient is accumulated, and once more when
 backward is done. So its operators run in the engine's row around AccumulateGrad, after that node, or in the
-engine's call outside of all nodes. Where no DDP ran, nothing is looked for.
+engine's call outside of all nodes. Without DDP nothing is searched.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _DDP_INIT = ("DistributedDataParallel.__init__", "__init__")  # the second: Pyth
 
 @dataclass
 class _Thread:
-    """Where a thread is. is_after: behind AccumulateGrad in the engine's row around it; rows: seen there."""
+    """The state of a thread. is_after: after AccumulateGrad in the engine's row around it; rows: seen so."""
 
     is_after: bool = False
     rows: int = 0
@@ -58,7 +58,7 @@ class GradientReduction:
         self.frame = _construction(recording, stacks, sites)
 
     def find(self, rows: Operators) -> Mask:
-        """Which rows of a batch are: batches in the order of the file, rows as they ended on each thread."""
+        """Which rows of a batch are the reducer's; batches in file order, rows as they ended on a thread."""
         found = self._named[rows.name] | (self._in_engine[rows.stack] & (rows.node_thread < 0))
         for thread, own in each_thread(rows.thread):
             found[own] |= self._after_nodes(rows, own, self._threads.setdefault(thread, _Thread()))
@@ -67,7 +67,7 @@ class GradientReduction:
     def label(self, rows: Operators, columns: dict[str, npt.NDArray[Any]], places: Places) -> None:
         """Corrects the columns that say where rows are from, unless the user's own Python ran there.
 
-        The line is that which made the DDP, or where that is not known that of the call of backward.
+        The line is where the DDP was made, or, if that is not known, the call of backward.
         """
         if not self.is_there:
             return
@@ -91,7 +91,7 @@ class GradientReduction:
         return found
 
     def _after_nodes(self, rows: Operators, own: Rows, state: _Thread) -> Mask:
-        """Those behind AccumulateGrad, and the engine's row around it where there are any."""
+        """The rows after AccumulateGrad, and the engine's row around it where there are any."""
         name, place = rows.name[own], np.arange(len(own))
         is_node = self._node[name] & (rows.scope[own] == BACKWARD_FUNCTION)
         is_engine = self._engine[name]

@@ -1,7 +1,7 @@
 """What torch's RPC does in backward: a call waits for the other processes, and nodes hand gradients on.
 
-The call of `dist_autograd.backward` stands as an operator around work of other threads and processes: it is
-told as a range, as the engine's call of a backward of one process is not an operator either.
+The call of `dist_autograd.backward` is an operator around work of other threads and processes: it is
+shown as a range, since the engine's call of backward in one process is not an operator either.
 """
 
 from __future__ import annotations

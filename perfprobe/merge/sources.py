@@ -1,7 +1,7 @@
-"""Finds every call in both sources.
+"""Matches the calls that both sources recorded.
 
-Torch calls observer and autograd profiler for the same operators, on the same thread and in the same order:
-within a window their rows are the same sequence, but for what one of them leaves out. They are aligned by
+Torch notifies observer and autograd profiler of the same operators, on the same thread, in the same order:
+within a window their rows are the same sequence, except for what one of them leaves out. They are aligned by
 order and name, never by times alone.
 """
 
@@ -24,7 +24,7 @@ from perfprobe.tables.threads import each_thread
 
 COLUMNS = ("start_ns", "end_ns", "thread", "depth", "name", "overload", "signature")
 MEMORY = ("allocated_bytes", "freed_bytes")
-LONGEST_STRETCH = 4096  # rows aligned one by one where the sources differ: that takes the square of it
+LONGEST_STRETCH = 4096  # rows aligned one by one where the sources differ: the cost is quadratic
 
 NOT_PROFILED = "its thread is not profiled: torch.profiler records the thread that starts it"
 BETWEEN = "outside of the windows in which the autograd profiler recorded"
@@ -87,7 +87,7 @@ class Matching:
         self._count(ONLY_OBSERVER, ours[~inside], BETWEEN, named=False)
 
     def _align(self, ours: Rows, theirs: Rows) -> None:
-        """Matches the rows of one window: equal from both ends, the stretch between by its longest parts."""
+        """Matches the rows of one window: equal ones from both ends, then the longest common parts."""
         left, right = _keys(self._ours, ours), _keys(self._theirs, theirs)
         shorter = min(len(left), len(right))
         start = _equal(left[:shorter] == right[:shorter])
@@ -179,7 +179,7 @@ def _keys(table: Operators, rows: Rows) -> Int64:
 
 
 def _equal(same: Mask) -> int:
-    """How many are true from the start on."""
+    """How many at the beginning are true without a gap."""
     return len(same) if bool(same.all()) else int(np.argmin(same))
 
 

@@ -11,14 +11,14 @@ from perfprobe.tables.recording import Recording
 from perfprobe.tables.stacks import Frames, Stacks, nearest
 from perfprobe.tables.strings import Strings
 
-_UNABLE = ("3.10.", "3.11.")  # from 3.12 on the interpreter tells of all threads
+_UNABLE = ("3.10.", "3.11.")  # from 3.12 on the interpreter counts all threads
 _BOOTSTRAP = ("Thread._bootstrap", "_bootstrap")  # qualified from 3.11 on
 
 
 def uncounted(recording: Recording) -> list[Losses]:
     """One row for such threads: neither `threading` nor anything else had the profile hook set there.
 
-    A thread that `threading` started is counted, also where none of its calls has returned.
+    A thread that `threading` started is counted, even where none of its calls has returned.
     """
     version = recording.text("versions", "python") or ""
     if not version.startswith(_UNABLE) or len(recording[Functions]) == 0 or len(recording[Samples]) == 0:

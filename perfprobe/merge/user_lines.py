@@ -1,4 +1,4 @@
-"""From stacks to the user's lines and modules: once for each stack, then looked up for operators."""
+"""The user's line and module of each stack: computed once, then looked up for operators."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ CHECKPOINT_FILE = "torch/utils/checkpoint.py"
 # DataLoader, its workers, samplers and datasets: what they call makes batches.
 DATA_FOLDER = "torch/utils/data/"
 
-# They stand between every call and its operator; the caller's line tells more.
+# They stand between every call and its operator; the caller's line is more useful.
 _HANDLERS = ("__torch_function__", "__torch_dispatch__")
 
 
-# What a file that is none (its name is in angle brackets) is part of; all others are generated: a library's.
+# Origins of names in angle brackets, which are not files; all others are generated code, a library's.
 _ANGLE_ORIGINS = (
     ("<frozen ", Origin.STDLIB),
     ("<eval_with_key>", Origin.TORCH),
@@ -38,12 +38,12 @@ _ANGLE_ORIGINS = (
 )
 _ROOTS = (
     ("torch", Origin.TORCH),
-    ("inductor", Origin.TORCH),  # what it generated
+    ("inductor", Origin.TORCH),  # code that it generated
     ("perfprobe", Origin.PERFPROBE),
     ("site", Origin.LIBRARY),
     ("stdlib", Origin.STDLIB),
 )
-# For recordings that do not name their folders, and for links that lead around them.
+# For recordings that do not name their folders, and for symbolic links.
 _PARTS = (
     ("/torchinductor_", Origin.TORCH),
     ("/site-packages/", Origin.LIBRARY),
@@ -57,7 +57,7 @@ _PACKAGES = ("/site-packages/", "/dist-packages/")
 
 
 def sites(recording: Recording, modules: Int32) -> Sites:
-    """The line and module of every stack; `modules` gives each module the id that stands for its name."""
+    """The line and module of every stack; `modules` gives each module the first id of its name."""
     stacks = recording[Stacks]
     origin = _frame_origins(recording)[stacks.frame]  # a stack without a frame takes the last entry
     engine = np.append(frames_in(recording, ENGINE_FILE, ENGINE_FUNCTION), False)[stacks.frame]
@@ -98,7 +98,7 @@ def _inside_module(stacks: Stacks, engine: Mask) -> Int32:
 
 
 def frames_in(recording: Recording, file_end: str | tuple[str, ...], function: str | None = None) -> Mask:
-    """Which frames are in a file whose path ends so, or in one of these ways, and in this function."""
+    """Which frames are in this function, in a file whose path has this ending or one of these."""
     strings, frames = recording[Strings], recording[Frames]
     files = [int(file) for file in distinct(frames.file) if strings[file].endswith(file_end)]
     names = [int(name) for name in distinct(frames.function) if function in (None, strings[name])]
@@ -123,7 +123,7 @@ def _is_optimizer(recording: Recording) -> Mask:
 
 
 def _same_lines(recording: Recording) -> Int32:
-    """For every frame the first one of the same file, line and function: code made again is the same line."""
+    """For every frame the first one of the same file, line and function: code made again is one line."""
     frames = recording[Frames]
     if len(frames) == 0:
         return np.empty(0, np.int32)
@@ -150,7 +150,7 @@ def _is_handler(recording: Recording) -> Mask:
 
 
 class Folders:
-    """Decides whose code a file is: by the known folder that reaches deepest into its path."""
+    """Decides whose code a file is, by the deepest known folder that contains it."""
 
     def __init__(self, recording: Recording) -> None:
         self._cwd = recording.text("program", "cwd") or ""
@@ -162,7 +162,7 @@ class Folders:
             # A program that is part of torch (torch.distributed.run) makes nothing there the user's.
             if self._of_path(folder) not in (Origin.TORCH, Origin.PERFPROBE):
                 self._folders.append((folder, Origin.USER))
-        # Files, not folders: what a library wrote while it ran, beside which the program's own may lie.
+        # Files, not folders: libraries wrote them at run time, perhaps beside the program's own.
         written = recording.texts("roots", "written")
         self._folders += [(self._absolute(path), Origin.LIBRARY) for path in written]
 

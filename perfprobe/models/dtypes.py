@@ -1,6 +1,6 @@
 """The dtypes of torch: their names in signatures, their numbers in torch, how much memory an element takes.
 
-A signature has the short names `f32`, `bf16`, `i64`, ...; where there is none, torch's own: `bool`, `qint8`,
+Signatures use the short names `f32`, `bf16`, `i64`, ...; without one, torch's own: `bool`, `qint8`,
 `float8_e5m2`. csrc/torch/signature_text.cpp writes the same.
 """
 
@@ -40,7 +40,7 @@ _BY_NUMBER = (
     *("int1", "int2", "int3", "int4", "int5", "int6", "int7", "float8_e8m0fnu", "float4_e2m1fn_x2"),
 )
 
-# Bytes of an element, by torch's name, of those that are one number each: not of quantised or packed ones.
+# Bytes of an element, by torch's name, for dtypes of one number each: no quantised or packed ones.
 ITEM_BYTES: Mapping[str, int] = {
     **dict.fromkeys(("bool", "uint8", "int8"), 1),
     **dict.fromkeys(
@@ -54,15 +54,15 @@ ITEM_BYTES: Mapping[str, int] = {
 
 
 def short_name(name: str) -> str:
-    """The name in signatures of a dtype that torch calls `name`: f32 of float32."""
+    """The signature's name of a dtype that torch calls `name`: f32 for float32."""
     return _SHORT_NAMES.get(name, name)
 
 
 def torch_name(short: str) -> str:
-    """The name in torch of a signature's dtype: float32 of f32."""
+    """Torch's name of a signature's dtype: float32 for f32."""
     return _TORCH_NAMES.get(short, short)
 
 
 def name_of_number(number: int) -> str | None:
-    """The name in signatures of the dtype that is this number in torch; None where there is none."""
+    """The signature's name of the dtype with this number in torch; None where there is none."""
     return short_name(_BY_NUMBER[number]) if 0 <= number < len(_BY_NUMBER) else None

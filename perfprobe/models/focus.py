@@ -1,4 +1,4 @@
-"""Which rows a regular expression asks for: in which of their texts it is looked for, and how.
+"""Which rows match a regular expression, and which of their texts are searched.
 
 The texts are those of the JSON document; the names of operators, in the tables of operators, and phases also
 as narrow tables have them.
@@ -27,7 +27,7 @@ from perfprobe.tables.trace import SHORT_PHASES, Line, Phase, Trace, shown_name
 _LINES = {"frame": "line", "forward_frame": "line", "phase": "phase"}
 _OPERATORS = {"name": "operator", "signature": "signature", "module": "module", **_LINES}
 _ON_GPU = {"operator": "string", **_LINES}
-# Of each kind of rows the columns that are looked at, and what the text of their ids is.
+# For each kind of rows the columns that are searched, and what the text of their ids is.
 SOUGHT: Mapping[type[Table], Mapping[str, str]] = {
     LinkedOperators: _OPERATORS,
     Sums: _OPERATORS,
@@ -46,9 +46,9 @@ _Search: TypeAlias = Callable[[str], object]
 
 
 class Focus:
-    """Finds rows of a trace by their texts; each text is looked at once, when a row first has it.
+    """Finds rows of a trace by their texts; each text is searched once, when a row first has it.
 
-    code: what the ids of functions are rows of. Raises UsageError where the pattern is not valid.
+    code: the table that ids of functions refer to. Raises UsageError where the pattern is not valid.
     """
 
     def __init__(self, trace: Trace, pattern: str, code: Code | None = None) -> None:
@@ -95,7 +95,7 @@ class Focus:
 
 
 class _Matches:
-    """In the texts of which ids the pattern is found.
+    """The ids in whose texts the pattern is found.
 
     ids: how many there are; texts: of an id; none: of an id of -1.
     """
@@ -126,6 +126,6 @@ def _place(line: Line | None) -> str:
 
 
 def _function(strings: Strings, code: Code, at: int) -> str:
-    """Of a C function there is only the name."""
+    """A C function only has its name."""
     file, name = int(code.file[at]), strings[code.function[at]]
     return f"{strings[file]}:{int(code.first_line[at])} in {name}" if file >= 0 else name

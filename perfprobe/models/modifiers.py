@@ -12,24 +12,24 @@ from perfprobe.support import units
 from perfprobe.tables.measurements import Counterfactual, Estimate, Measurement
 
 CLEAR = 1.15
-TWO_THREADS = 1.3  # on two threads less is poorly parallel, a third of what there is to gain
+TWO_THREADS = 1.3  # on two threads a smaller speed-up is poorly parallel: a third of the possible gain
 EFFICIENCY = 0.6  # on more: speed-up by threads
-IDLE = 0.05  # CPU time of all other threads, by that of the busiest: they had nothing to do
+IDLE = 0.05  # CPU time of all other threads divided by that of the busiest: below it they had nothing to do
 NESTED = 1 - 1 / CLEAR  # of the time: without it the call would be 1.15x as fast
 
 PURE_COPY = "pure copy: gains only if avoided"
 OTHER_FAULTS = 0.1  # of the time, by page faults that only the program or only bench has
 
 _SILENT = ("not rebuilt", "not reproduced", "unstable")
-# What they read is what they write; a memory at its limit is no reason to make them.
+# They only copy; that memory is at its limit is no reason to make them.
 _PURE_COPIES = ("clone", "contiguous", "copy", "copy_")
 _FULL_SPEED = ("memory-bound", "allocation-bound")
-# Operators that are a copy: that they call copy_ is no news.
+# Operators that are copies themselves: a nested copy_ says nothing new.
 _COPIES = ("clone", "contiguous", "_to_copy", "to", "reshape", "repeat", "constant_pad_nd", "pad", "type_as")
 
 
 def modifiers(measurement: Measurement, kind: str) -> tuple[str, ...]:
-    """All that its counterfactuals support; none where nothing was measured reliably."""
+    """All modifiers that its counterfactuals support; none where nothing was measured reliably."""
     if kind in _SILENT:
         return ()
     return (
@@ -59,14 +59,14 @@ def _faster(measurement: Measurement, kind: str, text: str) -> Iterator[str]:
 
 
 def _pure_copy(measurement: Measurement, kind: str) -> Iterator[str]:
-    """A copy as fast as memory is not work that had to be done: one that changes the dtype may be."""
+    """Notes a copy as fast as memory, which may not be needed; one that changes the dtype may be."""
     dtypes = {tensor.dtype for tensor in tensors(parse(measurement.wanted.signature) or ())}
     if kind in _FULL_SPEED and _bare_name(measurement) in _PURE_COPIES and len(dtypes) == 1:
         yield PURE_COPY
 
 
 def _other_faults(measurement: Measurement) -> Iterator[str]:
-    """That the program's memory has another history: with an allocator that keeps it there are no faults."""
+    """Notes that the program's memory has another history: an allocator that keeps it has no page faults."""
     seen, alone, one_ns = measurement.seen, measurement.faults, measurement.one_fault_ns
     if seen is None or seen.faults is None or not seen.calls or alone is None or measurement.rotating is None:
         return
@@ -82,9 +82,9 @@ def _bare_name(measurement: Measurement) -> str:
 
 
 def _threads(measurement: Measurement, kind: str) -> Iterator[str]:
-    """The counterfactual is one thread instead of n: what n threads gain is its inverse; of one thread, all.
+    """The counterfactual is one thread instead of n: the gain of n threads is its inverse.
 
-    A call that is mostly dispatch has nothing to share out, so only a loss is worth a word there.
+    A call that is mostly dispatch has no work to share, so only a loss is reported there.
     """
     threads = measurement.wanted.threads
     if threads == 1:
@@ -127,7 +127,7 @@ def _values(measurement: Measurement) -> Iterator[str]:
 
 
 def _nested(measurement: Measurement) -> Iterator[str]:
-    """A copy inside an operator that is none itself, which `out=` of composite operators makes."""
+    """A copy inside an operator that is not a copy, as `out=` of composite operators makes."""
     part = sum(part for name, part in measurement.nested if name.removeprefix("aten::").startswith("copy_"))
     if part > NESTED and _bare_name(measurement) not in _COPIES:
         yield f"nested copy_: {100 * part:.0f} % of time"

@@ -1,6 +1,6 @@
 """The rules by which an operator belongs to a node of autograd's backward graph.
 
-Torch tells of a node that runs as of an operator, of scope `BACKWARD_FUNCTION`, with the number that the node
+Torch reports a running node as an operator of scope `BACKWARD_FUNCTION`, with the number that the node
 got when its forward call made it and with the thread of that call; numbers are each thread's own. What runs
 inside of it belongs to it. Autograd's engine has a row around each node, which has no number: what it does
 there, once the node has begun, is the node's too. csrc/torch/observer.cpp follows the same rules.
@@ -14,10 +14,10 @@ from typing import NamedTuple
 from perfprobe.tables.scopes import BACKWARD_FUNCTION
 
 ENGINE = "autograd::engine::"
-_AROUND_A_NODE = f"{ENGINE}evaluate_function"  # and behind it the node's name
-ACCUMULATE = "torch::autograd::AccumulateGrad"  # adds to a parameter's gradient; no forward call made it
+_AROUND_A_NODE = f"{ENGINE}evaluate_function"  # followed by the node's name
+ACCUMULATE = "torch::autograd::AccumulateGrad"  # adds up a parameter's gradient; no forward call made it
 _TORCHSCRIPT = "torch::jit::"
-FIRST_MODULE = -2  # in the place of AccumulateGrad's number: the module that holds its parameter, downwards
+FIRST_MODULE = -2  # numbers from here down stand for AccumulateGrad: the module that holds its parameter
 _VIEW_WRITTEN_TO = "torch::autograd::CopySlices"
 
 
@@ -78,15 +78,15 @@ class Call:
 
 
 class NodeKind(IntEnum):
-    """What a node's number says of the forward call that made it."""
+    """How a node's number leads to the forward call that made it."""
 
     ONLY_ONE = 1  # of its call, which had this number
-    ONE_OF_SEVERAL = 2  # perhaps: its call had this number, or a lower one, the number of its first node
+    ONE_OF_SEVERAL = 2  # perhaps: its call had this number or a lower one, that of its first node
     OF_SEVERAL_CALLS = 3
 
 
 def node_kind(name: str) -> NodeKind:
-    """What the nodes of this name are.
+    """The kind of the nodes of this name.
 
     "::" stands in names of C++ types: nodes of the program's own, which an operator may or may not have made.
     """

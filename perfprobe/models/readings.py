@@ -1,4 +1,4 @@
-"""What came between two readings of thread times."""
+"""Differences between two readings of thread times."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OWN_NAME = "perfprobe-own"  # of every thread that perfprobe starts (csrc/core/
 class Changes:
     """Rows of `ThreadTimes` as differences, by thread and time.
 
-    reading: the row of `ProcessorTimes`, 0 the first; what a thread that was there by then had done before is
+    reading: the row of `ProcessorTimes`, 0 the first; what a thread had done before the first reading is
     left out. wait_ns: -1 not known.
     """
 
@@ -36,7 +36,7 @@ _kept: WeakKeyDictionary[ThreadTimes, Changes] = WeakKeyDictionary()
 
 
 def changes(recording: Recording) -> Changes | None:
-    """All of them; None where fewer than two readings were recorded."""
+    """All differences; None where fewer than two readings were recorded."""
     times, readings = recording[ThreadTimes], recording[ProcessorTimes]
     if len(readings) < 2 or len(times) == 0:
         return None
@@ -64,7 +64,7 @@ def _changes(recording: Recording, times: ThreadTimes, readings: ProcessorTimes)
 
 
 def _differences(sums_ns: Int64, is_first: Mask, known_before: Mask) -> Int64:
-    """What came since the row before of the thread, of its first row all, unless that is left out."""
+    """The difference to the thread's row before; for its first row the whole, unless that is left out."""
     since_ns = np.diff(sums_ns, prepend=0)
     since_ns[is_first] = sums_ns[is_first]
     since_ns[known_before] = 0

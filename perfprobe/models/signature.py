@@ -1,10 +1,10 @@
 """Reads and writes the text of an operator's inputs: `f32[64,128]{1,64}@cuda:0 (f32[2],-) dim=1`.
 
-One grammar for report, JSON and `bench`: inputs in their order, each behind a space; a plain value behind its
-argument's name; one that was left out is not there. csrc/torch/signature_text.cpp writes it too.
+One grammar for report, JSON and `bench`: inputs in order, separated by spaces; a plain value after its
+argument's name; omitted arguments are left out. csrc/torch/signature_text.cpp writes it too.
 
 The text comes from a recording, which is untrusted: nothing in it makes this raise, recurse deeply or take
-more than a moment. What it does not know becomes a `Scalar` with the text as its value.
+more than a moment. Unknown text becomes a `Scalar` with the text as its value.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MOST_VARIANTS = 64  # texts of an operator that differ in integers only: beyond,
 UNDEFINED = "-"
 CUT = "..."
 FLOAT, INTEGER = "float", "int"  # in the place of a value
-UNKNOWN = "?"  # in the place of an input of which its source says nothing
+UNKNOWN = "?"  # in the place of an input that its source does not report
 
 
 @frozen
@@ -158,7 +158,7 @@ def _rendered(item: Item) -> str:
 
 
 def named_text(name: str, value: str) -> str:
-    """A value behind its argument's name, "" where that is not known."""
+    """A value after its argument's name, "" where that is not known."""
     return f"{name}={value}" if name else value
 
 
@@ -184,12 +184,12 @@ def shown_strides(sizes: Sequence[int], strides: Sequence[int], layout: str) -> 
 
 
 def value_text(value: object, *, is_dtype: bool = False, by_type: bool = False, floats: bool = False) -> str:
-    """The text of a plain value, or of a list of such: by type where it varies from call to call.
+    """The text of a plain value, or of a list of them: by type where it varies from call to call.
 
     Args:
         is_dtype: the argument is a dtype, which torch passes on as its number.
-        by_type: integers are `int`, else they have their value.
-        floats: they have their value, else they are `float`.
+        by_type: integers are written as `int`, else by value.
+        floats: floats are written by value, else as `float`.
     """
     if isinstance(value, bool):
         return str(value)
@@ -212,7 +212,7 @@ def string_text(value: str) -> str:
 
 
 def tensors(items: Sequence[Item]) -> Iterator[Tensor]:
-    """All tensors in their order, those of lists too; what is undefined is none."""
+    """All tensors in order, those of lists too; undefined ones are left out."""
     for item in items:
         if isinstance(item, Tensor):
             yield item
@@ -221,7 +221,7 @@ def tensors(items: Sequence[Item]) -> Iterator[Tensor]:
 
 
 def with_tensors(items: Sequence[Item], changed: Iterator[Tensor]) -> tuple[Item, ...]:
-    """The same inputs with the next of `changed` in the place of each tensor."""
+    """The same inputs with each tensor replaced by the next of `changed`."""
     return tuple(
         next(changed)
         if isinstance(item, Tensor)

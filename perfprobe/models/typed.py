@@ -1,4 +1,4 @@
-"""What reports print of an operator's inputs, as the grammar has it: the inverse of `report.shorten`."""
+"""Reads inputs as reports print them: the inverse of `report.shorten`."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ def written_out(text: str) -> str:
 
 
 def is_cut_short(text: str) -> bool:
-    """Whether something is left out in it."""
+    """Whether the text has something left out."""
     return any(mark in text for mark in CUT_SHORT)
 
 
 def is_short_for(typed: str, text: str) -> bool:
-    """Whether the text is the typed one, with anything in the place of what was left out."""
+    """Whether the text matches the typed one, with any text in the place of what was left out."""
     for mark in CUT_SHORT:
         typed = typed.replace(mark, "\0")
     return re.fullmatch(".*".join(map(re.escape, typed.split("\0"))), text) is not None
 
 
 def _strided(match: re.Match[str]) -> str:
-    """Contiguous but for the last two dimensions, which have changed places."""
+    """Contiguous except that the last two dimensions are swapped."""
     *batch, rows, columns = map(int, match[2].split(","))
     *outer, by_column, by_row = contiguous((*batch, columns, rows))
     strides = (*outer, by_row, by_column)

@@ -1,7 +1,7 @@
 """Whether a call runs as fast as this machine can, in one word that a measurement supports.
 
 The first rule that matches decides, by a fraction of the call's time that was taken pair by pair: times by
-themselves vary with all that else the machine does. An interval that lies across a rule's edge decides
+themselves vary with everything else the machine does. An interval that lies across a rule's edge decides
 nothing: the verdict is then `ambiguous`, or `unstable` where it is wide. Fractions above 100 % are shown as
 they are.
 """
@@ -33,12 +33,12 @@ KINDS = tuple(MEANING)
 
 # All provisional: chosen on one machine.
 MOST_SPREAD = 0.30  # of a fraction; nine of ten calls stay below 0.2 even on a loaded machine
-NOT_REPRODUCED = 2.0  # CPU time in the program by that in isolation; caches and first calls make less
-OVERHEAD = 0.5  # beyond it a faster kernel gains less than fewer calls
-ALLOCATION = 0.3  # a third less time is the least worth another way to allocate
+NOT_REPRODUCED = 2.0  # CPU time in the program by that in isolation; caches and first calls explain less
+OVERHEAD = 0.5  # beyond it fewer calls gain more than a faster kernel
+ALLOCATION = 0.3  # a smaller gain than a third is not worth another way to allocate
 MODEL_ERROR = 1.15  # references timed against themselves differ by less
 GOOD = 0.6  # below the worst operator known to be good (0.88), above the best known to be bad (0.47)
-POOR = 0.3  # half of GOOD: three times the time that the limit takes is no matter of tuning
+POOR = 0.3  # half of GOOD: at three times the time of the limit tuning alone does not help
 
 _LIMITED = {
     "gemm": "compute-bound",
@@ -46,16 +46,16 @@ _LIMITED = {
     "gather": "memory-bound",
     "element": "element-rate-bound",
 }
-# How the words of a reference begin where the kernel is not ours: at 100 % of it there may still be room.
+# The beginning of a reference's text where the kernel is not ours: 100 % of it may still leave room.
 TORCHS = "torch's own kernel"
 
 
 def judge(measurement: Measurement) -> Verdict:
     """The verdict on one call.
 
-    From `replay`, where CPU time was recorded, follows whether it is the program's call at all; from the
-    bound "overhead", or `floor` by `rotating`, whether it is mostly dispatch; from `faults` and `fault_part`,
-    whether it is mostly page faults; from the largest bound, how near it is to its limit. Modifiers come
+    `replay`, where CPU time was recorded, decides whether it behaves like the program's call at all; the
+    bound "overhead", or `floor` by `rotating`, whether it is mostly dispatch; `faults` and `fault_part`,
+    whether it is mostly page faults; the largest bound, how near it is to its limit. Modifiers come
     from counterfactuals, `other_threads` and `nested`.
     """
     for rule in _RULES:
@@ -78,12 +78,12 @@ def _not_rebuilt(measurement: Measurement) -> _Found | None:
 
 
 def _not_reproduced(measurement: Measurement) -> _Found | None:
-    """Without CPU time there nothing is compared: wall time has what the call waited for."""
+    """Without CPU time in the program nothing is compared: wall time includes waiting."""
     seen, time = measurement.seen, measurement.rotating
     if seen is None or seen.cpu_ns is None or measurement.replay is None or time is None:
         return None
     there_ns = seen.cpu_ns / seen.calls
-    alone_ns = max(measurement.replay * there_ns, time.value)  # of short calls a part is Python's way to them
+    alone_ns = max(measurement.replay * there_ns, time.value)  # a part of short calls is Python's own time
     if there_ns <= NOT_REPRODUCED * alone_ns:
         return None
     there, alone = units.duration(there_ns), units.duration(alone_ns)
@@ -144,14 +144,14 @@ def _by_limit(measurement: Measurement, bound: Bound | None) -> _Found:
 
 
 def _class(bound: Bound) -> str:
-    """The one that the whole interval lies in, however wide it is."""
+    """The class that the whole interval lies in, however wide it is."""
     is_wide = _undecided(bound.fraction) == "unstable"
     fraction = _rounded(bound.fraction)
     if fraction.low > MODEL_ERROR:
         return "model error"
     if fraction.low >= GOOD and not (is_wide and fraction.high > MODEL_ERROR):
         return _LIMITED[bound.kind]
-    if fraction.high < GOOD:  # of an interval across POOR the weaker word is true
+    if fraction.high < GOOD:  # of an interval across POOR the weaker word is certain
         return "inefficient" if fraction.high < POOR else "below ceiling"
     return _undecided(bound.fraction)
 
@@ -191,7 +191,7 @@ def _limit(bound: Bound) -> str:
 
 
 def largest_bound(measurement: Measurement) -> Bound | None:
-    """The limit that the call is nearest to: what it would take alone is the most of all."""
+    """The limit that the call is nearest to: it alone would take the longest of all."""
     bounds = [bound for bound in measurement.bounds if bound.kind in _LIMITED]
     order = list(_LIMITED)
     return max(bounds, key=lambda bound: (bound.fraction.value, -order.index(bound.kind)), default=None)
@@ -209,12 +209,12 @@ def overhead(measurement: Measurement) -> Estimate | None:
 
 
 def _rounded(part: Estimate) -> Estimate:
-    """As it is shown: a word that goes by more digits would contradict the number beside it."""
+    """Rounded as shown: a word based on more digits could contradict the number beside it."""
     return Estimate(*(round(100 * each) / 100 for each in (part.value, part.low, part.high)))
 
 
 def _percent(fraction: float) -> str:
-    """Whole: a second digit of a judgement is noise already."""
+    """A whole percentage: more digits would be noise."""
     return f"{100 * fraction:.0f} %"
 
 

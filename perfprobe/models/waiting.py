@@ -1,4 +1,4 @@
-"""Who waited: for a processor, by the scheduler's account, or for others, by how long samples say it ran."""
+"""Whether threads waited: for a processor, by the scheduler's account, or for others, by samples."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from perfprobe.tables.columns import Int64, Mask
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.trace import Trace
 
-# Of the time that it could have run. A thread that waits for others runs a little whenever it is woken: one
+# Of the time in which it could have run. A thread that waits for others runs a little when it is woken: one
 # that polls DataLoader's workers was seen at 10 %.
 _RUNNING = 0.2
 _UNDISTURBED = 0.01  # of the wall time: threads that waited less for a processor do not mislead
 
 _BUSY_MAIN = 0.05  # of the wall time that the main thread waited for a processor
-_BUSY_ALL = 0.2  # of the wall time, waited by all threads together: those of a pool hold up the others
+_BUSY_ALL = 0.2  # of the wall time, waited by all threads together: one thread of a pool delays the others
 
 
 class HeldUp(Enum):
@@ -31,7 +31,7 @@ class HeldUp(Enum):
 def waited_ns(recording: Recording, *, main: bool = False) -> float | None:
     """How long the program's threads, or its main one alone, waited for a processor; None where not told.
 
-    Recordings of before there were `thread_times` say it as a fact, with perfprobe's own threads.
+    Recordings older than `thread_times` have it as a fact, including perfprobe's own threads.
     """
     found = changes(recording)
     if found is None:
@@ -42,7 +42,7 @@ def waited_ns(recording: Recording, *, main: bool = False) -> float | None:
 
 
 def held_up(trace: Trace) -> HeldUp:
-    """What the recording knows of that."""
+    """How long threads waited, as far as it was recorded."""
     waited, start_ns = waited_ns(trace.recording), trace.start_ns
     if waited is None or start_ns is None or trace.end_ns is None:
         return HeldUp.UNKNOWN
@@ -50,7 +50,7 @@ def held_up(trace: Trace) -> HeldUp:
 
 
 def is_busy(trace: Trace) -> bool:
-    """Whether threads waited so long for a processor that sums of times mislead; no where it is not known."""
+    """Whether threads waited so long for a processor that sums of times mislead; False where not known."""
     every_ns, main_ns = waited_ns(trace.recording), waited_ns(trace.recording, main=True) or 0
     if every_ns is None or trace.start_ns is None or trace.end_ns is None:
         return False
@@ -62,7 +62,7 @@ def stood_still(recording: Recording, cpu_ns: Int64, time_ns: Int64) -> Mask:
     """Which samples show a thread that waited.
 
     The part of the time in which the main thread waited for a processor is left out, for all threads alike.
-    A thread whose CPU time is not known waited if that of others is: it is not known of one that stood.
+    A thread whose CPU time is not known waited if that of others is known: it is missing for idle threads.
     """
     could_run = 1 - _part_held_up(recording)
     known = cpu_ns >= 0

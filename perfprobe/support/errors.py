@@ -10,7 +10,7 @@ class PerfprobeError(Exception):
 
     Args:
         what: the fault, in a few words.
-        where: the file, option or place it was met; "" when there is none.
+        where: the file, option or place where it happened; "" when there is none.
         remedy: what the person can do; "" when nothing helps.
     """
 

@@ -17,7 +17,7 @@ _COPIED_BYTES = 1 << 20  # at a time
 
 
 def write(path: str, data: bytes | Iterable[bytes]) -> None:
-    """Write a file under an unpredictable name, then give it its own.
+    """Write a file under an unpredictable name, then rename it.
 
     A file or link at `path` is replaced and not followed. What is not a file (a pipe, /dev/stdout) is written
     into.
@@ -36,7 +36,7 @@ def write(path: str, data: bytes | Iterable[bytes]) -> None:
     try:
         descriptor = _opened(part, _NEW)
     except PermissionError:
-        # A folder that may not be written into, with a file that may.
+        # The folder cannot be written, but the file can.
         if os.path.islink(path) or not os.path.isfile(path):
             raise
         _fill(_opened(path, os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW), data)
@@ -47,7 +47,7 @@ def write(path: str, data: bytes | Iterable[bytes]) -> None:
 
 
 def write_new(paths: Sequence[str], data: bytes | Iterable[bytes]) -> str:
-    """The same under the first of these names that is not taken; which one that is.
+    """The same under the first of these names that is not taken; returns that name.
 
     Args:
         paths: names in one folder.
@@ -112,7 +112,7 @@ def _fill(descriptor: int, data: bytes | Iterable[bytes]) -> None:
 
 @contextlib.contextmanager
 def _removed(path: str) -> Iterator[None]:
-    """Whatever comes of it, there is nothing at the path afterwards."""
+    """Remove the path if it is there."""
     try:
         yield
     finally:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
-else:  # typing has it from Python 3.11 on
+else:  # in typing from Python 3.11 on
 
     def dataclass_transform(**_: Any) -> Callable[[Any], Any]:
-        """Tells type checkers alone what a decorator makes."""
+        """For type checkers only: says what a decorator makes."""
         return lambda decorator: decorator
 
 
@@ -28,7 +28,7 @@ def frozen(kind: type[Kind], /) -> type[Kind]: ...
 def frozen(*, kw_only: bool = False) -> Callable[[type[Kind]], type[Kind]]: ...
 @dataclass_transform(frozen_default=True)
 def frozen(kind: type[Any] | None = None, /, *, kw_only: bool = False) -> Any:
-    """Make the class a frozen dataclass: for `fields`, `replace` and `asdict` as well as in what it does.
+    """Make the class a frozen dataclass, which works with `fields`, `replace` and `asdict` too.
 
     Its base classes that are dataclasses must be made by `frozen` too. Methods of its own are kept.
     """

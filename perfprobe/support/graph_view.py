@@ -1,4 +1,4 @@
-"""What of a call graph is drawn: checked words, nothing else."""
+"""Which part of a call graph is drawn: checked options, nothing else."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Options, each declared once.
 
-Parsers, `profile()`, child processes, recordings and the reference take from there what they need to know.
+Parsers, `profile()`, child processes, recordings and the reference are derived from that.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ JSON = "JSON"  # its value `view`
 
 
 class Option:
-    """One option; declared as an attribute of a class of `Chosen`, whose name is its own.
+    """One option; declared as an attribute of a subclass of `Chosen`, whose name is the option's.
 
     Args:
         default: the value where it is not given. True and False make a switch.
         help: what it does, as `--help` prints it; `%(default)s` stands for the default.
-        values: those that exist; none where `kind` says what is allowed.
+        values: the allowed values; none where `kind` says what is allowed.
         called: what one of `values` is, for an error.
-        kind: what the command line takes where it is none of `values`: "rows" or "steps" (whole numbers from
+        kind: what the command line takes besides `values`: "rows" or "steps" (whole numbers from
             0 or from 1), "size" (bytes), "percent", "pattern" (a regular expression), "names" or "folder".
         flag: its name on the command line; "" for the attribute's.
-        alone: the value where the command line has the flag without a word, and Python True.
+        alone: the value for the flag without a word on the command line, and for True in Python.
         without: another flag that stands for a value: flag, value and help.
-        gone: values there were once, each with what to give instead.
-        aliases: words of other tools, each with the value it stands for, which may be none of `values`.
-        places: where it belongs; () for the places of its class.
+        gone: values that no longer exist, each with its replacement.
+        aliases: words of other tools, each with the value it stands for, which need not be one of `values`.
+        places: where it can be given and goes; () for the places of its class.
     """
 
     def __init__(  # noqa: PLR0913 (each is a fact of its own)
@@ -88,7 +88,7 @@ class Option:
 
 
 def option(default: Any, help: str, **facts: Any) -> Any:
-    """An `Option`, for a type checker of whatever type the attribute has that it is assigned to."""
+    """An `Option`, typed for checkers as the attribute that it is assigned to."""
     return Option(default, help, **facts)
 
 
@@ -115,6 +115,6 @@ class Chosen:
 
 
 def declared(kind: type[Chosen], place: str = "") -> list[Option]:
-    """The options that this class declares, as they stand there; with a place, those that belong there."""
+    """The options that this class declares, in order; with a place, those that belong there."""
     found = [value for value in vars(kind).values() if isinstance(value, Option)]
     return [one for one in found if not place or place in one.places]

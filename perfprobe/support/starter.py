@@ -1,7 +1,7 @@
-"""The command line and environment of processes of perfprobe's own: they run nothing of the current folder.
+"""The command line and environment of perfprobe's own processes: they run no code of the current folder.
 
-They import what this process would have imported, from the same places, whatever folder they start in: a
-json.py that lies there is not ours. The one exception is what the interpreter's own start-up imports
+They import what this process would import, from the same places, in whatever folder they start: a
+json.py there is ignored. The one exception is what the interpreter's own start-up imports
 (`sitecustomize`, .pth files), as for any Python process.
 """
 
@@ -25,12 +25,12 @@ _FLAGS = {
     "dont_write_bytecode": "-B",
 }
 _X_OPTIONS = ("utf8", "pycache_prefix", "gil")
-# What has an interpreter look for code elsewhere (sys.path is handed over whole), or not end.
+# Variables that make an interpreter look for code elsewhere (sys.path is passed on whole), or not end.
 CODE_VARIABLES = ("PYTHONPATH", "PYTHONSTARTUP", "PYTHONINSPECT")
 
 
 def command(module: str, words: Sequence[str] = ()) -> list[str]:
-    """Runs `main()` of a module of perfprobe's, with these words as `sys.argv[1:]` and this sys.path.
+    """Runs `main()` of a module of perfprobe, with these words as `sys.argv[1:]` and this sys.path.
 
     What `main` returns is the exit code. Entries of sys.path that depend on the current folder are left out.
     """
@@ -45,6 +45,6 @@ def command(module: str, words: Sequence[str] = ()) -> list[str]:
 
 
 def environment(without: Sequence[str] = ()) -> dict[str, str]:
-    """This process's own environment without what would have other code run, and `without` these."""
+    """This process's environment without variables that make other code run, and `without` these."""
     left_out = {*CODE_VARIABLES, *without}
     return {name: value for name, value in os.environ.items() if name not in left_out}

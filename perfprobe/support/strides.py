@@ -1,4 +1,4 @@
-"""How a tensor lies in memory, from its sizes and strides."""
+"""The layout of a tensor in memory, from its sizes and strides."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 def is_contiguous(sizes: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether the strides follow from the sizes; those of dimensions of one element do not count."""
+    """Whether the strides follow from the sizes; dimensions of one element do not count."""
     if 0 in sizes:
         return True
     expected = 1

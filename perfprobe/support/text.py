@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_PLAIN = dict.fromkeys("█▉▊▋▌▍▎▏", "#") | {"…": ">", "·": "|", "⋮": ":"}  # each as wide as what it replaces
+_PLAIN = dict.fromkeys("█▉▊▋▌▍▎▏", "#") | {"…": ">", "·": "|", "⋮": ":"}  # each of equal width
 
 
 def printable(text: str) -> str:
@@ -17,7 +17,7 @@ def printable(text: str) -> str:
 
 
 def encodable(text: str, encoding: str | None) -> str:
-    """The text with plain marks, else `?`, for what is missing in the encoding: a locale spoils no report."""
+    """The text with ASCII marks, else `?`, for characters that the encoding does not have."""
     known = encoding or "utf-8"
     lacking = {ord(mark): plain for mark, plain in _PLAIN.items() if not _is_known(mark, known)}
     text = text.translate(lacking)

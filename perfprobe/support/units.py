@@ -10,13 +10,13 @@ ABSENT = "-"
 _DURATIONS = ((1, "ns"), (1_000, "us"), (1_000_000, "ms"), (1_000_000_000, "s"))
 _SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
 _MINUTE_NS = 60_000_000_000
-_LONGEST_SECONDS_NS = 10 * _MINUTE_NS  # above this, minutes say more than three digits of seconds
+_LONGEST_SECONDS_NS = 10 * _MINUTE_NS  # above this, minutes are clearer than three digits of seconds
 
 
 def duration(time_ns: float | None, least_ns: float = 0) -> str:
-    """Nanoseconds with three significant digits and the unit that suits: "1.24 ms", "12 min 03 s".
+    """Nanoseconds with three significant digits and a fitting unit: "1.24 ms", "12 min 03 s".
 
-    Less than `least_ns`, the least that can be told, is "<25 ns".
+    Less than `least_ns`, the shortest that can be measured, is "<25 ns".
     """
     if not _is_number(time_ns):
         return ABSENT

@@ -1,4 +1,4 @@
-"""Where perfprobe keeps what it need not make again."""
+"""The folder where perfprobe keeps results for later runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a recording a report shows, and how: checked words, nothing else."""
+"""What a report shows of a recording, and how: checked options, nothing else."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 SORTS = ("self", "total", "calls", "mean", "median", "p95", "gpu")
-PEER_ONLY_SORTS = ("max", "min", "gpu-total", "gpu-mean", "gpu-max", "gpu-min")  # of tables of Paddle's
+PEER_ONLY_SORTS = ("max", "min", "gpu-total", "gpu-mean", "gpu-max", "gpu-min")  # rows of Paddle's tables
 GROUPS = ("row", "op", "signature", "line", "module")
 COLUMNS = ("short", "autograd", "all")
 _OF_ALL = tuple(view for view in PEER_VIEWS if view not in ("tb.operator", "tb.module"))
@@ -103,13 +103,13 @@ class View(Chosen):
 
     @property
     def is_screen(self) -> bool:
-        """Whether the first screen is what to show: nothing was asked for that is about tables."""
+        """Whether to show the first screen: no option about tables was given."""
         asks = any(getattr(self, one.name) != one.default for one in declared(View) if one.name in _OF_TABLES)
         return not (self.full or self.view or asks)
 
 
 def compiled(focus: str) -> re.Pattern[str]:
-    """The regular expression. Raises UsageError, with the place, where it is none."""
+    """The regular expression. Raises UsageError, with the place, where it is not valid."""
     try:
         return re.compile(focus)
     except (re.error, OverflowError, RecursionError) as error:

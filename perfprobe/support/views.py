@@ -1,4 +1,4 @@
-"""What `--view` can ask for, each declared once: the help, errors, JSON and the report take it from here."""
+"""The names that `--view` takes, each declared once: help, errors, JSON and report use these."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SECTION_VIEWS: Mapping[str, str] = {
     "children": "child processes that multiprocessing starts, without --children off",
 }
 
-# The tables of other profilers, with their columns and by their definitions.
+# The tables of other profilers, with their columns and definitions.
 PEER_VIEWS: Mapping[str, str] = {
     "paddle.perf": _OPERATORS,
     "paddle.overview": _OPERATORS,
@@ -59,7 +59,7 @@ def recorded_by(view: str) -> str:
 
 
 def command(view: str) -> str:
-    """The words that print one of `VIEWS`, behind `perfprobe`. Raises KeyError where it is none."""
+    """The words after `perfprobe` that print one of `VIEWS`. Raises KeyError for others."""
     recorded_by(view)
     return f"report --view {view}"
 

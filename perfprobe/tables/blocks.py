@@ -1,4 +1,4 @@
-"""One block of a recording: finds its columns, decodes those asked for. storage has the format."""
+"""One block of a recording: finds its columns, decodes those asked for. The format is in storage.py."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Column(NamedTuple):
 
 
 class Block:
-    """The rows of one table. Raises DamagedError when the payload does not have the shape of a block."""
+    """The rows of one table. Raises DamagedError when the payload is not a valid block."""
 
     def __init__(self, payload: bytes) -> None:
         reader = _Reader(payload)
@@ -57,7 +57,7 @@ class Block:
             out[:] = values
 
     def texts(self, name: str) -> Text:
-        """Decodes a text column; "" in every row where there is none such."""
+        """Decodes a text column; "" in every row where there is no such column."""
         texts = np.full(self.rows, "", np.object_)
         column = self._places.get(name)
         if column is None or column.coding > RELATIVE:

@@ -10,7 +10,7 @@ from perfprobe.tables.strings import Strings
 
 
 class GraphFunctions(Table):
-    """Functions."""
+    """Functions of the graph."""
 
     code: Int32 = column("which function", Code)
     calls: Int64 = column("how many", combine=Combine.SUM, optional=True)
@@ -19,7 +19,7 @@ class GraphFunctions(Table):
 
 
 class GraphCalls(Table):
-    """Which function calls which, directly or through folded ones."""
+    """Which function calls which, directly or through left-out ones."""
 
     caller: Int32 = column("which function", GraphFunctions)
     callee: Int32 = column("which function", GraphFunctions)
@@ -28,7 +28,7 @@ class GraphCalls(Table):
 
 
 class GraphOperators(Table):
-    """Operators by the function they hang under, in backward that of the forward call."""
+    """Operators by the function that called them, in backward that of the forward call."""
 
     caller: Int32 = column("which function, -1 none is known", GraphFunctions)
     name: Int32 = column("its name", Strings)
@@ -44,9 +44,9 @@ class CallGraph:
     """The whole graph, nothing pruned.
 
     by: what weights are, one of `support.graph_view.WEIGHTS`: nanoseconds, of "calls" operator calls. whole:
-    what 100 % are. by_samples: whether times are the sampler's. waiting_ns: time left out in which threads
-    beside the main one only waited; imports_ns: left out as that of imports. folded: functions of libraries
-    that were left out as inside of them.
+    what 100 % are. by_samples: whether times are the sampler's. waiting_ns: time left out, in which threads
+    other than the main one only waited; imports_ns: time left out, of imports. folded: functions of libraries
+    that were left out as internal.
     """
 
     by: str

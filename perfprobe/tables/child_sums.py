@@ -17,7 +17,7 @@ _NAMES_AT = len(_MAGIC) + 4 * 8
 _NAMES_BYTES = 1024
 _MOST_BYTES = 16 << 20
 _NAME_CELLS = tuple(f"name_{number}" for number in range(6))
-# Written once at most; 0 is "not yet".
+# Written at most once; 0 is "not yet".
 _MOMENTS = ("forked_ns", "started_ns", "ready_ns", "last_ns")
 _PARTS = ("batches", "waiting_ns", "collate_ns", "put_ns", "send_ns", "queued_most")
 _ASKED = ("processes", "ended", "process", "parent", "kind", "method", "detail", "worker", "workers")
@@ -47,7 +47,7 @@ def _workers(data: bytes) -> Workers:
     sheet = np.frombuffer(data, "<i8", rows * cells, _HEAD_BYTES).reshape(rows, cells)
     used = sheet[: max(min(taken, rows), 0)]
     of = {name: np.array(used[:, place]) for place, name in enumerate(names[:cells])}
-    used_rows = of["processes"] > 0  # else it was killed between two instructions
+    used_rows = of["processes"] > 0  # otherwise it was killed between two instructions
     return _table({name: values[used_rows] for name, values in of.items()})
 
 

@@ -15,7 +15,7 @@ from perfprobe.tables import child_sums, storage
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.workers import ChildKind, StartMethod, Workers
 
-_MOST_LOOKED_AT = 1000  # files whose names begin as the recording's
+_MOST_LOOKED_AT = 1000  # files whose names begin like the recording's
 _MOST_KINDS = 100
 
 
@@ -29,7 +29,7 @@ class Lost(NamedTuple):
 
     @property
     def is_python(self) -> bool:
-        """Whether there is Python in it, which could have been recorded."""
+        """Whether it runs Python, which could have been recorded."""
         return self.kind not in ("other", "compiler")
 
     @property
@@ -40,7 +40,7 @@ class Lost(NamedTuple):
 
 @frozen
 class Children:
-    """All that is known of them.
+    """All that is known of child processes.
 
     recordings: the files of those that recorded themselves, children of children too, each with how it was
     started; missing: how many of the process's own should have, and are not there; lost: by command; cpu_ns:
@@ -54,7 +54,7 @@ class Children:
 
 
 def children(recording: Recording) -> Children:
-    """The children of the process that this recording is of; files are looked for beside it."""
+    """The children of the recorded process; their files are searched beside its recording."""
     spawned, forked, cpu_ns = (recording.number("children", key) for key in ("spawned", "forked", "cpu_ns"))
     started = int(spawned or 0) + int(forked or 0)
     found = list(_recordings(recording))
@@ -81,10 +81,10 @@ def sums(recording: Recording) -> Workers:
 
 
 def _descendants(workers: Workers, recording: Recording) -> Workers:
-    """Those of this process: others of its family wrote into the same folder."""
+    """The rows of this process's children: other processes of its family wrote into the same folder."""
     family = {recording.fact("program", "pid")}
     pairs = list(zip(workers.process.tolist(), workers.parent.tolist(), strict=True))
-    for _ in pairs:  # as many times as they may be nested
+    for _ in pairs:  # once for each level of nesting
         more = {process for process, parent in pairs if parent in family} - family
         if not more:
             break
@@ -102,18 +102,18 @@ def detailed_workers(recording: Recording, workers: Workers) -> Iterator[tuple[i
 
 
 def _folder(recording: Recording) -> str | None:
-    """Where the children of this process wrote; its own children's children too."""
+    """The folder where the children of this process wrote, and their children too."""
     name = recording.text("children", "folder")
     if _is_of_child(recording):
         return os.path.dirname(recording.path)
-    # Never out of the recording's own folder, whatever somebody else's recording says.
+    # Never outside the recording's own folder, whatever an untrusted recording says.
     if not name or name != os.path.basename(name) or name in (".", ".."):
         return None
     return os.path.join(os.path.dirname(recording.path), name)
 
 
 def _gone(recording: Recording) -> int:
-    """How many recordings of children were written to their end, and are not there any more."""
+    """How many recordings of children were completed but have been removed."""
     try:
         found = sums(recording)
     except InputError:
@@ -128,7 +128,7 @@ def _path_of(recording: Recording, process: int) -> str:
 
 
 def _is_of_child(recording: Recording) -> bool:
-    """Whether it lies in a folder of children itself, beside those of its own."""
+    """Whether this recording is itself in a folder of children, beside those of its own children."""
     return recording.text("children", "folder") == "."
 
 
@@ -181,7 +181,7 @@ def _recordings(recording: Recording) -> Iterator[tuple[str, str, int]]:
 
 
 def _program(path: str) -> tuple[int, int]:
-    """PIDs of the parent and of the process that a file is of, 0 where it does not say."""
+    """PIDs of the parent and of the recorded process, 0 where the file does not have them."""
     program = storage.facts(path).get("program")
     found = [program.get(key) for key in ("parent_pid", "pid")] if isinstance(program, dict) else [0, 0]
     parent, own = (number if isinstance(number, int) else 0 for number in found)

@@ -15,10 +15,10 @@ from perfprobe.support.frozen import frozen
 
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
-else:  # typing has it from Python 3.11 on
+else:  # in typing from Python 3.11 on
 
     def dataclass_transform(**_: Any) -> Callable[[type], type]:
-        """Tells type checkers alone that subclasses are dataclasses."""
+        """For type checkers only: subclasses are dataclasses."""
         return lambda kind: kind
 
 
@@ -40,10 +40,10 @@ _KINDS: tuple[tuple[str, object, np.dtype[Any]], ...] = (
     ("Mask", Mask, np.dtype(np.bool_)),
     ("Text", Text, TEXT),
 )
-# An annotation is the name of the type where its file postpones annotations, else the type itself.
+# An annotation is the type's name where its file postpones annotations, else the type itself.
 _DTYPES = {str(key): dtype for name, kind, dtype in _KINDS for key in (name, kind)}
 
-_UNITS = {"_ns": "ns", "_bytes": "bytes", "_ppm": "millionths"}  # by the end of a column's name
+_UNITS = {"_ns": "ns", "_bytes": "bytes", "_ppm": "millionths"}  # by the ending of a column's name
 
 SomeTable = TypeVar("SomeTable", bound="Table")
 
@@ -51,16 +51,16 @@ SomeTable = TypeVar("SomeTable", bound="Table")
 class Combine(Enum):
     """What a row that stands for several rows holds in a column."""
 
-    NONE = "none"  # what they have in common
+    NONE = "none"  # the value that all of them have
     SUM = "sum"
-    OUTERMOST = "sum of the outermost calls"  # a call within another one of the row is a part of that
+    OUTERMOST = "sum of the outermost calls"  # a call within another call of the row is part of it
     LEAST = "least"
     MOST = "most"
 
 
 @frozen
 class Column:
-    """What a table says of one of its columns.
+    """The declaration of one column of a table.
 
     meaning: in one line. unit: "ns", "bytes" and the like, "" for none. refers_to: the table that the values
     are rows of, None for none. optional: whether -1 stands for what was not recorded; an id is -1 where there
@@ -87,15 +87,15 @@ def column(
     """States a column in the body of a table; the arguments are as in `Column`.
 
     Args:
-        refers_to: `Itself` for the table in whose body this stands: then to earlier rows of it.
-        unit: only where the name does not end in it.
+        refers_to: `Itself` for the table being declared: ids are then of earlier rows of it.
+        unit: only where the column's name does not end in it.
     """
     told = {"meaning": meaning, "unit": unit, "refers_to": refers_to}
     return field(metadata={**told, "combine": combine, "optional": optional})
 
 
 def distinct(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The values once each, in their order, without numpy.ma, a fifth of numpy, which `np.unique` imports."""
+    """The sorted distinct values, without numpy.ma, a fifth of numpy, which `np.unique` imports."""
     ordered = np.sort(values, axis=None)
     is_first = np.ones(len(ordered), bool)
     np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
@@ -103,7 +103,7 @@ def distinct(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def among(values: npt.NDArray[Any], members: npt.ArrayLike) -> Mask:
-    """Which of the values are among these, as `np.isin` has it, without numpy.ma too."""
+    """Which of the values are among these, like `np.isin`, but without numpy.ma."""
     known = distinct(np.asarray(members, values.dtype))
     if len(known) == 0:
         return np.zeros(len(values), np.bool_)
@@ -115,10 +115,10 @@ def among(values: npt.NDArray[Any], members: npt.ArrayLike) -> Mask:
 class Table:
     """Columns of equal length; a row is an index. Raises ValueError when a column has a wrong type or length.
 
-    A subclass is made a dataclass, frozen by what stands here: methods generated for each would take most of
+    A subclass becomes a dataclass, frozen by this class's methods: generated ones would take most of
     the time that a report needs to start. Its annotations are `Int64`, `Int32`, `Int8`, `Mask` or `Text` and
-    nothing else, each with what `column` says of it. One that recordings hold has its name there, and where
-    that is not the limit of most tables the rows of a sane file: `(Table, name="copies", most_rows=9)`.
+    nothing else, each declared with `column`. A table in recordings has its name there and, where
+    the usual limit does not fit, the rows of a sane file: `(Table, name="copies", most_rows=9)`.
     """
 
     described: ClassVar[dict[str, Column]] = {}
@@ -164,7 +164,7 @@ class Table:
         return len(next(iter(vars(self).values())))
 
     def columns(self) -> dict[str, npt.NDArray[Any]]:
-        """The columns by name, in their order; of a part, those it has."""
+        """The columns by name, in order; for a part of a table, those it has."""
         return {name: getattr(self, name) for name in self.dtypes if name in vars(self)}
 
     def take(self: SomeTable, rows: npt.NDArray[Any] | slice) -> SomeTable:
@@ -173,7 +173,7 @@ class Table:
 
     @classmethod
     def part(cls: type[SomeTable], columns: Mapping[str, npt.NDArray[Any]]) -> SomeTable:
-        """A table with these columns alone: asking it for another one is an AttributeError."""
+        """The table with only these columns; another one is an AttributeError."""
         made = object.__new__(cls)
         vars(made).update(columns)
         made.__post_init__()
@@ -195,12 +195,12 @@ class Table:
 
     @classmethod
     def references(cls) -> dict[str, type[Table]]:
-        """The columns whose values are rows of a table, and which."""
+        """The columns whose values are rows of a table, and that table."""
         return {name: found.refers_to for name, found in cls.described.items() if found.refers_to is not None}
 
     @classmethod
     def combined(cls, *ways: Combine, optional: bool | None = None) -> tuple[str, ...]:
-        """The columns that are combined in one of these ways; of those the optional ones, or the others."""
+        """The columns that are combined in one of these ways; only the optional ones, or only the others."""
         return tuple(
             name
             for name, found in cls.described.items()
@@ -209,11 +209,11 @@ class Table:
 
 
 class Itself(Table):
-    """Stands for the table in whose body a column says what it refers to."""
+    """Stands for the table being declared, where a column refers to it."""
 
 
 def _column(table: type[Table], name: str, kind: object) -> Column:
-    """What the body of a table says of a column. Raises TypeError for what is none."""
+    """The declaration in the body of a table. Raises TypeError for anything else."""
     if str(kind) not in _DTYPES:
         raise TypeError(f"{table.__name__}.{name}: no type of a column")
     told = getattr(getattr(table, name, None), "metadata", None) or {"meaning": ""}

@@ -1,4 +1,4 @@
-"""Gathers the tables of a recording that are kept in memory, and checks what they refer to."""
+"""Collects the tables of a recording that are kept in memory, and checks their references."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from perfprobe.tables.stacks import Frames, Modules, Stacks
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.varints import DamagedError
 
-# Names, stacks and signatures are interned and capped where they are recorded: real ones stay far below.
+# Names, stacks and signatures are interned and limited when recorded: real files stay far below.
 MOST_ROWS = 2_097_152
 DEEPEST_META = 16
 
@@ -63,9 +63,7 @@ class Definitions:
 
     def __init__(self) -> None:
         self._tables: dict[type[Table], list[Table]] = {kind: [] for kind in IN_MEMORY}
-        self._rows: Counter[type[Table] | None] = (
-            Counter()
-        )  # None: of all tables without a limit of their own
+        self._rows: Counter[type[Table] | None] = Counter()  # None: all tables without a limit of their own
         self._meta: dict[str, Any] = {}
         self._unreadable: list[str] = []
         self._end_ns: int | None = None
@@ -77,7 +75,7 @@ class Definitions:
         return self._meta
 
     def add(self, block: Block) -> None:
-        """Takes in a block; one of an unknown table is skipped. Raises DamagedError."""
+        """Adds a block; one of an unknown table is skipped. Raises DamagedError."""
         kind = _BY_NAME.get(block.table)
         if kind is None:
             return
@@ -96,7 +94,7 @@ class Definitions:
     def recording(
         self, path: str, stopped_at: str | None, rows: int, sources: Mapping[str, OperatorSource]
     ) -> Recording:
-        """All that was read, with these sources of the rows of streamed tables."""
+        """All that was read; `streams` yield the rows of streamed tables."""
         joined = {kind: kind.concat(parts) for kind, parts in self._tables.items()}
         sizes = {kind: len(table) for kind, table in joined.items()}
         repaired = {kind: _repaired(table, sizes) for kind, table in joined.items()}
@@ -123,7 +121,7 @@ class Definitions:
             raise DamagedError(f"there are more {kind.table_name} than any writer makes")
 
     def _drop_older(self, snapshot: int) -> None:
-        """Forgets what cProfile had counted before its last snapshot, which is whole in itself."""
+        """Drops what cProfile had counted before its last snapshot, which is complete."""
         if snapshot == self._snapshot:
             return
         self._snapshot = snapshot
@@ -165,7 +163,7 @@ def _decoded(kind: type[SomeTable], block: Block) -> SomeTable:
 
 
 def _repaired(table: SomeTable, sizes: Mapping[type[Table], int]) -> tuple[SomeTable, int]:
-    """The table with -1 for ids of nothing, or of a later row of itself, and how many they were."""
+    """The table with -1 for ids without a row, or of a later row of itself, and their number."""
     columns, total = table.columns(), 0
     for name, target in table.references().items():
         own = target is type(table)
@@ -176,7 +174,7 @@ def _repaired(table: SomeTable, sizes: Mapping[type[Table], int]) -> tuple[SomeT
 
 
 def _is_shallow(value: Any, levels: int) -> bool:
-    """Whether a JSON value nests at most so deep: what prints it later goes down by recursion."""
+    """Whether a JSON value is nested at most this deep: printing it is recursive."""
     if isinstance(value, dict):
         value = list(value.values())
     if not isinstance(value, list):

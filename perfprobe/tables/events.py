@@ -11,7 +11,7 @@ from perfprobe.tables.columns import Combine, Int8, Int32, Int64, Table, Text, c
 from perfprobe.tables.stacks import Frames, Modules, Stacks
 from perfprobe.tables.strings import Strings
 
-CACHES = 6  # whose sizes `operand_reuse` tells apart
+CACHES = 6  # sizes that `operand_reuse` distinguishes
 MOST_OPERANDS = RESULT = 16
 
 
@@ -59,9 +59,9 @@ class SignatureValues(Table, name="signature_values"):
 
 
 class OperandReuse(Table, name="operand_reuse", most_rows=4_194_304):
-    """How long ago operands had last been touched, by signature; where all operators have CPU time.
+    """How long ago operands were last touched, by signature; only where all operators have CPU time.
 
-    At most 8 rows of 17 operands of each of 16,384 signatures, twice over.
+    At most 8 rows for each of 17 operands of each of 16,384 signatures, twice.
     """
 
     signature: Int32 = column("of the first 16,384 ones", Signatures)
@@ -77,7 +77,7 @@ class OperandReuse(Table, name="operand_reuse", most_rows=4_194_304):
 
 
 class RecordedCall(Table):
-    """What is known of an operator as soon as it is recorded, and stays so once it is linked."""
+    """Columns of an operator that linking does not change."""
 
     start_ns: Int64 = column("when it began")
     end_ns: Int64 = column("when it ended")
@@ -124,7 +124,7 @@ class Operators(RecordedCall, name="operators"):
 
 
 class AutogradOperators(Operators, name="autograd_operators"):
-    """The same as the autograd profiler saw them, where it recorded beside the observer."""
+    """Operators as the autograd profiler recorded them beside the observer."""
 
 
 class AutogradWindows(Table, name="autograd_windows"):
@@ -148,7 +148,7 @@ class Losses(Table, name="losses"):
 
     @classmethod
     def one(cls, source: str, reason: str, count: int, remedy: str = "") -> Losses:
-        """A table of one row; a count of -1 is not known."""
+        """A table of one row; a count of -1 is unknown."""
         texts = [np.array([text], np.object_) for text in (source, reason, remedy)]
         return cls(source=texts[0], reason=texts[1], count=np.array([count], np.int64), remedy=texts[2])
 

@@ -21,7 +21,7 @@ from perfprobe.tables.trace import Trace
 class Sums(Table):
     """Calls that have operator, signature text, line, phase and more in common, and their sums.
 
-    What has no way of being combined is what they have in common, as in LinkedOperators.
+    Columns that are not combined are what the calls have in common, as in LinkedOperators.
     """
 
     name: Int32 = column("the operator", Strings)
@@ -72,7 +72,7 @@ class Sums(Table):
 
 
 class DurationBins(Table):
-    """How many calls of a row took about as long as each other; sorted by row and bin."""
+    """A histogram: how many calls of a row took about this long; sorted by row and bin."""
 
     row: Int32 = column("of the table it comes with")
     bin: Int32 = column("a longer duration has no smaller one (`analyse.durations`)")
@@ -82,7 +82,7 @@ class DurationBins(Table):
 
 
 class HotspotRows(Sums):
-    """One row for each operator, signature text, line and phase, or for less of that: see `Hotspots.group`.
+    """One row for each operator, signature text, line and phase, or for fewer keys: see `Hotspots.group`.
 
     A key is -1 where the calls of a row may differ in it; module is a row of `Hotspots.modules` here.
     """
@@ -111,7 +111,7 @@ class HotspotRows(Sums):
 
 
 class ModuleParts(Table):
-    """What each module has of a row; those of one row stand together, most self time first."""
+    """The part of each module in a row; those of one row are together, most self time first."""
 
     module: Int32 = column("row of `Hotspots.modules`, -1 for calls outside all modules")
     calls: Int64 = column("how many", combine=Combine.SUM)
@@ -119,7 +119,7 @@ class ModuleParts(Table):
 
 
 class ModulePart(NamedTuple):
-    """What one module has of a row. id: row of `Hotspots.modules`; module: its path, None outside all."""
+    """The part of one module in a row. id: row of `Hotspots.modules`; module: its path, None outside all."""
 
     id: int
     module: str | None
@@ -179,7 +179,7 @@ class Hotspots:
         return self.modules[module] if module >= 0 else None
 
     def parts_of(self, rows: HotspotRows, at: int) -> list[ModulePart]:
-        """The modules of one row, most self time first; none where all its calls were outside of modules."""
+        """The modules of one row, most self time first; empty where all its calls were outside of modules."""
         first = int(rows.first_part[at])
         chosen = slice(first, first + int(rows.parts[at]))
         parts = zip(*(column[chosen].tolist() for column in self.parts.columns().values()), strict=True)
@@ -188,7 +188,7 @@ class Hotspots:
 
 
 class HotLines(Table):
-    """Operator time of each line of the program; of what has no line, one row for each reason."""
+    """Operator time of each line of the program; without a line, one row for each reason."""
 
     frame: Int32 = column("one of those on the line", Frames)
     gap: Int8 = column("a `Gap`")
@@ -237,7 +237,7 @@ class LibraryLines:
 
 @frozen
 class HotModules:
-    """Where operator time goes within what a line of the program calls.
+    """Where operator time is spent within what a line of the program calls.
 
     line_frame: the line with most self time, -1 without any; line_share: of all in focus; line_modules: how
     many modules its operators ran in.
@@ -260,7 +260,7 @@ class Doing(IntEnum):
 
 
 class Activities(Table):
-    """What samples show most of in each of some intervals."""
+    """What samples show most often in some intervals."""
 
     doing: Int8 = column("a `Doing`")
     stack: Int32 = column("one of the stacks that show it; of an import the one that asked for it", Stacks)
@@ -271,15 +271,15 @@ class Activities(Table):
 
     @classmethod
     def none(cls, rows: int) -> Activities:
-        """Of so many intervals without samples."""
+        """Rows without samples, one for each of as many intervals."""
         zeros = {name: np.zeros(rows, dtype) for name, dtype in cls.dtypes.items()}
         return cls(**{**zeros, **{name: np.full(rows, -1, np.int32) for name in ("stack", "body")}})
 
 
 class Intervals(Activities):
-    """Time between consecutive outermost operators, by where in the user's code it passed.
+    """Time between consecutive outermost operators, by place in the user's code.
 
-    The lines are those at which the function that both operators ran in called the one before and the one
+    The lines are those at which the function that contains both operators called the one before and the one
     after.
     """
 
@@ -307,7 +307,7 @@ class Between:
 
     @property
     def total_ns(self) -> int:
-        """All that is known of it."""
+        """Both together."""
         return int(self.rows.total_ns.sum()) + (self.before_ns or 0) + (self.after_ns or 0)
 
 
@@ -315,7 +315,7 @@ class SourceRule(NamedTuple):
     """Which files are read for the lines of the program.
 
     folder: only files below it; None for any that the recording names, "" for none. is_given: the user named
-    that folder as the program's, wherever the program lay when it was recorded. refused: why others are not
+    that folder as the program's, wherever the program was when it was recorded. refused: why others are not
     read.
     """
 
@@ -329,9 +329,9 @@ Found = TypeVar("Found")
 
 
 class Findings:
-    """What was found out about a recording: at most one finding of each type, asked for by that type.
+    """All findings about a recording: at most one of each type, found by type.
 
-    What is not there was not looked for, or nothing of it was recorded. focus: see `Hotspots`.
+    A missing finding was not computed, or nothing of it was recorded. focus: see `Hotspots`.
     """
 
     def __init__(
@@ -380,13 +380,13 @@ class Findings:
 
     @property
     def whole(self) -> bool:
-        """Whether all that was recorded could be kept and read."""
+        """Whether everything was recorded and could be read."""
         losses = self.get(Losses)
         return self.trace.recording.complete and (losses is None or "recording" not in losses.source)
 
     @property
     def wall_ns(self) -> int | None:
-        """From the start to the end of the recording; of one that was cut short, to its last sign of life."""
+        """From the start to the end of the recording; if it was cut short, to its last flush."""
         start_ns, end_ns = self.trace.start_ns, self.trace.end_ns
         totals = self.get(Totals)
         last_ns = None if totals is None else totals.last_end_ns

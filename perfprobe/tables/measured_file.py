@@ -4,7 +4,7 @@ The document is `{"schema": 1, "meta": {}, "losses": [], "tables": {"measurement
 the fields of `Measurement`; null is what was not measured. Within a schema fields are only added, and a
 reader skips those it does not know.
 
-The file is as little trusted as a recording: its size is bounded, and every value has to be of the type that
+The file is untrusted, like a recording: its size is bounded, and every value must have the type that
 the dataclasses name.
 """
 
@@ -27,8 +27,8 @@ from perfprobe.tables.storage import SUFFIX
 
 SCHEMA = 1
 ENDING = ".measurements.json"
-MOST_BYTES = 1 << 24  # hundreds of signatures, each with all there is to say of it, are a tenth of this
-LONGEST_TEXT = 1 << 18  # letters: of a signature
+MOST_BYTES = 1 << 24  # hundreds of signatures with all their figures are a tenth of this
+LONGEST_TEXT = 1 << 18  # characters of a signature
 _LARGEST = 2**63
 _REMEDY = "measure again: perfprobe bench"
 
@@ -39,7 +39,7 @@ def beside(recording: str) -> str:
 
 
 def identity(recording: Recording) -> str:
-    """What tells this recording from another one of the same name."""
+    """What distinguishes this recording from others of the same name."""
     facts = [recording.number("program", "pid"), recording.number("start", "monotonic_ns")]
     facts += [recording.number("clock", "realtime_ns"), recording.last_ns, recording.operator_rows]
     return " ".join(map(str, facts))
@@ -96,7 +96,7 @@ def read(path: str, belongs_to: str | None, verdicts: Sequence[str]) -> Measurem
 
 
 def measurement(row: Any) -> Measurement:
-    """A row of the document. Raises ValueError where it is none."""
+    """A row of the document. Raises ValueError where it is not valid."""
     found: Measurement = _as_kind(Measurement, row, "measurement")
     return found
 
@@ -132,10 +132,10 @@ def _check_verdicts(rows: Sequence[Measurement], verdicts: Sequence[str]) -> Non
 
 
 def _as_kind(kind: Any, value: Any, name: str) -> Any:
-    """The value that JSON gave as the type that an annotation names. Raises ValueError where it is none."""
+    """The JSON value as the type that an annotation names. Raises ValueError where it does not fit."""
     if is_dataclass(kind):
         return _as_dataclass(kind, value, name)
-    if isinstance(kind, types.UnionType):  # X | None is the only one
+    if isinstance(kind, types.UnionType):  # X | None is the only union
         return None if value is None else _as_kind(get_args(kind)[0], value, name)
     if get_origin(kind) is tuple:
         return _as_tuple(get_args(kind), value, name)

@@ -1,4 +1,4 @@
-"""What microbenchmarks measured: plain data that bench yields, a file keeps and reports print.
+"""Results of microbenchmarks: plain data that bench yields, a file keeps and reports print.
 
 Times are nanoseconds of one call. None is "not measured".
 """
@@ -14,7 +14,7 @@ CALL, MACHINE, CRASH, TIME = CAUSES = ("call", "machine", "crash", "time")
 
 @frozen
 class Estimate:
-    """The median of what fresh processes measured, each by the median of its blocks; lowest and highest."""
+    """The median over fresh processes, each the median of its blocks; with the lowest and highest."""
 
     value: float
     low: float
@@ -27,7 +27,7 @@ class Wanted:
 
     operator: with its overload: `aten::div.Tensor`; without, the overload is found by the inputs. signature:
     in the grammar of recordings. example: the same with the values of floats, "" where not known. values:
-    what was seen in the tensors, as `signatures.values` has it, "" where nothing was looked at. threads: of
+    what was seen in the tensors, as in `signatures.values`, "" where nothing was looked at. threads: of
     torch's pool. reuse: of each tensor, lists flattened, the bytes that the program touched since it last
     touched this one, about; -1 or none for more than caches hold, and where it is not known. result_reuse:
     the same of the memory that its result gets. same: the place of the earlier tensor that it also is, -1 or
@@ -46,10 +46,10 @@ class Wanted:
 
 @frozen
 class Seen:
-    """What a recording says of all calls of one signature.
+    """All calls of one signature in a recording.
 
-    share: of all operator time; total_ns, self_ns: wall; cpu_ns: CPU time of the calling thread, without what
-    recording took of it, faults: its page faults; None where they were not recorded for every operator.
+    share: of all operator time; total_ns, self_ns: wall; cpu_ns: CPU time of the calling thread, without the
+    cost of recording, faults: its page faults; None where they were not recorded for every operator.
     lines: of the program, `file:line in function`, those with most self time, that one first.
     """
 
@@ -95,7 +95,7 @@ class Counterfactual:
 
 @frozen
 class Untried:
-    """A change that was left out. kind, change: as in `Counterfactual`, "" for all changes; reason: why."""
+    """A change that was not tried. kind, change: as in `Counterfactual`, "" for all changes; reason: why."""
 
     kind: str
     change: str
@@ -125,7 +125,7 @@ class Measurement:
     part of that of the busiest. replay: the calling thread's part of replayed, or of rotating without it,
     with the price of the page faults that were counted in the program, by the CPU time of a call there.
     nested: the part of the time in operators that it calls, by name. dtype: of the arithmetic, by the
-    work model. untried: changes that were left out.
+    work model. untried: changes that were not tried.
     """
 
     wanted: Wanted

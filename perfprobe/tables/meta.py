@@ -1,4 +1,4 @@
-"""What is said of a recording as a whole, and its end."""
+"""Facts about a recording as a whole, and its end."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ class Meta(Table, name="meta"):
 
 
 class End(Table, name="end"):
-    """The last block, there where the writer closed the recording."""
+    """The last block, present if the writer closed the recording."""
 
     time_ns: Int64 = column("when it was closed")

@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 
 class OpenedFile:
-    """A regular file, open for reading for as long as this object is there. name: as it was given.
+    """A regular file, open for reading as long as this object lives. name: as it was given.
 
     Raises OSError where it cannot be opened, ValueError where the name has a NUL.
     """

@@ -1,6 +1,6 @@
-"""What other profilers say of the steps, by their definitions: Paddle's profiler, the TensorBoard plugin.
+"""The steps by the definitions of other profilers: Paddle's profiler, the TensorBoard plugin.
 
-Of the leading loop's steps that averages keep; of a program without steps, of all its operators as one.
+For the leading loop's steps that averages use; for a program without steps, all its operators as one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class PeerPhase(IntEnum):
 
     PROFILE_STEP = 0
     DATALOADER = 1  # the loader's `next`
-    FORWARD = 2  # a call of an outermost module; a loss that is a function is none
+    FORWARD = 2  # a call of an outermost module; not a loss that is a function
     BACKWARD = 3  # from the first to the last operator of a call of `backward`
     OPTIMIZATION = 4  # an optimizer's `step`
 
@@ -33,8 +33,8 @@ class PeerType(IntEnum):
     FORWARD = 2
     BACKWARD = 3
     OPTIMIZATION = 4
-    OPERATOR = 5  # within no other operator
-    OPERATOR_INNER = 6  # within one
+    OPERATOR = 5  # not within another operator
+    OPERATOR_INNER = 6  # within another operator
     USER_DEFINED = 7  # ranges of the program's own
     CUDA_RUNTIME = 8
     KERNEL = 9
@@ -47,7 +47,7 @@ ON_GPU = (PeerType.KERNEL, PeerType.MEMCPY, PeerType.MEMSET, PeerType.COMMUNICAT
 
 
 class Role(IntEnum):
-    """TensorBoard's roles: each moment of a step is of the first one that is at work on any thread or GPU."""
+    """TensorBoard's roles: each moment of a step counts for the first role active on any thread or GPU."""
 
     KERNEL = 0
     MEMCPY = 1
@@ -82,7 +82,7 @@ class PeerCalls(Table):
 
 
 class PeerPhases(Table):
-    """Paddle's phases of the steps; a row for each `PeerPhase` that there is."""
+    """Paddle's phases of the steps; a row for each `PeerPhase` that occurred."""
 
     phase: Int8 = column("a `PeerPhase`")
     calls: Int64 = column("how many", combine=Combine.SUM)
@@ -97,7 +97,7 @@ class PeerPhases(Table):
 
 
 class PeerTypes(Table):
-    """Paddle's types of events in the steps; a row for each `PeerType` that there is."""
+    """Paddle's types of events in the steps; a row for each `PeerType` that occurred."""
 
     type: Int8 = column("a `PeerType`")
     calls: Int64 = column("how many", combine=Combine.SUM)
@@ -107,7 +107,7 @@ class PeerTypes(Table):
 class StepRoles(Table):
     """TensorBoard's breakdown of each step; the times of a step sum to its duration there.
 
-    With a GPU a step reaches there to the end of the last that was launched in it.
+    With a GPU a step there lasts until the end of the last kernel launched in it.
     """
 
     step: Int32 = column("which", PeerSteps)
@@ -116,7 +116,7 @@ class StepRoles(Table):
 
 
 class RuntimeTimes(Table):
-    """How long operators were themselves in calls of CUDA, in the whole recording."""
+    """Self time of operators in calls of CUDA, in the whole recording."""
 
     name: Int32 = column("the operator", Strings)
     signature: Int32 = column("the first signature of that text", Signatures)

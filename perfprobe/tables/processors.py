@@ -1,4 +1,4 @@
-"""Processors: how long threads ran and waited for one, as recorded and as found out, and who had it."""
+"""Processors: how long threads ran and waited for one, as recorded and as computed, and who used it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class ProcessorWindows(Table):
     processors: Int64 = column("how many the process may use", optional=True)
 
     def between(self, name: str, start_ns: Int64, end_ns: Int64) -> Int64:
-        """What each of these intervals has of a column of times, evenly spread over each window.
+        """The part of a column of times in each of these intervals, spread evenly over each window.
 
         Without windows, 0.
         """
@@ -75,7 +75,7 @@ class ProcessorWindows(Table):
 
 
 class ThreadWaits(Table):
-    """A thread while it was recorded, as of its last reading; most waiting first."""
+    """Threads, up to their last reading; most waiting first."""
 
     thread: Int32 = column("which", Threads)
     run_ns: Int64 = column("CPU time", combine=Combine.SUM)

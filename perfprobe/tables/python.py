@@ -1,6 +1,6 @@
 """Python functions: what was recorded of them, and the one calling structure that merge makes of it.
 
-A function's code is known by (file, first line, qualified name); a C function has only a name.
+A function is identified by (file, first line, qualified name); a C function has only a name.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from perfprobe.tables.strings import Strings
 
 
 class Look(IntEnum):
-    """What the sampler saw when it looked at a thread."""
+    """The result of a sample of a thread."""
 
     READ = 0
     NO_PYTHON = 1  # the thread has no Python frames
-    FAILED = 2  # its frames changed while they were read, as often as it was tried
+    FAILED = 2  # its frames changed while they were read, in all attempts
 
 
 class Origin(IntEnum):
-    """Whose code a file is, the best to show to the user first."""
+    """Whose code a file is; the most useful for the user first."""
 
     USER = 0
     LIBRARY = 1
@@ -53,7 +53,7 @@ class Functions(Table, name="functions"):
 
 
 class Calls(Table, name="calls"):
-    """Which function called which, as recorded; figures of the callee, as far as this caller called it."""
+    """Which function called which, as recorded; figures of the callee for calls by this caller."""
 
     snapshot: Int32 = column("the reading of cProfile that the row is of")
     caller: Int32 = column("counted from the first row of the same snapshot", Functions)
@@ -65,11 +65,11 @@ class Calls(Table, name="calls"):
 
 
 class Samples(Table, name="samples", most_rows=4_194_304):
-    """Where a thread's Python was, as recorded: it stands for the time from start_ns to end_ns.
+    """Where a thread was in Python, as recorded, from start_ns to end_ns.
 
-    Looks in a row between which the thread did not run are one row. The sampler looks more rarely in a long
-    run, to stay below the limit of rows. looks is 0 where it did not look again since start_ns, when it was
-    there; by its CPU time it had gone elsewhere by end_ns.
+    Samples between which the thread did not run are one row. The sampler looks less often in a long
+    run, to stay below the limit of rows. looks is 0 where it did not look again after start_ns, when it was
+    there; by its CPU time it had moved on by end_ns.
     """
 
     start_ns: Int64 = column("when it last looked at this thread before, or first saw it")
@@ -117,7 +117,7 @@ class CountedCalls(Table):
 
 
 class ImportStacks(NamedTuple):
-    """For each stack, with one more entry for none: the one that asked for the import it is part of, and that
+    """For each stack, one more entry for none: the stack that asked for the import it is part of, and the one
     which runs the imported module's code, as far as it is known; -1 outside of imports.
     """
 
@@ -146,7 +146,7 @@ class PythonCode:
 
 
 class SampledStacks(Table):
-    """Time by samples: one row for each thread, stack, and operator that was running there."""
+    """Time by samples: one row for each thread, stack, and operator running there."""
 
     thread: Int32 = column("where it was", Threads)
     stack: Int32 = column("-1 where no Python was read, then `look` says why", Stacks)
@@ -171,7 +171,7 @@ class Imports(Table):
 
 
 class OperatorSites(Table):
-    """Operator time as measured, by the stack it hangs under. Ranges are left out."""
+    """Operator time as measured, by the stack that called the operators. Ranges are left out."""
 
     stack: Int32 = column(
         "its own, in backward of the forward call, unless the user's Python ran there (a hook)", Stacks
@@ -251,10 +251,10 @@ class FunctionCalls(Table):
 
 
 class ThreadSums(Table):
-    """What the samples of each thread add up to, or, without a sampler, what cProfile's own times do.
+    """The sum of each thread's samples, or, without a sampler, of cProfile's own times.
 
     By samples own_ns, perfprobe_ns, no_python_ns and failed_ns add up to all of their time: what wall_ns has
-    more passed before the first look or after the last one. -1: not known.
+    more passed before the first sample or after the last one. -1: not known.
     """
 
     thread: Int32 = column("which", Threads)
@@ -278,7 +278,7 @@ class ThreadSums(Table):
 class Calling:
     """Python functions and operators as one calling structure, as far as they were recorded.
 
-    Operators recorded with stacks are enough: without cProfile and sampler what only they know is -1.
+    Operators recorded with stacks are enough: what only cProfile or the sampler knows is then -1.
     by_samples: whether own_ns and total_ns are the sampler's (else cProfile's). counts_end_ns: when cProfile
     stopped before the program did, None when it did not or was not used. imports: of libraries. sampled_of:
     for every row of `python.samples` the row of `sampled` that it is part of, None where that is not known.

@@ -1,4 +1,4 @@
-"""Ranges that the program, or a library of its, gave a name to through NVTX, ITT or perfprobe."""
+"""Ranges that the program, or a library it uses, named through NVTX, ITT or perfprobe."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class RangeSource(IntEnum):
 class RangeKind(IntEnum):
     """Whether ranges nest on their thread, or may begin and end anywhere; a mark has no duration.
 
-    Those of one source and domain nest among each other; what others set may end in between.
+    Those of one source and domain nest; ranges of other sources may end in between.
     """
 
     NESTED = 0
@@ -30,7 +30,7 @@ class RangeKind(IntEnum):
 
 
 class Ranges(Table, name="ranges", most_rows=MOST_EVENTS):
-    """Ranges that the program, or a library, gave a name to."""
+    """Ranges that the program, or a library, named."""
 
     start_ns: Int64 = column("when it began")
     end_ns: Int64 = column("when it ended, -1 if it was still open at the recording's end")

@@ -24,8 +24,8 @@ class Recording:
     """Tables and meta in memory, operators streamed.
 
     tables: by class, see `__getitem__`. complete: closed by its writer. stopped_at: why reading ended before
-    the end of the file, None when it did not. last_ns: the last time the file was flushed, -1 not known.
-    operator_rows: how many `operators` yields. damaged: ids of operators that refer to nothing, by column;
+    the end of the file, None when it did not. last_ns: the time of the last flush, -1 not known.
+    operator_rows: how many `operators` yields. damaged: invalid ids of operators, by column;
     filled by reading them.
     """
 
@@ -56,7 +56,7 @@ class Recording:
     def operators(self, columns: Sequence[str] | None = None) -> Iterator[Operators]:
         """The operators in the order of the file, in batches of 1 to 262,144 rows.
 
-        Rows have the columns asked for and no others. An id that refers to nothing is -1, and counted in
+        Rows have only the columns asked for. An invalid id becomes -1, and is counted in
         `damaged`. Raises InputError when the file cannot be read or decoded any more.
         """
         return self._rows(self.source, list(Operators.dtypes) if columns is None else list(columns))
@@ -75,16 +75,16 @@ class Recording:
         self.damaged.update(damaged)
 
     def main_thread(self) -> Mask:
-        """Which rows of `threads` are the process's first thread, whose number is that of the process.
+        """Which rows of `threads` are the process's first thread, which has the number of the process.
 
-        None are where it is not known; with one more entry for "no thread".
+        All False where it is not known; with one more entry for "no thread".
         """
         process = self.number("program", "pid")
         os_thread = np.append(self[Threads].os_thread, np.int64(-1))
         return np.asarray((os_thread > 0) & (os_thread == (-1 if process is None else process)))
 
     def os_threads(self) -> Int64:
-        """What rows of `threads` that are one thread have in common; with one more entry, -1, for none."""
+        """For each row of `threads` a number that all rows of one thread share; one more, -1, for none."""
         own = -2 - np.arange(len(self[Threads]), dtype=np.int64)
         os_thread = self[Threads].os_thread
         return np.append(np.where(os_thread > 0, os_thread, own), np.int64(-1))
@@ -118,13 +118,13 @@ class Recording:
 
     @property
     def counts_ended_ns(self) -> float | None:
-        """When counting calls ended early, or of a program that was killed was last written; else None."""
+        """When counting calls ended early or, for a killed program, was last written; else None."""
         ended_ns = self.number("cprofile", "ended_ns")
         return self.counts_cut_ns if ended_ns is None else ended_ns
 
     @property
     def counts_cut_ns(self) -> int | None:
-        """When cProfile's counts were last written, of a program that was killed or left without ending."""
+        """When cProfile's counts were last written, for a program that was killed or left by `os._exit`."""
         ended = (
             self.number("stop", "monotonic_ns") is not None or self.number("cprofile", "ended_ns") is not None
         )

@@ -7,5 +7,5 @@ BACKWARD_FUNCTION = 1
 USER_SCOPE = 7
 
 # Names of perfprobe's own ranges.
-STEP_NAME = "perfprobe.step"  # that of `with perfprobe.step():`
-STEP_MARK = "perfprobe.step()"  # of no duration: what every call of it sets
+STEP_NAME = "perfprobe.step"  # set by `with perfprobe.step():`
+STEP_MARK = "perfprobe.step()"  # without duration: set by every call of it

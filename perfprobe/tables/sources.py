@@ -1,4 +1,4 @@
-"""What two sources of the same operators have in common, and where they differ."""
+"""Where two sources of the same operators agree, and where they differ."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def nearest(parent: Int32, marked: Mask) -> Int32:
 
 
 def depths(parent: Int32) -> Int64:
-    """How many rows are around each row of a prefix tree."""
+    """The depth of each row of a prefix tree."""
     depth, above = (parent >= 0).astype(np.int64), parent.copy()
     while len(above) and int(above.max()) >= 0:
         inside = above >= 0

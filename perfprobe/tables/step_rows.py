@@ -1,4 +1,4 @@
-"""Hot operators of steps alone."""
+"""Hot operators of steps only."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from perfprobe.tables.findings import Hotspots, ModuleTimes
 
 @frozen
 class StepHotspots:
-    """The operators of the leading loop's steps that were not left out: so many, this long together.
+    """The operators of the leading loop's steps that were not left out; with the number and sum of the steps.
 
     modules: theirs, by time of typical calls. time_ns: where threads waited long for processors
     (`models.waiting.is_busy`) less what calls took beyond typical ones.
@@ -20,5 +20,5 @@ class StepHotspots:
     steps: int
 
     def share(self, time_ns: int) -> float:
-        """Of the steps' time."""
+        """A share of the steps' time."""
         return time_ns / self.time_ns

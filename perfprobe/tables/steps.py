@@ -1,4 +1,4 @@
-"""Steps of the program, what each is made of, and what came before the first. -1 is "none"."""
+"""Steps of the program, their parts, and what came before the first. -1 is "none"."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from perfprobe.tables.stacks import Frames, Stacks
 
 
 class StepKind(IntEnum):
-    """What a step is for. Evaluation: calls of the model between training steps, a stretch in one row."""
+    """The purpose of a step. Evaluation: calls of the model between training steps, a row for a stretch."""
 
     TRAINING = 0
     INFERENCE = 1
@@ -19,7 +19,7 @@ class StepKind(IntEnum):
 
 
 class StepSource(IntEnum):
-    """By what steps were found."""
+    """How steps were found."""
 
     PROGRAM = 0  # perfprobe.step()
     PROFILER = 1  # torch.profiler's ProfilerStep#
@@ -30,7 +30,7 @@ class StepSource(IntEnum):
 
 
 class StepMark(IntEnum):
-    """What keeps a step out of the averages."""
+    """Why a step is not in the averages."""
 
     STEADY = 0  # nothing
     WARM_UP = 1  # the first ones, as far as they take longer
@@ -50,8 +50,8 @@ LEFT_OUT_TEXTS = {
 class StepPhase(IntEnum):
     """What the step's own thread did."""
 
-    OTHER = 0  # Python of the program, and what nothing tells
-    DATA = 1  # waiting for data: the loader's `next`, or whatever makes the loop's next item
+    OTHER = 0  # Python of the program, and unknown time
+    DATA = 1  # waiting for data: the loader's `next`, or other code that makes the loop's next item
     COPY = 2  # copies from host to device, `to` and `copy_` outside of modules
     FORWARD = 3  # modules, and operators that backward refers to
     BACKWARD = 4
@@ -66,7 +66,7 @@ class StepPhase(IntEnum):
 
 
 class EventKind(IntEnum):
-    """What happens in a step, event by event."""
+    """Kinds of events in a step."""
 
     NEXT = 0  # of the loader
     CALL = 1  # of the outermost module; without modules, a run of forward operators
@@ -89,18 +89,18 @@ PHASE_TEXTS = {
     StepPhase.COLLECTION: "garbage collection",
     StepPhase.RESULTS: "read results",
 }
-# What phases are called where nothing is trained.
+# The names of phases where nothing is trained.
 INFERENCE_TEXTS = {**PHASE_TEXTS, StepPhase.DATA: "input", StepPhase.FORWARD: "model"}
 
 
 class StartUpPart(IntEnum):
-    """What a program does before its first step, and what its first steps take more than others."""
+    """What a program does before its first step, and the extra time of its first steps."""
 
     OTHER = 0
     IMPORT = 1
     MODEL = 2  # building modules and optimizers
     COMPILE = 3
-    WARM_UP = 4  # what the steps that are marked so took beyond the median
+    WARM_UP = 4  # time beyond the median of the steps marked so
     WAITING = 5  # the thread stood still
     CHILDREN = 6  # it waited for child processes to end
 
@@ -161,7 +161,7 @@ class StepEvents(Table):
 
 
 class StepPhases(Table):
-    """What each step consists of: a row for each step and phase with time; they sum to its duration."""
+    """The parts of each step: a row for each step and phase with time; they sum to its duration."""
 
     step: Int32 = column("which", Steps)
     phase: Int8 = column("a `StepPhase`")
@@ -180,7 +180,7 @@ class StepPhases(Table):
 
 
 class Phases(Table):
-    """What the steady steps of each loop consist of, by loop, most time first; they sum to its `total_ns`."""
+    """The parts of the steady steps of each loop, by loop, most time first; they sum to its `total_ns`."""
 
     loop: Int32 = column("which loop's", Loops)
     phase: Int8 = column("a `StepPhase`")
@@ -204,7 +204,7 @@ class Phases(Table):
 
 
 class StartUp(Table):
-    """What passed before the first step, and what first calls took beyond others, most time first."""
+    """Time before the first step, and extra time of first calls, most time first."""
 
     kind: Int8 = column("a `StartUpPart`")
     importer: Int32 = column("of an import, the stack that asked for it", Stacks)
@@ -217,7 +217,7 @@ class StartUp(Table):
 class StepTimes:
     """Steps and what they are made of. start_up_ns: from the program's start to its first step, or None.
 
-    Without steps `loops` is empty, and `start_up` says what is known of imports and the like.
+    Without steps `loops` is empty, and `start_up` has what is known of imports and the like.
     """
 
     loops: Loops

@@ -10,10 +10,10 @@
              | 5 relative: uvarint(index of an earlier column), then svarints: the difference to its row
 
 A uvarint is LEB128, a svarint zigzag then LEB128. Unknown tables, columns and codings are skipped. The
-first block that is broken ends the reading: all before it is good. Ids are positions over all blocks of a
+first broken block ends the reading: all before it is valid. Ids are positions over all blocks of a
 table in order.
 
-A recording is untrusted: nothing in it may crash the reader, or make it take memory out of all proportion
+A recording is untrusted: nothing in it may crash the reader, or make it use memory out of proportion
 to the file. In every block that a writer makes a row takes at least a byte, which bounds what a block may
 claim.
 
@@ -53,7 +53,7 @@ MARKER = 0x4B4C4250
 SUFFIX = ".perfprobe"
 BATCH_ROWS = 131_072  # a batch's columns and what is derived from them stay near 20 MB
 MOST_BLOCK_ROWS = 262_144
-_FIRST_BLOCKS = 32  # hold what is written at the start
+_FIRST_BLOCKS = 32  # blocks that hold what is written at the start
 
 _VERSION = struct.Struct("<H")
 _BLOCK_HEAD = struct.Struct("<III")
@@ -69,10 +69,10 @@ class _Place(NamedTuple):
 
 
 def opened(path: str | os.PathLike[str]) -> OpenedFile:
-    """The file, open. Raises InputError when it cannot be."""
+    """The opened file. Raises InputError when it cannot be opened."""
     try:
         return OpenedFile(path)
-    except (OSError, ValueError) as error:  # a ValueError is a name with a NUL
+    except (OSError, ValueError) as error:  # ValueError: a name with a NUL
         raise _unreadable(error, os.fspath(path)) from error
 
 
@@ -98,7 +98,7 @@ def _unreadable(error: OSError | ValueError, name: str) -> InputError:
 def facts(path: str) -> dict[str, Any]:
     """The meta values at the beginning of a recording: who made it and when, without reading the rest.
 
-    Empty where the file is none, or cannot be read.
+    Empty where the file is not a recording, or cannot be read.
     """
     definitions = Definitions()
     unreadable = (OSError, ValueError, InputError, DamagedError)
@@ -118,7 +118,7 @@ def newest(folder: str | os.PathLike[str] = ".") -> str:
             found = [entry for entry in entries if entry.name.endswith(SUFFIX) and entry.is_file()]
         latest = max(found, key=lambda entry: entry.stat().st_mtime_ns)
         return latest.name if os.fspath(folder) == "." else latest.path
-    except (OSError, ValueError) as error:  # max() of nothing is a ValueError
+    except (OSError, ValueError) as error:  # ValueError: max() of nothing
         remedy = "name one, or make one: python -m perfprobe script.py"
         raise InputError(f"no recording (*{SUFFIX})", os.fspath(folder), remedy) from error
 

@@ -18,5 +18,5 @@ class Strings(Table, name="strings"):
         return str(self.text[string]) if string >= 0 else ""
 
     def marks(self, is_meant: Callable[[str], bool]) -> Mask:
-        """Which texts are meant, by id, with one more entry, False, for none."""
+        """Which texts satisfy the condition, by id, with one more entry, False, for none."""
         return np.array([*(is_meant(text) for text in self.text.tolist()), False], np.bool_)

@@ -1,4 +1,4 @@
-"""Rows by thread: every thread's own, in the order in which they come."""
+"""Rows grouped by thread, in their order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from perfprobe.tables.columns import Int32, Int64, Rows
 
 
 def thread_order(thread: Int32 | Int64) -> Rows | None:
-    """The rows of each thread behind those of the thread before, None where they are in this order."""
+    """The order that puts the rows of each thread together, None where they are already in it."""
     if bool((thread[1:] >= thread[:-1]).all()):
         return None
     return np.argsort(thread, kind="stable")

@@ -18,7 +18,7 @@ from perfprobe.tables.strings import Strings
 
 
 class Phase(IntEnum):
-    """What a row did for the training step."""
+    """The part of the training step that a row belongs to."""
 
     OTHER = 0
     FORWARD = 1
@@ -29,7 +29,7 @@ class Phase(IntEnum):
     OPTIMIZER = 6  # its step, gradient clipping and scaling
 
 
-SHORT_PHASES = {  # as narrow tables have them
+SHORT_PHASES = {  # as written in narrow tables
     Phase.OTHER: "oth",
     Phase.FORWARD: "fwd",
     Phase.BACKWARD: "bwd",
@@ -41,7 +41,7 @@ SHORT_PHASES = {  # as narrow tables have them
 
 
 def shown_name(name: str, *, narrow: bool) -> str:
-    """An operator's name as tables have it, narrow ones without `aten::`."""
+    """An operator's name as tables print it, narrow ones without `aten::`."""
     name = name.removeprefix("autograd::engine::")
     return name.removeprefix("aten::").removeprefix("inductor::cpp_") if narrow else name
 
@@ -49,7 +49,7 @@ def shown_name(name: str, *, narrow: bool) -> str:
 class Gap(IntEnum):
     """Why a row has no line of its own call.
 
-    GRADIENT_REDUCTION: it may have another: of the call that made the DDP, or of that of backward.
+    GRADIENT_REDUCTION: it may have another line: where the DDP was made, or the call of backward.
     """
 
     NONE = 0
@@ -93,9 +93,9 @@ class Line(NamedTuple):
 
 
 class Sites(Table):
-    """What each stack says about its operators; row = row of `Stacks`.
+    """The line and module of each stack; row = row of `Stacks`.
 
-    inside: within the innermost call of autograd's engine, all of the stack where there is no such call.
+    inside: within the innermost call of autograd's engine, or the whole stack without such a call.
     Equal lines, and modules of equal name, have one id each.
     """
 
@@ -154,7 +154,7 @@ class Trace:
         return self.recording[Strings][signatures.text[signature]] if signature >= 0 else None
 
     def made_from(self, name: int) -> tuple[list[str], list[Line]]:
-        """The operators that a kernel of torch.compile was made from, and their lines; none for all else."""
+        """The operators that a kernel of torch.compile was made from, and their lines; None for others."""
         kernel = self.recording[Strings][name] if name >= 0 else ""
         lines = self.recording.fact("compiled", kernel, "lines")
         found = [_line(entry) for entry in (lines if isinstance(lines, list) else [])]
@@ -168,7 +168,7 @@ class Trace:
 
     @property
     def end_ns(self) -> int | None:
-        """When it stopped; of a recording that was cut short, when it was last written to."""
+        """When it stopped; if it was cut short, when it was last written to."""
         stop_ns = _whole(self.recording.number("stop", "monotonic_ns"))
         if stop_ns is not None:
             return stop_ns
@@ -176,7 +176,7 @@ class Trace:
 
     @property
     def cpu_ns(self) -> int | None:
-        """CPU time of the whole process in that time."""
+        """CPU time of the whole process between the two."""
         start_ns = _whole(self.recording.number("start", "cpu_ns"))
         stop_ns = _whole(self.recording.number("stop", "cpu_ns"))
         progress = self.recording[Progress]
@@ -188,7 +188,7 @@ class Trace:
 
 
 def _line(entry: Any) -> Line | None:
-    """A line as collectors write it into meta; None when it is none."""
+    """A line as collectors write it into meta; None when it is not valid."""
     place = entry if isinstance(entry, dict) else {}
     file, line, function = place.get("file"), place.get("line"), place.get("function")
     if isinstance(file, str) and isinstance(line, int) and isinstance(function, str):

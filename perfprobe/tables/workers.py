@@ -9,9 +9,9 @@ from perfprobe.tables.columns import Combine, Int8, Int32, Int64, Table, Text, c
 
 
 class ChildKind(IntEnum):
-    """What a child process is there for."""
+    """The task of a child process."""
 
-    UNKNOWN = 0  # it ended, or was killed, before it said so; or stands for several
+    UNKNOWN = 0  # it ended, or was killed, before it was known; or the row stands for several
     PROCESS = 1
     LOADER = 2  # a worker of torch's DataLoader
     POOL = 3
@@ -19,7 +19,7 @@ class ChildKind(IntEnum):
 
 
 class StartMethod(IntEnum):
-    """How it was started."""
+    """How a child was started."""
 
     UNKNOWN = 0
     FORK = 1
@@ -27,10 +27,10 @@ class StartMethod(IntEnum):
 
 
 class Workers(Table):
-    """Child processes, as each wrote it down itself; times are on the clock of the recording.
+    """Child processes, as each recorded itself; times are on the clock of the recording.
 
     The parts of its time are those of a DataLoader's worker, -1 of others. What it was in the middle of when
-    it was killed is not in them. A row may stand for several processes: all beyond those that have a row.
+    it was killed is not counted. One row may stand for several processes: all beyond the limit of rows.
     """
 
     processes: Int32 = column("how many; 1, except in the row of all that are beyond the limit")

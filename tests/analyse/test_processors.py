@@ -101,7 +101,7 @@ def test_without_the_machines_numbers_nobody_is_blamed(tmp_path: Path, lacks: di
     processors = found(made, tmp_path)
     assert in_ms(processors) == (600, 0, None, 600)
     assert (processors.neighbours_cores, processors.neighbours_share) == (None, None)
-    why = {lack.what: lack.why for lack in processors.lacks}
+    why = {missing.what: missing.why for missing in processors.lacks}
     assert why["machine"] == lacks.get("machine", "/proc/stat does not tell")
     assert processors.evidence == ("/proc/self/task/*/schedstat",)
 

@@ -83,11 +83,11 @@ def test_the_process_is_gone_when_nobody_listens() -> None:
 
 def test_peaks_count_their_own_products() -> None:
     core = native.core()
-    for name, dtype, instruction, lack in core.peak_kernels():
+    for name, dtype, instruction, missing in core.peak_kernels():
         assert name.startswith(dtype)
         assert instruction
-        if lack:
-            with pytest.raises(RuntimeError, match=lack.split()[0]):
+        if missing:
+            with pytest.raises(RuntimeError, match=missing.split()[0]):
                 core.run_peak(name, 1)
         else:
             assert core.run_peak(name, 1000) == 1000 * core.run_peak(name, 1) > 0

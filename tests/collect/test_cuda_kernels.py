@@ -36,9 +36,9 @@ def has_driver() -> bool:
 def kernels() -> CudaKernels:
     try:
         return native.cuda_kernels()
-    except EnvironmentLack as lack:
-        if "was not built: " in lack.where:
-            pytest.skip(lack.where)
+    except EnvironmentLack as missing:
+        if "was not built: " in missing.where:
+            pytest.skip(missing.where)
         raise
 
 

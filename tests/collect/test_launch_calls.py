@@ -75,8 +75,8 @@ def modules(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 def calls(recorder: Recorder, module: Any, names: KernelNames | None = None) -> LaunchCalls:
     try:
         wrap = native.observer(torch).recorded_method
-    except EnvironmentLack as lack:
-        pytest.skip(str(lack))
+    except EnvironmentLack as missing:
+        pytest.skip(str(missing))
     facts = Facts(recorder, tell=lambda line: None)  # type: ignore[arg-type]
     return LaunchCalls(facts, module, wrap, names or KernelNames())
 

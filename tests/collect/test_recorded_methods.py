@@ -46,8 +46,8 @@ unnamed, interrupting, hidden = Kernel(), Kernel(), Kernel()
 def wrapped() -> Iterator[None]:
     try:
         wrap = native.observer(torch).recorded_method
-    except EnvironmentLack as lack:
-        pytest.skip(str(lack))
+    except EnvironmentLack as missing:
+        pytest.skip(str(missing))
     original = Kernel.run
     Kernel.run = wrap(original, names, name_of)  # type: ignore[method-assign]
     yield

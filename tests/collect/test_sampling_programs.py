@@ -166,8 +166,8 @@ def test_samples_are_recorded_where_they_are_asked_for(tmp_path: Path, python: s
 
 
 def test_what_cannot_be_sampled_is_a_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lack = EnvironmentLack("Python threads cannot be sampled", "a reason", "a remedy")
-    monkeypatch.setattr(SamplerCollector, "available", lambda self: lack)
+    missing = EnvironmentLack("Python threads cannot be sampled", "a reason", "a remedy")
+    monkeypatch.setattr(SamplerCollector, "available", lambda self: missing)
     losses = recorded(tmp_path, "sample")[Losses]
     assert ("samples", "Python threads cannot be sampled: a reason", "a remedy") in zip(
         losses.source, losses.reason, losses.remedy, strict=True

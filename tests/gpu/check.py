@@ -74,9 +74,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def _site(text: str) -> Path:
     """A folder that has a built perfprobe, as `pip install --target` leaves it."""
     folder = Path(text).resolve()
-    lack = tree.lacking(folder / "perfprobe")
-    if lack:
-        raise argparse.ArgumentTypeError(f"{folder}/perfprobe is no built package: {lack}")
+    missing = tree.lacking(folder / "perfprobe")
+    if missing:
+        raise argparse.ArgumentTypeError(f"{folder}/perfprobe is no built package: {missing}")
     return folder
 
 
@@ -90,21 +90,21 @@ def chosen(args: argparse.Namespace) -> list[list[Check]]:
 
 def run_all(report: Report, folder: Path, end_s: float, args: argparse.Namespace) -> None:
     """One check after the other: two programs at a time would share the GPU, and its times would show it."""
-    lack, site = machine.driver_lack(), args.site
-    if lack is None and site is None and not args.no_build:
+    missing, site = machine.driver_lack(), args.site
+    if missing is None and site is None and not args.no_build:
         site = tree.site(ROOT / "build" / "gpu")
         built, output = tree.build(ROOT, ROOT / "build" / "gpu", end_s)
         report.add(built, output)
     installed = environment(site, folder / "path")
-    if lack is None and site is not None:
+    if missing is None and site is not None:
         report.add(found_in(site, installed, folder))
         if report.results[-1].status == FAIL:
             return  # the checks would be of another perfprobe
     for number, group in enumerate(chosen(args)):
         end_s = end_s if number == 0 else end_in(args.deadline - RESERVE_S)
         for check in group:
-            if lack is not None and not (check.with_standin and machine.has_standin()):
-                report.add(Result(check.name, SKIP, lack))
+            if missing is not None and not (check.with_standin and machine.has_standin()):
+                report.add(Result(check.name, SKIP, missing))
             else:
                 run_one(check, report, folder, end_s, installed)
 

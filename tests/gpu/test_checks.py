@@ -16,9 +16,9 @@ from tests.gpu.result import FAIL, SKIP, Report
     "each", [each for each in CHECKS if not each.with_standin], ids=lambda each: each.name
 )
 def test_with_a_gpu(each: Check, tmp_path: Path) -> None:
-    lack = machine.driver_lack()
-    if lack is not None:
-        pytest.skip(lack)
+    missing = machine.driver_lack()
+    if missing is not None:
+        pytest.skip(missing)
     report = Report(tmp_path / "out")
     check.run_one(
         each, report, tmp_path, check.end_in(each.limit_s + 10), check.environment(None, tmp_path / "path")

@@ -78,9 +78,9 @@ def environment() -> dict[str, str]:
 
 def with_pip(root: Path, folder: Path, limit_s: float) -> process.Ended | str:
     """As a user installs it, but for the network."""
-    lack = lacking_modules("pip", "scikit_build_core", "pybind11")
-    if lack:
-        return lack
+    missing = lacking_modules("pip", "scikit_build_core", "pybind11")
+    if missing:
+        return missing
     words = [sys.executable, "-m", "pip", "install", "--no-build-isolation", "--no-deps", "--no-index"]
     words += ["--disable-pip-version-check", "--target", str(site(folder)), str(root)]
     return process.run(words, limit_s, folder, environment())
@@ -88,9 +88,9 @@ def with_pip(root: Path, folder: Path, limit_s: float) -> process.Ended | str:
 
 def with_cmake(root: Path, folder: Path, limit_s: float) -> process.Ended | str:
     """CMake alone; the package's Python files are copied beside what it installs."""
-    lack = lacking_modules("pybind11")
-    if lack or shutil.which("cmake") is None:
-        return lack or "no cmake here"
+    missing = lacking_modules("pybind11")
+    if missing or shutil.which("cmake") is None:
+        return missing or "no cmake here"
     import pybind11
 
     copy_package(root, site(folder))

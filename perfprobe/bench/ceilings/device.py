@@ -67,7 +67,7 @@ def _smallest(torch: Any, device: str) -> Call:
     return partial(torch.add, tensor, tensor, out=torch.empty(1, device=device))
 
 
-def lack(torch: Any, device: str) -> EnvironmentLack | None:
+def refusal(torch: Any, device: str) -> EnvironmentLack | None:
     """Why this device cannot be measured."""
     what = "this device cannot be measured"
     if not torch.cuda.is_available():

@@ -40,8 +40,8 @@ def groups(torch: Any, sweep: Sweep) -> list[list[Case]]:
 
 def peaks(threads: int) -> Iterator[Case]:
     """The instruction set's own peak, of every kernel that this processor can run."""
-    for name, dtype, instruction, lack in _kernels():
-        if not lack:
+    for name, dtype, instruction, missing in _kernels():
+        if not missing:
             core = native.core()
             work = 2.0 * core.run_peak(name, 1) * _PEAK_ROUNDS * threads
             make = partial(_on_threads, partial(core.run_peak, name, _PEAK_ROUNDS), threads)
@@ -52,12 +52,12 @@ def missing_peaks() -> list[tuple[str, str]]:
     """The kernels that cannot run, with the reason."""
     try:
         return [
-            (f"isa peak {instruction}", lack)
-            for _, _, instruction, lack in native.core().peak_kernels()
-            if lack
+            (f"isa peak {instruction}", missing)
+            for _, _, instruction, missing in native.core().peak_kernels()
+            if missing
         ]
-    except EnvironmentLack as lack:
-        return [("isa peak", f"{lack.what}: {lack.where}")]
+    except EnvironmentLack as missing:
+        return [("isa peak", f"{missing.what}: {missing.where}")]
 
 
 def _kernels() -> list[tuple[str, str, str, str]]:

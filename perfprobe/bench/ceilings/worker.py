@@ -34,8 +34,8 @@ def main() -> None:
         for row in rows(sweep):
             out.write(json.dumps(row) + "\n")
             out.flush()
-    except EnvironmentLack as lack:
-        out.write(json.dumps({"lack": [lack.what, lack.where, lack.remedy]}) + "\n")
+    except EnvironmentLack as refusal:
+        out.write(json.dumps({"lack": [refusal.what, refusal.where, refusal.remedy]}) + "\n")
     out.flush()
     os._exit(0)  # threads of a gang wait for ever
 
@@ -53,9 +53,9 @@ def rows(sweep: Sweep) -> Iterator[dict[str, Any]]:
         name, groups = platform.machine(), host.groups(torch, sweep)
         missing = [*less, *host.missing_peaks()]
     else:
-        lack = device.lack(torch, sweep.device)
-        if lack is not None:
-            raise lack
+        refusal = device.refusal(torch, sweep.device)
+        if refusal is not None:
+            raise refusal
         torch.cuda.set_device(sweep.device)
         clock = DeviceClock(torch.cuda, HostClock())
         sweep, missing = _within(sweep, device.memory_bytes(torch, sweep.device))
@@ -66,8 +66,8 @@ def rows(sweep: Sweep) -> Iterator[dict[str, Any]]:
     if sweep.device != "cpu":
         try:
             yield from device.own(torch)
-        except EnvironmentLack as lack:
-            missing.append(("perfprobe's own kernels", f"{lack.what}: {lack.where}"))
+        except EnvironmentLack as refusal:
+            missing.append(("perfprobe's own kernels", f"{refusal.what}: {refusal.where}"))
     yield from ({"missing": [what, why]} for what, why in missing)
 
 

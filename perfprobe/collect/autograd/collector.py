@@ -56,25 +56,25 @@ class AutogradProfiler:
 
     @property
     def reads_gpu(self) -> bool:
-        """Whether it records GPUs, so that nothing else must."""
+        """Whether it records GPUs; no other collector may then do so."""
         return self._kineto.reads_gpu
 
     def start(self) -> None:
-        """Begin; does nothing but write a loss where Kineto must not be used."""
-        lack = refusal(gpu_client=False)
-        if lack is not None:
-            self._facts.loss(SOURCE, f"{lack.what}: {lack.where}", 1, lack.remedy)
+        """Begin; where Kineto must not be used, only write a loss."""
+        missing = refusal(gpu_client=False)
+        if missing is not None:
+            self._facts.loss(SOURCE, f"{missing.what}: {missing.where}", 1, missing.remedy)
             return
         self._guests.watch()
         FORKS.watch(self._guarded(self._windows.before_fork), self._windows.after_fork)
         self._windows.start()
 
     def pause(self) -> None:
-        """Close the window, until `go_on`."""
+        """Close the window; `go_on` opens the next."""
         self._windows.pause()
 
     def go_on(self) -> None:
-        """Open another."""
+        """Open another window."""
         self._windows.go_on()
 
     def stop(self) -> None:

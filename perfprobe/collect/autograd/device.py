@@ -1,7 +1,7 @@
-"""What Kineto saw of GPUs in a session, as rows of the tables that CUPTI's records go to otherwise.
+"""What Kineto recorded of GPUs in a session, as rows of the tables that our own CUPTI client fills otherwise.
 
 Kineto's events have CUPTI's names, times and correlation ids; the rest is in a piece of JSON for each, which
-torch gives since 2.10. What it does not tell is -1 in the rows and a loss: see `losses`.
+torch gives since 2.10. What it does not report is -1 in the rows and a loss: see `losses`.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from perfprobe.collect.autograd.names import Names
     from perfprobe.native import Recorder
 
-    _Event = tuple[str, Any, Mapping[str, Any]]  # its kind, itself, and its facts
+    _Event = tuple[str, Any, Mapping[str, Any]]  # its kind, the event, and its facts
 
 _KERNEL, _COPY, _FILL, _CALL, _WAIT = "kernel", "gpu_memcpy", "gpu_memset", "cuda_runtime", "cuda_sync"
 _KINDS = {kind: kind for kind in (_KERNEL, _COPY, _FILL, _CALL, _WAIT)} | {"cuda_driver": _CALL}
 # Before activity_type (torch 2.13), the first of these facts that an event has.
 _FACTS = {"cbid": _CALL, "cid": _CALL, "cuda_sync_kind": _WAIT, "grid": _KERNEL}
 _NAMES = {"Memcpy ": _COPY, "Memset ": _FILL}
-_FILL_KIND = 100  # tables.gpu.CopyKind; torch's own numbers are not told, only these words
+_FILL_KIND = 100  # tables.gpu.CopyKind; torch gives these words, not the numbers
 _COPIES = ("HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP")  # from 1 on
 _MEMORY = ("Unknown", "Pageable", "Pinned", "Device", "Array", "Managed", "Device Static", "Managed Static")
 _WAITS = ("Unknown", "Event Sync", "Stream Wait Event", "Stream Sync", "Context Sync")
@@ -34,11 +34,11 @@ _GRAPH_LAUNCHES = ("cudaGraphLaunch", "cuGraphLaunch")
 _SIZE = ("grid", "block")
 _LAUNCH = (*(f"{name}_{axis}" for name in _SIZE for axis in "xyz"), "registers")
 _REMEDY = "record with --operators observer"
-_TABLES = ("launches", "kernels", "copies", "api_calls", "gpu_waits")  # referred-to ones first
+_TABLES = ("launches", "kernels", "copies", "api_calls", "gpu_waits")  # referred-to tables first
 
 
 class DeviceReader:
-    """Reads sessions one after the other; one for a recording."""
+    """Reads sessions one after the other; one object for each recording."""
 
     def __init__(self, names: Names) -> None:
         self._names = names
@@ -47,7 +47,7 @@ class DeviceReader:
         self.events = 0  # kernels, copies and fills
 
     def split(self, events: Sequence[Any]) -> tuple[list[Any], list[_Event]]:
-        """Those of the CPU, and those of GPUs and of CUDA's API, each with its kind and facts.
+        """Events of the CPU, and events of GPUs and of CUDA's API, each with its kind and facts.
 
         Both number their events from 1 on, so they have to be kept apart.
         """
@@ -61,7 +61,7 @@ class DeviceReader:
         return host, device
 
     def write(self, recorder: Recorder, raw: Raw, device: Sequence[_Event]) -> None:
-        """Write rows of what `split` found. Calls after `raw.last_unix_ns` are not the program's."""
+        """Write what `split` found as rows. Calls after `raw.last_unix_ns` are not the program's."""
         tables = {name: Rows() for name in _TABLES}
         for kind, event, facts in device:
             known = {
@@ -115,7 +115,7 @@ class DeviceReader:
             tables["copies"].add(**row, **_move(name), is_async=-1, size_bytes=size_bytes, peer_device=-1)
 
     def losses(self) -> Iterator[tuple[str, int, str]]:
-        """What Kineto does not tell of what it saw: reason, count (-1 not known) and remedy."""
+        """What Kineto does not report: reason, count (-1 not known) and remedy."""
         if not self.events:
             return
         unknown = "results of CUDA calls, shared and local memory of launches, and which copies were async"
@@ -129,14 +129,14 @@ class DeviceReader:
             yield reason, self._without_facts, _REMEDY
 
     def _call(self, event: Any) -> dict[str, int]:
-        """Its thread, which the system knows by that number, and its name."""
+        """The row of the thread with this number of the operating system, and the thread's name."""
         name = str(event.name())
         self._graph_launches += name.startswith(_GRAPH_LAUNCHES)
         thread = self._names.thread_of_system(int(event.device_resource_id()))
         return {"thread": thread, "name": self._names.text(name)}
 
     def _launch(self, facts: Mapping[str, Any], rows: Rows) -> int:
-        """The row of how a kernel was launched. Shared memory is told as one sum, which no column holds."""
+        """The row of how a kernel was launched. Kineto gives shared memory as one sum: no column holds it."""
         if any(name not in facts for name in _SIZE):
             return -1
         sizes = [int(size) for name in _SIZE for size in facts[name]]
@@ -149,7 +149,7 @@ class DeviceReader:
 
 
 def _kind(event: Any) -> tuple[str, Mapping[str, Any]] | None:
-    """What of GPUs it is, with its facts; None for all else."""
+    """The kind of an event of a GPU, with its facts; None for all other events."""
     told = getattr(event, "activity_type", None)
     text = told() if told is not None else None
     if isinstance(text, str):
@@ -161,7 +161,7 @@ def _kind(event: Any) -> tuple[str, Mapping[str, Any]] | None:
 
 
 def _facts(event: Any) -> Mapping[str, Any]:
-    """Kineto gives the inside of an object of JSON."""
+    """Kineto gives the inside of a JSON object, without its braces."""
     told = getattr(event, "metadata_json", None)
     try:
         found = json.loads(f"{{{told()}}}") if told is not None else {}
@@ -176,7 +176,7 @@ def _number(facts: Mapping[str, Any], name: str) -> int:
 
 
 def _id(value: object) -> int:
-    """A number of the driver's; some of them have all bits set where there is none."""
+    """A number given by the driver; some have all bits set where there is no value."""
     return value if isinstance(value, int) and 0 <= value < 1 << 31 else -1
 
 
@@ -185,7 +185,7 @@ def _word(words: Sequence[str], word: object) -> int:
 
 
 def _move(name: str) -> dict[str, int]:
-    """What "Memcpy HtoD (Pageable -> Device)" or "Memset (Device)" is."""
+    """Kind and memory types of "Memcpy HtoD (Pageable -> Device)" or "Memset (Device)"."""
     what, _, memory = name.partition(" (")
     source, _, destination = memory.rstrip(")").partition(" -> ")
     if what == "Memset":

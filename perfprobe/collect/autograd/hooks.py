@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-# Called before a profiler begins to see Python, and after it has ended: what we add is not in its results.
+# Called before a profiler begins to see Python, and after it has ended, so that we are not in its results.
 _STARTS = ("_prepare_profiler", "_run_on_profiler_start")
 _ENDS = ("_run_on_profiler_stop",)
 
@@ -23,9 +23,9 @@ def on_main_thread() -> bool:
 
 
 class OpenRanges:
-    """The ranges (record_function) that are open on the main thread; one for the process.
+    """The ranges (record_function) that are open on the main thread; one object for the process.
 
-    A range that began in one session of the profiler and ends in another writes into memory that is gone: no
+    A range that begins in one session of the profiler and ends in another writes into freed memory: no
     session may begin while one is open. The class's own methods are wrapped in functions of equal globals, so
     that TorchScript still finds what it compiles.
     """
@@ -49,7 +49,7 @@ class OpenRanges:
         enter, leave = kind.__enter__, kind.__exit__
         begin, end = self._begin, self._end
 
-        # Counted while it may be open: a window may be closed between any two steps of these.
+        # Counted for as long as it may be open: a window may be closed between any two of these steps.
         def entered(self: Any) -> Any:
             begin(self)
             try:
@@ -73,7 +73,7 @@ class OpenRanges:
         self._unwrap()
 
     def end_all(self, torch: Any) -> None:
-        """Ends the open ranges for torch; when they end for the program, nothing is left to be done."""
+        """Ends the open ranges in torch; when the program ends them later, nothing is left to do."""
         for opened in reversed(self._open):
             record = getattr(opened, "record", None)
             if record is not None:
@@ -101,7 +101,7 @@ class Guests:
     """Tells when the program's own profiler begins and when it has ended.
 
     Only one can run on a thread, and Kineto, beneath it, knows one session a process. All of torch's Python
-    (torch.profiler, torch.autograd.profiler, emit_nvtx, emit_itt) goes through these functions. `left` gets
+    (torch.profiler, torch.autograd.profiler, emit_nvtx, emit_itt) calls these functions. `left` gets
     the profiler that has ended.
     """
 
@@ -142,7 +142,7 @@ class Guests:
 
 
 class Forks:
-    """Calls back around forks, for one recording at a time; the hooks themselves can never be taken off."""
+    """Calls back around forks, for one recording at a time; the hooks themselves can never be removed."""
 
     def __init__(self) -> None:
         self._registered = False
@@ -166,7 +166,7 @@ def _call(step: Callable[[], None] | None) -> None:
 
 
 def _alike(function: Any, original: Any) -> Any:
-    """The function as if it stood where the original does: its globals, name and source."""
+    """The function with the globals, name and source of the original."""
     names = original.__globals__, original.__name__
     made: Any = FunctionType(function.__code__, *names, function.__defaults__, function.__closure__)
     made.__qualname__, made.__doc__ = original.__qualname__, original.__doc__

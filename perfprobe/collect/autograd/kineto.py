@@ -1,6 +1,6 @@
 """One session of torch's autograd profiler, through the functions beneath `torch.profiler`.
 
-They leave alone what `torch.profiler.profile` sets for all of torch to see, and give the same raw results.
+They do not change the global state that `torch.profiler.profile` sets, and give the same raw results.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-EDGE_NS = 2_000  # what ends so shortly before a session does was cut off: stopping it takes longer
+EDGE_NS = 2_000  # an operator that ends this shortly before its session was cut off: stopping takes longer
 _LOG_LEVEL = "KINETO_LOG_LEVEL"
 _QUIET = "99"
 
@@ -41,7 +41,7 @@ def refusal(*, gpu_client: bool) -> EnvironmentLack | None:
 def has_gpu_driver(root: str = "/") -> bool:
     """Whether an NVIDIA driver with a device is there.
 
-    Asked of its files, not with cuInit: that would fix the visible devices before the program chooses them,
+    Found by its files, not with cuInit: that would fix the visible devices before the program chooses them,
     and a child forked later could not use the GPU any more.
     """
     devices = any(
@@ -61,8 +61,8 @@ class Raw:
     """The raw results of a session, and its place on both clocks.
 
     Kineto's times are ns of the Unix epoch. Both clocks are read as a pair at either end; between them
-    `to_monotonic` draws a straight line. error_ns: how far the pairs can be off. with_stacks: whether
-    Python's calls were seen all the time. last_unix_ns: from when on we waited for GPUs, to end the session.
+    `to_monotonic` interpolates. error_ns: how far the pairs can be off. with_stacks: whether
+    Python's calls were seen all the time. last_unix_ns: when we began to wait for GPUs, to end the session.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Raw:
         self.error_ns = max(start[2], stop[2])
 
     def to_monotonic(self, unix_ns: int) -> int:
-        """A time of Kineto's as one of CLOCK_MONOTONIC."""
+        """A time of Kineto converted to CLOCK_MONOTONIC."""
         return unix_ns + self._offset_ns + int((unix_ns - self._unix_start_ns) * self._drift)
 
 
@@ -106,7 +106,7 @@ class Kineto:
     """Starts and stops sessions on the calling thread, which must be the same for both.
 
     Args:
-        gpu: whether what it sees of GPUs is wanted too.
+        gpu: whether to record GPUs too.
     """
 
     def __init__(self, torch: ModuleType | Any, *, with_stack: bool, memory: bool, gpu: bool = False) -> None:
@@ -115,7 +115,7 @@ class Kineto:
         self._with_stack, self._memory = with_stack, memory
         kinds = self._profiler.ProfilerActivity
         self._activities = {kinds.CPU}
-        # A session of the CPU alone would keep the program's own profiler from the GPU for good.
+        # After a session of the CPU alone the program's own profiler could never record the GPU.
         if torch.version.cuda is not None and has_gpu_driver():
             self._activities.add(kinds.CUDA)
         self.reads_gpu = gpu and kinds.CUDA in self._activities
@@ -139,7 +139,7 @@ class Kineto:
 
     def prepare(self) -> Callable[[], None]:
         """Get ready for a session; the call that is returned begins it, and runs no Python."""
-        # Stacks come by the interpreter's profile hook, which may be the program's.
+        # Stacks need the interpreter's profile hook, which the program may be using.
         self._stacks = self._with_stack and sys.getprofile() is None
         config = self._config()
         quiet = _LOG_LEVEL not in os.environ
@@ -153,14 +153,14 @@ class Kineto:
         self._start = clocks()
         begin = partial(self._autograd._enable_profiler, config, self._activities)
         others = (partial(sys.getprofile), partial(monotonic_ns), partial(thread_time_ns))
-        # Nothing is kept of a session that fails to begin.
+        # A session that fails to begin leaves nothing behind.
         return partial(self._begun.extend, map(partial.__call__, (begin, *others)))
 
     def stop(self) -> Raw:
         """End the session; its raw results."""
         last_unix_ns = time_ns() if self.reads_gpu else None
         if self.reads_gpu and not _is_capturing(self._torch):  # that would break the capture
-            wait_for_gpus(self._torch)  # what still runs when a session ends is in none
+            wait_for_gpus(self._torch)  # what still runs when a session ends is in no session
         start, stop = self._start, clocks()
         hook, first_hook = sys.getprofile(), self._begun[1]
         self._begun.clear()
@@ -188,10 +188,10 @@ def _is_capturing(torch: Any) -> bool:
 
 
 def _give_back(hook: Any) -> None:
-    """Sets the profile function again that the program set meanwhile, and that the profiler took off."""
+    """Restores the profile function that the program set meanwhile and that the profiler removed."""
     if hook is None or sys.getprofile() is not None:
         return
-    enable = getattr(hook, "enable", None)  # cProfile, which is not a function to be called
+    enable = getattr(hook, "enable", None)  # cProfile, which cannot be called as a function
     if enable is not None:
         enable()
     else:

@@ -52,7 +52,7 @@ _ATTRIBUTES = {
     "data": ("detach",),
 }
 _TRUTH = ("is_nonzero",)
-_CONVERSIONS = ("bool", "int", "float", "complex")  # calls of types, which are none for the profiler
+_CONVERSIONS = ("bool", "int", "float", "complex")  # calls of types, which the profiler does not see as calls
 _OTHERS = {
     **dict.fromkeys(("For", "comprehension", "Starred", "Assign"), ("unbind",)),
     **dict.fromkeys(("If", "While", "IfExp", "BoolOp", "Assert"), _TRUTH),
@@ -66,7 +66,7 @@ if sys.version_info < (3, 12):
 
 
 class Function:
-    """Where signs and loops stand in one function of the source."""
+    """Where operator syntax and loops stand in one function of the source."""
 
     def __init__(self, node: Any, qualified: str) -> None:
         self.name = qualified
@@ -107,7 +107,7 @@ class Function:
                 last = max(last, stop)
         if backwards:
             return self.first, self.last
-        # The calls' own statements, which go on after them and have their signs on other lines.
+        # The calls' own statements, which go on after them with operator syntax on other lines.
         around = [(start, stop) for start, stop in self._spans if stop >= first and start <= last]
         first = min([start for start, stop in around if start <= first <= stop], default=first)
         last = max([stop for start, stop in around if start <= last <= stop], default=last)
@@ -185,10 +185,10 @@ def _children(node: Any) -> Iterator[Any]:
 
 
 def _own_nodes(node: ast.AST) -> Iterator[Any]:
-    """All nodes of a function but those of functions and classes in it."""
+    """All nodes of a function except those of functions and classes nested in it."""
     for child in _children(node):
         if type(child).__name__ in (*_FUNCTIONS, "ClassDef"):
-            continue  # (a comprehension's first iterator runs outside of it: no sign there makes an operator)
+            continue  # (a comprehension's first iterator runs outside: its syntax belongs elsewhere)
         yield child
         yield from _own_nodes(child)
 

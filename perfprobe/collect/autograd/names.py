@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 
     from perfprobe.native import Recorder
 
-MOST_STACKS = 65_536  # as many as the observer keeps apart
+MOST_STACKS = 65_536  # as many as the observer distinguishes
 FIRST_LINE = " (its first line)"  # behind a function's name: the line is only that of the function
-_MOST_SEARCHES = 64  # for modules that are new: each looks at every object there is
-GONE = "<code that is gone>"  # in angle brackets, as all code that is in no file
+_MOST_SEARCHES = 64  # searches for new modules: each looks at every object of the process
+GONE = "<code that is gone>"  # in angle brackets, like all code that is in no file
 
 
 def plain(text: str) -> str:
-    """The text, with what cannot be written as UTF-8 spelled out."""
+    """The text, with characters that UTF-8 cannot hold escaped."""
     return text.encode(errors="backslashreplace").decode()
 
 
 class Call:
     """A Python function being run, as the profiler has it; `outer` called it, None for the outermost.
 
-    Of a million such calls (importing a package) few run operators: what it is, is read when it is asked for.
+    Of a million such calls (importing a package) few run operators, so facts are read only when asked for.
     """
 
     __slots__ = ("event", "known", "outer")
@@ -55,7 +55,7 @@ class Function:
 
 
 class Files:
-    """Whole paths of files: the profiler cuts off what it finds on sys.path."""
+    """Whole paths of files: the profiler cuts off the folders of sys.path."""
 
     def __init__(self) -> None:
         self._whole: dict[str, str] = {}
@@ -85,7 +85,7 @@ def _found(name: str) -> str:
 
 
 class Names:
-    """Makes rows on first sight; one for a recording. Module rows need the program's torch."""
+    """Makes rows on first sight; one object for each recording. Module rows need the program's torch."""
 
     def __init__(self, recorder: Recorder, torch: Any) -> None:
         self._recorder = recorder
@@ -127,14 +127,14 @@ class Names:
         return self._threads[forward_id]
 
     def thread_of_system(self, os_thread: int) -> int:
-        """The row of a thread that only the system's number is known of: torch may have another row of it."""
+        """The row of a thread known only by the system's number; torch's number may lead to a second row."""
         if os_thread not in self._system_threads:
             name = self.text(_thread_name(os_thread))
             self._system_threads[os_thread] = self._recorder.add_thread(os_thread, -1, name)
         return self._system_threads[os_thread]
 
     def function(self, call: Call) -> Function:
-        """What the call runs; only of the user's files is the source read."""
+        """What the call runs; the source is read only of the user's files."""
         unknown = []
         step: Call | None = call
         while step is not None and step.known is None:
@@ -188,7 +188,7 @@ class Names:
         return self._modules[key]
 
     def _search(self, wanted: tuple[int, str]) -> None:
-        """Names the trees of all modules that are alive, as the module with this address is one of them."""
+        """Names the trees of all living modules: the module with this address is one of them."""
         self._searches += 1
         if self._searches > _MOST_SEARCHES:
             return
@@ -217,7 +217,7 @@ class Names:
 
 
 def _children(module: Any) -> dict[str, Any]:
-    """Its `_modules`, past any code of its class."""
+    """Its `_modules`, without running code of its class."""
     try:
         found = object.__getattribute__(module, "__dict__").get("_modules")
     except AttributeError:

@@ -1,6 +1,6 @@
-"""Who ran inside whom, from times.
+"""Which operator ran inside which, from their times.
 
-The profiler's own tree takes a range of the program's for ended as soon as the Python call that opened it
+The profiler's own tree ends a range of the program as soon as the Python call that opened it
 returns.
 """
 

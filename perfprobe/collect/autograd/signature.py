@@ -39,12 +39,12 @@ class Argument:
         self.is_tensor = "Tensor" in kind
         self.is_list = "List[" in kind
         self.is_dtype = "ScalarType" in str(getattr(argument, "real_type", kind))
-        # Where None can only mean that there was none: everything else may just not have been recorded.
+        # None means "no argument" only for these types; for all others it may also mean "not recorded".
         self.is_absent = kind.startswith(("Optional[", "NoneType")) or kind in _NUMBERS
 
 
 class Signatures:
-    """Makes texts; one for a recording.
+    """Makes signature texts; one object for each recording.
 
     Args:
         torch: the program's torch.
@@ -137,7 +137,7 @@ class Signatures:
 
 
 def _missing(argument: Argument | None) -> str:
-    """What stands for an input of which the profiler says nothing."""
+    """What is written for an input that the profiler does not report."""
     if argument is None:
         return UNDEFINED
     if argument.is_tensor:

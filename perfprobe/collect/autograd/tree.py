@@ -23,9 +23,9 @@ _SCOPES = (FUNCTION, BACKWARD_FUNCTION, USER_SCOPE)  # those the observer record
 
 
 class _Place(NamedTuple):
-    """Where in the tree reading is: inside which Python function, and what is known of the line in it.
+    """A place in the tree: the Python function around it, and what is known of the line in it.
 
-    stack: that of the operator around it, None where Python runs inside of that. exact: the event of the call
+    stack: that of the operator around it, None where Python runs inside that. exact: the event of the call
     of C code it runs in, which has its line; before, after: without one, the lines of the calls before and
     after it.
     """
@@ -38,7 +38,7 @@ class _Place(NamedTuple):
 
 
 class TreeReader:
-    """Reads sessions one after the other; one for a recording."""
+    """Reads sessions one after the other; one object for each recording."""
 
     def __init__(self, torch: Any, names: Names, texts: Signatures) -> None:
         kinds = torch._C._profiler._EventType
@@ -52,7 +52,7 @@ class TreeReader:
         self.function_only = 0  # the user's, whose line in their function is not known
 
     def read(self, raw: Raw, of_host: Sequence[Any] | None = None) -> dict[int, Thread]:
-        """What the session saw, by torch's number of the thread. of_host: its events but those of GPUs."""
+        """What the session saw, by torch's number of the thread. of_host: its events except those of GPUs."""
         self.left_open = False
         self._with_stacks = raw.with_stacks
         self._latest_ns = raw.unix_stop_ns - EDGE_NS

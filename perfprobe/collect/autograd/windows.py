@@ -2,7 +2,7 @@
 
 A window is closed, read and followed by the next on the main thread, between two bytecodes of the program's
 Python, and only where no function of torch's is under way on that thread and no range is open on it. The next
-one begins when no Python of ours runs any more: its profile function sees the program's frames alone.
+one begins when no Python of ours runs any more, so that its profile function sees only the program's frames.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ FIRST_NS = 10_000_000  # before the rate is known: as many operators of 2.5 us
 SHORTEST_NS = 5_000_000
 LONGEST_NS = 1_000_000_000  # what a kill can lose
 RETRY_NS = 2_000_000
-POLL_NS = 5_000_000  # how often a window's memory is looked at: the rate of operators may rise a hundredfold
+POLL_NS = 5_000_000  # how often a window's memory is checked: the rate of operators may rise a hundredfold
 MOST_GROWTH_BYTES = 32 << 20  # of the process: what the program allocates itself only makes windows shorter
 NEVER_NS = 1 << 60
-MOST_VAIN = 3  # windows that did not open, one after the other, before it is given up
-OVERDUE = 4  # windows' lengths after which an open range no longer keeps one from being closed
+MOST_VAIN = 3  # windows in a row that did not open, after which it gives up
+OVERDUE = 4  # after as many windows' lengths an open range no longer delays the end of a window
 
 
 class Absence:
@@ -91,9 +91,9 @@ class Windows:
             self._ended = not self._facts.guarded(SOURCE, begin)
 
     def tick(self) -> Callable[[], None] | None:
-        """Close a window that is due; what is returned opens the next, and is to be called right afterwards.
+        """Close a window that is due; returns what opens the next, to be called right afterwards.
 
-        A fault of ours ends it all and is a loss; an interrupt of the program's that comes meanwhile goes on
+        A fault of ours ends the recording of windows and is a loss; an interrupt meanwhile is passed on
         to the program.
         """
         self._begin = None
@@ -115,14 +115,14 @@ class Windows:
             return
         self._away = True
         if self._kineto.running:
-            OPEN_RANGES.end_all(self._torch)  # their ends must not meet its session
+            OPEN_RANGES.end_all(self._torch)  # these ranges must not end within its session
         self._leave(Absence.GUEST)
-        # Its results hold Python's calls too, and ours are none of the program's.
+        # Its results include Python calls, and ours must not be among them.
         OPEN_RANGES.release()
         self._recorder.call_later(NEVER_NS, int)
 
     def guest_left(self, guest: Any) -> None:
-        """It has ended. A range that it saw begin and that is open still keeps us away for good."""
+        """It has ended. If it left a range open, no window can be opened any more."""
         if on_main_thread() and not self._ended:
             if _left_open(guest):
                 self._stuck, self._reason = True, Absence.OTHER
@@ -136,7 +136,7 @@ class Windows:
             self._leave(Absence.FORK)
 
     def after_fork(self) -> None:
-        """In the parent."""
+        """In the parent, after the fork."""
         if on_main_thread() and not self._ended:
             self._come_back()
 
@@ -160,7 +160,7 @@ class Windows:
         self._recorder.call_later(0, self.tick)
 
     def _step(self) -> int | None:
-        """One decision; after how long to look again, None for not before we come back."""
+        """One decision; returns after how long to look again, None to wait for an event."""
         if self._away or self._kineto.is_taken():
             return None
         if self._kineto.running:
@@ -200,7 +200,7 @@ class Windows:
         events, left_open = self._read(raw)
         self.count += 1
         self._adapt(events, used_ns)
-        # Something not counted is open: its end must not meet another session.
+        # Something we do not count is open: it must not end in another session.
         if left_open and not OPEN_RANGES.count and not self._ended and not self._absent_since_ns:
             self._stuck = True
             self._begin_absence(Absence.OTHER)

@@ -18,7 +18,7 @@ from perfprobe.tables.declared import declared
 _NEAR = 3
 _BEGINNINGS = ("loss", "modifier of a verdict", "verdict")  # what reports continue: `poorly parallel: 1.1x`
 
-# By the section that has them; those of torch's own table and of `perfprobe machine` are in none.
+# By section; columns of torch's own table and of `perfprobe machine` belong to no section.
 COLUMNS: dict[str, dict[str, str]] = {
     "operators": operator_columns.OPERATORS,
     "torch's own table": operator_columns.AUTOGRAD,
@@ -48,8 +48,8 @@ _GUIDES = {"torch's own table": "report", "machine": "bench"}
 class Word(NamedTuple):
     """A word with one of its meanings.
 
-    name: as it is printed; kind: what it is, such as "column"; text: sentences, in Markdown; of: where it
-    stands; also: other words for it; guide: the page of docs/ that says more.
+    name: as it is printed; kind: such as "column"; text: sentences, in Markdown; of: where it
+    appears; also: other words for it; guide: the page of docs/ that says more.
     """
 
     name: str
@@ -94,7 +94,7 @@ def _columns(of: str) -> list[Word]:
 
 
 def explained(asked: str) -> list[Word]:
-    """All meanings of a word, whatever its case; those of fields of tables where nothing else has the name.
+    """All meanings of a word, in any case; fields of tables only where nothing else has the name.
 
     A loss or a verdict may be given as the report prints it, with all that follows.
 
@@ -126,7 +126,7 @@ def _fields(wanted: str) -> Iterator[Word]:
 
 
 def _remedy(wanted: str) -> str:
-    """The names that look like it, or hold it."""
+    """The names that are similar to it, or contain it."""
     names = {name.lower(): name for word in listed() for name in (word.name, *word.also)}
     near = difflib.get_close_matches(wanted, names, _NEAR, 0.6)
     near += [name for name in names if len(wanted) > 2 and wanted in name and name not in near]

@@ -1,4 +1,4 @@
-"""What losses mean for the figures: by their source, and the most frequent ones by themselves."""
+"""What losses mean for the figures: by source, and the most frequent ones one by one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SOURCES: dict[str, str] = {
     "bench": "Measurements beside the recording cannot be used.",
 }
 
-# The beginning of a loss, and what follows from it.
+# The beginning of a loss, and what it means.
 REASONS: dict[str, str] = {
     "counting took more than 10 % of a second": "cProfile slows programs of many small calls, so it was "
     "switched off: **ncalls** covers the first part of the run (`1,234+`), times by samples cover all of "

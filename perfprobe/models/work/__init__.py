@@ -1,10 +1,10 @@
 """How much an operator has to do, from its signature alone: operations, and memory that must be touched.
 
 A multiply-add is two, everywhere; integers count like floats. The counts are what the result needs, not what
-a kernel happens to do: recomputation that the operator is defined by (flash attention's backward) is in,
+a kernel happens to do: recomputation that belongs to the operator (flash attention's backward) is counted,
 padding is counted as if it were data.
 
-`flops` is for rows that are added up, so it counts the work of an operator's own kernel only:
+`flops` is for rows that are added up, so it counts only the work of an operator's own kernel:
 `aten::linear`, `aten::matmul`, `aten::relu`, `aten::mv`, `aten::addbmm`, `aten::mul.Scalar` and other
 operators that call another one for their work have none, the operator they call has. `work` is about one
 call alone, with all that it calls. What a signature cannot show: under autocast an operator calls itself
@@ -37,7 +37,7 @@ from perfprobe.models.work.touched import NoModel
 __all__ = ["ELEMENT_KINDS", "Work", "flops", "work"]
 
 _Formula = TypeVar("_Formula")
-_MOST = (1 << 63) - 1  # beyond it no real call, and no int64 column
+_MOST = (1 << 63) - 1  # beyond any real call, and what an int64 column holds
 
 # What limits an element beside memory, and the operators of whose rates the best is the ceiling, on a tensor
 # that fits the L2 cache, of uniform values from 0.5 to 1.5: "pow" to the power of 2.5; "compare" counts
@@ -95,7 +95,7 @@ def work(operator: str, signature: str) -> Work | None:
         signature: the recorded text of its inputs.
 
     Returns:
-        None where no model is for this operator or these inputs: as for `flops`, and where what is touched
+        None without a model for this operator or these inputs: as for `flops`, and where what is touched
         depends on values (`nonzero`, an index that is a mask). Such an operator is not judged.
     """
     try:
@@ -118,7 +118,7 @@ def _call(operator: str, signature: str) -> Call:
 
 
 def _of(models: dict[str, _Formula], name: str) -> _Formula:
-    """The model of this operator, or of the one that it is the in-place form of."""
+    """The model of this operator, or of the operator whose in-place form it is."""
     model = models.get(name) or models.get(name.removesuffix("_"))
     if model is None:
         raise NoModel

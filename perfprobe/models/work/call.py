@@ -1,4 +1,4 @@
-"""An operator's inputs as work models read them, and what they make of them."""
+"""An operator's inputs as work models read them, and their results."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ Flops: TypeAlias = Callable[[Call], int]
 
 
 def read_call(name: str, overload: str, items: Iterable[Item]) -> Call:
-    """Raises NoModel for what no model is for: complex, sparse, nested or symbolic, subclasses, meta."""
+    """Raises NoModel for tensors without a model: complex, sparse, nested or symbolic, subclasses, meta."""
     items = list(items)
     slots: list[Slot] = [_slot(item) for item in items if _is_slot(item)]
     named = {item.name: item for item in items if isinstance(item, Scalar | List) and item.name}
@@ -194,7 +194,7 @@ def least(
 
 
 def result(call: Call, dtype: str, sizes: Sizes) -> Operand:
-    """What the call makes: `out`, where that has the right sizes, else a new contiguous tensor."""
+    """The result: `out`, where that has the right sizes, else a new contiguous tensor."""
     fits = bool(call.outs) and call.outs[-1].sizes == tuple(sizes)
     return call.outs[-1] if fits else Operand(dtype, tuple(sizes))
 

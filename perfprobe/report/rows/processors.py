@@ -36,7 +36,7 @@ def processor_rows(findings: Findings) -> list[Values]:
         each.name: getattr(found, each.name) for each in fields(found) if each.name not in _APART
     }
     row["neighbours_share"] = found.neighbours_share
-    row["lacks"] = {lack.what: lack.why for lack in found.lacks}
+    row["lacks"] = {missing.what: missing.why for missing in found.lacks}
     return [Values(row)]
 
 

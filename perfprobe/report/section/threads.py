@@ -97,6 +97,6 @@ def _notes(found: Processors) -> Iterator[str]:
     if found.other_run_ns >= _NOTEWORTHY * found.wall_ns:
         other = units.duration(found.other_run_ns)
         yield f"Threads that ended between two readings ran {other}; how long they waited is not known."
-    for lack in found.lacks:
-        if lack.what in _LACKS:
-            yield f"Not known: {_LACKS[lack.what]} ({printable(lack.why)})."
+    for missing in found.lacks:
+        if missing.what in _LACKS:
+            yield f"Not known: {_LACKS[missing.what]} ({printable(missing.why)})."

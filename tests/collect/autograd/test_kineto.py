@@ -52,9 +52,9 @@ def test_memory_needs_the_profiler() -> None:
 
 def test_gpu(tmp_path: Path) -> None:
     assert refusal(gpu_client=False) is None
-    lack = refusal(gpu_client=True)
-    assert lack is not None
-    assert "CUPTI" in lack.where
+    missing = refusal(gpu_client=True)
+    assert missing is not None
+    assert "CUPTI" in missing.where
     assert not has_gpu_driver(str(tmp_path))
 
 
