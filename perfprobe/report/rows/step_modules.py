@@ -8,6 +8,7 @@ from perfprobe.tables.findings import Findings
 from perfprobe.tables.step_rows import StepHotspots
 
 _MOST = 0.6  # of the module around it: then that says too little
+_MUCH = 0.25  # of a root, which says nothing
 
 
 @frozen
@@ -29,7 +30,7 @@ class HotModule:
 
 
 def hot_module(findings: Findings) -> HotModule | None:
-    """The innermost module that has most of the time of each one around it; None where that is a root."""
+    """The innermost module that has most of the time of each one around it, much of a root's; else None."""
     roots = module_trees(findings.trace, findings[StepHotspots].modules)
     node = max(roots, key=lambda root: root.total_ns, default=None)
     if node is None:
@@ -38,7 +39,7 @@ def hot_module(findings: Findings) -> HotModule | None:
     depth = 0
     while node.parts:
         part = max(node.parts, key=lambda each: each.total_ns)
-        if part.total_ns < _MOST * node.total_ns:
+        if part.total_ns < (_MOST if depth else _MUCH) * node.total_ns:
             break
         node, depth = part, depth + 1
         path.append(node.name)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rich.cells import cell_len
 
+from perfprobe.models.waiting import is_busy
 from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.section.program import program
 from perfprobe.report.shorten import place
@@ -14,6 +15,7 @@ from perfprobe.support.text import printable
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.stacks import Modules
+from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import (
     INFERENCE_TEXTS,
     PHASE_TEXTS,
@@ -44,7 +46,7 @@ def steps_lines(findings: Findings) -> Iterator[ScreenRow]:
     """First line, STEP or CALL, PARTS."""
     times = findings[StepTimes]
     yield _head(findings, times)
-    yield _durations(times)
+    yield _durations(findings, times)
     yield from _parts(times)
 
 
@@ -109,7 +111,7 @@ def _apart(times: StepTimes) -> Iterator[str]:
         yield f"start-up {units.duration(times.start_up_ns)} apart"
 
 
-def _durations(times: StepTimes) -> ScreenRow:
+def _durations(findings: Findings, times: StepTimes) -> ScreenRow:
     loops, label = times.loops, "CALL" if is_inference(times) else "STEP"
     median_ns, p95_ns, p99_ns = (int(c[0]) for c in (loops.median_ns, loops.p95_ns, loops.p99_ns))
     pieces = [f"{units.duration(median_ns)} median"]
@@ -117,6 +119,9 @@ def _durations(times: StepTimes) -> ScreenRow:
         pieces.append(f", p95 {_beside(p95_ns, median_ns)}")
     if is_inference(times) and int(loops.steady[0]) >= 100:
         pieces.append(f", p99 {_beside(p99_ns, median_ns)}")
+    hotspots = findings.get(StepHotspots)
+    if hotspots is not None and is_busy(findings.trace):
+        pieces.append(f"; undisturbed {units.duration(hotspots.time_ns // hotspots.steps)}")
     samples = int(loops.samples[0])
     if samples > 0 and median_ns > 0:
         pieces.append(f"; {_rate(samples * 1e9 / median_ns)} samples/s (batch {samples:,})")
