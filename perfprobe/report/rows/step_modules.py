@@ -35,12 +35,14 @@ def hot_module(findings: Findings) -> HotModule | None:
     node = max(roots, key=lambda root: root.total_ns, default=None)
     if node is None:
         return None
-    path: list[str] = [node.name] if len(roots) > 1 else []
-    depth = 0
+    root, depth = node, 0
+    path: list[str] = []
     while node.parts:
         part = max(node.parts, key=lambda each: each.total_ns)
         if part.total_ns < (_MOST if depth else _MUCH) * node.total_ns:
             break
         node, depth = part, depth + 1
         path.append(node.name)
+    if len(roots) > 1 or path[:1] == ["*"]:  # `*` alone says nothing
+        path.insert(0, root.name)
     return HotModule(".".join(path), node) if depth else None

@@ -120,7 +120,7 @@ def _durations(findings: Findings, times: StepTimes) -> ScreenRow:
     if is_inference(times) and int(loops.steady[0]) >= 100:
         pieces.append(f", p99 {_beside(p99_ns, median_ns)}")
     hotspots = findings.get(StepHotspots)
-    if hotspots is not None and is_busy(findings.trace):
+    if hotspots is not None and is_busy(findings.trace) and hotspots.time_ns < hotspots.steps * median_ns:
         pieces.append(f"; undisturbed {units.duration(hotspots.time_ns // hotspots.steps)}")
     samples = int(loops.samples[0])
     if samples > 0 and median_ns > 0:
