@@ -38,10 +38,14 @@ TERMS: dict[str, str] = {
     "made it.",
     "phase": "What the program was doing: *forward* (inside a module's call, or an operator that makes a "
     "backward node), *backward*, *recompute* (forward code that backward runs again), *compile* "
-    "(torch.compile's tracing), *data* (making a batch), or *other* (optimizer, metrics, inference without "
-    "modules).",
+    "(torch.compile's tracing), *data* (making a batch), *optimizer* (its step, clipping and scaling), or "
+    "*other* (metrics, inference without modules).",
     "step": "One pass of the program's loop: of training from one optimizer step to the next, of inference "
     "one call of the model.",
+    "evaluation": "Calls of modules in a training program that no optimizer step follows: validation, or "
+    "rollouts of reinforcement learning. They are no part of a step.",
+    "undisturbed": "How long a step is without what its operators took beyond typical calls, on a machine "
+    "where threads waited long for processors. Shares of operators and modules are of this time there.",
     "steady": "A step that is in the averages: no warm-up, no compiling, no outlier, not cut off.",
     "warm-up": "The first steps, as far as they take longer than the others.",
     "outlier": "A step far longer than the median.",
