@@ -11,6 +11,9 @@ import pytest
 
 from perfprobe.merge import link
 from perfprobe.models.waiting import HeldUp, held_up, waited_ns
+from perfprobe.report.rows.choice import Choice
+from perfprobe.report.section import threads as section
+from perfprobe.report.section.block import Heading, Table
 from perfprobe.tables.processors import Processors, ProcessorWindows
 from tests.build import Program
 from tests.found import find
@@ -176,3 +179,20 @@ def test_recordings_of_before_say_it_as_a_fact(tmp_path: Path) -> None:
     assert (waited_ns(trace.recording), waited_ns(trace.recording, main=True)) == (30, 7)
     assert held_up(trace) is HeldUp.YES
     assert find(trace, Processors).get(Processors) is None
+
+
+def test_the_section_counts_children_and_has_one_row_of_perfprobe_s_own(tmp_path: Path) -> None:
+    """300 ms of a second here and 600 in children; two threads of perfprobe, as after a fork."""
+    made = program(
+        ({}, NOTHING), second({0: (300, 10), 6: (5, 40), 8: (7, 60)}, 912, children_cpu_ns=600), pid=1
+    )
+    made.thread(8, "perfprobe-own")
+    blocks = section.threads(find(link(made.recording(tmp_path)), Processors), Choice(8))
+    heading, table, _ = blocks
+    assert isinstance(heading, Heading)
+    assert isinstance(table, Table)
+    assert heading.said == "0.9 of 2 allowed cores used, 0.6 by child processes; neighbours 0.0 %"
+    assert [list(column.cells) for column in table.columns[::3]] == [
+        ["300 ms", "12.0 ms"],
+        ["main thread", "perfprobe's own (2)"],
+    ]

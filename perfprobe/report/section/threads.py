@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from perfprobe.report.rows.choice import Choice
@@ -21,6 +22,7 @@ from perfprobe.tables.processors import Processors
 
 TOP = 8
 _NOTEWORTHY = 0.005  # of wall time
+_LEAST_CORES = 0.05
 
 _LACKS = {
     "waiting": "how long threads waited",
@@ -40,7 +42,7 @@ def processor_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
 
 def threads(findings: Findings, choice: Choice) -> Iterator[Block]:
     """The table of threads, those that waited or ran most."""
-    found, rows = findings[Processors], thread_wait_rows(findings)
+    found, rows = findings[Processors], _own_together(thread_wait_rows(findings))
     shown = rows[: choice.most(TOP) or None]
     of = f"; the first {len(shown)} of {units.count(len(rows))}" if len(shown) < len(rows) else ""
     yield Heading("Threads", f"{cores_used(found)}{of}")
@@ -50,12 +52,30 @@ def threads(findings: Findings, choice: Choice) -> Iterator[Block]:
 
 
 def cores_used(found: Processors) -> str:
-    """`1.3 of 2 allowed cores used; neighbours 1 %`: what is known of that."""
+    """`1.3 of 2 allowed cores used, 0.5 by child processes; neighbours 1 %`: what is known of that."""
+    children = found.children_cores or 0
+    by_children = f", {children:.1f} by child processes" if children >= _LEAST_CORES else ""
     of = "" if found.allowed_cores is None else f" of {found.allowed_cores:g} allowed"
     cores = "core" if found.allowed_cores == 1 else "cores"
     share = found.neighbours_share
     beside = "" if share is None else f"; neighbours {units.percent(share)}"
-    return f"{found.used_cores:.1f}{of} {cores} used{beside}"
+    return f"{found.used_cores + children:.1f}{of} {cores} used{by_children}{beside}"
+
+
+def _own_together(rows: Sequence[ThreadWaitRow]) -> list[ThreadWaitRow]:
+    """The rows with perfprobe's own, which begin anew after each fork, as one, the last."""
+    own = [row for row in rows if row.is_perfprobe]
+    if len(own) < 2:
+        return list(rows)
+    waited_ns = [row.waited_ns for row in own if row.waited_ns is not None]
+    together = replace(
+        own[0],
+        name=f"perfprobe's own ({len(own)})",
+        os_thread=None,
+        run_ns=sum(row.run_ns for row in own),
+        waited_ns=sum(waited_ns) if waited_ns else None,
+    )
+    return [*(row for row in rows if not row.is_perfprobe), together]
 
 
 def kinds_of_waiting(found: Processors) -> str:
