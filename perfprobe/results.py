@@ -265,11 +265,13 @@ def _measurements(recording: Recording) -> tuple[Measurements | None, list[Losse
 
 
 def _read(path: str) -> Recording:
-    from perfprobe.read import pstats
+    from perfprobe.read import kineto, pstats
     from perfprobe.tables import storage
 
     file = storage.opened(path)
-    return pstats.read(file) if pstats.is_pstats(file) else storage.read(file)
+    if pstats.is_pstats(file):
+        return pstats.read(file)
+    return kineto.read(file) if kineto.is_file(file) else storage.read(file)
 
 
 def newest(folder: str) -> str:

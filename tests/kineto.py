@@ -1,4 +1,7 @@
-"""A trace of torch.profiler (Chrome JSON, as Kineto writes it) as a recording, and what it says itself."""
+"""A trace of torch.profiler (Chrome JSON, as Kineto writes it) as a recording, and what it says itself.
+
+`recorded` reads it as perfprobe does; `converted` is other, plain code that makes a program of it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from perfprobe.read import kineto
 from perfprobe.tables.gpu import CopyKind, MemoryKind, WaitKind
+from perfprobe.tables.recording import Recording
 from tests.build import Op, Program
 
 _OPERATORS = ("cpu_op", "operator", "user_annotation")
@@ -36,11 +41,24 @@ class Told:
 
     kernels: list[tuple[int | None, int]] = field(default_factory=list)
     copies: list[tuple[int | None, int]] = field(default_factory=list)
+    operators: dict[int, tuple[str, int]] = field(default_factory=dict)  # by external id: name, start
 
     @property
     def names_operators(self) -> bool:
         """Traces of 2023 have the correlation id in place of the operator's: they name none."""
         return any(named not in (None, correlation) for named, correlation in self.kernels)
+
+
+def recorded(path: Path) -> tuple[Recording, Told]:
+    """The trace as perfprobe reads it, and what it says itself."""
+    program, told = converted(path)
+    texts = [text for (text,) in program._tables["strings"]]
+    ids = [texts[row[0]] for row in program._tables["signatures"]]
+    for row in program.operators:
+        external = ids[row["signature"]]
+        if external.isdigit():
+            told.operators[int(external)] = texts[row["name"]], row["start_ns"]
+    return kineto.read(path), told
 
 
 def converted(path: Path) -> tuple[Program, Told]:

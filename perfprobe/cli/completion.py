@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SHELLS = ("bash", "zsh", "fish")
 # Files that commands read. At least two: shtab's pattern for a single one means something else in zsh.
-_READ = ("*.perfprobe", "*.pstats")
+_READ = ("*.perfprobe", "*.pstats", "*.json", "*.json.gz")
 
 _DESCRIPTION = "Print a script that lets the shell complete commands, options and files."
 _EXAMPLES = """\

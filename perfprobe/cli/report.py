@@ -26,6 +26,8 @@ examples:
   perfprobe report                           the newest recording in this folder
   perfprobe report train-20260102-101500-4711.perfprobe --top 40
   perfprobe report run-*.perfprobe           of all child processes or ranks
+  perfprobe report trace.json.gz             a trace of torch.profiler
+  perfprobe report log/resnet18              those of all ranks in a TensorBoard log folder
   perfprobe report --full                    all sections
   perfprobe report --view lines              one section
   perfprobe report --brief                   Markdown for a ticket
@@ -46,8 +48,9 @@ def parser() -> Parser:
         "files",
         nargs="*",
         metavar="FILE",
-        help="recordings (default: the newest one here), or .pstats files; of several, one report after the "
-        "other, and with --json a list",
+        help="recordings (default: the newest one here), traces of torch.profiler (.json, .json.gz, or a "
+        "TensorBoard log folder of them), or .pstats files; of several, one report after the other, and with "
+        "--json a list",
     )
     add_options(parser, View)
     parser.add_argument(
@@ -72,7 +75,7 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     given = parser().parse_args(words)
     collect_garbage_seldom()
     wanted = view(given)
-    paths = given.files or [newest()]
+    paths = [path for given_path in given.files for path in files_of(given_path)] or [newest()]
     if given.plot is not None:
         return _plot(paths, given.plot)
     if given.json:
@@ -84,6 +87,13 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
         text = _text(paths[0], wanted, given.calls)
         return lambda: write(text)
     return lambda: guarded(lambda: max(write(text) for text in _texts(paths, wanted, given.calls)))
+
+
+def files_of(path: str) -> list[str]:
+    """The file itself, or the traces in a folder. Raises InputError where there are none."""
+    from perfprobe.read.kineto import traces_in
+
+    return traces_in(path) if os.path.isdir(path) else [path]
 
 
 def _plot(paths: Sequence[str], output: str) -> Callable[[], int]:

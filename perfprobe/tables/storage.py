@@ -126,7 +126,7 @@ def newest(folder: str | os.PathLike[str] = ".") -> str:
 def _check_head(file: BinaryIO, name: str) -> None:
     head = file.read(len(MAGIC) + _VERSION.size)
     if head[: len(MAGIC)] != MAGIC[: len(head)] or not head:
-        what = "neither a perfprobe recording nor a .pstats file"
+        what = "neither a perfprobe recording, a trace nor a .pstats file"
         what += "" if head else " (it is empty)"
         raise InputError(what, name, "perfprobe run writes a recording")
     if len(head) < len(MAGIC) + _VERSION.size:

@@ -7,6 +7,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,13 @@ import pytest
 from perfprobe.report.rows.gpu.devices import device_rows
 from perfprobe.report.section.gpu.verdict import Use, verdict
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.gpu import Copies, GpuLinks, Kernels, WaitKind
+from perfprobe.tables.gpu import Copies, ExternalIds, GpuLinks, Kernels, WaitKind
 from perfprobe.tables.gpu_findings import GpuFindings
+from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 from tests.analyse.test_gpu import analysed
-from tests.build import Program
-from tests.kineto import Told, converted
+from tests.kineto import Told, recorded
 
 # Kernels and copies whose operator the trace names as we do, and those whose launch is not in the trace. All
 # others, and there are none, would be disagreements. Traces of 2023 name no operators: nothing to compare.
@@ -47,24 +48,24 @@ def folder() -> Path:
     return Path(named)
 
 
-def program_of(name: str) -> tuple[Program, Told]:
+def recording_of(name: str) -> tuple[Recording, Told]:
     path = folder() / f"{name}.json.gz"
     if not path.is_file():
         pytest.skip(f"no {path.name} in PERFPROBE_TRACES")
-    return converted(path)
+    return recorded(path)
 
 
 Traced = Callable[[str], tuple[Trace, GpuFindings, Told]]
 
 
 @pytest.fixture(scope="module")
-def traced(tmp_path_factory: pytest.TempPathFactory) -> Traced:
+def traced() -> Traced:
     """A trace by its name, read and analysed when it is first asked for."""
 
     @cache
     def read(name: str) -> tuple[Trace, GpuFindings, Told]:
-        program, told = program_of(name)
-        return (*analysed(program.recording(tmp_path_factory.mktemp(name))), told)
+        recording, told = recording_of(name)
+        return (*analysed(recording), told)
 
     return read
 
@@ -84,8 +85,9 @@ def compared(trace: Trace, told: Told) -> Counter[str]:
     found: Counter[str] = Counter()
     for calls, named in ((links.kernel_call, told.kernels), (links.copy_call, told.copies)):
         for call, (operator, _) in zip(calls.tolist(), named, strict=True):
-            ours = None if call < 0 else trace.signature(int(links.sites.signature[call]))
-            agree = ours == (None if operator is None else str(operator))
+            name = -1 if call < 0 else int(links.sites.name[call])
+            ours = (trace.recording[Strings][name], int(links.sites.start_ns[call])) if name >= 0 else None
+            agree = ours == told.operators.get(-1 if operator is None else operator)
             found["no call" if call < 0 else "agree" if agree else f"{operator}, not {ours}"] += 1
     return found
 
@@ -110,18 +112,15 @@ def test_traces_that_name_no_operators_have_all_linked_to_calls(name: str, trace
 
 
 @pytest.mark.parametrize("name", ["a100_nccl", "h100_bert_small", "h100_qwen_0.5b"])
-def test_external_ids_and_times_name_the_same_operators(name: str, tmp_path: Path) -> None:
+def test_external_ids_and_times_name_the_same_operators(name: str) -> None:
     """Exact linking by the ids of the trace. Not with whole microseconds."""
-    program, told = program_of(name)
-    strings = program._tables["strings"]
-    started = {
-        strings[program._tables["signatures"][row["signature"]][0]][0]: row["start_ns"]
-        for row in program.operators
-    }
-    named = {correlation: str(operator) for operator, correlation in told.kernels + told.copies if operator}
-    for correlation, operator in named.items():
-        program.row("external_ids", correlation, started[operator], anew=True)
-    trace, found = analysed(program.recording(tmp_path))
+    recording, told = recording_of(name)
+    named = {correlation: operator for operator, correlation in told.kernels + told.copies if operator}
+    ids = ExternalIds(
+        correlation=np.array(list(named), np.int64),
+        start_ns=np.array([told.operators[operator][1] for operator in named.values()], np.int64),
+    )
+    trace, found = analysed(replace(recording, tables={**recording.tables, ExternalIds: ids}))
     assert (found.exact, found.disagreements) == (LINKED[name][0], 0)
     assert compared(trace, told)["agree"] == LINKED[name][0]
 

@@ -12,10 +12,10 @@ import pytest
 
 from perfprobe.analyse.peers.watch import PeerWatch
 from perfprobe.merge import link
+from perfprobe.read import kineto
 from perfprobe.tables.peers import PeerTimes, Role
 from perfprobe.tables.steps import StepTimes
 from tests.found import find, watched
-from tests.kineto import converted
 
 _ROLES = {
     Role.KERNEL: "Kernel",
@@ -37,9 +37,9 @@ def folder() -> Path:
     return path
 
 
-def average_us(path: Path, tmp_path: Path) -> tuple[dict[str, float], PeerTimes]:
+def average_us(path: Path) -> tuple[dict[str, float], PeerTimes]:
     """The average of all steps by category, of warm-up and outliers too, as the plugin has it."""
-    trace = link(converted(path)[0].recording(tmp_path))
+    trace = link(kineto.read(path))
     times = find(trace, StepTimes)[StepTimes]
     steps = replace(times.steps, mark=np.zeros(len(times.steps), np.int8))
     watch = PeerWatch(trace, replace(times, steps=steps))
@@ -53,9 +53,9 @@ def average_us(path: Path, tmp_path: Path) -> tuple[dict[str, float], PeerTimes]
 
 
 @pytest.mark.parametrize("name", ["v100_resnet50_num_workers_0", "v100_resnet50_num_workers_4"])
-def test_every_category_is_the_plugin_s_to_the_microsecond(folder: Path, tmp_path: Path, name: str) -> None:
+def test_every_category_is_the_plugin_s_to_the_microsecond(folder: Path, name: str) -> None:
     told = json.loads((folder / "tensorboard_plugin_figures.json").read_text())[name]
-    ours, found = average_us(folder / f"{name}.json.gz", tmp_path)
+    ours, found = average_us(folder / f"{name}.json.gz")
     assert ours == pytest.approx(told["breakdown_us"], abs=2)  # its times are whole microseconds
     assert sum(ours.values()) == pytest.approx(told["avg_step_us"], abs=1)
     # A GPU's busy time is of the steps' own time, not of the plugin's, which is a little longer.
@@ -63,10 +63,10 @@ def test_every_category_is_the_plugin_s_to_the_microsecond(folder: Path, tmp_pat
     assert found.busy_ns[0] / steps_ns == pytest.approx(told["gpu_utilization"]["0"], abs=0.03)
 
 
-def test_calls_of_cuda_are_runtime_where_the_plugin_does_not_know_them(folder: Path, tmp_path: Path) -> None:
+def test_calls_of_cuda_are_runtime_where_the_plugin_does_not_know_them(folder: Path) -> None:
     """It looks for a category of another name in traces of today: calls are CPU Exec and Other there."""
     told = json.loads((folder / "tensorboard_plugin_figures.json").read_text())["a100_event_sync"]
-    ours, _ = average_us(folder / "a100_event_sync.json.gz", tmp_path)
+    ours, _ = average_us(folder / "a100_event_sync.json.gz")
     theirs = told["breakdown_us"]
     for same in ("Kernel", "Memcpy", "DataLoader"):
         assert ours[same] == pytest.approx(theirs[same], abs=1)

@@ -145,7 +145,7 @@ def test_a_profile_of_cprofile(folder: Path) -> None:
 def test_report_of_what_is_neither(folder: Path) -> None:
     data = (folder / "old.prof").read_bytes()
     for name, content, fault in (
-        ("text", b"import torch\n", "neither a perfprobe recording nor a .pstats file: text"),
+        ("text", b"import torch\n", "neither a perfprobe recording, a trace nor a .pstats file: text"),
         ("cut", data[:-20], "not a profile of cProfile (truncated at byte "),
     ):
         (folder / name).write_bytes(content)

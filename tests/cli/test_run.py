@@ -156,7 +156,7 @@ def test_a_program_may_move_and_spoil_everything(tmp_path: Path) -> None:
             "this is a recording and no script: taken.perfprobe; did you mean `perfprobe ",
         ),
         (["report", "absent.perfprobe"], 3, "cannot read the recording: No such file or directory: absent"),
-        (["report", "train.py"], 3, "neither a perfprobe recording nor a .pstats file: train.py"),
+        (["report", "train.py"], 3, "neither a perfprobe recording, a trace nor a .pstats file: train.py"),
         (["report", "folder"], 3, "cannot read the recording"),
         (["report", "absent", "b"], 3, "cannot read the recording: No such file or directory: absent"),
         (["report", "--top=-1", "x"], 2, "argument --top: '-1' is not a whole number"),

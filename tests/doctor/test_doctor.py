@@ -175,4 +175,4 @@ def test_the_newest_recording(tmp_path: Path) -> None:
     os.utime(tmp_path / "good.perfprobe", (1, 1))
     part = installation.newest(asked("reading", str(tmp_path)))
     assert (part.state, part.found) == ("note", "bad.perfprobe")
-    assert part.why.startswith("neither a perfprobe recording nor a .pstats file")
+    assert part.why.startswith("neither a perfprobe recording, a trace nor a .pstats file")

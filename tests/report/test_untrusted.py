@@ -52,7 +52,7 @@ def test_cut_at_every_byte(tmp_path: Path) -> None:
     path = tmp_path / "cut.perfprobe"
     for size in range(len(data)):
         if size == 0:
-            assert outcome(path, b"").startswith("error: neither a perfprobe recording nor a .pstats file")
+            assert outcome(path, b"").startswith("error: neither a perfprobe recording, a trace nor a .ps")
         elif size < 12:
             assert outcome(path, data[:size]).startswith("error: the recording ends before its first block")
         elif size % 16 == 0:

@@ -236,7 +236,7 @@ def test_samples_have_a_bound_of_their_own(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "neither a perfprobe recording nor a .pstats file \\(it is empty\\)"),
+        (b"", "neither a perfprobe recording, a trace nor a .pstats file \\(it is empty\\)"),
         (b"PERF", "the recording ends before its first block"),
         (b"PERFPROBE\n", "the recording ends before its first block"),
         (b"PK\x03\x04 something else", "neither a perfprobe recording"),

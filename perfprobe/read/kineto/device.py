@@ -1,0 +1,143 @@
+"""What a trace has of GPUs: kernels, copies, calls of the API and waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from perfprobe.read.kineto.event import facts_of, number, small, span_ns
+from perfprobe.read.kineto.names import Names
+from perfprobe.read.kineto.rows import Rows
+from perfprobe.tables.columns import Table
+from perfprobe.tables.gpu import ApiCalls, Copies, CopyKind, GpuWaits, Kernels, MemoryKind, WaitKind
+
+CALLS = ("cuda_runtime", "cuda_driver", "runtime", "privateuse1_runtime", "xpu_runtime", "mtia_runtime")
+_KINDS = {
+    "HtoD": CopyKind.HOST_TO_DEVICE,
+    "DtoH": CopyKind.DEVICE_TO_HOST,
+    "HtoA": CopyKind.HOST_TO_ARRAY,
+    "AtoH": CopyKind.ARRAY_TO_HOST,
+    "AtoA": CopyKind.ARRAY_TO_ARRAY,
+    "AtoD": CopyKind.ARRAY_TO_DEVICE,
+    "DtoA": CopyKind.DEVICE_TO_ARRAY,
+    "DtoD": CopyKind.DEVICE_TO_DEVICE,
+    "HtoH": CopyKind.HOST_TO_HOST,
+    "PtoP": CopyKind.PEER_TO_PEER,
+    "HostToDevice": CopyKind.HOST_TO_DEVICE,  # from here on AMD's
+    "DeviceToHost": CopyKind.DEVICE_TO_HOST,
+    "DeviceToDevice": CopyKind.DEVICE_TO_DEVICE,
+    "HostToHost": CopyKind.HOST_TO_HOST,
+}
+_WAITS = {
+    "Event Sync": WaitKind.EVENT,
+    "Stream Wait Event": WaitKind.STREAM_WAIT_EVENT,
+    "Stream Sync": WaitKind.STREAM,
+    "Context Sync": WaitKind.CONTEXT,
+}
+_MEMORY = {kind.name.replace("_", " ").title(): kind for kind in MemoryKind}
+_GRAPH_LAUNCHES = ("cudaGraphLaunch", "cuGraphLaunch", "hipGraphLaunch")
+
+
+class DeviceReader:
+    """Takes in events; its rows are there as they come."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self.kernels, self.copies = Rows(Kernels), Rows(Copies)
+        self.calls, self.waits = Rows(ApiCalls), Rows(GpuWaits)
+        self.without_sizes = self.graph_launches = self.of_graphs = 0
+        self.streams_differ = False
+
+    def adder(self, category: str) -> Callable[[dict[str, Any]], bool] | None:
+        """What takes in events of this category; None where none does."""
+        kind = category.removeprefix("gpu_")
+        if category in CALLS:
+            return self._add_call
+        return {
+            "kernel": self._add_kernel,
+            "memcpy": self._add_copy,
+            "memset": self._add_copy,
+            "cuda_sync": self._add_wait,
+        }.get(kind)
+
+    @property
+    def events(self) -> int:
+        """Kernels, copies and fills."""
+        return len(self.kernels) + len(self.copies)
+
+    def tables(self) -> list[Table]:
+        """All that have rows."""
+        return [rows.table() for rows in (self.kernels, self.copies, self.calls, self.waits) if len(rows)]
+
+    def _add_call(self, event: dict[str, Any]) -> bool:
+        span = span_ns(event)
+        if span is None:
+            return False
+        name = str(event.get("name"))
+        self.graph_launches += name.startswith(_GRAPH_LAUNCHES)
+        thread, correlation = self._names.thread(event.get("tid")), number(facts_of(event).get("correlation"))
+        self.calls.add(*span, thread, self._names.text(name), correlation, -1, -1)
+        return True
+
+    def _add_kernel(self, event: dict[str, Any]) -> bool:
+        span = span_ns(event)
+        if span is None:
+            return False
+        facts = facts_of(event)
+        name, launch = self._names.text(str(event.get("name"))), self._launch(facts)
+        self.kernels.add(*span, *_where(event, facts), name, launch, *self._origin(facts))
+        return True
+
+    def _add_copy(self, event: dict[str, Any]) -> bool:
+        span = span_ns(event)
+        if span is None:
+            return False
+        facts, (kind, source, destination) = facts_of(event), _move(str(event.get("name")))
+        correlation, graph, node = self._origin(facts)
+        self.copies.add(
+            *(*span, *_where(event, facts), kind, source, destination, -1, number(facts.get("bytes"))),
+            *(-1, correlation, graph, node),
+        )
+        return True
+
+    def _add_wait(self, event: dict[str, Any]) -> bool:
+        span = span_ns(event)
+        if span is None:
+            return False
+        facts = facts_of(event)
+        kind = _WAITS.get(str(facts.get("cuda_sync_kind", event.get("name"))), WaitKind.UNKNOWN)
+        context, stream = small(facts.get("context")), small(facts.get("stream"))
+        self.waits.add(*span, kind, context, stream, number(facts.get("correlation")))
+        return True
+
+    def _origin(self, facts: dict[str, Any]) -> tuple[int, int, int]:
+        graph = number(facts.get("graph id"))
+        graph = graph if graph > 0 else -1
+        self.of_graphs += graph > 0
+        return number(facts.get("correlation")), graph, number(facts.get("graph node id"))
+
+    def _launch(self, facts: dict[str, Any]) -> int:
+        """The row of how a kernel was launched. Shared memory is told as one sum, which no column holds."""
+        sizes = [facts.get(key) for key in ("grid", "block")]
+        if not all(isinstance(size, list) and len(size) == 3 for size in sizes):
+            self.without_sizes += 1
+            return -1
+        numbers = [small(value) for size in sizes for value in size or ()]
+        registers = small(facts.get("registers per thread"))
+        return self._names.launches.row(*numbers, registers, -1, -1, -1)
+
+
+def _where(event: dict[str, Any], facts: dict[str, Any]) -> tuple[int, int, int]:
+    """Device, context and stream."""
+    device = small(facts.get("device", event.get("pid")))
+    return device, small(facts.get("context")), small(facts.get("stream", event.get("tid")))
+
+
+def _move(name: str) -> tuple[int, int, int]:
+    """Kind, source and destination of "Memcpy HtoD (Pageable -> Device)" or "Memset (Device)"."""
+    what, _, memory = name.partition(" (")
+    source, _, destination = memory.rstrip(")").partition(" -> ")
+    if "set" in what.lower() or what.startswith("Fill"):
+        return CopyKind.FILL, MemoryKind.UNKNOWN, _MEMORY.get(source, MemoryKind.UNKNOWN)
+    kind = next((kind for word, kind in _KINDS.items() if word in what), CopyKind.UNKNOWN)
+    return kind, _MEMORY.get(source, MemoryKind.UNKNOWN), _MEMORY.get(destination, MemoryKind.UNKNOWN)

@@ -1,0 +1,93 @@
+"""What a trace does not have, and how to record it next time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+
+from perfprobe.read.kineto.chunks import Chunks
+from perfprobe.read.kineto.device import DeviceReader
+from perfprobe.read.kineto.names import Names
+from perfprobe.read.kineto.operators import OperatorReader
+from perfprobe.tables.events import Losses
+
+SOURCE = "trace"
+_OURS = "record with perfprobe: python -m perfprobe script.py"
+_MOST_CATEGORIES = 5
+
+
+def losses(
+    chunks: Chunks,
+    operators: OperatorReader,
+    device: DeviceReader,
+    names: Names,
+    skipped: Counter[str],
+    unusable: int,
+) -> Losses:
+    """The rows. skipped: events of categories that are not read; unusable: those without time or thread."""
+    rows = [
+        *_of_file(chunks, names, skipped, unusable),
+        *(_of_operators(operators) if operators.operators else ()),
+        *(_of_device(device) if device.events else ()),
+    ]
+    sources, reasons, counts, remedies = zip(*rows, strict=True) if rows else ((),) * 4
+    texts = [np.array(column, np.object_) for column in (sources, reasons, remedies)]
+    return Losses(source=texts[0], reason=texts[1], count=np.array(counts, np.int64), remedy=texts[2])
+
+
+Row = tuple[str, str, int, str]
+
+
+def _of_file(chunks: Chunks, names: Names, skipped: Counter[str], unusable: int) -> Iterator[Row]:
+    if chunks.stopped is not None:
+        reason = f"{chunks.stopped}: what comes before is shown"
+        yield "recording", reason, -1, "write it again, and copy it when the program has ended"
+    if not chunks.typed and chunks.parts > 1:
+        yield SOURCE, "speed: the standard library read the trace", -1, "pip install 'perfprobe[traces]'"
+    if chunks.damaged:
+        yield SOURCE, "damaged events were left out", chunks.damaged, "write the trace again"
+    if unusable:
+        yield SOURCE, "events without a time, a duration or a thread were left out", unusable, ""
+    if names.stacks.left_out or names.signatures.left_out:
+        count = names.stacks.left_out + names.signatures.left_out
+        yield SOURCE, "stacks and input shapes beyond the first 65,536 were left out", count, ""
+    for category, count in skipped.most_common(_MOST_CATEGORIES):
+        yield SOURCE, f"events of the category {category} are not read", count, ""
+
+
+def _of_operators(found: OperatorReader) -> Iterator[Row]:
+    yield SOURCE, "CPU time of operators: a trace has wall times only", -1, _OURS
+    if not found.with_shapes:
+        yield SOURCE, "input shapes", -1, "record with profile(record_shapes=True)"
+    else:
+        yield SOURCE, "devices of tensors, and names of arguments: a trace has neither", -1, _OURS
+        if not found.with_strides:
+            yield SOURCE, "strides: this torch does not write them", -1, "record with torch 2.1 or newer"
+    if found.python_calls and not found.with_call_stack:
+        reason = "lines within functions: a trace names a function by its first line"
+        yield SOURCE, reason, found.operators, _OURS
+    elif not found.with_call_stack:
+        remedy = "record with profile(with_stack=True); perfprobe has exact lines"
+        yield SOURCE, "Python stacks, and so source lines", -1, remedy
+    if not found.allocations:
+        yield SOURCE, "memory", -1, "record with profile(profile_memory=True)"
+    if not found.steps:
+        yield SOURCE, "steps", -1, "call prof.step() at the end of each"
+
+
+def _of_device(device: DeviceReader) -> Iterator[Row]:
+    what = "results of CUDA calls, local memory of launches, and which copies were async: a trace has none"
+    yield "gpu", what, -1, _OURS
+    if not len(device.calls):
+        reason = "launches: the trace has no calls of CUDA, so kernels have no operators and lines"
+        remedy = "record with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]"
+        yield "gpu", reason, device.events, remedy
+    if not len(device.waits):
+        remedy = "record with experimental_config=_ExperimentalConfig(enable_cuda_sync_events=True)"
+        yield "gpu", "waits for the GPU, other than inside copies: the trace has no cuda_sync", -1, remedy
+    if device.without_sizes:
+        yield "gpu", "grid and block of kernels: this version does not write them", device.without_sizes, ""
+    if device.graph_launches and not device.of_graphs:
+        yield "gpu", "nodes of CUDA graphs: the trace does not say them", device.graph_launches, _OURS

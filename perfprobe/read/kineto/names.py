@@ -1,0 +1,150 @@
+"""Strings, threads, frames and stacks of a trace."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Any
+
+import numpy as np
+
+from perfprobe.read.kineto.rows import Interned
+from perfprobe.tables.columns import Table
+from perfprobe.tables.events import Signatures, Threads
+from perfprobe.tables.gpu import Launches
+from perfprobe.tables.stacks import Frames, Modules, Stacks
+from perfprobe.tables.strings import Strings
+
+MOST_STACKS = 65_536
+FIRST_LINE = " (its first line)"  # as the autograd profiler's collector says it
+LONGEST_TEXT = 1 << 16
+_MODULE = "nn.Module:"
+_FRAME = re.compile(r"(?P<file>.*)\((?P<line>\d{1,9})\): (?P<function>.*)", re.DOTALL)
+# Installed packages of which a trace has no more than the name.
+_LIBRARIES = (
+    *("accelerate", "datasets", "diffusers", "fairscale", "jax", "lightning", "numpy", "peft"),
+    *("pytorch_lightning", "timm", "torchaudio", "torchvision", "transformers", "triton", "vllm"),
+)
+
+
+class Names:
+    """Rows that others refer to, each there once."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, int] = {}
+        self._in_order: list[str] = []
+        self._threads: dict[int, int] = {}
+        self._thread_names: dict[int, str] = {}
+        self._forward_ids: dict[int, int] = {}
+        self._files: set[str] = set()
+        self.frames, self.stacks = Interned(Frames), Interned(Stacks, MOST_STACKS)
+        self.modules = Interned(Modules, MOST_STACKS)
+        self.signatures, self.launches = Interned(Signatures, MOST_STACKS), Interned(Launches)
+        self._call_stacks: dict[str, int] = {}
+        self._places: dict[tuple[str, bool], int] = {}
+
+    def text(self, value: object) -> int:
+        """The row of a text."""
+        text = value if isinstance(value, str) else str(value)
+        found = self._texts.get(text)
+        if found is None:
+            found = self._texts[text] = len(self._texts)
+            self._in_order.append(text)
+        return found
+
+    def name(self, row: int) -> str:
+        """The text of a row."""
+        return self._in_order[row]
+
+    def thread(self, number: object) -> int:
+        """The row of a thread by the system's number for it, -1 of what is none."""
+        key = _number(number)
+        if key is None:
+            return -1
+        return self._threads.setdefault(key, len(self._threads))
+
+    def name_thread(self, number: object, name: object) -> None:
+        """`thread 25772 (python)` is what the trace has for python."""
+        key = _number(number)
+        if key is not None and isinstance(name, str):
+            self._thread_names[key] = name.partition("(")[2].rstrip(") ") or name.strip()
+
+    def set_forward_id(self, thread: int, forward_id: int) -> None:
+        """torch's number of a thread."""
+        self._forward_ids[thread] = forward_id
+
+    def frame(self, place: str, *, first_line_only: bool) -> int:
+        """The row of `train.py(12): step`, -1 where it is no such text."""
+        key = place, first_line_only
+        if key not in self._places:
+            found = _FRAME.fullmatch(place[:LONGEST_TEXT])
+            row = -1
+            if found is not None:
+                file, line = found["file"], int(found["line"])
+                self._files.add(file)
+                function = found["function"] + (FIRST_LINE if first_line_only else "")
+                first = line if first_line_only else -1
+                row = self.frames.row(self.text(file), self.text(function), first, line)
+            self._places[key] = row
+        return self._places[key]
+
+    def call(self, below: int, place: str) -> int:
+        """The stack in a call of Python made from the stack `below`; calls of C code add nothing."""
+        if place.startswith(_MODULE):
+            name = place[len(_MODULE) : LONGEST_TEXT].strip()  # its class and a number: `Linear_3`
+            outer, frame, module = (-1, -1, -1) if below < 0 else self.stacks.values(below)
+            kind = name.rpartition("_")[0]
+            module = self.modules.row(module, self.text(name), self.text(kind))
+            return self.stacks.row(outer, frame, module)
+        frame = self.frame(place, first_line_only=True)
+        if frame < 0:
+            return below
+        return self.stacks.row(below, frame, -1 if below < 0 else self.stacks.values(below)[2])
+
+    def call_stack(self, text: str) -> int:
+        """The stack of a `Call stack`: frames between semicolons, the innermost first."""
+        found = self._call_stacks.get(text)
+        if found is None:
+            found = -1
+            for place in reversed(text[:LONGEST_TEXT].split(";")):
+                frame = self.frame(place.strip(), first_line_only=False)
+                found = found if frame < 0 else self.stacks.row(found, frame, -1)
+            self._call_stacks[text] = found
+        return found
+
+    def roots(self) -> dict[str, list[str]]:
+        """Whose code files are that have no folder: the profiler cuts off what it finds on sys.path."""
+        of: dict[str, set[str]] = {"torch": set(), "stdlib": set(), "site": set()}
+        for file in self._files:
+            first = file.partition("/")[0]
+            package = first.removesuffix(".py")
+            if package == "torch":
+                of["torch"].add(first)
+            elif package in sys.stdlib_module_names:
+                of["stdlib"].add(first)
+            elif package in _LIBRARIES and "/" in file:
+                of["site"].add(first)
+        return {key: sorted(found) for key, found in of.items() if found}
+
+    def tables(self) -> list[Table]:
+        """All of them, strings last, as making the others adds some."""
+        names = [self.text(self._thread_names.get(number, "")) for number in self._threads]
+        forward = [self._forward_ids.get(row, -1) for row in range(len(self._threads))]
+        threads = Threads(
+            os_thread=np.array(list(self._threads), np.int64),
+            forward_id=np.array(forward, np.int32),
+            name=np.array(names, np.int32),
+        )
+        known = (self.frames, self.stacks, self.modules, self.signatures, self.launches)
+        others = [rows.table() for rows in known]
+        texts = [text.encode(errors="backslashreplace").decode() for text in self._texts]
+        return [threads, *others, Strings(np.array([*texts, ""], np.object_)[:-1])]
+
+
+def _number(value: Any) -> int | None:
+    """A thread's number: older traces have it as text."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str) and value.isdecimal() and len(value) < 19:
+        value = int(value)
+    return value if isinstance(value, int) and 0 <= value < 1 << 62 else None

@@ -1,0 +1,162 @@
+"""From a file of events to a `Recording`."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from perfprobe.read.kineto.chunks import Chunks, is_trace
+from perfprobe.read.kineto.device import DeviceReader
+from perfprobe.read.kineto.event import facts_of, span_ns
+from perfprobe.read.kineto.losses import losses
+from perfprobe.read.kineto.names import Names
+from perfprobe.read.kineto.operators import OperatorReader
+from perfprobe.support.errors import InputError
+from perfprobe.tables import storage
+from perfprobe.tables.events import Operators
+from perfprobe.tables.opened import OpenedFile
+from perfprobe.tables.recording import Recording
+
+_OPERATORS = ("cpu_op", "operator")
+# They say what others say too: arrows, spans around the whole, marks on streams.
+_KNOWN = ("ac2g", "async", "fwdbwd", "trace", "gpu_user_annotation", "")
+_HEAD_BYTES = 64
+_DISTRIBUTED = ("backend", "rank", "world_size", "nccl_version")
+
+
+def is_file(file: OpenedFile) -> bool:
+    """Whether a file begins as a trace may; False where it cannot be read."""
+    try:
+        return is_trace(file.at(0, _HEAD_BYTES))
+    except OSError:
+        return False
+
+
+def read(path: str | os.PathLike[str] | OpenedFile) -> Recording:
+    """A trace, compressed with gzip or not. Raises InputError when it cannot be read or is none."""
+    file = path if isinstance(path, OpenedFile) else storage.opened(path)
+    try:
+        with file.stream() as stream:
+            return _Reading(file.name, Chunks(stream, file.name)).recording()
+    except OSError as error:
+        raise InputError(f"cannot read the trace: {error.strerror or error}", file.name) from error
+
+
+class _Reading:
+    """Takes in all events of a file."""
+
+    def __init__(self, name: str, chunks: Chunks) -> None:
+        self._name, self._chunks = name, chunks
+        self._names = Names()
+        self._operators = OperatorReader(self._names)
+        self._device = DeviceReader(self._names)
+        self._skipped: Counter[str] = Counter()
+        self._unusable = self._events = 0
+        self._processes: Counter[int] = Counter()
+        self._span: tuple[int, int] | None = None  # that of the profiler itself
+        for events in chunks:
+            for event in events:
+                self._add(event)
+        if not self._events:
+            what = "the trace has no events" if chunks.stopped is None else chunks.stopped
+            raise InputError(
+                what, name, "write it when something was recorded: prof.export_chrome_trace(FILE)"
+            )
+
+    def _add(self, event: dict[str, Any]) -> None:
+        phase = event.get("ph")
+        if phase == "X":
+            self._add_span(event, str(event.get("cat", "")).lower())
+        elif phase == "i":
+            if event.get("name") == "[memory]":
+                self._operators.add_allocation(event)
+        elif phase == "M" and event.get("name") == "thread_name":
+            self._names.name_thread(event.get("tid"), facts_of(event).get("name"))
+
+    def _add_span(self, event: dict[str, Any], category: str) -> None:
+        is_range = category == "user_annotation"
+        if is_range or category in _OPERATORS:
+            is_read = self._operators.add(event, is_range=is_range)
+            self._note_process(event.get("pid"))
+        elif category == "python_function":
+            is_read = self._operators.add_python(event)
+        elif category in _KNOWN:
+            self._note_span(event, category)
+            return
+        else:
+            adder = self._device.adder(category)
+            if adder is None:
+                self._skipped[category[:40]] += 1
+                return
+            is_read = adder(event)
+        self._events += is_read
+        self._unusable += not is_read
+
+    def _note_process(self, process: Any) -> None:
+        if type(process) is int and 0 < process < 1 << 31:
+            self._processes[process] += 1
+
+    def _note_span(self, event: dict[str, Any], category: str) -> None:
+        if category == "trace" and self._span is None:
+            self._span = span_ns(event)
+
+    def recording(self) -> Recording:
+        """All of it as a recording."""
+        operators = self._operators.table()
+        lost = losses(self._chunks, self._operators, self._device, self._names, self._skipped, self._unusable)
+        tables = [*self._device.tables(), *self._names.tables(), lost]
+        start_ns, stop_ns = self._times(operators)
+        return Recording(
+            path=self._name,
+            tables={type(table): table for table in tables},
+            meta=self._meta(start_ns, stop_ns),
+            complete=True,
+            last_ns=stop_ns,
+            stopped_at=None,
+            operator_rows=len(operators),
+            source=lambda wanted: _batches(operators, wanted),
+        )
+
+    def _times(self, operators: Operators) -> tuple[int, int]:
+        """When recording began and ended: the profiler's own span, or what was seen."""
+        tables = [operators, *(table for table in self._device.tables())]
+        starts = [int(table.columns()["start_ns"].min()) for table in tables if len(table)]
+        ends = [int(table.columns()["end_ns"].max()) for table in tables if len(table)]
+        if self._span is not None:
+            return min(self._span[0], *starts, self._span[0]), max(self._span[1], *ends, self._span[1])
+        return (min(starts), max(ends)) if starts else (0, 0)
+
+    def _meta(self, start_ns: int, stop_ns: int) -> dict[str, Any]:
+        about, process = self._chunks.about, self._processes.most_common(1)
+        program = {"argv": [os.path.basename(self._name)], **({"pid": process[0][0]} if process else {})}
+        devices = about.get("deviceProperties")
+        distributed = about.get("distributedInfo")
+        distributed = distributed if isinstance(distributed, dict) else {}
+        return {
+            "trace": {key: distributed[key] for key in _DISTRIBUTED if key in distributed},
+            "program": program,
+            "start": {"monotonic_ns": start_ns},
+            "stop": {"monotonic_ns": stop_ns},
+            "roots": self._names.roots(),
+            "recording": {"memory": self._operators.allocations > 0, "ranges": True},
+            "gpu": {"devices": _device_names(devices)},
+        }
+
+
+def _device_names(devices: Any) -> list[dict[str, Any] | None]:
+    """The devices by their number."""
+    told = [entry for entry in devices if isinstance(entry, dict)] if isinstance(devices, list) else []
+    names = {entry.get("id"): entry.get("name") for entry in told}
+    most = max((number for number in names if type(number) is int and 0 <= number < 256), default=-1)
+    return [{"name": names[number]} if number in names else None for number in range(most + 1)]
+
+
+def _batches(operators: Operators, wanted: Sequence[str]) -> Iterator[dict[str, npt.NDArray[Any]]]:
+    for first in range(0, len(operators), storage.BATCH_ROWS):
+        rows = operators.take(np.s_[first : first + storage.BATCH_ROWS])
+        yield {name: getattr(rows, name) for name in wanted}

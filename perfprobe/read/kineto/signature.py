@@ -1,0 +1,118 @@
+"""Texts of operators' inputs from what a trace has: shapes, types, strides, and values of plain inputs.
+
+It has neither the names of arguments nor the device of tensors.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from perfprobe.models.dtypes import short_name
+from perfprobe.models.signature import (
+    FLOAT,
+    UNDEFINED,
+    UNKNOWN,
+    Tensor,
+    list_text,
+    shown_strides,
+    tensor_text,
+)
+
+_DTYPES = {
+    "float": "float32",
+    "double": "float64",
+    "c10::Half": "float16",
+    "c10::BFloat16": "bfloat16",
+    "long int": "int64",
+    "long": "int64",
+    "int": "int32",
+    "short": "int16",
+    "short int": "int16",
+    "signed char": "int8",
+    "unsigned char": "uint8",
+    "bool": "bool",
+    "c10::complex<float>": "complex64",
+    "c10::complex<double>": "complex128",
+    "c10::Float8_e4m3fn": "float8_e4m3fn",
+    "c10::Float8_e5m2": "float8_e5m2",
+    "c10::Float8_e4m3fnuz": "float8_e4m3fnuz",
+    "c10::Float8_e5m2fnuz": "float8_e5m2fnuz",
+    "unsigned short": "uint16",
+    "unsigned int": "uint32",
+    "unsigned long": "uint64",
+}
+_PLAIN = ("Int", "Bool", "Double", "Scalar", "ScalarList", "String", "Device", "Complex")
+_LISTS = ("TensorList", "GenericList")
+_INTEGER = re.compile(r"-?[0-9]{1,19}")
+_REAL = re.compile(r"-?(?:[0-9]+\.?[0-9]*(?:e[+-]?[0-9]+)?|inf|nan)")
+_NUMBERS = re.compile(r"\[[\w.+\-, ]{0,1024}\]", re.ASCII)
+LONGEST_LIST = 64
+
+
+def text_of(facts: dict[str, Any]) -> str | None:
+    """The inputs, None where shapes were not recorded."""
+    sizes, types = facts.get("Input Dims"), facts.get("Input type", facts.get("Input Types"))
+    if not isinstance(sizes, list) or not isinstance(types, list) or len(sizes) != len(types):
+        return None
+    strides = _same_length(facts.get("Input Strides"), len(sizes))
+    values = _same_length(facts.get("Concrete Inputs"), len(sizes))
+    items = [_item(*input_) for input_ in zip(sizes, types, strides, values, strict=True)]
+    while items and items[-1] == "":
+        items.pop()
+    return " ".join(item or UNDEFINED for item in items)
+
+
+def _same_length(values: Any, count: int) -> list[Any]:
+    return values if isinstance(values, list) and len(values) == count else [None] * count
+
+
+def _item(sizes: Any, kind: Any, strides: Any, value: Any) -> str:
+    """One input; "" for one that was not given."""
+    if kind in _DTYPES:
+        return _tensor(sizes, kind, strides)
+    if kind in _LISTS:
+        return _list(sizes)
+    if kind in _PLAIN:
+        return _value(value)
+    return "" if kind in ("", None) else UNKNOWN
+
+
+def _tensor(sizes: Any, kind: str, strides: Any) -> str:
+    shape = _integers(sizes)
+    if shape is None:
+        return UNKNOWN
+    steps = _integers(strides)
+    shown = shown_strides(shape, steps, "strided") if steps is not None and len(steps) == len(shape) else None
+    return tensor_text(Tensor(short_name(_DTYPES[kind]), shape, shown, "strided", "cpu"))
+
+
+def _list(sizes: Any) -> str:
+    """A list of tensors, whose types the trace does not say; of anything else it says nothing at all."""
+    inner = sizes if isinstance(sizes, list) else []
+    if len(inner) == 0:
+        return UNKNOWN
+    return list_text([UNKNOWN] * min(len(inner), LONGEST_LIST), whole=len(inner) <= LONGEST_LIST)
+
+
+def _value(value: Any) -> str:
+    if not isinstance(value, str):
+        return UNKNOWN
+    if _NUMBERS.fullmatch(value):
+        return list_text([_word(part.strip()) for part in value[1:-1].split(",") if part.strip()])
+    return _word(value)
+
+
+def _word(value: str) -> str:
+    """Floats count by type, as in all signatures."""
+    if value in ("True", "False") or _INTEGER.fullmatch(value):
+        return value
+    return FLOAT if _REAL.fullmatch(value) else UNKNOWN
+
+
+def _integers(values: Any) -> tuple[int, ...] | None:
+    if not isinstance(values, list) or len(values) > LONGEST_LIST:
+        return None
+    if not all(type(value) is int and 0 <= value < 1 << 62 for value in values):
+        return None
+    return tuple(values)
