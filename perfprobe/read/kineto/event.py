@@ -9,14 +9,15 @@ _LONGEST_US = 2.0**62 / 1000
 
 def time_ns(value: Any) -> int | None:
     """Microseconds as nanoseconds; None for what is no time."""
+    if type(value) is float or type(value) is int:
+        return round(value * 1000) if -_LONGEST_US < value < _LONGEST_US else None
     if isinstance(value, str):  # some writers quote numbers
         try:
             value = float(value)
         except ValueError:
             return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    return round(value * 1000) if -_LONGEST_US < value < _LONGEST_US else None
+        return time_ns(value)
+    return None
 
 
 def span_ns(event: dict[str, Any]) -> tuple[int, int] | None:
@@ -35,6 +36,8 @@ def facts_of(event: dict[str, Any]) -> dict[str, Any]:
 
 def number(value: Any) -> int:
     """A number of the driver's, or a size; -1 for none. Some have all bits set where there is none."""
+    if value is None:
+        return -1
     if isinstance(value, str) and value.isdecimal() and len(value) < 19:
         value = int(value)
     if isinstance(value, float) and value.is_integer():

@@ -30,7 +30,11 @@ class OperatorReader:
         self.python_calls = self.allocations = 0
         self.steps = False
 
-    def add(self, event: dict[str, Any], *, is_range: bool) -> bool:
+    def add_range(self, event: dict[str, Any]) -> bool:
+        """The same as `add` with a range of the program's."""
+        return self.add(event, is_range=True)
+
+    def add(self, event: dict[str, Any], *, is_range: bool = False) -> bool:
         """Takes in an operator or a range of the program's; False where it has no time or thread."""
         span, thread = span_ns(event), self._names.thread(event.get("tid"))
         name = event.get("name")
@@ -177,7 +181,8 @@ class _Thread:
             self._next_allocation += 1
             around = next((at for at in reversed(open_rows) if self._rows[at][_END] >= at_ns), None)
             if around is not None:
-                self._sizes[around][size_bytes < 0] += abs(size_bytes)
+                sizes = self._sizes[around]
+                sizes[size_bytes < 0] = min(sizes[size_bytes < 0] + abs(size_bytes), 1 << 62)
 
     def _stack_at(self, row: tuple[int, ...]) -> int:
         """What the trace says itself, else the Python calls that were open."""

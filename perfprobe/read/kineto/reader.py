@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from perfprobe.tables.recording import Recording
 
 _OPERATORS = ("cpu_op", "operator")
 # They say what others say too: arrows, spans around the whole, marks on streams.
-_KNOWN = ("ac2g", "async", "fwdbwd", "trace", "gpu_user_annotation", "")
+_KNOWN = ("ac2g", "async", "fwdbwd", "gpu_user_annotation", "")
 _HEAD_BYTES = 64
 _DISTRIBUTED = ("backend", "rank", "world_size", "nccl_version")
 
@@ -56,6 +56,7 @@ class _Reading:
         self._operators = OperatorReader(self._names)
         self._device = DeviceReader(self._names)
         self._skipped: Counter[str] = Counter()
+        self._adders: dict[str, Callable[[dict[str, Any]], bool | None] | None] = {}
         self._unusable = self._events = 0
         self._processes: Counter[int] = Counter()
         self._span: tuple[int, int] | None = None  # that of the profiler itself
@@ -71,39 +72,49 @@ class _Reading:
     def _add(self, event: dict[str, Any]) -> None:
         phase = event.get("ph")
         if phase == "X":
-            self._add_span(event, str(event.get("cat", "")).lower())
+            self._add_span(event)
         elif phase == "i":
             if event.get("name") == "[memory]":
                 self._operators.add_allocation(event)
         elif phase == "M" and event.get("name") == "thread_name":
             self._names.name_thread(event.get("tid"), facts_of(event).get("name"))
 
-    def _add_span(self, event: dict[str, Any], category: str) -> None:
-        is_range = category == "user_annotation"
-        if is_range or category in _OPERATORS:
-            is_read = self._operators.add(event, is_range=is_range)
-            self._note_process(event.get("pid"))
-        elif category == "python_function":
-            is_read = self._operators.add_python(event)
-        elif category in _KNOWN:
-            self._note_span(event, category)
+    def _add_span(self, event: dict[str, Any]) -> None:
+        category = event.get("cat")
+        category = category if isinstance(category, str) else ""
+        if category not in self._adders:
+            self._adders[category] = self._adder(category.lower())
+        add = self._adders[category]
+        if add is None:
+            self._skipped[category[:40]] += 1
             return
-        else:
-            adder = self._device.adder(category)
-            if adder is None:
-                self._skipped[category[:40]] += 1
-                return
-            is_read = adder(event)
-        self._events += is_read
-        self._unusable += not is_read
+        is_read = add(event)
+        if is_read is not None:
+            self._events += is_read
+            self._unusable += not is_read
+
+    def _adder(self, category: str) -> Callable[[dict[str, Any]], bool | None] | None:
+        """What takes in events of a category: whether it could; None where there was nothing to take."""
+        if category in _OPERATORS:
+            return self._add_operator
+        if category == "user_annotation":
+            return self._operators.add_range
+        if category == "python_function":
+            return self._operators.add_python
+        if category == "trace":
+            return self._note_span
+        return _nothing if category in _KNOWN else self._device.adder(category)
+
+    def _add_operator(self, event: dict[str, Any]) -> bool:
+        self._note_process(event.get("pid"))
+        return self._operators.add(event)
 
     def _note_process(self, process: Any) -> None:
         if type(process) is int and 0 < process < 1 << 31:
             self._processes[process] += 1
 
-    def _note_span(self, event: dict[str, Any], category: str) -> None:
-        if category == "trace" and self._span is None:
-            self._span = span_ns(event)
+    def _note_span(self, event: dict[str, Any]) -> None:
+        self._span = self._span or span_ns(event)
 
     def recording(self) -> Recording:
         """All of it as a recording."""
@@ -146,6 +157,10 @@ class _Reading:
             "recording": {"memory": self._operators.allocations > 0, "ranges": True},
             "gpu": {"devices": _device_names(devices)},
         }
+
+
+def _nothing(_: dict[str, Any]) -> None:
+    return None
 
 
 def _device_names(devices: Any) -> list[dict[str, Any] | None]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Hashable
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from perfprobe.tables.columns import SomeTable, Table
-
-_LARGEST = {8: 2**63 - 1, 4: 2**31 - 1, 1: 127}
+from perfprobe.tables.columns import Int64, Table
 
 
 class Rows:
@@ -17,25 +17,25 @@ class Rows:
 
     def __init__(self, kind: type[Table]) -> None:
         self.kind = kind
-        self._columns = [array("q") for _ in kind.dtypes]
-        limits = [_LARGEST[dtype.itemsize] for dtype in kind.dtypes.values()]
-        self._limits = limits
+        self._width = len(kind.dtypes)
+        self._values = array("q")  # row by row
 
     def __len__(self) -> int:
-        return len(self._columns[0])
+        return len(self._values) // self._width
 
     def add(self, *values: int) -> None:
-        """One more row. What no column can hold is -1."""
-        for column, limit, value in zip(self._columns, self._limits, values, strict=True):
-            column.append(value if -limit <= value <= limit else -1)
+        """One more row, of numbers of 64 bits."""
+        self._values.extend(values)
 
     def values(self, row: int) -> tuple[int, ...]:
         """What is in a row."""
-        return tuple(column[row] for column in self._columns)
+        return tuple(self._values[row * self._width : (row + 1) * self._width])
 
     def table(self) -> Table:
-        """All rows."""
-        return made(self.kind, [np.array(column, np.int64) for column in self._columns])
+        """All rows. What a column cannot hold is -1."""
+        columns = np.array(self._values, np.int64).reshape(-1, self._width).T
+        pairs = zip(self.kind.dtypes.items(), columns, strict=True)
+        return self.kind(**{name: _narrowed(column, dtype) for (name, dtype), column in pairs})
 
 
 class Interned(Rows):
@@ -59,7 +59,6 @@ class Interned(Rows):
         return found
 
 
-def made(kind: type[SomeTable], columns: list[np.ndarray[tuple[int], np.dtype[np.int64]]]) -> SomeTable:
-    """The table of these columns, of int64 all."""
-    pairs = zip(kind.dtypes.items(), columns, strict=True)
-    return kind(**{name: column.astype(dtype) for (name, dtype), column in pairs})
+def _narrowed(column: Int64, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    largest = np.iinfo(dtype).max
+    return np.where((column > largest) | (column < -largest), -1, column).astype(dtype)
