@@ -12,9 +12,10 @@ import itertools
 import json
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, BinaryIO
 
+from perfprobe.read.kineto.event import Event, decoder, event_of
 from perfprobe.support.errors import InputError
 
 PART_BYTES = 4 << 20
@@ -30,8 +31,6 @@ _BEGINNING = re.compile(rb"(?:\xef\xbb\xbf)?\s*[{\[]")
 _TRIES = 4
 _BETWEEN_EVENTS = b", \t\r\n"
 _REMEDY = "write it again: prof.export_chrome_trace(FILE), or torch.profiler.tensorboard_trace_handler(DIR)"
-
-Decode = Callable[[bytes], "list[dict[str, Any]]"]
 
 
 def is_trace(head: bytes) -> bool:
@@ -55,11 +54,11 @@ class Chunks:
         self.about: dict[str, Any] = {}
         self.damaged = 0
         self.stopped: str | None = None
-        self._decode, self.typed = _decoder()
+        self._decode, self.typed = decoder()
         self.parts = 0
         self._ended = False
 
-    def __iter__(self) -> Iterator[list[dict[str, Any]]]:
+    def __iter__(self) -> Iterator[list[Event]]:
         """The events, a list for each part. Raises InputError where the file is no trace."""
         left = self._start()
         while True:
@@ -94,7 +93,7 @@ class Chunks:
                 what = f"not a trace of torch.profiler: {self.stopped or why}"
                 raise InputError(what, self._name, _REMEDY)
 
-    def _part(self, text: bytes, *, is_last: bool) -> tuple[list[dict[str, Any]], bytes]:
+    def _part(self, text: bytes, *, is_last: bool) -> tuple[list[Event], bytes]:
         """The events of a text that begins with one, and the text behind them."""
         for end in itertools.islice(_ends(text), _TRIES):
             try:
@@ -106,7 +105,7 @@ class Chunks:
             return events, rest
         return self._one_by_one(text, is_last=is_last)
 
-    def _one_by_one(self, text: bytes, *, is_last: bool) -> tuple[list[dict[str, Any]], bytes]:
+    def _one_by_one(self, text: bytes, *, is_last: bool) -> tuple[list[Event], bytes]:
         """The same where the end of the list, or something damaged, is in the text."""
         letters = _NO_NUMBER.sub(b":null", text).decode(errors="replace")
         decoder, events, at = json.JSONDecoder(), [], 0
@@ -124,7 +123,7 @@ class Chunks:
                 continue
             events.append(event)
             at = _behind_comma(letters, at)
-        return [event for event in events if isinstance(event, dict)], letters[at:].encode()
+        return [event_of(event) for event in events if isinstance(event, dict)], letters[at:].encode()
 
     def _finish(self, left: bytes) -> None:
         if not self._ended:
@@ -146,23 +145,6 @@ class Chunks:
             return
 
 
-def _decoder() -> tuple[Decode, bool]:
-    """What decodes a list of events. msgspec is optional."""
-    try:
-        import msgspec
-    except ImportError:
-        return _standard, False
-    decoder = msgspec.json.Decoder(list[dict[str, Any]])
-
-    def decode(text: bytes) -> list[dict[str, Any]]:
-        try:
-            return decoder.decode(text)
-        except msgspec.MsgspecError as error:
-            raise ValueError(str(error)) from error
-
-    return decode, True
-
-
 def _ends(text: bytes) -> Iterator[int]:
     """Where an event may end, the last one first."""
     end = text.rfind(b"}")
@@ -170,11 +152,6 @@ def _ends(text: bytes) -> Iterator[int]:
         if _BETWEEN.match(text, end) or _END.match(text, end + 1):
             yield end + 1
         end = text.rfind(b"}", 0, end)
-
-
-def _standard(text: bytes) -> list[dict[str, Any]]:
-    events = json.loads(text)
-    return [event for event in events if isinstance(event, dict)]
 
 
 def _behind_comma(letters: str, at: int) -> int:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from perfprobe.read.kineto.event import facts_of, number, small, span_ns
+from perfprobe.read.kineto.event import NO_FACTS, Event, Facts, number, small, span_ns
 from perfprobe.read.kineto.names import Names
 from perfprobe.read.kineto.rows import Rows
 from perfprobe.tables.columns import Table
@@ -48,7 +47,7 @@ class DeviceReader:
         self.without_sizes = self.graph_launches = self.of_graphs = 0
         self.streams_differ = False
 
-    def adder(self, category: str) -> Callable[[dict[str, Any]], bool] | None:
+    def adder(self, category: str) -> Callable[[Event], bool] | None:
         """What takes in events of this category; None where none does."""
         kind = category.removeprefix("gpu_")
         if category in CALLS:
@@ -69,68 +68,65 @@ class DeviceReader:
         """All that have rows."""
         return [rows.table() for rows in (self.kernels, self.copies, self.calls, self.waits) if len(rows)]
 
-    def _add_call(self, event: dict[str, Any]) -> bool:
+    def _add_call(self, event: Event) -> bool:
         span = span_ns(event)
         if span is None:
             return False
-        name = str(event.get("name"))
+        name = str(event.name)
         self.graph_launches += name.startswith(_GRAPH_LAUNCHES)
-        thread, correlation = self._names.thread(event.get("tid")), number(facts_of(event).get("correlation"))
+        thread, correlation = self._names.thread(event.tid), number((event.args or NO_FACTS).correlation)
         self.calls.add(*span, thread, self._names.text(name), correlation, -1, -1)
         return True
 
-    def _add_kernel(self, event: dict[str, Any]) -> bool:
+    def _add_kernel(self, event: Event) -> bool:
         span = span_ns(event)
         if span is None:
             return False
-        facts = facts_of(event)
-        name, launch = self._names.text(str(event.get("name"))), self._launch(facts)
+        facts = event.args or NO_FACTS
+        name, launch = self._names.text(str(event.name)), self._launch(facts)
         self.kernels.add(*span, *_where(event, facts), name, launch, *self._origin(facts))
         return True
 
-    def _add_copy(self, event: dict[str, Any]) -> bool:
+    def _add_copy(self, event: Event) -> bool:
         span = span_ns(event)
         if span is None:
             return False
-        facts, (kind, source, destination) = facts_of(event), _move(str(event.get("name")))
+        facts, (kind, source, destination) = event.args or NO_FACTS, _move(str(event.name))
         correlation, graph, node = self._origin(facts)
         self.copies.add(
-            *(*span, *_where(event, facts), kind, source, destination, -1, number(facts.get("bytes"))),
+            *(*span, *_where(event, facts), kind, source, destination, -1, number(facts.size_bytes)),
             *(-1, correlation, graph, node),
         )
         return True
 
-    def _add_wait(self, event: dict[str, Any]) -> bool:
+    def _add_wait(self, event: Event) -> bool:
         span = span_ns(event)
         if span is None:
             return False
-        facts = facts_of(event)
-        kind = _WAITS.get(str(facts.get("cuda_sync_kind", event.get("name"))), WaitKind.UNKNOWN)
-        context, stream = small(facts.get("context")), small(facts.get("stream"))
-        self.waits.add(*span, kind, context, stream, number(facts.get("correlation")))
+        facts = event.args or NO_FACTS
+        kind = _WAITS.get(str(facts.wait_kind or event.name), WaitKind.UNKNOWN)
+        context, stream = small(facts.context), small(facts.stream)
+        self.waits.add(*span, kind, context, stream, number(facts.correlation))
         return True
 
-    def _origin(self, facts: dict[str, Any]) -> tuple[int, int, int]:
-        graph = number(facts.get("graph id"))
+    def _origin(self, facts: Facts) -> tuple[int, int, int]:
+        graph = number(facts.graph)
         graph = graph if graph > 0 else -1
         self.of_graphs += graph > 0
-        return number(facts.get("correlation")), graph, number(facts.get("graph node id"))
+        return number(facts.correlation), graph, number(facts.graph_node)
 
-    def _launch(self, facts: dict[str, Any]) -> int:
+    def _launch(self, facts: Facts) -> int:
         """The row of how a kernel was launched. Shared memory is told as one sum, which no column holds."""
-        sizes = [facts.get(key) for key in ("grid", "block")]
-        if not all(isinstance(size, list) and len(size) == 3 for size in sizes):
-            self.without_sizes += 1
-            return -1
-        numbers = [small(value) for size in sizes for value in size or ()]
-        registers = small(facts.get("registers per thread"))
-        return self._names.launches.row(*numbers, registers, -1, -1, -1)
+        found = self._names.launch(facts.grid, facts.block, small(facts.registers), -1, -1, -1)
+        self.without_sizes += found < 0
+        return found
 
 
-def _where(event: dict[str, Any], facts: dict[str, Any]) -> tuple[int, int, int]:
+def _where(event: Event, facts: Facts) -> tuple[int, int, int]:
     """Device, context and stream."""
-    device = small(facts.get("device", event.get("pid")))
-    return device, small(facts.get("context")), small(facts.get("stream", event.get("tid")))
+    device = small(event.pid if facts.device is None else facts.device)
+    stream = small(event.tid if facts.stream is None else facts.stream)
+    return device, small(facts.context), stream
 
 
 def _move(name: str) -> tuple[int, int, int]:

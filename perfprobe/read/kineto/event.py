@@ -1,15 +1,146 @@
-"""What is read of an event of a trace: the same whatever version wrote it."""
+"""What is read of an event of a trace: the same whatever version wrote it, and whatever decodes it."""
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from collections.abc import Callable
+from typing import Any, cast
 
 _LONGEST_US = 2.0**62 / 1000
+_NUMBERS = (float, int)
+
+# Attributes of `Facts` by the trace's names. These stay JSON: most are the same as those of an event before.
+_TEXTS = {
+    "dims": "Input Dims",
+    "types": "Input type",
+    "types_again": "Input Types",  # of some versions
+    "strides": "Input Strides",
+    "values": "Concrete Inputs",
+    "call_stack": "Call stack",
+    "grid": "grid",
+    "block": "block",
+}
+_VALUES = {
+    "sequence": "Sequence number",
+    "forward_thread": "Fwd thread id",
+    "external": "External id",
+    "external_again": "external id",  # before 2023
+    "allocated_bytes": "Bytes",
+    "name": "name",
+    "device": "device",
+    "context": "context",
+    "stream": "stream",
+    "correlation": "correlation",
+    "graph": "graph id",
+    "graph_node": "graph node id",
+    "registers": "registers per thread",
+    "shared_bytes": "shared memory",
+    "size_bytes": "bytes",
+    "wait_kind": "cuda_sync_kind",
+}
+
+
+class Facts:
+    """The `args` of an event, as far as they are read: JSON, b"" for none, and values, None for none."""
+
+    dims: bytes = b""
+    types: bytes = b""
+    types_again: bytes = b""
+    strides: bytes = b""
+    values: bytes = b""
+    call_stack: bytes = b""
+    grid: bytes = b""
+    block: bytes = b""
+    sequence: Any = None
+    forward_thread: Any = None
+    external: Any = None
+    external_again: Any = None
+    allocated_bytes: Any = None
+    name: Any = None
+    device: Any = None
+    context: Any = None
+    stream: Any = None
+    correlation: Any = None
+    graph: Any = None
+    graph_node: Any = None
+    registers: Any = None
+    shared_bytes: Any = None
+    size_bytes: Any = None
+    wait_kind: Any = None
+
+
+class Event:
+    """An event; None for what it does not say."""
+
+    ph: Any = None
+    cat: Any = None
+    name: Any = None
+    ts: Any = None
+    dur: Any = None
+    pid: Any = None
+    tid: Any = None
+    args: Facts | None = None
+
+
+NO_FACTS = Facts()
+_EVENT = [name for name in Event.__annotations__ if name != "args"]
+
+
+def decoder() -> tuple[Callable[[bytes], list[Event]], bool]:
+    """What decodes a list of events, raising ValueError; whether it is msgspec, optional and fast."""
+    try:
+        import msgspec
+    except ImportError:
+        return _standard, False
+    texts = [(name, msgspec.Raw, msgspec.Raw(b"")) for name in _TEXTS]
+    values = [(name, Any, None) for name in _VALUES]
+    facts = msgspec.defstruct("Facts", [*texts, *values], rename=_TEXTS | _VALUES, gc=False)
+    plain = [(name, Any, None) for name in _EVENT]
+    event = msgspec.defstruct("Event", [*plain, ("args", facts | None, None)], gc=False)
+    typed = msgspec.json.Decoder(list[event])  # type: ignore[valid-type]
+
+    def decode(text: bytes) -> list[Event]:
+        try:
+            return cast("list[Event]", typed.decode(text))
+        except msgspec.MsgspecError as error:
+            raise ValueError(str(error)) from error
+
+    return decode, True
+
+
+def _standard(text: bytes) -> list[Event]:
+    return [event_of(event) for event in json.loads(text) if isinstance(event, dict)]
+
+
+def event_of(told: dict[str, Any]) -> Event:
+    """The same of what the standard library decoded."""
+    made = Event()
+    for name in _EVENT:
+        if name in told:
+            setattr(made, name, told[name])
+    args = told.get("args")
+    if isinstance(args, dict):
+        made.args = Facts()
+        for name, key in _TEXTS.items():
+            if key in args:
+                setattr(made.args, name, json.dumps(args[key]).encode())
+        for name, key in _VALUES.items():
+            if key in args:
+                setattr(made.args, name, args[key])
+    return made
+
+
+def value_of(text: bytes) -> Any:
+    """What a text of JSON says; None where it says nothing."""
+    try:
+        return json.loads(bytes(text)) if text else None
+    except (ValueError, RecursionError):
+        return None
 
 
 def time_ns(value: Any) -> int | None:
     """Microseconds as nanoseconds; None for what is no time."""
-    if type(value) is float or type(value) is int:
+    if type(value) in _NUMBERS:
         return round(value * 1000) if -_LONGEST_US < value < _LONGEST_US else None
     if isinstance(value, str):  # some writers quote numbers
         try:
@@ -20,32 +151,32 @@ def time_ns(value: Any) -> int | None:
     return None
 
 
-def span_ns(event: dict[str, Any]) -> tuple[int, int] | None:
+def span_ns(event: Event) -> tuple[int, int] | None:
     """When it began and ended; None where it does not say so, or ended before it began."""
-    start_ns, length_ns = time_ns(event.get("ts")), time_ns(event.get("dur"))
+    start, length = event.ts, event.dur
+    if type(start) in _NUMBERS and type(length) in _NUMBERS:  # most are, and there are many
+        if -_LONGEST_US < start < _LONGEST_US and 0 <= length < _LONGEST_US:
+            start_ns = round(start * 1000)
+            return start_ns, start_ns + round(length * 1000)
+        return None
+    start_ns, length_ns = time_ns(start), time_ns(length)
     if start_ns is None or length_ns is None or length_ns < 0:
         return None
     return start_ns, start_ns + length_ns
 
 
-def facts_of(event: dict[str, Any]) -> dict[str, Any]:
-    """Its `args`."""
-    facts = event.get("args")
-    return facts if isinstance(facts, dict) else {}
-
-
 def number(value: Any) -> int:
     """A number of the driver's, or a size; -1 for none. Some have all bits set where there is none."""
-    if value is None:
-        return -1
+    if type(value) is int:
+        return value if 0 <= value < 1 << 62 else -1
     if isinstance(value, str) and value.isdecimal() and len(value) < 19:
-        value = int(value)
+        return int(value)
     if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return value if type(value) is int and 0 <= value < 1 << 62 else -1
+        return number(int(value))
+    return -1
 
 
 def small(value: Any) -> int:
     """The same where a number has 32 bits."""
-    found = number(value)
-    return found if found < (1 << 31) - 1 else -1
+    found = value if type(value) is int else number(value)
+    return found if 0 <= found < (1 << 31) - 1 else -1

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from perfprobe.read.kineto.event import small, value_of
 from perfprobe.read.kineto.rows import Interned
 from perfprobe.tables.columns import Table
 from perfprobe.tables.events import Signatures, Threads
@@ -34,13 +35,15 @@ class Names:
         self._texts: dict[str, int] = {}
         self._in_order: list[str] = []
         self._threads: dict[int, int] = {}
+        self._rows_of_threads: dict[int | str, int] = {}
         self._thread_names: dict[int, str] = {}
         self._forward_ids: dict[int, int] = {}
         self._files: set[str] = set()
         self.frames, self.stacks = Interned(Frames), Interned(Stacks, MOST_STACKS)
         self.modules = Interned(Modules, MOST_STACKS)
         self.signatures, self.launches = Interned(Signatures, MOST_STACKS), Interned(Launches)
-        self._call_stacks: dict[str, int] = {}
+        self._call_stacks: dict[bytes, int] = {}
+        self._sizes: dict[tuple[bytes, bytes], tuple[int, ...]] = {}
         self._places: dict[tuple[str, bool], int] = {}
 
     def text(self, value: object) -> int:
@@ -58,10 +61,14 @@ class Names:
 
     def thread(self, number: object) -> int:
         """The row of a thread by the system's number for it, -1 of what is none."""
-        key = _number(number)
-        if key is None:
+        if type(number) is not int and not isinstance(number, str):
             return -1
-        return self._threads.setdefault(key, len(self._threads))
+        found = self._rows_of_threads.get(number)
+        if found is None:
+            key = _number(number)
+            found = -1 if key is None else self._threads.setdefault(key, len(self._threads))
+            self._rows_of_threads[number] = found
+        return found
 
     def name_thread(self, number: object, name: object) -> None:
         """`thread 25772 (python)` is what the trace has for python."""
@@ -101,16 +108,33 @@ class Names:
             return below
         return self.stacks.row(below, frame, -1 if below < 0 else self.stacks.values(below)[2])
 
-    def call_stack(self, text: str) -> int:
-        """The stack of a `Call stack`: frames between semicolons, the innermost first."""
-        found = self._call_stacks.get(text)
+    def call_stack(self, text: bytes) -> int:
+        """The stack of a `Call stack`, as JSON: frames between semicolons, the innermost first."""
+        key = bytes(text)
+        found = self._call_stacks.get(key)
         if found is None:
-            found = -1
-            for place in reversed(text[:LONGEST_TEXT].split(";")):
+            places, found = value_of(key), -1
+            for place in reversed(places[:LONGEST_TEXT].split(";") if isinstance(places, str) else ()):
                 frame = self.frame(place.strip(), first_line_only=False)
                 found = found if frame < 0 else self.stacks.row(found, frame, -1)
-            self._call_stacks[text] = found
+            self._call_stacks[key] = found
         return found
+
+    def launch(self, grid: bytes, block: bytes, *taken: int) -> int:
+        """How a kernel was launched; -1 where its sizes, as JSON, are none.
+
+        Args:
+            taken: what a block takes: the columns of `Launches` behind the sizes.
+        """
+        key = bytes(grid), bytes(block)
+        sizes = self._sizes.get(key)
+        if sizes is None:
+            both = [value_of(text) for text in key]
+            is_size = all(isinstance(size, list) and len(size) == 3 for size in both)
+            sizes = self._sizes[key] = (
+                tuple(small(value) for size in both for value in size) if is_size else ()
+            )
+        return self.launches.row(*sizes, *taken) if sizes else -1
 
     def roots(self) -> dict[str, list[str]]:
         """Whose code files are that have no folder: the profiler cuts off what it finds on sys.path."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from perfprobe.read.kineto.chunks import Chunks, is_trace
 from perfprobe.read.kineto.device import DeviceReader
-from perfprobe.read.kineto.event import facts_of, span_ns
+from perfprobe.read.kineto.event import NO_FACTS, Event, span_ns
 from perfprobe.read.kineto.losses import losses
 from perfprobe.read.kineto.names import Names
 from perfprobe.read.kineto.operators import OperatorReader
@@ -25,6 +25,7 @@ from perfprobe.tables.recording import Recording
 _OPERATORS = ("cpu_op", "operator")
 # They say what others say too: arrows, spans around the whole, marks on streams.
 _KNOWN = ("ac2g", "async", "fwdbwd", "gpu_user_annotation", "")
+_ARROWS = ("s", "t", "f")
 _HEAD_BYTES = 64
 _DISTRIBUTED = ("backend", "rank", "world_size", "nccl_version")
 
@@ -56,35 +57,35 @@ class _Reading:
         self._operators = OperatorReader(self._names)
         self._device = DeviceReader(self._names)
         self._skipped: Counter[str] = Counter()
-        self._adders: dict[str, Callable[[dict[str, Any]], bool | None] | None] = {}
+        self._adders: dict[str, Callable[[Event], bool | None] | None] = {}
         self._unusable = self._events = 0
         self._processes: Counter[int] = Counter()
         self._span: tuple[int, int] | None = None  # that of the profiler itself
         for events in chunks:
             for event in events:
-                self._add(event)
+                phase = event.ph
+                if phase == "X":
+                    self._add_span(event)
+                elif phase not in _ARROWS:
+                    self._add_mark(event)
         if not self._events:
             what = "the trace has no events" if chunks.stopped is None else chunks.stopped
             raise InputError(
                 what, name, "write it when something was recorded: prof.export_chrome_trace(FILE)"
             )
 
-    def _add(self, event: dict[str, Any]) -> None:
-        phase = event.get("ph")
-        if phase == "X":
-            self._add_span(event)
-        elif phase == "i":
-            if event.get("name") == "[memory]":
-                self._operators.add_allocation(event)
-        elif phase == "M" and event.get("name") == "thread_name":
-            self._names.name_thread(event.get("tid"), facts_of(event).get("name"))
+    def _add_mark(self, event: Event) -> None:
+        if event.ph == "i" and event.name == "[memory]":
+            self._operators.add_allocation(event)
+        elif event.ph == "M" and event.name == "thread_name":
+            self._names.name_thread(event.tid, (event.args or NO_FACTS).name)
 
-    def _add_span(self, event: dict[str, Any]) -> None:
-        category = event.get("cat")
-        category = category if isinstance(category, str) else ""
-        if category not in self._adders:
-            self._adders[category] = self._adder(category.lower())
-        add = self._adders[category]
+    def _add_span(self, event: Event) -> None:
+        category = event.cat if isinstance(event.cat, str) else ""
+        try:
+            add = self._adders[category]
+        except KeyError:
+            add = self._adders[category] = self._adder(category.lower())
         if add is None:
             self._skipped[category[:40]] += 1
             return
@@ -93,7 +94,7 @@ class _Reading:
             self._events += is_read
             self._unusable += not is_read
 
-    def _adder(self, category: str) -> Callable[[dict[str, Any]], bool | None] | None:
+    def _adder(self, category: str) -> Callable[[Event], bool | None] | None:
         """What takes in events of a category: whether it could; None where there was nothing to take."""
         if category in _OPERATORS:
             return self._add_operator
@@ -105,15 +106,15 @@ class _Reading:
             return self._note_span
         return _nothing if category in _KNOWN else self._device.adder(category)
 
-    def _add_operator(self, event: dict[str, Any]) -> bool:
-        self._note_process(event.get("pid"))
+    def _add_operator(self, event: Event) -> bool:
+        self._note_process(event.pid)
         return self._operators.add(event)
 
     def _note_process(self, process: Any) -> None:
         if type(process) is int and 0 < process < 1 << 31:
             self._processes[process] += 1
 
-    def _note_span(self, event: dict[str, Any]) -> None:
+    def _note_span(self, event: Event) -> None:
         self._span = self._span or span_ns(event)
 
     def recording(self) -> Recording:
@@ -159,7 +160,7 @@ class _Reading:
         }
 
 
-def _nothing(_: dict[str, Any]) -> None:
+def _nothing(_: Event) -> None:
     return None
 
 

@@ -18,6 +18,7 @@ from perfprobe.models.signature import (
     shown_strides,
     tensor_text,
 )
+from perfprobe.read.kineto.event import value_of
 
 _DTYPES = {
     "float": "float32",
@@ -50,13 +51,17 @@ _NUMBERS = re.compile(r"\[[\w.+\-, ]{0,1024}\]", re.ASCII)
 LONGEST_LIST = 64
 
 
-def text_of(facts: dict[str, Any]) -> str | None:
-    """The inputs, None where shapes were not recorded."""
-    sizes, types = facts.get("Input Dims"), facts.get("Input type", facts.get("Input Types"))
+def text_of(dims: bytes, kinds: bytes, steps: bytes, plain: bytes) -> str | None:
+    """The inputs, None where shapes were not recorded.
+
+    Args:
+        dims: sizes of each input, as JSON; beside them types, strides and values of plain inputs.
+    """
+    sizes, types = value_of(dims), value_of(kinds)
     if not isinstance(sizes, list) or not isinstance(types, list) or len(sizes) != len(types):
         return None
-    strides = _same_length(facts.get("Input Strides"), len(sizes))
-    values = _same_length(facts.get("Concrete Inputs"), len(sizes))
+    strides = _same_length(value_of(steps), len(sizes))
+    values = _same_length(value_of(plain), len(sizes))
     items = [_item(*input_) for input_ in zip(sizes, types, strides, values, strict=True)]
     while items and items[-1] == "":
         items.pop()
