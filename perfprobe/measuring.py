@@ -25,6 +25,10 @@ _NO_MACHINE = (
     "This machine's own limits are not known: `perfprobe machine` measures them, once; then bench names the "
     "level of memory and the part of the processor's peak."
 )
+_OF_TRACE = (
+    "A trace does not say on which device tensors were: measured on this machine's CPU. What was measured is "
+    "not kept beside a trace: -o FILE keeps it."
+)
 _NAME = re.compile(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*(?:\.\w+)?", re.ASCII)
 
 
@@ -32,7 +36,8 @@ _NAME = re.compile(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*(?:\.\w+)?", re.ASCII)
 class Task:
     """Calls to be measured. recording: the file they are from, None for what was typed; identity: of it.
 
-    notes: what is to be said of the choice; known: what an earlier run has measured.
+    notes: what is to be said of the choice; known: what an earlier run has measured. is_kept: whether what is
+    measured is written beside the recording.
     """
 
     calls: tuple[tuple[Wanted, Seen | None], ...]
@@ -40,6 +45,7 @@ class Task:
     identity: str | None = None
     notes: tuple[str, ...] = ()
     known: Measurements | None = None
+    is_kept: bool = True
 
 
 def of_recording(path: str, *, top: int, focus: str | None, threads: int | None) -> Task:
@@ -69,7 +75,10 @@ def of_recording(path: str, *, top: int, focus: str | None, threads: int | None)
         why = "no operators" if focus is None else "no operator matches the focus"
         raise InputError(f"there is nothing to measure: {why}", path, "see perfprobe report")
     identity = measured_file.identity(found.trace.recording)
-    return Task(chosen.calls, path, identity, chosen.notes, found.get(Measurements))
+    is_trace = found.trace.recording.fact("trace") is not None
+    notes = (*chosen.notes, *([_OF_TRACE] if is_trace else []))
+    known = found.get(Measurements)
+    return Task(chosen.calls, path, identity, notes, known, is_kept=not is_trace)
 
 
 def by_hand(operator: str, inputs: Sequence[str], threads: int | None) -> Task:
@@ -214,7 +223,7 @@ def save(task: Task, found: Measurements, output: str | None) -> str | None:
     """
     from perfprobe.tables import measured_file
 
-    if output is None and task.recording is None:
+    if output is None and (task.recording is None or not task.is_kept):
         return None
     path = output or measured_file.beside(task.recording or "")
     measured_file.write(path, found if output else _with_known(found, task.known), task.identity)

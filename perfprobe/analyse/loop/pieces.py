@@ -14,7 +14,7 @@ from perfprobe.analyse.loop.paint import Layers, Looks, Painted, paint
 from perfprobe.analyse.loop.place import NOWHERE
 from perfprobe.analyse.loop.ranges import NEXT, OPTIMIZER, ZERO_GRAD, NamedSpans
 from perfprobe.analyse.loop.regions import Regions
-from perfprobe.analyse.loop.timeline import Segments, Timeline, is_possible
+from perfprobe.analyse.loop.timeline import Segments, Timeline, is_possible, near
 from perfprobe.analyse.sampled import in_program
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, among, distinct
 from perfprobe.tables.gpu import Copies, Kernels
@@ -54,8 +54,9 @@ def pieces(
     is_next = _below_line(trace, loop, line)
     looks = looks._replace(phase=_at_next(looks.phase, np.append(is_next, False)[stack]))
     own = Segments(**own.columns() | {"phase": _at_next(own.phase, np.append(is_next, False)[own.first])})
+    others = Segments.concat([timeline.segments(each) for each in timeline.threads() if each != loop.thread])
     layers = Layers(
-        segments=own,
+        segments=own if len(looks.time_ns) else _with_backward(own, others),
         within=timeline.within(loop.thread),
         data=ranges.of(loop.thread, NEXT),
         optimizer=ranges.of(loop.thread, OPTIMIZER),
@@ -65,10 +66,26 @@ def pieces(
     )
     bounds = np.array([(span.start_ns, span.end_ns) for span in loop.spans], np.int64)
     painted = paint(layers, int(bounds.min()), int(bounds.max()), distinct(bounds))
-    others = Segments.concat([timeline.segments(each) for each in timeline.threads() if each != loop.thread])
     children = None if trace.children_ran is None else Covered(*trace.children_ran)
     overlaps = (Covered(others.start_ns, others.end_ns), _on_gpus(trace), children)
     return _added(painted, bounds, looks, overlaps), line
+
+
+def _with_backward(own: Segments, others: Segments) -> Segments:
+    """Also backward on autograd's threads, where this one is between operators: it waits for it there.
+
+    Samples would show it; without any, nothing else does.
+    """
+    backward = near(others.take(others.phase == StepPhase.BACKWARD))
+    if len(own) == 0 or len(backward) == 0:
+        return own
+    at = np.searchsorted(own.start_ns, backward.start_ns, "right")
+    free_ns = np.append(np.int64(0), own.end_ns)[at]
+    next_ns = np.append(own.start_ns, np.iinfo(np.int64).max)[at]
+    start_ns, end_ns = np.maximum(backward.start_ns, free_ns), np.minimum(backward.end_ns, next_ns)
+    waited = Segments(**backward.columns() | {"start_ns": start_ns, "end_ns": end_ns})
+    both = Segments.concat([own, waited.take(start_ns < end_ns)])
+    return both.take(np.argsort(both.start_ns, kind="stable"))
 
 
 def _on_gpus(trace: Trace) -> Covered | None:

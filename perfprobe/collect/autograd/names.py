@@ -7,6 +7,7 @@ import sys
 
 from perfprobe.collect.autograd.lines import SourceTexts
 from perfprobe.collect.host import code_folders
+from perfprobe.support.first_line import FIRST_LINE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from perfprobe.native import Recorder
 
 MOST_STACKS = 65_536  # as many as the observer distinguishes
-FIRST_LINE = " (its first line)"  # behind a function's name: the line is only that of the function
 _MOST_SEARCHES = 64  # searches for new modules: each looks at every object of the process
 GONE = "<code that is gone>"  # in angle brackets, like all code that is in no file
 

@@ -64,7 +64,12 @@ def _of_operators(found: OperatorReader) -> Iterator[Row]:
     else:
         yield SOURCE, "devices of tensors, and names of arguments: a trace has neither", -1, _OURS
         if not found.with_strides:
-            yield SOURCE, "strides: this torch does not write them", -1, "record with torch 2.1 or newer"
+            yield (
+                SOURCE,
+                "strides: this torch does not write them",
+                -1,
+                "record with torch 2.6 or newer",
+            )
     if found.python_calls and not found.with_call_stack:
         reason = "lines within functions: a trace names a function by its first line"
         yield SOURCE, reason, found.operators, _OURS

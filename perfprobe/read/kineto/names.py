@@ -10,6 +10,7 @@ import numpy as np
 
 from perfprobe.read.kineto.event import small, value_of
 from perfprobe.read.kineto.rows import Interned
+from perfprobe.support.first_line import FIRST_LINE
 from perfprobe.tables.columns import Table
 from perfprobe.tables.events import Signatures, Threads
 from perfprobe.tables.gpu import Launches
@@ -17,7 +18,6 @@ from perfprobe.tables.stacks import Frames, Modules, Stacks
 from perfprobe.tables.strings import Strings
 
 MOST_STACKS = 65_536
-FIRST_LINE = " (its first line)"  # as the autograd profiler's collector says it
 LONGEST_TEXT = 1 << 16
 _MODULE = "nn.Module:"
 _FRAME = re.compile(r"(?P<file>.*)\((?P<line>\d{1,9})\): (?P<function>.*)", re.DOTALL)

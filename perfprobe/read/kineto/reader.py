@@ -27,6 +27,7 @@ _OPERATORS = ("cpu_op", "operator")
 _KNOWN = ("ac2g", "async", "fwdbwd", "gpu_user_annotation", "")
 _ARROWS = ("s", "t", "f")
 _HEAD_BYTES = 64
+_MOST_DEVICES = 256
 _DISTRIBUTED = ("backend", "rank", "world_size", "nccl_version")
 
 
@@ -150,7 +151,10 @@ class _Reading:
         distributed = about.get("distributedInfo")
         distributed = distributed if isinstance(distributed, dict) else {}
         return {
-            "trace": {key: distributed[key] for key in _DISTRIBUTED if key in distributed},
+            "trace": {
+                **{key: distributed[key] for key in _DISTRIBUTED if key in distributed},
+                "python_calls": self._operators.python_calls,
+            },
             "program": program,
             "start": {"monotonic_ns": start_ns},
             "stop": {"monotonic_ns": stop_ns},
@@ -167,8 +171,9 @@ def _nothing(_: Event) -> None:
 def _device_names(devices: Any) -> list[dict[str, Any] | None]:
     """The devices by their number."""
     told = [entry for entry in devices if isinstance(entry, dict)] if isinstance(devices, list) else []
-    names = {entry.get("id"): entry.get("name") for entry in told}
-    most = max((number for number in names if type(number) is int and 0 <= number < 256), default=-1)
+    numbered = [(entry.get("id"), entry.get("name")) for entry in told]
+    names = {number: name for number, name in numbered if type(number) is int and 0 <= number < _MOST_DEVICES}
+    most = max(names, default=-1)
     return [{"name": names[number]} if number in names else None for number in range(most + 1)]
 
 

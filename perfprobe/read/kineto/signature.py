@@ -74,13 +74,15 @@ def _same_length(values: Any, count: int) -> list[Any]:
 
 def _item(sizes: Any, kind: Any, strides: Any, value: Any) -> str:
     """One input; "" for one that was not given."""
+    if not isinstance(kind, str):
+        return "" if kind is None else UNKNOWN
     if kind in _DTYPES:
         return _tensor(sizes, kind, strides)
     if kind in _LISTS:
         return _list(sizes)
     if kind in _PLAIN:
         return _value(value)
-    return "" if kind in ("", None) else UNKNOWN
+    return "" if kind == "" else UNKNOWN
 
 
 def _tensor(sizes: Any, kind: str, strides: Any) -> str:

@@ -109,6 +109,8 @@ def _phases(findings: Findings, times: StepTimes, loops: Loops) -> Iterator[Cand
     for phase, time_ns, frame, frame_ns in zip(*(column.tolist() for column in columns), strict=True):
         line = findings.trace.line(frame)
         computes = phase in _COMPUTING
+        if phase == StepPhase.OTHER and not knows_python(findings):
+            continue
         if computes and (line is None or line in no_places):
             continue
         taken_ns = frame_ns if computes else time_ns
@@ -122,6 +124,12 @@ def _phases(findings: Findings, times: StepTimes, loops: Loops) -> Iterator[Cand
             line_ns=frame_ns // steps,
             stands_out=least_ns >= limit * whole_ns,
         )
+
+
+def knows_python(findings: Findings) -> bool:
+    """Whether it is known what Python did between operators: of a trace, only with the calls of Python."""
+    recording = findings.trace.recording
+    return recording.fact("trace") is None or bool(recording.number("trace", "python_calls"))
 
 
 def _no_places(trace: Trace, loops: Loops) -> set[Line | None]:

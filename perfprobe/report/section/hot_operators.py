@@ -231,6 +231,8 @@ def why_none(findings: Findings, hotspots: Hotspots) -> str:
         return " in the part that could be read"
     if len(hotspots.ranges):
         return ": only ranges were recorded"
+    if findings.trace.recording.fact("trace") is not None:
+        return ": the trace has none, record with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]"
     if findings.trace.recording.fact("torch") is None:
         return ": the program never imported torch"
     return ": nothing ran through torch while it was recorded"

@@ -60,6 +60,12 @@ def verdict(gpu: GpuFindings, use: Use, wall_ns: int) -> str:
     return "mostly it waited for the program, which is the bottleneck" + _waited(gpu, wall_ns)
 
 
+def is_limit(gpu: GpuFindings, use: Use, wall_ns: int) -> bool:
+    """Whether it was busy computing nearly all the time, for most of the run."""
+    in_most = gpu.untimed == 0 and use.span_ns >= _HALF * wall_ns
+    return in_most and use.hardly_idle and use.computing >= _HARDLY_IDLE - _NOTEWORTHY
+
+
 def _not_computing(use: Use) -> str:
     """A GPU that copies, or waits for others in NCCL's kernels, does not compute, however busy it is."""
     copies = use.copying >= use.nccl

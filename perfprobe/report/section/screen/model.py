@@ -8,9 +8,8 @@ from typing import Any
 from perfprobe.report.rows.bottleneck import Candidate
 from perfprobe.report.rows.screen import ScreenRow, listed, said
 from perfprobe.report.rows.step_modules import HotModule
-from perfprobe.report.section.screen.places import whole_percent
+from perfprobe.report.section.screen.places import at_line, whole_percent
 from perfprobe.report.section.screen.steps import is_inference
-from perfprobe.report.shorten import place
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
@@ -30,7 +29,7 @@ def module_lines(
     how_much = f"{units.duration(first.time_ns)} = {whole_percent(first.share)}"
     yield said("SLOW", f"{printable(module.path)}{number},{phases} {how_much}", style="bold", **facts)
     if first.line is not None:
-        yield said("", f"called at {place(first.line)}", *listed(_parts(findings, module), first="; "))
+        yield said("", f"called at {at_line(first.line)}", *listed(_parts(findings, module), first="; "))
 
 
 def _parts(findings: Findings, module: HotModule) -> Iterator[str]:

@@ -12,6 +12,7 @@ from perfprobe.tables.children import Children
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.measurements import Measurements
+from perfprobe.tables.python import Calling
 from perfprobe.tables.steps import StepPhase, StepTimes
 
 _COMPUTING = (StepPhase.FORWARD, StepPhase.BACKWARD)
@@ -22,6 +23,8 @@ def script_command(findings: Findings) -> str:
     hotspots, children = findings.get(Hotspots), findings.get(Children)
     if hotspots is not None and hotspots.whole_rows > 0:
         return command("operators") if Measurements in findings else "bench"
+    if GpuFindings in findings and Calling not in findings:
+        return command("kernels")
     return command("functions" if children is None or not children.recordings else "children")
 
 

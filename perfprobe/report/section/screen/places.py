@@ -5,6 +5,7 @@ from __future__ import annotations
 from perfprobe.report import shorten
 from perfprobe.report.rows.operators import OperatorRow
 from perfprobe.report.section.operator_columns import operator_text, signature_text
+from perfprobe.support.first_line import FIRST_LINE
 from perfprobe.support.text import printable
 from perfprobe.tables.trace import Line
 
@@ -12,6 +13,12 @@ from perfprobe.tables.trace import Line
 def place_in(line: Line) -> str:
     """`loader.py:11 in __getitem__`."""
     return f"{shorten.place(line)} in {printable(line.function)}"
+
+
+def at_line(line: Line) -> str:
+    """`loader.py:11`, saying so where it is only the first line of the function."""
+    is_first = line.function.endswith(FIRST_LINE)
+    return f"{shorten.place(line)}{' (first line of its function)' if is_first else ''}"
 
 
 def operator(row: OperatorRow) -> str:

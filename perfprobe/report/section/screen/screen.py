@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from perfprobe.report.rows.bottleneck import candidates
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.section.block import Blank, Block, Said
+from perfprobe.report.section.screen.gpu_bound import is_gpu_bound
 from perfprobe.report.section.screen.machine import cpu_line, gpu_line, incomplete_lines, trust_line
 from perfprobe.report.section.screen.next_command import script_command, steps_command
 from perfprobe.report.section.screen.script import script_lines
@@ -17,6 +19,8 @@ from perfprobe.report.section.screen.slow import checked_lines, slow_lines
 from perfprobe.report.section.screen.start_up import also_start, slow_start
 from perfprobe.report.section.screen.steps import steps_lines
 from perfprobe.report.section.screen.tail import graph_lines, tail_lines
+from perfprobe.support.text import printable
+from perfprobe.support.views import command as view_command
 from perfprobe.tables.children import Children
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.gpu_findings import GpuFindings
@@ -56,7 +60,7 @@ def _rows(findings: Findings) -> Iterator[ScreenRow]:
         yield from tail_lines(findings)
         yield from graph_lines(findings)
         yield from also_start(findings)
-        if start is None and not (found and found[0].stands_out):
+        if start is None and not (found and found[0].stands_out) and not is_gpu_bound(findings):
             yield from checked_lines(findings)
         command = steps_command(findings, found, start)
     else:
@@ -66,7 +70,14 @@ def _rows(findings: Findings) -> Iterator[ScreenRow]:
     yield from gpu_line(findings)
     yield from incomplete_lines(findings)
     yield trust_line(findings)
-    yield said("NEXT", f"perfprobe {command}")
+    command = view_command("kernels") if is_gpu_bound(findings) else command
+    yield said("NEXT", f"perfprobe {command}{_path(findings)}")
+
+
+def _path(findings: Findings) -> str:
+    """Of a trace its path: without one, commands take the newest recording here, which a trace is not."""
+    recording = findings.trace.recording
+    return "" if recording.fact("trace") is None else f" {shlex.quote(printable(recording.path))}"
 
 
 def fitting(rows: Sequence[ScreenRow], most: int = LINES) -> list[ScreenRow]:

@@ -11,6 +11,7 @@ from perfprobe.report.section.hot_operators import why_none
 from perfprobe.report.section.hottest import hottest_operator, hottest_python
 from perfprobe.report.section.imports import imports_text
 from perfprobe.report.section.program import program
+from perfprobe.report.section.screen.gpu_bound import gpu_bound_lines, is_gpu_bound
 from perfprobe.report.section.screen.places import inputs, operator, place_in, whole_percent
 from perfprobe.report.shorten import cut
 from perfprobe.support import units
@@ -64,6 +65,9 @@ def _imports(findings: Findings) -> Iterator[ScreenRow]:
 
 def _slow(findings: Findings) -> Iterator[ScreenRow]:
     """The hottest Python, where it takes the time, and the hottest operator."""
+    if is_gpu_bound(findings):
+        yield from gpu_bound_lines(findings)
+        return
     label = "SLOW"
     for block in hottest_python(findings):
         if isinstance(block, Paragraph) and "imports," not in block.text:

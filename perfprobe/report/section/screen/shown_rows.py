@@ -12,6 +12,7 @@ from perfprobe.report.section.figures import figures
 from perfprobe.report.section.lines import Lines, cut_function
 from perfprobe.report.section.operator_columns import operator_text, signature_text
 from perfprobe.report.section.phases import phase_column
+from perfprobe.report.section.screen.gpu_bound import gpu_operators, is_gpu_bound
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.step_rows import StepHotspots
@@ -21,7 +22,9 @@ _LEAST = 0.001  # the share of a row that is worth a line
 
 def shown_rows(findings: Findings, most: int) -> tuple[str, list[OperatorRow]]:
     """What the shares of the rows are of, and the rows: of the steps where there are any, else of all."""
-    if findings.get(StepHotspots) is not None:
+    if is_gpu_bound(findings):
+        title, rows = "of GPU", gpu_operators(findings, most)
+    elif findings.get(StepHotspots) is not None:
         title, rows = "of step", step_operators(findings, most)
     else:
         hotspots = findings.get(Hotspots)

@@ -9,17 +9,19 @@ import numpy as np
 
 from perfprobe.models.waiting import waited_ns
 from perfprobe.report import shorten
-from perfprobe.report.rows.bottleneck import Candidate, Threads
+from perfprobe.report.rows.bottleneck import Candidate, Threads, knows_python
 from perfprobe.report.rows.operators import OperatorRow
 from perfprobe.report.rows.screen import ScreenRow, listed, said
 from perfprobe.report.rows.step_rows import step_operators
+from perfprobe.report.section.screen.gpu_bound import gpu_bound_lines, is_gpu_bound
 from perfprobe.report.section.screen.loader import awaited_loader, workers_text
 from perfprobe.report.section.screen.model import module_lines
-from perfprobe.report.section.screen.places import inputs, operator, place_in, times, whole_percent
+from perfprobe.report.section.screen.places import at_line, inputs, operator, place_in, times, whole_percent
 from perfprobe.report.section.screen.start_up import SlowStart, slow_start_lines
 from perfprobe.report.section.screen.steps import is_inference
 from perfprobe.report.shorten import place
 from perfprobe.support import units
+from perfprobe.support.first_line import FIRST_LINE
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.measurements import Measurements
 from perfprobe.tables.step_rows import StepHotspots
@@ -31,6 +33,7 @@ _LONGEST = 24  # cells of an operator's name
 _ENGINE = "autograd::engine"  # its calls of nodes, which are not work of the program's
 _FEW = 5  # steps, whose spread tells nothing
 _LEAST_BLIND = 0.01
+_LINE = 0.25  # of the step: an operator with more of it stands out wherever it is
 _TEXTS = {
     StepPhase.OTHER: "Python outside of model and loader",
     StepPhase.DATA: "data loading",
@@ -55,6 +58,9 @@ def slow_lines(
     if start is not None:
         yield from slow_start_lines(findings, start)
         yield from _next(findings, [each for each in found if each.stands_out][:1], "THEN")
+        return
+    if is_gpu_bound(findings):
+        yield from gpu_bound_lines(findings)
         return
     if not found or not found[0].stands_out:
         yield _nothing(findings)
@@ -97,9 +103,9 @@ def _line_of(
     findings: Findings, first: Candidate, phase: StepPhase, how_much: str, facts: dict[str, Any]
 ) -> ScreenRow:
     computing = _text(findings, phase)
-    at = "" if first.line is None else f"{place(first.line)}, "
+    at = "" if first.line is None else f"{at_line(first.line)}, "
     if first.row is None:
-        name = "" if first.line is None else f" in {first.line.function}"
+        name = "" if first.line is None else f" in {first.line.function.removesuffix(FIRST_LINE)}"
         return said("SLOW", f"{at}{how_much}, {computing}", name, style="bold", **facts)
     what = f", {computing}: {operator(first.row)}"
     return said("SLOW", f"{at}{how_much}{what}", f" {inputs(first.row)}", style="bold", **facts)
@@ -162,7 +168,7 @@ def _next(findings: Findings, found: Sequence[Candidate], label: str) -> Iterato
             continue
         facts: dict[str, Any] = {"time_ns": each.time_ns, "share": each.share, "line": each.line}
         much = f"{units.duration(each.time_ns)} = {whole_percent(each.share)}"
-        at = "" if each.line is None else f" {place(each.line)}"
+        at = "" if each.line is None else f" {at_line(each.line)}"
         text = _threads_text(each.threads) if each.threads else f"{_what(findings, each)}{at}, {much}"
         yield said(label, text, **facts)
 
@@ -180,6 +186,9 @@ def _nothing(findings: Findings) -> ScreenRow:
     rows = [row for row in rows if not (row.operator or "").startswith(_ENGINE)]
     largest = ""
     facts: dict[str, Any] = {}
+    if rows and rows[0].share >= _LINE:  # in no phase: nothing of Python was recorded
+        text = f"{operator(rows[0])}, {whole_percent(rows[0].share)} of the step"
+        return said("SLOW", text, f", {inputs(rows[0])}", style="bold", share=rows[0].share)
     if rows:
         line = rows[0].ran.origin
         at = "" if line is None else f" {place(line)}"
@@ -214,10 +223,11 @@ def _checked(findings: Findings) -> Iterator[str]:
 
 def _unknown(findings: Findings) -> Iterator[str]:
     recording = findings.trace.recording
-    if not _has_samples(findings):
-        yield "lines, logging, saving (--python both)"
+    is_trace = recording.fact("trace") is not None
+    if not (knows_python(findings) if is_trace else _has_samples(findings)):
+        yield f"lines, logging, saving ({'with_stack=True' if is_trace else '--python both'})"
     if recording.fact("recording", "memory") is not True:
-        yield "memory (--memory)"
+        yield f"memory ({'profile_memory=True' if is_trace else '--memory'})"
     if Measurements not in findings:
         yield "operator limits (perfprobe bench, 3 min)"
 

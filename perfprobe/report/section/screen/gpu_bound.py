@@ -1,0 +1,57 @@
+"""SLOW where a GPU was busy all the time: the operators with most of its time, whatever the host did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from perfprobe.report.rows.gpu.devices import device_rows
+from perfprobe.report.rows.operators import OperatorRow, rows_of
+from perfprobe.report.rows.ranking import ranked
+from perfprobe.report.rows.screen import ScreenRow, said
+from perfprobe.report.section.gpu.verdict import Use, is_limit
+from perfprobe.report.section.screen.places import at_line, inputs, operator, whole_percent
+from perfprobe.support import units
+from perfprobe.tables.findings import Findings, Hotspots
+from perfprobe.tables.gpu_findings import GpuFindings
+from perfprobe.tables.step_rows import StepHotspots
+
+_WORTH_NAMING = 0.05  # of the GPU's time
+
+
+def is_gpu_bound(findings: Findings) -> bool:
+    """Whether what the busiest GPU computed limits the program, and which operator launched it is known."""
+    gpu, wall_ns, hotspots = findings.get(GpuFindings), findings.wall_ns, findings.get(Hotspots)
+    if gpu is None or not wall_ns or hotspots is None or hotspots.gpu_self_ns <= 0:
+        return False
+    rows = [row for row in device_rows(findings) if row.busy_ns is not None]
+    busiest = max(rows, key=lambda row: row.busy_ns or 0, default=None)
+    return busiest is not None and is_limit(gpu, Use.of(busiest), wall_ns)
+
+
+def gpu_operators(findings: Findings, most: int) -> list[OperatorRow]:
+    """The operators with most time on GPUs, 0 for all; their shares are of that time.
+
+    Of steps where there are any.
+    """
+    steps = findings.get(StepHotspots)
+    hotspots = findings[Hotspots] if steps is None else steps.hotspots
+    rows = rows_of(findings.plus(hotspots), ranked(hotspots.rows, most, "gpu"))
+    whole_ns = max(hotspots.gpu_self_ns, 1)
+    return [replace(row, share=(row.ran.recorded["gpu_self_ns"] or 0) / whole_ns) for row in rows]
+
+
+def gpu_bound_lines(findings: Findings) -> Iterator[ScreenRow]:
+    """SLOW and THEN."""
+    for label, row in zip(("SLOW", "THEN"), gpu_operators(findings, 2), strict=False):
+        if row.share < _WORTH_NAMING:
+            return
+        line, time_ns = row.ran.origin, row.ran.recorded["gpu_self_ns"]
+        at = "" if line is None else f": {at_line(line)}"
+        how_much = f"{units.duration(time_ns)} = {whole_percent(row.share)} of GPU time"
+        facts: dict[str, Any] = {"time_ns": time_ns, "share": row.share, "line": line}
+        style = "bold" if label == "SLOW" else ""
+        yield said(
+            label, f"on the GPU {operator(row)}, {how_much}{at}", f", {inputs(row)}", style=style, **facts
+        )

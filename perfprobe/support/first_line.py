@@ -1,0 +1,5 @@
+"""What stands behind the name of a function of which only the first line is known."""
+
+from __future__ import annotations
+
+FIRST_LINE = " (its first line)"

@@ -1,0 +1,98 @@
+"""The first screen of traces of torch.profiler, made here: what it says, and what it must not claim."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perfprobe import measuring
+from perfprobe.results import Results
+from perfprobe.support.view import View
+from perfprobe.tables.measurements import Measurements
+from tests.read.test_kineto import operator, span, written
+
+STEP_US = 1000.0
+STEPS = 4
+
+
+def screen(path: Path) -> dict[str, str]:
+    """The first line of each label."""
+    lines = Results(str(path)).text(View(), width=200).splitlines()
+    return {line[:8].strip(): line[8:].strip() for line in reversed(lines) if line}
+
+
+def training(*, busy_us: float = 50.0, python: bool = False) -> list[dict[str, Any]]:
+    """Steps of 1 ms: 100 us forward, 600 us backward on another thread, 50 us optimizer; one kernel each."""
+    events: list[dict[str, Any]] = []
+    for step in range(STEPS):
+        at = step * STEP_US
+        events += [
+            span(f"ProfilerStep#{step}", at, STEP_US, "user_annotation"),
+            operator("aten::mm", at + 10, 100, **{"Sequence number": step, "Fwd thread id": 0}),
+            span("Optimizer.step#SGD.step", at + 800, 50, "user_annotation"),
+            operator("aten::add_", at + 810, 30),
+            span("cudaLaunchKernel", at + 20, 5, "cuda_runtime", correlation=step + 1),
+            span("gemm", at + 30, busy_us, "kernel", correlation=step + 1, device=0, stream=7),
+        ]
+        backward = operator("MmBackward0", at + 150, 600, **{"Sequence number": step, "Fwd thread id": 1})
+        events.append(backward | {"tid": 8})
+        if python:
+            events.append(span("train.py(3): step", at, STEP_US - 1, "python_function"))
+    return events
+
+
+def test_backward_on_autograds_thread_is_backward(tmp_path: Path) -> None:
+    parts = screen(written(tmp_path / "trace.json", training()))["PARTS"]
+    assert "backward 60 %" in parts
+    assert "optimizer 5 %" in parts
+
+
+def test_what_python_did_is_not_judged_without_its_calls(tmp_path: Path) -> None:
+    events = [event for event in training() if event["name"] not in ("MmBackward0",)]
+    lines = screen(written(tmp_path / "trace.json", events))
+    assert not any("Python outside" in text for text in lines.values())
+
+
+def test_next_names_the_trace(tmp_path: Path) -> None:
+    path = written(tmp_path / "a trace.json", training())
+    assert screen(path)["NEXT"].endswith(f"'{path}'")
+
+
+def test_rows_of_a_busy_gpu_are_by_its_time(tmp_path: Path) -> None:
+    """The host's longest operator is another one."""
+    path = written(tmp_path / "trace.json", training(busy_us=STEP_US - 1))
+    slow = screen(path)["SLOW"]
+    assert slow.startswith("on the GPU mm, ")
+    assert "100 % of GPU time" in slow
+
+
+def test_a_line_that_is_only_a_functions_first_is_marked(tmp_path: Path) -> None:
+    lines = screen(written(tmp_path / "trace.json", training(busy_us=STEP_US - 1, python=True)))
+    assert "train.py:3 (first line of its function)" in lines["SLOW"]
+
+
+def test_kernels_alone(tmp_path: Path) -> None:
+    kernels = [event for event in training() if event["cat"] == "kernel"]
+    lines = screen(written(tmp_path / "trace.json", kernels))
+    assert "the trace has none" in lines["PARTS"]
+    assert "--view kernels" in lines["NEXT"]
+
+
+def test_bench_writes_nothing_beside_a_trace(tmp_path: Path) -> None:
+    facts = {"Input Dims": [[4, 4], [4, 4]], "Input type": ["float", "float"]}
+    path = written(tmp_path / "trace.json", [operator("aten::mm", 1, 5, **facts)])
+    task = measuring.of_recording(str(path), top=1, focus=None, threads=1)
+    assert any("beside a trace" in note for note in task.notes)
+    found = Measurements((), "machine", "torch")
+    assert measuring.save(task, found, None) is None
+    assert [each.name for each in tmp_path.iterdir()] == ["trace.json"]
+
+
+@pytest.mark.parametrize("value", [[], {}, [1], None, 1.5])
+def test_types_and_devices_that_are_none(value: object, tmp_path: Path) -> None:
+    facts = {"Input Dims": [[4, 4], []], "Input type": [value, "float"]}
+    devices = [{"id": value, "name": "a"}, value]
+    path = written(tmp_path / "trace.json", [operator("aten::mm", 1, 5, **facts)], deviceProperties=devices)
+    assert "mm" in Results(str(path)).text(View())
