@@ -112,20 +112,8 @@ def test_the_slow_line_is_the_step_s_largest(tmp_path: Path) -> None:
     assert sum(shares) == 100
 
 
-@pytest.mark.parametrize(
-    ("head_ms", "slow", "made_of"),
-    [
-        (0, "blocks.*.mlp (4), forward + backward 61.0 ms = 61 %", "; proj (Linear) 33 %, fc (Linear) 28 %"),
-        (60, "blocks.*.mlp (4), forward + backward 61.0 ms = 38 %", "; proj (Linear) 21 %, fc (Linear) 18 %"),
-    ],
-)
-def test_a_line_that_calls_a_whole_model_is_said_as_its_module(
-    tmp_path: Path, head_ms: int, slow: str, made_of: str
-) -> None:
-    """4 layers, in each 5 ms of attention, and 15 ms of two products in a perceptron: 60 % of a step.
-
-    With a head of 60 ms neither of the two has most of the model: the larger one is named.
-    """
+def layers(head_ms: int) -> Program:
+    """4 layers, in each 5 ms of attention, and 15 ms of two products in a perceptron: 60 % of a step."""
     step_ns = STEP_NS + head_ms * MS
     program = Program(**{**META, "stop": {"monotonic_ns": STEPS * step_ns, "cpu_ns": STEPS * step_ns}})
     program.thread(1)
@@ -167,7 +155,21 @@ def test_a_line_that_calls_a_whole_model_is_said_as_its_module(
             op("aten::mm", at + 90 * MS, at + 91 * MS, stack=backward, signature=inputs, **node),
             op("Optimizer.step#SGD.step", at + 91 * MS, at + 99 * MS, stack=step, scope=7),
         )
-    findings = found(program, tmp_path)
+    return program
+
+
+@pytest.mark.parametrize(
+    ("head_ms", "slow", "made_of"),
+    [
+        (0, "blocks.*.mlp (4), forward + backward 61.0 ms = 61 %", "; proj (Linear) 33 %, fc (Linear) 28 %"),
+        (60, "blocks.*.mlp (4), forward + backward 61.0 ms = 38 %", "; proj (Linear) 21 %, fc (Linear) 18 %"),
+    ],
+)
+def test_a_line_that_calls_a_whole_model_is_said_as_its_module(
+    tmp_path: Path, head_ms: int, slow: str, made_of: str
+) -> None:
+    """With a head of 60 ms neither of the two has most of the model: the larger one is named."""
+    findings = found(layers(head_ms), tmp_path)
     rows = [row for row in screen_rows(findings) if row.label in ("SLOW", "", "NEXT")]
     assert [row.text for row in rows] == [
         slow,

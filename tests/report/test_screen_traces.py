@@ -85,7 +85,7 @@ def test_bench_writes_nothing_beside_a_trace(tmp_path: Path) -> None:
     path = written(tmp_path / "trace.json", [operator("aten::mm", 1, 5, **facts)])
     task = measuring.of_recording(str(path), top=1, focus=None, threads=1)
     assert any("beside a trace" in note for note in task.notes)
-    found = Measurements((), "machine", "torch")
+    found = Measurements("machine", "torch", None, ())
     assert measuring.save(task, found, None) is None
     assert [each.name for each in tmp_path.iterdir()] == ["trace.json"]
 

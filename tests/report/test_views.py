@@ -98,13 +98,13 @@ def test_calls_are_compared_with_those_of_equal_inputs_however_they_are_grouped(
 def test_the_headline_never_ignores_the_mark_of_its_row(tmp_path: Path) -> None:
     alone = report(busy(), tmp_path).splitlines()
     assert alone[1] == (
-        "Hottest: mm -, a.py:3 in f, other: 90.9 % of typical operator time; ~98.3 % of operator time, 1 of "
+        "Hottest: mm, a.py:3 in f, other: 90.9 % of typical operator time; ~98.3 % of operator time, 1 of "
         "10 calls over 3 times as long as the usual 1.00 us."
     )
     program = busy()
     program.run(op("aten::exp", 200_000, 220_000, stack=program.stack("/p/a.py:8 f")))
     beside = report(program, tmp_path).splitlines()
-    assert beside[1] == "Hottest: exp -, a.py:8 in f, other: 64.5 % of typical operator time."
+    assert beside[1] == "Hottest: exp, a.py:8 in f, other: 64.5 % of typical operator time."
     assert beside[2] == (
         "Larger sum, dominated by outliers: mm -, a.py:3 in f: 73.8 % of operator time, 1 of 10 calls over 3 "
         "times as long as the usual 1.00 us."

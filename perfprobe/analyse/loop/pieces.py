@@ -14,7 +14,7 @@ from perfprobe.analyse.loop.paint import Layers, Looks, Painted, paint
 from perfprobe.analyse.loop.place import NOWHERE
 from perfprobe.analyse.loop.ranges import NEXT, OPTIMIZER, ZERO_GRAD, NamedSpans
 from perfprobe.analyse.loop.regions import Regions
-from perfprobe.analyse.loop.timeline import Segments, Timeline, is_possible, near
+from perfprobe.analyse.loop.timeline import Segments, Timeline, is_possible
 from perfprobe.analyse.sampled import in_program
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, among, distinct
 from perfprobe.tables.gpu import Copies, Kernels
@@ -72,20 +72,36 @@ def pieces(
 
 
 def _with_backward(own: Segments, others: Segments) -> Segments:
-    """Also backward on autograd's threads, where this one is between operators: it waits for it there.
+    """Also backward on autograd's threads, where this one does nothing that is known: it waits for it there.
 
-    Samples would show it; without any, nothing else does.
+    Samples would show it; without any, nothing else does. What is of no phase is left to ranges around it.
     """
-    backward = near(others.take(others.phase == StepPhase.BACKWARD))
-    if len(own) == 0 or len(backward) == 0:
-        return own
-    at = np.searchsorted(own.start_ns, backward.start_ns, "right")
-    free_ns = np.append(np.int64(0), own.end_ns)[at]
-    next_ns = np.append(own.start_ns, np.iinfo(np.int64).max)[at]
-    start_ns, end_ns = np.maximum(backward.start_ns, free_ns), np.minimum(backward.end_ns, next_ns)
-    waited = Segments(**backward.columns() | {"start_ns": start_ns, "end_ns": end_ns})
-    both = Segments.concat([own, waited.take(start_ns < end_ns)])
+    backward = _disjoint(others.take(others.phase == StepPhase.BACKWARD))
+    own = own.take((own.phase != StepPhase.OTHER) | (own.anchor > 0))
+    both = Segments.concat([own, _without(backward, own)])
     return both.take(np.argsort(both.start_ns, kind="stable"))
+
+
+def _disjoint(rows: Segments) -> Segments:
+    """In their order, each from where those before it end."""
+    rows = rows.take(np.argsort(rows.start_ns, kind="stable"))
+    before_ns = np.append(np.int64(0), np.maximum.accumulate(rows.end_ns)[:-1]) if len(rows) else rows.end_ns
+    found = Segments(**rows.columns() | {"start_ns": np.maximum(rows.start_ns, before_ns)})
+    return found.take(found.start_ns < found.end_ns)
+
+
+def _without(rows: Segments, cuts: Segments) -> Segments:
+    """What of the rows lies in none of the cuts; both in their order, neither overlaps its own kind."""
+    first = np.searchsorted(cuts.end_ns, rows.start_ns, "right")
+    parts = np.maximum(np.searchsorted(cuts.start_ns, rows.end_ns, "left") - first, 0) + 1
+    row = np.repeat(np.arange(len(rows)), parts)
+    part = np.arange(len(row)) - np.repeat(np.cumsum(parts) - parts, parts)
+    before_ns, after_ns = np.append(cuts.end_ns, np.int64(0)), np.append(cuts.start_ns, np.int64(0))
+    cut = first[row] + part
+    start_ns = np.where(part == 0, rows.start_ns[row], before_ns[cut - 1])
+    end_ns = np.where(part == parts[row] - 1, rows.end_ns[row], after_ns[np.minimum(cut, len(cuts))])
+    found = Segments(**rows.take(row).columns() | {"start_ns": start_ns, "end_ns": end_ns})
+    return found.take(start_ns < end_ns)
 
 
 def _on_gpus(trace: Trace) -> Covered | None:

@@ -109,13 +109,13 @@ class Timeline:
 
     def within(self, thread: int) -> Segments:
         """Recomputation and compiling of a thread, which operators may have around them."""
-        self._inner[thread] = [near(Segments.concat(self._inner.get(thread, [])))]
+        self._inner[thread] = [_near(Segments.concat(self._inner.get(thread, [])))]
         return self._inner[thread][0]
 
     def _add_inner(self, thread: int, rows: LinkedOperators) -> None:
         """Segments of operators that may lie within others."""
         if len(rows):
-            self._inner.setdefault(thread, []).append(near(self._segments(rows, *self._labels(rows))))
+            self._inner.setdefault(thread, []).append(_near(self._segments(rows, *self._labels(rows))))
 
     def _add_thread(self, thread: int, rows: LinkedOperators) -> None:
         start_ns = np.maximum(rows.start_ns, self._last_ns.get(thread, -1))
@@ -185,7 +185,7 @@ def _begins(rows: LinkedOperators, phase: Int8, anchor: Int32) -> Mask:
     return np.asarray(begins | again)
 
 
-def near(rows: Segments) -> Segments:
+def _near(rows: Segments) -> Segments:
     """Those of one phase joined that hardly any time lies between."""
     if len(rows) == 0:
         return rows

@@ -70,9 +70,10 @@ def hottest(findings: Findings) -> Iterator[Block]:
 
 
 def _place(row: OperatorRow) -> str:
-    told = shorten.cut(shorten.signature(signature_text(row)), LONGEST)
+    known = row.signature is not None
+    told = f" {shorten.cut(shorten.signature(signature_text(row)), LONGEST)}" if known else ""
     place = line_column([replace(row.ran, forward=None)]).cells[0].replace("\n", " ")
-    return f"{operator_text(row, brief=True)} {told}, {place}"
+    return f"{operator_text(row, brief=True)}{told}, {place}"
 
 
 def _share(row: OperatorRow, hotspots: Hotspots) -> str:

@@ -53,5 +53,5 @@ def gpu_bound_lines(findings: Findings) -> Iterator[ScreenRow]:
         facts: dict[str, Any] = {"time_ns": time_ns, "share": row.share, "line": line}
         style = "bold" if label == "SLOW" else ""
         yield said(
-            label, f"on the GPU {operator(row)}, {how_much}{at}", f", {inputs(row)}", style=style, **facts
+            label, f"on the GPU {operator(row)}, {how_much}{at}", inputs(row, ", "), style=style, **facts
         )

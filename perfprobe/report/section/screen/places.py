@@ -28,9 +28,9 @@ def operator(row: OperatorRow) -> str:
     )
 
 
-def inputs(row: OperatorRow) -> str:
-    """`f32[64,512] f32[512,64]`, long lists shortened."""
-    return shorten.signature(signature_text(row))
+def inputs(row: OperatorRow, before: str) -> str:
+    """`f32[64,512] f32[512,64]`, long lists shortened, behind what comes before them; "" not recorded."""
+    return "" if row.signature is None else f"{before}{shorten.signature(signature_text(row))}"
 
 
 def whole_percent(share: float) -> str:

@@ -79,6 +79,6 @@ def _slow(findings: Findings) -> Iterator[ScreenRow]:
         line = found.row.ran.origin
         at = "" if line is None else f": {place_in(line)}"
         text = f"{operator(found.row)}, {found.share}"
-        yield said(label, text, at, f", {inputs(found.row)}", style="bold" if label else "", line=line)
+        yield said(label, text, at, inputs(found.row, ", "), style="bold" if label else "", line=line)
         if found.larger:
             yield said("", found.larger.rstrip("."))

@@ -108,7 +108,7 @@ def _line_of(
         name = "" if first.line is None else f" in {first.line.function.removesuffix(FIRST_LINE)}"
         return said("SLOW", f"{at}{how_much}, {computing}", name, style="bold", **facts)
     what = f", {computing}: {operator(first.row)}"
-    return said("SLOW", f"{at}{how_much}{what}", f" {inputs(first.row)}", style="bold", **facts)
+    return said("SLOW", f"{at}{how_much}{what}", inputs(first.row, " "), style="bold", **facts)
 
 
 def _threads(known: Threads, facts: dict[str, Any]) -> Iterator[ScreenRow]:
@@ -188,7 +188,7 @@ def _nothing(findings: Findings) -> ScreenRow:
     facts: dict[str, Any] = {}
     if rows and rows[0].share >= _LINE:  # in no phase: nothing of Python was recorded
         text = f"{operator(rows[0])}, {whole_percent(rows[0].share)} of the step"
-        return said("SLOW", text, f", {inputs(rows[0])}", style="bold", share=rows[0].share)
+        return said("SLOW", text, inputs(rows[0], ", "), style="bold", share=rows[0].share)
     if rows:
         line = rows[0].ran.origin
         at = "" if line is None else f" {place(line)}"
