@@ -106,7 +106,7 @@ def test_the_headline_never_ignores_the_mark_of_its_row(tmp_path: Path) -> None:
     beside = report(program, tmp_path).splitlines()
     assert beside[1] == "Hottest: exp, a.py:8 in f, other: 64.5 % of typical operator time."
     assert beside[2] == (
-        "Larger sum, dominated by outliers: mm -, a.py:3 in f: 73.8 % of operator time, 1 of 10 calls over 3 "
+        "Larger sum, dominated by outliers: mm, a.py:3 in f: 73.8 % of operator time, 1 of 10 calls over 3 "
         "times as long as the usual 1.00 us."
     )
 
