@@ -56,6 +56,9 @@ def build(torch: TorchThere, tell: Tell, *, again: bool = False, untried: bool =
         EnvironmentLack: something is missing, the cache cannot be written, or compiling fails.
     """
     sources, with_compiler = require(torch, untried=untried)
+    there = None if again else kept.find(torch)
+    if there is not None:
+        return Built(there, None)
     folder = _made_folder()
     path = os.path.join(folder, f"{kept.stem(sources, torch)}-{with_compiler.identity()}.so")
     with _alone(path, tell):
