@@ -1,4 +1,4 @@
-"""How long threads ran and waited for a processor, and who had it."""
+"""How long threads ran and waited for a processor, and who used it."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _own_together(rows: Sequence[ThreadWaitRow]) -> list[ThreadWaitRow]:
 
 
 def kinds_of_waiting(found: Processors) -> str:
-    """`0.9 s for neighbours, 0.2 s for its own threads`: the kinds there were, the longest first."""
+    """`0.9 s for neighbours, 0.2 s for its own threads`: kinds that occurred, the longest first."""
     kinds = {
         "for its own threads": found.own_ns,
         "for neighbours": found.neighbours_ns,
