@@ -78,7 +78,7 @@ class Trial:
         return said, report["tables"], " ".join(str(loss["reason"]) for loss in report["losses"])
 
     def without_compiler(self) -> None:
-        """Nothing on PATH but this environment."""
+        """Only this environment on PATH."""
         alone = {"PATH": str(self.python.parent), "CXX": ""}
         said, tables, _ = self.recorded("plain", "plain.py", **alone)
         _need("ended" in said, "the program's own output", said)
@@ -133,7 +133,7 @@ def _need(is_there: bool, what: str, seen: object) -> None:
 
 
 def main() -> int:
-    """Both trials."""
+    """Run both trials."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
