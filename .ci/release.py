@@ -1,4 +1,4 @@
-"""What a release takes: source, wheels, both tried in clean environments, and its notes.
+"""The steps of a release: source, wheels, both tried in clean environments, and its notes.
 
     python .ci/release.py date [YYYY-MM-DD]      begin the version's section in CHANGELOG.md
     python .ci/release.py check [--tag vX.Y.Z]   the version, its dated section, and the tag agree
@@ -85,7 +85,7 @@ def source(folder: Path) -> Path:
 
 
 def main() -> int:
-    """One of the four."""
+    """Run one of the four steps."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

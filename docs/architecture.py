@@ -1,8 +1,8 @@
-"""Draws docs/architecture.svg: which part of perfprobe imports or includes which.
+"""Draws docs/architecture.svg: the imports and includes between the parts of perfprobe.
 
     python -m docs.architecture     write architecture.dot, and with Graphviz's dot architecture.svg
 
-An arrow that follows from others is left out: cli imports support, but also through session. A dashed arrow
+An arrow that follows from others is left out: cli imports support, but session does so too. A dashed arrow
 is an import inside functions only, made when it is needed. Imports for type checkers do not count.
 """
 
@@ -27,7 +27,7 @@ Edge: TypeAlias = "tuple[str, str]"
 
 
 def dot_text(root: Path = ROOT) -> str:
-    """The picture in Graphviz's language, of the sources as they are now."""
+    """The picture in Graphviz's language, from the current sources."""
     imports = _imports(root / "perfprobe")
     includes = _includes(root / "csrc")
     python = [_arrow(edge, dashed=not imports[edge]) for edge in _needed(imports)]
@@ -50,7 +50,7 @@ def dot_text(root: Path = ROOT) -> str:
 
 
 def svg_mark(dot: str) -> str:
-    """What an SVG that was drawn from this text begins with, behind its head."""
+    """The beginning, after its head, of an SVG drawn from this text."""
     return f"<!-- drawn from architecture.dot {hashlib.sha256(dot.encode()).hexdigest()} -->"
 
 
@@ -65,7 +65,7 @@ def _arrow(edge: Edge, *, dashed: bool = False) -> str:
 
 
 def _imports(package: Path) -> dict[Edge, bool]:
-    """Which part imports which; whether one of its modules does so as soon as it is imported."""
+    """Which part imports which, and whether at import time or only in functions."""
     found: dict[Edge, bool] = {}
     for path in sorted(package.rglob("*.py")):
         part = path.relative_to(package).parts[0].removesuffix(".py")
@@ -111,7 +111,7 @@ def _includes(folder: Path) -> dict[Edge, bool]:
 
 
 def _needed(edges: Iterable[Edge]) -> list[Edge]:
-    """The edges without those that follow from others."""
+    """The edges that do not follow from others."""
     kept = sorted(set(edges))
     for edge in list(kept):
         others = [each for each in kept if each != edge]

@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def _called(folder: Path, command: str, width: int) -> str:
-    """What it prints, of a program that runs on both outputs, without the name of a folder of ours.
+    """What it prints on both outputs, without the name of the temporary folder.
 
     Raises:
         CalledProcessError: it fails.

@@ -3,10 +3,10 @@
 From a program or a notebook: `with perfprobe.profile("run.perfprobe") as p: ...`, then `p.report()`.
 From a shell: `python -m perfprobe script.py`.
 Parts of the program get a name with `with perfprobe.range("name"): ...` or `@perfprobe.range("name")`.
-Where its steps end it can say with `perfprobe.step()`.
+The end of a step is marked with `perfprobe.step()`.
 
 Everything is imported on first use. Until the program under test has ended, perfprobe imports nothing but its
-own recorder and the standard library, and of that as little as it can: a module that is loaded already would
+own recorder and as little as possible of the standard library: a module that is loaded already would
 hide a file of that name in the program's own folder.
 """
 

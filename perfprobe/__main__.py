@@ -5,7 +5,7 @@ import sys
 
 
 def _current_folder_comes_first() -> bool:
-    """Whether python has put the current folder on sys.path: not where it was told not to, or it is gone."""
+    """Whether python has put the current folder on sys.path: not if told not to, or if it was removed."""
     try:
         posix.getcwd()
     except OSError:
@@ -14,7 +14,7 @@ def _current_folder_comes_first() -> bool:
 
 
 if __name__ == "__main__":
-    # -m puts the current folder first: a json.py or argparse.py lying there must not become ours. The program
+    # -m puts the current folder first: perfprobe must not import a json.py or argparse.py there. The program
     # gets its own first entry from collect/runner.
     if _current_folder_comes_first():
         del sys.path[:1]

@@ -139,11 +139,11 @@ def profile(  # noqa: PLR0913 (each is an option of its own)
 
 
 def _options(arguments: dict[str, Any], other: str) -> dict[str, Any]:
-    """All arguments but that other one: each is an option of that name, as a test holds."""
+    """All arguments except that one: each is an option of the same name, which a test checks."""
     return {name: value for name, value in arguments.items() if name != other}
 
 
 def _tell(line: str) -> None:
-    # In a notebook sys.stderr is the cell's output, which descriptor 2 is not.
+    # In a notebook sys.stderr is the cell's output, unlike descriptor 2.
     if sys.stderr is not None:
         sys.stderr.write(f"perfprobe: {line}\n")

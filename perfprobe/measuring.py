@@ -1,4 +1,4 @@
-"""Strings bench together: from a recording, or from typed words, to measurements, scripts and pictures."""
+"""Runs bench: from a recording, or from typed words, to measurements, scripts and pictures."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _NAME = re.compile(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*(?:\.\w+)?", re.ASCII)
 
 @dataclass(frozen=True)
 class Task:
-    """Calls to be measured. recording: the file they are from, None for what was typed; identity: of it.
+    """Calls to be measured. recording: their file, None for typed calls; identity: the recording's.
 
-    notes: what is to be said of the choice; known: what an earlier run has measured. is_kept: whether what is
-    measured is written beside the recording.
+    notes: remarks on the choice; known: what an earlier run has measured. is_kept: whether measurements are
+    written beside the recording.
     """
 
     calls: tuple[tuple[Wanted, Seen | None], ...]
@@ -84,7 +84,7 @@ def of_recording(path: str, *, top: int, focus: str | None, threads: int | None)
 def by_hand(operator: str, inputs: Sequence[str], threads: int | None) -> Task:
     """One call as it was typed: `aten::bmm` or `bmm`, and inputs as reports print them.
 
-    Raises UsageError where these are none.
+    Raises UsageError where they are not valid.
     """
     from perfprobe.models.signature import Scalar, parse
     from perfprobe.models.typed import is_cut_short, written_out
@@ -107,7 +107,7 @@ def by_hand(operator: str, inputs: Sequence[str], threads: int | None) -> Task:
 
 
 def _recorded_whole(operator: str, inputs: str, threads: int | None) -> Wanted:
-    """The one call of the newest recording here that a report cuts short so. Raises UsageError."""
+    """The call of the newest recording here that a report shortens to this text. Raises UsageError."""
     from perfprobe import results
     from perfprobe.models.typed import is_short_for
     from perfprobe.report.shorten import signature
@@ -167,7 +167,7 @@ def _crowded(threads: int) -> tuple[str, ...]:
 
 
 def kept_machine(task: Task) -> Machine | None:
-    """The ceilings for these calls as they were kept; they are not measured unasked, that takes a minute."""
+    """The cached ceilings for these calls; they are not measured unasked, which takes a minute."""
     from perfprobe.bench import ceilings
 
     on_gpu = any("@cuda" in wanted.signature for wanted, _ in task.calls)
@@ -175,10 +175,10 @@ def kept_machine(task: Task) -> Machine | None:
 
 
 def check_typed(task: Task, found: Measurements) -> None:
-    """What is wrong with a call that was typed by hand, where it was not measured.
+    """Raise the reason why a call that was typed by hand was not measured.
 
     Raises:
-        UsageError: it is not a call, with what may have been meant.
+        UsageError: it is not a call; names similar ones.
         EnvironmentLack: it could not be measured here and now.
     """
     from perfprobe.bench.lookup import hint, not_callable
@@ -203,7 +203,7 @@ def require_torch() -> None:
 
 
 def emit(task: Task, folder: str) -> str:
-    """Write a script for each call, with what an earlier run has measured; returns what there is to say.
+    """Write a script for each call, with what an earlier run has measured; returns lines for the user.
 
     Raises:
         UsageError, EnvironmentLack: nothing can be written there.
@@ -217,7 +217,7 @@ def emit(task: Task, folder: str) -> str:
 
 
 def save(task: Task, found: Measurements, output: str | None) -> str | None:
-    """Keep the measurements in `output`, else beside their recording; returns where, None for nowhere.
+    """Keep the measurements in `output`, else beside their recording; returns the path, None if not kept.
 
     Raises EnvironmentLack where the file cannot be written.
     """
@@ -231,7 +231,7 @@ def save(task: Task, found: Measurements, output: str | None) -> str | None:
 
 
 def _with_known(found: Measurements, known: Measurements | None) -> Measurements:
-    """Also the calls that only an earlier run has measured: one with another --focus throws nothing away."""
+    """Adds calls that only an earlier run measured, so that a run with another --focus loses nothing."""
     if known is None or (known.machine, known.torch) != (found.machine, found.torch):
         return found
     new = {(row.wanted.operator, row.wanted.signature) for row in found.rows}
@@ -245,7 +245,7 @@ def _share(row: Measurement) -> float:
 
 
 def text(found: Measurements, *, width: int, color: bool) -> str:
-    """What was found, for people."""
+    """The results as text."""
     from perfprobe.report.render.text import page
     from perfprobe.report.section.efficiency import efficiency_of
 
@@ -253,7 +253,7 @@ def text(found: Measurements, *, width: int, color: bool) -> str:
 
 
 def document(task: Task, found: Measurements) -> dict[str, Any]:
-    """The same for json.dumps."""
+    """The results for json.dumps."""
     from perfprobe.tables import measured_file
 
     return measured_file.document(found, task.identity)
@@ -267,14 +267,14 @@ def machine(
     progress: Callable[[int, int, str], None],
     tell: Callable[[str], None],
 ) -> Machine:
-    """What this machine can do at most: kept from before, or measured now.
+    """The ceilings of this machine: from the cache, or measured now.
 
     Args:
         device: "cpu" or "cuda:0".
         threads: numbers of torch's threads; none for one and all.
         again: measure in any case.
-        progress: takes how many of how many measurements are done, and which was the last.
-        tell: takes a line about what was kept.
+        progress: takes the number of measurements done and in total, and the last one.
+        tell: takes a line about cached ceilings.
 
     Raises:
         EnvironmentLack: it cannot be measured here.
@@ -306,7 +306,7 @@ def draw_roofline(machine: Machine, output: str, measurements: Measurements | No
     """Draws a machine's roofline, with measured operators on it.
 
     Args:
-        output: the file to write; its end says which kind of picture: .png, .svg, .pdf.
+        output: the file to write; its ending is the format: .png, .svg, .pdf.
 
     Raises:
         EnvironmentLack: matplotlib is missing, or the file cannot be written.
@@ -317,13 +317,13 @@ def draw_roofline(machine: Machine, output: str, measurements: Measurements | No
 
 
 def require_matplotlib() -> None:
-    """Raises EnvironmentLack where nothing can be drawn: to be known before minutes of measuring."""
+    """Raises EnvironmentLack where nothing can be drawn: checked before minutes of measuring."""
     from perfprobe.report.picture.roofline import matplotlib
 
     matplotlib()
 
 
 def _own_threads() -> int:
-    """As many as torch would take here."""
+    """The number of threads that torch would use here."""
     named = os.environ.get("OMP_NUM_THREADS", "")
     return int(named) if named.isdecimal() and int(named) > 0 else len(os.sched_getaffinity(0))

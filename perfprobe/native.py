@@ -1,4 +1,4 @@
-"""The only door to the extension modules: says why one cannot be used, and the command that fixes it."""
+"""The only importer of the extension modules: says why one cannot be used, and the command that fixes it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from perfprobe._core import ChildSheet as ChildSheet
-    from perfprobe._core import GpuSession as GpuSession  # the names other modules take them by
+    from perfprobe._core import GpuSession as GpuSession  # the names under which other modules use them
     from perfprobe._core import RangeLog as RangeLog
     from perfprobe._core import Recorder as Recorder
     from perfprobe._core import Sampler as Sampler
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 _OBSERVER = "perfprobe._observer"
 _NO_OPERATORS = "operators cannot be recorded"
 _STAMP = "_observer_stamp.json"  # beside the observer: the torch it was built against
-_BUILD = "_build.json"  # in the package: why a module was not built
+_BUILD = "_build.json"  # in the package: reasons for modules that were not built
 _CUDA = "libperfprobe_cuda"
-_not_built: dict[str, tuple[str, str]] = {}  # by version of torch: why no observer was built, and the remedy
+_not_built: dict[str, tuple[str, str]] = {}  # by torch's version: why no observer was built, and the remedy
 
 
 def core() -> ModuleType:
@@ -64,8 +64,8 @@ def injection() -> str:
 def observer(torch: Any) -> ModuleType:
     """`perfprobe._observer`, the operator observer, for the torch module the program has imported.
 
-    The one that was installed, else the one that is kept in the user's cache. The torch it was built against
-    is compared before the module is loaded: its C++ symbols fit no other.
+    The installed one, else the one in the user's cache. The torch it was built against
+    is checked before the module is loaded: its C++ symbols fit no other.
 
     Raises:
         EnvironmentLack: there is none for this torch and Python.
@@ -86,17 +86,17 @@ def observer(torch: Any) -> ModuleType:
 
 
 def has_observer(torch: TorchThere) -> bool:
-    """Whether `observer` finds one for this torch, which need not be imported."""
+    """Whether `observer` finds one for this torch, without importing torch."""
     return installed_for() == torch.version or kept.find(torch) is not None
 
 
 def observer_not_built(torch: TorchThere, why: str, remedy: str) -> None:
-    """`observer` shall say this of a torch for which it finds none."""
+    """Set what `observer` reports for a torch without an observer."""
     _not_built[torch.version] = (why, remedy)
 
 
 def observer_file() -> str:
-    """Where the observer that was loaded lies; "" before."""
+    """The path of the loaded observer; "" before."""
     return str(getattr(sys.modules.get(_OBSERVER), "__file__", ""))
 
 
@@ -104,7 +104,7 @@ def installed_for() -> str | None:
     """The torch that the observer beside this package was built for; None where there is no observer."""
     found = importlib.util.find_spec(_OBSERVER)
     if found is None or found.origin is None or not os.path.exists(found.origin):
-        return None  # the finder of an editable install knows it still when it is gone
+        return None  # the finder of an editable install still knows it after it was removed
     return _stamped_torch(os.path.dirname(found.origin)) or "(unknown)"
 
 
@@ -116,7 +116,7 @@ def _installed_observer() -> ModuleType:
 
 
 def _kept_observer(path: str) -> ModuleType:
-    """The module of a file in the cache, once a process, under the name that it was compiled with."""
+    """The module of a file in the cache, loaded once in a process, under its compiled name."""
     if observer_file() == path:
         return sys.modules[_OBSERVER]
     loader = ExtensionFileLoader(_OBSERVER, path)
@@ -148,17 +148,17 @@ class CudaKernels:
         self._library = library
 
     def device_count(self) -> int:
-        """How many GPUs there are, one at least."""
+        """The number of GPUs, at least one."""
         count = _ctypes().c_int()
         self._call("device_count", _ctypes().byref(count))
         return int(count.value)
 
     def empty(self, launches: int, stream: int = 0) -> None:
-        """Launch an empty kernel so many times, without waiting for them."""
+        """Launch an empty kernel `count` times, without waiting for them."""
         self._call("empty", self._stream(stream), launches, None)
 
     def timed_empty(self, launches: int, stream: int = 0) -> float:
-        """Launch an empty kernel so many times: ns until the last had ended."""
+        """Launch an empty kernel `count` times: ns until the last had ended."""
         elapsed_ns = _ctypes().c_double()
         self._call("empty", self._stream(stream), launches, _ctypes().byref(elapsed_ns))
         return float(elapsed_ns.value)
@@ -166,9 +166,9 @@ class CudaKernels:
     def spin(
         self, duration_ns: int, launches: int, stream: int = 0
     ) -> tuple[float, list[tuple[int, int, int]]]:
-        """Launch a kernel that is busy for duration_ns so many times: ns of all, and what each one measured.
+        """Launch a kernel that is busy for duration_ns `count` times: ns of all, and what each one measured.
 
-        That is when it began and ended by the device's own clock, and its cycles between the two. The stamps
+        Each measures its start and end by the device's own clock, and the cycles between. The stamps
         come by one copy of 24 bytes a launch, from the device to pageable memory, after the kernels.
         """
         ctypes = _ctypes()
@@ -178,7 +178,7 @@ class CudaKernels:
         return elapsed_ns.value, list(zip(stamps[0::3], stamps[1::3], stamps[2::3], strict=True))
 
     def triad(self, elements: int, repeats: int, stream: int = 0) -> float:
-        """a = b + s * c on arrays of so many floats (a multiple of four): ns of the fastest.
+        """a = b + s * c on arrays of `count` floats (a multiple of four): ns of the fastest run.
 
         12 bytes are moved for each.
         """
@@ -188,7 +188,7 @@ class CudaKernels:
         return float(best_ns.value)
 
     def multiply_add(self, repeats: int, stream: int = 0) -> tuple[float, float]:
-        """Multiply-adds of 32-bit floats: operations of a run (each is two), and ns of the fastest."""
+        """Multiply-adds of 32-bit floats: operations of a run (each counts two), and ns of the fastest."""
         operations, best_ns = _ctypes().c_double(), _ctypes().c_double()
         arguments = (repeats, _ctypes().byref(operations), _ctypes().byref(best_ns))
         self._call("multiply_add", self._stream(stream), *arguments)
@@ -233,7 +233,7 @@ def _ctypes() -> Any:
 
 
 def why_not_built(name: str) -> str | None:
-    """What the build wrote down about a part it left out ("nvtx", a module); None when it did not."""
+    """The build's reason for leaving out a part ("nvtx", a module); None if it was built."""
     for folder in _package_folders():
         reason = _loaded(os.path.join(folder, _BUILD)).get(name)
         if reason is not None:
@@ -242,7 +242,7 @@ def why_not_built(name: str) -> str | None:
 
 
 def rebuild() -> str:
-    """The exact command that builds the native modules again for the Python and torch that are running."""
+    """The exact command that builds the native modules again for the running Python and torch."""
     source, editable = _source()
     command = [sys.executable, "-m", "pip", "install", "--force-reinstall", "--no-deps"]
     if source is None:
@@ -255,20 +255,20 @@ def rebuild() -> str:
 
 
 def _source() -> tuple[str | None, bool]:
-    """Where perfprobe was installed from, and whether as an editable install; None when pip does not say."""
+    """Where perfprobe was installed from, and whether as an editable install; None if pip has no record."""
     recorded = _direct_url()
     url, about = str(recorded.get("url", "")), recorded.get("dir_info")
-    if not url.startswith("file://") or url.endswith(".whl"):  # a wheel is as it was built
+    if not url.startswith("file://") or url.endswith(".whl"):  # a wheel cannot be built again
         return None, False
     path = re.sub(b"%([0-9a-fA-F]{2})", lambda code: bytes.fromhex(code[1].decode()), os.fsencode(url[7:]))
     return os.fsdecode(path), isinstance(about, dict) and bool(about.get("editable"))
 
 
 def _direct_url() -> dict[str, Any]:
-    """What pip wrote down about the place that it installed perfprobe from.
+    """What pip recorded about the source of the installation.
 
-    importlib.metadata, shlex and urllib would know better, but this runs in the program's process: they would
-    be looked for in its folder first.
+    importlib.metadata, shlex and urllib would do it, but this runs in the program's process: they would
+    be searched in its folder first.
     """
     for folder in [os.path.dirname(os.path.dirname(os.path.abspath(__file__))), *sys.path]:
         try:
@@ -282,7 +282,7 @@ def _direct_url() -> dict[str, Any]:
 
 
 def _quoted(word: str) -> str:
-    """The word as a shell takes it."""
+    """The word quoted for a shell."""
     if re.fullmatch(r"[\w@%+=:,./-]+", word, re.ASCII):
         return word
     return "'" + word.replace("'", "'\"'\"'") + "'"

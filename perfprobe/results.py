@@ -1,4 +1,4 @@
-"""A recording opened: from the file to findings, and from those to its report, picture or export."""
+"""An opened recording: from the file to findings, and from those to report, picture or export."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Results:
-    """A recording, or a profile of cProfile, opened once, when first needed; what was found out is kept.
+    """A recording, or a profile of cProfile, opened once, when first needed; findings are kept.
 
     Every method raises InputError where the file cannot be read.
     """
@@ -43,7 +43,7 @@ class Results:
         return Analysis(replace(trace, children_ran=children_ran(trace.recording)))
 
     def findings(self, view: View, kinds: Iterable[type | str], *, work: bool = False) -> Findings:
-        """These findings, as far as there is anything of them. work: also look for FLOPs.
+        """These findings, those that exist. work: also compute FLOPs.
 
         Raises:
             InputError: the file cannot be read any more.
@@ -63,7 +63,7 @@ class Results:
         return found.plus(*beside, source_rule=source_rule(found.trace.recording, view.source))
 
     def text(self, view: View, *, width: int = 200, color: bool = False) -> str:
-        """The first screen, or what of the report the view asks for.
+        """The first screen, or the part of the report that the view asks for.
 
         Args:
             width: columns.
@@ -100,11 +100,11 @@ class Results:
 
     @property
     def _is_profile(self) -> bool:
-        """Whether it is a profile that cProfile wrote, of which there is one table."""
+        """Whether it is a profile written by cProfile, which has one table."""
         return self._analysis.trace.recording.fact("pstats") is not None
 
     def _screen(self, view: View) -> Findings:
-        """What the first screen is made of, whatever else the view asks for."""
+        """The findings for the first screen, independent of the view."""
         from perfprobe.report.section.screen.screen import KINDS, STEP_KINDS, has_steps
 
         plain = View(source=view.source)
@@ -162,7 +162,7 @@ class Results:
         render(drawing(found, calling, graph, view), output)
 
     def plot(self, output: str) -> None:
-        """Draw steps and their phases. output: its end says which kind of picture: .png, .svg or .pdf.
+        """Draw steps and their phases. output: its ending is the format: .png, .svg or .pdf.
 
         Raises:
             InputError: no steps were found.
@@ -178,7 +178,7 @@ class Results:
 
         Args:
             form: the module of `perfprobe.report.export` that makes it.
-            times: whose times of Python functions: "cprofile", "samples", or None for what suits.
+            times: the source of Python functions' times: "cprofile", "samples", or None to choose.
 
         Raises:
             InputError: what the form needs was not recorded.
@@ -194,7 +194,7 @@ class Results:
 
     @cached_property
     def _files_beside(self) -> tuple[object, ...]:
-        """What other files say of the recording: measurements, its children, and what is lost there."""
+        """Findings from other files: measurements, children, and losses there."""
         from perfprobe.merge.children import lost_children
         from perfprobe.tables.children import children
 
@@ -207,7 +207,7 @@ class Results:
 
     @cached_property
     def _feeding(self) -> tuple[object, ...]:
-        """What child processes did, joined with what this one waited for; and what of that is lost."""
+        """What child processes did, joined with what this one waited for; and losses of that."""
         from perfprobe.analyse.feeding import feeding
         from perfprobe.analyse.worker_samples import parts_of
         from perfprobe.merge import link
@@ -232,7 +232,7 @@ class Results:
 def source_rule(recording: Recording, source: str | None) -> SourceRule:
     """Which files a report on this recording may quote.
 
-    Somebody else's recording may name any file of the one who reads it, and its report may be passed back.
+    An untrusted recording may name any file of its reader, whose report may be sent back.
     """
     from perfprobe.tables.findings import ANY_SOURCE, SourceRule
 
@@ -249,7 +249,7 @@ def source_rule(recording: Recording, source: str | None) -> SourceRule:
 
 
 def _measurements(recording: Recording) -> tuple[Measurements | None, list[Losses]]:
-    """What `perfprobe bench` kept beside the recording, or why that is of no use."""
+    """What `perfprobe bench` kept beside the recording, or why it cannot be used."""
     from perfprobe.models.verdicts import KINDS
     from perfprobe.support.errors import InputError
     from perfprobe.tables import measured_file

@@ -1,4 +1,4 @@
-"""Records in this process: the collectors of one recording, begun and ended together."""
+"""Records in this process: starts and stops the collectors of one recording."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _SHARED = ("host", "environment", "versions", "git", "rank", "nvidia", "roots")  # by forked children
 
-# Runs in a spawned child before anything else, and leaves nothing behind but the recording it started.
+# Runs in a spawned child before anything else, and leaves nothing behind except the started recording.
 _CHILD = """
 import sys
 before = sys.path[:]
@@ -57,15 +57,15 @@ class Session:
 
     Args:
         program: the meta value `program`, without the process's own entries.
-        folder: where the program lies; None where the folder is gone.
-        tell: takes a line that cannot wait for the report.
-        follow: whether child processes that `multiprocessing` starts shall record themselves too.
+        folder: of the program; None where it was removed.
+        tell: prints a line that cannot wait for the report.
+        follow: whether child processes of `multiprocessing` record themselves too.
         begun_cpu_ns: CPU time of this thread when perfprobe began, where that was before `start`.
         family: of a child that `multiprocessing` started, the one it belongs to.
     """
 
-    # By process, so that a forked child has none: setting an entry that may be there already is one step,
-    # whatever thread does it, and takes no lock that a fork could leave held.
+    # By process, so that a forked child has none: setting an entry is one step, also if it exists,
+    # on any thread, and takes no lock that a fork could leave held.
     _active: dict[int, Session] = {}  # noqa: RUF012 (shared on purpose)
 
     def __init__(
@@ -96,7 +96,7 @@ class Session:
 
         Args:
             path: absolute path of the recording.
-            named: whether the user chose it; a name of ours gives way to a file that is there already.
+            named: whether the user chose it; for a name of ours that exists another one is used.
 
         Raises:
             UsageError: a session runs already, or the named file exists.
@@ -131,11 +131,11 @@ class Session:
         for collector in self._chosen():
             self._start(collector)
         self._facts.extend("cost", start_cpu_ns=thread_time_ns() - begun_cpu_ns)
-        # What our own start took is not part of the program's time.
+        # Our own start is not part of the program's time.
         self._facts.guarded("start", lambda: self._facts.extend("start", **host.moment()))
 
     def begin(self) -> None:
-        """What comes now is the program: from here on its calls are counted."""
+        """The program begins now: from here on its calls are counted."""
         for collector in self._collectors:
             self._facts.guarded(collector.name, collector.begin)
 
@@ -146,7 +146,7 @@ class Session:
                 self._facts.guarded(collector.name, collector.pause)
 
     def go_on(self) -> None:
-        """Record again what comes; see `end`."""
+        """Record again; see `end`."""
         if active() is self:
             for collector in self._collectors:
                 self._facts.guarded(collector.name, collector.go_on)
@@ -219,7 +219,7 @@ class Session:
             self._facts.guarded(key, lambda: self._facts.meta(key, fact()))  # noqa: B023 (called at once)
 
     def _shared_facts(self) -> dict[str, Callable[[], Any]]:
-        """What is true of this process as of those forked from it: these do not look again."""
+        """Look up what is also true of forked children, so that these need not."""
         parents = self._parents
         if parents is not None:
             return {key: lambda key=key: parents.known(key) or None for key in _SHARED}  # type: ignore[misc]
@@ -253,7 +253,7 @@ class Session:
             self._family.attach(self._facts, self.path, self._record_forked)
 
     def _record_forked(self, path: str, parent: int) -> Callable[[], None]:
-        """In a forked child: begin its recording; what ends it is returned."""
+        """In a forked child: begin its recording; returns what ends it."""
         program = {**self._program, "parent_pid": parent}
         options = Options(**self._options.of_child(forked=True))
         child = Session(program, self._folder, options, tell=self._tell, family=self._family)
@@ -285,9 +285,9 @@ def gpu_counters() -> dict[str, Any] | None:
 def record_child(settings: dict[str, Any], loaded: Sequence[str]) -> None:
     """Record this process, a spawned child of a recorded one, into a file of its own, until it ends.
 
-    Beyond so many children only the sums of `collect.family` are recorded.
+    Beyond a limit of children only the sums of `collect.family` are recorded.
 
-    loaded: the modules that were there before any of perfprobe's.
+    loaded: the modules that were loaded before any of perfprobe.
     """
     tell = Stderr().tell
     family = Family(settings, tell)

@@ -87,3 +87,14 @@ def test_every_file_that_is_named_is_there(name: str) -> None:
         if not (ROOT / word).exists() and not any(path.endswith(f"/{word}") for path in there)
     ]
     assert missing == []
+
+
+def test_comments_and_names_that_contributing_quotes_exist() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    ((said, file),) = re.findall(r'\*"([^"]+)"\* \(`([^`]+)`\)', text)
+    assert said in (ROOT / "perfprobe" / file).read_text(encoding="utf-8")
+    named = re.findall(r"`([A-Z][A-Z_]{4,})`[^`]{0,12}\(?`([a-z_/]+\.py)`", text)
+    assert {"SECTIONS", "PASSES", "FORMAT_VERSION", "IN_MEMORY"} <= {name for name, _ in named}
+    for name, file in named:
+        found = [ROOT / folder / file for folder in ("perfprobe", "perfprobe/models/work")]
+        assert any(f"{name}" in path.read_text() for path in found if path.exists()), (name, file)

@@ -1,12 +1,12 @@
 """Time between operators: what the program's own Python, numpy, input and waiting take.
 
 An interval reaches from the end of an outermost operator to the start of the next one on the same thread;
-ranges are transparent. An operator that is still running when a batch of some 130,000 operators ends is not
+ranges are ignored. An operator that is still running when a batch of some 130,000 operators ends is not
 known yet: the intervals within it are counted up to there.
 
 Its place is what the stacks of both operators have in common: the innermost function of the user's that was
-running before and after, and the lines it was at. Stacks do not tell one call of a function from the next
-one out of the same line, so where the second line is not behind the first, the function may also have
+running before and after, and its lines. Stacks do not distinguish one call of a function from the next
+one from the same line, so where the second line is not after the first, the function may also have
 returned and been called again: its caller's line is kept.
 """
 
@@ -26,13 +26,13 @@ from perfprobe.tables.stacks import Frames, Stacks, nearest
 from perfprobe.tables.trace import Trace
 
 MOST_GROUPS = 262_144  # of all batches, before they are added up again
-DEEPEST = 2048  # calls that two stacks may differ in
+DEEPEST = 2048  # levels in which two stacks may differ
 
-_NONE = np.int32(-1)  # what an id of -1 finds, as the last entry of a column
+_NONE = np.int32(-1)  # an id of -1 reads this last entry of a column
 
 
 class _Steps(Table):
-    """Intervals that have thread and stacks in common. before, after: the stacks of the operators around."""
+    """Intervals with the same thread and stacks. before, after: the stacks of the operators around."""
 
     thread: Int32
     before: Int32
@@ -53,7 +53,7 @@ class _Thread:
 
 
 class BetweenOperators:
-    """Takes the operators of a trace batch by batch."""
+    """Watches the operators of a trace, batch by batch."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
@@ -77,7 +77,7 @@ class BetweenOperators:
 
     def _add_thread(self, thread: int, start_ns: Int64, end_ns: Int64, stack: Int32) -> None:
         last = self._threads.get(thread)
-        if last is None:  # from the first operator to itself nothing passes
+        if last is None:  # no time passes from the first operator to itself
             last = self._threads[thread] = _Thread(int(stack[0]), int(start_ns[0]), int(start_ns[0]))
             chosen = slice(1, None)
         else:
@@ -134,7 +134,7 @@ def _pair(left: Int32, right: Int32) -> Int64:
 
 
 def outermost(start_ns: Int64, scope: Int8) -> Rows:
-    """The operators inside no other one: none that ended later had started by then."""
+    """The operators inside no other one: no later-ending operator had started by then."""
     operators = np.flatnonzero(scope != USER_SCOPE)
     start_ns = start_ns[operators]
     earliest_behind = np.minimum.accumulate(start_ns[::-1])[::-1]
@@ -159,7 +159,7 @@ def _merge(parts: list[_Steps]) -> _Steps:
 
 
 def _intervals(trace: Trace, steps: _Steps) -> Intervals:
-    """The steps by the lines they lie between, most time first; the caller is that of the longest one."""
+    """The intervals by the lines around them, most time first; the caller is that of the longest one."""
     if len(steps) == 0:
         return Intervals.empty()
     steps = steps.take(np.argsort(-steps.total_ns, kind="stable"))
@@ -178,7 +178,7 @@ def _intervals(trace: Trace, steps: _Steps) -> Intervals:
 
 
 def _places(trace: Trace, before: Int32, after: Int32) -> tuple[Int32, Int32, Int32]:
-    """For each pair of stacks the function both run in: its lines before and after, and its caller's."""
+    """For each pair of stacks the function around both: its lines before and after, and its caller's."""
     parent = trace.recording[Stacks].parent
     own = _is_own(trace)
     shown = np.append(np.where(own, trace.sites.frame, _NONE), _NONE)
@@ -191,7 +191,7 @@ def _places(trace: Trace, before: Int32, after: Int32) -> tuple[Int32, Int32, In
 
 
 def _is_own(trace: Trace) -> Mask:
-    """Which stacks end in the line that is shown for them, rather than in code called from there."""
+    """Which stacks end at the line that is shown for them, rather than in code called from there."""
     frames, shown, actual = trace.recording[Frames], trace.sites.frame, trace.recording[Stacks].frame
     same = (shown >= 0) & (actual >= 0)
     for column in (frames.file, frames.line, frames.function):

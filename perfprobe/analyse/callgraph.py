@@ -1,6 +1,6 @@
-"""The call graph: functions and operators with their weights, taken from whole stacks wherever there are any.
+"""The call graph: functions and operators with their weights, from whole stacks where there are any.
 
-A backward operator hangs under the function that made its forward call, and counts there: each function's
+A backward operator is shown and counted under the function that made its forward call: each function's
 total is its own and that of all below it, and nothing counts twice.
 """
 
@@ -23,7 +23,7 @@ from perfprobe.tables.python import Calling
 from perfprobe.tables.stacks import Stacks
 from perfprobe.tables.trace import Phase, Trace
 
-_BUSY = 0.1  # CPU time in its time from which a thread beside the main one does not only wait
+_BUSY = 0.1  # share of CPU time from which a thread other than the main one does more than wait
 _OPERATOR = ("name", "overload", "signature", "is_backward")
 
 
@@ -32,7 +32,7 @@ def call_graph(trace: Trace, calling: Calling, by: str | None = None, *, unfolde
 
     Args:
         by: one of `support.graph_view.WEIGHTS`; None for time where it was sampled, else operator time.
-        unfolded: whether functions of libraries that only pass on stay.
+        unfolded: whether to keep functions of libraries that only pass calls on.
 
     Raises:
         InputError: nothing was recorded that this weight could be taken from.
@@ -93,7 +93,7 @@ def _measured(calling: Calling, by: str) -> Load:
 
 
 def _sampled(trace: Trace, calling: Calling) -> tuple[Load, int]:
-    """Time by samples, and how much of it was left out in which threads beside the main one only waited."""
+    """Time by samples, and how much was left out because threads other than the main one only waited."""
     rows = calling.sampled
     waits = _beside_main(trace, rows.thread) & (rows.name < 0)
     waits &= (rows.stack < 0) | ((rows.cpu_ns >= 0) & (rows.cpu_ns < _BUSY * rows.time_ns))
@@ -149,7 +149,7 @@ def _calls(calling: Calling, paths: Paths, total: Int64, row_of: Int32, passed_o
 
 
 def _passed_over(calling: Calling, function: Int32) -> Mask:
-    """Which functions, with one more entry for none, are on stacks but never shown there."""
+    """Which functions are on stacks but never shown; with one more entry for none."""
     found = np.zeros(len(calling.python.code) + 1, np.bool_)
     found[calling.python.of_stack] = True
     found[function] = False
@@ -160,7 +160,7 @@ def _passed_over(calling: Calling, function: Int32) -> Mask:
 def _counted_calls(calling: Calling, paths: Paths, pairs: tuple[Int32, Int32], passed_over: Mask) -> Int64:
     """How often each caller called its callee.
 
-    Of a function that one that is passed over calls it is known only where it has a single caller on stacks.
+    For calls by a left-out function it is known only where that has a single caller on stacks.
     """
     counted = calling.calls
     keys = zip(counted.caller.tolist(), counted.callee.tolist(), strict=True)

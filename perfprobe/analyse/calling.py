@@ -54,8 +54,8 @@ class CallingStructure:
 def leave_out(trace: Trace, calling: Calling, functions: Mask) -> Calling:
     """The same without these functions, a mask over `Code`.
 
-    What they called is called by their callers, as far as stacks tell; what cProfile counted of calls to and
-    from them is left out. Their own time is that of the function around them.
+    What they called counts as called by their callers, if stacks show it; cProfile's counts of calls to and
+    from them are left out. Their own time counts for the function around them.
     """
     times = FunctionTimes(trace, calling.python, calling.sampled, calling.sites, functions)
     return replace(calling, functions=times.functions(), calls=times.calls())

@@ -1,4 +1,4 @@
-"""The call graph by cProfile's times, which has no stacks: functions only, C functions among them."""
+"""The call graph by cProfile's times, without stacks: only functions, including C functions."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _STARTERS = ("<built-in method builtins.exec>", "<built-in method builtins.__imp
 
 
 def counted_graph(trace: Trace, calling: Calling, *, unfolded: bool) -> CallGraph:
-    """The graph of all that took time.
+    """The graph of all functions with time.
 
     Args:
-        unfolded: whether imports, and what libraries do in them, stay.
+        unfolded: whether to keep imports, and what libraries do in them.
     """
     imports = np.zeros(len(calling.python.code), np.bool_) if unfolded else _imports(trace, calling)
     rows = calling.functions

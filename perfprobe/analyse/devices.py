@@ -13,11 +13,11 @@ from perfprobe.tables.recording import Recording
 from perfprobe.tables.steps import Steps
 from perfprobe.tables.strings import Strings
 
-NCCL = "nccl"  # what its kernels' names begin with: ncclDevKernel_AllReduce_Sum_f32_RING_LL
+NCCL = "nccl"  # beginning of its kernels' names: ncclDevKernel_AllReduce_Sum_f32_RING_LL
 
 
 def device_rows(recording: Recording) -> DeviceRows:
-    """A row for each device, the busiest first; what has no times is counted, but takes none."""
+    """A row for each device, the busiest first; records without times are counted, with no time."""
     nccl = [row for row, text in enumerate(recording[Strings].text) if text.startswith(NCCL)]
     device = np.concatenate([recording[Kernels].device, recording[Copies].device])
     order = np.argsort(device, kind="stable")
@@ -41,12 +41,12 @@ def device_rows(recording: Recording) -> DeviceRows:
 def step_counts(
     recording: Recording, links: GpuLinks, steps: Steps, all_waits: GpuWaits, wait_call: Int32
 ) -> StepCounts:
-    """A row for each step, in their order, and one for all that is in none, if there is any."""
+    """A row for each step, in order, and one for everything outside of steps, if there is any."""
     begun_ns = np.append(recording[ApiCalls].start_ns, np.int64(-1))
     kernel_step = _step(steps, begun_ns[links.kernel_call])
     copy_step = _step(steps, begun_ns[links.copy_call])
     wait_step = _step(steps, np.where(wait_call >= 0, begun_ns[wait_call], all_waits.start_ns))
-    rows = len(steps) + 1  # the last one: in none
+    rows = len(steps) + 1  # the last one: outside of steps
     kernels, kernel_ns = _counts(recording[Kernels], kernel_step, rows)
     copies, copy_ns = _counts(recording[Copies], copy_step, rows)
     waits, wait_ns = _counts(all_waits, wait_step, rows)
@@ -96,16 +96,16 @@ def timed(*tables: Kernels | Copies) -> tuple[Int64, Int64]:
 
 
 def _open_ns(*tables: Kernels | Copies) -> int:
-    """How long at least one row was open; -1 where there are some, but none is timed."""
+    """How long at least one row was running; -1 where there are some, but none is timed."""
     start_ns, end_ns = timed(*tables)
     return union_ns(start_ns, end_ns) if len(start_ns) or not any(map(len, tables)) else -1
 
 
 def union_ns(start_ns: Int64, end_ns: Int64) -> int:
-    """How long at least one of these intervals was open."""
+    """How long at least one of these intervals was running."""
     order = np.argsort(start_ns, kind="stable")
     start_ns, end_ns = start_ns[order], end_ns[order]
-    # What had been covered before each one begins.
+    # The time already covered when each one begins.
     covered_ns = np.append(start_ns[:1], np.maximum.accumulate(end_ns)[:-1])[: len(end_ns)]
     return int(np.maximum(end_ns - np.maximum(start_ns, covered_ns), 0).sum())
 

@@ -35,7 +35,7 @@ class _Thread:
 
 
 class SampledIntervals:
-    """Takes the intervals between operators thread by thread, and tells what was sampled in them."""
+    """Gets the intervals between operators thread by thread, and finds what was sampled in them."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
@@ -78,7 +78,7 @@ class SampledIntervals:
         return found.rows[found.time_ns < first_ns], found.rows[found.time_ns > last_ns]
 
     def activities(self, samples: Rows, group: Rows, groups: int) -> Activities:
-        """What most of the time of each group of samples was; groups: how many there are."""
+        """What each group of samples shows most of the time; groups: how many there are."""
         if self._trace.python is None or len(samples) == 0:
             return Activities.none(groups)
         stack = self._samples.stack[samples]
@@ -106,7 +106,7 @@ class SampledIntervals:
         return self._samples.end_ns[samples] - self._samples.start_ns[samples]
 
     def _doing(self, samples: Rows, imported: ImportStacks, python: PythonCode) -> tuple[Int32, Int32]:
-        """What each sample shows, and of which import or function."""
+        """What each sample shows, and in which import or function."""
         stack = self._samples.stack[samples]
         cpu_ns, time_ns = self._samples.cpu_ns[samples], self._time_ns(samples)
         waits = stood_still(self._trace.recording, cpu_ns, time_ns)

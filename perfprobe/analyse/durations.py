@@ -18,19 +18,19 @@ from perfprobe.tables.columns import Int8, Int64, Mask, Rows
 from perfprobe.tables.findings import DurationBins
 
 _MILLION = 1_000_000
-MOST_BINS = 1 << 20  # of all batches, before they are added up; three quarters of it may be left then
+MOST_BINS = 1 << 20  # bins of all batches before they are added up; afterwards at most three quarters of it
 
 _OCTAVE_BITS = 6
 _BIN_BITS = 12  # of a bin's number
-_ZERO_BIN = 1022 << _OCTAVE_BITS  # what the leading bits of a double below 1 are less than
+_ZERO_BIN = 1022 << _OCTAVE_BITS  # upper bound of the leading bits of a double below 1
 
 _FEW_GROUPS = 1024
-_MOST_CODES_A_CALL = 8  # up to so many possible bins a call, counting is faster than sorting
+_MOST_CODES_A_CALL = 8  # up to this many possible bins a call, counting is faster than sorting
 
 _LITTLE_TIME = 8192  # a row's time is little below this part of all time
 
 _FAR_LONGER = 3  # times the median
-_FEWEST_CALLS = 5  # of which something can be said
+_FEWEST_CALLS = 5  # with fewer calls nothing can be said
 _FEW_CALLS, _FEW_SHARE = 2, 10  # two calls, or one in ten
 _MISLEADING_SHARE = 4  # a quarter of the row's time
 _TURN_NS = 700_000  # the shortest turn on a processor that Linux gives by itself (sched_base_slice_ns)
@@ -43,8 +43,8 @@ def binned(duration_ns: Int64, order: Rows, first: Rows) -> DurationBins:
     if len(first) <= _FEW_GROUPS and len(first) << _BIN_BITS <= _MOST_CODES_A_CALL * len(order):
         return _counted(group, duration_ns)
     bits = min(max(int(duration_ns.max()).bit_length(), 1), 62 - len(first).bit_length())
-    longest_ns = (1 << bits) - 1  # 19 hours with 65,536 groups: a longer call counts as that long
-    # Sorting numbers that hold group and duration puts every bin together without moving anything else.
+    longest_ns = (1 << bits) - 1  # 19 hours with 65,536 groups: longer calls count as that
+    # Sorting numbers that combine group and duration groups each bin without moving anything else.
     packed = (group << bits) | np.minimum(duration_ns, longest_ns)
     packed.sort()
     sorted_ns = packed & longest_ns
@@ -55,7 +55,7 @@ def binned(duration_ns: Int64, order: Rows, first: Rows) -> DurationBins:
 
 
 def _counted(group: Rows, duration_ns: Int64) -> DurationBins:
-    """The same without sorting, where there may be as many bins as there are calls."""
+    """The same without sorting, with up to as many possible bins as calls."""
     code = (group << _BIN_BITS) | _bins_of(duration_ns)
     calls = np.bincount(code)
     found = np.flatnonzero(calls)
@@ -70,7 +70,7 @@ def _bins_of(duration_ns: Int64) -> Int64:
 
 
 def merge_bins(bins: DurationBins, row_of: Rows) -> DurationBins:
-    """The bins of fewer rows; row_of: for each row of before its new one."""
+    """The bins of merged rows; row_of: the new row of each old one."""
     if len(bins) == 0:
         return bins
     row = row_of[bins.row]
@@ -131,7 +131,7 @@ def quantile(bins: DurationBins, percent: int) -> Int64:
 
 
 class LongCalls(NamedTuple):
-    """Calls of each row that are far longer than its usual ones and make its sum mislead; 0 where none do.
+    """The outliers of each row, calls that dominate its sum; 0 where there are none.
 
     usual_ns: the median; where threads waited for a processor and most calls are far longer than the
     shortest quarter, the lower quartile. excess_ns: how much less the sum is with that in their place.
@@ -146,9 +146,9 @@ class LongCalls(NamedTuple):
 
 
 def long_calls(bins: DurationBins, *, disturbed: bool) -> LongCalls:
-    """Which rows a few calls mislead about, or calls during which the thread may not have run.
+    """Which rows are dominated by outliers, or by calls during which the thread may not have run.
 
-    Each of them takes more than three times as long as usual, and all together more than a quarter of the
+    Each outlier takes more than three times as long as usual, and all together more than a quarter of the
     row's time. They are few (at most one in ten, or two of five and more). Where threads waited for a
     processor they may be more, if each exceeds the usual by what a scheduler gives another thread.
 

@@ -1,4 +1,4 @@
-"""DataLoader's workers together, and what the main process waited for them.
+"""DataLoader's workers together, and how long the main process waited for them.
 
 What more workers could save is bounded from above: of n workers that were busy for B ns in a time of L ns,
 n + 1 need B / (n + 1) ns at least, with a processor for each, and the main process its own L - W ns, where it
@@ -51,7 +51,7 @@ def feeding(
 
 
 class _Spans:
-    """The time in which at least one of some workers was there: disjoint, in order."""
+    """The time in which at least one of some workers existed: disjoint intervals, in order."""
 
     def __init__(self, workers: Workers, until: str = "last_ns") -> None:
         start_ns, end_ns = workers.forked_ns, getattr(workers, until)
@@ -70,11 +70,11 @@ class _Spans:
         return int((self.end_ns - self.start_ns).sum())
 
     def meets(self, other: _Spans) -> bool:
-        """Whether they have some time in common."""
+        """Whether they overlap."""
         return self.common_ns(other.start_ns, other.end_ns) > 0
 
     def common_ns(self, start_ns: Int64, end_ns: Int64) -> int:
-        """What of these intervals lies in it, added up."""
+        """The sum of the parts of these intervals within it."""
         if len(self.start_ns) == 0:
             return 0
         return int((self._before(end_ns) - self._before(start_ns)).sum())
@@ -144,7 +144,7 @@ def _most_gain_ns(waited: Mapping[str, int], span_ns: int, busy_ns: int, number:
 
 
 def _in_dataset(dataset_ns: int, workers: Workers, parts: Mapping[int, Parts]) -> dict[str, Any]:
-    """The dataset's time, divided as samples of those in detail are; not where there are too few."""
+    """The dataset's time, divided by the samples of workers recorded in detail; not with too few samples."""
     found = [parts[process] for process in workers.process.tolist() if process in parts]
     if sum(part.looks for part in found) < FEWEST_LOOKS:
         return {"transform_ns": -1, "file": "", "line": -1, "function": "", "line_ns": -1}
@@ -161,7 +161,7 @@ def _in_dataset(dataset_ns: int, workers: Workers, parts: Mapping[int, Parts]) -
 
 
 def _cores_used(trace: Trace, workers: Workers, spans: _Spans) -> float | None:
-    """By the workers while they were there, and by this process, as its mean over the recording."""
+    """Cores used by the workers while they existed, and by this process, as its mean over the recording."""
     own_ns, start_ns, end_ns = trace.cpu_ns, trace.start_ns, trace.end_ns
     if own_ns is None or start_ns is None or end_ns is None or end_ns <= start_ns or spans.total_ns == 0:
         return None

@@ -1,4 +1,4 @@
-"""The passes over a trace: what can be found out, each asked for by the type of what it yields."""
+"""The passes over a trace, each asked for by the type of its finding."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from perfprobe.tables.workers import LoaderWaits
 
 
 class Asked(NamedTuple):
-    """What a view asks of the passes. group: one of `support.view.GROUPS`; work: also look for FLOPs.
+    """Options of a view for the passes. group: one of `support.view.GROUPS`; work: also compute FLOPs.
 
-    package: whose lines are looked for, see `LinesOfLibraries`.
+    package: whose lines are searched, see `LinesOfLibraries`.
     """
 
     group: str = "row"
@@ -47,20 +47,20 @@ class Asked(NamedTuple):
 
 
 class Watcher(Protocol):
-    """A pass that sees the operators as they go by: reading them once for all passes costs enough."""
+    """A pass that watches the operators, which are read only once for all passes."""
 
     def add(self, batch: LinkedOperators) -> None:
         """The next batch, as `Trace.operators` yields it; signature: the first one of that text."""
 
     def result(self) -> Any:
-        """What was found; None where nothing of it was recorded."""
+        """The finding; None where nothing of it was recorded."""
 
 
 class Pass(NamedTuple):
     """How a finding is made.
 
     make: of one that watches operators, makes the watcher; of others, the finding, from those it needs.
-    A watcher that needs any reads the operators once more. by: what of `Asked` it depends on.
+    A watcher that needs findings reads the operators once more. by: the fields of `Asked` it depends on.
     """
 
     make: Callable[..., Any]
@@ -117,7 +117,7 @@ _NAMED = {kind.table_name: kind for kind in PASSES if issubclass(kind, Table)}
 
 
 class Analysis:
-    """What is found out about one trace: each finding is made when it is first asked for, and kept."""
+    """All findings about one trace: each is made when it is first asked for, and kept."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
@@ -125,7 +125,7 @@ class Analysis:
         self._losses: Losses | None = None
 
     def find(self, kinds: Iterable[type | str], asked: Asked = _AS_IT_IS) -> Findings:
-        """These findings and what they are made of, and with them totals and losses of the operators.
+        """These findings and those they need, with totals and losses of the operators.
 
         kinds: their types, or the names of tables.
 
@@ -167,7 +167,7 @@ class Analysis:
 
 
 def read(trace: Trace, watchers: Iterable[Watcher]) -> Losses:
-    """Show all operators to the watchers; what was lost, as far as it is known once they are read.
+    """Show all operators to the watchers; returns the losses known after reading them.
 
     Raises InputError where the trace cannot be read.
     """

@@ -1,7 +1,7 @@
-"""Which functions a call graph leaves out, so that a module's forward hangs directly under its caller.
+"""Decides which functions a call graph leaves out, so that a module's forward is directly under its caller.
 
 Only functions of libraries: what torch puts around calls, how code is imported, what runs in the import of a
-library; and those in which next to nothing passes by itself: private ones, closures, the containers of
+library; and those with almost no time of their own: private ones, closures, the containers of
 torch.nn, and those that call a few operators.
 """
 
@@ -20,13 +20,13 @@ from perfprobe.tables.stacks import Stacks, nearest
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Phase, Trace
 
-_SELF_SHARE = 0.01  # from which a function is never left out
+_SELF_SHARE = 0.01  # share from which a function is never left out
 _FEW_OPERATORS = 3
 _NEARLY_ALL = 0.9
 _IMPORT = ("<frozen importlib",)
 _MACHINERY = (*_IMPORT, "<frozen runpy>")  # how code is found and started
 _CONTAINERS = "torch/nn/modules/container.py"
-# What torch puts around calls; of closures the only name that they have before Python 3.11.
+# Torch's wrappers of calls; for closures the only name that they have before Python 3.11.
 _DISPATCH = (
     "_call_impl",
     "_wrapped_call_impl",
@@ -40,7 +40,7 @@ _DISPATCH = (
 
 
 def shown(trace: Trace, calling: Calling, load: Load, paths: Paths) -> Int32:
-    """The function of each stack, -1 where it is passed over.
+    """The function of each stack, -1 where it is left out.
 
     Args:
         paths: of all functions.
@@ -60,7 +60,7 @@ def shown(trace: Trace, calling: Calling, load: Load, paths: Paths) -> Int32:
 
 
 def _within_import(trace: Trace, calling: Calling) -> Mask:
-    """Stacks within the import of a library's module, but for its own: the rest is the library's matter."""
+    """Stacks within the import of a library's module, except its own: they are internal to the library."""
     strings, code, of_stack = trace.recording[Strings], calling.python.code, calling.python.of_stack[:-1]
     above = np.append(of_stack, np.int32(-1))[trace.recording[Stacks].parent]
     is_user = np.append(code.origin == Origin.USER, False)
@@ -69,7 +69,7 @@ def _within_import(trace: Trace, calling: Calling) -> Mask:
     is_import = is_module[of_stack] & ~is_user[of_stack] & by_import
     parent = trace.recording[Stacks].parent
     known = nearest(parent, is_import | is_user[of_stack])
-    within = np.append(is_import, False)[known]  # an import is at or above it, nothing of the user's between
+    within = np.append(is_import, False)[known]  # an import at or above it, with no user code between
     return np.asarray(within & (~is_import | np.append(within, False)[parent]))
 
 
@@ -88,19 +88,19 @@ def _named(trace: Trace, calling: Calling, rule: Callable[[str, str], bool]) -> 
 
 
 def _is_internal(function: str, file: str) -> bool:
-    """Whether it is a matter of its library alone."""
+    """Whether it is internal to its library."""
     name = function.rsplit(".", 1)[-1]
     is_private = name.startswith("_") and not name.endswith("__")
     return is_private or "<locals>" in function or file.endswith(_CONTAINERS)
 
 
 def _is_dispatch(function: str, file: str) -> bool:
-    """Whether torch puts it around calls."""
+    """Whether it is one of torch's wrappers of calls."""
     return function.rsplit(".", 1)[-1] in _DISPATCH
 
 
 def _passes_on(calling: Calling, parent: Int32) -> Mask:
-    """Functions below which few forward operators, by name, take nearly all time, and no user function is."""
+    """Functions in which few forward operators, by name, take nearly all time; without user functions."""
     code, of_stack = calling.python.code, calling.python.of_stack[:-1].tolist()
     is_user = [origin == Origin.USER for origin in code.origin.tolist()]
     of_stacks = _forward_times(calling.sites)

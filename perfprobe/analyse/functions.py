@@ -1,4 +1,4 @@
-"""What each function took, and which called which: from stacks, as far as they tell, and from cProfile."""
+"""The times and calls of functions: from stacks where possible, and from cProfile."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class FunctionTimes:
         sites: OperatorSites,
         left_out: Mask | None = None,
     ) -> None:
-        """Takes all that is known.
+        """Gets all sources.
 
         Args:
             left_out: the functions, a mask over `Code`, that have no rows.
@@ -142,7 +142,7 @@ class FunctionTimes:
 
 
 def _idle(trace: Trace, sampled: SampledStacks) -> Mask:
-    """Which rows are of a thread, other than the main one, that stood still."""
+    """Which rows are of an idle thread other than the main one."""
     main = trace.recording.main_thread()[sampled.thread]
     return np.asarray(~main & stood_still(trace.recording, sampled.cpu_ns, sampled.time_ns))
 

@@ -1,4 +1,4 @@
-"""Rows gathered batch by batch, and added up before they get too many."""
+"""Collects rows batch by batch, and adds them up before they are too many."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Gathering:
         self._new_rows = 0
 
     def add(self, rows: Sums, bins: DurationBins) -> None:
-        """Take over the rows of one batch; row of `bins`: of `rows`."""
+        """Add the rows of one batch; rows of `bins` are rows of `rows`."""
         self._rows.append(rows)
         self._bins.append(bins)
         self._new_rows += len(rows)

@@ -10,7 +10,7 @@ from perfprobe.tables.recording import Recording
 
 
 def all_waits(recording: Recording, links: GpuLinks) -> tuple[GpuWaits, Int32]:
-    """The waits that CUPTI recorded and those inside copies, and the call in which each was, -1 none."""
+    """The waits that CUPTI recorded and those inside copies, and the call of each, -1 none."""
     waits, call = _inside_copies(recording, links)
     return GpuWaits.concat([recording[GpuWaits], waits]), np.concatenate([links.wait_call, call])
 

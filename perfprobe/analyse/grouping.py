@@ -28,7 +28,7 @@ _MEASURED = Sums.combined(Combine.SUM, Combine.OUTERMOST, optional=True)
 
 _NONE = {**{name: Sums.dtypes[name].type(-1) for name in KEYS}, "gap": np.int8(Gap.NONE)}
 _LARGEST_CODE = 2**62
-_MOST_PLACES = 1 << 22  # twice the rows of any table that ids refer to: a byte each
+_MOST_PLACES = 1 << 22  # twice the rows of any table that ids refer to, a byte each
 # Odd numbers without pattern: the upper 16 bits of a product with one are a hash (Knuth, volume 3, 6.4).
 _MULTIPLIERS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], np.uint64)
 _HASH_SHIFT = np.uint64(48)
@@ -61,8 +61,8 @@ def measured(rows: Sums | LinkedOperators, order: Rows, first: Rows) -> dict[str
 
 
 def measured_sums(values: Int64 | Int32, order: Rows, first: Rows) -> Int64:
-    """Sums of what is not -1; -1 where nothing was measured."""
-    # A column that was never recorded is one value, repeated: neither compared nor moved row by row.
+    """Sums of values other than -1; -1 where nothing was measured."""
+    # A column that was never recorded is one repeated value: no need to compare or move its rows.
     if bool((values[:1] if values.strides == (0,) else values).max() < 0):
         return np.broadcast_to(np.int64(-1), len(first))
     values = values[order]
@@ -117,7 +117,7 @@ def group_of(order: Rows, first: Rows) -> Rows:
 
 
 def sums_by(group: Rows | Int32, values: Int64, groups: int) -> Int64:
-    """The sum of each of so many groups; what a damaged recording holds may wrap around."""
+    """The sum of each group; values of a damaged recording may wrap around."""
     found = np.zeros(groups, np.int64)
     np.add.at(found, group, values)
     return found

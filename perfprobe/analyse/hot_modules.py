@@ -1,4 +1,4 @@
-"""The tree of modules with the operator time of each, its parts included, and what goes with it."""
+"""The tree of modules with the operator time of each, its children included, and related findings."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def hot_modules(trace: Trace, rows: Sums, lines: HotLines, library: LibraryLines
 
 
 def _on_line(trace: Trace, frames: Int32, frame: int) -> Mask:
-    """Which frames are on the line that this one is on, whatever the function."""
+    """Which frames are on the same line as this one, in any function."""
     known = trace.recording[Frames]
     same = (known.file == known.file[frame]) & (known.line == known.line[frame])
     return np.append(same, False)[frames]
 
 
 def module_times(trace: Trace, rows: Sums) -> ModuleTimes:
-    """The modules that any of the rows is of, and those around them."""
+    """The modules of the rows, and their parents."""
     rows = rows.take((rows.module >= 0) & (rows.phase != Phase.DATA))
     parent = _parents(trace)
 
@@ -79,7 +79,7 @@ def _with_parts(own: Int64, parent: Int32) -> Int64:
 
 
 def _in_order(modules: Rows, parent: Int32) -> Rows:
-    """Each followed by its parts, those of one module as they come in it."""
+    """Each followed by its children, in the order of the model."""
     parts: dict[int, list[int]] = {}
     for module in modules.tolist():
         parts.setdefault(int(parent[module]), []).append(module)

@@ -1,6 +1,6 @@
-"""Where operator time goes: a row for each operator, signature text, line and phase, or for less.
+"""Where operator time is spent: a row for each operator, signature text, line and phase, or for fewer keys.
 
-Batches are reduced to their groups and the groups to fewer groups, so that memory depends on how many
+Batches are reduced to groups and groups are merged, so that memory depends on how many
 different rows there are, not on how long the program ran.
 
 A call inside another of the same row (same operator, inputs and line: recursion) adds to self time and
@@ -34,9 +34,9 @@ from perfprobe.tables.trace import Trace
 
 @frozen
 class OperatorRows:
-    """All operators and ranges by all keys, before a report's rows are made of them.
+    """All operators and ranges by all keys, from which a report's rows are made.
 
-    rows, bins: of what is in focus, row of `bins`: of `rows`. typical_ns: see `typical_self`. disturbed:
+    rows, bins: in focus, rows of `bins` are rows of `rows`. typical_ns: see `typical_self`. disturbed:
     whether threads waited for a processor, or that is not known. Others: see `Hotspots`.
     """
 
@@ -173,18 +173,18 @@ def _batch_rows(batch: LinkedOperators, group: str, focus: Focus | None) -> tupl
 
 
 def _without_nested(batch: LinkedOperators, nested: Rows) -> LinkedOperators:
-    """The batch with CPU and GPU time and page faults of nested calls left to the calls around them."""
+    """The batch with CPU and GPU time and page faults of nested calls counted only for the outer calls."""
     totals = {name: getattr(batch, name) for name in LinkedOperators.combined(Combine.OUTERMOST)}
     recorded = {
         name: column.copy() for name, column in totals.items() if len(nested) and int(column.max()) >= 0
     }
     for column in recorded.values():
-        column[nested] = np.minimum(column[nested], 0)  # what is not known of a call stays so
+        column[nested] = np.minimum(column[nested], 0)  # unknown values stay unknown
     return replace(batch, **recorded) if recorded else batch
 
 
 def _report_rows(batch: LinkedOperators, group: str, focus: Focus | None) -> tuple[Rows, Rows]:
-    """The batch grouped as the report does, what is not in focus apart."""
+    """The batch grouped as in the report, rows out of focus separately."""
     in_focus = [] if focus is None else [focus.matching(batch)]
     return group_by_keys([batch.thread, *keep_keys(batch, group).values(), *in_focus])
 

@@ -9,7 +9,7 @@ from perfprobe.tables.python import Imports, ImportStacks, Look, SampledStacks
 
 
 def imports(sampled: SampledStacks, stacks: ImportStacks) -> Imports:
-    """The imports by what asked for them and what they ran, most time first; operators in them count too."""
+    """Imports by what asked for them and what they ran, most time first; including their operators."""
     rows = sampled.take((sampled.look == Look.READ) & (stacks.importer[sampled.stack] >= 0))
     keys = np.stack([stacks.importer[rows.stack], stacks.body[rows.stack]])
     (importer, body), number = np.unique(keys, axis=1, return_inverse=True)

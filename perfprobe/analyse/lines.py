@@ -1,4 +1,4 @@
-"""Operator time of each line of the program: what the source view shows."""
+"""Operator time of each line of the program, for the source view."""
 
 from __future__ import annotations
 

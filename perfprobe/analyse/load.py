@@ -1,4 +1,4 @@
-"""What weighs on stacks: the time or the calls that a call graph hangs up."""
+"""The weights of stacks in a call graph: time or calls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from perfprobe.tables.stacks import nearest
 
 
 class Load(Table):
-    """Weight by the stack that it hangs under (-1 none) and the operator that took it (name -1: none)."""
+    """Weight by its stack (-1 none) and the operator that took it (name -1: none)."""
 
     stack: Int32
     name: Int32
@@ -20,6 +20,6 @@ class Load(Table):
 
 
 def innermost(parent: Int32, function: Int32) -> Int32:
-    """The innermost function of each stack that is not passed over, with one more entry, -1, for no stack."""
+    """The innermost function of each stack that is not left out, with one more entry, -1, for no stack."""
     known = nearest(parent, function >= 0)
     return np.append(np.append(function, np.int32(-1))[known], np.int32(-1))

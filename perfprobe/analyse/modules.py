@@ -1,4 +1,4 @@
-"""What modules have of each row, and what their paths have in common: layers share their source lines."""
+"""The parts of modules in each row, and what their paths have in common: layers share their source lines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from perfprobe.tables.findings import ModuleParts, Sums
 
 
 def module_parts(rows: Sums, row_of: Rows) -> tuple[ModuleParts, Rows]:
-    """What each module has of the rows that these are grouped to, and the place where each row's begin."""
+    """The part of each module in the grouped rows, and the place where each row's parts begin."""
     order, first = sort_by_keys([row_of, rows.module])
     calls, self_ns = (np.add.reduceat(column[order], first) for column in (rows.calls, rows.self_ns))
     parts = ModuleParts(module=rows.module[order[first]], calls=calls, self_ns=self_ns)

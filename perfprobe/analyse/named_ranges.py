@@ -1,4 +1,4 @@
-"""Sums of the ranges that the program, or a library, gave a name to through NVTX, ITT or perfprobe.range."""
+"""Sums of the ranges that the program, or a library, named through NVTX, ITT or perfprobe.range."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def named_ranges(trace: Trace) -> RangeRows | None:
 
 
 def _own_kinds(ranges: Ranges) -> npt.NDArray[np.int8]:
-    """Kinds; own ranges of a name are free where one is: tasks that take turns on a thread are one row."""
+    """Kinds; perfprobe's ranges of a name are free where one is: alternating tasks are one row."""
     order, first = sort_by_keys([ranges.source, ranges.domain, ranges.name])
     is_own_free = (ranges.source == RangeSource.PERFPROBE) & (ranges.kind == RangeKind.FREE)
     some = np.empty(len(ranges), np.bool_)
@@ -54,7 +54,7 @@ def _own_kinds(ranges: Ranges) -> npt.NDArray[np.int8]:
 
 
 def _ends(ranges: Ranges, last_ns: int | None) -> Int64:
-    """When each ended, -1 not known and of marks: the open ones end with the recording."""
+    """When each ended, -1 for marks and if not known: open ones end with the recording."""
     end_ns = np.where(ranges.end_ns >= 0, ranges.end_ns, -1 if last_ns is None else last_ns)
     known = (end_ns >= ranges.start_ns) & (ranges.kind != RangeKind.MARK)
     return np.where(known, end_ns, -1)
@@ -93,7 +93,7 @@ def _times(ranges: Ranges, end_ns: Int64, order: Rows, first: Rows) -> dict[str,
 
 
 def _added_ns(ranges: Ranges, end_ns: Int64, group: Rows) -> Int64:
-    """What each range adds to the time of its group, of nested ones on its thread, up to where it begins."""
+    """What each range adds to the time of its group: the part not covered by earlier ones on its thread."""
     thread = np.where(ranges.kind == RangeKind.NESTED, ranges.thread, -1)
     part = group_of(*sort_by_keys([group, thread]))
     order = np.lexsort((ranges.start_ns, part))

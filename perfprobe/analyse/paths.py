@@ -1,6 +1,6 @@
 """Sums over stacks, by function and by pair of caller and callee.
 
-A stack is a path in the prefix tree of stacks. What a function took with all it called is the time of the
+A stack is a path in the prefix tree of stacks. The total time of a function is the time of the
 subtrees below the outermost of its places on each path: recursion counts once. The same holds for pairs.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 from perfprobe.tables.columns import Int32, Int64, Rows
 from perfprobe.tables.stacks import nearest
 
-_NONE = np.int32(-1)  # what a stack of -1 finds, as the last entry of a column
+_NONE = np.int32(-1)  # a stack of -1 reads this last entry of a column
 
 
 class Paths:
@@ -63,13 +63,13 @@ class _Tree:
 
     def __init__(self, parent: Int32) -> None:
         rows = len(parent)
-        above = array("i", parent.tobytes())  # a list would take ten times the memory
+        above = array("i", parent.tobytes())  # a list would need ten times the memory
         size = array("i", [1]) * rows
         for row in range(rows - 1, -1, -1):
             if above[row] >= 0:
                 size[above[row]] += size[row]
         first = array("i", [0]) * rows
-        # Where the next child of a row begins, that of "none" as the last.
+        # Where the next child of a row begins; the last entry is for "none".
         free = array("i", [0]) * (rows + 1)
         for row, around in enumerate(above):
             first[row] = free[around]

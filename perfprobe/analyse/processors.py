@@ -1,4 +1,4 @@
-"""How long threads waited for a processor, between which readings, and who had it."""
+"""How long threads waited for a processor, between which readings, and who used it."""
 
 from __future__ import annotations
 
@@ -25,13 +25,11 @@ _FILES = {
     "quota": ("throttled_ns", "cpu.stat of the cgroup"),
 }
 _MACHINE_TOLD = ("children_cpu_ns", "stolen_ns", "pressure_ns", "throttled_ns")
-_NO_PRESSURE = (
-    0.001  # of a window: no process on the machine waited, so no neighbour can have been in the way
-)
+_NO_PRESSURE = 0.001  # of a window: no process here waited, so no neighbour is the cause
 
 
 def processors(trace: Trace) -> Processors | None:
-    """All that the readings tell; None where fewer than two were recorded."""
+    """All results of the readings; None where fewer than two were recorded."""
     recording = trace.recording
     found = changes(recording)
     if found is None:
@@ -77,13 +75,13 @@ def _windows(recording: Recording, found: Changes, quota: float | None) -> Proce
 
 
 def _since(sums_ns: Int64) -> Int64:
-    """What came between two readings, -1 where one of them does not tell."""
+    """The difference between two readings, -1 where one is not known."""
     told = (sums_ns[1:] >= 0) & (sums_ns[:-1] >= 0)
     return np.where(told, np.maximum(np.diff(sums_ns), 0), -1)
 
 
 def _beside_itself(found: Changes, made: dict[str, Int64]) -> Int64:
-    """How long threads can have waited for their own program at most.
+    """The longest that threads can have waited because of their own program.
 
     No thread waits longer for the others than those, and child processes, had processors, and for the quota
     than it was used up.
@@ -98,7 +96,7 @@ def _beside_itself(found: Changes, made: dict[str, Int64]) -> Int64:
 
 
 def _kinds(made: dict[str, Int64], beside_ns: Int64, quota: float | None) -> dict[str, Int64]:
-    """Waiting by who had the processors.
+    """Waiting by who used the processors.
 
     Own for certain is what the program wanted, running and waiting, beyond the cores it is allowed. Of the
     rest neighbours explain what they stretch: where they have the part u of the processors, work takes
@@ -159,13 +157,13 @@ def _together(
 
 
 def _total(column: Int64) -> int | None:
-    """The sum of those windows that tell, None where none does."""
+    """The sum of the windows where it is known, None if there are none."""
     told = column[column >= 0]
     return int(told.sum()) if len(told) else None
 
 
 def _lacks(recording: Recording, quota: float | None) -> tuple[Lack, ...]:
-    """What the kernel did not tell, with its reason as it was recorded."""
+    """What the kernel did not provide, with the recorded reason."""
     found = []
     for what, (name, file) in _FILES.items():
         table = recording[ThreadTimes if what == "waiting" else ProcessorTimes]

@@ -1,4 +1,4 @@
-"""From rows of equal keys to the rows that a report shows: without modules, or by fewer keys still."""
+"""From rows with all keys to the rows of a report: without modules, or by even fewer keys."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _COUNTED = {"operators": ("name", "overload"), "signatures": ("signature",), "li
 def merge_rows(
     trace: Trace, operators: OperatorRows, flops: Int64
 ) -> tuple[HotspotRows, ModuleParts, list[str]]:
-    """The rows of a report, what each module has of them, and the module texts.
+    """The rows of a report, the part of each module in them, and the module texts.
 
     The texts are those of the trace, with what the modules of a row have in common added.
 

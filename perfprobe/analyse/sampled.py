@@ -1,10 +1,10 @@
-"""In which operator each look of the sampler found its thread.
+"""Finds the operator in which each sample found its thread.
 
 Operators come in the order in which they ended: the first one that ended at or after a look holds it, or
-lies behind it. In the latter case those around it may hold it, the innermost first; the one around a row
+begins after it. In the latter case outer operators may hold it, the innermost first; the one around a row
 is the next row of its thread with a smaller depth, which may come with a later batch.
 
-A look is outside of operators where Python runs that autograd called: a Function written in Python, a hook.
+A sample is outside of operators where autograd called Python: a Function written in Python, a hook.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from perfprobe.tables.stacks import Stacks, depths
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.threads import each_thread
 
-MOST_LEVELS = 4096  # of operators in one another that are looked through in a batch
+MOST_LEVELS = 4096  # levels of nested operators that are searched in a batch
 
 _OPERATOR = ("name", "overload", "signature", "phase", "forward_stack")
 _IDENTITY = ("name", "overload", "signature")
@@ -33,9 +33,9 @@ _KEYS = ("thread", "stack", "look", *_OPERATOR)
 
 @dataclass
 class _Looks:
-    """The looks at one thread, by time. open: those that may be inside an operator still to come.
+    """The samples of one thread, by time. open: those that may be inside an operator still to come.
 
-    depth: of what these were found in last.
+    depth: of the operator in which these were found last.
     """
 
     rows: Rows
@@ -122,7 +122,7 @@ class SampledOperators:
             depth = np.append(depth[~now], rows.depth[at])
 
     def _outside(self, looks: _Looks, rows: LinkedOperators, look: Rows, place: Rows) -> tuple[Rows, Rows]:
-        """Notes the operators at these places for the looks that they hold; the others that may be held."""
+        """Notes the operators at these places for the samples in them; returns those that others may hold."""
         time_ns = looks.time_ns[look]
         holds = (rows.start_ns[place] <= time_ns) & (time_ns <= rows.end_ns[place])
         holds &= rows.scope[place] != USER_SCOPE
@@ -144,7 +144,7 @@ class SampledOperators:
 def in_program(recording: Recording) -> Samples:
     """The samples without what lies before the program's start or after its stop, and as much less CPU time.
 
-    Those that lie outside altogether last no time.
+    Samples that lie completely outside last no time.
     """
     samples = recording[Samples]
     start_ns, end_ns = samples.start_ns, np.maximum(samples.end_ns, samples.start_ns)

@@ -1,4 +1,4 @@
-"""Operator time by the stack that it hangs under: in backward, where the forward call was made."""
+"""Operator time by calling stack: in backward, where the forward call was made."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class SitesOfOperators:
 
 
 def hanging_stack(trace: Trace, stack: Int32, forward_stack: Int32) -> Int32:
-    """The stacks operators hang under: the forward call's, unless Python of the user's ran in backward."""
+    """The calling stacks of operators: the forward call's, unless the user's Python ran in backward."""
     if len(stack) == 0 or int(forward_stack.max()) < 0:
         return stack
     has_own = np.append(trace.sites.inside_frame >= 0, False)

@@ -18,7 +18,7 @@ from perfprobe.tables.trace import Trace
 class RowsInSteps:
     """Takes the operators of a trace batch by batch, and keeps those within the leading loop's steps.
 
-    Neither those of steps that averages leave out, nor those of other loops' threads: what runs beside the
+    Without steps that averages leave out, and without threads of other loops: what runs beside the
     steps is not part of them.
     """
 
@@ -61,10 +61,10 @@ class RowsInSteps:
         return StepHotspots(found, modules, time_ns, len(self._start_ns))
 
     def _typical_ns(self, rows: OperatorRows) -> int:
-        """The steps without what their calls took beyond typical ones: rows are of typical calls too.
+        """The steps' time without what calls took beyond typical ones, since rows are of typical calls too.
 
-        What threads waited between operators is still in it. Where several threads ran operators at once more
-        may be taken off than there is: never below the operators themselves.
+        Waiting between operators is still included. Where several threads ran operators at once more
+        might be subtracted than there is: the result is never below the operators themselves.
         """
         typical_ns = int(rows.typical_operators_ns.sum())
         return max(self._time_ns - int(rows.operators.self_ns.sum()) + typical_ns, typical_ns)

@@ -1,4 +1,4 @@
-"""Steps and what they consist of, as tables: the pass that watches the operators."""
+"""Steps and their parts as tables: the pass that watches the operators."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class StepWatch:
         return min((span.start_ns for span in kept[0].spans), default=None) if kept else None
 
     def _before(self, kept: Sequence[Kept], until_ns: int | None) -> StartUp:
-        """The parts of the time before the first step; without steps, of all."""
+        """The parts of the time before the first step; without steps, of the whole time."""
         until_ns = until_ns if until_ns is not None else self._trace.end_ns
         if until_ns is None:
             return StartUp.empty()
@@ -123,7 +123,7 @@ def _kind(span: Span, *, trains: bool) -> StepKind:
 
 
 def _beyond(loop_rows: Loops, steps: Steps, per_step: StepPhases) -> StartUp:
-    """What first calls took beyond the median, and compiling in steps."""
+    """The time of first calls beyond the median, and compiling in steps."""
     if len(loop_rows) == 0:
         return StartUp.empty()
     own = np.flatnonzero((steps.loop == 0) & (steps.mark == StepMark.WARM_UP))

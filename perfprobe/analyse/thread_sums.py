@@ -1,4 +1,4 @@
-"""What is known of the time of each thread."""
+"""The known time of each thread."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from perfprobe.tables.trace import Trace
 
 
 def thread_sums(trace: Trace, python: PythonCode, sampled: SampledStacks) -> ThreadSums:
-    """What the samples of each thread add up to, else what cProfile's own times do; most time first.
+    """The sum of each thread's samples, else of cProfile's own times; most time first.
 
     Args:
         python: its samples cut to the program.
@@ -24,7 +24,7 @@ def thread_sums(trace: Trace, python: PythonCode, sampled: SampledStacks) -> Thr
 def counts_end_ns(trace: Trace) -> int | None:
     """When cProfile stopped, None when it did not before the program did.
 
-    Of a program that was killed: when what it had counted was last written.
+    For a killed program: when its counts were last written.
     """
     stop_ns = trace.recording.number("stop", "monotonic_ns")
     ended_ns = trace.recording.counts_ended_ns

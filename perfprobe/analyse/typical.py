@@ -1,4 +1,4 @@
-"""What rows would have taken without calls whose length misleads: by this they are ranked."""
+"""The time of rows without outliers, by which they are ranked."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from perfprobe.tables.findings import DurationBins, Sums
 
 
 def typical_self(rows: Sums, bins: DurationBins, held: HeldUp) -> Int64:
-    """Self time of each row, with usual calls in the place of those whose length misleads.
+    """Self time of each row, with outliers replaced by usual calls.
 
-    They are looked for among all calls of an operator with equal inputs, line and phase, whatever modules
-    and threads they are of. Where threads waited for a processor, a row of too few calls to tell keeps as
-    much of its time as the others do together: its calls were held up like theirs. No row has more than CPU
-    time then, where every operator has that: all its calls may have been held up alike.
+    Outliers are searched among all calls of an operator with equal inputs, line and phase, of all modules
+    and threads. Where threads waited for a processor, a row with too few calls keeps as
+    much of its time as the others do together: its calls were delayed like theirs. No row has more than CPU
+    time then, where every operator has it: all its calls may have been delayed.
     """
     if len(rows) == 0:
         return rows.self_ns

@@ -1,4 +1,4 @@
-"""What samples show of a DataLoader's work: decoding and transforms in a worker, pinning in the main process.
+"""A DataLoader's work by samples: decoding and transforms in a worker, pinning in the main process.
 
 A place within the dataset is one of decoding and transforms where a function around it is one of a library
 for that, or has such a name: `Flip.transform`, `decode_image`, `Augmentation.__call__` in augment.py.
@@ -30,9 +30,9 @@ FEWEST_LOOKS = 20
 
 
 class Parts(NamedTuple):
-    """Of one worker, by samples.
+    """The work of one worker, by samples.
 
-    looks: how many lie in the dataset; of fewer than FEWEST_LOOKS nothing is said. lines_ns: the time in the
+    looks: samples in the dataset; with fewer than FEWEST_LOOKS nothing is reported. lines_ns: the time in the
     dataset by the user's line.
     """
 
@@ -43,7 +43,7 @@ class Parts(NamedTuple):
 
 
 def parts_of(trace: Trace) -> Parts:
-    """Where the time in the dataset is. trace: of the worker's own recording."""
+    """Where the time in the dataset is spent. trace: of the worker's own recording."""
     recording = trace.recording
     samples, stacks = recording[Samples], recording[Stacks]
     if len(samples) == 0 or len(stacks) == 0:
@@ -93,7 +93,7 @@ def pinned_ns(trace: Trace, start_ns: Int64, end_ns: Int64) -> int:
 
 
 def _under(recording: Recording, function: str) -> Mask:
-    """For each stack whether this function of torch's pinning is in it."""
+    """Which stacks contain this function of torch's pinning."""
     marked = _marked(recording, lambda file, name: file.endswith(_PIN) and name == function)
     return nearest(recording[Stacks].parent, marked) >= 0
 

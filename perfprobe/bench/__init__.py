@@ -1,1 +1,1 @@
-"""Replays operators in isolation, beside what this machine can do."""
+"""Replays operators in isolation, and compares them with what this machine can do."""

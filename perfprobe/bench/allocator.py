@@ -1,4 +1,4 @@
-"""What fresh memory costs: the price of a page fault, and a process in which there are no more of them."""
+"""The cost of fresh memory: the price of a page fault, and how to avoid page faults in a process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from statistics import median
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_MMAP_MAX = -1, -3, -4  # malloc.h of glibc
-MAPPED_BYTES = 32 << 20  # once settled: what is as large has its pages anew each time
+MAPPED_BYTES = 32 << 20  # once settled: larger blocks get fresh pages each time
 _SETTLED = ((_M_MMAP_THRESHOLD, MAPPED_BYTES), (_M_TRIM_THRESHOLD, 64 << 20))
 _APART = ((_M_MMAP_THRESHOLD, 64 << 10),)
 _LARGEST_INT = (1 << 31) - 1
@@ -20,7 +20,7 @@ _TIMES = 5
 
 
 def settle() -> bool:
-    """Put glibc's moving thresholds where they end up in a program that frees tensors of all sizes.
+    """Set glibc's moving thresholds to their final values in a program that frees tensors of all sizes.
 
     Below them it would depend on what was freed before whether a call's outputs are fresh pages: processes
     then differ by five times. False where the allocator is not that of glibc.
@@ -32,7 +32,7 @@ def settle() -> bool:
 def map_apart() -> None:
     """Until `settle`, map each tensor by itself: freed in the heap, it would leave a hole for later outputs.
 
-    A call that is measured after others would then have no page faults where by itself it has them.
+    A call measured after others would then have no page faults, although alone it has them.
     """
     _set(_APART)
 
@@ -50,7 +50,7 @@ def settled() -> Iterator[None]:
 def recycle() -> bool:
     """From now on freed memory stays with the process, whatever its size, and has no page faults again.
 
-    There is no way back: what the heap has kept would go on to be used. False where the allocator is not that
+    This is permanent: the heap keeps reusing its memory. False where the allocator is not that
     of glibc.
     """
     return _set(((_M_MMAP_MAX, 0), (_M_TRIM_THRESHOLD, _LARGEST_INT)))

@@ -1,4 +1,4 @@
-"""What a measuring process says of one case: facts only, one line of JSON; the parent makes sense of them."""
+"""The answer of a measuring process for one case: facts as one line of JSON; the parent interprets them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from perfprobe.bench.clocks import Block
 from perfprobe.models.work import Work
 from perfprobe.tables.measurements import Untried, Wanted
 
-RECYCLED = "recycled"  # the subject that is timed after all else, in a process that gives no memory back
+RECYCLED = "recycled"  # the subject that is timed last, in a process that gives no memory back
 NO_TIME = "no time left"
 LONGEST = 16 << 20  # bytes of a line
 
 
 @dataclass(frozen=True)
 class Case:
-    """What a measuring process is asked.
+    """A request to a measuring process.
 
-    recycled: only the call itself, in memory that is used again and again, as from then on all memory is.
+    recycled: only the call itself, in reused memory; from then on all memory is reused.
     with_changes: whether changed calls are timed too. limit_s: wall time it may take, None for any.
     """
 
@@ -54,13 +54,13 @@ class Changed:
 
 @dataclass(frozen=True)
 class Answer:
-    """What one process saw of one case.
+    """What one process measured for one case.
 
-    case: its number, as `Case` has it; not_rebuilt: why there is nothing else. cause: of that, or of the end
+    case: its number, as in `Case`; not_rebuilt: why there is nothing else. cause: of that, or of the end
     that it found, one of `CAUSES`. operator: with its overload. blocks: by subject, those of one place
     belong to one round; "rotating", "warm" and "floor" are the call itself. rotated_bytes: of all copies of
     its operands. fault_ns: price of a page fault; path_ns: what Python adds to a call, 0.0 where that is
-    little. untried: changes that were left out, and why. partial: it was still being measured when this was
+    little. untried: changes that were not tried, and why. partial: it was still being measured when this was
     said.
     """
 

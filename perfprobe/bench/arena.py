@@ -1,6 +1,6 @@
-"""Memory for references whose pages lie among those of a call's operands.
+"""Memory for references, with pages between those of a call's operands.
 
-Where its pages lie in the machine moves the bandwidth of a tensor by a fifth, for as long as it lives: here
+The physical place of its pages changes the bandwidth of a tensor by a fifth, as long as it lives: here
 one of 64 MiB against another gave 0.86 to 1.20 in eight processes, each steady; two whose parts were touched
 in turn gave 0.99 to 1.03. So a reference's pages are taken while operands are made, a part after each set.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 _LINE = 16  # floats
 _MOST_VIEWS = 1024
-_FEWEST_SETS, _MOST_ROTATIONS = 8, 4  # so that their pages lie in several places of the machine
+_FEWEST_SETS, _MOST_ROTATIONS = 8, 4  # so that their pages are in several physical places
 
 
 class Arena:
@@ -27,7 +27,7 @@ class Arena:
         self._taken = 0
 
     def take(self, part: float) -> None:
-        """Touch the pages of this part of it, of 1.0; what was touched stays as it is."""
+        """Touch the pages of this fraction of it; touched pages stay unchanged."""
         end = min(round(part * len(self._floats)), len(self._floats))
         self._floats[self._taken : end].fill_(1.0)
         self._taken = max(self._taken, end)
@@ -52,5 +52,5 @@ def fewest_sets(rotated: int, one: int) -> int:
 
 
 def set_floats(count: int, buffers: int) -> int:
-    """What a set of so many buffers of so many floats takes, each from the begin of a line."""
+    """The size of a set of `count` buffers, each aligned to a cache line."""
     return -(-count // _LINE) * _LINE * buffers

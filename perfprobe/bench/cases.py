@@ -1,4 +1,4 @@
-"""Times one case in a measuring process: rebuilds the call, puts everything beside it, runs the rounds."""
+"""Times one case in a measuring process: rebuilds the call, prepares the comparisons, runs the rounds."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from perfprobe.tables.measurements import CALL, MACHINE, Untried, Wanted
 
 _LEAST_ROTATED_BYTES = 64 << 20
 _MOST_COPIES = 1024
-_RECYCLED_CALLS = 4  # until every place that the heap alternates between has been used
+_RECYCLED_CALLS = 4  # until every place that the heap uses in turn has been used
 _NESTED_CALLS = 5
 _AGAIN = ("warm", "replayed")  # the call on other operands
 _USUAL_L2_BYTES = 2 << 20
@@ -172,11 +172,11 @@ class Bench:
             few = [_arguments(one.operands(index), one) for index in range(64 if one.writes else 1)]
             found.append(Subject("floor", one.function, few, threads))
         except NotRebuilt:
-            pass  # not every operator has a smallest case: a floor of None says so
+            pass  # some operators have no smallest case: their floor is None
         return found
 
     def _tries(self, beside: Sequence[Change], place: Place, room: int, evict: Callable[[], object]) -> Tries:
-        """A subject for each change that is worth its time and can be made."""
+        """A subject for each useful and possible change."""
         found = Tries(beside)
         for at, change in enumerate(beside):
             if change.recycled:
@@ -192,7 +192,7 @@ class Bench:
                 continue
             function = _with_copies(call.function, change.copied)
             function = flushing(self._torch, function) if change.flushed else function
-            # The same in all processes, of which one may leave out what another one tries.
+            # The same in all processes, even if one leaves out what another one tries.
             name, threads = f"change {at}", change.wanted.threads
             found.subjects[change] = Subject(name, function, sets, threads, evict=evict)
             room -= len(sets) * call.operand_bytes * (1 + call.writes)
@@ -212,7 +212,7 @@ class Bench:
         return [_arguments(one, call) for one in self._operands(call, place, room)]
 
     def _operands(self, call: Rebuilt, place: Place, room: int, arena: Arena | None = None) -> list[Operands]:
-        """Copies of the operands, where memory allows more than caches hold, pages of the arena between."""
+        """Copies of the operands, if memory allows more than caches hold, with pages of the arena between."""
         each = max(call.operand_bytes, 1) * (1 + call.writes)
         if each > room:
             limit = self._memory_bytes >> 20
@@ -251,7 +251,7 @@ class Bench:
 
 @dataclass
 class Tries:
-    """What is tried beside a call. refused: changed calls that cannot be made, and why."""
+    """Changed calls to try. refused: changed calls that cannot be made, and why."""
 
     beside: Sequence[Change]
     subjects: dict[Change, Subject] = field(default_factory=dict)
@@ -260,7 +260,7 @@ class Tries:
 
 
 def _with_blocks(answer: Answer, tries: Tries, found: Rounds, partial: bool = False) -> Answer:
-    """The answer with what was timed, and what became of each change."""
+    """The answer with the times, and the outcome of each change."""
     timed = {change: of.name for change, of in tries.subjects.items() if of.name in found.blocks}
     timed |= {change: RECYCLED for change in tries.beside if change.recycled}
     late = [change for change, of in tries.subjects.items() if of.name in found.untimed]
@@ -290,7 +290,7 @@ def _has_time(deadline: Deadline, found: Rounds) -> bool:
 
 
 def _starved(operator: str, blocks: Mapping[str, Sequence[Block]]) -> list[str]:
-    """That even a long head start leaves the GPU waiting, as for calls that wait for it themselves."""
+    """A note if the GPU waits even after a long head start, as for calls that synchronise themselves."""
     if not all(block.starved for block in blocks["rotating"]):
         return []
     return [f"{operator}: the GPU waited for the host between the calls: its time contains that of launching"]

@@ -30,7 +30,7 @@ def other_values(operator: str, overload: str, items: Sequence[Item], seen: str)
     called = list(tensors(items))
     values = _read(seen, len(called))
     if overload.endswith("out") and values:
-        values[-1] = None  # what was in memory before the result
+        values[-1] = None  # the memory before the result is written
     for operators, rule in _RULES:
         if operators is not None and operator not in operators:
             continue
@@ -41,7 +41,7 @@ def other_values(operator: str, overload: str, items: Sequence[Item], seen: str)
 
 
 def _read(seen: str, count: int) -> _Seen:
-    """What was seen in `count` tensors, None for each where nothing is known."""
+    """What was seen in each of `count` tensors, None if unknown."""
     try:
         found = json.loads(seen) if seen else []
     except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
 """The clocks of a block of calls: CPU time of the critical path, wall time beside it, and a GPU's own events.
 
-CPU time does not count what other programs take away, so it is what repeats on a busy machine. The critical
-path is the thread that worked longest; that is only true while waiting threads sleep, which is why measuring
+CPU time excludes what other programs take, so it is reproducible on a busy machine. The critical
+path is the thread that worked longest; this only holds while waiting threads sleep, which is why measuring
 processes run with OMP_WAIT_POLICY=PASSIVE.
 """
 
@@ -46,7 +46,7 @@ class Block:
 
     @property
     def time_ns(self) -> float:
-        """The device's time where it worked, else CPU time."""
+        """The device's time if it worked, else CPU time."""
         return self.cpu_ns if self.device_ns is None else self.device_ns
 
     @property
@@ -62,7 +62,7 @@ class Clock(Protocol):
         """Start, as late as possible."""
 
     def end(self, calls: int) -> Block:
-        """What there was since `begin`, for one of so many calls."""
+        """The times since `begin`, divided by the number of calls."""
 
 
 class HostClock:
@@ -102,7 +102,7 @@ class HostClock:
         spent = {thread: ns - self._cpu_ns.get(thread, 0) for thread, ns in threads_cpu_ns().items()}
         faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - self._faults
         waited_ns = _waited_ns()
-        # The calling thread's own time is without the reading of the other clocks.
+        # The calling thread's own time excludes reading the other clocks.
         spent[threading.get_native_id()] = self._own_ns
         busiest = max(spent.values())
         waited = None if waited_ns is None or self._waited_ns is None else waited_ns - self._waited_ns
@@ -144,9 +144,9 @@ class DeviceClock:
 
 
 def unstarved(block: Callable[[], Block]) -> Block:
-    """Time a block again, with longer and longer head starts, until the GPU does not wait for the host.
+    """Time a block again with increasing head starts, until the GPU does not wait for the host.
 
-    The last one is given where that cannot be had; it says so itself.
+    If that is impossible the last one is returned, marked as starved.
     """
     for _ in range(HeadStart.TRIES):
         found = block()
@@ -186,7 +186,7 @@ def _threads() -> list[int]:
 
 
 def _waited_ns() -> int | None:
-    """How long all threads stood in a run queue: the second number of schedstat."""
+    """How long all threads waited in a run queue: the second number of schedstat."""
     total = 0
     try:
         for thread in os.listdir(_THREADS):

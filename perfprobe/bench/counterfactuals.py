@@ -1,4 +1,4 @@
-"""The same call with one thing changed, to be measured beside it: only that tells why a call is slow.
+"""The same call with one thing changed, measured beside it: only this shows why a call is slow.
 
 Everything here is text: a changed call is a `Wanted` that is rebuilt like any other.
 """
@@ -27,13 +27,13 @@ _IMAGES |= frozenset(("avg_pool2d_backward", "_adaptive_avg_pool2d", "_adaptive_
 _IMAGES |= frozenset(("upsample_nearest2d", "upsample_bilinear2d", "native_group_norm"))
 _NARROW = ("bf16", "f16", "i8")  # many processors have no instructions for their products
 _COPIES = frozenset(("copy", "_to_copy", "to", "clone", "contiguous"))
-# They touch no element: nothing changes their time.
+# They touch no element, so nothing changes their time.
 _VIEWS = frozenset(("alias", "as_strided", "chunk", "detach", "diagonal", "expand", "lift_fresh", "narrow"))
 _VIEWS |= frozenset(("permute", "resize", "select", "set", "slice", "split", "split_with_sizes", "squeeze"))
 _VIEWS |= frozenset(("t", "transpose", "unbind", "unfold", "unsqueeze", "view", "_reshape_alias"))
 _VIEWS |= frozenset(("_unsafe_view",))
 _RANDOM = frozenset(("bernoulli", "native_dropout"))
-# What was in their tensor before does not matter to them.
+# The previous contents of their tensor do not matter.
 _FILLS = frozenset(("fill", "zero", "normal", "uniform", "random", "bernoulli", "exponential", "geometric"))
 _FILLS |= frozenset(("cauchy", "log_normal"))
 _PARALLEL = 2048  # elements: no kernel of torch splits less work between threads

@@ -28,5 +28,5 @@ class Deadline:
         return self._end_s - self._clock_s()
 
     def is_past(self) -> bool:
-        """Whether to bring the case to its end."""
+        """Whether to finish the case."""
         return self.left_s() <= 0

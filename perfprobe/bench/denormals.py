@@ -1,4 +1,4 @@
-"""Results that are denormal: they take processors up to a hundred times as long, also where no input is.
+"""Denormal results: they take processors up to a hundred times as long, even with normal inputs.
 
 `exp` of -90 is one. `torch.set_flush_denormal` makes them zero on the thread that calls it.
 """

@@ -1,4 +1,4 @@
-"""How often a call may follow itself on what it writes before the values are no longer ordinary ones.
+"""How often a call may run on its own output before the values are no longer ordinary.
 
 `exp_` of `exp_` of 1.5 is 88, and `mul_(0.001)` ends in denormals, which take a hundred times as long. What
 adds, or overwrites, can go on for long; so can products with factors of 0.5 to 1.5, which operands that are

@@ -1,4 +1,4 @@
-"""Limits of arithmetic by element: kernels of our own, torch's where there is none or where it is as fast."""
+"""Limits of element arithmetic: our own kernels, or torch's where we have none or it is as fast."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _L2_BYTES = 256 << 10  # of one thread: as much read and as much written fits an
 _DTYPES = ("f16", "bf16", "f32", "f64")
 _ROW = 256
 _AS_FAST = 1.25  # of the fastest one's time: which is fastest beside the call is only known there
-_VALUES = object()  # stands for the values once more
+_VALUES = object()  # stands for the same values again
 # Overloads of aten by which `models.work.ELEMENT_KINDS` are timed, with what they take after the values. Of
 # alternatives the fastest counts: torch.exp and torch.erf go through MKL, which fused operators do not.
 _ELEMENTS: dict[str, tuple[tuple[str, tuple[object, ...]], ...]] = {
@@ -58,7 +58,7 @@ class ElementReferences:
         self._chosen: dict[tuple[str, str], list[_Way]] = {}
 
     def of(self, kind: str, count: int, dtype: str, threads: int) -> list[Reference]:
-        """What limits so many elements of this kind; none for a kind that is not known."""
+        """The limits for this many elements of a kind; empty for an unknown kind."""
         if kind not in _ELEMENTS:
             return []
         key = (kind, dtype if dtype in _DTYPES else "f32")
@@ -67,7 +67,7 @@ class ElementReferences:
         return [self._reference(way, kind, count, threads) for way in self._chosen[key]]
 
     def _ways(self, kind: str, dtype: str) -> Sequence[_Way]:
-        """The kernel of our own first."""
+        """Our own kernel comes first."""
         found = []
         arithmetic = own_kernels.WIDENED.get(dtype, dtype)
         name = own_kernels.element_kernels().get((kind, arithmetic))
@@ -94,7 +94,7 @@ class ElementReferences:
         return made
 
     def _fast(self, ways: list[_Way], kind: str) -> list[_Way]:
-        """Those that may be the fastest."""
+        """The references that may be the fastest."""
         if len(ways) < 2:
             return ways
         subjects = [way.subject(self._values(way, kind, 1 << 62)) for way in ways]

@@ -1,4 +1,4 @@
-"""Threads of our own that work at a time, for kernels that are not torch's."""
+"""Our own threads that work in parallel, for kernels that are not torch's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Gang:
             threading.Thread(target=self._work, args=(number,), daemon=True).start()
 
     def call(self, run: Callable[[int], object]) -> None:
-        """Do it once on each, which is told its number."""
+        """Run it once on each thread, with the thread's number."""
         self._run = run
         if self.threads == 1:
             run(0)

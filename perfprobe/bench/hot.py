@@ -1,4 +1,4 @@
-"""Which calls of a recording are worth measuring: its operators by signature, most time first."""
+"""Chooses the calls of a recording to measure: operators by signature, most time first."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Phase, Trace
 
 _COMPILED = "inductor::"
-_MOST_THREADS = 4096  # more are a broken recording, and would all be started
+_MOST_THREADS = 4096  # more is a damaged recording, and all would be started
 _LINES = 3  # of a call that are kept
 _WORTH_SAYING = 0.001  # of operator time
 
@@ -41,7 +41,7 @@ NO_WORK = "views and empty tensors, which touch no element (--top N has those am
 
 @dataclass(frozen=True)
 class Hot:
-    """What to measure, most time first. notes: what cannot be, with its part of all operator time."""
+    """What to measure, most time first. notes: what cannot be measured, as a part of operator time."""
 
     calls: tuple[tuple[Wanted, Seen], ...]
     notes: tuple[str, ...]
@@ -91,7 +91,7 @@ def hot(findings: Findings, top: int, threads: int | None = None) -> Hot:
 
 
 def _times(hotspots: Hotspots) -> tuple[int, Int64, tuple[str, ...]]:
-    """Of all operators, and of each row of `ungrouped`; and what must be said of it."""
+    """The time of all operators, and of each row of `ungrouped`; and a note about it."""
     sums = hotspots.ungrouped
     if hotspots.gpu_self_ns > 0:
         return hotspots.gpu_self_ns, np.maximum(sums.gpu_self_ns, 0), ()
@@ -120,7 +120,7 @@ def _divided(
 
 
 def _why_not(recording: Recording, key: _Key, phase: int) -> str | None:
-    """Why calls of this row are none of an operator that can be called again."""
+    """Why calls of this row are not of an operator that can be called again."""
     name = recording[Strings][key.name]
     if name.startswith(_COMPILED) or recording.fact("compiled", name) is not None:
         return COMPILED

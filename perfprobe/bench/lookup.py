@@ -1,4 +1,4 @@
-"""What only torch's registry knows, asked of a process of its own: hints for typed calls, and scripts.
+"""Queries torch's registry in a separate process: hints for typed calls, and scripts.
 
 A request is JSON on standard input, the answer JSON on standard output.
 """
@@ -25,7 +25,7 @@ _LIMIT_S = 300
 
 
 def hint(wanted: Wanted) -> str:
-    """What may have been meant instead of this call: the nearest names, or what the operator takes."""
+    """Suggestions for this call: the nearest names, or what the operator takes."""
     return _asked({"hint": asdict(wanted)})
 
 
@@ -69,7 +69,7 @@ def main() -> None:
     """Answer the request on standard input."""
     request = json.load(sys.stdin)
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what torch prints is no answer
+    os.dup2(2, 1)  # torch's own output is not an answer
     import torch
 
     try:

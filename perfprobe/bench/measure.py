@@ -130,7 +130,7 @@ class _Run:
             self._one_process(number, chosen if is_limited else order.sample(chosen, len(chosen)))
 
     def notes(self) -> Iterator[str]:
-        """What went wrong beside the rows."""
+        """Problems that are not in the rows."""
         yield from dict.fromkeys(
             note for answers in self.answers.values() for a in answers for note in a.notes
         )

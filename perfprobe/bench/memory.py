@@ -1,4 +1,4 @@
-"""How much memory can be had without swapping."""
+"""How much memory is available without swapping."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which operators a call itself calls, and what part of its time they take."""
+"""The operators that a call itself calls, and their part of its time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run left out because time was short, in words."""
+"""A sentence about what a run left out because time was short."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from perfprobe.tables.measurements import Wanted
 
 
 def omitted(answers: Mapping[Wanted, Sequence[Answer]], processes: int, time_s: float) -> Iterator[str]:
-    """One sentence, none where nothing was left out.
+    """One sentence, or none if nothing was left out.
 
     Args:
         answers: of each call, one a process.

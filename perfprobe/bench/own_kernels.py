@@ -1,4 +1,4 @@
-"""Kernels of perfprobe's own, which no library has tuned: what elements and gathers take on this processor.
+"""Perfprobe's own kernels, independent of libraries: the cost of elements and gathers on this processor.
 
 csrc/cpu/peak/element_math.h states how exact they are. A ceiling that is torch's own kernel says nothing of
 that kernel; where no kernel of ours is, `words` says so.

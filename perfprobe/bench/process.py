@@ -19,13 +19,13 @@ from perfprobe.support.errors import EnvironmentLack
 from perfprobe.support.text import printable
 from perfprobe.tables.measurements import CRASH, TIME
 
-# Waiting threads must sleep: CPU time then tells who worked.
+# Waiting threads must sleep, so that CPU time shows which threads worked.
 PASSIVE = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0", "KMP_BLOCKTIME": "0"}
 _RANK = ("RANK", "LOCAL_RANK", "WORLD_SIZE")
 _NO_TIME = "out of time before its first call"
 _SILENT = "out of time"
 START_LIMIT_S = 300.0
-# Once a call was timed, silence of a thousand such calls, or of twenty starts, is no slow machine any more.
+# After a call was timed, silence for a thousand such calls, or twenty starts, is not just a slow machine.
 _SILENT_CALLS = 1000
 _SILENT_STARTS = 20
 _LATE_CALLS = 5  # after its limit a process may still be amid a call
@@ -122,7 +122,7 @@ class MeasuringProcess:
         return min(silent_s, max(limit_s, now_s) + _LATE_CALLS * call_s + self.start_s)
 
     def close(self) -> None:
-        """End it, at once."""
+        """End it immediately."""
         if self._process.poll() is None:
             self._process.kill()
         self._process.wait()
@@ -131,7 +131,7 @@ class MeasuringProcess:
                 if file is not None:
                     file.close()
             except BrokenPipeError:
-                pass  # what it no longer wanted to hear
+                pass  # its unread input
 
     def _tell(self, message: Mapping[str, object]) -> None:
         assert self._process.stdin is not None

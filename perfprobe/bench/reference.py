@@ -1,4 +1,4 @@
-"""A limit that is timed beside a call, and what its dispatch takes."""
+"""A limit that is timed beside a call, and its dispatch time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A call whose operands come from as far back as they did in the program."""
+"""A call whose operands were last touched as long ago as in the program."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_KEPT_BYTES = 64 << 20
 
 
 def warm_copies(call: Rebuilt) -> int:
-    """How many copies count as the same operands again."""
+    """How many copies count as the same operands."""
     return max(1, _WARM_BYTES // max(call.operand_bytes, 1)) if call.writes else 1
 
 

@@ -1,4 +1,4 @@
-"""When to stop, which blocks to leave out, and what many blocks of several processes say: plain arithmetic.
+"""When to stop, which blocks to leave out, and how to combine blocks of several processes: plain arithmetic.
 
 The numbers are those of a study of 56 operators over 5 processes on a busy machine: what made CPU times of
 different processes agree within 10 %.

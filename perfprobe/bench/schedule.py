@@ -1,4 +1,4 @@
-"""How fully each call is measured, so that the time that was given is enough: plain arithmetic.
+"""Decides how thoroughly each call is measured, so that the given time is enough: plain arithmetic.
 
 The hottest calls come first and get everything: all their processes, and changed calls beside them. What is
 left of the time is shared out to the others: each is measured once before any of them is measured again.

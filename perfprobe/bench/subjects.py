@@ -64,7 +64,7 @@ class Subject:
         self._between_restores = between if sets[0].restore else 1 << 62
 
     def calibrate(self, clock: Clock) -> Block:
-        """Find the calls of a block; returns the last block that it took."""
+        """Find the number of calls in a block; returns the last block timed for that."""
         block = self.block(clock)
         if block.longest_ns >= _LONG_NS:
             self._warm_up = 0
@@ -100,7 +100,7 @@ class Subject:
         return clock.end(self.calls)
 
     def run(self, calls: int) -> None:
-        """So many calls that are not timed."""
+        """Run this many calls without timing."""
         for _ in range(calls):
             self._put_back(1)
             self._call(self._take(1))

@@ -1,4 +1,4 @@
-"""From what the processes saw of a case to its `Measurement`: pure arithmetic."""
+"""From the processes' answers for a case to its `Measurement`: pure arithmetic."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _Times = Sequence["float | None"]  # of one subject, round by round; None where 
 
 
 class _Process:
-    """What one process saw, in ns by the case's clock."""
+    """One process's results, in ns by the case's clock."""
 
     def __init__(self, answer: Answer, clock: str) -> None:
         self.answer = answer
@@ -53,7 +53,7 @@ class _Process:
         return _median([call / other if call and other else None for call, other in pairs])
 
     def fault_part(self) -> float | None:
-        """What page faults take of a call's time; threads are taken to share them like their work."""
+        """The part of page faults in a call's time; threads are assumed to share them like their work."""
         call_ns, price_ns = self.median("rotating"), self.answer.fault_ns
         blocks = self.answer.blocks["rotating"]
         if price_ns is None or not call_ns:
@@ -147,7 +147,7 @@ def has_faults(answer: Answer) -> bool:
 
 
 def spread_of(answers: Sequence[Answer]) -> float:
-    """How far the processes are apart in what decides, as a part of it.
+    """The relative spread of the processes in the deciding figure.
 
     That is how near the call is to its limit, which each process measures pair by pair; its time where there
     is no limit.
@@ -211,7 +211,7 @@ def _untried(measured: Sequence[Answer], tried: Sequence[Counterfactual]) -> tup
 
 
 def _fault_ns(row: Measurement, measured: Sequence[Answer]) -> float | None:
-    """What page faults cost on the critical path; threads are taken to share them like their work."""
+    """The cost of page faults on the critical path; threads are assumed to share them like their work."""
     price_ns = _middle(answer.fault_ns for answer in measured)
     if row.faults is None or price_ns is None:
         return None
@@ -272,7 +272,7 @@ def _with_work(row: Measurement, answer: Answer, machine: Machine | None) -> Mea
 
 
 def _level(rotated_bytes: int, machine: Machine) -> str | None:
-    """Where what the call rotates through lies."""
+    """The level of memory that the call's rotation uses."""
     for name, upper_bytes in sorted(machine.levels, key=lambda level: level[1]):
         if rotated_bytes <= upper_bytes:
             return name

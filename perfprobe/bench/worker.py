@@ -50,20 +50,20 @@ def _wanted(fields: dict[str, Any]) -> Wanted:
 
 
 def _own_output() -> TextIO:
-    """Standard output for answers alone: what C code and Python print there goes to standard error."""
+    """Standard output only for answers: what C code and Python print there goes to standard error."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     return answers
 
 
 def _die_with_the_parent() -> None:
-    """A parent that is killed takes its measuring process along, even one in the middle of a long call."""
+    """If the parent is killed, its measuring process ends too, even in the middle of a long call."""
     prctl = getattr(ctypes.CDLL(None), "prctl", None)
     if prctl is not None:
         prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     try:
         with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
-            file.write("1000")  # should memory run out, this process is what to end
+            file.write("1000")  # if memory runs out, this process should be killed first
     except OSError:
         pass  # not on Linux, or not permitted: the memory limit still holds
 

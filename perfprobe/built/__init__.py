@@ -1,1 +1,1 @@
-"""The observer built for the torch that is there: found, looked up in the user's cache, compiled."""
+"""The observer for the installed torch: finds torch, looks in the user's cache, compiles."""

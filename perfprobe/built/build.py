@@ -45,17 +45,20 @@ class Built(NamedTuple):
 
 
 def build(torch: TorchThere, tell: Tell, *, again: bool = False, untried: bool = False) -> Built:
-    """The observer for this torch, compiled now where it is not there.
+    """The observer for this torch, compiled now if it is missing.
 
     Args:
-        tell: takes a line before what takes long.
-        again: compile even where it is there, or where it failed before.
-        untried: take a torch that the observer was not written for, too.
+        tell: prints a line before a slow step.
+        again: compile even if it exists, or if compiling failed before.
+        untried: also accept a torch for which the observer was not written.
 
     Raises:
         EnvironmentLack: something is missing, the cache cannot be written, or compiling fails.
     """
     sources, with_compiler = require(torch, untried=untried)
+    there = None if again else kept.find(torch)
+    if there is not None:
+        return Built(there, None)
     folder = _made_folder()
     path = os.path.join(folder, f"{kept.stem(sources, torch)}-{with_compiler.identity()}.so")
     with _alone(path, tell):
@@ -71,7 +74,7 @@ def build(torch: TorchThere, tell: Tell, *, again: bool = False, untried: bool =
 
 
 def require(torch: TorchThere, *, untried: bool = False) -> tuple[str, Compiler]:
-    """The folder of the source and the compiler, where all that is needed is there.
+    """The folder of the source, and the compiler, if nothing is missing.
 
     Raises:
         EnvironmentLack: something is missing; says what.
@@ -121,7 +124,7 @@ def _said(words: Sequence[str]) -> str:
 
 
 def _finder(sources: str) -> Any:
-    """csrc/find_torch.py, which the build of a checkout asks as well."""
+    """csrc/find_torch.py, which the build of a checkout uses as well."""
     spec = importlib.util.spec_from_file_location(
         "perfprobe_find_torch", os.path.join(sources, "find_torch.py")
     )
@@ -133,7 +136,7 @@ def _finder(sources: str) -> Any:
 
 
 def _made_folder() -> str:
-    """The cache's folder, which nobody else can write into."""
+    """The cache's folder, which nobody else can write."""
     folder = kept.folder()
     try:
         os.makedirs(os.path.dirname(folder), exist_ok=True)
@@ -152,7 +155,7 @@ def _made_folder() -> str:
 
 @contextlib.contextmanager
 def _alone(path: str, tell: Tell) -> Iterator[None]:
-    """No two processes compile the same; where locks do not work both do, and the last one's file stays."""
+    """Only one process compiles an observer; where locks do not work several do, and the last file stays."""
     descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         try:
@@ -182,7 +185,7 @@ def _compile(made_by: Compiler, sources: str, torch: TorchThere, path: str) -> N
         )
         if done.returncode != 0:
             _raise_failed(path, done.stdout + done.stderr)
-        os.chmod(part, 0o700)  # as the linker made it, others might write into it
+        os.chmod(part, 0o700)  # the linker's mode might let others write
         os.replace(part, path)
     except (OSError, subprocess.SubprocessError) as error:
         raise EnvironmentLack(WHAT, " ".join(str(error).split()), AGAIN) from error
@@ -212,7 +215,7 @@ def _command(made_by: Compiler, sources: str, torch: TorchThere, part: str) -> l
 
 
 def _raise_failed(path: str, output: str) -> None:
-    """Compiling has failed, and would again: the next runs need not wait for that."""
+    """Compiling failed, and would again: later runs need not wait for it."""
     errors = [line for line in output.splitlines() if "error" in line] or output.splitlines()[-1:]
     text = printable(errors[0].strip()[:300] if errors else "the compiler said nothing")
     with open(f"{path}.failed", "w", encoding="utf-8", errors="replace") as file:
@@ -227,7 +230,7 @@ def _raise_as_before(path: str) -> None:
 
 
 def _forget(folder: str) -> None:
-    """Observers of old sources and torches, and what a killed process has left."""
+    """Remove observers of old sources and torches, and leftovers of killed processes."""
     files = sorted((entry.stat().st_mtime, entry.path) for entry in os.scandir(folder) if entry.is_file())
     old = [path for _, path in files if path.endswith(".so")][:-_MOST_KEPT]
     old += [path for at, path in files if _PART in path and time.time() - at > _LEFT_OVER_S]
@@ -237,7 +240,7 @@ def _forget(folder: str) -> None:
 
 
 def main() -> int:
-    """The child process of `child.build`: words are torch's folder and whether to say nothing.
+    """The child process of `child.build`: words are torch's folder, and "quiet" or "say".
 
     One line of JSON on standard output: {} or {"where", "remedy"}.
     """

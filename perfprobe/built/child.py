@@ -1,4 +1,4 @@
-"""Has another process compile the observer before the program starts."""
+"""Lets another process compile the observer before the program starts."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _AT_A_TIME = 1 << 16
 
 
 def build(torch: TorchThere, *, quiet: bool) -> tuple[str, str] | None:
-    """Wait until the observer is there; where it cannot be built: why, and the remedy.
+    """Wait until the observer is built; if it cannot be built: why, and the remedy.
 
-    The process is a group of its own, so that what interrupts this one ends the compiler too.
+    The process has its own process group, so that an interrupt of this one ends the compiler too.
     """
     told, tells = os.pipe()
     words = starter.command("perfprobe.built.build", [torch.folder, "quiet" if quiet else "say"])

@@ -1,4 +1,4 @@
-"""The C++ compiler: which it is, without starting it."""
+"""Finds the C++ compiler, without starting it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ _NAMES = ("g++", "c++", "clang++")
 
 
 class Compiler:
-    """words: how it is called; path: of the program itself."""
+    """words: of its command; path: of the program itself."""
 
     def __init__(self, words: list[str], path: str) -> None:
         self.words = words
         self.path = path
 
     def identity(self) -> str:
-        """8 hexadecimal digits that change with another compiler, another release of it, other options."""
+        """8 hexadecimal digits that change with the compiler, its release and its options."""
         path = os.path.realpath(self.path)
         status = os.stat(path)
         text = "\0".join([path, str(status.st_size), str(status.st_mtime_ns), *self.words[1:]])
@@ -24,7 +24,7 @@ class Compiler:
 
 
 def find() -> Compiler | None:
-    """The one that CXX names, else the first of g++, c++ and clang++ on PATH; None where it is not there."""
+    """The one that CXX names, else the first of g++, c++ and clang++ on PATH; None if it is missing."""
     named = os.environ.get("CXX", "").split()
     for words in [named] if named else [[name] for name in _NAMES]:
         path = _which(words[0])
@@ -41,7 +41,7 @@ def _which(name: str) -> str | None:
     return None
 
 
-# By the tool that installs packages here: what brings a compiler and the headers of the system's Python.
+# By package manager: the command that installs a compiler and the headers of the system's Python.
 _PACKAGES = {
     "apt-get": "apt-get install g++ python3-dev",
     "dnf": "dnf install gcc-c++ python3-devel",
@@ -54,7 +54,7 @@ NEEDED = "g++ 11 or newer, and the headers of this Python (Python.h)"
 
 
 def remedy() -> str:
-    """How to get what is needed."""
+    """How to install what is needed."""
     for tool, command in _PACKAGES.items():
         if _which(tool) is not None:
             by_root = tool == "conda" or os.geteuid() == 0

@@ -1,8 +1,8 @@
-"""The user's cache of observers: one file each, whose name says all that it depends on.
+"""The user's cache of observers: one file each, whose name contains all that it depends on.
 
 `$XDG_CACHE_HOME/perfprobe/observer/SOURCE-cpython-311-x86_64-linux-gnu-torch2.13.0+cpu-abi1-COMPILER.so`,
-beside it `.failed` where compiling ended with an error, and `.lock` while somebody compiles.
-What is found there is code that will be run: nobody else may have been able to write it.
+with `.failed` beside it if compiling failed, and `.lock` while a process compiles.
+These files are run as code: nobody else may be able to write them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from perfprobe.built.torch_there import TorchThere
 
-_BY_OTHERS = 0o022  # may be written by the group, by everybody
+_BY_OTHERS = 0o022  # writable by the group, or by everybody
 
 
 def folder() -> str:
@@ -36,7 +36,7 @@ def stem(sources: str, torch: TorchThere) -> str:
 def find(torch: TorchThere) -> str | None:
     """Path of an observer for this torch; None where there is none.
 
-    One made by another compiler is used only where there is no compiler: it cannot be made again.
+    One made by another compiler is used only without a compiler, when it cannot be built again.
     """
     sources = source.folder()
     if sources is None or not _is_ours(folder()):
@@ -53,7 +53,7 @@ def find(torch: TorchThere) -> str | None:
 
 
 def refused(path: str) -> str | None:
-    """Why what lies there is not to be trusted; None where it is, or where nothing does."""
+    """Why this file is not trusted; None if it is, or if there is no file."""
     try:
         status = os.stat(path)
     except OSError:

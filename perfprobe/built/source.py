@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from _blake2 import blake2b  # hashlib would be one more module that hides the program's own
+from _blake2 import blake2b  # hashlib would be one more module that could hide the program's own
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 UNIT = "observer_unit.cpp"
@@ -22,7 +22,7 @@ def folder() -> str | None:
 
 
 def files(source: str) -> list[str]:
-    """All that the compiler will read of it, relative to the folder, in a fixed order."""
+    """All files of it that the compiler reads, relative to the folder, in a fixed order."""
     return list(_read(source))
 
 

@@ -1,4 +1,4 @@
-"""The torch that a program will import, found by its files: importing it is the program's to do."""
+"""Finds the torch that a program will import by its files, without importing it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _VERSION = re.compile(rb"(?m)^__version__\s*=\s*['\"]([^'\"]+)")
-_NEW_ABI = re.compile(rb"_ZN3c10\w*NSt7__cxx1112basic_string")  # a name as csrc/find_torch.py looks for it
+_NEW_ABI = re.compile(rb"_ZN3c10\w*NSt7__cxx1112basic_string")  # a symbol, as in csrc/find_torch.py
 
 
 class TorchThere:
@@ -30,7 +30,7 @@ class TorchThere:
 
 
 def find(entries: Iterable[str]) -> TorchThere | None:
-    """The torch that these entries of sys.path give; None where there is none, or something hides it."""
+    """The torch that is found by these entries of sys.path; None without one, or if something hides it."""
     for entry in entries:
         folder = os.path.join(entry, "torch")
         version = _version(folder)
@@ -42,7 +42,7 @@ def find(entries: Iterable[str]) -> TorchThere | None:
 
 
 def at(folder: str) -> TorchThere | None:
-    """The torch whose package this folder is."""
+    """The torch in this package folder."""
     version = _version(folder)
     return None if version is None else TorchThere(os.path.abspath(folder), version)
 

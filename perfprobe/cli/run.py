@@ -34,17 +34,19 @@ _USAGE = """\
 perfprobe [run] [OPTIONS] script.py [ARGS]
        perfprobe [run] [OPTIONS] -m MODULE | -c CODE | - [ARGS]
        perfprobe report [FILE ...] [OPTIONS]
+       perfprobe export [FILE] --format FORMAT [OPTIONS]
        perfprobe graph [FILE] [OPTIONS]
        perfprobe bench [FILE | OPERATOR INPUT ...] [OPTIONS]
        perfprobe machine [OPTIONS]
        perfprobe doctor | build | explain WORD | completion SHELL"""
 
 _DESCRIPTION = """\
-Run a PyTorch program unchanged, record its operators, and print where its
-operator time went: one row for each operator, input signature and source line,
-backward operators at the line of their forward call. Where there is a GPU, its
-kernels, copies and waits too. The report goes to standard error; the program's
-output, exit code and behaviour are those under plain python."""
+Run a PyTorch program unchanged, record it, and print where its time went: one
+screen with its steps, what is slow in them at which line, and the hottest
+operators by input signature and source line; backward operators at the line of
+their forward call. --full adds all sections: Python functions, modules, GPU
+kernels and more. The report goes to standard error; the program's output, exit
+code and behaviour are those under plain python."""
 
 _EXAMPLES = """\
 examples:

@@ -1,1 +1,1 @@
-"""Which parts of perfprobe work here. Only the standard library: it must run where all else is broken."""
+"""Checks which parts of perfprobe work here. Standard library only: it must run where all else fails."""

@@ -13,8 +13,8 @@ from typing import Any
 from perfprobe.support import starter
 from perfprobe.support.text import printable
 
-MARK = "perfprobe-doctor "  # before what a probe says; other lines are other people's prints
-_RANK = ("RANK", "LOCAL_RANK", "WORLD_SIZE")  # would make the trial one rank of a distributed run
+MARK = "perfprobe-doctor "  # before a probe's results; other lines are printed by others
+_RANK = ("RANK", "LOCAL_RANK", "WORLD_SIZE")  # would make the trial a rank of a distributed run
 
 
 class Child:
@@ -36,7 +36,7 @@ class Child:
         )
 
     def wait(self) -> tuple[str, str, str]:
-        """Standard output, standard error, and why it ended early ("" when it did not)."""
+        """Standard output, standard error, and why it ended early ("" if it did not)."""
         try:
             out, err = self._process.communicate(timeout=max(self._end - time.monotonic(), 0.01))
             why = _ending(self._process.returncode)
@@ -58,7 +58,7 @@ def command(words: Sequence[str], folder: str, limit_s: float, **variables: str)
 
 
 def answers(child: Child) -> Mapping[str, Any]:
-    """All that a probe said; under "ended" why it could not finish, if it did not."""
+    """All results of a probe; under "ended" why it could not finish, if it did not."""
     out, err, why = child.wait()
     said: dict[str, Any] = {}
     for line in out.splitlines():
@@ -78,7 +78,7 @@ def _object(text: str) -> dict[str, Any]:
 
 
 def last_line(text: str) -> str:
-    """The last line that says something: of a traceback the error itself."""
+    """The last line that is not empty: in a traceback the error itself."""
     lines = [line.strip() for line in text.splitlines()]
     lines = [line for line in lines if line and not line.startswith("perfprobe: the recording is ")]
     return printable(lines[-1])[:500] if lines else ""

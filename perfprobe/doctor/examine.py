@@ -1,4 +1,4 @@
-"""Looks at every part; children work while this process looks at what needs none."""
+"""Checks every part; child processes work while this process checks the rest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from perfprobe.doctor.part import LACK, NOTE, OK, Part
 from perfprobe.doctor.trial import Trial
 
 SCHEMA = 1
-_LIMIT_S = 60.0  # of what imports torch: a cold disk, a network folder
+_LIMIT_S = 60.0  # for probes that import torch: a cold disk, a network folder
 _READING_LIMIT_S = 4.0
 _DRIVER_LIMIT_S = 10.0
 _ORDER = (
@@ -48,7 +48,7 @@ _ORDER = (
 
 
 def examine(width: int, *, color: bool) -> list[Part]:
-    """All parts, in an order in which to fix them."""
+    """All parts, in the order in which to fix them."""
     here = _folder()
     trial = Trial(_LIMIT_S)
     children = [
@@ -91,7 +91,7 @@ def examine(width: int, *, color: bool) -> list[Part]:
 
 
 def _examined(name: str, check: Callable[[], Part]) -> Part:
-    """One part; a check that fails itself must not hide what the others find."""
+    """One part; a check that fails itself must not hide the others."""
     try:
         return check()
     except Exception as error:

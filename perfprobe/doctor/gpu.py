@@ -1,4 +1,4 @@
-"""What it takes to record GPUs and named ranges: NVIDIA's driver, CUPTI, NVTX, ITT, kernels of our own."""
+"""What recording GPUs and named ranges needs: NVIDIA's driver, CUPTI, NVTX, ITT, our own kernels."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def ranges(interface: str) -> Part:
 
 
 def cuda_kernels() -> Part:
-    """The kernels of our own, which measure a GPU's ceilings and check what is recorded."""
+    """Our own kernels, which measure a GPU's ceilings and check what is recorded."""
     try:
         native.cuda_kernels()
     except EnvironmentLack as missing:

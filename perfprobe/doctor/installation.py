@@ -1,4 +1,4 @@
-"""Python, perfprobe itself and the packages it stands on."""
+"""Python, perfprobe itself and the packages it needs."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _away() -> str:
 
 
 def pip() -> Part:
-    """pip: what all the remedies here call."""
+    """pip, which all remedies use."""
     if importlib.util.find_spec("pip") is None:
         remedy = f"install it with `{sys.executable} -m ensurepip --upgrade`"
         return Part("pip", NOTE, "not installed here", "the commands below need it", remedy)
@@ -89,7 +89,7 @@ def pip() -> Part:
 
 
 def environment() -> Part:
-    """What changes how every Python program starts."""
+    """Settings that change the start of every Python program."""
     set_here = [f"{name}={os.environ[name]}" for name in _VARIABLES if os.environ.get(name)]
     loaded = [
         f"{name} ({module.__file__})"
@@ -183,7 +183,7 @@ def observer(said: Mapping[str, Any]) -> Part:
 
 
 def _where(said: Mapping[str, Any]) -> str:
-    """Where an observer lies that was not installed with perfprobe."""
+    """The path of an observer that was not installed with perfprobe."""
     path = str(said.get("observer_file", ""))
     return "" if not path or os.path.dirname(path) != kept.folder() else f"it is {path}"
 
@@ -203,7 +203,7 @@ def profiler(said: Mapping[str, Any]) -> Part:
 
 
 def reading(said: Mapping[str, Any]) -> Part:
-    """The packages that reports are made with."""
+    """The packages that reports need."""
     if "broken" in said:
         name = said["broken"]
         why = f"{said['error']}: recordings are written but cannot be read here"

@@ -20,7 +20,7 @@ _LIMIT_S = 5
 
 
 def clock(path: str = _CLOCK) -> Part:
-    """What operators are timed with."""
+    """The clock that times operators."""
     try:
         with open(path, encoding="ascii", errors="replace") as file:
             source = file.read().strip()
@@ -33,7 +33,7 @@ def clock(path: str = _CLOCK) -> Part:
 
 
 def compiler(*, needed: bool) -> Part:
-    """A C++ compiler and Python's headers: what a rebuild takes, and torch.compile."""
+    """A C++ compiler and Python's headers, which a rebuild and torch.compile need."""
     found = find()
     state = LACK if needed else NOTE
     why = (
@@ -79,7 +79,7 @@ def folder(path: str) -> Part:
 
 
 def ceilings() -> Part:
-    """What this machine can do at most, for verdicts that name levels of memory."""
+    """The ceilings of this machine, for verdicts that name levels of memory."""
     from perfprobe.bench import ceilings
 
     said: list[str] = []
@@ -91,7 +91,7 @@ def ceilings() -> Part:
 
 
 def roofline() -> Part:
-    """What draws it."""
+    """The library that draws the roofline."""
     from importlib.metadata import version
 
     from perfprobe.report.picture.roofline import matplotlib
@@ -104,7 +104,7 @@ def roofline() -> Part:
 
 
 def terminal(width: int, *, color: bool) -> Part:
-    """How the report is drawn."""
+    """The terminal that shows the report."""
     encoding = getattr(sys.stdout, "encoding", None) or "none"
     by = "COLUMNS" if os.environ.get("COLUMNS") else "the terminal" if os.isatty(1) else "no terminal to ask"
     found = f"{width} columns ({by}), {'colours' if color else 'no colours'}, {encoding}"

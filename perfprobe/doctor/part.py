@@ -1,4 +1,4 @@
-"""What is known of one part."""
+"""The state of one part."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NOTE = "note"  # works, or is not needed, but worth knowing
 
 @dataclass(frozen=True)
 class Part:
-    """One part. found: what is there; why: what follows; remedy: what to do, "" when nothing is."""
+    """One part. found: what is there; why: its effect; remedy: what to do, "" for nothing."""
 
     part: str
     state: str

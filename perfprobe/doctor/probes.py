@@ -1,4 +1,4 @@
-"""What runs in a child process: each probe says what it has found out as soon as it knows."""
+"""Functions run in a child process: each probe reports a result as soon as it is known."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _error(error: BaseException) -> str:
 def torch() -> None:
     """torch as a script in this folder imports it, the observer for it, and its own profiler.
 
-    A file of that name that lies here is found, and not run: `doctor` runs nothing of the current folder.
+    A file of that name in this folder is found, but not run: `doctor` runs no code of the current folder.
     """
     hiding = _hiding("torch")
     if hiding is not None:
@@ -103,7 +103,7 @@ def _profiler(found: Any) -> None:
 
 
 def _has_driver() -> bool:
-    # Not by /proc/driver/nvidia, which some sandboxes with a GPU do not show.
+    # Not by /proc/driver/nvidia, which is missing in some sandboxes with a GPU.
     import ctypes
 
     try:
@@ -163,7 +163,7 @@ def reading(folder: str) -> None:
 
 
 def gpu() -> None:
-    """What NVIDIA's driver says (https://docs.nvidia.com/cuda/cuda-driver-api/)."""
+    """Facts from NVIDIA's driver (https://docs.nvidia.com/cuda/cuda-driver-api/)."""
     import ctypes
 
     try:

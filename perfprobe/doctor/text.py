@@ -9,7 +9,7 @@ from perfprobe.doctor.part import LACK, NOTE, OK, Part
 from perfprobe.support.text import printable
 
 _COLORS = {OK: "32", LACK: "1;31", NOTE: "33"}
-_WORDS = {LACK: "fail"}  # what a state is called here; JSON has the state
+_WORDS = {LACK: "fail"}  # the printed names of states; JSON has the states
 _MARK = 6  # cells
 _NARROWEST = 40
 

@@ -14,7 +14,7 @@ from perfprobe.doctor.part import LACK, OK, Part
 
 _SCRIPT = "trial.py"
 _START = "import torch\nx = torch.ones(4, 3, requires_grad=True)\n"
-# One a line: the operator that must be found at that line, with the tensors it was called with.
+# For each line the operator that must be found there, with its input tensors.
 _STEPS = (
     ("a = x + x", "aten::add", "f32[4,3] f32[4,3]"),
     ("b = a - x", "aten::sub", "f32[4,3] f32[4,3]"),
@@ -32,7 +32,7 @@ _BACKWARD = ("aten::_softmax_backward_data", "h = torch.softmax(g, 1)")
 
 
 class Trial:
-    """Begins at once; `part` waits for it."""
+    """Begins immediately; `part` waits for it."""
 
     def __init__(self, limit_s: float) -> None:
         self._since = time.monotonic()
@@ -90,7 +90,7 @@ def _lost(missing: list[str], losses: list[dict[str, Any]]) -> Part:
 
 
 def _missing(rows: list[dict[str, Any]]) -> list[str]:
-    """The operators that were not found where they must be."""
+    """The operators that were not found at their lines."""
     first = _START.count("\n") + 1
     seen = [(row["operator"], row["line"], row["signature"] or "") for row in rows]
     wanted = [(operator, at, tensors) for at, (_, operator, tensors) in enumerate(_STEPS, first)]

@@ -1,4 +1,4 @@
-"""Signatures, lines and names made short enough to read; for display only, the full ones are in the JSON."""
+"""Shortens signatures, lines and names to be readable; for display only, the full ones are in the JSON."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from perfprobe.tables.trace import Line
 
 ELLIPSIS = "…"
 LONGEST_LIST = 3  # elements of a list shown in full
-LONGEST_NUMBERS = 6  # the same of numbers: sizes and strides of a tensor are short enough to be whole
-LONGEST_TEXT = 100_000  # letters looked at
-DEEPEST_FOLDER = 32  # of which the names tell files apart
+LONGEST_NUMBERS = 6  # the same for numbers: sizes and strides of a tensor are shown in full
+LONGEST_TEXT = 100_000  # characters that are read
+DEEPEST_FOLDER = 32  # folders whose names distinguish files
 _STRIDED = re.compile(r"\[(\d+(?:,\d+)+)\]\{(\d+(?:,\d+)+)\}")
 _LIST = re.compile(r"(\w+=)?\((.*)\)")
 _OPENING, _CLOSING = "([{", ")]}"
@@ -35,7 +35,7 @@ def signature(text: str) -> str:
 
 
 def split(text: str, separator: str) -> list[str]:
-    """The parts between separators that stand outside all brackets and quotes."""
+    """The parts between separators outside of all brackets and quotes."""
     parts = [""]
     depth = 0
     quoted = escaped = False
@@ -59,7 +59,7 @@ def _short_list(item: str) -> str:
     if match is None or len(elements) <= LONGEST_LIST:
         return item
     name = match[1] or ""
-    if "[" not in elements[0]:  # a list of numbers: the first ones say more than how many there are
+    if "[" not in elements[0]:  # a list of numbers: the first ones are more useful than the count
         if len(elements) <= LONGEST_NUMBERS:
             return item
         return f"{name}({','.join(elements[:LONGEST_LIST])},...)"

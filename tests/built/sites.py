@@ -10,6 +10,8 @@ import sysconfig
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import pytest
+
 from perfprobe import native
 from perfprobe.built import source
 from tests.collect.runs import Outcome, finish
@@ -45,9 +47,12 @@ class Site:
         (folder / "cache").mkdir()
 
     def start(
-        self, words: Sequence[str], variables: Mapping[str, str] | None = None
+        self,
+        words: Sequence[str],
+        variables: Mapping[str, str] | None = None,
+        before: Sequence[str] = (),
     ) -> subprocess.Popen[bytes]:
-        """`python WORDS` in the site's folder."""
+        """`python WORDS` in the site's folder; before: the words of a program that starts it."""
         own = {
             "XDG_CACHE_HOME": str(self.folder / "cache"),
             "CXX": str(self.compiler),
@@ -55,7 +60,7 @@ class Site:
             "OBSERVER": observer_file(),
         }
         return subprocess.Popen(
-            [str(self.python), *words],
+            [*before, str(self.python), *words],
             cwd=self.folder,
             env={**os.environ, **own, **(variables or {})},
             stdin=subprocess.PIPE,
@@ -66,6 +71,14 @@ class Site:
     def perfprobe(self, *words: str, **variables: str) -> Outcome:
         """`perfprobe WORDS`, with these variables too."""
         return finish(self.start(["-m", "perfprobe", *words], variables))
+
+    def read_only(self, *words: str) -> Outcome:
+        """`perfprobe WORDS` with the cache on a read-only file system; skips where none can be mounted."""
+        mounted = "mount --bind cache cache && mount -o remount,ro,bind cache"
+        if subprocess.run(["unshare", "-m", "sh", "-c", mounted], cwd=self.folder, check=False).returncode:
+            pytest.skip("no file system can be mounted here")
+        before = ["unshare", "-m", "sh", "-c", f'{mounted} && exec "$@"', "sh"]
+        return finish(self.start(["-m", "perfprobe", *words], before=before))
 
     def compiled(self) -> int:
         """How often the compiler has compiled."""
@@ -83,9 +96,9 @@ def observer_file() -> str:
     return str(native.observer(torch).__file__)
 
 
-def make(folder: Path) -> Site:
-    """A virtual environment with a copy of the package."""
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
+def make(folder: Path, python: str = sys.executable) -> Site:
+    """A virtual environment of this interpreter with a copy of the package."""
+    subprocess.run([python, "-m", "venv", "--without-pip", folder / "venv"], check=True)
     (packages,) = (folder / "venv" / "lib").glob("python3*/site-packages")
     (packages / "visible.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
     package = packages / "perfprobe"
@@ -98,6 +111,22 @@ def make(folder: Path) -> Site:
         (package / "csrc" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(sources / name, package / "csrc" / name)
     return Site(folder)
+
+
+def without_headers(folder: Path) -> str:
+    """This interpreter, installed elsewhere without its C headers, as without a -dev package."""
+    real = Path(os.path.realpath(sys.executable))
+    library = Path(sysconfig.get_path("stdlib"))
+    made = folder / "prefix" / "bin" / real.name
+    made.parent.mkdir(parents=True)
+    shutil.copy(real, made)
+    (folder / "prefix" / library.parent.name).mkdir()
+    (folder / "prefix" / library.parent.name / library.name).symlink_to(library)
+    asked = [str(made), "-c", "import sys; print(sys.prefix)"]
+    said = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
+    if said != str(folder / "prefix"):
+        pytest.skip("this interpreter cannot be moved")
+    return str(made)
 
 
 def other_torch(folder: Path, version: str) -> str:

@@ -13,7 +13,7 @@ import pytest
 
 from perfprobe.built import source
 from perfprobe.tables import storage
-from tests.built.sites import ROOT, Site, make, other_torch
+from tests.built.sites import ROOT, Site, make, other_torch, without_headers
 from tests.collect.runs import finish
 from tests.collect.test_torch_programs import losses, operator_names
 
@@ -117,6 +117,55 @@ def test_a_cache_that_cannot_be_written(site: Site, place: str) -> None:
     assert f"{place}/perfprobe/observer cannot be written" in " ".join(
         losses(storage.read(site.folder / "run.perfprobe"))
     )
+
+
+def test_a_read_only_file_system(site: Site) -> None:
+    seen = site.read_only("-q", "-o", "without.perfprobe", "main.py")
+    assert (seen.status, seen.out) == (0, b"[2.0, 2.0]\n")
+    told = " ".join(losses(storage.read(site.folder / "without.perfprobe")))
+    assert "cannot be written (Read-only file system); the autograd profiler records them instead" in told
+    assert site.perfprobe("build").status == 0
+    assert "was there already" in site.read_only("build").out.decode()
+    assert site.read_only("-q", "-o", "with.perfprobe", "main.py").status == 0
+    told = " ".join(losses(storage.read(site.folder / "with.perfprobe")))
+    assert "observer" not in told
+    assert site.compiled() == 1
+
+
+def test_an_interpreter_without_headers(tmp_path: Path) -> None:
+    site = make(tmp_path, without_headers(tmp_path))
+    (tmp_path / "main.py").write_text(PROGRAM)
+    seen = site.perfprobe("-q", "-o", "run.perfprobe", "main.py")
+    assert (seen.status, seen.out) == (0, b"[2.0, 2.0]\n")
+    recording = storage.read(tmp_path / "run.perfprobe")
+    assert operator_names(recording)["aten::add"] == 1
+    assert "/Python.h is missing; the autograd profiler" in " ".join(losses(recording))
+    assert site.compiled() == 0
+
+
+def test_torch_is_found_without_importing_it(site: Site) -> None:
+    (site.folder / "main.py").write_text("print(1)\n")
+    folder = other_torch(site.folder, "2.14.1")
+    initial = Path(folder) / "torch" / "__init__.py"
+    initial.unlink()
+    initial.write_text(f"open({str(site.folder / 'imported')!r}, 'w').close()\n")
+    seen = site.perfprobe("-q", "main.py", PYTHONPATH=folder)
+    assert (seen.status, seen.out) == (0, b"1\n")
+    assert "for torch 2.14.1, once" in seen.said[0]
+    assert not (site.folder / "imported").exists()
+
+
+def test_a_killed_build_leaves_its_place_to_the_next(site: Site) -> None:
+    first = site.start(["-m", "perfprobe", "build"], {"SECONDS_IT_TAKES": "5"})
+    while not site.compiled():
+        assert first.poll() is None
+        time.sleep(0.05)
+    second = site.start(["-m", "perfprobe", "build"])
+    time.sleep(0.5)
+    first.kill()
+    finish(first)
+    assert finish(second).status == 0
+    assert (site.compiled(), len(site.kept())) == (2, 1)
 
 
 def test_a_failure_is_not_tried_again_by_itself(site: Site) -> None:

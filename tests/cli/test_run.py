@@ -289,6 +289,8 @@ def test_help_and_version(tmp_path: Path) -> None:
         assert "examples:" in text
         assert "perfprobe report [FILE ...]" in text
         assert all(f"\n  {name} " in text for name in COMMANDS)
+        synopsis = text.split("\n\n")[0]
+        assert all(re.search(rf"\b{name}\b", synopsis) for name in COMMANDS)
         assert max(map(len, text.splitlines())) <= 80
     for name in COMMANDS:
         assert "examples:" in perfprobe([name, "--help"], tmp_path).out.decode()

@@ -1,1 +1,1 @@
-"""What the steps of a program are found by: events of its loops, and the phase of every moment."""
+"""Finds the steps of a program: events of its loops, and the phase of every moment."""

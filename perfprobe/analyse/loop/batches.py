@@ -1,4 +1,4 @@
-"""How many samples a step has worked on, where the inputs of a model's operators tell it."""
+"""The number of samples in a step, where the inputs of a model's operators show it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Batches:
     def samples(self, events: Sequence[Event]) -> int:
         """The first dimension of the batches of a step together, -1 where it is not known.
 
-        Of its calls those that come from the line of the first one: a step of several micro-batches.
+        Only calls from the line of the first one count: a step of several micro-batches.
         """
         calls = [event for event in events if event.kind is Kind.CALL]
         found = [self._of_call(event) for event in calls if event.site == calls[0].site]

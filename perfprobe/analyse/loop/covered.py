@@ -1,4 +1,4 @@
-"""How much of a stretch of time something else was at work."""
+"""How much of an interval is covered by other intervals."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from perfprobe.tables.columns import Int64
 
 
 class Covered:
-    """Intervals, several at once counted once."""
+    """Intervals; overlapping ones count once."""
 
     def __init__(self, start_ns: Int64, end_ns: Int64) -> None:
         order = np.argsort(start_ns, kind="stable")
@@ -19,7 +19,7 @@ class Covered:
         self._before_ns = np.append(np.int64(0), np.cumsum(self._end_ns - self._start_ns))
 
     def within(self, start_ns: Int64, end_ns: Int64) -> Int64:
-        """How long at least one interval was open in each of these stretches."""
+        """How much of each of these stretches at least one interval covers."""
         return self._until(end_ns) - self._until(start_ns)
 
     def _until(self, time_ns: Int64) -> Int64:

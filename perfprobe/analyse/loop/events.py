@@ -16,9 +16,9 @@ Kind = EventKind
 
 
 class Event(NamedTuple):
-    """Something that happens in a step. site: what is the same when it comes from the same line again.
+    """Something that happens in a step. site: equal for events from the same line.
 
-    stack: that it was called from. is_trained: whether backward refers to what the call ran. first, last: the
+    stack: of its caller. is_trained: whether backward refers to what the call ran. first, last: the
     signatures of its first and its last operator.
     """
 
@@ -33,7 +33,7 @@ class Event(NamedTuple):
 
     @property
     def at_ns(self) -> int:
-        """What orders events: an optimizer's step may run forward and backward itself, and ends with them."""
+        """The order of events: an optimizer's step may contain forward and backward, and ends last."""
         return self.end_ns if self.kind is Kind.OPTIMIZER else self.start_ns
 
 
@@ -98,7 +98,7 @@ def _calls(rows: Segments) -> list[Event]:
 
 
 def _together(left: Event, right: Event) -> Event:
-    """Two parts of one event."""
+    """Merges two parts of one event."""
     return left._replace(end_ns=right.end_ns, last=right.last, is_trained=left.is_trained or right.is_trained)
 
 

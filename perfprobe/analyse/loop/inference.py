@@ -1,7 +1,7 @@
-"""Steps of a program that trains nothing: a call of its modules for each batch, or each round of the loop.
+"""Steps of a program without training: a call of its modules for each batch, or each iteration of the loop.
 
 With a loader a step reaches from its `next` to the following one. Without, a step is a call of the outermost
-module, or several that take turns; what the loop does at later lines reads its results, what it does at
+module, or several that alternate; what the loop does at later lines reads its results, what it does at
 earlier ones makes the next input.
 """
 
@@ -29,7 +29,7 @@ def inference_steps(place: Place, events: Sequence[Event], segments: Segments) -
         last = next(event for event in reversed(own) if event.kind is Kind.CALL)
         if following and following[0].kind is Kind.NEXT:
             end_ns = following[0].start_ns
-        elif own[-1].kind is Kind.NEXT:  # the loader said that there was no more
+        elif own[-1].kind is Kind.NEXT:  # the loader was exhausted
             end_ns = own[-1].start_ns
         else:
             until_ns = following[0].start_ns if following else None
@@ -40,7 +40,7 @@ def inference_steps(place: Place, events: Sequence[Event], segments: Segments) -
 
 
 def _rounds(events: Sequence[Event]) -> list[list[Event]]:
-    """Events of one round of the loop each, all with a call of a module."""
+    """The events of each iteration of the loop, all with a call of a module."""
     found: list[list[Event]] = []
     sites: set[int] = set()
     for event in events:
@@ -50,7 +50,7 @@ def _rounds(events: Sequence[Event]) -> list[list[Event]]:
             found.append([])
             sites = set()
         if event.kind is Kind.NEXT and event.site in sites:
-            found[-1] = []  # a batch that nothing was done with
+            found[-1] = []  # an unused batch
         found[-1].append(event)
         sites.add(event.site)
     if found and not any(event.kind is Kind.CALL for event in found[-1]):
@@ -61,7 +61,7 @@ def _rounds(events: Sequence[Event]) -> list[list[Event]]:
 
 
 def _read_ns(place: Place, segments: Segments, call: Event, until_ns: int | None) -> int:
-    """When what the loop does behind a call, at later lines, has ended."""
+    """The end of what the loop does after a call, at later lines."""
     line = place.line(call.stack)
     first = int(segments.start_ns.searchsorted(call.end_ns))
     end_ns = call.end_ns

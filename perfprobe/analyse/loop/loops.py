@@ -1,4 +1,4 @@
-"""The loops of a program: on each thread what runs its steps, by the first of these that says so.
+"""The loops of a program: what runs the steps of each thread, by the first of these that is there.
 
 `perfprobe.step()`, torch.profiler, optimizers; where nothing is trained the loader and modules.
 """
@@ -19,12 +19,12 @@ from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Int32, Int64
 from perfprobe.tables.steps import StepSource
 
-_FEW_CALLS = 2  # of modules on a thread that trains nothing, beside others that do: no loop
+_FEW_CALLS = 2  # calls of modules on a thread without training, beside threads with training: not a loop
 
 
 @frozen
 class ThreadLoop:
-    """The steps of a thread. place: the function that holds their loop."""
+    """The steps of a thread. place: the function that contains their loop."""
 
     thread: int
     source: StepSource
@@ -33,7 +33,7 @@ class ThreadLoop:
 
 
 def loops(timeline: Timeline, ranges: NamedSpans, tree: StackTree, caller: Int32) -> list[ThreadLoop]:
-    """Those of all threads, in no order. caller: as in `Regions`."""
+    """The loops of all threads, in no order. caller: as in `Regions`."""
     threads = list({**timeline.rows, **ranges.rows})
     stepping = [thread for thread in threads if _says_so(ranges, thread)]
     found = []
@@ -56,7 +56,7 @@ def _says_so(ranges: NamedSpans, thread: int) -> bool:
 
 
 def _is_loop_beside(happened: Sequence[Event]) -> bool:
-    """Whether a thread uses a model for itself, beside others that train: it is not part of their forward."""
+    """Whether a thread runs a model of its own beside threads with training, not as part of their forward."""
     calls = [event for event in happened if event.kind is Kind.CALL]
     return len(calls) >= _FEW_CALLS and not any(event.is_trained for event in calls)
 

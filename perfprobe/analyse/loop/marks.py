@@ -1,4 +1,4 @@
-"""Which steps are left out of the averages: warm-up, compiling, and those held up for once."""
+"""Decides which steps the averages leave out: warm-up, compiling, and single outliers."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import numpy as np
 from perfprobe.tables.columns import Int8, Int64, Mask
 from perfprobe.tables.steps import StepMark
 
-_SLOWER = 1.25  # than the median: warm-up, as long as one step after the other is
+_SLOWER = 1.25  # times the median: warm-up, while consecutive steps from the first on are longer
 _MOST_WARM_UP = 0.2  # of all steps
 _COMPILING = 0.1  # of a step
 _FAR_SLOWER = 3  # than the median
-_LEAST_STEPS = 5  # fewer tell nothing of an outlier
-_MOST_OUTLIERS = 0.02  # of all steps; one at least. What comes more often is part of the program
+_LEAST_STEPS = 5  # with fewer steps there are no outliers
+_MOST_OUTLIERS = 0.02  # of all steps, at least one; more frequent long steps are part of the program
 
 
 def marks(duration_ns: Int64, compile_ns: Int64, own_work_ns: Int64, is_cut: Mask) -> Int8:
     """A `StepMark` for each step of one loop, in their order.
 
     Args:
-        own_work_ns: what of them is saving, logging and waiting for data, which comes again.
+        own_work_ns: their part for saving, logging and waiting for data, which recurs.
     """
     found = np.full(len(duration_ns), StepMark.STEADY, np.int8)
     if len(duration_ns) < 2:

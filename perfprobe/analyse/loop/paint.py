@@ -1,4 +1,4 @@
-"""The phase of every moment of a thread: what operators, ranges, samples and collections say of it.
+"""The phase of every moment of a thread, from operators, ranges, samples and garbage collections.
 
 Between operators the time is the region's where both are of one, a range's where one is around it, and else,
 or where it takes longer, what the samples taken there show.
@@ -16,14 +16,14 @@ from perfprobe.analyse.loop.timeline import Segments
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, distinct
 from perfprobe.tables.steps import StepPhase
 
-_SHORT_NS = 1_000_000  # between operators of one region: longer ones are looked at by their samples
+_SHORT_NS = 1_000_000  # between operators of one region: longer gaps are decided by samples
 _UNKNOWN = np.int8(-1)
 
 
 class Looks(NamedTuple):
     """Samples of a thread by the time they were taken, and the phase that each shows.
 
-    from_ns: from when on it is likelier than the one before. frame: the user's line.
+    from_ns: from then on it is more likely than the sample before. frame: the user's line.
     """
 
     from_ns: Int64
@@ -33,7 +33,7 @@ class Looks(NamedTuple):
 
 
 class Painted(NamedTuple):
-    """Stretches of one phase, one behind the other."""
+    """Consecutive stretches of one phase."""
 
     start_ns: Int64
     end_ns: Int64
@@ -77,7 +77,7 @@ def _inside(start_ns: Int64, end_ns: Int64, time_ns: Int64) -> tuple[npt.NDArray
 
 
 def _bounds(layers: Layers) -> list[Int64]:
-    """When ranges begin and end: samples tell nothing across that."""
+    """When ranges begin and end: samples are not valid beyond these times."""
     spans = (layers.data, layers.optimizer, layers.zero_grad, layers.collections)
     return [time_ns for rows in spans for time_ns in (rows.start_ns, rows.end_ns)]
 
@@ -106,7 +106,7 @@ def _between(layers: Layers, start_ns: Int64, at: npt.NDArray[np.intp]) -> Int8:
 
 
 def _looked(looks: Looks, start_ns: Int64, before_ns: Int64, after_ns: Int64) -> Int8:
-    """What the likeliest of the looks shows that were taken in the same gap; -1 where none was."""
+    """The phase of the most likely sample of the same gap; -1 without one."""
     found = np.full(len(start_ns), _UNKNOWN, np.int8)
     if len(looks.time_ns) == 0:
         return found

@@ -1,4 +1,4 @@
-"""What the steps of a thread consist of: its painted time, added up by step and phase."""
+"""The parts of a thread's steps: its painted time, added up by step and phase."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Pieces(NamedTuple):
 def pieces(
     trace: Trace, loop: ThreadLoop, timeline: Timeline, ranges: NamedSpans, regions: Regions
 ) -> tuple[Pieces, int]:
-    """The pieces of the steps of a thread, and the line at which the loop asks for its next item, -1 none."""
+    """The parts of the steps of a thread, and the line at which the loop asks for its next item, -1 none."""
     own = timeline.segments(loop.thread)
     looks, stack = _looks(trace, loop.thread, regions)
     line = _next_line(loop, own, looks, stack)
@@ -128,9 +128,9 @@ def _looks(trace: Trace, thread: int, regions: Regions) -> tuple[Looks, Int32]:
 
 
 def _next_line(loop: ThreadLoop, own: Segments, looks: Looks, stack: Int32) -> int:
-    """The line of the loop itself: that of the loader's `next`, or one before all that its body runs.
+    """The line of the loop itself: that of the loader's `next`, or one before all lines of its body.
 
-    The latter only where it calls Python: nothing tells a line that waits from one that does something else.
+    The latter only where it calls Python: otherwise waiting cannot be distinguished from other work.
     Of several the one with most time.
     """
     place = loop.place
@@ -176,7 +176,7 @@ def _below_line(trace: Trace, loop: ThreadLoop, line: int) -> Mask:
 
 
 def _at_next(phase: Int8, is_next: Mask) -> Int8:
-    """The phases with what the loop's line calls as data, unless more is known of it."""
+    """The phases, where calls from the loop's line become data, unless more is known."""
     plain = among(phase, [StepPhase.OTHER, StepPhase.COPY, StepPhase.RESULTS])
     return np.where(is_next & plain, np.int8(StepPhase.DATA), phase).astype(np.int8)
 

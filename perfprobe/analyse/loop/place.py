@@ -1,7 +1,7 @@
-"""Where in the program the loop of a thread's steps is: the function that all of a step is called from.
+"""The place of a thread's loop: the function from which everything in a step is called.
 
-The stacks of everything in a step begin alike; where they part is the function that holds the loop, at the
-lines of its body. A line of it that comes later than another is reached later in a round of the loop.
+The stacks of everything in a step have a common beginning, up to the function that contains the loop, at the
+lines of its body. A later line of it is reached later in an iteration of the loop.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from perfprobe.tables.stacks import Frames, Stacks
 from perfprobe.tables.trace import Trace
 
 NOWHERE = -1
-ROOT = -1  # what the outermost frames are called from
+ROOT = -1  # the caller of the outermost frames
 
 
 class StackTree:
@@ -37,22 +37,22 @@ class StackTree:
         return self._paths[stack]
 
     def frame(self, stack: int) -> int:
-        """The frame that a stack ends in, -1 for none."""
+        """The innermost frame of a stack, -1 for none."""
         return int(self._frame[stack]) if stack >= 0 else NOWHERE
 
     def line(self, stack: int) -> int:
-        """The line that a stack ends in, -1 for none."""
+        """The line of the innermost frame of a stack, -1 for none."""
         frame = self.frame(stack)
         return int(self._line[frame]) if frame >= 0 else NOWHERE
 
     def function(self, stack: int) -> tuple[int, ...]:
-        """What tells the function that a stack ends in from others."""
+        """What identifies the innermost function of a stack."""
         frame = self.frame(stack)
         return () if frame < 0 else tuple(int(column[frame]) for column in self._key)
 
 
 class Place:
-    """The function that holds a loop. caller: the stack that calls it, `ROOT` where none does."""
+    """The function that contains a loop. caller: the stack that calls it, `ROOT` for none."""
 
     def __init__(self, tree: StackTree, stacks: Iterable[int]) -> None:
         self.tree = tree
@@ -60,19 +60,19 @@ class Place:
         self._depth = len(tree.path(self.caller))
 
     def child(self, stack: int) -> int:
-        """The function's own stack on the way to this one, `NOWHERE` for what is not called from it."""
+        """The part of this stack that ends in the function, `NOWHERE` if the stack does not contain it."""
         path = self.tree.path(stack)
         if len(path) <= self._depth or (self._depth and path[self._depth - 1] != self.caller):
             return NOWHERE
         return path[self._depth]
 
     def line(self, stack: int) -> int:
-        """The function's line that is on the way to this stack, `NOWHERE` for what is not called from it."""
+        """The function's line in this stack, `NOWHERE` if the stack does not contain the function."""
         return self.tree.line(self.child(stack))
 
 
 def _common(tree: StackTree, stacks: Iterable[int]) -> int:
-    """The innermost stack that is part of all of these, and the end of none."""
+    """The innermost stack that is part of all of these, but equal to none."""
     paths = [tree.path(stack)[:-1] for stack in set(stacks) if stack >= 0]
     if not paths:
         return ROOT

@@ -1,4 +1,4 @@
-"""Ranges that say what a training loop does: torch's of loaders and optimizers, and those of steps."""
+"""Ranges that show what a training loop does: torch's for loaders and optimizers, and those of steps."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PREFIXES = {
 
 
 class Spans(Table):
-    """Ranges of one meaning on a thread, none within another, in their order."""
+    """Ranges of one meaning on a thread, none within another, in order."""
 
     start_ns: Int64 = column("when it began")
     end_ns: Int64 = column("when it ended")
@@ -66,14 +66,14 @@ class NamedSpans:
                 parts.setdefault(kind, []).append(spans)
 
     def of(self, thread: int, kind: int) -> Spans:
-        """Those of a thread, in order, without those within others."""
+        """The ranges of a thread, in order, without nested ones."""
         if kind == PROGRAM:
             return self._own.steps(thread)
         found = self._threads.get(thread, _Thread()).parts.get(kind, [])
         return _outermost(Spans.concat(found))
 
     def marks(self, thread: int) -> Int64:
-        """When the program said that a step had ended."""
+        """When the program marked the end of a step."""
         return self._own.named(thread, STEP_MARK).end_ns
 
     def collections(self, thread: int) -> Spans:
@@ -82,7 +82,7 @@ class NamedSpans:
 
 
 class _Own:
-    """Ranges of perfprobe's own by their names, and those of the interpreter."""
+    """Perfprobe's own ranges by name, and those of the interpreter."""
 
     def __init__(self, trace: Trace) -> None:
         rows = trace.recording[Ranges]
@@ -94,11 +94,11 @@ class _Own:
         return self.named(thread, STEP_NAME)
 
     def named(self, thread: int, name: str) -> Spans:
-        """perfprobe's of one name on a thread."""
+        """Perfprobe's ranges of one name on a thread."""
         return self.of(thread, RangeSource.PERFPROBE, self._strings.marks(lambda text: text == name))
 
     def of(self, thread: int, source: RangeSource, names: Mask | None = None) -> Spans:
-        """Those of one source on a thread, and of these names."""
+        """Ranges of one source with these names on a thread."""
         chosen = (self._rows.source == source) & (self._os_thread == thread)
         rows = self._rows.take(chosen if names is None else chosen & names[self._rows.name])
         return _outermost(Spans(rows.start_ns, rows.end_ns, np.full(len(rows), -1, np.int32)))

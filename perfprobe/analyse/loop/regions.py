@@ -1,6 +1,6 @@
-"""Which phase of a step a Python stack is part of, told by the functions it runs.
+"""Decides which phase of a step a Python stack is part of, by its functions.
 
-A region is one call, or call after call from one line, of what begins a phase: of a module, `backward`, an
+A region is one call, or consecutive calls from one line, of what begins a phase: a module, `backward`, an
 optimizer's `step`. Within the loader, and where torch.compile is at work, all is theirs; elsewhere the
 innermost call that begins a phase decides. In backward, modules are recomputation.
 """
@@ -34,14 +34,14 @@ _LOGGING = (
 )
 _MODULE = ("/torch/nn/modules/module.py", ("_wrapped_call_impl", "_call_impl"))
 _NONE = -1
-_IS_CODE = -2  # of the program or a library: what it does below a progress bar is its own
+_IS_CODE = -2  # of the program or a library: its work below a progress bar is its own
 
 
 @frozen
 class Regions:
     """The phase and the region of every stack, with one more entry for none.
 
-    anchor: what tells regions apart, 0 in none; caller: the stack that the region was called from, its
+    anchor: distinguishes regions, 0 in none; caller: the stack that called the region, its
     own in none.
     """
 
@@ -51,7 +51,7 @@ class Regions:
 
 
 def regions(trace: Trace) -> Regions:
-    """Told once for each stack."""
+    """Computed once for each stack."""
     stacks, sites = trace.recording[Stacks], trace.sites
     marks = np.append(_marks(trace.recording), np.int8(_NONE))[stacks.frame]
     marks = np.where((marks == _NONE) & _is_code(trace), np.int8(_IS_CODE), marks).tolist()
@@ -88,7 +88,7 @@ def _own_phase(above: int, mark: int, *, entered: bool) -> int:
     """The phase of a stack by that of its caller and by its innermost frame."""
     if above in (StepPhase.DATA, StepPhase.COMPILE, StepPhase.ZERO_GRAD, StepPhase.SAVING):
         return above
-    if mark == StepPhase.FORWARD or entered:  # samples do not tell modules, only their calls
+    if mark == StepPhase.FORWARD or entered:  # samples do not show modules, only their calls
         return above if above == StepPhase.LOGGING else int(StepPhase.FORWARD)
     return mark if mark >= 0 and (mark != StepPhase.DATA or above == StepPhase.OTHER) else above
 

@@ -1,4 +1,4 @@
-"""What passed before the first step, by what samples show there, and what first steps took beyond others."""
+"""The time before the first step, by samples, and the extra time of first steps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from perfprobe.tables.trace import Trace
 
 # The files whose functions wait for child processes to end.
 _FOR_CHILDREN = ("/multiprocessing/popen_fork.py", "/torch/multiprocessing/spawn.py", "/subprocess.py")
-# What builds a model: constructors, and what they call to fill parameters.
+# Functions that build a model: constructors, and what they call to fill parameters.
 _BUILDERS = ("__init__", "reset_parameters", "from_pretrained", "post_init", "init_weights")
 
 
@@ -54,7 +54,7 @@ def start_up(trace: Trace, until_ns: int, thread: int | None) -> StartUp:
 
 
 def by_time(tables: list[StartUp]) -> StartUp:
-    """The rows of all, most time first; what nothing is known of is one row."""
+    """All rows, most time first; unknown time is one row."""
     rows = StartUp.concat(tables)
     other = rows.kind == StartUpPart.OTHER
     if np.count_nonzero(other) > 1:
@@ -107,7 +107,7 @@ def _builds(trace: Trace) -> Mask:
 
 
 def _most(frame: Int32, time_ns: np.ndarray, first: np.ndarray) -> Int32:
-    """The line with most time of each group of rows that stand together."""
+    """The line with most time of each group of consecutive rows."""
     ends = np.append(first[1:], len(frame))
     found = []
     for start, end in zip(first.tolist(), ends.tolist(), strict=True):

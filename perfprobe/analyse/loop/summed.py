@@ -1,4 +1,4 @@
-"""Rows of the tables of steps: what was found of a loop, and its sums over steady steps."""
+"""Rows of the tables of steps: a loop, and its sums over steady steps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from perfprobe.tables.trace import Trace
 
 _COMES_AGAIN = (StepPhase.SAVING, StepPhase.LOGGING, StepPhase.DATA)
 _LOOKED_AT = 64  # events of each step, for the line of the loop
-# What a phase is for steps of a kind, where it is not what the timeline calls it.
+# The phase for steps of a kind, where it differs from the timeline's.
 _MEANT = {
     StepKind.TRAINING: {StepPhase.RESULTS: StepPhase.LOGGING},
     StepKind.INFERENCE: {StepPhase.COPY: StepPhase.DATA},
@@ -53,7 +53,7 @@ class Kept:
         return sum(self.spans[row].end_ns - self.spans[row].start_ns for row in self.rows)
 
     def by_phase(self, values: Int64) -> Int64:
-        """The values of `pieces` as a row for each step, with phases as they are meant."""
+        """The values of `pieces` as a row for each step, with the phases of this kind of step."""
         table = values.reshape(-1, PHASES)[list(self.rows)].copy()
         for told, meant in _MEANT[self.kind].items():
             table[:, meant] += table[:, told]
@@ -72,7 +72,7 @@ class Kept:
         return {name: unknown if values is None else self.by_phase(values) for name, values in known.items()}
 
     def meant(self, phase: Int8) -> Int8:
-        """The phases of samples as they are meant."""
+        """The phases of samples for this kind of step."""
         for told, own in _MEANT[self.kind].items():
             phase = np.where(phase == told, np.int8(own), phase).astype(np.int8)
         return phase
@@ -104,7 +104,7 @@ def step_rows(kept: Kept, number: int, batches: Batches) -> Steps:
 
 
 def steady(steps: Steps) -> Mask:
-    """Which steps are averaged: those that are steady; all where none is."""
+    """Which steps are averaged: steady ones, or all if none is."""
     found = steps.mark == StepMark.STEADY
     return np.asarray(found if bool(found.any()) else np.ones(len(steps), np.bool_))
 
@@ -138,7 +138,7 @@ def loop_row(trace: Trace, tree: StackTree, kept: Kept, steps: Steps) -> Loops:
 
 
 def _place(trace: Trace, tree: StackTree, kept: Kept) -> tuple[int, int, int, int]:
-    """The user's line and the library's at which the loop is, as `Loops` has them."""
+    """The user's line and the library's line of the loop, as in `Loops`."""
     frames, is_apart = trace.recording[Frames], kept.kind is StepKind.EVALUATION
     events = [event for row in kept.rows for event in kept.spans[row].events[:_LOOKED_AT]]
     place = Place(tree, [event.stack for event in events]) if is_apart else kept.loop.place
@@ -157,7 +157,7 @@ def _place(trace: Trace, tree: StackTree, kept: Kept) -> tuple[int, int, int, in
 
 
 def step_phase_rows(kept: Kept, first: int) -> StepPhases:
-    """What each step consists of. first: the row of the first of them."""
+    """The parts of each step. first: the row of the first step."""
     times_ns = kept.by_phase(kept.pieces.time_ns)
     step, phase = np.nonzero(times_ns)
     return StepPhases(
@@ -169,7 +169,7 @@ def step_phase_rows(kept: Kept, first: int) -> StepPhases:
 
 
 def event_rows(kept: Kept, first: int) -> StepEvents:
-    """What happened in each step. first: the row of the first of them."""
+    """What happened in each step. first: the row of the first step."""
     found = [
         (at + first, event.kind, event.start_ns, event.end_ns)
         for at, row in enumerate(kept.rows)
@@ -180,7 +180,7 @@ def event_rows(kept: Kept, first: int) -> StepEvents:
 
 
 def phase_rows(kept: Kept, number: int, steps: Steps) -> Phases:
-    """What the steady steps consist of together, most time first."""
+    """The parts of all steady steps, most time first."""
     chosen = steady(steps)
     times_ns = kept.by_phase(kept.pieces.time_ns)[chosen]
     sums_ns = times_ns.sum(axis=0)
@@ -203,7 +203,7 @@ def _summed(overlap_ns: Int64) -> Int64:
 
 
 def _line(kept: Kept, chosen: Mask, phase: int, time_ns: int) -> tuple[int, int]:
-    """The user's line that samples of a phase show most, and what of its time that line has."""
+    """The user's line that samples of a phase show most, and its time."""
     found = kept.pieces
     steps = np.array(kept.rows)[chosen]
     meant = (kept.meant(found.look_phase) == phase) & among(found.look_step, steps)

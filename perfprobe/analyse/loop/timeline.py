@@ -1,6 +1,6 @@
-"""What each thread did, one phase after another: its outermost operators, joined while they are of one phase.
+"""What each thread did, one phase after another: its outermost operators, joined while the phase is the same.
 
-Ranges are transparent here. A program has far fewer segments than operators: some ten a step.
+Ranges are ignored here. A program has far fewer segments than operators: some ten a step.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from perfprobe.tables.steps import StepPhase
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Phase, Trace
 
-MOST_SEGMENTS = 1_048_576  # of all threads; then the shortest are joined with what is beside them
+MOST_SEGMENTS = 1_048_576  # of all threads; beyond it the shortest are joined with their neighbours
 LATEST_NS = 2**62  # beyond any clock; differences of two such times still fit
 _NEAR_NS = 50_000  # between operators of one phase in no region
-_NEAR_IN_REGION_NS = 1_000_000  # what takes longer is looked at by itself
+_NEAR_IN_REGION_NS = 1_000_000  # longer operators are segments of their own
 
 _COLUMNS = (
     *("start_ns", "end_ns", "scope", "thread", "stack", "phase", "name", "signature"),
@@ -94,11 +94,11 @@ class Timeline:
             self._thin()
 
     def threads(self) -> list[int]:
-        """Those that ran operators."""
+        """The threads that ran operators."""
         return list(self._parts)
 
     def segments(self, thread: int) -> Segments:
-        """All of a thread."""
+        """All segments of a thread."""
         rows = Segments.concat(self._parts.get(thread, []))
         self._parts[thread] = [rows]
         referred = np.flatnonzero(self._is_referred[:-1])
@@ -108,7 +108,7 @@ class Timeline:
         return Segments(**rows.columns() | {"is_trained": is_trained})
 
     def within(self, thread: int) -> Segments:
-        """Recomputation and compiling of a thread, which operators may have around them."""
+        """Recomputation and compiling of a thread, which may lie within operators."""
         self._inner[thread] = [_near(Segments.concat(self._inner.get(thread, [])))]
         return self._inner[thread][0]
 
@@ -169,7 +169,7 @@ class Timeline:
 
 
 def is_possible(start_ns: Int64, end_ns: Int64) -> Mask:
-    """Which rows have times that can be: sums of others overflow."""
+    """Which rows have possible times: sums of others overflow."""
     return np.asarray((start_ns >= 0) & (end_ns >= start_ns) & (end_ns < LATEST_NS))
 
 
@@ -186,7 +186,7 @@ def _begins(rows: LinkedOperators, phase: Int8, anchor: Int32) -> Mask:
 
 
 def _near(rows: Segments) -> Segments:
-    """Those of one phase joined that hardly any time lies between."""
+    """Joins those of one phase with hardly any time between."""
     if len(rows) == 0:
         return rows
     rows = rows.take(np.argsort(rows.start_ns, kind="stable"))

@@ -1,6 +1,6 @@
-"""Training steps: from batch to optimizer, with what does not belong to them taken out.
+"""Training steps: from batch to optimizer, without what does not belong to them.
 
-An iteration ends with the last of the optimizers that take turns: those without backward between them, and
+An iteration ends with the last of the optimizers that alternate: those without backward between them, and
 those that come from different lines before one of these lines, or that of the loader, comes again. A step
 ends there, or where the loader is asked for the next batch. Calls of modules that no backward follows are
 evaluation: those that no backward refers to, outside of the loop or behind its optimizer, and those of one
@@ -18,7 +18,7 @@ from perfprobe.analyse.loop.place import NOWHERE, Place, StackTree
 
 
 class Span(NamedTuple):
-    """A step, or what stands apart from them, before it has a row. events: what happened in it."""
+    """A step, or an evaluation between steps, before it has a row. events: what happened in it."""
 
     start_ns: int
     end_ns: int
@@ -28,14 +28,14 @@ class Span(NamedTuple):
 
 
 class Iteration(NamedTuple):
-    """The events of an iteration, in their order; ahead: those of evaluations before it."""
+    """The events of an iteration, in order; ahead: those of evaluations before it."""
 
     ahead: list[Event]
     own: list[Event]
 
 
 def with_updates(events: Sequence[Event]) -> list[Event]:
-    """The events of a program without optimizers, which changes parameters itself behind backward."""
+    """The events of a program without optimizers, which updates parameters itself after backward."""
     found: list[Event] = []
     for at, event in enumerate(events):
         found.append(event)
@@ -46,7 +46,7 @@ def with_updates(events: Sequence[Event]) -> list[Event]:
 
 
 def training_place(tree: StackTree, events: Sequence[Event]) -> Place:
-    """The function that holds the loop of these events, in which optimizers step."""
+    """The function that contains the loop of these events, in which optimizers step."""
     meant = [
         event.stack for event in events if event.kind in (Kind.BACKWARD, Kind.OPTIMIZER) or event.is_trained
     ]
@@ -54,9 +54,9 @@ def training_place(tree: StackTree, events: Sequence[Event]) -> Place:
 
 
 def training_steps(place: Place, events: Sequence[Event], first_ns: int) -> list[Span]:
-    """Steps and evaluations in their order; the last step may have been cut off.
+    """Steps and evaluations in order; the last step may have been cut off.
 
-    first_ns: when the first one begins, where neither a loader nor a module tells.
+    first_ns: when the first one begins, if neither a loader nor a module shows it.
     """
     groups, rest = _groups(events)
     found = _apart(place, [Iteration([], group) for group in _iterations(groups)])
@@ -83,7 +83,7 @@ def training_steps(place: Place, events: Sequence[Event], first_ns: int) -> list
 
 
 def _behind(rest: list[Event], last_ns: int) -> list[Span]:
-    """Evaluation behind the last step, and a step that had not ended."""
+    """Evaluation after the last step, and a step that had not ended."""
     chunks = _chunks(rest)
     is_cut = any(event.kind is Kind.BACKWARD for event in rest)
     ahead = [event for chunk in (chunks[:-1] if is_cut else chunks) for event in chunk]
@@ -103,7 +103,7 @@ def _behind(rest: list[Event], last_ns: int) -> list[Span]:
 
 
 def _without_first_look(iteration: Iteration) -> Iteration:
-    """The first iteration without what was tried before the loop: a look at a batch, a call of the model."""
+    """The first iteration without trials before the loop, such as a batch or a call of the model."""
     calls = [at for at, event in enumerate(iteration.own) if event.kind is not Kind.NEXT]
     sites = [event.site for event in iteration.own[: calls[0]]]
     kept = next((at for at, site in enumerate(sites) if site not in sites[at + 1 :]), len(sites))
@@ -116,7 +116,7 @@ def _without_first_look(iteration: Iteration) -> Iteration:
 
 
 def _groups(events: Sequence[Event]) -> tuple[list[list[Event]], list[Event]]:
-    """Events up to the last of the optimizers without backward between them; those behind the last one."""
+    """Events up to the last of the optimizers without backward between them; and those after it."""
     groups: list[list[Event]] = []
     open_group: list[Event] = []
     for event in events:
@@ -131,7 +131,7 @@ def _groups(events: Sequence[Event]) -> tuple[list[list[Event]], list[Event]]:
 
 
 def _iterations(groups: list[list[Event]]) -> list[list[Event]]:
-    """Groups of optimizers that take turns, as one."""
+    """Merges groups of optimizers that alternate."""
     found: list[list[Event]] = []
     seen: set[int] = set()
     for group in groups:
@@ -146,7 +146,7 @@ def _iterations(groups: list[list[Event]]) -> list[list[Event]]:
 
 
 def _apart(place: Place, found: list[Iteration]) -> list[Iteration]:
-    """The same with evaluations before each iteration taken out of it."""
+    """The same, with evaluations taken out of each iteration."""
     parted = [_outside(place, iteration.own) for iteration in found]
     chunks = [_chunks(own) for _, own in parted]
     usual = sorted(len(each) for each in chunks)[(len(chunks) - 1) // 2] if chunks else 0
@@ -159,7 +159,7 @@ def _apart(place: Place, found: list[Iteration]) -> list[Iteration]:
 
 
 def _may_be_apart(chunk: list[Event]) -> bool:
-    """Whether calls may be evaluation: with a batch of their own, or such as no backward refers to."""
+    """Whether calls may be evaluation: with a batch of their own, or calls that no backward refers to."""
     return chunk[0].kind is Kind.NEXT or not any(event.is_trained for event in chunk)
 
 
@@ -178,7 +178,7 @@ def _outside(place: Place, events: list[Event]) -> tuple[list[Event], list[Event
 
 
 def _chunks(events: list[Event]) -> list[list[Event]]:
-    """Events before the first backward, parted where the loader or a module comes once more."""
+    """Events before the first backward, split where the loader or a module occurs again."""
     before = list(takewhile(lambda event: event.kind is not Kind.BACKWARD, events))
     if len(before) == len(events):
         return [before]

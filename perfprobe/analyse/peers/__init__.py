@@ -1,1 +1,1 @@
-"""What other profilers would say of the same program: their tables by their definitions."""
+"""Other profilers' tables of the same program, by their definitions."""

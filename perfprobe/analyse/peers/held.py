@@ -1,4 +1,4 @@
-"""Intervals of a whole trace, in bounded memory."""
+"""Collects the intervals of a whole trace in bounded memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _FIRST_GAP_NS = 250
 
 
 class Held:
-    """Intervals as they come. Beyond so many, those with the shortest gaps between them become one."""
+    """Intervals in any order. Beyond a limit those with the shortest gaps between them are merged."""
 
     def __init__(self, most: int = MOST_INTERVALS) -> None:
         self._parts: list[tuple[Int64, Int64]] = []
@@ -35,7 +35,7 @@ class Held:
 
 
 def _joined(start_ns: Int64, end_ns: Int64, gap_ns: int) -> tuple[Int64, Int64]:
-    """Intervals with at most this gap between them as one, by time."""
+    """Merges intervals with at most this gap between them; sorted by time."""
     order = np.argsort(start_ns, kind="stable")
     start_ns, end_ns = start_ns[order], np.maximum.accumulate(end_ns[order])
     first = np.flatnonzero(np.append(True, start_ns[1:] > end_ns[:-1] + gap_ns))

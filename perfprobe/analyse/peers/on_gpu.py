@@ -1,4 +1,4 @@
-"""What ran on GPUs, by the types and roles that other profilers give it."""
+"""What ran on GPUs, by other profilers' types and roles."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def busy_ns(steps: PeerSteps, gpu: OnGpu | None) -> dict[int, int]:
 
 
 def runtime_times(trace: Trace) -> RuntimeTimes:
-    """Calls of CUDA by the operator they were made in; of a call within another one the outer counts."""
+    """Calls of CUDA by the operator that made them; of nested calls the outer one counts."""
     if trace.gpu is None:
         return RuntimeTimes.empty()
     calls, sites = trace.recording[ApiCalls], trace.gpu.sites

@@ -20,7 +20,7 @@ PHASES = {
 
 
 def outermost_events(events: StepEvents) -> StepEvents:
-    """Without those that lie within another one, as the calls of an optimizer's closure do."""
+    """Without nested ones, such as the calls of an optimizer's closure."""
     order = np.lexsort((-events.end_ns, events.start_ns))
     events = events.take(order)
     if len(events) == 0:
@@ -30,7 +30,7 @@ def outermost_events(events: StepEvents) -> StepEvents:
 
 
 def phases_of(steps: PeerSteps, events: StepEvents, gpu: OnGpu | None) -> PeerPhases:
-    """A row for the steps and for each phase that there is."""
+    """A row for the steps and for each phase that occurred."""
     events = outermost_events(events)
     rows = [_phase(PeerPhase.PROFILE_STEP, steps.start_ns, steps.end_ns, gpu)]
     for kind, phase in PHASES.items():
@@ -79,7 +79,7 @@ def types_of(
     host: dict[PeerType, tuple[int, Int64, Int64]],
     gpu: OnGpu | None,
 ) -> PeerTypes:
-    """A row for each type that there is. host: how many there are of a type, and when it was at work."""
+    """A row for each type that occurred. host: the count of a type, and when it was running."""
     rows = [
         (int(phase), int(calls), int(total_ns))
         for phase, calls, total_ns in zip(

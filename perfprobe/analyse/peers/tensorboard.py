@@ -1,4 +1,4 @@
-"""The breakdown of steps as the TensorBoard plugin makes it."""
+"""The TensorBoard plugin's breakdown of steps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OF_GPU = (Role.KERNEL, Role.MEMCPY, Role.MEMSET, Role.COMMUNICATION)
 
 
 def roles_of(steps: PeerSteps, host: Mapping[Role, tuple[Int64, Int64]], gpu: OnGpu | None) -> StepRoles:
-    """The time of each role in each step: what no role before it has.
+    """The time of each role in each step, without time of earlier roles.
 
     host: when data loading and operators were at work, on any thread.
     """

@@ -29,7 +29,7 @@ _COLUMNS = ("start_ns", "end_ns", "scope", "thread", "name", "gpu_ns")
 class PeerWatch:
     """Takes the operators of a trace batch by batch, and keeps those that begin in the leading loop's steps.
 
-    On whatever thread, as other profilers do. Without steps all operators are of one.
+    On any thread, like other profilers. Without steps all operators count as one step.
     """
 
     def __init__(self, trace: Trace, times: StepTimes) -> None:

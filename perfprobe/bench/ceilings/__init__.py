@@ -1,4 +1,4 @@
-"""What this machine can do: measured in fresh processes, kept in a cache, never taken from a datasheet."""
+"""The ceilings of this machine: measured in fresh processes, cached, never taken from a datasheet."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ Tell: TypeAlias = Callable[[str], None]
 
 
 def _silent(*_: object) -> None:
-    """Ignores what it is given."""
+    """Does nothing."""
 
 
 def load(device: str = "cpu", threads: Sequence[int] = (), tell: Tell = _silent) -> Machine | None:
-    """The ceilings kept from before; None where there are none of this machine under this torch.
+    """The cached ceilings; None without any for this machine and this torch.
 
     Args:
         threads: numbers of threads that must have been measured.
-        tell: takes a line where what was kept cannot be used.
+        tell: takes a line if the cache cannot be used.
     """
     try:
         key = cache.key(device)
@@ -49,11 +49,11 @@ def measured(
     tell: Tell = _silent,
     wanted: Sweep | None = None,
 ) -> Machine:
-    """Measure now, within a minute on two cores, and keep what was found.
+    """Measure now, within a minute on two cores, and cache the results.
 
     Args:
         threads: numbers of torch's threads; none for one and all.
-        tell: takes a line where it cannot be kept.
+        tell: takes a line if it cannot be cached.
         wanted: what to measure instead of everything; it is not kept.
 
     Raises:
@@ -84,12 +84,12 @@ def measured(
 
 
 def default_threads() -> tuple[int, ...]:
-    """One, and as many as there are cores for this process: what torch takes by itself."""
+    """One, and the number of cores for this process, which is torch's default."""
     return tuple(sorted({1, len({_core(number) for number in os.sched_getaffinity(0)})}))
 
 
 def _core(number: int) -> str:
-    """The processors that are threads of one core; without that knowledge each counts as a core."""
+    """The processors that are threads of one core; if unknown, each counts as a core."""
     try:
         with open(
             f"/sys/devices/system/cpu/cpu{number}/topology/thread_siblings_list", encoding="ascii"
@@ -100,7 +100,7 @@ def _core(number: int) -> str:
 
 
 def _gathered(plan: Sweep, progress: Progress) -> Gathered:
-    """Of several processes, one after the other; when they take long, of fewer."""
+    """Results of several processes, one after the other; fewer if they take long."""
     gathered = Gathered(plan.device)
     end_s = time.monotonic() + plan.seconds * plan.processes
     for process in range(plan.processes):
@@ -119,7 +119,7 @@ def _gathered(plan: Sweep, progress: Progress) -> Gathered:
 
 
 def _keep(machine: Machine, device: str, tell: Tell) -> None:
-    """Keep it, with what was kept of other numbers of threads."""
+    """Cache it, together with cached results for other numbers of threads."""
     path = cache.path_of(machine.key)
     try:
         kept = cache.read(path, machine.key)

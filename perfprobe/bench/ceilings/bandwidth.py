@@ -1,4 +1,4 @@
-"""Bytes moved in a second by how many are touched, and by how many of them are read and written."""
+"""Bytes per second by footprint, and by the mix of reads and writes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Pool:
         self._memory: Any = None
 
     def tensors(self, count: int, each_bytes: int) -> Any:
-        """So many f32 tensors of ones, next to each other; each begins at a line of 64 bytes."""
+        """Adjacent f32 tensors of ones, each aligned to a line of 64 bytes."""
         if self._memory is None:
             self._memory = self._torch.ones(self._largest_bytes // _BYTES, device=self._device)
         elements = each_bytes // _BYTES // 16 * 16

@@ -19,8 +19,8 @@ from perfprobe.tables.measurements import Estimate
 _VERSION = 2
 _MOST_BYTES = 1 << 20
 _MOST_ROWS = 5000
-_LONGEST = 500  # letters
-# What chooses instructions or memory for torch and its libraries.
+_LONGEST = 500  # characters
+# Variables that select instructions or memory for torch and its libraries.
 _LIMITING = (
     "ATEN_CPU_CAPABILITY",
     "MKL_ENABLE_INSTRUCTIONS",
@@ -34,7 +34,7 @@ _Type = TypeVar("_Type", str, int, float, list[Any], dict[str, Any])
 
 
 def key(device: str) -> str:
-    """What ceilings depend on: processor, how many of them may be used, torch, the GPUs, and settings."""
+    """What ceilings depend on: processor, number of usable processors, torch, GPUs, and settings."""
     parts = [processor(), f"{len(os.sched_getaffinity(0))} processors", f"torch {torch_version()}", device]
     parts += [f"{name}={os.environ[name][:60]}" for name in _LIMITING if os.environ.get(name)]
     if device != "cpu":
@@ -74,7 +74,7 @@ def read(path: str, made_key: str) -> Machine | None:
 
 
 def write(machine: Machine, path: str) -> None:
-    """Keep the ceilings: whole or not at all.
+    """Write the ceilings: whole or not at all.
 
     Raises:
         EnvironmentLack: the folder cannot be made or written.

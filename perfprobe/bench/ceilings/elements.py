@@ -1,4 +1,4 @@
-"""Elements a second of what arithmetic of its own limits, not memory: exp, division, random numbers."""
+"""Elements per second of operations limited by arithmetic, not by memory: exp, division, random numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several processes measured becomes one machine."""
+"""Combines the results of several processes into one machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Row: TypeAlias = dict[str, Any]
 
 
 def _rivals(one: Ceiling) -> tuple[object, ...]:
-    """What all those share of which the best is the ceiling."""
+    """The key shared by cases of which the best is the ceiling."""
     if one.kind in ("gemm", "isa peak"):
         return (one.kind, one.dtype, one.threads)
     if one.kind == "element":
@@ -53,7 +53,7 @@ class Gathered:
             self.facts = row
 
     def ceilings(self) -> tuple[Ceiling, ...]:
-        """All; of products, instructions and kinds of elements only what was best."""
+        """All ceilings; of products, instructions and kinds of elements only the best."""
         found = [self._ceiling(key, rates) for key, rates in self.rates.items()]
         best = {_rivals(one): one for one in sorted(found, key=lambda one: one.rate.value)}
         return tuple(one for one in found if best[_rivals(one)] is one)
@@ -64,7 +64,7 @@ class Gathered:
         return Ceiling(kind, self.device, dtype, threads, estimate, what, mix, footprint_bytes)
 
     def left_out(self) -> tuple[tuple[str, str], ...]:
-        """What no process measured, and why; all that time was too short for in one line."""
+        """What no process measured, and why; everything skipped for lack of time in one line."""
         # Of products one side is enough.
         done = {key[:3] for key in self.rates if key[0] == "gemm"}
         late = {key for key in self.late if key not in self.rates and key[:3] not in done}
@@ -75,7 +75,7 @@ class Gathered:
         return tuple(found)
 
     def noise(self) -> float:
-        """How far the processes are apart: the median over all ceilings; 0 for one process."""
+        """The spread between processes: the median over all ceilings; 0 for one process."""
         several = [self._ceiling(key, rates).rate for key, rates in self.rates.items() if len(rates) > 1]
         return median(map(rules.spread, several)) if several else 0.0
 

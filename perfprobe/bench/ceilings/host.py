@@ -15,8 +15,8 @@ from perfprobe.bench.ceilings.sweep import Sweep
 from perfprobe.bench.gang import Gang
 from perfprobe.support.errors import EnvironmentLack
 
-_FRESH_BYTES = 64 << 20  # above what malloc keeps: every such tensor is mapped anew
-_PEAK_ROUNDS = 200_000  # 1 ms, beside which meeting other threads is nothing
+_FRESH_BYTES = 64 << 20  # above malloc's limit for reuse: every such tensor is mapped anew
+_PEAK_ROUNDS = 200_000  # 1 ms, compared with which synchronising threads is negligible
 
 
 def groups(torch: Any, sweep: Sweep) -> list[list[Case]]:
@@ -32,7 +32,7 @@ def groups(torch: Any, sweep: Sweep) -> list[list[Case]]:
         calculating += peaks(threads)
         calculating += products(torch, "cpu", sweep.product_dtypes, sweep.sides, threads)
         moving += bandwidths(torch, pool, sweep.footprints, threads)
-        # Several threads get more each: what it takes to wake them is not the arithmetic's.
+        # Several threads get more work each: waking them must not count as arithmetic.
         count = sweep.elements * (1 if threads == 1 else 4 * threads)
         making += elements(torch, "cpu", sweep.element_dtypes, count, threads)
     return [calculating, moving, making]

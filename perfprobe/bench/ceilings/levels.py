@@ -1,6 +1,6 @@
 """Levels of the memory, found from the bandwidth by footprint alone.
 
-What the processor says of its caches does not help in a virtual machine: a shared cache is as large as the
+The processor's description of its caches does not help in a virtual machine: a shared cache is as large as
 neighbours leave it.
 """
 
@@ -28,7 +28,7 @@ def levels(curve: Sequence[tuple[int, float]], memory: str = "DRAM") -> tuple[tu
     if not curve:
         return ()
     rates = [log(rate) for _, rate in curve]
-    # Below the best footprint it is the call's own cost that grows less important, not a level.
+    # Below the best footprint the curve rises as the call's own cost matters less, not because of a level.
     first = rates.index(max(rates))
     ends = _merged(rates[first:], _segments(rates[first:]))
     names = _NAMES.get(len(ends), tuple(f"level {number + 1}" for number in range(len(ends))))

@@ -17,11 +17,11 @@ from perfprobe.support.errors import EnvironmentLack
 _WORKER = "perfprobe.bench.ceilings.worker"
 # A set number of threads is the sweep's business, not the environment's.
 _LEFT_OUT = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OMP_PROC_BIND", "OMP_DYNAMIC")
-_GRACE_S = 60.0  # for loading torch and for one case that takes long; then it is ended
+_GRACE_S = 60.0  # for loading torch and for one slow case; then it is killed
 
 
 def rows(sweep: Sweep, words: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
-    """What one fresh process measures, row by row; it is gone when this ends, however it ends.
+    """The rows measured by one fresh process, which is always ended with this.
 
     Args:
         words: its command line, where it is not the worker's.
@@ -60,7 +60,7 @@ def _answers(process: subprocess.Popen[str], sweep: Sweep) -> Iterator[dict[str,
         process.stdin.write(json.dumps(sweep.plain()))
         process.stdin.close()
     except BrokenPipeError:
-        return  # its end says more
+        return  # its exit status says more
     for line in process.stdout:
         row: dict[str, Any] = json.loads(line)
         if "lack" in row:

@@ -1,1 +1,1 @@
-"""Scripts that stand alone, one for each hot call, to be looked at with VTune, Nsight or perf."""
+"""Standalone scripts, one for each hot call, for VTune, Nsight or perf."""

@@ -1,4 +1,4 @@
-"""Command lines that look at a script with VTune, Nsight and perf, each with what it answers.
+"""Command lines for a script with VTune, Nsight and perf, each with the question it answers.
 
 Options as their vendors document them; tools differ by version, so each has the command that shows its own.
 """

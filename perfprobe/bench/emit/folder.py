@@ -20,7 +20,7 @@ _README_MARK = "<!-- Written by `perfprobe bench --emit`: it will be written aga
 
 
 class Written(NamedTuple):
-    """A script on disk: its call, and what to look at it with."""
+    """A script on disk: its call, and the command lines for it."""
 
     path: Path
     candidate: Candidate
@@ -89,7 +89,7 @@ def _made(candidates: list[Candidate]) -> tuple[list[tuple[Candidate, Script]], 
 
 
 def _check(path: Path) -> None:
-    """That no other file is there."""
+    """Raise if there is any other file."""
     if not path.exists():
         return
     with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Python source from values that are not trusted: nothing in them gets out of its literal or comment."""
+"""Python source from untrusted values: nothing in them can escape its literal or comment."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _flat(value: object) -> str:
 
 
 def _parts(value: object) -> tuple[str, list[tuple[str, object]], str] | None:
-    """What holds other values: how it begins, its parts with their labels, how it ends."""
+    """A container: its beginning, its parts with their labels, its end."""
     if type(value) is tuple:
         return "(", [("", part) for part in value], ")"
     if type(value) is dict:
@@ -64,7 +64,7 @@ def _key(key: object) -> str:
 
 
 def doc_line(text: str) -> str:
-    """A line of a docstring: every letter that could end it, or that shows nothing, as an escape."""
+    """A line of a docstring: every character that could end it, or that is invisible, is escaped."""
     shown = printable(text)
     if len(shown) > LONGEST_LINE:
         shown = f"{shown[:LONGEST_LINE]}... ({len(shown):,} characters)"

@@ -1,4 +1,4 @@
-"""The source of one script: what is known of the call, the call as data, and what builds and runs it."""
+"""The source of one script: facts about the call, the call as data, and code that builds and runs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of the scripts that were written."""
+"""The text about the written scripts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from perfprobe.bench.emit.script import Candidate
 from perfprobe.support import units
 from perfprobe.support.text import printable
 
-_LONGEST = 90  # letters of a signature
+_LONGEST = 90  # characters of a signature
 
 
 def told(folder: Folder) -> str:

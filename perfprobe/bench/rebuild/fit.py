@@ -41,7 +41,7 @@ INTEGERS = dict.fromkeys(("index", "start", "dim", "storage_offset", "diagonal",
 
 
 class Unfit(Exception):
-    """The inputs are not those of this overload."""
+    """The inputs do not fit this overload."""
 
 
 @dataclass
@@ -220,7 +220,7 @@ def _unrecorded(kind: str, name: str, text: str, notes: list[str]) -> Argument:
     return value
 
 
-_CODES = {"Layout": ("0",), "MemoryFormat": ("0", "1", "2", "3")}  # strided alone; contiguous, preserve, ...
+_CODES = {"Layout": ("0",), "MemoryFormat": ("0", "1", "2", "3")}  # only strided; contiguous, preserve, ...
 _BOOLEANS = {"True": True, "False": False}
 
 

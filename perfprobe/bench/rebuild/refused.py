@@ -1,4 +1,4 @@
-"""What is not rebuilt although its operands could be made.
+"""Calls that are not rebuilt although their operands could be made.
 
 A recording is untrusted, and some calls do more than compute.
 """

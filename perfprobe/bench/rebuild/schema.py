@@ -1,4 +1,4 @@
-"""What torch's registry says of an operator, as plain data."""
+"""An operator in torch's registry, as plain data."""
 
 from __future__ import annotations
 

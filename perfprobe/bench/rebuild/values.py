@@ -119,7 +119,7 @@ def _quantiles(digest: Digest) -> Settings:
 
 
 def _sorted(digest: Digest) -> Settings:
-    """Whether each row is: what sorts and searches is several times as fast then."""
+    """Whether each row is sorted: sorting and searching is several times as fast then."""
     rising = _finite(digest.get("ascending", 0.5)) or 0.0
     is_sorted = abs(rising - 0.5) >= _SORTED - 0.5
     return {"order": "ascending" if rising > 0.5 else "descending"} if is_sorted else {}
@@ -139,7 +139,7 @@ def _mask(name: str, parameter: str, tensor: TensorRecipe, arguments: Arguments,
     source = arguments.get(_FITTING.get(name, ""))
     if isinstance(source, TensorRecipe) and parameter in ("indices", "mask"):
         places = prod(source.sizes if parameter == "mask" else source.sizes[:1])
-        if places != 1 or parameter == "mask":  # one value is for all places
+        if places != 1 or parameter == "mask":  # one value for all places
             return "mask", {"count": min(places, prod(tensor.sizes))}
     if name == "native_dropout_backward":
         scale = _finite(arguments.get("scale")) or 2.0

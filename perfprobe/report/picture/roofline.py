@@ -2,7 +2,7 @@
 
 Two panels, as two questions need different axes. FLOP/s by arithmetic intensity (FLOPs by the bytes that must
 be moved at least: Williams, Waterman and Patterson, CACM 52(4), 2009), for operators that calculate. Bytes a
-second by bytes moved, under the curves that were measured with as many bytes, for those that only move or
+second by bytes moved, under the curves measured with as many bytes, for those that only move or
 make them: `copy_` has no FLOPs, and no place in the first panel.
 """
 
@@ -24,7 +24,7 @@ from perfprobe.support.text import printable
 from perfprobe.tables.machine import Machine
 from perfprobe.tables.measurements import Measurements
 
-# Okabe and Ito's colours, which colour-blind eyes tell apart, and a shape each for those who print in grey.
+# Okabe and Ito's colours, which colour-blind readers can distinguish, and a shape for each for grey prints.
 _KINDS = {
     "compute-bound": ("#0072B2", "o"),
     "memory-bound": ("#009E73", "s"),
@@ -46,7 +46,7 @@ _BYTES: tuple[Spell, Spell] = (units.size, lambda value: f"{units.amount(value)}
 
 
 def draw(machine: Machine, measurements: Measurements | None, path: str) -> None:
-    """Draw it to a file whose end says how: .png, .svg, .pdf.
+    """Draw it to a file, in the format of its ending: .png, .svg, .pdf.
 
     Raises:
         EnvironmentLack: matplotlib is missing, or the file cannot be written.
@@ -76,7 +76,7 @@ def _fill(figure: Any, roof: Roofs, shown: tuple[Point, ...], *, with_operators:
     slopes, margin = _calculating(left, roof, calculating)
     _moving(right, roof, moving)
     _legend(figure, shown)
-    figure.draw_without_rendering()  # only now it is known how long the axes are
+    figure.draw_without_rendering()  # only now the length of the axes is known
     for text in slopes:
         _turn(left, text)
     apart(left, margin)
@@ -85,7 +85,7 @@ def _fill(figure: Any, roof: Roofs, shown: tuple[Point, ...], *, with_operators:
 
 
 def matplotlib() -> tuple[Any, Any]:
-    """A figure's type and what sets its style; without pyplot: no window, no state of the program's.
+    """A figure's type and its style; without pyplot, so without windows or global state.
 
     Raises EnvironmentLack where it is missing.
     """
@@ -108,7 +108,7 @@ def _title(machine: Machine, roof: Roofs, measurements: Measurements | None) -> 
 def _calculating(axes: Any, roof: Roofs, shown: list[Point]) -> tuple[list[Any], list[Any]]:
     """The roofs, and limits that hold all points.
 
-    Returns texts that are to be turned as their lines are, and those in the margin, which may overlap.
+    Returns texts to rotate along their lines, and texts in the margin, which may overlap.
     """
     axes.set(xscale="log", yscale="log", ylabel="FLOP/s")
     axes.set_xlabel("arithmetic intensity: FLOPs by the bytes that must be moved (FLOP/byte)")
@@ -146,7 +146,7 @@ def _rates(named: Iterable[tuple[str, float]]) -> list[float]:
 
 
 def _intensities(roof: Roofs, shown: list[Point], top: float) -> tuple[float, float]:
-    """From where the roofs are steep to where they are flat, with all points between."""
+    """From where the roofs are sloped to where they are flat, with all points between."""
     flattest = min(_rates(roof.levels), default=top)
     known = [point.intensity for point in shown if point.intensity]
     lowest = min([0.05, *(value / 2 for value in known)])
@@ -166,14 +166,14 @@ def _slopes(axes: Any, roof: Roofs, low_x: float, high_x: float, top: float) -> 
 
 
 def _turn(axes: Any, text: Any) -> None:
-    """Along a line through the text's place on which both coordinates grow alike."""
+    """The angle of a line through the text's place on which both coordinates grow at the same rate."""
     x, y = text.xy
     (x0, y0), (x1, y1) = axes.transData.transform([(x, y), (2 * x, 2 * y)])
     text.set_rotation(degrees(atan2(y1 - y0, x1 - x0)))
 
 
 def _flat(axes: Any, start: float, end: float, rate: float, text: str, above: str, **style: Any) -> Any:
-    """A roof, with its text in the margin, where no points are."""
+    """A roof, with its text in the margin, where there are no points."""
     axes.plot([start, end], [rate, rate], **style)
     return axes.annotate(
         f"{text}\n{units.amount(rate)}FLOP/s",

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 Box: TypeAlias = tuple[float, float, float, float]  # left, bottom, right, top in pixels
 
-_MOST = 30  # labels; the other points, of little time, stay without
+_MOST = 30  # labels; other points, with little time, get none
 _FONT = 8
 _RINGS = (3.0, 14.0, 28.0, 45.0, 70.0)  # distances of a label from its point's rim, in points
 _WAYS = 12
@@ -17,10 +17,10 @@ _WAYS = 12
 def place(
     axes: Any, labels: Sequence[str], at: Sequence[tuple[float, float]], areas: Sequence[float]
 ) -> None:
-    """Write a label for each point, the first ones first; a line leads to those that had to go far.
+    """Write a label for each point, in order; a line leads to labels that had to be moved far.
 
     Args:
-        at: places in data of the axes, whose limits and place in the figure are final.
+        at: places in data coordinates of the axes, whose limits and place in the figure are final.
         areas: of the points, in square points.
     """
     if not labels:
@@ -69,7 +69,7 @@ def _free(
     taken: Sequence[Box],
     frame: Box,
 ) -> tuple[Box, bool]:
-    """The nearest box that covers nothing; where there is none, the one that covers least."""
+    """The nearest box that covers nothing, else the one that covers least."""
     least: tuple[float, Box, bool] | None = None
     for ring, box in _candidates(centre, radius, size, scale):
         covered = sum(_overlap(box, other) for other in taken) + _outside(box, frame)
@@ -84,7 +84,7 @@ def _free(
 def _candidates(
     centre: tuple[float, float], radius: float, size: tuple[float, float], scale: float
 ) -> Iterator[tuple[int, Box]]:
-    """Around the point, to its right first."""
+    """Boxes around the point, beginning on its right."""
     width, height = size
     for ring, distance in enumerate(_RINGS):
         reach = radius + distance * scale

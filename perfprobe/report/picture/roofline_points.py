@@ -10,14 +10,14 @@ from perfprobe.support.frozen import frozen
 from perfprobe.support.text import printable
 from perfprobe.tables.measurements import Measurement, Measurements
 
-_LONGEST = 28  # letters of a label
+_LONGEST = 28  # characters of a label
 
 
 @frozen
 class Point:
     """label: short, and different for different rows. flop_rate, byte_rate: a second; share: of the time.
 
-    intensity: FLOPs by compulsory bytes. flop_rate is None where the operator has no FLOPs to speak of.
+    intensity: FLOPs by compulsory bytes. flop_rate is None where the operator has no relevant FLOPs.
     """
 
     label: str
@@ -33,7 +33,7 @@ class Point:
 
 
 def points(measurements: Measurements) -> tuple[Point, ...]:
-    """Of all rows with a time and a work model, the largest share of time first.
+    """Points for all rows with a time and a work model, the largest share of time first.
 
     Without a recording there are no shares; the points are then of one size.
     """
@@ -66,7 +66,7 @@ def _point(row: Measurement, names: Counter[str]) -> Point | None:
 
 
 def _only_makes(row: Measurement) -> bool:
-    """What the rate of elements limits is not done in FLOPs: random numbers, sorting."""
+    """Whether it is limited by the rate of elements, not of FLOPs: random numbers, sorting."""
     return not row.flops or any(bound.kind == "element" for bound in row.bounds)
 
 

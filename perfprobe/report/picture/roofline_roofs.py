@@ -1,4 +1,4 @@
-"""Which of a machine's ceilings are the roofs of a picture."""
+"""Selects the ceilings of a machine that are the roofs of a picture."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from perfprobe.support.text import printable
 from perfprobe.tables.machine import Ceiling, Machine
 
 MIXES = ("read", "write", "copy", "triad", "in place")
-_SLOPE = "triad"  # two reads for a write, nearest to what operators that calculate do
+_SLOPE = "triad"  # two reads for a write, nearest to operators that calculate
 
 
 @frozen
 class Roofs:
     """of: dtype and threads in words. product, peak: FLOP/s, None where not measured.
 
-    others: products of the operators' other dtypes, of all where no operators are shown. levels: bytes/s by
+    others: products of the operators' other dtypes, or of all without operators. levels: bytes/s by
     name.
     curves: of each mix, (footprint_bytes, bytes/s).
     """
@@ -35,7 +35,7 @@ class Roofs:
 
 
 def roofs(machine: Machine, shown: Sequence[Point]) -> Roofs:
-    """Of the dtype and number of threads that most of the operators' time is in; else f32, all threads."""
+    """For the dtype and number of threads with most of the operators' time; else f32, all threads."""
     known = sorted({one.threads for one in machine.ceilings if one.kind == "bandwidth"}) or [1]
     threads = int(_heaviest((str(point.threads), point.share) for point in shown) or known[-1])
     threads = threads if threads in known else known[-1]
@@ -68,7 +68,7 @@ def _others(own: Sequence[Ceiling], dtype: str, shown: Sequence[Point]) -> tuple
 
 
 def _heaviest(named: Iterable[tuple[str, float]]) -> str:
-    """The name with the largest sum of shares; of equal ones the most frequent; "" of none."""
+    """The name with the largest sum of shares; of equal ones the most frequent; "" without any."""
     weights: Counter[str] = Counter()
     for name, share in named:
         weights[name] += 1 + int(share * 1e6)
@@ -88,7 +88,7 @@ def _curve(own: Sequence[Ceiling], mix: str) -> list[tuple[int, float]]:
 def _levels(
     levels: Sequence[tuple[str, int]], curve: Sequence[tuple[int, float]]
 ) -> tuple[tuple[str, float], ...]:
-    """A level's rate: the median of its footprints, without those where the call's own cost still counts."""
+    """A level's rate: the median of its footprints, without those dominated by the call's own cost."""
     found = []
     best = max(curve, key=lambda point: point[1], default=(0, 0.0))[0]
     start = min([best, *(size for _, size in levels[:1])])

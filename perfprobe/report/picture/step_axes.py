@@ -1,4 +1,4 @@
-"""The axes of the picture of steps, each drawn by itself."""
+"""The axes of the picture of steps, one function for each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from perfprobe.support import units
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.steps import Loops, Phases, StepMark, StepPhase, Steps
 
-# Okabe and Ito's colours, which colour-blind eyes tell apart; what is rare shares greys with a hatch.
+# Okabe and Ito's colours, which colour-blind readers can distinguish; rare phases share greys with a hatch.
 _COLORS = {
     StepPhase.DATA: ("#D55E00", ""),
     StepPhase.COPY: ("#E69F00", ""),
@@ -36,13 +36,13 @@ _MARKS = {
     StepMark.CUT: ("cut short", "P", "#CC79A7"),
 }
 _MOST_BARS = 200  # more are drawn as means of several
-_FEW_BARS = 60  # between more of them an edge would be most of what is seen
+_FEW_BARS = 60  # with more of them edges would cover most of the bars
 _VISIBLE = 0.005  # of the axes' height
 _LEAST_SHARE = 0.001  # of the steps, for a bar of its own
-_FAR = 4  # times the height that nearly all bars have: higher ones are cut off
+_FAR = 4  # times the height that nearly all bars have: higher bars are cut off
 _NEARLY_ALL = 0.95
-_LOGARITHMIC = 20  # times the median: some steps are so much longer that others could not be told apart
-_FEWEST_SHARES = 6  # bars there is room for, however few there are
+_LOGARITHMIC = 20  # times the median: some steps are so much longer that others would look equal
+_FEWEST_SHARES = 6  # bars that the axes have room for, even with fewer steps
 _IN_A_ROW = 7  # phases or marks of a legend
 _PAD, _ROW = 8, 14  # points between axes and title, and for each row of the legend between them
 _ABOVE = {
@@ -55,7 +55,7 @@ _ABOVE = {
 
 
 class Shown(NamedTuple):
-    """The steps of the leading loop. by_phase: nanoseconds by phase and step; word: what a step is called."""
+    """The steps of the leading loop. by_phase: nanoseconds by phase and step; word: the name of a step."""
 
     steps: Steps
     by_phase: npt.NDArray[np.int64]
@@ -90,7 +90,7 @@ def phases(axes: Any, shown: Shown) -> None:
 
 
 def _title(word: str, width: int, whole_ns: npt.NDArray[np.float64], top_ns: float) -> str:
-    """What the bars are, and what of them is not to be seen."""
+    """What the bars are, and what of them is cut off."""
     text = f"What each {word} is made of"
     if width > 1:
         text += f" (each bar the mean of {width})"
@@ -102,7 +102,7 @@ def _title(word: str, width: int, whole_ns: npt.NDArray[np.float64], top_ns: flo
 
 
 def highest_ns(whole_ns: npt.NDArray[np.float64]) -> float:
-    """Where the axes end: above all bars, or where a few are far higher, above nearly all."""
+    """The end of the axis: above all bars or, where a few are far higher, above nearly all."""
     usual_ns = float(np.quantile(whole_ns, _NEARLY_ALL))
     most_ns = float(whole_ns.max())
     return 1.05 * (most_ns if most_ns <= _FAR * usual_ns or usual_ns <= 0 else 1.5 * usual_ns) or 1.0
@@ -140,7 +140,7 @@ def durations(axes: Any, shown: Shown, loops: Loops) -> None:
 
 
 def _head(axes: Any, title: str) -> None:
-    """Title and legend above the axes, where neither hides anything nor takes of their width."""
+    """Title and legend above the axes, where they neither hide anything nor take up width."""
     legend = axes.legend(ncols=_IN_A_ROW, handlelength=1.2, columnspacing=1.2, **_ABOVE)
     legend.set_in_layout(False)
     rows = -(-len(legend.get_texts()) // _IN_A_ROW)
@@ -168,7 +168,7 @@ def _in_time(axis: Any) -> None:
 
 
 def shares(axes: Any, shown: Shown, rows: Phases) -> None:
-    """What steady steps are made of, the largest phase above; what is too short for a bar is left out."""
+    """The parts of steady steps, the largest phase on top; those too short for a bar are left out."""
     share = rows.time_ns / max(int(rows.time_ns.sum()), 1)
     at = np.flatnonzero(share >= _LEAST_SHARE)
     kinds = [StepPhase(phase) for phase in rows.phase[at].tolist()]

@@ -1,4 +1,4 @@
-"""Steps as a picture: what each is made of, how long each took, and what they are made of together."""
+"""Steps as a picture: the parts of each, how long each took, and the parts of all together."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONGEST_TITLE = 100
 
 
 def draw(findings: Findings, path: str) -> None:
-    """Draw it to a file whose end says how: .png, .svg, .pdf.
+    """Draw it to a file, in the format of its ending: .png, .svg, .pdf.
 
     Raises:
         InputError: no steps were found.
@@ -49,7 +49,7 @@ def draw(findings: Findings, path: str) -> None:
 
 
 def shown_of(times: StepTimes) -> Shown:
-    """The steps of the leading loop and their phases, as the axes take them."""
+    """The steps of the leading loop and their phases, for the axes."""
     first = int(np.flatnonzero(times.steps.loop == 0)[0])
     steps = times.steps.take(times.steps.loop == 0)
     is_inference = int(times.loops.kind[0]) != StepKind.TRAINING
@@ -59,7 +59,7 @@ def shown_of(times: StepTimes) -> Shown:
 
 
 def said(times: StepTimes, word: str) -> str:
-    """How many steps there are and how long they take: `40 steps, 1 left out, median 18.1 ms, p95 20 ms`."""
+    """Number and duration of steps: `40 steps, 1 left out, median 18.1 ms, p95 20 ms`."""
     loops = times.loops
     number, left_out = int(loops.steps[0]), int(loops.steps[0] - loops.steady[0])
     out = f", {left_out:,} left out" if left_out else ""

@@ -1,4 +1,4 @@
-"""Draws blocks for a terminal, in a width."""
+"""Draws blocks for a terminal of a given width."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from perfprobe.report.section.block import (
 )
 from perfprobe.report.shorten import cut
 
-INDENT = 4  # cells, of lines below a row
+INDENT = 4  # cells before lines below a row
 LABEL = 8  # cells of a label on the first screen
 
 
@@ -51,7 +51,7 @@ def drawn(block: Block, width: int) -> Iterator[RenderableType]:
 
 
 def _said(said: Said, width: int) -> Text:
-    """One line: as many pieces as have room, the first in any case."""
+    """One line: as many pieces as fit, but always the first."""
     label = f"{said.label:<{LABEL}}" if len(said.label) < LABEL else f"{said.label}  "
     pieces = list(said.pieces)
     while len(pieces) > 1 and cell_len(label + "".join(pieces)) > width:
@@ -85,7 +85,7 @@ def _table(table: Table, width: int) -> Iterator[RenderableType]:
 
 
 def _in(column: Column, width: int) -> Column:
-    """The column as it is in this width."""
+    """The column as drawn in this width."""
     if width < column.roomy:
         title, cells = column.brief_title or column.title, column.brief or column.cells
         column = replace(column, title=title, cells=cells)
@@ -112,7 +112,7 @@ def _with_below(below: Below, placed: Sequence[columns.Placed], width: int) -> I
 
 
 def _rows(placed: Sequence[columns.Placed], first: int, rows: int) -> columns.Lines:
-    """So many of the table's rows, the first ones with its header."""
+    """Some of the table's rows; the first ones have its header."""
     chosen = slice(first, first + rows)
     part = [
         columns.Placed(replace(column, cells=column.cells[chosen], styles=column.styles[chosen]), cells)

@@ -1,4 +1,4 @@
-"""Shortened signatures that hide in what two rows differ, shortened in another way."""
+"""Shortens signatures differently where the usual way would hide the difference between two rows."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import replace
 from perfprobe.report import shorten
 from perfprobe.report.render.columns import Placed
 
-_BESIDE = ("operator", "line", "phase")  # columns that tell rows apart as well
+_BESIDE = ("operator", "line", "phase")  # other columns that distinguish rows
 _SKIPPED = f"{shorten.ELLIPSIS} "
-_SKIPPED_WITHIN = shorten.ELLIPSIS  # what was left out ends within an argument
-_ROOM = 5  # cells for what was skipped, a blank, the difference and an ellipsis
-_MOST_ROUNDS = 8  # each shows one more difference between rows that were still equal
+_SKIPPED_WITHIN = shorten.ELLIPSIS  # the omitted text ends within an argument
+_ROOM = 5  # cells for the omission mark, a blank, the difference and an ellipsis
+_MOST_ROUNDS = 8  # each round shows one more difference between rows that still look the same
 
 
 def told_apart(placed: Sequence[Placed], full: Sequence[str]) -> list[Placed]:
@@ -35,8 +35,8 @@ def told_apart(placed: Sequence[Placed], full: Sequence[str]) -> list[Placed]:
 def _distinct(
     cells: Sequence[str], full: Sequence[str], beside: Sequence[tuple[str, ...]], width: int
 ) -> list[str]:
-    """The cells cut to the width, so that they differ where the full texts of like rows do."""
-    texts = list(cells)  # what each row shows the beginning of
+    """The cells cut to the width, so that they differ where the full texts of similar rows do."""
+    texts = list(cells)  # the text whose beginning each row shows
     cut = [shorten.cut(text, width) for text in texts]
     for _ in range(_MOST_ROUNDS):
         groups: dict[tuple[str, ...], list[int]] = {}
@@ -51,7 +51,7 @@ def _distinct(
 
 
 def _show_difference(columns: list[list[str]], full: Sequence[str], rows: Sequence[int], width: int) -> None:
-    """Cuts what the texts of these rows have in common from their beginnings."""
+    """Cuts the common beginning of the texts of these rows."""
     texts, cut = columns
     if len({texts[row] for row in rows}) == 1:  # a list or strides left out made them equal
         for row in rows:
@@ -66,12 +66,12 @@ def _show_difference(columns: list[list[str]], full: Sequence[str], rows: Sequen
 
 
 def _first_difference(least: str, greatest: str) -> int:
-    """Where the smallest and the largest of some texts differ first: there some of them do, not before."""
+    """Where the smallest and the largest text first differ: no two texts differ before that."""
     pairs = zip(least, greatest, strict=False)
     return next((at for at, (one, other) in enumerate(pairs) if one != other), len(least))
 
 
 def _start_of_item(text: str, at: int) -> int:
-    """Where the argument that reaches over this place begins."""
+    """Where the argument that contains this place begins."""
     items = shorten.split(text[:at], " ")
     return at - len(items[-1]) if items and not text[:at].endswith(" ") else at

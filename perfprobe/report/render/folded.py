@@ -15,7 +15,7 @@ NARROWEST = 20  # cells for the last two columns together
 
 
 def folded(columns: Sequence[Column], width: int) -> Table:
-    """Columns as wide as their content; where that is too wide the last two share what there is, and fold."""
+    """Columns as wide as their content; if that is too wide, the last two share the rest and fold."""
     *before, what, remedy = (column.widest for column in columns)
     titles = [column.title for column in columns]
     first = min(before[0], max(width // 4, cell_len(titles[0])))

@@ -13,7 +13,7 @@ from perfprobe.report.section.screen.screen import screen_tables
 from perfprobe.tables.findings import Findings, Hotspots
 
 SCHEMA = 1
-# In the order in which documents have had them; what is not named here comes last.
+# In the order of earlier documents; tables not named here come last.
 _ORDER = (
     "first_screen",
     *("measurements", "hotspots", "ranges", "totals", "lines", "between", "sources", "differences"),
@@ -37,7 +37,7 @@ def document(
     Args:
         top: rows of a table; None or 0 for all.
         sort: one of `support.view.SORTS`.
-        screen: what the first screen is made of, None for no such table.
+        screen: the rows of the first screen, None for no such table.
 
     Raises:
         UsageError: a `sort` that does not exist, a negative `top`.
@@ -58,7 +58,7 @@ def document(
 
 
 def _view(findings: Findings) -> dict[str, Any]:
-    """What the rows of operators are, and how many there are without the focus."""
+    """How the rows of operators are grouped, and how many there are without the focus."""
     hotspots = findings.get(Hotspots)
     names = () if hotspots is None else ("group", "focus", "whole_rows", "whole_ranges")
     return {name: getattr(hotspots, name) for name in names}

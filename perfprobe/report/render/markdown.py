@@ -17,14 +17,14 @@ from perfprobe.tables.findings import Findings
 
 LINES = 40
 _LONGEST = 160
-_ABOVE_ROWS = 3  # a blank line, titles, the rule below them
+_ABOVE_ROWS = 3  # a blank line, titles, the line below them
 _ID_DIGITS = 8
 
 
 def brief(findings: Findings) -> str:
     """The lines of the first screen as a list, the rows as a table.
 
-    A line's id is its label; a row's is made of operator, inputs, place and phase, and so the same in every
+    A line's id is its label; a row's depends on operator, inputs, place and phase, so it is the same in every
     recording of the same program.
     """
     lines = list(_lines(findings))

@@ -25,13 +25,13 @@ def paragraph(text: str, width: int, style: str = "") -> Text:
 
 
 def indented(text: str, width: int, indent: int) -> Text:
-    """The same, each line behind blanks."""
+    """The same, each line indented."""
     blank = " " * indent
     return Text(blank + paragraph(text, width - indent).plain.replace("\n", f"\n{blank}"))
 
 
 def heading(title: str, more: str, width: int, style: str = "bold") -> Text:
-    """The title of a section and what is to be said about it, in the same line if it fits."""
+    """The title of a section and a remark, on the same line if it fits."""
     bold = Text(title, style=style)
     if cell_len(title) + 2 + cell_len(more) > width:
         return Text.assemble(bold, "\n", paragraph(more, width, "dim"))
@@ -39,7 +39,7 @@ def heading(title: str, more: str, width: int, style: str = "bold") -> Text:
 
 
 def joined(pieces: Sequence[Text], width: int) -> Text:
-    """The pieces in one line, or in several where they do not fit; never broken within a piece."""
+    """The pieces on one line, or on several if they do not fit; never broken within a piece."""
     lines: list[list[Text]] = [[]]
     used = 0
     for piece in pieces:

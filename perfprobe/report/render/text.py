@@ -52,18 +52,18 @@ def render(
 
 
 def _nothing(view: str) -> Iterator[Block]:
-    """What to say where there is nothing of a view."""
+    """The text for a view without data."""
     yield Paragraph(f"Not recorded: {view}. It needs {recorded_by(view)}.", "yellow")
 
 
 def first_screen(findings: Findings, *, width: int = 200, color: bool = False) -> str:
-    """What a report begins with: at most 24 lines."""
+    """The beginning of a report: at most 24 lines."""
     return page(screen(findings), width=width, color=color)
 
 
 def page(blocks: Iterable[Block], *, width: int = 200, color: bool = False) -> str:
-    """Blocks drawn one below the other, with a newline at their end."""
-    # Wider than asked for: only tables whose file:line does not fit use it, the rest is fitted beforehand.
+    """Blocks drawn one below the other, with a newline at the end."""
+    # Wider than asked for: only tables whose file:line does not fit use it; the rest is fitted before.
     width, text = max(width, NARROWEST), io.StringIO()
     console = Console(
         file=text,

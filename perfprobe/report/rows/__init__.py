@@ -1,1 +1,1 @@
-"""Findings as named, ranked, focused rows with typed values: what every medium shows."""
+"""Findings as named, ranked, filtered rows with typed values, the same for every medium."""

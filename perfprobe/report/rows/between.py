@@ -11,15 +11,15 @@ from perfprobe.support.frozen import frozen
 from perfprobe.tables.findings import Between, Doing, Findings
 from perfprobe.tables.trace import Line, Trace
 
-_FEWEST_LOOKS = 3  # of which something can be said
+_FEWEST_LOOKS = 3  # below it nothing can be said about an interval
 
 
 @frozen(kw_only=True)
 class IntervalRow:
     """kind: `between`, or `start` and `end` of the time before the first operator and after the last one.
 
-    line, to: where the function that both operators ran in was before and after; caller: who called it.
-    doing: what the thread did there most, by samples: "import", "wait" or "run", None where there are too
+    line, to: where the function that contains both operators was before and after; caller: who called it.
+    doing: what the thread did most there, by samples: "import", "wait" or "run", None where there are too
     few; doing_in: the module it imported, or the function; doing_share: of the samples' time.
     """
 
@@ -38,9 +38,9 @@ class IntervalRow:
 
 
 def interval_rows(findings: Findings, top: int) -> list[IntervalRow]:
-    """Start and end as far as they are known, and the `top` longest sums between operators, 0 for all.
+    """Start and end if known, and the `top` longest sums between operators, 0 for all.
 
-    With a focus only those of lines that match.
+    With a focus only those at matching lines.
     """
     found = findings[Between]
     between = in_focus(findings, found.rows)
@@ -74,7 +74,7 @@ def _row(findings: Findings, kind: str, value: dict[str, Any]) -> IntervalRow:
 
 
 def _doing_in(trace: Trace, doing: Doing, stack: int, body: int) -> str | None:
-    """The module that is imported there; the function that runs, or that waits as the program called it."""
+    """The module that is imported there, or the function that runs, or the call of the program that waits."""
     python = trace.python
     if doing is Doing.UNKNOWN or python is None:
         return None

@@ -1,4 +1,4 @@
-"""What a step's time goes to that could be less: candidates for its bottleneck, the largest first."""
+"""Candidates for the bottleneck of a step: reducible parts of its time, the largest first."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import Loops, StepPhase, StepTimes
 from perfprobe.tables.trace import Line, Phase, Trace
 
-# The share of the step from which each stands out. A step has to compute and to update parameters: there it
-# takes one line with much of it, or an optimizer with far more than its usual tenth.
+# The share of the step from which a candidate stands out. A step must compute and update parameters: there it
+# takes one line with a large part, or an optimizer with far more than its usual tenth.
 _OUTSTANDING = {
     StepPhase.OPTIMIZER: 0.25,
     StepPhase.RECOMPUTE: 0.25,
@@ -26,14 +26,14 @@ _OUTSTANDING = {
 }
 _USUAL = 0.1
 _LINE = 0.25
-_MOST = 0.5  # of operator time: a line with more of it says too little by itself
+_MOST = 0.5  # of operator time: a line with more of it is not specific enough
 _COMPUTING = (StepPhase.FORWARD, StepPhase.BACKWARD)
 _OF_ROWS = {Phase.FORWARD: StepPhase.FORWARD, Phase.BACKWARD: StepPhase.BACKWARD}
-_THREADS_WAITED = 0.5  # of the CPU time, waited for a processor
+_THREADS_WAITED = 0.5  # of the CPU time, spent waiting for a processor
 
 
 class Threads(NamedTuple):
-    """More threads than processors: torch's, the processors allowed, and the part of CPU time waited."""
+    """More threads than processors: torch's, the allowed ones, and time waited as a part of CPU time."""
 
     torch: int
     allowed: float
@@ -42,7 +42,7 @@ class Threads(NamedTuple):
 
 @frozen(kw_only=True)
 class Candidate:
-    """Something that takes time of a step.
+    """A part of a step's time.
 
     phase: None for threads, which `threads` tells of. time_ns: of a step, on average; share: of the steps.
     line: the user's line with most of it, and line_ns what of a step that has. row: the operator that takes
@@ -62,7 +62,7 @@ class Candidate:
 
     @property
     def gain(self) -> float | None:
-        """How many times faster steps would be without it at most: 1 / (1 - share); None without a bound.
+        """The largest possible speed-up of steps without it: 1 / (1 - share); None without a bound.
 
         Amdahl, AFIPS 1967.
         """
@@ -70,12 +70,12 @@ class Candidate:
 
 
 def candidates(findings: Findings) -> list[Candidate]:
-    """All of the leading loop's, what stands out first, and the largest share first."""
+    """All candidates of the leading loop: those that stand out first, then by share."""
     times, loops = findings[StepTimes], findings[StepTimes].loops
     if len(loops) == 0 or int(loops.total_ns[0]) <= 0:
         return []
     by_rows, by_samples = list(_rows(findings)), list(_phases(findings, times, loops))
-    if is_busy(findings.trace):  # samples are of the time with all waiting
+    if is_busy(findings.trace):  # samples include all waiting
         known = {(each.phase, each.line) for each in by_rows}
         by_samples = [each for each in by_samples if (each.phase, each.line) not in known]
     found = [*by_samples, *by_rows, *_threads(findings, times)]
@@ -83,7 +83,7 @@ def candidates(findings: Findings) -> list[Candidate]:
 
 
 def _oversubscribed(findings: Findings) -> Threads | None:
-    """Whether torch has more threads than processors are allowed, and they waited for them; else None."""
+    """The threads, if torch has more than allowed processors and they waited; else None."""
     recording, cpu_ns = findings.trace.recording, findings.trace.cpu_ns
     torch, own_ns = recording.number("torch", "threads"), waited_ns(recording)
     allowed = cores_allowed(findings)
@@ -101,7 +101,7 @@ def cores_allowed(findings: Findings) -> float | None:
 
 
 def _phases(findings: Findings, times: StepTimes, loops: Loops) -> Iterator[Candidate]:
-    """Each phase; of those that compute only the line with most time."""
+    """Each phase; for phases that compute only the line with most time."""
     whole_ns, steps = int(loops.total_ns[0]), max(int(loops.steady[0]), 1)
     rows = times.phases.take(times.phases.loop == 0)
     columns = (rows.phase, rows.time_ns, rows.frame, rows.frame_ns)
@@ -133,14 +133,14 @@ def knows_python(findings: Findings) -> bool:
 
 
 def _no_places(trace: Trace, loops: Loops) -> set[Line | None]:
-    """Lines that tell nothing of what computes: the loop's own, and those that call backward."""
+    """Lines that do not show what computes: the loop's own, and those that call backward."""
     engines = distinct(trace.sites.engine)
     calls = trace.sites.frame[engines[engines >= 0]]
     return {trace.line(int(loops.frame[0])), *(trace.line(frame) for frame in distinct(calls).tolist())}
 
 
 def _error_ns(trace: Trace, part_ns: int, whole_ns: int) -> float:
-    """How far off a line's part of a phase may be: two standard errors of a share of that many samples."""
+    """The error of a line's part of a phase: two standard errors of a share of that many samples."""
     recording = trace.recording
     started_ns, stopped_ns, ticks = (
         recording.number("sampler", name) for name in ("started_ns", "stopped_ns", "ticks")
@@ -174,7 +174,7 @@ def _rows(findings: Findings) -> Iterator[Candidate]:
 
 
 def _whole_model(findings: Findings, rows: Sequence[OperatorRow]) -> Candidate | None:
-    """The hottest module, where one line of the program has most of the operator time, and it is within."""
+    """The hottest module, where one line of the program has most of the operator time and calls it."""
     sums_ns: Counter[Line | None] = Counter()
     for row in rows:
         sums_ns[row.ran.origin] += row.ran.typical_ns
@@ -196,7 +196,7 @@ def _whole_model(findings: Findings, rows: Sequence[OperatorRow]) -> Candidate |
 def _computing(
     found: StepHotspots, phase: StepPhase, line: Line, time_ns: int, first: OperatorRow
 ) -> Candidate:
-    """A line with so much operator time. first: the operator with most of it, named where that is most."""
+    """A line with this operator time. first: its operator with most time, named if that is most of it."""
     share = found.share(time_ns)
     return Candidate(
         phase=phase,
@@ -210,7 +210,7 @@ def _computing(
 
 
 def _threads(findings: Findings, times: StepTimes) -> Iterator[Candidate]:
-    """Too many threads slow all that computes."""
+    """Too many threads, which slow everything that computes."""
     threads = _oversubscribed(findings)
     if threads is None:
         return

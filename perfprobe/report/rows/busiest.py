@@ -1,4 +1,4 @@
-"""In which functions of the program time passed outside of operators, and where the main thread waited."""
+"""The functions of the program with most time outside of operators, and where the main thread waited."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from perfprobe.tables.trace import Line, Trace
 
 
 class Passed(NamedTuple):
-    """Time that passed in a function of the program and below it, outside of operators and no import.
+    """Time in a function of the program and what it called, outside of operators and imports.
 
-    line: the one in it with most of it; line_ns: that of this line; called: the library's function that
-    had most of this, None where it is the line's own.
+    line: its line with most of it; line_ns: time of this line; called: the library's function that
+    had most of it, None where it is the line's own.
     """
 
     time_ns: int
@@ -29,7 +29,7 @@ class Passed(NamedTuple):
 
 
 def busiest(trace: Trace, calling: Calling) -> Passed | None:
-    """The function of the program in which code ran longest; None where none did."""
+    """The function of the program in which code ran longest; None where none ran."""
     rows = _in_python(trace, calling)
     rows = rows.take(~_stood_still(trace, rows) & ~_once(trace, calling, rows))
     return _passed(trace, calling, rows)
@@ -38,7 +38,7 @@ def busiest(trace: Trace, calling: Calling) -> Passed | None:
 def longest_compile(trace: Trace, calling: Calling) -> Passed | None:
     """The function of the program for which torch.compile worked longest, on the main thread; None for none.
 
-    The operators that it traces with are its work too, and what it waits for.
+    Operators run for tracing are its work too, and so is its waiting.
     """
     rows = calling.sampled
     rows = rows.take(
@@ -52,7 +52,7 @@ def longest_compile(trace: Trace, calling: Calling) -> Passed | None:
 def longest_wait(trace: Trace, calling: Calling) -> Passed | None:
     """The function of the program in which the main thread waited longest; None where that is not known.
 
-    Its line with most of it, and the function that was called there: what that calls in turn tells less.
+    Its line with most of it, and the function called there: deeper calls are less useful.
     """
     rows = _in_python(trace, calling)
     rows = rows.take(_stood_still(trace, rows) & trace.recording.main_thread()[rows.thread])
@@ -66,7 +66,7 @@ def longest_wait(trace: Trace, calling: Calling) -> Passed | None:
 
 
 def _passed(trace: Trace, calling: Calling, rows: SampledStacks) -> Passed | None:
-    """Of these samples: where most time passed, and in which function; None without any."""
+    """For these samples: where most time was spent, and in which function; None without any."""
     if len(rows) == 0:
         return None
     time_ns, frame, at = _longest(trace, rows)
@@ -93,7 +93,7 @@ def _in_python(trace: Trace, calling: Calling) -> SampledStacks:
 
 
 def _once(trace: Trace, calling: Calling, rows: SampledStacks) -> Mask:
-    """Which samples are of imports and of torch.compile: a longer run has no more of them."""
+    """Which samples are of imports and of torch.compile: a longer run would not have more of them."""
     return (calling.python.imports.importer[rows.stack] >= 0) | trace.sites.is_compile[rows.stack]
 
 
@@ -110,7 +110,7 @@ def _largest(keys: Int32 | Rows, time_ns: Int64) -> tuple[int, int]:
 
 def _line(trace: Trace, frame: int) -> Line:
     line = trace.line(frame)
-    assert line is not None  # only frames that are known are looked at
+    assert line is not None  # only known frames
     return line
 
 

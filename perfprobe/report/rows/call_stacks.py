@@ -1,4 +1,4 @@
-"""Rows of call stacks: from where an operator was called, with what it took from there."""
+"""Rows of call stacks: from where an operator was called, with its times."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _MOST_NAMES = 4
 
 @frozen(kw_only=True)
 class CallStackRow:
-    """A stack; in backward that of the forward call, unless Python of the program ran there.
+    """A stack; in backward that of the forward call, unless the program's Python ran there.
 
-    share: of the self time of all calls of the operator. frames: the outermost first, none where no Python
+    share: of the self time of all calls of the operator. frames: the outermost first, empty where no Python
     was seen.
     """
 
@@ -39,7 +39,7 @@ class CallStackRow:
 
 
 class CallStacks(NamedTuple):
-    """The stacks of one operator, most self time first, of so many. share: of all operator time."""
+    """The first stacks of one operator, by self time, and how many there are. share: of all operator time."""
 
     rows: list[CallStackRow]
     stacks: int
@@ -106,7 +106,7 @@ def _named(trace: Trace, sites: OperatorSites, asked: str) -> Mask:
 
 
 def _near(asked: str, names: list[str]) -> str:
-    """What may have been meant: by the name alone, without `aten::` and overload, in which many are alike."""
+    """Similar names: compared without `aten::` and overload, in which many are alike."""
     short = {name.rpartition("::")[2].partition(".")[0]: name.partition(".")[0] for name in names}
     wanted = asked.rpartition("::")[2].partition(".")[0]
     found = difflib.get_close_matches(wanted, list(short), _MOST_NAMES, _NEAR)
@@ -121,7 +121,7 @@ def _operator(trace: Trace, name: int, overload: int) -> str:
 
 
 def _frames(trace: Trace, stack: int) -> tuple[Line, ...]:
-    """The outermost first. A parent's id is less than its child's: this ends."""
+    """The outermost first. It terminates: a parent's id is less than its child's."""
     stacks, found = trace.recording[Stacks], []
     while stack >= 0:
         line = trace.line(int(stacks.frame[stack]))

@@ -11,7 +11,7 @@ from perfprobe.tables.findings import Findings
 class ChildRow:
     """recording: the child's own, and `kind` how it was started.
 
-    Of those without one: the command that they were started with, and how to record them.
+    Without a recording: the command that started them, and how to record them.
     """
 
     recording: str | None

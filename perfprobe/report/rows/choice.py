@@ -8,8 +8,8 @@ from perfprobe.support.frozen import frozen
 @frozen
 class Choice:
     """top: rows of each table, 0 for all, None for its own choice; sort: one of `ranking.SORTS`; columns: one
-    of `support.view.COLUMNS`; peer_sort: the order of other profilers' tables; is_alone: whether this section
-    was asked for by its name.
+    of `support.view.COLUMNS`; peer_sort: the order in other profilers' tables; is_alone: whether this section
+    was asked for by name.
     """
 
     top: int | None = None
@@ -19,5 +19,5 @@ class Choice:
     is_alone: bool = False
 
     def most(self, usual: int) -> int:
-        """Rows of a table that has `usual` rows unless more or fewer are asked for; 0 for all."""
+        """How many rows to show: `usual` unless another number is asked for; 0 for all."""
         return usual if self.top is None else self.top

@@ -1,4 +1,4 @@
-"""Rows of a table as the table itself describes them: ids as the texts and lines that they stand for."""
+"""Rows of a table made from its own declaration: ids become texts and lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from perfprobe.tables.trace import Trace
 
 
 def described_rows(findings: Findings, table: Table, top: int) -> list[Values]:
-    """The `top` first rows, 0 for all; a `Line` where a column refers to frames, None for an id of -1."""
+    """The first `top` rows, 0 for all; a `Line` where a column refers to frames, None for an id of -1."""
     made = {name: _text_of(findings.trace, column) for name, column in type(table).described.items()}
     rows = values(table.take(slice(top or None)))
     return [Values({name: made[name](value) for name, value in row.items()}) for row in rows]

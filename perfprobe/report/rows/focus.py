@@ -1,4 +1,4 @@
-"""Which rows of a table are shown: those that the focus asks for."""
+"""Selects the rows of a table that match the focus."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SomeTable = TypeVar("SomeTable", bound=Table)
 
 
 def in_focus(findings: Findings, rows: SomeTable) -> SomeTable:
-    """The rows that match the focus, all without one; `models.focus.SOUGHT` says by which texts."""
+    """The rows that match the focus, all without one; `models.focus.SOUGHT` lists the texts."""
     if findings.focus is None:
         return rows
     calling = findings.get(Calling)

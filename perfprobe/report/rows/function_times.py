@@ -9,11 +9,11 @@ import numpy as np
 from perfprobe.tables.columns import Int64, Mask
 from perfprobe.tables.python import Calling, FunctionRows, Look, SampledStacks
 
-_FEW = 5  # samples, of which no share can be told
+_FEW = 5  # with fewer samples shares mean nothing
 
 
 def only_counted(calling: Calling, rows: FunctionRows) -> Mask:
-    """Rows with times by cProfile, which are in their callers' too: C functions beside samples."""
+    """Rows with times by cProfile, which their callers' times include: C functions beside samples."""
     is_c = calling.python.code.file[rows.code] < 0
     return np.asarray(is_c & (rows.own_ns < 0) & (rows.counted_own_ns >= 0))
 
@@ -24,7 +24,7 @@ def self_ns(calling: Calling, rows: FunctionRows) -> Int64:
 
 
 def ranked_ns(calling: Calling, rows: FunctionRows) -> Int64:
-    """Self time without imports of libraries, and without waiting on threads beside the main one."""
+    """Self time without imports of libraries, and without waiting on threads other than the main one."""
     found = self_ns(calling, rows)
     left_out_ns = np.maximum(rows.importing_ns, 0) + np.maximum(rows.idle_ns, 0)
     return np.where(only_counted(calling, rows), found, found - left_out_ns)
@@ -50,9 +50,9 @@ def looks(calling: Calling, rows: FunctionRows) -> Int64:
 def _sums(
     calling: Calling, rows: FunctionRows, sampled: SampledStacks, figures: Int64, without: int
 ) -> Int64:
-    """Sums by function; `without`: for one that has none."""
+    """Sums by function; `without`: the value for functions without any."""
     code = calling.python.of_stack[sampled.stack]
-    sums = np.full(len(calling.python.code) + 1, without, np.int64)  # the last one: of no function
+    sums = np.full(len(calling.python.code) + 1, without, np.int64)  # the last entry: no function
     sums[code] = 0
     np.add.at(sums, code, figures)
     return np.asarray(sums[rows.code])
@@ -70,7 +70,7 @@ def has_operators(calling: Calling) -> bool:
 
 
 def sample_ns(calling: Calling) -> int:
-    """How much time one look of the sampler stands for, 0 without a sampler."""
+    """How much time one sample stands for, 0 without a sampler."""
     samples = calling.python.samples
     if not calling.by_samples or len(samples) == 0:
         return 0
@@ -78,12 +78,12 @@ def sample_ns(calling: Calling) -> int:
 
 
 def has_few_samples(calling: Calling) -> bool:
-    """Whether there are samples, but too few to tell anything."""
+    """Whether there are samples, but too few to mean anything."""
     return calling.by_samples and int(calling.python.samples.looks.sum()) < _FEW
 
 
 def by_cprofile(calling: Calling) -> Calling:
-    """The same with cProfile's times in place of the samples'; none where it did not count to the end."""
+    """The same with cProfile's times instead of the samples'; none if it did not count to the end."""
     rows = calling.functions
     is_whole = calling.counts_end_ns is None
     self_ns, total_ns = rows.counted_own_ns, rows.counted_total_ns

@@ -1,4 +1,4 @@
-"""Rows of Python functions, of who called whom, and of what is known of all of them."""
+"""Rows of Python functions, of their calls, and one row of facts about all."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _SORTS: dict[str, tuple[str, _Order]] = {
 _SORT: tuple[str, _Order] = (
     "tottime",
     times.ranked_ns,
-)  # also where the order is one that functions do not have
+)  # also for orders that functions do not have
 
 
 class Function(NamedTuple):
-    """What a function is known by; of a C function there is only the name. origin: as in `Origin`."""
+    """What identifies a function; a C function only has its name. origin: as in `Origin`."""
 
     file: str | None
     function: str
@@ -45,7 +45,7 @@ class FunctionRow:
     """A function, its figures as in `FunctionRows`; by_phase: those of operators, by column.
 
     cpu_ns: CPU time by samples; looks: how many samples found it running. only_counted: whether its times are
-    cProfile's and in its callers' too; shown_own_ns, shown_total_ns: the times by which it is shown.
+    cProfile's and included in its callers'; shown_own_ns, shown_total_ns: the times that are shown.
     """
 
     function: Function = spread("", Function._fields)
@@ -75,13 +75,13 @@ class FunctionRow:
 
     @property
     def shown_total_ns(self) -> int | None:
-        """With them."""
+        """Time with the functions it called."""
         return self.counted_total_ns if self.only_counted else self.total_ns
 
 
 @frozen(kw_only=True)
 class CallRow:
-    """What a caller has of a function that it called; caller: None where nothing above it was seen."""
+    """A function's figures for calls by one caller; caller: None where nothing above it was seen."""
 
     caller: Function | None = spread("caller_", Function._fields)
     callee: Function | None = spread("callee_", Function._fields)
@@ -93,10 +93,10 @@ class CallRow:
 
 @frozen(kw_only=True)
 class PythonRow:
-    """What the times of all functions are.
+    """The source and meaning of all functions' times.
 
     times: where they come from, "samples" or "cprofile". sample_ns: what a sample stands for. counts_end_ns:
-    when cProfile stopped before the program did. idle_ns: in which threads beside the main one waited.
+    when cProfile stopped before the program did. idle_ns: time in which other threads than the main waited.
     looks: all samples; threads_ns: Python time of all threads, 0 where it is one thread's. has_calls,
     has_operators: whether calls were counted, and operators ran.
     """
@@ -166,7 +166,7 @@ def call_rows(trace: Trace, calling: Calling, calls: FunctionCalls) -> list[Call
 
 
 def functions(trace: Trace, code: Code) -> list[Function]:
-    """What each row of the table is known by."""
+    """What identifies each row of the table."""
     strings = trace.recording[Strings]
     columns = (code.file, code.function, code.first_line, code.origin)
     return [
@@ -181,7 +181,7 @@ def functions(trace: Trace, code: Code) -> list[Function]:
 
 
 def ranked(calling: Calling, rows: FunctionRows, top: int, sort: str) -> FunctionRows:
-    """The `top` first rows, the largest first; 0 for all."""
+    """The first `top` rows, the largest first; 0 for all."""
     _, key = _SORTS.get(sort, _SORT)
     order = np.argsort(-key(calling, rows), kind="stable")
     return rows.take(order[: top or len(order)])
@@ -193,5 +193,5 @@ def ranked_calls(calls: FunctionCalls, top: int) -> FunctionCalls:
 
 
 def sorted_by(sort: str) -> str:
-    """What functions are ranked by, as pstats calls it."""
+    """The column by which functions are ranked, in pstats' words."""
     return _SORTS.get(sort, _SORT)[0]

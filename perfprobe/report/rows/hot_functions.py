@@ -1,4 +1,4 @@
-"""Which Python functions a report shows, and what it says of them all."""
+"""The Python functions that a report shows, and facts about all of them."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ _RUNNERS = ("<built-in method builtins.exec>", "<built-in method builtins.__impo
 
 @frozen
 class HotFunctions:
-    """The first rows by some order, of so many.
+    """The first rows in some order, and how many there are.
 
-    whole: how many functions there are; found: in focus, without those that their callers' rows tell; told:
-    how many these are. few_samples: whether there were too few of them, and cProfile's times stand in.
-    imports: of libraries; together they are one of the rows, that of the function `IMPORTS`.
+    whole: how many functions there are; found: in focus, without those covered by their callers' rows; told:
+    how many are covered so. few_samples: whether there were too few samples, and cProfile's times are used.
+    imports: of libraries; they are one row, that of the function `IMPORTS`.
     """
 
     rows: list[FunctionRow]
@@ -57,7 +57,7 @@ class HotFunctions:
 
 
 def hot_functions(findings: Findings, top: int, sort: str) -> HotFunctions:
-    """The `top` first functions of those of which a table says more than others do, 0 for all."""
+    """The first `top` of the functions that other tables do not show better, 0 for all."""
     trace, calling = findings.trace, findings[Calling]
     few_samples = has_few_samples(calling)
     if few_samples:
@@ -80,7 +80,7 @@ def hot_functions(findings: Findings, top: int, sort: str) -> HotFunctions:
 
 
 def _with_imports(rows: list[FunctionRow], imports: Sequence[ImportRow], sort: str) -> list[FunctionRow]:
-    """The rows, by time, with one for all imports where it belongs."""
+    """The rows by time, with one for all imports in its place."""
     time_ns = sum(row.time_ns for row in imports)
     if time_ns == 0 or sort == "calls":
         return rows
@@ -98,10 +98,10 @@ def _import_row(time_ns: int, cpu_ns: int) -> FunctionRow:
 
 
 def _recorded(trace: Trace, calling: Calling) -> FunctionRows:
-    """The functions of which more is known than their operators; C functions where they say more than others.
+    """The functions with more than operators; C functions where their callers' rows do not cover them.
 
-    Beside samples, torch's are what the tables of operators show; those that run Python code have the time of
-    all that cProfile leaves out, such as the import of libraries.
+    With samples, torch's are left to the tables of operators; those that run Python include the time of
+    everything that cProfile leaves out, such as imports of libraries.
     """
     rows, code = calling.functions, calling.python.code
     rows = rows.take((rows.own_ns >= 0) | (rows.calls >= 0))
@@ -112,7 +112,7 @@ def _recorded(trace: Trace, calling: Calling) -> FunctionRows:
 
 
 def _told_by_caller(calling: Calling, rows: FunctionRows) -> Mask:
-    """The standard library's C functions with nearly all the time of a caller that has a row too."""
+    """The standard library's C functions with nearly all the time of a caller that also has a row."""
     self_of = dict(zip(rows.code.tolist(), self_ns(calling, rows).tolist(), strict=True))
     is_stdlib = calling.python.code.origin[rows.code] == Origin.STDLIB
     candidates = rows.take(only_counted(calling, rows) & is_stdlib)

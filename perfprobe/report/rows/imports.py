@@ -1,4 +1,4 @@
-"""Rows of what was imported, who asked for it and how long that took."""
+"""Rows of imports: what was imported, what asked for it, and how long it took."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from perfprobe.tables.trace import Line, Trace
 _SITE = ("/site-packages/", "/dist-packages/")
 _MOST_PARTS = 2  # of a module's name: `torch._dynamo`
 _INIT = ".__init__"
-_LOCAL = "<locals>"  # in the names of functions that functions made, as decorators do
+_LOCAL = "<locals>"  # in the names of functions made by functions, such as decorators
 
 
 @frozen(kw_only=True)
 class ImportRow:
     """A library that was imported. module: its name, None not known.
 
-    by: the function whose call led to it, None where the line itself asked for it. line: of the program.
+    by: the function whose call led to it, None where the line itself imports it. line: of the program.
     """
 
     module: str | None
@@ -36,7 +36,7 @@ class ImportRow:
 def import_rows(trace: Trace, calling: Calling) -> list[ImportRow]:
     """The imports that samples found, most time first; those of one module from one line are one row.
 
-    What several lines of the program import themselves is one row too, at the line with most of it.
+    A module that several lines of the program import is one row too, at the line with most of it.
     """
     rows: dict[tuple[str | None, str | None, Line | None], ImportRow] = {}
     for value in values(calling.imports):
@@ -60,7 +60,7 @@ def imported_at(trace: Trace, python: PythonCode, importer: int, body: int) -> s
 
 
 def asked_by(trace: Trace, python: PythonCode, importer: int) -> str | None:
-    """What the program called that imports; None where its own line does."""
+    """The function that the program called and that imports; None where its own line does."""
     stack = called_from_user(trace, python, importer)
     return None if stack is None else function_of(trace, stack).removesuffix(_INIT)
 
@@ -72,10 +72,10 @@ def function_of(trace: Trace, stack: int) -> str:
 
 
 def called_from_user(trace: Trace, python: PythonCode, stack: int) -> int | None:
-    """The stack of the function that the program's own code called on the way to this one.
+    """The part of this stack that ends with the function called by the program's own code.
 
-    Of one that a decorator put in its place, the function it stands for, as far as it is on the way. None
-    where the stack ends in the program's own code, or has none of it.
+    For a decorator's wrapper it is the wrapped function, if that is on the stack. None
+    where the stack ends in the program's own code, or has no such code.
     """
     parent, code = trace.recording[Stacks].parent, python.of_stack
     below: list[int] = []
@@ -89,7 +89,7 @@ def called_from_user(trace: Trace, python: PythonCode, stack: int) -> int | None
 
 
 def _module(recording: Recording, body: int, *, whole: bool) -> str | None:
-    """The name of the module that a file is the code of; its package where not the whole is asked for."""
+    """The name of a file's module, or of its package where not the whole is asked for."""
     if body < 0:
         return None
     file = recording[Strings][recording[Frames].file[recording[Stacks].frame[body]]]

@@ -18,9 +18,9 @@ PHASES = ("forward_ns", "backward_ns", "recompute_ns", "other_ns")
 
 @frozen(kw_only=True)
 class LineRow:
-    """A line, or what has none for one reason. text: the line's own, where it can be had.
+    """A line, or all operators without one for one reason. text: the source line, where it can be read.
 
-    typical_ns: as of operators. operator, overload, signature: of the row with most of it there.
+    typical_ns: as for operators. operator, overload, signature: of the row with most time there.
     """
 
     line: Line | None = place()
@@ -42,7 +42,7 @@ class LineRow:
 
     @property
     def misleads(self) -> bool:
-        """As of the rows of operators that ran there."""
+        """As for the rows of operators that ran there."""
         return misleads(self.self_ns, self.typical_ns)
 
 
@@ -72,7 +72,7 @@ def line_rows(findings: Findings, sources: SourceText, lines: HotLines) -> list[
 
 
 def placed_lines(findings: Findings, sort: str) -> HotLines:
-    """Those that have a line, by time on GPUs or self time, most first."""
+    """Rows with a line, by time on GPUs or self time, most first."""
     lines = findings[HotLines]
     placed = lines.take(lines.frame >= 0)
     return placed.take(np.argsort(-placed.gpu_self_ns, kind="stable")) if sort == "gpu" else placed

@@ -1,4 +1,4 @@
-"""What `perfprobe bench` measured of the calls of a row."""
+"""What `perfprobe bench` measured for the calls of a row."""
 
 from __future__ import annotations
 
@@ -23,6 +23,6 @@ def measurements_of(findings: Findings, rows: HotspotRows) -> list[Measurement |
 
 
 def limit(measured: Measurement) -> Bound | None:
-    """The limit that binds: the one that the call comes nearest to."""
+    """The binding limit: the one that the call comes nearest to."""
     bounds = [bound for bound in measured.bounds if bound.kind != "overhead"]
     return max(bounds, key=lambda bound: bound.fraction.value, default=None)

@@ -1,4 +1,4 @@
-"""Rows of modules: each by itself, and as a tree in which repeated ones stand together."""
+"""Rows of modules: one by one, and as a tree in which repeated ones are merged."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from perfprobe.tables.stacks import Modules
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
-DEEPEST = 64  # of modules within modules, in the tree
+DEEPEST = 64  # levels of the tree
 _FIGURES = ModuleTimes.combined(Combine.SUM)
 
 
 @frozen(kw_only=True)
 class ModuleRow:
-    """A module. parent: the path of the one it is a part of, None of a root; type: its class."""
+    """A module. parent: the path of the module that contains it, None for a root; type: its class."""
 
     module: str | None
     parent: str | None
@@ -32,10 +32,10 @@ class ModuleRow:
 
 @frozen
 class Node:
-    """A module, or several that are alike, in a tree.
+    """A module, or several similar ones, in a tree.
 
-    name: within the module around it, `layers.*` for several; type: its class; number: how many modules it
-    is; figures: their sums, as in `ModuleTimes`.
+    name: within its parent, `layers.*` for several; type: its class; number: how many modules it
+    stands for; figures: their sums, as in `ModuleTimes`.
     """
 
     name: str
@@ -46,13 +46,13 @@ class Node:
 
     @property
     def total_ns(self) -> int:
-        """What the tree is ranked by."""
+        """The time by which the tree is ranked."""
         return self.figures["total_ns"]
 
 
 @frozen
 class TreeRow:
-    """A node that is shown. depth: below how many of those shown; repeats: whether to say how many it is."""
+    """A shown node. depth: among the shown nodes; repeats: whether to say how many modules it is."""
 
     node: Node
     depth: int
@@ -61,7 +61,7 @@ class TreeRow:
 
 
 def module_rows(findings: Findings) -> list[ModuleRow]:
-    """All modules, each before its parts."""
+    """All modules, each before those it contains."""
     trace, times = findings.trace, findings[HotModules].modules
     whole_ns = max(findings[Hotspots].totals.self_ns, 1)
     paths = [trace.module(module) for module in times.module.tolist()]
@@ -78,7 +78,7 @@ def module_rows(findings: Findings) -> list[ModuleRow]:
 
 
 def tree_rows(findings: Findings, most: int, least: float) -> list[TreeRow]:
-    """The nodes with most time, each with those around it, in the order of the model.
+    """The nodes with most time, each with its parents, in the order of the model.
 
     Args:
         most: how many, 0 for all.
@@ -109,7 +109,7 @@ def module_trees(trace: Trace, times: ModuleTimes) -> list[Node]:
 
 
 def _folded(parts: Sequence[Node]) -> Iterator[Node]:
-    """The parts of a module; numbered ones of one class that follow each other are one."""
+    """The children of a module; consecutive numbered ones of one class are merged."""
     for (is_number, _), group in groupby(parts, key=lambda part: (part.name.isdecimal(), part.type)):
         run = list(group)
         if is_number and len(run) > 1:
@@ -120,7 +120,7 @@ def _folded(parts: Sequence[Node]) -> Iterator[Node]:
 
 
 def _merged(name: str, alike: Sequence[Node]) -> Node:
-    """Several nodes as one, and so their parts of equal name."""
+    """Several nodes merged into one, and so their children of equal name."""
     if len(alike) == 1:
         return alike[0]
     by_name: dict[str, list[Node]] = {}
@@ -140,14 +140,14 @@ def _merged(name: str, alike: Sequence[Node]) -> Node:
 
 
 def _joined(node: Node) -> Node:
-    """`layers.*` for `layers`, in which nothing runs but in its one part `*`."""
+    """`layers.*` for `layers`, if all its operators run in its only child `*`."""
     if len(node.parts) != 1 or node.figures["calls"] > node.parts[0].figures["calls"]:
         return node
     return replace(node.parts[0], name=f"{node.name}.{node.parts[0].name}")
 
 
 def _chosen(roots: Sequence[Node], most: int, least_ns: float) -> set[int]:
-    """The ids of the nodes with most time; no node without the one around it."""
+    """The ids of the nodes with most time; no node without its parent."""
     number = count()
     open_nodes = [(-node.total_ns, next(number), node) for node in roots]
     heapify(open_nodes)

@@ -1,4 +1,4 @@
-"""Rows of hot operators, and of ranges that operators' recording saw."""
+"""Rows of hot operators, and of ranges recorded with operators."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PHASES = ("forward_ns", "backward_ns", "recompute_ns")
 
 @frozen
 class ModuleShare:
-    """What a module has of a row; module: its path, None outside of all. at: their order in the model."""
+    """The part of a module in a row; module: its path, None outside of all. at: its place in the model."""
 
     module: str | None
     calls: int
@@ -31,11 +31,11 @@ class ModuleShare:
 
 @frozen(kw_only=True)
 class Calls:
-    """Calls that have something in common, of operators or of a range; what they differ in is None.
+    """A group of calls, of operators or of a range; fields in which they differ are None.
 
     line: of their own Python; forward: of the forward call; reason: why there is no line. module: of all
-    calls, or what their modules have in common. long_calls: how many make the sums mislead; typical_ns: self
-    time with usual ones in their place. recorded: sums of what not every recording has, by column.
+    calls, or what their modules have in common. long_calls: how many calls distort the sums; typical_ns: self
+    time with usual ones in their place. recorded: sums of columns that not every recording has.
     """
 
     line: Line | None = place()
@@ -63,12 +63,12 @@ class Calls:
 
     @property
     def whole_mean_ns(self) -> int:
-        """Whole nanoseconds of a call."""
+        """Nanoseconds of a call, rounded."""
         return self.total_ns // max(self.calls, 1)
 
     @property
     def misleads(self) -> bool:
-        """Whether calls whose length misleads, or waiting in all of them, make much of the sums."""
+        """Whether outliers, or waiting in all calls, are a large part of the sums."""
         waits_are_known = self.recorded.get("cpu_self_ns") is not None
         return (waits_are_known or self.long_calls != 0) and misleads(self.self_ns, self.typical_ns)
 
@@ -83,7 +83,7 @@ class RangeRow:
 
 @frozen(kw_only=True)
 class OperatorRow:
-    """A row of hot operators, by whatever they are grouped.
+    """A row of hot operators, in any grouping.
 
     share: of operator time. made_from, made_from_lines: of a kernel of torch.compile. operators, signatures,
     lines: how many different ones there are. of_limit, limit, verdict: as `perfprobe bench` measured.
@@ -160,7 +160,7 @@ def _operator_row(
 
 def _ran(trace: Trace, hotspots: Hotspots, rows: HotspotRows) -> Iterator[Calls]:
     for at, value in enumerate(values(rows)):
-        comparable = value["name"] >= 0  # not all that ran on a line or in a module
+        comparable = value["name"] >= 0  # but not for all operators of a line or module
         parts = hotspots.parts_of(rows, at)
         yield Calls(
             line=trace.line(value["frame"]),

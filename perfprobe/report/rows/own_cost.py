@@ -1,4 +1,4 @@
-"""What recording added to the program's CPU time: an estimate, of what was measured where it ran."""
+"""What recording added to the program's CPU time: an estimate from costs measured where it ran."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import NamedTuple
 from perfprobe.tables.findings import Findings, Totals
 from perfprobe.tables.recording import Recording
 
-_MOST_COLDER = 10  # times; beyond that it is not a measurement
+_MOST_COLDER = 10  # times; larger factors are not credible
 _FIXED = ("start_cpu_ns", "torch_cpu_ns", "stop_cpu_ns")
 
 
 class OwnCost(NamedTuple):
     """CPU time in ns.
 
-    running_ns: while the program ran, an estimate; None where nothing of it was measured. share: of the CPU
-    time that is left without it; None where that is not known. fixed_ns: to start and to stop, measured,
-    and no part of the former; None where it was not.
+    running_ns: while the program ran, an estimate; None where nothing was measured. share: of the CPU
+    time without it; None where that is not known. fixed_ns: to start and to stop, measured,
+    not part of running_ns; None where not measured.
     """
 
     running_ns: float | None
@@ -25,14 +25,14 @@ class OwnCost(NamedTuple):
 
 
 def own_cost(findings: Findings, totals: Totals) -> OwnCost:
-    """Of a recording with operators.
+    """The cost for a recording with operators.
 
     An operator costs what one did in the calibration as recording began, times how much longer our own part
-    of it took in the program, where caches are colder, stacks deeper and inputs more (one in 61 is timed).
+    took in the program, where caches are colder, stacks deeper and inputs more (one in 61 is timed).
     Readings of CPU clocks, calls that were counted and windows of the autograd profiler are numbers times the
-    cost of one; of the writer's and the sampler's threads the CPU time is read. It is the least: how much
+    cost of one; the CPU time of the writer's and sampler's threads is read. It is a lower bound: how much
     colder caches make the program's own code, events that were not kept, and what the autograd profiler
-    takes while it records are not in it. Paired runs of five programs measured 1.2 to 2.4 times as much.
+    takes while it records are not included. Paired runs of five programs measured 1.2 to 2.4 times as much.
     """
     recording = findings.trace.recording
     reading_ns = recording.number("autograd", "reading_ns")
@@ -51,7 +51,7 @@ def own_cost(findings: Findings, totals: Totals) -> OwnCost:
 
 
 def _operators_ns(recording: Recording, totals: Totals) -> float:
-    timed_ns = recording.number("cost", "timed_event_ns")  # where all are: with its system calls
+    timed_ns = recording.number("cost", "timed_event_ns")  # where all have CPU time: with the system calls
     if timed_ns is not None:
         return timed_ns * totals.operators
     reads_ns = 2 * totals.cpu_timed * _number(recording, "cost", "cpu_read_ns")
@@ -59,7 +59,7 @@ def _operators_ns(recording: Recording, totals: Totals) -> float:
 
 
 def _colder(recording: Recording) -> float:
-    """How many times as long our own part of an event took in the program; 1 where it is not known."""
+    """How many times longer our own part of an event took in the program; 1 where it is not known."""
     own_ns, trial_ns = (_number(recording, "cost", name) for name in ("own_ns", "trial_own_ns"))
     return min(max(own_ns / trial_ns, 1), _MOST_COLDER) if trial_ns > 0 else 1
 

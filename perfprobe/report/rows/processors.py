@@ -19,7 +19,7 @@ _APART = ("windows", "threads", "lacks")  # tables of their own
 
 @frozen(kw_only=True)
 class ThreadWaitRow:
-    """A thread; as in `ThreadWaits`. name: as the program named it, else as the kernel calls it."""
+    """A thread; as in `ThreadWaits`. name: the program's, else the kernel's."""
 
     name: str | None
     os_thread: int | None
@@ -30,7 +30,7 @@ class ThreadWaitRow:
 
 
 def processor_rows(findings: Findings) -> list[Values]:
-    """One row: `Processors` without its tables, what is not known with its reason."""
+    """One row: `Processors` without its tables, and reasons for what is not known."""
     found = findings[Processors]
     row: dict[str, Any] = {
         each.name: getattr(found, each.name) for each in fields(found) if each.name not in _APART
@@ -41,7 +41,7 @@ def processor_rows(findings: Findings) -> list[Values]:
 
 
 def window_rows(findings: Findings) -> list[Values]:
-    """Each window; None for what was not told."""
+    """Each window; None for what was not measured."""
     windows = values(findings[Processors].windows)
     return [Values({name: measured(value) for name, value in row.items()}) for row in windows]
 

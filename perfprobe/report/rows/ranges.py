@@ -16,7 +16,7 @@ from perfprobe.tables.ranges import RangeKind, RangeRows, RangeSource
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
 
-# Domains in which libraries set ranges by the thousand; oneDNN's are `dnnl::primitive::execute` and its like.
+# Domains in which libraries set ranges by the thousand; oneDNN's are `dnnl::primitive::execute` and similar.
 _LIBRARIES = re.compile(
     r"(dnnl|onednn|nccl|cu(blas|dnn|fft|solver|sparse|tensor)|cub|cccl|thrust|one?tbb|openmp)", re.IGNORECASE
 )
@@ -27,7 +27,7 @@ _OPERATOR = re.compile(r"(aten|prims?|c10d|autograd)::")
 class NamedRangeRow:
     """Ranges of one name, domain, source and kind, and their sums; figures as in `RangeRows`.
 
-    on: the thread that they were on, None where that is the main one.
+    on: their thread, None for the main one.
     """
 
     name: str | None
@@ -68,19 +68,19 @@ def named_range_rows(findings: Findings, rows: RangeRows) -> list[NamedRangeRow]
 
 
 def named_ranges_in_focus(findings: Findings) -> RangeRows:
-    """Those in focus, most time first."""
+    """Rows in focus, most time first."""
     return in_focus(findings, findings.get(RangeRows) or RangeRows.empty())
 
 
 def ranked_named(rows: RangeRows, top: int, sort: str) -> RangeRows:
-    """The first rows, 0 for all; by total time where these rows do not have what is asked for."""
+    """The first rows, 0 for all; by total time where these rows do not have the sort column."""
     keys = {"calls": rows.ranges, "mean": rows.mean_ns, "median": rows.median_ns, "p95": rows.p95_ns}
     order = np.argsort(-keys.get(sort, rows.total_ns), kind="stable")
     return rows.take(order[: top or len(order)])
 
 
 def by_library(findings: Findings, rows: RangeRows) -> Mask:
-    """Which rows a library set, not the program: these can be very many, and would hide the others."""
+    """Which rows a library set, not the program: there can be very many, which would hide the others."""
     strings = findings.trace.recording[Strings]
     found = [
         (domain >= 0 and _LIBRARIES.match(strings[domain]) is not None)

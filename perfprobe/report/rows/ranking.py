@@ -12,11 +12,11 @@ from perfprobe.support.view import PEER_ONLY_SORTS
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.findings import Findings, HotspotRows, Hotspots
 
-_MISLED = 6  # a sum misleads where it is a sixth too much, as every row is that `durations.long_calls` finds
+_MISLED = 6  # a sum misleads where it is a sixth too large, as in every row that `durations.long_calls` finds
 
 
 def _typical_total(rows: HotspotRows) -> Int64:
-    """Total time without what misleads in self time."""
+    """Total time without the outliers in self time."""
     return np.where(
         rows.self_ns > 0, rows.total_ns * (rows.typical_ns / np.maximum(rows.self_ns, 1)), rows.total_ns
     )
@@ -38,7 +38,7 @@ _SORT_NAMES |= {"median": "median time", "p95": "95th percentile", "gpu": "time 
 
 
 def ranked(rows: HotspotRows, top: int, sort: str) -> HotspotRows:
-    """The `top` first rows by `sort`, largest first; 0 for all of them.
+    """The first `top` rows by `sort`, largest first; 0 for all of them.
 
     Raises:
         UsageError: a `sort` that does not exist, a negative `top`.
@@ -52,7 +52,7 @@ def ranked(rows: HotspotRows, top: int, sort: str) -> HotspotRows:
 
 
 def misleads(self_ns: int, typical_ns: int) -> bool:
-    """Whether calls whose length misleads make much of a sum."""
+    """Whether outliers are a large part of a sum."""
     return (self_ns - typical_ns) * _MISLED > self_ns
 
 
@@ -62,7 +62,7 @@ def range_sort(sort: str) -> str:
 
 
 def sort_of(findings: Findings, sort: str) -> str:
-    """The order of our own tables; self time in place of time on GPUs where none was recorded."""
+    """The order of our own tables; by self time where no time on GPUs was recorded."""
     if sort in PEER_ONLY_SORTS:
         sort = "gpu" if sort == "gpu-total" else "self"
     hotspots = findings.get(Hotspots)
@@ -71,7 +71,7 @@ def sort_of(findings: Findings, sort: str) -> str:
 
 
 def rows_shown(rows: int, shown: int, sort: str) -> str:
-    """Which of the rows a table shows: `20 of 799 rows by self time`."""
+    """Which rows a table shows: `20 of 799 rows by self time`."""
     number = "1 row" if rows == 1 else f"{rows:,} rows"
     if shown < rows:
         number = f"{shown:,} of {number}"
@@ -81,6 +81,6 @@ def rows_shown(rows: int, shown: int, sort: str) -> str:
 
 
 def focus_text(focus: str | None) -> str:
-    """The regular expression in quotes, otherwise as it was given: it can be copied."""
+    """The regular expression in quotes, otherwise unchanged, so that it can be copied."""
     text = printable(focus or "")
     return f'"{text}"' if "'" in text else f"'{text}'"

@@ -1,6 +1,6 @@
-"""What rows are: dataclasses with typed values, named as in the JSON document; None is not known or measured.
+"""Rows: dataclasses with typed values, named as in the JSON document; None: not known or not measured.
 
-What identifies a row is text, never an id of one recording: rows of two recordings can stand side by side.
+Text identifies a row, never an id of one recording: rows of two recordings can be compared.
 """
 
 from __future__ import annotations
@@ -16,34 +16,34 @@ from perfprobe.tables.trace import Line
 
 
 def spread(prefix: str, names: Sequence[str]) -> Any:
-    """A field whose value's own fields, these, stand in the row itself, each behind the prefix."""
+    """A field whose value's own fields are put into the row itself, each after the prefix."""
     return field(metadata={"spread": [(prefix + name, name) for name in names]})
 
 
 def place(prefix: str = "") -> Any:
-    """The field of a `Line`: `file`, `line` and `function`, each behind the prefix."""
+    """The field of a `Line`: `file`, `line` and `function`, each after the prefix."""
     return spread(prefix, Line._fields)
 
 
 def inline() -> Any:
-    """A field whose value, a row or a mapping, stands in the row itself."""
+    """A field whose value, a row or a mapping, is put into the row itself."""
     return field(metadata={"inline": True})
 
 
 def unwritten() -> Any:
-    """A field that documents leave out: it only helps to show others."""
+    """A field that documents leave out: it is only needed to show others."""
     return field(metadata={"unwritten": True})
 
 
 @frozen
 class Values:
-    """A row that is whatever its table has, by column."""
+    """A row with all values of a table's row, by column."""
 
     values: Mapping[str, Any] = inline()
 
 
 def plain(row: Any) -> dict[str, Any]:
-    """The row as a document has it: numbers, texts, lists, dicts and None."""
+    """The row for a document: numbers, texts, lists, dicts and None."""
     found: dict[str, Any] = {}
     for each in fields(row):
         value = getattr(row, each.name)
@@ -72,12 +72,12 @@ def measured(value: int) -> int | None:
 
 
 def figures_of(value: Mapping[str, int], *without: str) -> dict[str, int | None]:
-    """The figures of a row of a table but these, None for -1."""
+    """The figures of a row of a table except these, None for -1."""
     return {name: measured(figure) for name, figure in value.items() if name not in without}
 
 
 def mean_ns(total_ns: int | None, timed: int) -> int | None:
-    """Whole nanoseconds of each of so many, None where none was timed."""
+    """Mean in whole nanoseconds; None where none was timed."""
     return total_ns // timed if total_ns is not None and timed > 0 else None
 
 

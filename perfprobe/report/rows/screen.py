@@ -12,10 +12,10 @@ from perfprobe.tables.trace import Line
 
 @frozen(kw_only=True)
 class ScreenRow:
-    """What one label says. label: "" where the line before goes on, and of the first line.
+    """The text of one label. label: "" for a continuation line, and for the first line.
 
-    text: all of it; pieces: what it is made of, the last of which are left out where there is no room.
-    time_ns, share: of a step, as far as the text is about one figure; line: the place it names.
+    text: all of it; pieces: its parts, the last of which are left out where there is no room.
+    time_ns, share: of a step, if the text is about one figure; line: the place it names.
     """
 
     label: str
@@ -34,6 +34,6 @@ def said(label: str, *pieces: str, style: str = "", **facts: Any) -> ScreenRow:
 
 
 def listed(texts: Iterable[str], first: str = "", between: str = ", ") -> Iterator[str]:
-    """Pieces of a row that lists these texts. first: what the list begins with."""
+    """Pieces of a row that lists these texts. first: the beginning of the list."""
     for at, text in enumerate(texts):
         yield f"{between if at else first}{text}"

@@ -1,8 +1,8 @@
 """The text of source lines, read when the report is made from the files that the recording names.
 
-A recording may name any file, and files change. Only a regular, not too large file that ends in .py is read,
-where the rule allows it; nothing in it is run, and it is believed only if it was last written before the
-recording began, or lies in the folder that the user named.
+A recording may name any file, and files change. Only regular .py files of limited size are read,
+where the rule allows it; nothing in them is run, and a file is used only if it was last written before the
+recording began, or is in the folder that the user named.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from perfprobe.tables.findings import Findings
 
 MOST_BYTES = 4 << 20  # of a file
 MOST_BYTES_OF_ALL = 64 << 20
-LEAST_BYTES = 16 << 10  # that any file counts as, even a missing one: it bounds how many are looked for
-LONGEST_LINE = 1000  # letters kept
+LEAST_BYTES = 16 << 10  # counted for any file, even a missing one: it bounds how many are searched
+LONGEST_LINE = 1000  # characters kept
 
 _MISSING = "source not found here"
 _CHANGED = "changed since the recording"
@@ -40,12 +40,12 @@ class SourceText:
         self._bytes = 0
 
     def text(self, file: str, line: int) -> str | None:
-        """The text of a line without its newline, None where it cannot be had."""
+        """The text of a line without its newline, None where it cannot be read."""
         lines = self._lines(file)
         return lines[line - 1] if isinstance(lines, list) and 0 < line <= len(lines) else None
 
     def lines(self, file: str) -> list[str] | None:
-        """All lines of a file, None where they cannot be had."""
+        """All lines of a file, None where they cannot be read."""
         lines = self._lines(file)
         return lines if isinstance(lines, list) else None
 
@@ -77,14 +77,14 @@ class SourceText:
         return rule.refused or _MISSING
 
     def _moved(self, path: str, folder: str) -> list[str]:
-        """Where a file of the program is when the program's folder is this one."""
+        """The path of a file of the program if the program's folder is this one."""
         bases = [base.rstrip("/") + "/" for base in self._bases if base.startswith("/")]
         return [os.path.join(folder, path[len(base) :]) for base in bases if path.startswith(base)]
 
     def _read(self, path: str) -> list[str] | str:
         if not path.endswith(".py") or self._bytes > MOST_BYTES_OF_ALL:
             return _MISSING
-        # Opening a pipe must not wait for its writer.
+        # Opening a pipe must not block.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as opened:
             facts = os.fstat(descriptor)
@@ -103,7 +103,7 @@ class SourceText:
 
 
 def _decoded(data: bytes) -> list[str]:
-    """The lines as Python would read them; what does not fit the encoding is replaced."""
+    """The lines as Python would read them; invalid bytes are replaced."""
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
     except SyntaxError:

@@ -11,7 +11,7 @@ from perfprobe.tables.trace import Trace
 
 @frozen
 class DifferenceRow:
-    """Calls of an operator on which they differ; observer, autograd: what each says."""
+    """Calls of an operator on which they differ; observer, autograd: the value of each."""
 
     kind: str
     operator: str | None
@@ -23,7 +23,7 @@ class DifferenceRow:
 
 
 def sources_row(found: Sources) -> Values:
-    """All of `Sources` but the differences, and how many of those have no known reason."""
+    """`Sources` without the differences, and how many of those have no known reason."""
     figures = {name: value for name, value in vars(found).items() if name != "differences"}
     return Values({**figures, "unexplained": found.unexplained})
 

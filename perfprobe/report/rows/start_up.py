@@ -1,4 +1,4 @@
-"""Rows of what passed before the first step."""
+"""Rows of the time before the first step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from perfprobe.tables.trace import Line
 class StartUpRow:
     """A part of start-up. module: of an import, the package that was imported, None where it was not seen.
 
-    by: what asked for the import. line: of the program, with most of the time.
+    by: the function that asked for the import. line: of the program, with most of the time.
     """
 
     part: str | None

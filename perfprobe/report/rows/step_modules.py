@@ -1,4 +1,4 @@
-"""The module that most of a step is spent in, where the program's own lines say too little."""
+"""The module with most of a step's time, where the program's own lines are not specific enough."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from perfprobe.support.frozen import frozen
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.step_rows import StepHotspots
 
-_MOST = 0.6  # of the module around it: then that says too little
-_MUCH = 0.25  # of a root, which says nothing
+_MOST = 0.6  # of the parent's time: then the parent is not specific enough
+_MUCH = 0.25  # of a root's time
 
 
 @frozen
 class HotModule:
-    """A module, or several that are alike. path: `transformer.h.*.attn`; time_ns: in all steps."""
+    """A module, or several similar ones. path: `transformer.h.*.attn`; time_ns: in all steps."""
 
     path: str
     node: Node
 
     @property
     def time_ns(self) -> int:
-        """Of the typical calls of its operators, and of those of its parts."""
+        """Time of typical calls of its operators and its children's."""
         return self.node.total_ns
 
     @property
     def phases(self) -> str:
-        """`forward + backward`, as far as it has time in them."""
+        """`forward + backward`, those in which it has time."""
         return " + ".join(name for name in ("forward", "backward") if self.node.figures[f"{name}_ns"] > 0)
 
 
 def hot_module(findings: Findings) -> HotModule | None:
-    """The innermost module that has most of the time of each one around it, much of a root's; else None."""
+    """The innermost module with most of the time of each parent, and much of a root's; else None."""
     roots = module_trees(findings.trace, findings[StepHotspots].modules)
     node = max(roots, key=lambda root: root.total_ns, default=None)
     if node is None:

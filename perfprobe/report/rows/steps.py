@@ -1,4 +1,4 @@
-"""Rows of the loops that run steps, of the steps themselves and of what they consist of."""
+"""Rows of the loops that run steps, of the steps themselves and of their parts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FIGURES = ("steps", "steady", *_TIMES, "micro_batches", "samples")
 
 @frozen(kw_only=True)
 class LoopRow:
-    """What runs steps; figures as in `Loops`. line: the user's; library: of a library's loop around them.
+    """A loop of steps; figures as in `Loops`. line: the user's; library: of a library's loop around them.
 
     samples_per_s: by the median step, where a batch could be read.
     """
@@ -72,7 +72,7 @@ class StepRow:
 
 @frozen(kw_only=True)
 class PhaseRow:
-    """What the steady steps of a loop consist of; share: of their time. line: the user's with most of it."""
+    """A part of a loop's steady steps; share: of their time. line: the user's with most of it."""
 
     loop: int
     phase: str
@@ -88,7 +88,7 @@ class PhaseRow:
 
 
 class LoopLines:
-    """The lines of loops, as the source has them where it can be read."""
+    """The lines of loops, from the source where it can be read."""
 
     def __init__(self, findings: Findings) -> None:
         self._trace = findings.trace
@@ -96,7 +96,7 @@ class LoopLines:
         self._known: dict[str, list[tuple[int, int]]] = {}
 
     def line(self, frame: int, line: int) -> Line | None:
-        """The line of the innermost loop around this line of the file of a frame; the line itself without."""
+        """The line of the innermost loop around a frame's line; the line itself without one."""
         at = self._trace.line(frame)
         if at is None:
             return None
@@ -175,7 +175,7 @@ class StepFindings:
 
     @cached_property
     def steps(self) -> list[StepRow]:
-        """By loop and time; with a GPU a row too for what was launched outside of all."""
+        """By loop and time; with a GPU also a row for what was launched outside of all."""
         times, phases = self._times, self._phases_of_steps()
         gpu = {(row["start_ns"], row["end_ns"]): row for row in self._on_gpu()}
         rows = [
@@ -216,6 +216,6 @@ def _gpu_figures(row: dict[str, int | None] | None) -> dict[str, int | None]:
 
 
 def phase_text(kind: int, phase: int) -> str:
-    """What a phase is called in steps of a kind."""
+    """The name of a phase in steps of a kind."""
     texts = INFERENCE_TEXTS if kind == StepKind.INFERENCE else PHASE_TEXTS
     return texts.get(StepPhase(phase), "other")

@@ -1,4 +1,4 @@
-"""Rows of threads: what the times of their Python functions add up to."""
+"""Rows of threads: the sums of their Python functions' times."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from perfprobe.tables.strings import Strings
 class ThreadRow:
     """A thread, its figures as in `ThreadSums`; os_thread: None where the thread is not known.
 
-    own_name: its name unless that is only the program's, which the kernel gives to a thread without one.
+    own_name: its name, unless that is only the process's, which the kernel gives to unnamed threads.
     """
 
     thread: int
@@ -55,6 +55,6 @@ def thread_rows(recording: Recording, calling: Calling) -> list[ThreadRow]:
 
 
 def _name(recording: Recording, thread: int) -> str | None:
-    """As the program named it, else as the kernel calls it."""
+    """The program's name of it, else the kernel's."""
     number, name = recording[Threads].os_thread[thread], recording[Threads].name[thread]
     return named(recording.text("python_threads", str(number)) or recording[Strings][name])

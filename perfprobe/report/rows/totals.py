@@ -1,4 +1,4 @@
-"""The row of totals: how long the program ran, and the sums over all operators."""
+"""The row of totals: duration of the program, and sums over all operators."""
 
 from __future__ import annotations
 

@@ -13,10 +13,10 @@ from perfprobe.tables.workers import ChildKind, Feeding, StartMethod
 
 @frozen(kw_only=True)
 class WorkerRow:
-    """A child process, or all those for which there was no row; see `tables.workers.Workers`.
+    """A child process, or all those without a row of their own; see `tables.workers.Workers`.
 
-    is_whole: whether it came to its end. start_up_ns: until it ran the program's part, of a DataLoader's
-    worker until it asked what to load; lived_ns: from its start to its last sign of life.
+    is_whole: whether it ran to its end. start_up_ns: until it ran the program's part, for a DataLoader's
+    worker until it first asked what to load; lived_ns: from its start to its last sign of life.
     """
 
     kind: str | None

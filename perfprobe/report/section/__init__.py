@@ -1,1 +1,1 @@
-"""The sections of a report: blocks of headings, columns and notes, made of rows."""
+"""The sections of a report: blocks of headings, columns and notes, made from rows."""

@@ -1,4 +1,4 @@
-"""What the autograd profiler did, and how it agrees with the observer where both recorded."""
+"""The autograd profiler's recording, and how it agrees with the observer where both recorded."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def source_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
 
 
 def agreement(findings: Findings, choice: Choice) -> Iterator[Block]:
-    """What both saw, a table of the differences without a known reason, and a line for each reason."""
+    """What both recorded, a table of the differences without a known reason, and a line for each reason."""
     recording = findings.trace.recording
     windows = recording.number("autograd", "windows")
     if windows is None:

@@ -33,7 +33,7 @@ def interval_tables(findings: Findings, choice: Choice) -> dict[str, Sequence[An
 
 
 def between(findings: Findings, choice: Choice) -> Iterator[Block]:
-    """The table; nothing where operators follow each other closely, or there are none."""
+    """The table; nothing where operators follow each other closely, or without operators."""
     found, wall_ns = findings[Between], findings.wall_ns
     if found.threads == 0 or found.total_ns < NOTEWORTHY * (wall_ns or 0):
         return
@@ -76,7 +76,7 @@ def _columns(rows: Sequence[IntervalRow], *, is_block: bool) -> list[Column]:
 
 
 def _doing_column(rows: Sequence[IntervalRow]) -> Iterator[Column]:
-    """What samples show most of there; no column where there are none."""
+    """What samples show most there; no column without samples."""
     cells = [_doing(row) for row in rows]
     if any(cells):
         yield Column("mostly, by samples", cells, 3, least=20, wish=28)
@@ -91,7 +91,7 @@ def _doing(row: IntervalRow) -> str:
 
 
 def _places(rows: Sequence[IntervalRow], *, is_block: bool) -> tuple[list[str], int]:
-    """`train.py:40 -> 44 in main` for each row, and as many letters as the longest has up to the function."""
+    """`train.py:40 -> 44 in main` for each row, and the greatest number of characters up to the function."""
     lines = [line for row in rows for line in (row.line, row.to, row.caller) if line is not None]
     names = shorten.file_names([printable(line.file) for line in lines])
     outer = {"start": _BLOCK_START if is_block else _START, "end": _END}
@@ -110,6 +110,6 @@ def _cell(names: dict[str, str], line: Line | None, to_line: Line | None, caller
     text = f"{place}{onward} in {printable(line.function)}"
     if caller is None or to_line.line > line.line or line.function == "<module>":
         return text
-    # Not onward: in a loop, or the function returned and was called again.
+    # Backwards: in a loop, or the function returned and was called again.
     by = f"{names[printable(caller.file)]}:{caller.line} in {printable(caller.function)}"
     return f"{text}\nor between calls at {by}"

@@ -1,7 +1,6 @@
-"""What a section consists of, whatever it is drawn on: headings, tables, paragraphs, facts.
+"""The parts of a section, for every medium: headings, tables, paragraphs, facts.
 
-Styles are words: bold, dim, and names of colours. Widths are letters; how many there are is for the medium to
-know.
+Styles are words: bold, dim, and names of colours. Widths are characters; the medium knows how many there are.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from perfprobe.report.shorten import cut
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.findings import Findings
 
-BRIEF = 140  # letters; in a width of fewer, words are abbreviated
+BRIEF = 140  # characters; in a smaller width words are abbreviated
 
 
 class Heading(NamedTuple):
-    """The title of what follows, and what is to be said about it."""
+    """A title, and a remark about what follows."""
 
     title: str
     said: str = ""
@@ -38,7 +37,7 @@ class Paragraph(NamedTuple):
 
 
 class Fact(NamedTuple):
-    """One of several short texts. longest: letters after which it is cut, None for never."""
+    """One of several short texts. longest: characters after which it is cut, None for never."""
 
     text: str
     style: str = ""
@@ -46,13 +45,13 @@ class Fact(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """Facts in a line, or in several where they do not fit; never broken within one."""
+    """Facts on a line, or on several where they do not fit; never broken within one."""
 
     facts: Sequence[Fact]
 
 
 class Said(NamedTuple):
-    """A line of the first screen. pieces: the last of which are left out where there is no room."""
+    """A line of the first screen. pieces: the last ones are left out where there is no room."""
 
     label: str
     pieces: Sequence[str]
@@ -67,12 +66,12 @@ class Blank(NamedTuple):
 class Column:
     """One column of text cells, which may have several lines.
 
-    rank: columns of higher rank are dropped first, those of rank 0 never. least: how narrow it may get,
-    None for as wide as its longest cell. wish: how narrow it may get while columns of rank 4 and above are
+    rank: columns of higher rank are dropped first, those of rank 0 never. least: its smallest width,
+    None for that of its longest cell. wish: its smallest width while columns of rank 4 and above are
     there. styles: of each cell, beside `style`; none or one a cell. role: what it shows, where the title is
-    another word for that. brief: the cells where there is little room, none where they are the same. leaves:
-    letters of the whole width that `least` must leave to others. brief_title: its title there; roomy: from so
-    many letters on there is room.
+    another word for that. brief: the cells where there is little room, empty if they are the same. leaves:
+    characters of the whole width that `least` leaves to others. brief_title: its title there; roomy: from so
+    many characters on there is room.
     """
 
     title: str
@@ -92,17 +91,17 @@ class Column:
 
     @property
     def shows(self) -> str:
-        """What it is called within the report, whatever its title."""
+        """Its name within the report, independent of its title."""
         return self.role or self.title
 
     @cached_property
     def widest(self) -> int:
-        """As wide as it likes to be."""
+        """The preferred width."""
         return max(map(cell_len, [self.title, *"\n".join(self.cells).split("\n")]))
 
     @property
     def narrowest(self) -> int:
-        """As narrow as it may be."""
+        """The smallest possible width."""
         return self.widest if self.least is None else min(self.widest, max(self.least, cell_len(self.title)))
 
     def shortened(self, width: int) -> Sequence[str]:
@@ -113,12 +112,12 @@ class Column:
 
     @property
     def comfortable(self) -> int:
-        """As narrow as it should be."""
+        """The smallest comfortable width."""
         return min(self.widest, max(self.narrowest, self.wish))
 
 
 class Shown(NamedTuple):
-    """What a medium shows of a table. left_out: columns; roomy: the width at which none would be."""
+    """How a medium shows a table. left_out: columns; roomy: the width at which none would be left out."""
 
     titles: Sequence[str]
     left_out: Sequence[str] = ()
@@ -126,7 +125,7 @@ class Shown(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Rows of a table that stand together below a title, so many. said: more about them, in brackets."""
+    """Rows of a table below a common title, and their number. said: a remark about them, in brackets."""
 
     title: str
     said: str
@@ -134,9 +133,9 @@ class Part(NamedTuple):
 
 
 class Below(NamedTuple):
-    """Lines below each row. lines: of the row at a place, and whether the cell of its last column was cut.
+    """Lines below each row. lines: makes them from the row's place and whether its last cell was cut.
 
-    behind: the title of the column behind which they begin, where it is the first one.
+    behind: the title of the column after which they begin, if it is the first one.
     """
 
     lines: Callable[[int, bool], Iterable[str]]
@@ -150,10 +149,10 @@ def nothing(_: Shown) -> Iterator[str]:
 
 @frozen
 class Table:
-    """A table. notes: what its figures do not tell, as far as they are shown.
+    """A table. notes: what its shown figures do not include.
 
-    whole: the signature of each row in full: rows that differ in it must not look the same. parts: rows that
-    stand together. folds: long texts continue below rather than being cut. below: lines below each row.
+    whole: the full signature of each row: rows that differ in it must not look the same. parts: rows that
+    belong together. folds: long texts continue below rather than being cut. below: lines below each row.
     """
 
     columns: Sequence[Column]
@@ -178,8 +177,8 @@ class Section:
     """A part of the report.
 
     name: one of `support.view.VIEWS`; requires: findings without which it is left out, by type or by the name
-    of their table; blocks: what it shows; tables: its rows by the names that documents have for their tables;
-    shows: findings it says more with.
+    of their table; blocks: what it shows; tables: its rows, by the names of their tables in documents;
+    shows: optional findings.
     """
 
     name: str

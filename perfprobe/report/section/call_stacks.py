@@ -1,4 +1,4 @@
-"""From where one operator was called: its stacks, what `report --calls` prints."""
+"""The call stacks of one operator, printed by `report --calls`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
 
 TOP = 10
-MOST_IN_DOCUMENT = 1000  # unless told
-_MOST_FRAMES = 24  # of one stack, the innermost
+MOST_IN_DOCUMENT = 1000  # unless given
+_MOST_FRAMES = 24  # frames of one stack, the innermost
 _INDENT = 4
 
 

@@ -1,4 +1,4 @@
-"""Child processes: what they mean for the rest of the report, and where their own recordings are."""
+"""Child processes: their effect on the rest of the report, and their own recordings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NOTEWORTHY = 0.05  # of the process's own CPU time
 
 
 def cpu_of_children(findings: Findings) -> list[str]:
-    """The CPU time of children, where it is some."""
+    """The CPU time of children, if it is noticeable."""
     cpu_ns, self_ns = (findings.get(Children) or Children()).cpu_ns, findings.trace.cpu_ns
     if cpu_ns is None or (self_ns is not None and cpu_ns < _NOTEWORTHY * self_ns):
         return []
@@ -28,7 +28,7 @@ def cpu_of_children(findings: Findings) -> list[str]:
 
 
 def work_in_children(findings: Findings) -> Iterator[Block]:
-    """Says so where the work seems to have been done in other processes than the recorded one."""
+    """A note where the work seems to have been done in other processes than the recorded one."""
     children, hotspots = findings.get(Children) or Children(), findings.get(Hotspots)
     lost = [lost for lost in children.lost if lost.is_python]
     has_operators = hotspots is not None and hotspots.whole_rows > 0
@@ -45,7 +45,7 @@ def work_in_children(findings: Findings) -> Iterator[Block]:
 
 
 def _share(cpu_ns: int | None, self_ns: int | None) -> str:
-    """What children had of the CPU time of all, where that is known."""
+    """The share of children in all CPU time, where it is known."""
     if not cpu_ns or self_ns is None:
         return ""
     return f"{units.percent(cpu_ns / (cpu_ns + self_ns))} of CPU time was in child processes. "

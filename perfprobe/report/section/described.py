@@ -1,4 +1,4 @@
-"""A section that needs no code of its own: a table of findings, by what it says of its columns."""
+"""A section without code of its own: a table of findings, shown by the declarations of its columns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _UNITS: dict[str, Callable[[Any], str]] = {"ns": units.duration, "bytes": units.
 
 
 def described(title: str, name: str, *, top: int = TOP) -> Section:
-    """The section of a finding that is a table of this name, `top` rows of it; documents have all of them."""
+    """The section of a finding that is a table of this name, with `top` rows; documents have all rows."""
 
     def blocks(findings: Findings, choice: Choice) -> Iterator[Block]:
         table = findings.named(name)

@@ -1,4 +1,4 @@
-"""Whether the operators run efficiently: what `perfprobe bench` measured, and what it means."""
+"""Whether the operators run efficiently: results of `perfprobe bench`, and what they mean."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from perfprobe.tables.trace import shown_name
 TOP = 20  # rows in the report of a recording
 INDENT = 4  # letters
 _LONGEST_INPUTS = 80  # cells, in sentences
-_ANSWERS = {  # what part of the time is what, by verdict
+_ANSWERS = {  # descriptions of parts of the time, by verdict
     PURE_COPY: (PURE_COPY,),
     "near a limit of this machine": ("compute-bound", "memory-bound", "element-rate-bound"),
     "below its limit": ("below ceiling",),
@@ -47,14 +47,14 @@ def efficiency(findings: Findings, choice: Choice) -> Iterator[Block]:
 
 
 def efficiency_of(measured: Measurements) -> Iterator[Block]:
-    """The same by itself and whole: the answer comes first."""
+    """The same alone and complete: the answer comes first."""
     yield from _answer(measured)
     yield Heading("Efficiency", _measured_how(measured))
     yield from _details(measured)
 
 
 def _details(measured: Measurements) -> Iterator[Block]:
-    """The table, what could not be answered and why, and what the words mean."""
+    """The table, what is unanswered and why, and what the words mean."""
     rows = [row for row in measured.rows if row.not_rebuilt is None]
     if rows:
         yield efficiency_table(rows)
@@ -93,7 +93,7 @@ def _takes(row: Measurement) -> str:
 
 
 def _parts(measured: Measurements) -> list[str]:
-    """How the time of the calls is divided among the answers."""
+    """The parts of the calls' time by answer."""
     seen = [(_answer_of(row), row.seen.share) for row in measured.rows if row.seen is not None]
     if not seen:
         return []
@@ -130,7 +130,7 @@ def _clock(rows: Sequence[Measurement]) -> str:
 
 
 def _processes(rows: Sequence[Measurement]) -> str:
-    """Calls that processes do not agree on are measured in more."""
+    """A note that calls on which processes disagree can be measured in more processes."""
     numbers = [row.processes for row in rows]
     text = f"{min(numbers)} to {max(numbers)}" if min(numbers) < max(numbers) else f"{max(numbers)}"
     return f"{text} process{'' if text == '1' else 'es'}"
@@ -142,7 +142,7 @@ def _threads(rows: Sequence[Measurement]) -> str:
 
 
 def _times(rows: Sequence[Measurement]) -> Iterator[Block]:
-    """That the times of the table are of two kinds, where they are."""
+    """A note where the times of the table are of two kinds."""
     seen = [row.seen for row in rows if row.seen is not None]
     if any(of.cpu_ns is None for of in seen) and any(row.clock == "cpu" for row in rows):
         note = "program: wall time, waiting included; with --detail bench, CPU time."

@@ -1,4 +1,4 @@
-"""What tables say of one measured call: its limit, how near it comes to it, the verdict."""
+"""Cells about one measured call: its limit, how near it comes to it, the verdict."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def factor(value: float | None) -> str:
 
 
 def threads_speedup(measured: Measurement) -> float | None:
-    """How many times faster than with one thread it is, or would be; None where that was not measured."""
+    """The speed-up over one thread, measured or possible; None where it was not measured."""
     for changed in measured.counterfactuals:
         if changed.kind == "threads" and changed.speedup.value > 0:
             return 1 / changed.speedup.value if measured.wanted.threads > 1 else changed.speedup.value
@@ -55,7 +55,7 @@ def threads_speedup(measured: Measurement) -> float | None:
 
 
 def in_program_ns(measured: Measurement) -> float | None:
-    """Of a call in the program, with what it calls: CPU time where that was recorded, else wall time."""
+    """The time of a call in the program, with what it calls: CPU time where recorded, else wall time."""
     seen = measured.seen
     if seen is None or seen.calls < 1:
         return None
@@ -73,7 +73,7 @@ def place_of(measured: Measurement) -> str:
 
 
 def verdict_text(measured: Measurement) -> str:
-    """The sentence and the modifiers; the reason for what was not judged."""
+    """The sentence and the modifiers, or the reason why it was not judged."""
     verdict = measured.verdict
     if verdict is not None:
         return "; ".join(map(printable, (verdict.text, *verdict.modifiers)))

@@ -1,4 +1,4 @@
-"""What the table of operators says of rows whose calls were measured."""
+"""Columns of the table of operators for rows whose calls were measured."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from perfprobe.tables.measurements import Measurement
 
 
 def efficiency_columns(measured: Sequence[Measurement | None]) -> list[Column]:
-    """Of its limit, and the verdict; none where nothing of what is shown was measured."""
+    """Share of the limit, and the verdict; no columns where no shown row was measured."""
     if not any(measured):
         return []
     kinds = [units.ABSENT if row is None else verdict_kind(row) for row in measured]

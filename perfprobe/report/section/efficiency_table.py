@@ -1,4 +1,4 @@
-"""The table of measured calls: a line for each, and below it what else is known."""
+"""The table of measured calls: a line for each, and below it further facts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _BUSY = 1.2  # wall by CPU time: with more of it the machine was doing other thi
 
 
 def efficiency_table(rows: Sequence[Measurement]) -> Table:
-    """A line for each call, and below it what else is known: the rest of the verdict, what was tried."""
+    """A line for each call, and below it the rest of the verdict and what was tried."""
     return Table(_columns(rows), below=Below(lambda at, is_cut: _below(rows[at], is_cut), "share"))
 
 
@@ -98,7 +98,7 @@ def _verdict_column(rows: Sequence[Measurement]) -> Column:
 
 
 def _shortened(text: str, width: int) -> str:
-    """The verdict's word alone: the sentence stands below."""
+    """Only the verdict's word: the sentence is below."""
     return next((kind for kind in KINDS if text.startswith(kind)), shorten.cut(text, width))
 
 

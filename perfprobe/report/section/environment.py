@@ -1,4 +1,4 @@
-"""Where the program ran: versions, machine, settings; what one would paste beside a question about it."""
+"""Where the program ran: versions, machine, settings, as one would paste them into a question."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COMMIT = 10  # digits
 
 
 def environment(findings: Findings, _: Choice) -> Iterator[Block]:
-    """A few lines of facts; nothing where none are known."""
+    """A few lines of facts; nothing if none are known."""
     recording = findings.trace.recording
     groups = [list(_software(recording)), list(_machine(recording)), list(_settings(recording))]
     if any(groups):
@@ -76,7 +76,7 @@ def _machine(recording: Recording) -> Iterator[str]:
 
 
 def _cores(recording: Recording) -> Iterator[str]:
-    """How many cores the program could use, and of how many."""
+    """How many cores the program could use, and how many there are."""
     cores, allowed, quota = (
         recording.number("host", name) for name in ("cores", "cores_allowed", "cgroup_cores")
     )

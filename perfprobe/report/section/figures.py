@@ -10,29 +10,29 @@ from perfprobe.report.section.block import Column
 from perfprobe.support import units
 from perfprobe.tables.recording import Recording
 
-MARK = "~"  # beside sums that a few calls make mislead
+MARK = "~"  # beside sums dominated by outliers
 _MOST_EMPTY_NS = 100_000
 
 
 def figures(title: str, cells: Iterable[str], rank: int = 0, style: str = "", role: str = "") -> Column:
-    """A column of numbers, at the right."""
+    """A column of numbers, right-aligned."""
     return Column(title, list(cells), rank, align="right", style=style, role=role)
 
 
 def marked(cells: Sequence[str], marks: Sequence[bool]) -> list[str]:
-    """The cells with the mark behind some, and a blank behind the others; without any marks as they are."""
+    """The cells with the mark after some and a blank after the others; unchanged without any marks."""
     if not any(marks):
         return list(cells)
     return [cell + (MARK if mark else " ") for cell, mark in zip(cells, marks, strict=True)]
 
 
 def unless_zero(time_ns: int | None) -> str:
-    """The duration, nothing for none at all: an empty cell is read faster."""
+    """The duration, empty for 0, which is easier to read."""
     return "" if time_ns == 0 else units.duration(time_ns)
 
 
 def least_ns(recording: Recording) -> int:
-    """What the record of a call shows in which nothing happens: below it nothing is told. 0: not known."""
+    """The measurement floor: the recorded time of an empty operator. 0: not known."""
     value = recording.number("cost", "empty_ns")
     return math.ceil(value) if value is not None and 0 < value < _MOST_EMPTY_NS else 0
 
@@ -47,7 +47,7 @@ def duration_columns(rows: Sequence[Calls], least: int) -> list[Column]:
 
 
 def cpu_column(rows: Sequence[Calls]) -> Column:
-    """CPU time; where no row has any, the first column to give way."""
+    """CPU time; where no row has any, the first column to be dropped."""
     times_ns = [row.recorded["cpu_ns"] for row in rows]
     rank = 8 if all(time_ns is None for time_ns in times_ns) else 4
     return figures("cpu", map(units.duration, times_ns), rank)

@@ -1,4 +1,4 @@
-"""The columns of the table of Python functions, by the names that pstats gives them."""
+"""The columns of the table of Python functions, with pstats' names."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from perfprobe.report.section.imports import imports_text
 from perfprobe.support import units
 from perfprobe.support.text import printable
 
-OF_ALL = "of all"  # in place of "of wall" where several threads' functions take more than that
+OF_ALL = "of all"  # instead of "of wall" where functions of several threads take more than the wall time
 PART = "+"  # beside counts that cover only a part of the run
-_NAME = 14  # letters that a function's name should have
+_NAME = 14  # characters that a function's name should have
 _PLACE = re.compile(r".*:\d+", re.DOTALL)
 _FROZEN = re.compile(r"<frozen ([\w.]+)>")
 _USER = "user"
@@ -53,7 +53,7 @@ def function_columns(found: HotFunctions, wall_ns: int | None) -> list[Column]:
 
 
 def _least_ns(row: FunctionRow, python: PythonRow) -> int:
-    """Less than that cannot be told."""
+    """The shortest time that can be distinguished."""
     return 0 if row.only_counted else python.sample_ns or 0
 
 
@@ -81,7 +81,7 @@ def _operator_columns(rows: Sequence[FunctionRow], python: PythonRow) -> Iterabl
 
 
 def enclosed(found: HotFunctions, cells: Sequence[str]) -> list[str]:
-    """The cells, in brackets those that are part of other rows too."""
+    """The cells, in brackets where they are included in other rows."""
     inside = [row.only_counted for row in found.rows]
     if not any(inside):
         return list(cells)
@@ -94,7 +94,7 @@ def _part(python: PythonRow) -> str:
 
 
 def ncalls(row: FunctionRow, python: PythonRow) -> str:
-    """`12/3`: all calls and those that were not recursive, where these are fewer."""
+    """`12/3`: all calls and non-recursive calls, where these differ."""
     calls, primitive = row.calls, row.primitive_calls
     if calls is None:
         return units.ABSENT
@@ -103,7 +103,7 @@ def ncalls(row: FunctionRow, python: PythonRow) -> str:
 
 
 def names(functions: Sequence[Function]) -> list[str]:
-    """`text.py:12 tokenize`, or what cProfile calls a C function."""
+    """`text.py:12 tokenize`, or cProfile's name of a C function."""
     texts = ["" if each.file is None else printable(_path(each.file)) for each in functions]
     short = shorten.file_names([text for text in texts if text])
     return [
@@ -119,7 +119,7 @@ def _path(file: str) -> str:
 
 
 def cut_name(text: str, width: int) -> str:
-    """A function with only its name cut, never its `file:line`."""
+    """A function; only its name is cut, never its `file:line`."""
     place, blank, name = text.rpartition(" ")
     if not _PLACE.fullmatch(place):
         return shorten.cut(text, width)

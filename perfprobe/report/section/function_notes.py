@@ -1,4 +1,4 @@
-"""What stands below the table of Python functions: where its figures come from."""
+"""Notes below the table of Python functions: where its figures come from."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _REASONS = {
 
 
 def notes(findings: Findings, found: HotFunctions, seen: Shown) -> Iterator[str]:
-    """Sentences on the figures that are shown."""
+    """Sentences about the shown figures."""
     python, titles = found.python, seen.titles
     yield _sampled(found) if python.by_samples else _timed(findings)
     yield from _idle(findings, python.idle_ns or 0)
@@ -55,7 +55,7 @@ def _sampled(found: HotFunctions) -> str:
     text = f"tottime, cumtime: {units.count(looks)} samples, one every {units.duration(sample_ns)}"
     first = next((row for row in found.rows if not row.only_counted), None)
     if first is not None and first.looks > 0:
-        # A count of n has a standard deviation of sqrt(n) at most, were the samples at random times.
+        # At random times a count of n samples has a standard deviation of at most sqrt(n).
         name = cut(names([first.function])[0].rpartition(" ")[2], _LONGEST_NAME)
         text += f"; the {units.count(first.looks)} in {name} are ±{units.percent(1 / math.sqrt(first.looks))}"
     return f"{text}."

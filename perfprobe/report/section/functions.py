@@ -1,4 +1,4 @@
-"""The table of Python functions, as users of pstats know it, with the operators they called."""
+"""The table of Python functions, in the form of pstats, with the operators they called."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TITLE = "Python functions"
 
 
 def function_tables(findings: Findings, choice: Choice) -> dict[str, Sequence[Any]]:
-    """`functions`, `calls`, `threads` and `imports`, and in one row `python`: what the times are."""
+    """`functions`, `calls`, `threads` and `imports`, and in one row `python`: the source of the times."""
     trace, calling = findings.trace, findings[Calling]
     top = choice.top or 0
     rows, calls = in_focus(findings, calling.functions), in_focus(findings, calling.calls)
@@ -45,7 +45,7 @@ def function_tables(findings: Findings, choice: Choice) -> dict[str, Sequence[An
 
 
 def functions(findings: Findings, choice: Choice) -> Iterator[Block]:
-    """The table, what its figures are, and what they add up to; nothing where no functions were recorded."""
+    """The table, notes on its figures, and their sums; nothing where no functions were recorded."""
     found = hot_functions(findings, choice.most(TOP), choice.sort)
     if found.whole == 0:
         if found.few_samples:

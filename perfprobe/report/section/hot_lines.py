@@ -1,4 +1,4 @@
-"""The source view: the lines of the program with most operator time, in the order in which they stand."""
+"""The source view: the lines of the program with most operator time, in source order."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from perfprobe.tables.trace import GAP_TEXTS, Gap, Line
 
 TOP = 12
 LEAST = 4
-SOURCE = 40  # letters that a source line should have
-_BESIDE_SOURCE = 24  # letters that it leaves to others
+SOURCE = 40  # characters that a source line should have
+_BESIDE_SOURCE = 24  # characters that it leaves to other columns
 NOTEWORTHY = 0.005  # of operator time
 TAB = 4  # blanks that a tab in a source line stands for
 
 _BAR = 8  # cells
-_PHASE_RANK = 7  # of columns: the higher gives way first
+_PHASE_RANK = 7  # ranks of columns: the higher are dropped first
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _SKIPPED = "⋮"
-_HEAT = ((0.1, "bold red"), (0.03, "yellow"))  # of operator time at least, how it is shown
+_HEAT = ((0.1, "bold red"), (0.03, "yellow"))  # smallest share of operator time, and the style
 _DIM = "dim"
 
 
 @frozen
 class _Line:
-    """A line of the view. row: None for what only shows where the hot lines are."""
+    """A line of the view. row: None for lines that are only context."""
 
     row: LineRow | None
     number: str
@@ -76,7 +76,7 @@ def hot_lines(findings: Findings, choice: Choice) -> Iterator[Block]:
 
 
 def usual(lines: HotLines, whole_ns: int) -> int:
-    """How many lines to show: not those with next to nothing, unless all have little."""
+    """How many lines to show: negligible ones only where all have little."""
     warm = int(np.count_nonzero(lines.self_ns >= NOTEWORTHY * whole_ns))
     return min(max(warm, LEAST), TOP)
 
@@ -91,7 +91,7 @@ def _without(lines: HotLines, whole_ns: int) -> str:
 def source_view(
     shown: Sequence[LineRow], sources: SourceText, file_names: Callable[[Sequence[str]], dict[str, str]]
 ) -> Table:
-    """The lines with their text by file, that with most self time first; file_names: how files are named."""
+    """The lines with their text by file, the file with most self time first; file_names: names of files."""
     of_file: dict[str, list[LineRow]] = {}
     for row in shown:
         if row.line is not None:
@@ -104,7 +104,7 @@ def source_view(
 
 
 def _lines(rows: Sequence[LineRow], sources: SourceText) -> list[_Line]:
-    """The lines of a file, with what lies between them: one line as it is, more of them as a mark."""
+    """The lines of a file, with the lines between: a single one as it is, more as a mark."""
     found: list[_Line] = []
     last: Line | None = None
     for line, row in sorted(((row.line, row) for row in rows if row.line is not None), key=itemgetter(0)):
@@ -122,7 +122,7 @@ def _lines(rows: Sequence[LineRow], sources: SourceText) -> list[_Line]:
 
 
 def _dedented(rows: list[_Line]) -> list[_Line]:
-    """The texts made printable, without the blanks that all source lines begin with."""
+    """The texts made printable, without their common indentation."""
     texts = [row.text.expandtabs(TAB) for row in rows]
     source = [text for row, text in zip(rows, texts, strict=True) if row.number.isdigit() and text.strip()]
     margin = min((len(text) - len(text.lstrip()) for text in source), default=0)
@@ -142,7 +142,7 @@ def _columns(lines: Sequence[_Line]) -> list[Column]:
 
     phases = (
         ("forward", "forward_ns", _PHASE_RANK),
-        ("backward", "backward_ns", 6),  # says most beside the sum, and stays longest
+        ("backward", "backward_ns", 6),  # most useful beside the sum, dropped last
         ("recompute", "recompute_ns", _PHASE_RANK),
         ("other", "other_ns", _rank_of_other(lines)),
     )
@@ -179,13 +179,13 @@ def _columns(lines: Sequence[_Line]) -> list[Column]:
 
 
 def _rank_of_other(lines: Sequence[_Line]) -> int:
-    """Before that of the phases where it is all that some line has: its cells would be empty otherwise."""
+    """Placed before the phases where some lines have nothing else and would have empty cells."""
     alone = any(line.row is not None and line.row.other_ns == line.row.self_ns > 0 for line in lines)
     return _PHASE_RANK - 2 if alone else _PHASE_RANK + 1
 
 
 def heat(share: float) -> str:
-    """How a row with this share of operator time is shown."""
+    """The style of a row with this share of operator time."""
     return next((style for least, style in _HEAT if share >= least), "")
 
 

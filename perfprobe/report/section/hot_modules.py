@@ -1,4 +1,4 @@
-"""What lies behind a line that calls a whole model: the tree of its modules, and the lines of its package."""
+"""The contents of a line that calls a whole model: the tree of its modules, and lines of its package."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from perfprobe.tables.findings import Findings, HotModules, Hotspots, LibraryLin
 
 TOP = 12
 NOTEWORTHY = 0.005  # of operator time
-_MOST = 0.5  # of operator time: a line with more of it says too little by itself
+_MOST = 0.5  # of operator time: a line with more of it is not specific enough
 _INDENT = "  "
 
 
@@ -34,7 +34,7 @@ def module_tables(findings: Findings, choice: Choice) -> dict[str, Sequence[Any]
 
 
 def hot_modules(findings: Findings, choice: Choice) -> Iterator[Block]:
-    """Where one line of the program has most time, in several modules, or it was asked for."""
+    """Shown where one line of the program has most time, in several modules, or if asked for."""
     found = findings[HotModules]
     says_little = found.line_share > _MOST and found.line_modules > 1
     if not (says_little or found.library.is_given or choice.is_alone):
@@ -105,7 +105,7 @@ def _library_lines(findings: Findings, library: LibraryLines, choice: Choice) ->
 
 
 def _within(packages: Sequence[str], files: Sequence[str]) -> dict[str, str]:
-    """Files by their paths from the package on."""
+    """Paths of files relative to the package's folder."""
     short = shorten.file_names(files)
     found = {}
     for file in files:

@@ -1,4 +1,4 @@
-"""The lines for someone in a hurry: the hottest operator, and the hottest Python where it takes the time."""
+"""Summary lines: the hottest operator, and the hottest Python where that takes the time."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from perfprobe.tables.python import Calling
 from perfprobe.tables.trace import Phase
 
 LONGEST = 160  # cells of the inputs
-_MINOR = 0.5  # of the wall time: with more of it, operators are what counts
+_MINOR = 0.5  # of the wall time: with more of it operators decide
 _NOTEWORTHY = 0.1  # of the wall time
-_NEARLY_ALL = 0.9  # of the time of a function: its other lines are not worth saying
-_FAR_MORE = 1.5  # times the time of the first row: a sum that ought to be explained
+_NEARLY_ALL = 0.9  # of a function's time: its other lines are not mentioned
+_FAR_MORE = 1.5  # times the time of the first row: such a sum is explained
 
 
 class HottestOperator(NamedTuple):
-    """The first row of operators; share: what is said of it; larger: of the row with a larger sum, or ""."""
+    """The first row of operators; share: its share as text; larger: about a row with a larger sum, or ""."""
 
     row: OperatorRow
     share: str
@@ -41,15 +41,15 @@ class HottestOperator(NamedTuple):
 
 
 def hottest_operator(findings: Findings) -> HottestOperator | None:
-    """Only of a whole table of full rows, else None.
+    """Only for a complete table grouped by all keys, else None.
 
-    Where calls mislead, by what it is without them; and the row whose sum is larger only by such calls.
+    Outliers are left out; a row whose sum is larger only by outliers is named too.
     """
     hotspots = findings.get(Hotspots)
     if hotspots is None or hotspots.group != "row" or hotspots.focus is not None or len(hotspots.rows) == 0:
         return None
     rows = hotspots.rows
-    computes = rows.phase != Phase.COMPILE  # what is traced has no data
+    computes = rows.phase != Phase.COMPILE  # traced operators have no data
     rows = rows.take(computes) if bool(computes.any()) else rows
     first, largest = rows_of(findings, rows.take(np.array([0, rows.self_ns.argmax()])))
     larger = ""
@@ -77,7 +77,7 @@ def _place(row: OperatorRow) -> str:
 
 
 def _share(row: OperatorRow, hotspots: Hotspots) -> str:
-    """Of operator time; where calls that were held up make much of it, of what is left without them."""
+    """Share of operator time; where delayed calls are a large part of it, of the time without them."""
     typical_ns, whole_ns = int(hotspots.rows.typical_ns.sum()), hotspots.totals.self_ns
     share = f"{units.percent(row.share)} of operator time"
     if not (row.ran.misleads or misleads(whole_ns, typical_ns)):
@@ -98,11 +98,11 @@ def _long_calls(row: OperatorRow) -> str:
 
 
 def hottest_python(findings: Findings) -> Iterator[Block]:
-    """Where most time passed outside of operators: in a function, or as the main thread waited.
+    """Where most time outside of operators was spent: in a function, or with the main thread waiting.
 
-    Before that imports and torch.compile, of which a longer run would not have more, where they took longer.
-    Only where that is much, and operators are not most of all; waiting only where it is more than they are,
-    or they are next to nothing.
+    Imports and torch.compile come first if they took longer: a longer run would not have more of them.
+    Only if it is much and operators are not most of the time; waiting only if it is more than operators,
+    or these are negligible.
     """
     calling, hotspots, wall_ns = findings.get(Calling), findings.get(Hotspots), findings.wall_ns
     if calling is None or not wall_ns or has_few_samples(calling) or findings.focus is not None:
@@ -127,7 +127,7 @@ def _computing_ns(hotspots: Hotspots) -> int:
 
 
 def _busiest(findings: Findings, wall_ns: int) -> tuple[int, str]:
-    """The longest time of a function outside of operators, and what to say of it; 0 where none ran."""
+    """The longest time of a function outside of operators, and its text; 0 where none ran."""
     calling = findings[Calling]
     found = busiest(findings.trace, calling)
     if found is None:
@@ -141,7 +141,7 @@ def _busiest(findings: Findings, wall_ns: int) -> tuple[int, str]:
 
 
 def _waiting(findings: Findings, wall_ns: int) -> tuple[int, str]:
-    """How long the main thread waited at one line, and what to say of it."""
+    """How long the main thread waited at one line, and its text."""
     found = longest_wait(findings.trace, findings[Calling])
     if found is None:
         return 0, ""
@@ -151,7 +151,7 @@ def _waiting(findings: Findings, wall_ns: int) -> tuple[int, str]:
 
 
 def _at(found: Passed, whole_ns: int) -> str:
-    """Where: `at train.py:9 in main`, or `in main: 12.0 % at train.py:9` where it was at other lines too."""
+    """The place: `at train.py:9 in main`, or `in main: 12.0 % at train.py:9` with other lines too."""
     function, place = printable(found.line.function), f"at {shorten.place(found.line)}"
     if found.line_ns >= _NEARLY_ALL * found.time_ns:
         return f"{place} in {function}"
@@ -159,7 +159,7 @@ def _at(found: Passed, whole_ns: int) -> str:
 
 
 def _compile(findings: Findings, wall_ns: int) -> tuple[int, str]:
-    """How long torch.compile worked, and what to say of it."""
+    """How long torch.compile worked, and its text."""
     found = longest_compile(findings.trace, findings[Calling])
     if found is None:
         return 0, ""
@@ -168,7 +168,7 @@ def _compile(findings: Findings, wall_ns: int) -> tuple[int, str]:
 
 
 def _imports(findings: Findings, wall_ns: int) -> tuple[int, str]:
-    """How long imports of libraries took, and what to say of them."""
+    """How long imports of libraries took, and their text."""
     rows = import_rows(findings.trace, findings[Calling])
     time_ns = sum(row.time_ns for row in rows)
     return time_ns, f"imports, {units.percent(time_ns / wall_ns)} of wall: {imports_text(rows)}"

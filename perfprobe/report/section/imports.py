@@ -1,4 +1,4 @@
-"""What is said of the imports of libraries."""
+"""The text about imports of libraries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from perfprobe.report.rows.imports import ImportRow
 from perfprobe.support import units
 from perfprobe.support.text import printable
 
-_MOST = 3  # that are named
+_MOST = 3  # imports that are named
 _NOTEWORTHY = 0.05  # of the time of all
 
 

@@ -1,4 +1,4 @@
-"""The column that says where rows are in the user's code."""
+"""The column of lines in the user's code."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class HasLines(Protocol):
 
     @property
     def line(self) -> Line | None:
-        """Of its own Python."""
+        """The line of its own Python."""
 
     @property
     def forward(self) -> Line | None:
-        """Of the forward call."""
+        """The line of the forward call."""
 
     @property
     def reason(self) -> str | None:
@@ -32,9 +32,9 @@ class HasLines(Protocol):
 
 
 def line_column(rows: Sequence[HasLines], function: int = 6) -> Column:
-    """Where the rows are in the user's code: `file.py:88 in attention`, the place itself never cut.
+    """The lines in the user's code: `file.py:88 in attention`, the place itself never cut.
 
-    function: letters that the function should have while there are columns that may give way.
+    function: characters that the function should have while there are columns to drop.
     """
     lines = Lines(rows)
     least = lines.least
@@ -45,7 +45,7 @@ class Lines:
     """The cells of the line column: `file.py:88 in attention`, and in `own` only `file.py:88`, "" for none.
 
     Where Python ran in backward, its own line with that of the forward call below it; where there is no line
-    of its own call, the reason. least: letters of the longest place.
+    of its own call, the reason. least: characters of the longest place.
     """
 
     def __init__(self, rows: Sequence[HasLines]) -> None:
@@ -75,7 +75,7 @@ class Lines:
 
 
 def cut_function(text: str, width: int) -> str:
-    """A line's text, `file.py:88 in attention`, with the function's name cut only."""
+    """A line's text, `file.py:88 in attention`; only the function's name is cut."""
     place, word, function = text.partition(" in ")
     room = width - cell_len(place) - len(word)
     if not word or room >= cell_len(function):

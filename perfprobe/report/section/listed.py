@@ -63,7 +63,7 @@ SECTIONS = (
     Section("losses", (Losses,), losses),
     Section("children", (Children,), child_recordings, child_tables),
 )
-# Tables as other profilers have them: printed only where they are asked for by their names.
+# Tables of other profilers: printed only if asked for by name.
 PEER_SECTIONS = (
     Section("paddle.perf", (PeerTimes,), paddle.perf, paddle.perf_tables),
     Section("paddle.overview", (PeerTimes,), paddle.overview, paddle.overview_tables),
@@ -78,12 +78,12 @@ PEER_SECTIONS = (
 
 
 def peers(view: str | None) -> tuple[Section, ...]:
-    """The section of this name, where it is one of other profilers' tables."""
+    """The section of this name among other profilers' tables."""
     return tuple(section for section in PEER_SECTIONS if section.name == view)
 
 
 def chosen(view: str | None) -> tuple[Section, ...]:
-    """The section of this name, one of `support.view.VIEWS`; all but those of other profilers for None."""
+    """The section of this name, one of `support.view.VIEWS`; all except those of other profilers for None."""
     return peers(view) or tuple(section for section in SECTIONS if view in (None, section.name))
 
 

@@ -1,4 +1,4 @@
-"""What was lost or not recorded, always among the last parts of the report."""
+"""What was lost or not recorded, always near the end of the report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
 
-LONGEST = 1000  # letters of a text
+LONGEST = 1000  # characters of a text
 
 
 def losses(findings: Findings, _: Choice) -> Iterator[Block]:

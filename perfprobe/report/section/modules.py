@@ -1,4 +1,4 @@
-"""The column that says in which nn.Module rows ran."""
+"""The column of nn.Modules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STANDS_OUT_OF_TWO = 0.75  # where twice the fair share would be all of it
 
 
 def module_column(rows: Sequence[Calls]) -> Column:
-    """The module of each row; of several what they have in common, or the one that stands out."""
+    """The module of each row; for several what they have in common, or the one that stands out."""
     cells = [printable(_cell(row.module, row.modules)) for row in rows]
     rank = 6 if any(cell != units.ABSENT for cell in cells) else 10
     return Column("module", cells, rank, least=12, wish=18, shorten=_shortened)
@@ -39,7 +39,7 @@ def _cell(common: str | None, parts: Sequence[ModuleShare]) -> str:
 
 
 def _shortened(text: str, width: int) -> str:
-    """Cuts the path only, not what is said about how many there are."""
+    """Cuts only the path, not the number of modules."""
     path, blank, rest = text.partition(" ")
     room = width - cell_len(blank + rest)
     if cell_len(text) <= width or room < 3:

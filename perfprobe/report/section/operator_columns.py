@@ -1,4 +1,4 @@
-"""The columns of the table of operators: what its rows have to show."""
+"""The columns of the table of operators."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from perfprobe.support.text import printable
 from perfprobe.tables.findings import Hotspots
 from perfprobe.tables.trace import shown_name
 
-# The columns of each group beside its sums.
+# The columns of each grouping beside its sums.
 _SHOWN = {
     "row": ("operator", "signature", "line", "module", "phase"),
     "op": ("operator", "signatures", "lines"),
@@ -32,7 +32,7 @@ _OF_ALL = ("FLOPs", "GFLOP/s", "allocated", "freed")
 
 @frozen
 class Operators:
-    """The rows of a table of operators. least_ns: less than that of a call cannot be told."""
+    """The rows of a table of operators. least_ns: the shortest time of a call that can be distinguished."""
 
     hotspots: Hotspots
     rows: Sequence[OperatorRow]
@@ -59,7 +59,7 @@ class Operators:
 
 
 def operator_columns(table: Operators) -> list[Column]:
-    """The columns in perfprobe's words, as far as anything was recorded for them."""
+    """The columns in perfprobe's words that have data."""
     ran = [row.ran for row in table.rows]
     found = [
         *_sums(table),
@@ -79,12 +79,12 @@ def operator_text(row: OperatorRow, *, brief: bool) -> str:
 
 
 def signature_text(row: OperatorRow) -> str:
-    """The signature of a row, whole."""
+    """The full signature of a row."""
     return units.ABSENT if row.signature is None else printable(row.signature)
 
 
 def _ranked(column: Column, choice: Choice) -> Column:
-    """What was asked for by name stays, what was asked for with its set gives way last."""
+    """Columns asked for by name stay; those asked for with their set are dropped last."""
     if choice.sort in (column.title, column.role):
         return replace(column, rank=0)
     if choice.columns == "all" and column.title in _OF_ALL:
@@ -130,7 +130,7 @@ def _self_times(table: Operators) -> list[str]:
 
 
 def _gpu(table: Operators) -> list[Column]:
-    """Time on GPUs of what a row's calls launched themselves, and with what they called."""
+    """Time on GPUs of work launched by a row's calls themselves, and including what they called."""
     own = (unless_zero(row.ran.recorded["gpu_self_ns"]) for row in table.rows)
     total = (unless_zero(row.ran.recorded["gpu_ns"]) for row in table.rows)
     return [figures("gpu self", own, 1, role="gpu"), figures("gpu total", total, 7)]
@@ -156,7 +156,7 @@ def _memory(table: Operators) -> list[Column]:
 
 
 def name_columns(table: Operators) -> list[Column]:
-    """What the rows are, and what they are made of."""
+    """The columns that identify rows, and what rows are made of."""
     rows = table.rows
     ran = [row.ran for row in rows]
     makers: dict[str, Callable[[], Sequence[Column]]] = {
@@ -189,7 +189,7 @@ def _module(table: Operators) -> Column:
 
 
 def _phases(rows: Sequence[OperatorRow]) -> list[Column]:
-    """The share of a row's self time in each phase that there is any of."""
+    """The share of a row's self time in each phase that occurs."""
     phases = {
         "fwd": [row.forward_ns for row in rows],
         "bwd": [row.backward_ns for row in rows],

@@ -1,4 +1,4 @@
-"""The column that says what rows did for the training step."""
+"""The column of phases of the training step."""
 
 from __future__ import annotations
 

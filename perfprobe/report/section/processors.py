@@ -1,4 +1,4 @@
-"""The line that says that the machine was busy: times of calls are then not the program's alone."""
+"""The line for a busy machine: times of calls then include waiting for a processor."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from perfprobe.support import units
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.processors import Processors
 
-_NEIGHBOURS = 0.1  # of a processor: less than that is the machine's own
+_NEIGHBOURS = 0.1  # of a processor: less is the system's own use
 
 
 def busy_machine(findings: Findings) -> Iterator[Block]:
-    """How long threads waited for a processor, and who had it; nothing where that was little or unknown."""
+    """How long threads waited for a processor, and who used it; nothing if that was little or unknown."""
     recording, wall_ns = findings.trace.recording, findings.wall_ns
     waited, main_ns = waited_ns(recording), waited_ns(recording, main=True) or 0
     if waited is None or not wall_ns or not is_busy(findings.trace):

@@ -1,4 +1,4 @@
-"""The tables of ranges: parts of the program that it, torch or another library gave a name to."""
+"""The tables of ranges: parts of the program named by it, by torch or by another library."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.ranges import RangeRows
 
-TOP = 5  # they are landmarks beside the operators, and one name a step would make thousands
+TOP = 5  # ranges help to find operators, and one name for each step would make thousands
 TOP_OF_LIBRARIES = 4
 _MOST_OPEN = 5  # names of ranges still open
 _OWN = "record_function"
@@ -42,7 +42,7 @@ def range_tables(findings: Findings, choice: Choice) -> dict[str, Sequence[Any]]
 
 
 def ranges(findings: Findings, choice: Choice) -> Iterator[Block]:
-    """Those of the program, then those of libraries; nothing where there were none."""
+    """Ranges of the program, then of libraries; nothing without any."""
     found, sort = named_ranges_in_focus(findings), range_sort(choice.sort)
     of_library = by_library(findings, found)
     of_program, others = found.take(~of_library), found.take(of_library)
@@ -68,7 +68,7 @@ class _Shown(NamedTuple):
 def _table(
     findings: Findings, title: str, own: Sequence[RangeRow], named: RangeRows, top: int, sort: str
 ) -> Iterator[Block]:
-    """The `top` first rows of both, 0 for all."""
+    """The first `top` rows of both, 0 for all."""
     number = len(named) + (len(findings[Hotspots].ranges) if own else 0)
     shown = _first(own, named_range_rows(findings, ranked_named(named, top, sort)), top, sort)
     set_by = [_OWN] * bool(own) + [_set_by(row) for row in named_range_rows(findings, named)]
@@ -134,17 +134,17 @@ def _name(row: NamedRangeRow) -> str:
 def _set_by(row: NamedRangeRow) -> str:
     """`NVTX`, `ITT in domain`, and whether they are marks or may end on another thread."""
     within = f"in {printable(row.domain)}" if row.domain is not None else ""
-    how = "" if row.source == "perfprobe" else _KINDS.get(row.kind or "", "")  # it has one way to begin
+    how = "" if row.source == "perfprobe" else _KINDS.get(row.kind or "", "")  # the source has only one kind
     return " ".join(filter(None, (_SOURCES.get(row.source or "", "(unknown)"), how, within)))
 
 
 def _on(row: NamedRangeRow) -> str:
-    """On which thread they were, where that is not the main one."""
+    """The thread, unless it is the main one."""
     return "" if row.on is None else f"({printable(row.on)})"
 
 
 def _focus_note(findings: Findings) -> str:
-    """What ranges a focus chose them from."""
+    """The ranges from which a focus chose them."""
     hotspots, named = findings[Hotspots], findings.get(RangeRows) or ()
     if hotspots.focus is None:
         return ""

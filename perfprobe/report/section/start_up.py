@@ -1,4 +1,4 @@
-"""The table of start-up: what passed before the first step."""
+"""The table of start-up: the time before the first step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from perfprobe.tables.findings import Findings
 from perfprobe.tables.steps import StepTimes
 
 _TOP = 6
-_LEAST_NS = 50_000_000  # of a row
+_LEAST_NS = 50_000_000  # of a row's time
 _NOTEWORTHY_NS = 500_000_000  # of all
 _TEXTS = {
     "model": "building models",
@@ -34,7 +34,7 @@ def start_up_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
 
 
 def start_up(findings: Findings, choice: Choice) -> Iterator[Block]:
-    """The parts that took long; nothing where there are no steps, or start-up was short."""
+    """The parts that took long; nothing without steps, or with a short start-up."""
     found = findings[StepTimes]
     if len(found.loops) == 0 or (found.start_up_ns or 0) < _NOTEWORTHY_NS:
         return

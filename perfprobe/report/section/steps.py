@@ -1,4 +1,4 @@
-"""The tables of loops and of what their steps consist of."""
+"""The tables of loops and of the parts of their steps."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def phase_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
 
 
 def steps(findings: Findings, _: Choice) -> Iterator[Block]:
-    """A row for each loop, and what was left out of its figures; nothing for a program without steps."""
+    """A row for each loop, and which steps its figures leave out; nothing for a program without steps."""
     found = StepFindings(findings)
     if not found.loops:
         return
@@ -53,7 +53,7 @@ def steps(findings: Findings, _: Choice) -> Iterator[Block]:
 
 
 def phases(findings: Findings, _: Choice) -> Iterator[Block]:
-    """What the steps of the leading loop, and of others of its kind, consist of."""
+    """The parts of the steps of the leading loop, and of others of its kind."""
     found = StepFindings(findings)
     rows = [row for row in found.phases if row.share >= _LEAST_SHARE]
     for number, loop in enumerate(found.loops):
@@ -121,7 +121,7 @@ def _left_out(found: StepFindings) -> str:
 
 
 def left_out_text(counted: Mapping[StepMark, int]) -> str:
-    """How many steps averages leave out, and what they are: `2 warm-up, 1 outlier`."""
+    """How many steps averages leave out, and why: `2 warm-up, 1 outlier`."""
     plural = {StepMark.OUTLIER: "s"}
     return ", ".join(
         f"{count:,} {LEFT_OUT_TEXTS[mark]}{plural.get(mark, '') if count != 1 else ''}"

@@ -1,4 +1,4 @@
-"""The first line: what ran, for how long, and what the recording itself cost."""
+"""The first line: what ran, for how long, and the cost of recording."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def totals_table(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
 
 
 def summary(findings: Findings, _: Choice) -> Iterator[Block]:
-    """The first line, and below it whether the recording is whole, and what is hottest."""
+    """The first line, then whether the recording is complete, and what is hottest."""
     trace, hotspots = findings.trace, findings.get(Hotspots)
     if trace.recording.fact("pstats") is not None:
         yield from _of_pstats(findings)
@@ -58,7 +58,7 @@ def summary(findings: Findings, _: Choice) -> Iterator[Block]:
 
 
 def _of_pstats(findings: Findings) -> Iterator[Block]:
-    """Of a profile that cProfile wrote."""
+    """The first line for a profile written by cProfile."""
     calling = findings.get(Calling)
     counted = None if calling is None else calling.python.counted
     name = cut(printable(findings.trace.recording.text("pstats") or "-"), LONGEST_PROGRAM)
@@ -77,7 +77,7 @@ def _torch_version(trace: Trace) -> str | None:
 
 
 def _operator_share(findings: Findings, hotspots: Hotspots) -> str:
-    """Of the wall time: time in operators on the thread that had most of it, so never more than all of it."""
+    """Share of the wall time in operators, on the thread with most of it, so never above 100 %."""
     if hotspots.whole_rows == 0:
         return _no_operators(findings, hotspots)
     if not findings.wall_ns:

@@ -1,4 +1,4 @@
-"""What the times of a thread's Python functions add up to."""
+"""The sums of the times of a thread's Python functions."""
 
 from __future__ import annotations
 

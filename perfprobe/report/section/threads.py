@@ -1,4 +1,4 @@
-"""How long threads ran and waited for a processor, and who had it."""
+"""How long threads ran and waited for a processor, and who used it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def processor_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
 
 
 def threads(findings: Findings, choice: Choice) -> Iterator[Block]:
-    """The table of threads, those that waited or ran most."""
+    """The table of the threads that waited or ran most."""
     found, rows = findings[Processors], _own_together(thread_wait_rows(findings))
     shown = rows[: choice.most(TOP) or None]
     of = f"; the first {len(shown)} of {units.count(len(rows))}" if len(shown) < len(rows) else ""
@@ -52,7 +52,7 @@ def threads(findings: Findings, choice: Choice) -> Iterator[Block]:
 
 
 def cores_used(found: Processors) -> str:
-    """`1.3 of 2 allowed cores used, 0.5 by child processes; neighbours 1 %`: what is known of that."""
+    """`1.3 of 2 allowed cores used, 0.5 by child processes; neighbours 1 %`, as far as it is known."""
     children = found.children_cores or 0
     by_children = f", {children:.1f} by child processes" if children >= _LEAST_CORES else ""
     of = "" if found.allowed_cores is None else f" of {found.allowed_cores:g} allowed"
@@ -79,7 +79,7 @@ def _own_together(rows: Sequence[ThreadWaitRow]) -> list[ThreadWaitRow]:
 
 
 def kinds_of_waiting(found: Processors) -> str:
-    """`0.9 s for neighbours, 0.2 s for its own threads`: the kinds there were, the longest first."""
+    """`0.9 s for neighbours, 0.2 s for its own threads`: kinds that occurred, the longest first."""
     kinds = {
         "for its own threads": found.own_ns,
         "for neighbours": found.neighbours_ns,

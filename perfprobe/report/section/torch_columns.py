@@ -1,4 +1,4 @@
-"""The table of operators in torch's own words: those of torch.profiler's key_averages().table()."""
+"""The table of operators with the columns of torch.profiler's key_averages().table()."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TITLES = {
 
 
 def torch_columns(table: Operators) -> list[Column]:
-    """The columns of torch's own table, in its words and its order, and the one that rows are sorted by."""
+    """The columns of torch's own table, with its words and order, and the one by which rows are sorted."""
     names = name_columns(table)
     first = [column for column in names if column.title == "operator"] or list(names[:1])
     others = [column for column in names if column not in first]

@@ -1,4 +1,4 @@
-"""DataLoader's workers: the parts of their time, and what the main process waited for them."""
+"""DataLoader's workers: the parts of their time, and the main process's waiting for them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.workers import Feeding
 
-_LITTLE = 0.02  # of the time that workers were there
-_IN_USE = 0.9  # of the processors: there is none for one more
+_LITTLE = 0.02  # of the workers' lifetime
+_IN_USE = 0.9  # of the processors: none is left for one more worker
 _KINDS = {"pool": "of Pool", "executor": "of ProcessPoolExecutor", "process": "of Process"}
 
 
@@ -27,7 +27,7 @@ def worker_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
 
 
 def workers(findings: Findings, _: Choice) -> Iterator[Block]:
-    """The table, what was waited for, and other children; nothing where there are none."""
+    """The table, the waiting, and other children; nothing without children."""
     found = findings[Feeding]
     loaders, others = loader_rows(findings), [row for row in worker_rows(findings) if row.kind != "loader"]
     if not loaders and not others:
@@ -107,7 +107,7 @@ def _notes(rows: Sequence[LoaderRow]) -> Iterator[str]:
 
 
 def _waited(row: LoaderRow, found: Feeding) -> str:
-    """What the main process waited for them, and whether more workers could help."""
+    """How long the main process waited for them, and whether more workers could help."""
     if row.waited_ns is None or row.span_ns <= 0:
         return ""
     share = row.waited_ns / row.span_ns
@@ -138,7 +138,7 @@ def _more(row: LoaderRow, found: Feeding, share: float) -> str:
 
 
 def _others(rows: Sequence[WorkerRow]) -> str:
-    """Those that are not workers of a DataLoader, by kind."""
+    """Children that are not workers of a DataLoader, by kind."""
     counts: dict[str, int] = {}
     for row in rows:
         kind = _KINDS.get(row.kind or "", "of unknown kind")

@@ -50,7 +50,7 @@ def _by(graph: CallGraph) -> str:
 
 
 def _counted(trace: Trace, calling: Calling) -> list[str]:
-    """Until when calls were counted, where not to the end."""
+    """Until when calls were counted, if not to the end."""
     if calling.counts_end_ns is None:
         return []
     when = units.duration(None if trace.start_ns is None else calling.counts_end_ns - trace.start_ns)

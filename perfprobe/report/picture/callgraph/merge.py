@@ -1,4 +1,4 @@
-"""Operators too light for nodes of their own, put together so that a function's parts still add up."""
+"""Merges operators too light for nodes of their own, so that a function's parts still add up."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from perfprobe.report.picture.callgraph.nodes import Kind, Link, Node, operator_
 
 
 def merged(profile: Profile, whole: int, least: float) -> Profile:
-    """A copy in which operators with a smaller share than `least` have a node together.
+    """A copy in which operators with a share below `least` are merged into one node.
 
-    Those of a function and phase that have one name share one; where these are too light together, all do.
+    Those of a function and phase with the same name share a node; if that is still too light, all of them do.
     """
     found = Profile()
     for node in profile.functions.values():
@@ -51,7 +51,7 @@ def _copy(node: Node) -> Node:
 
 
 def _together(nodes: list[Node], least: float) -> list[Node]:
-    """Nodes for operators of one function and phase that are light each."""
+    """Nodes for the light operators of one function and phase."""
     by_name: dict[str, list[Node]] = defaultdict(list)
     for node in nodes:
         by_name[node.operator].append(node)

@@ -23,7 +23,7 @@ _SIGNATURE_LINES = 2
 TIMES, AT_LEAST = "×", "≥"
 _NO_CALLER = "\n(no Python function known)"
 
-# All figures of a node or an edge on one line, in place of gprof2dot's one line for each.
+# All figures of a node or an edge on one line, instead of gprof2dot's line for each.
 FIGURES = Event("Figures", "", lambda one, other: one + other)
 
 
@@ -39,9 +39,9 @@ class Kind(Enum):
 class Node(Function):
     """A function, or operators below one.
 
-    name: the first lines of the label. search: what patterns are matched with. operator: the operator's name,
+    name: the first lines of the label. search: the text that patterns match. operator: the operator's name,
     "" for a function; rows: how many operators by signature it stands for; own: weight without what it calls,
-    weighs: weight in all; whole: that of the graph; times: calls, -1 not known.
+    weighs: total weight; whole: that of the graph; times: calls, -1 not known.
     """
 
     def __init__(self, number: int, kind: Kind, name: str, search: str, *, weighs: int, times: int) -> None:
@@ -62,7 +62,7 @@ class Node(Function):
 
 
 class Link(Call):
-    """A call. weighs, times: as of a node, as far as the callee was called from there."""
+    """A call. weighs, times: as for a node, of the calls of this caller."""
 
     def __init__(self, callee: int, *, weighs: int, times: int) -> None:
         super().__init__(callee)
@@ -93,7 +93,7 @@ def add_shares(profile: Profile, whole: int) -> None:
 
 
 def add_figures(profile: Profile, whole: int, sign: str) -> None:
-    """Gives nodes and edges their figures as text; sign: what stands before the calls of functions."""
+    """Gives nodes and edges their figures as text; sign: printed before the calls of functions."""
     for node in profile.functions.values():
         own = f" ({units.percent(node.own / whole)})" if node.is_function and node.own else ""
         times = _times(sign if node.is_function else "", node.times)
@@ -155,14 +155,14 @@ def _operators(trace: Trace, graph: CallGraph) -> list[Node]:
 
 
 def operator_label(name: str, kind: Kind, about: str) -> str:
-    """The label of an operator: its name, whether in backward, and its signature, wrapped."""
+    """The label of an operator: its name, whether it is in backward, and its signature, wrapped."""
     phase = " · backward" if kind is Kind.BACKWARD else ""
     lines = textwrap.wrap(about, _SIGNATURE_WIDTH, max_lines=_SIGNATURE_LINES, placeholder=shorten.ELLIPSIS)
     return "\n".join([shorten.cut(name, _LONGEST_NAME) + phase, *lines])
 
 
 def _file_names(files: list[str]) -> dict[str, str]:
-    """Short names of files; a package's has its folder, without which it says nothing."""
+    """Short names of files; a package's `__init__.py` gets its folder."""
     names = shorten.file_names(files)
     return {
         file: "/".join(file.split("/")[-2:]) if name == "__init__.py" else name

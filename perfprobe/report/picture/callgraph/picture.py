@@ -12,7 +12,7 @@ from perfprobe.report.picture.callgraph.nodes import FIGURES, Kind, Node
 
 _FONT = "Helvetica"
 _DARK, _GREY = "#333333", "#8a8a8a"
-_SIDE_BY_SIDE = 3  # operators of a function that may be
+_SIDE_BY_SIDE = 3  # operators of a function in one row
 
 
 class _Light(Theme):
@@ -59,7 +59,7 @@ def dot(profile: Profile, title: str, notes: list[str]) -> str:
     Args:
         profile: of `Node`s, pruned.
         title: its heading.
-        notes: the lines of the legend, below a sample of each kind of node that there is.
+        notes: the lines of the legend, below a sample of each kind of node in the picture.
     """
     out = StringIO()
     _Writer(out, title, notes).graph(profile, HEAT)
@@ -67,11 +67,11 @@ def dot(profile: Profile, title: str, notes: list[str]) -> str:
 
 
 class _Html(str):
-    """Written as what dot lays out as HTML, unlike all other text."""
+    """Text that dot reads as HTML, unlike all other text."""
 
 
 class _Writer(DotWriter):
-    """gprof2dot's writer; what it writes for a node or an edge gets the look of its kind."""
+    """gprof2dot's writer, with the style of each kind of node and edge."""
 
     show_function_events = (FIGURES,)
     show_edge_events = (FIGURES,)
@@ -107,7 +107,7 @@ class _Writer(DotWriter):
         super().edge(src, dst, minlen=self._lengths.get((src, dst)), **attrs)
 
     def id(self, id: int | float | str) -> None:
-        # gprof2dot leaves plain words unquoted, of which some mean something in DOT.
+        # gprof2dot leaves plain words unquoted, some of which are keywords of DOT.
         if isinstance(id, _Html):
             self.write(f"<{id}>")
         else:
@@ -117,7 +117,7 @@ class _Writer(DotWriter):
         return str(super().escape(s.replace("&", "&amp;")))
 
     def _heading(self) -> _Html:
-        """The title, a sample of each kind of node, and the notes: above the graph, which they would part."""
+        """The title, a sample of each kind of node, and the notes: above the graph, not within it."""
         kinds = {node.kind for node in self._nodes.values()}
         samples = "".join(f"<TD>{self._sample(kind)}</TD>" for kind in Kind if kind in kinds)
         notes = "".join(f'{_html(line)}<BR ALIGN="LEFT"/>' for line in self._notes)
@@ -141,7 +141,7 @@ class _Writer(DotWriter):
 
 
 def _html(text: str) -> str:
-    return escape(text).replace("\\", "\\\N{ZERO WIDTH SPACE}")  # else dot takes \\G for an escape there too
+    return escape(text).replace("\\", "\\\N{ZERO WIDTH SPACE}")  # else dot takes \\G for an escape there
 
 
 def _theme(kind: Kind) -> Theme:

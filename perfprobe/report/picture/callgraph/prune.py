@@ -1,4 +1,4 @@
-"""Which part of a call graph is drawn: by patterns, by depth, and by share, so that it stays legible."""
+"""Selects the part of a call graph that is drawn: by patterns, depth and share, so that it stays legible."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from perfprobe.support.frozen import frozen
 from perfprobe.support.graph_view import GraphView
 
 LEGIBLE = 30  # nodes that can be taken in at a glance
-_CROWDED = 2 * LEGIBLE  # more of about the same share, and only the first ones are drawn
+_CROWDED = 2 * LEGIBLE  # with more of about the same share only the first ones are drawn
 MOST = 1000  # nodes that dot can lay out in a sensible time
-_SHARES = [0.005 * 1.1**step for step in range(45)]  # of the heaviest node: up to a third, to be tried
-_EDGE_SHARE = 0.2  # of the share from which nodes are drawn
+_SHARES = [0.005 * 1.1**step for step in range(45)]  # of the heaviest node: tried up to a third
+_EDGE_SHARE = 0.2  # of the smallest share of a drawn node
 
 
 @frozen
 class Pruned:
-    """What is left. min_node, min_edge: shares that nodes and edges at least have.
+    """What is left. min_node, min_edge: the smallest shares of nodes and edges.
 
-    is_cut: some with that share are left out too.
+    is_cut: some with this share are left out too.
     """
 
     profile: Profile
@@ -37,7 +37,7 @@ class Pruned:
 
 
 def pruned(profile: Profile, whole: int, view: GraphView) -> Pruned:
-    """The part of the profile that the view asks for, with shares; the profile itself is used up.
+    """The part of the profile that the view asks for, with shares; the profile itself is changed.
 
     Raises UsageError where a pattern matches nothing, or the view leaves nothing or too much.
     """
@@ -60,7 +60,7 @@ def _heavy(profile: Profile, least: float) -> int:
 
 
 def _cut(profile: Profile) -> int:
-    """Keeps the heaviest nodes only, of equal ones the outermost; returns the weight of the last one."""
+    """Keeps only the heaviest nodes, of equal ones the outermost; returns the weight of the last one."""
     depth = _depths(_callees(profile), _outermost(profile))
     nodes = profile.functions
     first = sorted(nodes, key=lambda number: (-nodes[number].weighs, depth.get(number, len(nodes))))[:LEGIBLE]
@@ -72,7 +72,7 @@ def _depths(following: dict[int, list[int]], start: list[int]) -> dict[int, int]
     """In how many steps each node is reached."""
     found = dict.fromkeys(start, 0)
     order = list(start)
-    for last in order:  # grows as it goes
+    for last in order:  # grows during the loop
         for number in following[last]:
             if number not in found:
                 found[number] = found[last] + 1
@@ -83,7 +83,7 @@ def _depths(following: dict[int, list[int]], start: list[int]) -> dict[int, int]
 def _legible(
     profile: Profile, whole: int, shares: list[float], edge_percent: float | None
 ) -> tuple[Profile, float, float]:
-    """The profile with as many nodes as stay legible, and the shares from which nodes and edges are drawn."""
+    """The profile with as many nodes as stay legible, and the smallest shares of nodes and edges."""
     low, high = 0, len(shares) - 1
     while True:
         middle = (low + high) // 2
@@ -101,7 +101,7 @@ def _legible(
 
 
 def _sizes(profile: Profile) -> tuple[int, int]:
-    """How many functions and how many operators it stands for."""
+    """How many functions and how many operators the profile stands for."""
     nodes = profile.functions.values()
     return sum(node.is_function for node in nodes), sum(node.rows for node in nodes)
 
@@ -115,7 +115,7 @@ def _check(drawn: Profile, view: GraphView) -> None:
 
 
 def _restrict(profile: Profile, view: GraphView) -> None:
-    """Leaves what the patterns and the depth ask for."""
+    """Keeps what the patterns and the depth ask for."""
     tops = _matching(profile, view, "root")
     if tops:
         profile.prune_root(tops)
@@ -151,7 +151,7 @@ def _outermost(profile: Profile) -> list[int]:
 
 
 def _drop_stray(profile: Profile, tops: list[int], least: float) -> None:
-    """Drops functions of libraries that nothing leads to any more, and that weigh little by themselves."""
+    """Drops functions of libraries that nothing calls any more and that weigh little by themselves."""
     nodes = profile.functions.items()
     heavy = [number for number, node in nodes if node.kind is Kind.USER or node.own >= least]
     starts = [number for number in (*tops, *heavy) if number in profile.functions]
@@ -172,7 +172,7 @@ def _callers(profile: Profile) -> dict[int, list[int]]:
 
 
 def _reached(following: dict[int, list[int]], start: Iterable[int], depth: int = -1) -> set[int]:
-    """All that is reached from the start in so many steps, -1 for any number."""
+    """All that is reached from the start within this number of steps, -1 for any."""
     found = set(start)
     frontier = list(found)
     while frontier and depth != 0:

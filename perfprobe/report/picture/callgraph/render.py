@@ -1,4 +1,4 @@
-"""Writes a call graph as a picture, through Graphviz; without it, as the text it would have drawn."""
+"""Writes a call graph as a picture with Graphviz; without it, as the text it would have drawn."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _INSTALL = f"install Graphviz: {' or '.join(f'`{command}`' for command in _PACKA
 
 
 def render(text: str, path: str) -> None:
-    """Writes the picture; the name's end says which kind, `.dot` is the text itself.
+    """Writes the picture in the format of the name's ending; `.dot` is the text itself.
 
     Args:
         text: a graph in the DOT language.
         path: ends with one of `support.graph_view.PICTURES`.
 
-    Raises EnvironmentLack where the file cannot be written, or nothing is there that draws; the latter after
+    Raises EnvironmentLack where the file cannot be written, or Graphviz is missing; the latter after
     the text was written beside it.
     """
     stem, suffix = os.path.splitext(path)

@@ -1,1 +1,1 @@
-"""Rows of what ran on GPUs, of what the program waited for and of what its calls of CUDA cost."""
+"""Rows of work on GPUs, of waits for them, and of the cost of calls of CUDA."""

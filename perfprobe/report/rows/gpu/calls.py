@@ -22,12 +22,12 @@ class ApiCallRow:
 
     @property
     def mean_ns(self) -> int | None:
-        """Of all of them."""
+        """The mean of all calls."""
         return mean_ns(self.total_ns, self.calls)
 
 
 def api_call_rows(findings: Findings, top: int, sort: str = "self") -> list[ApiCallRow]:
-    """The `top` first rows, 0 for all; a focus changes nothing about them."""
+    """The first `top` rows, 0 for all; a focus does not change them."""
     strings = findings.trace.recording[Strings]
     return [
         ApiCallRow(

@@ -1,4 +1,4 @@
-"""Which rows of a table about GPUs are shown: the first ones of those in focus."""
+"""Selects the rows of a table about GPUs: the first ones of those in focus."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SomeTable = TypeVar("SomeTable", bound=Table)
 
 @frozen
 class Chosen(Generic[Row]):
-    """The first rows of a table. found: how many are in focus; whole: how many there are in all."""
+    """The first rows of a table. found: how many are in focus; whole: how many there are in total."""
 
     rows: Sequence[Row]
     found: int

@@ -1,4 +1,4 @@
-"""Rows of GPUs, of training steps, and the row of counts of all that was recorded of GPUs."""
+"""Rows of GPUs, of training steps, and one row of counts of all GPU records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LONGEST_NAME = 40
 
 @frozen(kw_only=True)
 class DeviceRow:
-    """What a GPU did; figures as in `DeviceRows`. name: what the driver calls it."""
+    """What a GPU did; figures as in `DeviceRows`. name: the driver's."""
 
     name: str | None
     device: int | None
@@ -34,7 +34,7 @@ class DeviceRow:
 
     @property
     def span_ns(self) -> int | None:
-        """From its first to its last work."""
+        """From the start of its first work to the end of its last."""
         return None if self.first_ns is None or self.last_ns is None else self.last_ns - self.first_ns
 
 
@@ -42,7 +42,7 @@ class DeviceRow:
 class StepRow:
     """What was launched in a training step; figures as in `StepCounts`.
 
-    step: None, without times, for what was launched outside of all.
+    step: None, without times, for work launched outside of all steps.
     """
 
     step: int | None
@@ -73,7 +73,7 @@ def gpu_row(gpu: GpuFindings) -> Values:
 
 
 def device_rows(findings: Findings) -> list[DeviceRow]:
-    """All of them, the busiest first."""
+    """All GPUs, the busiest first."""
     recording = findings.trace.recording
     return [
         DeviceRow(name=_device_name(recording, value["device"]), **figures_of(value))
@@ -82,7 +82,7 @@ def device_rows(findings: Findings) -> list[DeviceRow]:
 
 
 def step_rows(gpu: GpuFindings) -> list[StepRow]:
-    """Each step, and a row for what was launched outside of all, if there is any."""
+    """Each step, and a row for work launched outside of all steps, if there is any."""
     counted = {value.pop("step"): figures_of(value) for value in values(gpu.step_counts)}
     none = dict.fromkeys(_STEP_FIGURES, 0)
     rows = [

@@ -20,7 +20,7 @@ class KernelRow:
     """Kernels of one name under one operator, signature, line and phase; figures as in `KernelRows`.
 
     module: of all calls, None where they differ. launch: how the longest one was launched, the columns of
-    `Launches`, each None where that is not known. share: of the time of all kernels.
+    `Launches`, each None where not known. share: of the time of all kernels.
     """
 
     name: str | None

@@ -1,4 +1,4 @@
-"""Where the call was made that started something on a GPU, or waited for one."""
+"""Where a call was made that started work on a GPU, or waited for one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of waits: where the program stood still until a GPU was done."""
+"""Rows of waits: where the program was blocked until a GPU was done."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def wait_rows(findings: Findings, top: int, sort: str = "self") -> Chosen[WaitRo
 
 
 def program_waited_ns(gpu: GpuFindings) -> int:
-    """How long threads of the program waited; a stream that waits for an event does not block it."""
+    """How long threads of the program waited; a stream that waits for an event does not block them."""
     rows = gpu.waits
     own = (rows.kind != WaitKind.STREAM_WAIT_EVENT) & (rows.total_ns >= 0)
     return int(rows.total_ns[own].sum())

@@ -1,1 +1,1 @@
-"""Rows of the tables that other profilers have."""
+"""Rows of other profilers' tables."""

@@ -34,7 +34,7 @@ _OTHERS = "Others"
 
 @frozen(kw_only=True)
 class OverviewRow:
-    """A type of events. time_ns: in which one was open; ratio: of the steps' time. on_gpu: of a GPU."""
+    """A type of events. time_ns: in which one was running; ratio: of the steps' time. on_gpu: of a GPU."""
 
     type: str
     on_gpu: bool
@@ -45,10 +45,10 @@ class OverviewRow:
 
 @frozen(kw_only=True)
 class SummaryRow:
-    """Calls of one name: all times wall time, of a GPU the sum of what was launched; None not recorded.
+    """Calls of one name: times are wall time, on a GPU the sum of what was launched; None not recorded.
 
-    within: the operator around them, of those that are shown below it. cpu_ratio, gpu_ratio: of the steps, of
-    operators of all operators, of what ran within one of that one.
+    within: the operator around them, for rows shown below it. cpu_ratio, gpu_ratio: of the steps, for
+    operators of all operators, for calls within an operator of that operator.
     """
 
     name: str
@@ -68,7 +68,7 @@ class SummaryRow:
 
 @frozen(kw_only=True)
 class PerfRow:
-    """What a step costs, in nanoseconds, or how many there are in a second; None not known for each step."""
+    """What a step costs, in nanoseconds, or its rate per second; None where not known for each step."""
 
     name: str
     avg: float | None
@@ -78,14 +78,14 @@ class PerfRow:
 
 @frozen(kw_only=True)
 class DeviceRow:
-    """How much of its time a device was at work; above 1 where several processors were."""
+    """The utilisation of a device; above 1 with several processors."""
 
     device: str
     utilization: float
 
 
 def perf_rows(findings: Findings) -> list[PerfRow]:
-    """`reader_cost` where there is a loader, `batch_cost`, and `ips`: most where the step is shortest."""
+    """`reader_cost` where there is a loader, `batch_cost`, and `ips`, largest for the shortest step."""
     phases = findings[PeerTimes].phases
     found = {PeerPhase(value["phase"]): value for value in values(phases)}
     step, reader = found[PeerPhase.PROFILE_STEP], found.get(PeerPhase.DATALOADER)
@@ -97,7 +97,7 @@ def perf_rows(findings: Findings) -> list[PerfRow]:
 
 
 def _cost(name: str, value: Mapping[str, int], steps: int) -> PerfRow:
-    """Of each step; the longest and the shortest only where every step has one."""
+    """Mean over steps; the longest and the shortest only where every step has one."""
     each = (value["most_ns"], value["least_ns"]) if value["calls"] == steps else (None, None)
     return PerfRow(name=name, avg=value["total_ns"] / max(steps, 1), max=each[0], min=each[1])
 
@@ -125,7 +125,7 @@ def overview_rows(findings: Findings) -> list[OverviewRow]:
 
 
 def model_rows(findings: Findings) -> list[SummaryRow]:
-    """The steps, their phases, and what none of these has."""
+    """The steps, their phases, and the time in none of these."""
     phases = findings[PeerTimes].phases
     found = {PeerPhase(value["phase"]): value for value in values(phases)}
     step = found[PeerPhase.PROFILE_STEP]
@@ -155,9 +155,9 @@ _EACH = ("avg", "max", "min")
 
 
 def operator_rows(findings: Findings, top: int, sort: str) -> list[SummaryRow]:
-    """The `top` first operators, 0 for all, each followed by what ran directly within it.
+    """The first `top` operators, 0 for all, each followed by what ran directly within it.
 
-    sort: one of `support.view.SORTS` or `PEER_ONLY_SORTS`; the least first where it asks for a minimum.
+    sort: one of `support.view.SORTS` or `PEER_ONLY_SORTS`; for a minimum the smallest come first.
     """
     table = findings[PeerTimes].operators
     outer = table.take(table.within < 0)
@@ -187,7 +187,7 @@ def userdefined_rows(findings: Findings, top: int, sort: str) -> list[SummaryRow
 
 
 def ranked(rows: PeerCalls, sort: str, top: int) -> PeerCalls:
-    """The `top` first rows, 0 for all, as Paddle orders them."""
+    """The first `top` rows, 0 for all, in Paddle's order."""
     calls = np.maximum(rows.calls, 1)
     keys = {
         "calls": -rows.calls,
@@ -205,7 +205,7 @@ def ranked(rows: PeerCalls, sort: str, top: int) -> PeerCalls:
 
 
 def device_rows(findings: Findings) -> list[DeviceRow]:
-    """Process and system, each where it was read, and GPUs."""
+    """Process and system, where they were read, and GPUs."""
     return [*_processors(findings), *_gpus(findings)]
 
 

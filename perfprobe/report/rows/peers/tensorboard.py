@@ -28,7 +28,7 @@ _SORTED_BY |= {"gpu-total": "device_total_ns"}
 
 @frozen(kw_only=True)
 class RoleRow:
-    """What a step has of a category. step: as in `steps`, 0 where none were found; None: the average."""
+    """The time of a category in a step. step: as in `steps`, 0 where none were found; None: the average."""
 
     step: int | None
     category: str
@@ -38,9 +38,9 @@ class RoleRow:
 
 @frozen(kw_only=True)
 class OperatorRow:
-    """Operators of one name, and of one signature where that was asked for; None for what has no GPU.
+    """Operators of one name, and of one signature if asked for; None without a GPU.
 
-    host_self_ns: without operators in them, and without their calls of CUDA.
+    host_self_ns: without nested operators, and without their calls of CUDA.
     """
 
     name: str
@@ -54,9 +54,9 @@ class OperatorRow:
 
 @frozen(kw_only=True)
 class ModuleRow:
-    """A module, or its backward. occurrences: never known: calls of modules are not recorded.
+    """A module, or its backward. occurrences: never known, since calls of modules are not recorded.
 
-    host_total_ns: time of its operators and of its parts'; host_self_ns: of its own.
+    host_total_ns: time of its operators and its children's; host_self_ns: of its own.
     """
 
     name: str
@@ -88,7 +88,7 @@ def role_rows(findings: Findings) -> list[RoleRow]:
 def operator_rows(findings: Findings, top: int, sort: str) -> list[OperatorRow]:
     """The `top` first, 0 for all; a row for each input shape where the findings are grouped by signature.
 
-    sort: one of `support.view.SORTS`; by host self time where these rows have not got it.
+    sort: one of `support.view.SORTS`; by host self time where these rows do not have it.
     """
     rows, trace, group = findings[Hotspots].ungrouped, findings.trace, findings[Hotspots].group
     runtime = _runtime_ns(findings, group)
@@ -111,7 +111,7 @@ def operator_rows(findings: Findings, top: int, sort: str) -> list[OperatorRow]:
 
 
 def _summed(rows: Sums, group: str) -> dict[tuple[int, int | None], dict[str, int]]:
-    """Sums by operator, and by its inputs where they are asked for; -1 for what was not recorded."""
+    """Sums by operator, and by its inputs if asked for; -1 for what was not recorded."""
     names = ("calls", "self_ns", "total_ns", "gpu_self_ns", "gpu_ns")
     found: dict[tuple[int, int | None], dict[str, int]] = {}
     for value in values(rows):
@@ -133,7 +133,7 @@ def _runtime_ns(findings: Findings, group: str) -> dict[tuple[int, int | None], 
 
 
 def tb_module_rows(findings: Findings, top: int) -> list[ModuleRow]:
-    """Modules, each before its parts and with its backward behind it; 0 for all."""
+    """Modules, each before its children and followed by its backward; 0 for all."""
     own = _own(findings)
     modules = [*values(findings[HotModules].modules)]
     whole = [
@@ -155,7 +155,7 @@ def tb_module_rows(findings: Findings, top: int) -> list[ModuleRow]:
 
 
 def _own(findings: Findings) -> dict[tuple[int, bool], dict[str, int]]:
-    """Sums of the operators of each module itself, those in backward apart; GPU times only where recorded."""
+    """Sums of each module's own operators, backward separately; GPU times only where recorded."""
     found: dict[tuple[int, bool], dict[str, int]] = {}
     for value in values(findings[Hotspots].ungrouped):
         if value["module"] < 0 or value["phase"] == Phase.DATA:

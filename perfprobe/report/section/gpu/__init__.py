@@ -1,1 +1,1 @@
-"""The sections about GPUs: what ran on them, and what the program waited for."""
+"""The sections about GPUs: work on them, and waits for them."""

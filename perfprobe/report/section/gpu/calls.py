@@ -1,4 +1,4 @@
-"""The table of calls of CUDA's API by name: what launches cost the program."""
+"""The table of calls of CUDA's API by name: the program's cost of launches."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def call_tables(findings: Findings, choice: Choice) -> dict[str, Sequence[Any]]:
 
 
 def calls(findings: Findings, choice: Choice) -> Iterator[Block]:
-    """The table; nothing where there were none, or for a part of the rows."""
+    """The table; nothing without calls, or with a focus."""
     whole = findings[GpuFindings].calls
     if len(whole) == 0 or findings.focus is not None:
         return

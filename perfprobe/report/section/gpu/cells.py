@@ -1,4 +1,4 @@
-"""The cells that all tables about GPUs have, and what their headings say."""
+"""Cells and headings that all tables about GPUs share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.trace import shown_name
 
-PART = "+"  # beside sums in which records without times are missing
+PART = "+"  # beside sums that omit records without times
 
 
 class Timed(Protocol):
@@ -26,15 +26,15 @@ class Timed(Protocol):
 
     @property
     def total_ns(self) -> int | None:
-        """Of those that have."""
+        """The sum of those with times."""
 
     @property
     def untimed(self) -> int:
-        """How many have none."""
+        """How many have no times."""
 
 
 def sorted_by(choice: Choice, count: str) -> str:
-    """What rows are ranked by, in words."""
+    """The ranking of rows, in words."""
     return {"calls": count, "mean": "mean time"}.get(choice.sort, "time")
 
 
@@ -47,7 +47,7 @@ def rows_said(findings: Findings, found: Chosen[Any], by: str) -> str:
 
 
 def total_column(rows: Sequence[Timed]) -> Column:
-    """Sums of times, marked where part of the rows had none."""
+    """Sums of times, marked where some records had none."""
     return figures("total", _marked(rows) if any(row.untimed for row in rows) else map(_total, rows))
 
 
@@ -61,7 +61,7 @@ def _marked(rows: Sequence[Timed]) -> Iterator[str]:
 
 
 def operator_text(operator: str | None, overload: str | None, *, brief: bool) -> str:
-    """The operator, with its overload where that is known."""
+    """The operator, with its overload if known."""
     text = units.ABSENT if operator is None else shown_name(operator, narrow=brief)
     return printable(text if overload is None else f"{text}.{overload}")
 

@@ -1,4 +1,4 @@
-"""The counters of each GPU, and what a training step takes of them."""
+"""The counters of each GPU, and a training step's use of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def device_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
 
 
 def devices(findings: Findings, _: Choice) -> Iterator[Block]:
-    """A row for each GPU, and a line for the median step; nothing where nothing ran on any."""
+    """A row for each GPU, and a line for the median step; nothing if nothing ran on any."""
     gpu, rows = findings[GpuFindings], device_rows(findings)
     if not rows:
         return
@@ -56,7 +56,7 @@ def _share(time_ns: int | None, wall_ns: int | None) -> float | None:
 
 
 def _median_step(rows: Sequence[StepRow]) -> str:
-    """What the median step takes, figure by figure; "" without steps."""
+    """The figures of the median step; "" without steps."""
     steps = [row for row in rows if row.step is not None]
     if not steps:
         return ""
@@ -78,7 +78,7 @@ def _median_step(rows: Sequence[StepRow]) -> str:
 
 
 def _median(numbers: Sequence[int | None]) -> int | None:
-    """Of those that are known, the lower of two."""
+    """The lower median of the known values."""
     known = sorted(number for number in numbers if number is not None)
     return known[(len(known) - 1) // 2] if known else None
 

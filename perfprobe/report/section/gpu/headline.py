@@ -1,4 +1,4 @@
-"""The line for someone in a hurry: whether the GPU is what the program waits for, or the other way round."""
+"""The summary line: whether the program waits for the GPU, or the GPU for the program."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def headline(findings: Findings) -> Iterator[Block]:
 
 
 def _recording_cost(recording: Recording, gpu: GpuFindings) -> str:
-    """What recording added to the program's calls of CUDA, which may be why a GPU had to wait; "" unknown."""
+    """The cost that recording added to calls of CUDA, which may make a GPU wait; "" unknown."""
     call_ns, calls = recording.number("gpu", "call_cost_ns"), int(gpu.calls.calls.sum())
     if call_ns is None or call_ns <= 0 or calls == 0:
         return ""

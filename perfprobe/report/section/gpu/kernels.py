@@ -1,4 +1,4 @@
-"""The table of GPU kernels: which ones take the time, and what launched them."""
+"""The table of GPU kernels: the longest ones, and what launched them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from perfprobe.tables.findings import Findings
 from perfprobe.tables.gpu_findings import GpuFindings
 
 TOP = 15
-_LONGEST_NAME = 60  # letters, in a sentence
+_LONGEST_NAME = 60  # characters, in a sentence
 _DEVICE = re.compile(r"@cuda:\d+")
 _NO_NAME = "(unknown)"
 GRAPH = "(graph)"
@@ -41,7 +41,7 @@ def kernel_tables(findings: Findings, choice: Choice) -> dict[str, Sequence[Any]
 
 
 def kernels(findings: Findings, choice: Choice) -> Iterator[Block]:
-    """The table and what its rows do not tell; nothing where no kernel ran."""
+    """The table and notes on its rows; nothing if no kernel ran."""
     found = kernel_rows(findings, choice.most(TOP), choice.sort)
     if not found.rows:
         return
@@ -56,7 +56,7 @@ def kernels(findings: Findings, choice: Choice) -> Iterator[Block]:
 
 
 def hottest_kernel(findings: Findings) -> Iterator[Block]:
-    """Name, operator, line, phase and share of the one with most time."""
+    """Name, operator, line, phase and share of the kernel with most time."""
     for row in kernel_rows(findings, 1).rows:
         if not row.total_ns:
             return
@@ -92,7 +92,7 @@ def _columns(rows: Sequence[KernelRow], *, with_launches: bool) -> list[Column]:
 
 
 def _launch(row: KernelRow) -> str:
-    """Grid and block of the longest one: how many blocks of how many threads."""
+    """Grid and block of the longest one: number of blocks, and of threads in each."""
     blocks, threads = 1, 1
     for axis in "xyz":
         grid, block = row.launch[f"grid_{axis}"], row.launch[f"block_{axis}"]
@@ -116,7 +116,7 @@ def _signatures(rows: Sequence[KernelRow]) -> list[str]:
 
 
 def without_device(signatures: Sequence[str | None]) -> list[str | None]:
-    """The signatures without `@cuda:0` where they know no other device: on one GPU that says nothing."""
+    """The signatures without `@cuda:0`, if that is their only device."""
     devices = {device for text in signatures if text is not None for device in _DEVICE.findall(text)}
     if len(devices) != 1:
         return list(signatures)

@@ -1,6 +1,6 @@
-"""Names of GPU kernels made short enough to read: demangled C++ names are hundreds of letters long.
+"""Readable names of GPU kernels: demangled C++ names are hundreds of characters long.
 
-For display only; the JSON document has them whole.
+For display only; the JSON document has the full names.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from rich.cells import cell_len, set_cell_size
 from perfprobe.report.shorten import ELLIPSIS, cut
 from perfprobe.support.text import printable
 
-LONGEST_NAME = 8_192  # letters looked at
-DEEPEST = 8  # template arguments within each other that are looked at
+LONGEST_NAME = 8_192  # characters that are read
+DEEPEST = 8  # levels of template arguments that are read
 
 _OPENING, _CLOSING = "<([{", ">)]}"
 _ANONYMOUS = re.compile(r"\((?:anonymous namespace|unnamed)\)::|<unnamed>::")
-# What says nothing about a kernel, which its operator's signature does not say better.
+# Template arguments that say nothing, or less than the operator's signature.
 _PLAIN = re.compile(
     r"(?:const|void|bool|char|short|int|long|unsigned|signed|float|double|half|size_t|u?int\d+_t|float\d|__half2?"
     r"|__nv_bfloat16|BFloat16|bfloat16_t|Half|half_t|tfloat32_t|true|false|Float8_\w+|complex|OpaqueType|[-\d].*|\(.*)"
@@ -32,9 +32,9 @@ _NO_NAME = re.compile(r"\{.*|operator\(\).*|(?:result_)?type.*", re.DOTALL)
 
 
 def kernel_names(names: Sequence[str], beside: Sequence[Hashable]) -> list[str]:
-    """Each name in short; with all template arguments where rows would look the same that are not.
+    """Each name in short; with all template arguments where different rows would look the same.
 
-    beside: what else each row shows.
+    beside: the other text of each row.
     """
     rows = list(zip([shortened(name) for name in names], beside, strict=True))
     full: dict[Hashable, set[str]] = {}
@@ -47,7 +47,7 @@ def kernel_names(names: Sequence[str], beside: Sequence[Hashable]) -> list[str]:
 
 
 def shortened(name: str, *, whole: bool = False) -> str:
-    """The name without namespaces, parameters and, unless `whole`, template arguments that say little."""
+    """The name without namespaces, parameters and, unless `whole`, uninformative template arguments."""
     text = _simplified(_ANONYMOUS.sub("", name[:LONGEST_NAME]), DEEPEST, whole=whole)
     return printable(text or name[:LONGEST_NAME])
 
@@ -61,7 +61,7 @@ def cut_middle(text: str, width: int) -> str:
 
 
 def _simplified(text: str, depth: int, *, whole: bool) -> str:
-    """`ns::reduce<512, ns::MeanOps<float>>(int)` as `reduce<MeanOps>`; empty for what has no name."""
+    """`ns::reduce<512, ns::MeanOps<float>>(int)` as `reduce<MeanOps>`; empty without a name."""
     if depth == 0:
         return ELLIPSIS
     *_, last = ["", *_split(text.strip().replace(" const::", "::"), " ")]

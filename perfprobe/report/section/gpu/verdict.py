@@ -1,4 +1,4 @@
-"""Which of computing, copying, NCCL and the program limits, judged by the busiest GPU."""
+"""Decides whether computing, copying, NCCL or the program is the limit, by the busiest GPU."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Use:
 
     @classmethod
     def of(cls, row: DeviceRow) -> Use:
-        """Of a device."""
+        """The shares of a device."""
         span_ns = max(row.span_ns or 0, 1)
         parts = (row.busy_ns, row.computing_ns, row.nccl_ns, row.copying_ns)
         return cls(span_ns, *(min((time_ns or 0) / span_ns, 1.0) for time_ns in parts))
@@ -36,7 +36,7 @@ class Use:
         return self.busy >= _HARDLY_IDLE
 
     def parts(self) -> str:
-        """What it was busy with, where that is not only computing; "" otherwise."""
+        """What it was busy with, if not only computing; "" otherwise."""
         if max(self.nccl, self.copying) < _NOTEWORTHY:
             return ""
         named = (("computing", self.computing), ("NCCL", self.nccl), ("copying", self.copying))
@@ -44,7 +44,7 @@ class Use:
 
 
 def verdict(gpu: GpuFindings, use: Use, wall_ns: int) -> str:
-    """Judged by the time in which the program used it, without start and end. Without all times: open."""
+    """Judged by the time in which the program used it, without start and end; open if times are missing."""
     if gpu.untimed > 0:
         return "some of its work has no times, so the bottleneck is unknown"
     if use.span_ns < _HALF * wall_ns:

@@ -1,4 +1,4 @@
-"""The table of waits: where the program stood still until a GPU was done."""
+"""The table of waits: where the program was blocked until a GPU was done."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def wait_tables(findings: Findings, choice: Choice) -> dict[str, Sequence[Any]]:
 
 
 def waits(findings: Findings, choice: Choice) -> Iterator[Block]:
-    """The table; nothing where nothing waited."""
+    """The table; nothing without waits."""
     found = wait_rows(findings, choice.most(TOP), choice.sort)
     if not found.rows:
         return

@@ -1,1 +1,1 @@
-"""The tables of other profilers, with their columns, for those who come from there."""
+"""The tables of other profilers, with their columns, for their users."""

@@ -48,7 +48,7 @@ def perf_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
 
 
 def perf(findings: Findings, _: Choice) -> Iterator[Block]:
-    """What Paddle's benchmark mode prints: the costs of a step and how many there are in a second."""
+    """The output of Paddle's benchmark mode: costs of a step and steps per second."""
     rows = perf_rows(findings)
     avg = {row.name: row.avg for row in rows}
     reader, batch = avg.get("reader_cost"), avg["batch_cost"]
@@ -135,7 +135,7 @@ def userdefined(findings: Findings, choice: Choice) -> Iterator[Block]:
 
 
 def device_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
-    """`paddle_device`, where anything is known of it."""
+    """`paddle_device`, if anything is known."""
     rows = device_rows(findings)
     return {"paddle_device": rows} if rows else {}
 

@@ -1,4 +1,4 @@
-"""What Paddle's summaries have in common: their columns, and which steps they are of."""
+"""Shared parts of Paddle's summaries: their columns, and a note on the steps."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def summary_columns(rows: Sequence[SummaryRow]) -> list[Column]:
 
 
 def name_column(title: str, names: Sequence[str], indents: Sequence[str] = ()) -> Column:
-    """Names of operators, which are shorter where there is little room."""
+    """Names of operators, shorter where there is little room."""
     whole, brief = (
         [
             f"{indent}{printable(shown_name(name, narrow=narrow))}"
@@ -51,7 +51,7 @@ def name_column(title: str, names: Sequence[str], indents: Sequence[str] = ()) -
 
 
 def cut_name(name: str, width: int) -> str:
-    """The name in so many letters: of `evaluate_function: AddmmBackward0` first of all the end."""
+    """The name cut to a width; of `evaluate_function: AddmmBackward0` the end is kept."""
     before, colon, node = name.rpartition(": ")
     if not colon or len(name) <= width:
         return shorten.cut(name, width)

@@ -24,8 +24,8 @@ from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
 
 TOP = 20
-_STEPS = 5  # shown one by one
-# Categories of single steps, those that give way where there is little room last.
+_STEPS = 5  # steps shown one by one
+# Categories of single steps; the last are dropped first where there is little room.
 _GIVES_WAY = ("CPU Exec", "Kernel", "DataLoader", "Other", "Runtime", "Communication", "Memcpy", "Memset")
 _OVERVIEW_NOTE = (
     "Each moment is of the first category, in the plugin's order, at work on any thread. Python outside of "
@@ -109,7 +109,7 @@ def _shapes(shapes: Sequence[str | None]) -> Column:
 
 
 def _times(rows: Sequence[Any], titles: Sequence[tuple[str, str]]) -> list[Column]:
-    """Columns of durations; where there is little room their titles go without the last word."""
+    """Columns of durations; where there is little room their titles lose the last word."""
     return [
         replace(
             figures(title, [units.duration(getattr(row, name)) for row in rows]),

@@ -1,1 +1,1 @@
-"""The first screen: what a report begins with."""
+"""The first screen: the beginning of a report."""

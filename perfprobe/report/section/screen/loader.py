@@ -1,4 +1,4 @@
-"""DataLoader's workers on the first screen: what the steps wait for is done there."""
+"""DataLoader's workers on the first screen: they do what the steps wait for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LEAST = 0.005  # of the workers' time
 
 
 def awaited_loader(findings: Findings) -> LoaderRow | None:
-    """The workers that the main process waited for most; None where it waited for none, or it is unknown."""
+    """The workers that the main process waited for most; None if it waited for none, or if unknown."""
     rows = [row for row in loader_rows(findings) if row.waited_ns and row.batches]
     return max(rows, key=lambda row: row.waited_ns or 0, default=None)
 

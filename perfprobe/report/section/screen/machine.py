@@ -1,4 +1,4 @@
-"""What the machine did meanwhile: CPU, GPU, and how far to trust it all."""
+"""What the machine did: CPU, GPU, and how far to trust the figures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from perfprobe.tables.findings import Findings, Totals
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.processors import Processors
 
-_NOTEWORTHY = 0.05  # of the CPU time, in child processes
+_NOTEWORTHY = 0.05  # of the CPU time, used by child processes
 _MOST_SOURCES = 3
 _LOST = ("dropped_records", "refused_buffers", "lent_buffers")
 
@@ -50,7 +50,7 @@ def _neighbours(findings: Findings, wall_ns: int) -> Iterator[str]:
 
 
 def _in_children(findings: Findings, cpu_ns: int) -> Iterator[ScreenRow]:
-    """Where much of the work was in other processes: how much, and how many recorded themselves."""
+    """If much of the work was in other processes: how much, and how many recorded themselves."""
     children = findings.get(Children)
     if children is None:
         return
@@ -83,7 +83,7 @@ def gpu_line(findings: Findings) -> Iterator[ScreenRow]:
 
 
 def trust_line(findings: Findings) -> ScreenRow:
-    """What recording added, labelled; what was lost."""
+    """The cost of recording, with its kind; what was lost."""
     rows = loss_rows(findings)
     sources = list(dict.fromkeys(printable(row.source) for row in rows))
     named = ", ".join(sources[:_MOST_SOURCES]) + (", ..." if len(sources) > _MOST_SOURCES else "")
@@ -106,7 +106,7 @@ def _cost(findings: Findings) -> str:
 
 
 def incomplete_lines(findings: Findings) -> Iterator[ScreenRow]:
-    """Says so where the recording is not whole, with the first reason."""
+    """Whether the recording is incomplete, with the first reason."""
     losses = findings.get(Losses) or Losses.empty()
     reasons = [
         printable(reason)

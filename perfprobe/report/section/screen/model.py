@@ -1,4 +1,4 @@
-"""SLOW where one line of the program calls a whole model: the module within it, and its parts."""
+"""SLOW where one line of the program calls a whole model: the module in it, and its parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NEXT: one command that exists and fits."""
+"""NEXT: one existing command that fits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COMPUTING = (StepPhase.FORWARD, StepPhase.BACKWARD)
 
 
 def script_command(findings: Findings) -> str:
-    """Of a program without steps."""
+    """The command for a program without steps."""
     hotspots, children = findings.get(Hotspots), findings.get(Children)
     if hotspots is not None and hotspots.whole_rows > 0:
         return command("operators") if Measurements in findings else "bench"
@@ -29,7 +29,7 @@ def script_command(findings: Findings) -> str:
 
 
 def steps_command(findings: Findings, found: Sequence[Candidate], start: SlowStart | None) -> str:
-    """What shows more of the bottleneck of steps, or of what came before them."""
+    """The command for the bottleneck of steps, or for what came before them."""
     if start is not None:
         return command(start.view)
     first = found[0] if found and found[0].stands_out else None
@@ -39,7 +39,7 @@ def steps_command(findings: Findings, found: Sequence[Candidate], start: SlowSta
 
 
 def _view(findings: Findings, first: Candidate) -> str:
-    """The one that shows more of a candidate which is no operator."""
+    """The command for a candidate that is not an operator."""
     if first.phase is StepPhase.DATA and awaited_loader(findings) is not None:
         return "workers"
     if first.phase not in _COMPUTING:

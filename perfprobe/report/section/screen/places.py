@@ -1,4 +1,4 @@
-"""Lines and operators as the first screen names them."""
+"""Names of lines and operators on the first screen."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def at_line(line: Line) -> str:
 
 
 def operator(row: OperatorRow) -> str:
-    """`mm`: without its overload, which its inputs tell as well."""
+    """`mm`: without its overload, which its inputs show as well."""
     return (
         operator_text(row, brief=True).partition(".")[0] if row.operator else operator_text(row, brief=True)
     )

@@ -35,9 +35,9 @@ LINES = 12
 ALL = 24
 ROWS = 10
 KINDS = (StepTimes, Hotspots, Calling, GpuFindings, Measurements, Children, Processors, Feeding)
-STEP_KINDS = (StepHotspots,)  # only where there are steps: the operators are read once more for them
+STEP_KINDS = (StepHotspots,)  # only with steps: the operators are read once more for them
 _ABOVE_ROWS = 2  # a blank line, and the titles of the columns
-# What gives way where there are too many lines, the first first.
+# Labels that are dropped where there are too many lines, in this order.
 _LEAST_IMPORTANT = ("LIMIT", "TAIL", "ALSO", "UNKNOWN", "THEN", "CHECKED", "NEXT", "GAIN")
 
 
@@ -81,7 +81,7 @@ def _path(findings: Findings) -> str:
 
 
 def fitting(rows: Sequence[ScreenRow], most: int = LINES) -> list[ScreenRow]:
-    """The lines that there is room for; those that go on with one that is left out are too."""
+    """The lines that fit; continuations of a dropped line are dropped too."""
     kept = list(rows)
     for label in _LEAST_IMPORTANT:
         if len(kept) <= most:
@@ -93,7 +93,7 @@ def fitting(rows: Sequence[ScreenRow], most: int = LINES) -> list[ScreenRow]:
 
 
 def screen(findings: Findings) -> Iterator[Block]:
-    """What a report begins with."""
+    """The beginning of a report."""
     rows = fitting(screen_rows(findings))
     for row in rows:
         yield Said(row.label, row.pieces, row.style)

@@ -23,7 +23,7 @@ _WORTH_SAYING = 0.1  # of the wall time
 
 
 def script_lines(findings: Findings) -> Iterator[ScreenRow]:
-    """What ran and how long, what was hottest."""
+    """What ran, how long, and what was hottest."""
     wall_ns = findings.wall_ns
     yield said(
         cut(program(findings.trace), _LONGEST),
@@ -64,7 +64,7 @@ def _imports(findings: Findings) -> Iterator[ScreenRow]:
 
 
 def _slow(findings: Findings) -> Iterator[ScreenRow]:
-    """The hottest Python, where it takes the time, and the hottest operator."""
+    """The hottest Python, if it takes the time, and the hottest operator."""
     if is_gpu_bound(findings):
         yield from gpu_bound_lines(findings)
         return

@@ -17,11 +17,11 @@ from perfprobe.support import units
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.step_rows import StepHotspots
 
-_LEAST = 0.001  # the share of a row that is worth a line
+_LEAST = 0.001  # the smallest share of a row that is shown
 
 
 def shown_rows(findings: Findings, most: int) -> tuple[str, list[OperatorRow]]:
-    """What the shares of the rows are of, and the rows: of the steps where there are any, else of all."""
+    """The whole for the rows' shares, and the rows: of the steps if there are any, else of everything."""
     if is_gpu_bound(findings):
         title, rows = "of GPU", gpu_operators(findings, most)
     elif findings.get(StepHotspots) is not None:
@@ -33,7 +33,7 @@ def shown_rows(findings: Findings, most: int) -> tuple[str, list[OperatorRow]]:
 
 
 def rows_table(findings: Findings, most: int) -> Table | None:
-    """Operator, signature, line, share, and the verdict where anything was measured; None without rows."""
+    """Operator, signature, line, share, and the verdict if anything was measured; None without rows."""
     title, rows = shown_rows(findings, most) if most > 0 else ("", [])
     if not rows:
         return None
@@ -58,5 +58,5 @@ def _names(rows: Sequence[OperatorRow]) -> list[Column]:
 
 
 def _one_line(cell: str) -> str:
-    """Of a place with that of the forward call, or a reason, below it, the first line."""
+    """The first line of a place that has the forward call's place, or a reason, below it."""
     return cell.partition("\n")[0]

@@ -1,4 +1,4 @@
-"""What steps lose most to: SLOW, what that could give, what comes next, and what was looked at in vain."""
+"""The bottleneck of steps: SLOW, the possible gain, what comes next, and what was checked without result."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from perfprobe.tables.steps import StepMark, StepPhase, Steps, StepTimes
 _WORTH_NAMING = 0.05  # of the step
 _NEARLY_ALL = 0.9
 _LONGEST = 24  # cells of an operator's name
-_ENGINE = "autograd::engine"  # its calls of nodes, which are not work of the program's
-_FEW = 5  # steps, whose spread tells nothing
+_ENGINE = "autograd::engine"  # its calls of nodes, which are not the program's work
+_FEW = 5  # with fewer steps their spread means nothing
 _LEAST_BLIND = 0.01
 _LINE = 0.25  # of the step: an operator with more of it stands out wherever it is
 _TEXTS = {
@@ -54,7 +54,7 @@ _TEXTS = {
 def slow_lines(
     findings: Findings, found: Sequence[Candidate], start: SlowStart | None
 ) -> Iterator[ScreenRow]:
-    """SLOW with what it consists of, LIMIT, GAIN, THEN."""
+    """SLOW with its parts, LIMIT, GAIN, THEN."""
     if start is not None:
         yield from slow_start_lines(findings, start)
         yield from _next(findings, [each for each in found if each.stands_out][:1], "THEN")
@@ -129,7 +129,7 @@ def _text(findings: Findings, phase: StepPhase) -> str:
 
 
 def _made_of(findings: Findings, first: Candidate) -> list[str]:
-    """What it consists of: the operators at its line or in its phase that are worth naming."""
+    """Its parts: the noteworthy operators at its line or in its phase."""
     if first.line_ns and first.phase not in (StepPhase.FORWARD, StepPhase.BACKWARD):
         part = first.line_ns / max(first.time_ns, 1)
         line = [] if part >= _NEARLY_ALL else [f"{units.duration(first.line_ns)} at that line"]
@@ -142,7 +142,7 @@ def _made_of(findings: Findings, first: Candidate) -> list[str]:
 
 
 def _rows_of(findings: Findings, first: Candidate) -> list[OperatorRow]:
-    """Operators at the line of a candidate, that take a noteworthy part of it."""
+    """Operators at the line of a candidate that take a noteworthy part of it."""
     if findings.get(StepHotspots) is None or first.line is None:
         return []
     least_ns = _WORTH_NAMING * first.time_ns * findings[StepHotspots].steps
@@ -181,7 +181,7 @@ def _what(findings: Findings, each: Candidate) -> str:
 
 
 def _nothing(findings: Findings) -> ScreenRow:
-    """Where nothing stands out: the largest row."""
+    """If nothing stands out: the largest row."""
     rows = step_operators(findings, 0) if findings.get(StepHotspots) is not None else []
     rows = [row for row in rows if not (row.operator or "").startswith(_ENGINE)]
     largest = ""
@@ -200,7 +200,7 @@ def _nothing(findings: Findings) -> ScreenRow:
 
 
 def checked_lines(findings: Findings) -> Iterator[ScreenRow]:
-    """Of steps where nothing stands out: what was looked at, what was not, and what could not be seen."""
+    """For steps where nothing stands out: what was checked, what was not, and what could not be seen."""
     yield said("CHECKED", ", ".join(_checked(findings)))
     unknown = list(_unknown(findings))
     if unknown:
@@ -237,7 +237,7 @@ def _has_samples(findings: Findings) -> bool:
 
 
 def _blind(found: StepTimes) -> float | None:
-    """The smallest change of the median that would stand out of the steps' own spread, as a share of it.
+    """The smallest detectable change of the median, given the steps' own spread, as a share of it.
 
     2.8 standard errors of a median of n values: 1.253 sigma / sqrt(n), with sigma as 1.4826 times the median
     absolute deviation; a difference of two such medians, at 95 %.

@@ -1,4 +1,4 @@
-"""What is said of the time before the first step."""
+"""Lines about the time before the first step."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from perfprobe.tables.python import Calling
 from perfprobe.tables.steps import StartUpPart, StepTimes
 from perfprobe.tables.trace import Line
 
-_LEAST_NS = 500_000_000  # less is not a bottleneck of an interactive run
+_LEAST_NS = 500_000_000  # shorter ones are not a bottleneck of an interactive run
 _NOTEWORTHY = 0.1  # of the wall time
 _TORCH = "torch"
 _TEXTS = {
@@ -41,12 +41,12 @@ class SlowStart(NamedTuple):
 
     @property
     def view(self) -> str:
-        """The view that tells more of it."""
+        """The view with more about it."""
         return "children" if self.part is StartUpPart.CHILDREN else "start-up"
 
 
 def slow_start(findings: Findings) -> SlowStart | None:
-    """Something before the first step that took longer than all steps; None where nothing did.
+    """Something before the first step that took longer than all steps; None if nothing did.
 
     Imports of libraries are left out: a run of a few steps, as one is recorded, would say nothing else.
     `also_start` names them.
@@ -60,7 +60,7 @@ def slow_start(findings: Findings) -> SlowStart | None:
 
 
 def slow_start_lines(findings: Findings, start: SlowStart) -> Iterator[ScreenRow]:
-    """SLOW, and GAIN where it is work of this process."""
+    """SLOW, and GAIN if it is work of this process."""
     at = "" if start.line is None else f": {place(start.line)}"
     much = f"{units.duration(start.time_ns)} = {whole_percent(start.share)} of the run"
     facts = {"time_ns": start.time_ns, "share": start.share, "line": start.line}
@@ -79,7 +79,7 @@ def slow_start_lines(findings: Findings, start: SlowStart) -> Iterator[ScreenRow
 
 
 def also_start(findings: Findings) -> Iterator[ScreenRow]:
-    """ALSO: the longest import of a library, where it is a noteworthy part of the run.
+    """ALSO: the longest import of a library, if it is a noteworthy part of the run.
 
     Not that of torch itself, which cannot be avoided; what it imports late, as `AdamW()` does, can.
     """
@@ -102,7 +102,7 @@ def _imported(row: ImportRow) -> str:
 
 
 def _parts(findings: Findings, known: StepTimes, wall_ns: int) -> Iterator[SlowStart]:
-    """Parts that are not imports of a library; what runs in a module of the program is that one's import."""
+    """Parts that are not imports of a library; what runs in a module of the program is its import."""
     rows = known.start_up
     columns = (rows.kind.tolist(), rows.time_ns.tolist(), rows.frame.tolist())
     for kind, time_ns, frame in zip(*columns, strict=True):
@@ -113,7 +113,7 @@ def _parts(findings: Findings, known: StepTimes, wall_ns: int) -> Iterator[SlowS
 
 
 def _own_module(findings: Findings, line: Line | None) -> str:
-    """`import of heavy` for what runs in the code of a module that is not the program's script."""
+    """`import of heavy` for code that runs in a module that is not the program's script."""
     script = findings.trace.recording.text("program", "script")
     if line is None or line.function != "<module>" or script is None:
         return ""

@@ -1,4 +1,4 @@
-"""The lines on how long a step is, and what it is made of."""
+"""The lines about a step's duration and its parts."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _LEFT_OUT = {
     StepMark.OUTLIER: "outlier",
     StepMark.CUT: "cut short",
 }
-# The order of parts: in which they come in a step.
+# The order of parts, as they occur in a step.
 _ORDER = (
     *(StepPhase.DATA, StepPhase.COPY, StepPhase.FORWARD, StepPhase.BACKWARD, StepPhase.RECOMPUTE),
     *(StepPhase.OPTIMIZER, StepPhase.ZERO_GRAD, StepPhase.RESULTS, StepPhase.SAVING, StepPhase.LOGGING),
     *(StepPhase.COLLECTION, StepPhase.COMPILE, StepPhase.OTHER),
 )
-_ROOM = 72  # cells of a line of 80 beside its label
+_ROOM = 72  # cells beside the label on a line of 80
 
 
 def steps_lines(findings: Findings) -> Iterator[ScreenRow]:
@@ -91,7 +91,7 @@ def _model(findings: Findings, times: StepTimes) -> str:
 
 
 def _left_out(times: StepTimes) -> Iterator[str]:
-    """`1 warm-up left out`, the steps that are not averaged."""
+    """`1 warm-up left out`: the steps that are not averaged."""
     marks = times.steps.mark[times.steps.loop == 0]
     if not bool((marks == StepMark.STEADY).any()):
         if len(marks) > 1:

@@ -1,4 +1,4 @@
-"""What made the slow steps slow, and what else is amiss with steps."""
+"""The cause of slow steps, and other problems of steps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _UNTRAINED = {StepKind.INFERENCE: "call", StepKind.EVALUATION: "evaluation"}
 
 
 def tail_lines(findings: Findings) -> Iterator[ScreenRow]:
-    """TAIL: how many outliers there are, the longest, and the phase in which it is longer than others."""
+    """TAIL: the number of outliers, the longest, and the phase in which it is longer than others."""
     times = findings[StepTimes]
     outliers = np.flatnonzero((times.steps.loop == 0) & (times.steps.mark == StepMark.OUTLIER))
     if len(outliers) == 0:
@@ -55,7 +55,7 @@ def graph_lines(findings: Findings) -> Iterator[ScreenRow]:
 
 
 def _longer(times: StepTimes, step: int) -> StepPhase | None:
-    """The phase that takes most beyond its median in this step."""
+    """The phase that exceeds its median most in this step."""
     own = times.step_phases.take(times.step_phases.step == step)
     usual = times.phases.take(times.phases.loop == 0)
     median_ns = dict(zip(usual.phase.tolist(), usual.median_ns.tolist(), strict=True))
