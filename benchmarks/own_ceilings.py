@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def compiler() -> str | None:
-    """The system's, None where there is none."""
+    """The system's, None without one."""
     return next((found for name in ("cc", "gcc", "clang") if (found := shutil.which(name))), None)
 
 

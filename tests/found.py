@@ -10,7 +10,7 @@ from perfprobe.tables.trace import Trace
 
 
 def find(trace: Trace, *kinds: type | str, **asked: Any) -> Findings:
-    """These findings, as far as there is anything of them; asked: fields of `Asked`."""
+    """These findings, those that exist; asked: fields of `Asked`."""
     return Analysis(trace).find(kinds, Asked(**asked))
 
 

@@ -14,7 +14,7 @@ OLD_ABI_SYMBOL = b"_ZN3c105ErrorC1ENS_14SourceLocationESs"
 
 
 def make_torch(folder: Path, version: str = "2.13.0+cpu", symbol: bytes = NEW_ABI_SYMBOL) -> Path:
-    """A folder that looks like an installed torch as far as the search looks."""
+    """A folder that looks like an installed torch to the search."""
     torch = folder / "torch"
     (torch / "lib").mkdir(parents=True)
     (torch / "include" / "ATen").mkdir(parents=True)

@@ -61,7 +61,7 @@ def composed_window_mean(x: Tensor) -> Tensor:
 
 
 def choose_window_mean(compiled: bool) -> Callable[[Tensor], Tensor]:
-    """The operator in C++ where it is wanted and can be had."""
+    """The operator in C++ if it is wanted and can be built."""
     if not compiled:
         return composed_window_mean
     try:

@@ -71,7 +71,7 @@ class Bench:
         self._path = PythonPath(torch)
 
     def answer(self, case: Case, say: Callable[[Answer], object] = lambda _: None) -> Answer:
-        """Measure a case; whatever torch refuses becomes the reason why it was not rebuilt.
+        """Measure a case; an error of torch becomes the reason why it was not rebuilt.
 
         say: takes what is known so far.
         """

@@ -32,7 +32,7 @@ class HeadStart:
         self.starved, self._failed = False, 0
 
     def begin(self) -> None:
-        """Last before the calls: whatever the host does from here on is taken from the head start."""
+        """Last before the calls: all that the host does from here on shortens the head start."""
         self._cuda._sleep(self._length_ns * self._CYCLES_A_NS)
         self._events[0].record()
         self._began_ns = time.monotonic_ns()

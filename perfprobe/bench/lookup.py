@@ -30,7 +30,7 @@ def hint(wanted: Wanted) -> str:
 
 
 def scripts(calls: Sequence[Measurement], folder: str) -> str:
-    """Write a script for each call; returns what there is to say of them.
+    """Write a script for each call; returns lines for the user.
 
     Raises:
         UsageError, EnvironmentLack: nothing can be written there.

@@ -17,8 +17,8 @@ from perfprobe.tables import storage
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
 
-_ENOUGH_NS, _ENOUGH_CALLS = 30_000_000, 9  # CPU time, calls: whatever comes last
-_MOST_NS, _MOST_CALLS = 1_000_000_000, 50  # whatever comes first
+_ENOUGH_NS, _ENOUGH_CALLS = 30_000_000, 9  # CPU time, calls: both must be reached
+_MOST_NS, _MOST_CALLS = 1_000_000_000, 50  # reaching either is enough
 _LEAST_PART = 0.02
 
 _Call = tuple[float, Counter[str]]  # its time, and by name that of operators it calls directly

@@ -247,7 +247,7 @@ class Timing:
     def _round(
         self, subjects: Sequence[Subject], found: Rounds, deadline: Deadline, more: Sequence[Subject] = ()
     ) -> None:
-        """A block of each, as far as the deadline allows: the call amid its limits, then more, shuffled."""
+        """A block of each until the deadline: the call among its limits, then more, shuffled."""
         call, *limits = subjects
         order = self._order.sample(limits, len(limits))
         order.insert((len(limits) + self._order.randrange(2)) // 2, call)

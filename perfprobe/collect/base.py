@@ -137,7 +137,7 @@ class Stderr:
         _flush(sys.__stderr__)
 
     def tell(self, line: str) -> None:
-        """Write one line, after whatever the program still had in its buffers."""
+        """Write one line, after flushing the program's buffers."""
         if not self.usable():
             return
         self.drain()

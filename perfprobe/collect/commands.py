@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 LONGEST = 80  # letters of a command
 
 PYTHON, LAUNCHER, SHELL, OTHER = "python", "launcher", "shell", "other"
-COMPILER = "compiler"  # whatever torch.compile starts to do its own work
+COMPILER = "compiler"  # started by torch.compile for its own work
 
 LAUNCHERS = {
     "torchrun": "torchrun ... -m perfprobe {}",

@@ -61,7 +61,7 @@ def _time_queues(sheet: ChildSheet, row: int, indices: Any, batches: Any) -> Non
 
 
 def _name(process: Any, target: Any) -> str:
-    """Of the function that runs, or of the class where there is none."""
+    """The name of the function that runs, or of the class without one."""
     name = getattr(target, "__qualname__", None)
     return name if isinstance(name, str) else type(process).__qualname__
 

@@ -1,4 +1,4 @@
-"""Child processes: whatever may crash, hang or take long happens in one of them."""
+"""Child processes for all checks that may crash, hang or take long."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def _parents_in_order(levels: Levels) -> Rows:
     is_last = np.zeros(len(order), np.int64)
     is_last[last_child] = 1
     following = np.cumsum(is_last) - is_last  # which last child is the next at or after the place
-    # Beyond the end of its group there is none for it.
+    # Beyond the end of its group there is no parent.
     group_end = np.append(first[1:], len(order))
     behind = np.repeat(group_end, np.diff(np.append(first, len(order))))
     next_place = np.append(last_child, len(order))[following]

@@ -34,7 +34,7 @@ class _Keys(NamedTuple):
 
 
 def python_code(recording: Recording) -> PythonCode | None:
-    """The calling structure as far as it is known without the operators; None without any Python."""
+    """The part of the calling structure that is known without the operators; None without any Python."""
     frames, counted = recording[Frames], recording[Functions]
     if len(recording[Stacks]) == 0 and len(counted) == 0 and len(recording[Samples]) == 0:
         return None

@@ -33,7 +33,7 @@ class StepMark(IntEnum):
     """Why a step is not in the averages."""
 
     STEADY = 0  # nothing
-    WARM_UP = 1  # the first ones, as far as they take longer
+    WARM_UP = 1  # the first ones, if they take longer
     COMPILE = 2  # torch.compile was at work in it
     OUTLIER = 3  # far longer than the median
     CUT = 4  # the last one, which did not end with the recording

@@ -25,7 +25,7 @@ class Phase(IntEnum):
     BACKWARD = 2
     RECOMPUTE = 3  # forward code run again in backward (torch.utils.checkpoint)
     COMPILE = 4  # operators that torch.compile traces, on tensors without data
-    DATA = 5  # whatever a DataLoader calls to make a batch: datasets, transforms (modules too), collation
+    DATA = 5  # what a DataLoader calls to make a batch: datasets, transforms (modules too), collation
     OPTIMIZER = 6  # its step, gradient clipping and scaling
 
 

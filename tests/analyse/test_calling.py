@@ -302,7 +302,7 @@ Timed = list[tuple[list[str], int]]
 
 
 def random_stacks(rng: random.Random) -> tuple[Program, list[list[str]]]:
-    """Deep and recursive ones, and the names on each; those of perfprobe are none."""
+    """Deep and recursive stacks, and the names on each; without perfprobe's."""
     program = Program()
     program.thread(1)
     paths: list[list[str]] = []

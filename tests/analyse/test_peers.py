@@ -160,4 +160,4 @@ def test_steps_left_out_are_counted_by_what_keeps_them_out(tmp_path: Path) -> No
     found = find(link(program.recording(tmp_path)), PeerTimes)[PeerTimes]
     assert found.left_out == {StepMark.WARM_UP: 1}
     assert found.steps.step.tolist() == [1, 2, 3]
-    assert int(found.operators.calls.sum()) == 3  # the warm-up's is none of them
+    assert int(found.operators.calls.sum()) == 3  # without the warm-up's

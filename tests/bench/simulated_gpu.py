@@ -20,7 +20,7 @@ MOST_PENDING = 1024  # launches that a stream takes before the host has to wait
 
 
 class Simulation:
-    """`torch.cuda` as far as clocks use it; `now_ns` is the host's clock, and the device's."""
+    """The part of `torch.cuda` that clocks use; `now_ns` is the host's clock, and the device's."""
 
     MHZ = 1_980
 

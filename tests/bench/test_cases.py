@@ -65,7 +65,7 @@ def test_a_dtype_whose_products_are_slower_is_not_tried(
 
 
 def test_small_products_say_how_fast_those_of_a_dtype_are() -> None:
-    """f64 has half the elements in a register, on any processor; a product of strings there is none."""
+    """f64 has half the elements in a register, on any processor; there is no product of strings."""
 
     class Clock:
         def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The file that keeps ceilings may be anybody's: whatever it holds, there is a machine or a plain error."""
+"""The file of ceilings is untrusted: any content gives a machine or a plain error."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ ENGINE = "autograd::engine::evaluate_function: MulBackward0"
 
 
 def program(**meta: Any) -> Program:
-    """Two lines and both phases call one operator with one signature; and what is none."""
+    """Two lines and both phases call one operator with one signature; and rows that are not operators."""
     made = Program(torch={"threads": 2}, **meta)
     made.thread(1)
     here, there = made.stack("/p/train.py:1 main"), made.stack("/p/train.py:2 main")

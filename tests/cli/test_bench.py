@@ -21,7 +21,7 @@ from tests.collect.runs import Outcome, perfprobe
 from tests.report.measured import bernoulli, bmm
 
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
-# Whose processes say that there is no torch, whatever is installed.
+# Its processes report that there is no torch, even if it is installed.
 NO_TORCH = (
     "import sys; sys.modules['torch'] = None; sys.argv[0] = 'perfprobe'; from perfprobe.cli import main"
 )

@@ -38,7 +38,7 @@ def plant(folder: Path, names: Iterable[str], text: str) -> Path:
 
 
 def loaded_by_dash_m(folder: Path) -> set[str]:
-    """What `python -m` itself loads, whatever it is to run, with the current folder on sys.path."""
+    """What `python -m` itself loads for any program, with the current folder on sys.path."""
     (folder / "nothing.py").write_text("import sys; print(*sys.modules)")
     words = [sys.executable, "-m", "nothing"]
     return set(subprocess.run(words, cwd=folder, capture_output=True, check=True, text=True).stdout.split())

@@ -71,7 +71,7 @@ def call(args):
     return (buf0, )
 """
 
-# Objects of inductor's own class, as far as they can be had without a GPU.
+# Objects of inductor's own class that can be made without a GPU.
 MADE = """
 import threading
 import torch

@@ -1,4 +1,4 @@
-"""Data loading: what a DataLoader calls to make batches is of that phase, whatever it is."""
+"""Data loading: everything that a DataLoader calls to make batches belongs to that phase."""
 
 from __future__ import annotations
 

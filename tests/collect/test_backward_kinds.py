@@ -1,4 +1,4 @@
-"""Nearly all of backward has a line, or a name that says what it is, whatever kind of program it is."""
+"""Nearly all of backward has a line, or a meaningful name, in every kind of program."""
 
 from __future__ import annotations
 

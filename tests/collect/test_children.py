@@ -103,7 +103,7 @@ def test_recordings_of_children_are_named_and_read_together(tmp_path: Path) -> N
     document = report(tmp_path, SPAWNS, "--detail", "bench", "--buffer", "8M", "program.py")
     names = {os.path.basename(row["recording"]) for row in document["tables"]["children"]}
     folder = tmp_path / "run-children"
-    (folder / "99999.perfprobe").write_bytes(b"PERFPROBE\n\x01\x00")  # somebody else's, without a word
+    (folder / "99999.perfprobe").write_bytes(b"PERFPROBE\n\x01\x00")  # somebody else's, ignored silently
     assert {*names, "99999.perfprobe"} == {path.name for path in folder.glob("*.perfprobe")}
     assert len(names) == 3
     assert lost(document) == {}

@@ -1,4 +1,4 @@
-"""Children that `multiprocessing` starts record themselves, whatever becomes of them and of their parent."""
+"""Children of `multiprocessing` record themselves, however they and their parent end."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def test_failing_import_fails_as_ever_and_may_be_tried_again(folder: Path) -> No
         if sys.version_info >= (3, 11):
             assert files[0] == files[1]
         assert seen.modules == []
-        write(folder, "complete = True  # mended\n")
+        write(folder, "complete = True  # fixed\n")
         importlib.import_module(NAME)
     assert len(seen.modules) == 1
 

@@ -114,7 +114,7 @@ def order_and_magnitude(path: Path, tensor: torch.Tensor) -> dict[str, Any]:
 
 @pytest.mark.parametrize("dtype", list(DENORMAL))
 def test_magnitude_is_of_ordinary_numbers(tmp_path: Path, dtype: torch.dtype) -> None:
-    """Of -8 to 8 in two orders, with what is none between them."""
+    """Of -8 to 8 in two orders, with other values between them."""
     odd = [0.0, math.inf, -math.inf, math.nan, DENORMAL[dtype]]
     numbers = [float(number) for number in range(-8, 9) if number]
     up = torch.tensor([*odd, *numbers, 0.5], dtype=dtype)

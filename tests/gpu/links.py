@@ -52,7 +52,7 @@ def judge_lines(seen: Seen, room: Room) -> None:
 
 
 def sites(seen: Seen) -> list[dict[str, Any]]:
-    """Kernels by operator, line and forward line; an empty operator where there is none."""
+    """Kernels by operator, line and forward line; an empty operator for none."""
     trace = seen.trace()
     expect(trace.gpu is not None, "the trace has no links of GPUs")
     assert trace.gpu is not None

@@ -190,7 +190,7 @@ def after_profiler(path: str) -> dict[str, Any]:
 
 
 def cpu_only() -> dict[str, Any]:
-    """No GPU is used; what the driver says of its state: 3 where nobody has initialised it."""
+    """No GPU is used; the driver's state: 3 where nobody has initialised it."""
     torch.ones(64, 64).mm(torch.ones(64, 64))
     try:
         driver = ctypes.CDLL("libcuda.so.1")

@@ -22,7 +22,7 @@ MIB = 1 << 20
 
 
 def spins() -> dict[str, Any]:
-    """Kernels of known length in known number, each with what the device's own clock says of it."""
+    """Kernels of known length and number, each with the time by the device's own clock."""
     kernels = started()
     rounds = []
     for duration_ns in SPINS_NS:
@@ -194,7 +194,7 @@ def graph() -> dict[str, Any]:
 
 
 def counting() -> dict[str, Any]:
-    """Kernels of known number, and what the live counters say of them within three seconds."""
+    """Kernels of known number, and the live counters within three seconds."""
     import perfprobe
 
     kernels = started()

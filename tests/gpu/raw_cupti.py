@@ -1,4 +1,4 @@
-"""A client of CUPTI in plain ctypes: what CUPTI itself does, whatever perfprobe's own client makes of it.
+"""A client of CUPTI in plain ctypes: what CUPTI itself does, independent of perfprobe's own client.
 
 Its callbacks take the interpreter's lock, so nothing but calls through ctypes, which let go of it, may run
 meanwhile: a program that uses torch could wait for ever.

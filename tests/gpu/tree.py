@@ -1,4 +1,4 @@
-"""Builds this tree for the Python that runs, without a network, with whatever build tools there are."""
+"""Builds this tree for the running Python, without a network, with the installed build tools."""
 
 from __future__ import annotations
 

@@ -306,7 +306,7 @@ def random_ops(
         begin = min(at + chance.randint(1, 30), end_ns)
         at = chance.randint(begin, min(begin + (end_ns - start_ns) // 2, end_ns))
         inside = random_ops(chance, stacks, begin, at, depth + 1) if depth < 4 else ()
-        # One name for each operator: the twin tells them apart by it.
+        # One name for each operator: the twin distinguishes them by it.
         yield op(f"op{chance.random()}", begin, at, *inside, **random_fields(chance, stacks))
 
 

@@ -1,4 +1,4 @@
-"""Twelve programs, alike but for the one bottleneck that is planted in each, and what SLOW must say of it.
+"""Twelve programs, equal except for the bottleneck planted in each, and what SLOW must say about it.
 
 A step of the plain program takes a few milliseconds; what is planted takes WAIT_S of it, by sleeping where
 only its place counts and by working where work is what is meant.

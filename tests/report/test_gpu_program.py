@@ -1,4 +1,4 @@
-"""A whole program with a GPU that a stand-in for libcupti pretends: what the report says of it."""
+"""The report of a whole program with a GPU, which a stand-in for libcupti simulates."""
 
 from __future__ import annotations
 

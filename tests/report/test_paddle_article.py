@@ -167,7 +167,7 @@ def test_its_overview_s_types(which: str, folder: Path) -> None:
     assert rows["Kernel"]["on_gpu"] is True
 
 
-# What cannot be. Each is held against what our tables say of the same steps, or against arithmetic alone.
+# Impossible figures, each compared with our tables of the same steps, or refuted by arithmetic alone.
 
 
 def test_no_average_is_above_the_longest(folder: Path) -> None:

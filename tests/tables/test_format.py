@@ -79,7 +79,7 @@ def test_units_are_in_the_names() -> None:
 
 
 def test_what_operators_are_measured_by_is_summed_in_the_same_way() -> None:
-    """A measure of operators that no row of the report sums would be lost without a word."""
+    """A measure of operators that no row of the report sums up would be lost silently."""
     measures = {
         n: (c.combine, c.optional) for n, c in LinkedOperators.described.items() if c.combine.value != "none"
     }

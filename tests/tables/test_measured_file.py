@@ -1,4 +1,4 @@
-"""The file of measurements: whole and back, and whatever else may lie under its name."""
+"""The file of measurements: written and read again, and other files under its name."""
 
 import json
 import math

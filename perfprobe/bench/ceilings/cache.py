@@ -183,7 +183,7 @@ def processor() -> str:
 
 
 def torch_version() -> str:
-    """Of the torch that would be imported, without importing it; "none" where there is none."""
+    """The version of the torch that would be imported, without importing it; "none" without torch."""
     spec = importlib.util.find_spec("torch")
     if spec is None or spec.origin is None:
         return "none"

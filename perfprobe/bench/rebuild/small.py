@@ -130,7 +130,7 @@ _CONVOLUTIONS = {
 
 
 def _convolution(recipe: CallRecipe, extent: int) -> CallRecipe | None:
-    """One output pixel or so by the same kernel, as many channels as `extent`; None for what is none."""
+    """About one output pixel by the same kernel, with `extent` channels; None for other operators."""
     places = _CONVOLUTIONS.get(recipe.operator)
     arguments = list(recipe.arguments)
     if places is None or arguments[places.dilation + 1] is True:  # transposed

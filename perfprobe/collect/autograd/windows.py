@@ -74,7 +74,7 @@ class Windows:
         self.absences: dict[str, list[int]] = {}  # by reason: how often, and ns in all
 
     def stop(self) -> bool:
-        """Close for good; False when that is not possible, because this is not the window's thread."""
+        """Close finally; False if that is not possible, because this is not the window's thread."""
         self._ended = True
         if not self._kineto.running:
             self._note_absence()

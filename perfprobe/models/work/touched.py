@@ -27,7 +27,7 @@ ITEM_BYTES = {
 
 
 class NoModel(Exception):
-    """The signature is none that the formula is for."""
+    """The formula does not cover this signature."""
 
 
 def require(holds: bool) -> None:

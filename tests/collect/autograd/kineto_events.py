@@ -19,7 +19,7 @@ _OF_DEVICE = ("kernel", "gpu_memcpy", "gpu_memset", "cuda_sync")
 
 
 class KinetoEvent:
-    """As `torch._C._autograd._KinetoEvent` of torch 2.11, as far as it is read; times are Unix ns."""
+    """The used part of `torch._C._autograd._KinetoEvent` of torch 2.11; times are Unix ns."""
 
     def __init__(self, entry: dict[str, Any], kind: str) -> None:
         self._entry, self.kind = entry, kind

@@ -320,7 +320,7 @@ class Cuda:
 def test_a_session_ends_when_what_it_saw_launched_has_run(
     gpu: bool, initialised: bool, capturing: bool, wanted: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """But waiting would break the capture of a graph, and make a context where there is none."""
+    """But waiting would break the capture of a graph, or make a new context."""
     from perfprobe.collect.autograd import kineto
 
     monkeypatch.setattr(kineto, "has_gpu_driver", lambda: True)
