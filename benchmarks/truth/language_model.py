@@ -33,6 +33,6 @@ def entries(args: Namespace) -> list[Entry]:
         Entry(DECODER, "decoder", steps, "linear addmm", "mm mm sum", f"View T Addmm {LINEAR_END}"),
         Entry(LOSS, None, steps, loss, loss_backward, "View LogSoftmax NllLoss"),
         Entry("loss.backward()", None, steps, "ones_like", phase="other"),
-        Entry(CLIP, None, steps, "_foreach_norm _foreach_mul_", phase="other"),
-        Entry(OPTIMIZER, None, steps * PARAMETERS, adam, phase="other"),
+        Entry(CLIP, None, steps, "_foreach_norm _foreach_mul_", phase="optimizer"),
+        Entry(OPTIMIZER, None, steps * PARAMETERS, adam, phase="optimizer"),
     ]

@@ -66,6 +66,6 @@ def block(times: int, projected: int) -> list[Entry]:
 def optimizer(steps: int) -> list[Entry]:
     """Weight decay (add) and the step (add_); from the second one on the momentum (mul_, add_)."""
     return [
-        Entry(OPTIMIZER, None, steps * PARAMETERS, "add add_", phase="other"),
-        Entry(OPTIMIZER, None, (steps - 1) * PARAMETERS, "mul_ add_", phase="other"),
+        Entry(OPTIMIZER, None, steps * PARAMETERS, "add add_", phase="optimizer"),
+        Entry(OPTIMIZER, None, (steps - 1) * PARAMETERS, "mul_ add_", phase="optimizer"),
     ]

@@ -70,7 +70,7 @@ def ends(steps: int, layers: int) -> list[Entry]:
         Entry(CLASSIFY, "classify", steps, LINEAR, LINEAR_BACKWARD, LINEAR_NODES),
         Entry(LOSS, None, steps, loss, loss_backward, "View LogSoftmax NllLoss"),
         Entry("loss.backward()", None, steps, "ones_like", phase="other"),
-        Entry(OPTIMIZER, None, steps * parameters, adam, phase="other"),
+        Entry(OPTIMIZER, None, steps * parameters, adam, phase="optimizer"),
     ]
 
 

@@ -115,7 +115,7 @@ def test_the_report_says_where_that_python_is(tmp_path: Path) -> None:
     path = tmp_path / "made.perfprobe"
     program.recording(tmp_path)
     text = Results(str(path)).text(View(full=True), width=200)
-    assert "Hottest: mul -, train.py:5 in main" in text
+    assert "Hottest: mul, train.py:5 in main" in text
     assert (
         "Python that autograd ran (Functions, hooks): 140 us outside of operators, in no row's self: "
         "100 us ScaleBackward (backward at train.py:5), 40.0 us Scale (forward at train.py:5)." in text
