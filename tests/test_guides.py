@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cProfile
+import json
 import re
 import shlex
 import shutil
@@ -96,6 +97,9 @@ def folder(at: Path) -> Path:
     (at / "train.py").write_text(_PROGRAM)
     cProfile.run("sum(range(9))", str(at / "old.prof"))
     shutil.copy(at / "old.prof", at / "out.pstats")
+    facts = {"Input Dims": [[64, 64], [64, 64]], "Input type": ["float", "float"]}
+    event = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 5, "dur": 100}
+    (at / "trace.json").write_text(json.dumps({"traceEvents": [{**event, "args": facts}]}))
     done = subprocess.run(
         [sys.executable, "-m", "perfprobe", "-q", "-o", "made.perfprobe", "train.py"],
         cwd=at,
