@@ -1,6 +1,7 @@
 #include "cpu/sampler.h"
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 #include <sys/syscall.h>
 #include <system_error>
@@ -32,6 +33,19 @@ constexpr int64_t kMostRestNs = 500'000'000;
 constexpr int64_t kCallNs = 500'000;
 constexpr int64_t kUnseenNs = 2'500'000;
 
+// CPU time of a tick as last measured in this process, or in the one it was forked from; 0: not yet.
+// A child that lives for a second has ended before it could measure its own.
+std::atomic<int64_t> tick_cpu_ns{0};
+
+// The shortest interval, from `interval_ns` on, at which ticks keep to this part of a processor.
+int64_t affordable_ns(int64_t interval_ns, double most_cost) {
+  const auto cpu_ns = static_cast<double>(tick_cpu_ns.load());
+  int64_t growth = 1;
+  while (growth < kMostGrowth && cpu_ns > most_cost * static_cast<double>(growth * interval_ns))
+    growth *= 2;
+  return growth * interval_ns;
+}
+
 // When a thread that was seen elsewhere before came to where it is seen now. One that runs has done
 // so for as long as its clock says. One that waits may have come there at any time in between: the
 // middle is as often too early as too late. Half an interval earlier than that, as what is found by
@@ -49,9 +63,10 @@ Sampler::Sampler(Recorder& recorder, int64_t interval_ns, double most_cost)
     : recorder_(recorder),
       random_(static_cast<uint32_t>(monotonic_ns())),
       most_cost_(most_cost),
-      interval_ns_(interval_ns),
+      interval_ns_(affordable_ns(interval_ns, most_cost)),
       least_interval_ns_(interval_ns),
-      rows_to_doubling_(kRowsToDoubling) {
+      rows_to_doubling_(kRowsToDoubling),
+      cost_(static_cast<double>(tick_cpu_ns.load()) / static_cast<double>(interval_ns_)) {
   figures_.interval_ns = interval_ns;
   main_interpreter();
 }
@@ -297,8 +312,13 @@ void Sampler::write() {
     rows_to_doubling_ += kRowsToDoubling / 2;
     least_interval_ns_ *= 2;
   }
-  keep_to_cost(figures_.cpu_ns - written_cpu_ns_, tick_ns_ - written_ns_);
+  const int64_t cpu_ns = figures_.cpu_ns - written_cpu_ns_;
+  const int64_t ticks = figures_.ticks - written_ticks_;
+  if (ticks > 0)
+    tick_cpu_ns = cpu_ns / ticks;
+  keep_to_cost(cpu_ns, tick_ns_ - written_ns_);
   written_cpu_ns_ = figures_.cpu_ns;
+  written_ticks_ = figures_.ticks;
   written_ns_ = tick_ns_;
 }
 

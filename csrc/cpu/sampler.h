@@ -96,9 +96,10 @@ class Sampler {
   int64_t due_ns_ = 0;
   int64_t tick_ns_ = 0;
   int64_t written_ns_ = 0;      // when rows were written last,
-  int64_t written_cpu_ns_ = 0;  // and what of figures_.cpu_ns was spent by then
+  int64_t written_cpu_ns_ = 0;  // and what of figures_.cpu_ns was spent by then,
+  int64_t written_ticks_ = 0;   // and how many ticks there had been
   int64_t rows_to_doubling_;
-  double cost_ = 0;         // of late, smoothed
+  double cost_;             // of late, smoothed: a part of one processor
   bool is_broken_ = false;  // no memory was left
 
   CpuWait wait_;
