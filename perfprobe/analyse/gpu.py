@@ -1,4 +1,4 @@
-"""What ran on GPUs, by what it was and where it came from."""
+"""Sums GPU work by kernel, copy or wait, and by the operator and line that caused it."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ _ORIGIN = ("operator", "frame", "forward_frame", "phase", "gap", "linked")
 _KERNEL_KEYS = ("name", "overload", "signature", "is_graph", *_ORIGIN)
 _COPY_KEYS = ("kind", "source", "destination", "is_async", *_ORIGIN)
 _WAIT_KEYS = ("kind", "call", *_ORIGIN)
-_NO_ERRORS = (-1, 0, 600)  # not known; success; not ready: the answer to a question (driver_types.h)
+_NO_ERRORS = (-1, 0, 600)  # not known; success; cudaErrorNotReady, which is no failure
 
 _Columns = dict[str, npt.NDArray[Any]]
 
 
 def gpu_findings(trace: Trace, steps: Steps) -> GpuFindings | None:
-    """All that is found out about GPUs; None where nothing was recorded of them.
+    """Returns the sums for GPUs; None if no GPU was recorded.
 
-    steps: as in `StepTimes`; those of the leading loop's thread are counted, with its evaluations.
+    Args:
+        steps: as in `StepTimes`. Those of the leading loop's thread are counted, with its evaluations.
     """
     links, gpu = trace.gpu, trace.recording
     if links is None:
@@ -67,12 +68,12 @@ def _of_one_thread(steps: Steps) -> Steps:
 
 
 def _is_graph(rows: Kernels | Copies, links: GpuLinks, call: Int32) -> Mask:
-    """Which of them a CUDA graph launched."""
+    """A mask of the rows that a CUDA graph launched."""
     return np.asarray((rows.graph >= 0) | np.append(links.graph_launch, False)[call])
 
 
 def _origin(trace: Trace, links: GpuLinks, call: Int32, is_graph: Mask | None = None) -> _Columns:
-    """Where the call of each record was made; of a graph's the line, but no operator."""
+    """Columns that say where the call of each row was made. Work of a graph has a line, but no operator."""
     sites = links.sites
 
     def at_call(column: npt.NDArray[Any], absent: int) -> npt.NDArray[Any]:
@@ -101,7 +102,7 @@ def _origin(trace: Trace, links: GpuLinks, call: Int32, is_graph: Mask | None = 
 
 @frozen
 class _Groups:
-    """Rows of equal keys, the longest first in each group; as `grouping.sort_by_keys` gives them."""
+    """Groups of rows with equal keys, the longest row first. order, first: of `grouping.sort_by_keys`."""
 
     order: Rows
     first: Rows
@@ -137,7 +138,7 @@ class _Groups:
         return np.where(least_ns == far_ns, -1, least_ns)
 
     def common(self, column: Int32) -> Int32:
-        """What all rows of a group have, -1 where they differ."""
+        """The value that all rows of a group have, -1 if they differ."""
         values = column[self.order]
         least, most = np.minimum.reduceat(values, self.first), np.maximum.reduceat(values, self.first)
         return np.where(least == most, least, np.int32(-1))

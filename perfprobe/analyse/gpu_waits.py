@@ -1,4 +1,4 @@
-"""When the program waited for GPUs: in calls that do nothing else, and inside copies of pageable memory."""
+"""Finds when the program waited for GPUs: in synchronizing calls, and in copies of pageable memory."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from perfprobe.tables.recording import Recording
 
 
 def all_waits(recording: Recording, links: GpuLinks) -> tuple[GpuWaits, Int32]:
-    """The waits that CUPTI recorded and those inside copies, and the call of each, -1 none."""
+    """Returns the waits that CUPTI recorded and those inside copies, and the call of each (-1: none)."""
     waits, call = _inside_copies(recording, links)
     return GpuWaits.concat([recording[GpuWaits], waits]), np.concatenate([links.wait_call, call])
 
 
 def _inside_copies(recording: Recording, links: GpuLinks) -> tuple[GpuWaits, Int32]:
-    """A copy with a pageable end that began before its call ended: for it the caller stood still.
+    """Finds waits in copies from or to pageable memory that began before their call ended.
 
-    The driver takes pageable memory through pinned memory of its own, and CUPTI has no record of that wait:
-    it is from the call's start to the end of call or copy. A call that copies to a device ends a little
-    before the copy, when the last part is in pinned memory; one of a few kB before it begins: that is none.
+    The driver copies pageable memory through its own pinned memory, and CUPTI does not record that the caller
+    waits. The wait lasts from the start of the call to the end of the call or the copy, whichever is earlier.
+    A call that copies to a device ends a little before the copy, when the last part is in pinned memory. With
+    a few kB it ends before the copy begins: that is no wait.
     """
     copies, calls = recording[Copies], recording[ApiCalls]
     rows = _last_of_each_call(recording, links)
@@ -41,7 +42,7 @@ def _inside_copies(recording: Recording, links: GpuLinks) -> tuple[GpuWaits, Int
 
 
 def _last_of_each_call(recording: Recording, links: GpuLinks) -> Rows:
-    """The timed copies of pageable memory that no graph launched; of several by one call the last to end."""
+    """Returns the timed copies of pageable memory outside graphs; of several by one call the last."""
     copies = recording[Copies]
     pageable = (copies.source == MemoryKind.PAGEABLE) | (copies.destination == MemoryKind.PAGEABLE)
     timed = (copies.start_ns >= 0) & (copies.end_ns >= copies.start_ns)

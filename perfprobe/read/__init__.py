@@ -1,1 +1,1 @@
-"""Files that other tools wrote, read as recordings."""
+"""Readers: each turns files that another tool wrote into a `Recording`."""

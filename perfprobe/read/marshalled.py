@@ -1,9 +1,9 @@
-"""Reads what `marshal` wrote, as far as a profile of cProfile needs it.
+"""Reads the part of the `marshal` format that profiles of cProfile use.
 
-`marshal.loads` may crash the interpreter on untrusted bytes, so it is not used. This reads
-versions 2 to 5 of the format (https://github.com/python/cpython/blob/main/Python/marshal.c), of which only
-dicts, tuples, texts, whole numbers and floats may occur, and builds nothing that is larger than the bytes
-times a small constant: what a byte can refer back to is flat.
+`marshal.loads` may crash the interpreter on untrusted bytes, so it is not used. This reads versions 2 to 5
+of the format (https://github.com/python/cpython/blob/main/Python/marshal.c). Only dicts, tuples, strings,
+integers and floats may occur. References may only point to flat values, so the result is never larger than
+the file times a small constant.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import struct
 from typing import TypeAlias
 
-DEEPEST = 4  # a profile: dict, tuple, dict, tuple
+DEEPEST = 4  # levels of a profile: dict, tuple, dict, tuple
 
 Value: TypeAlias = "int | float | str | tuple[Value, ...] | Pairs"
 
@@ -29,27 +29,27 @@ _REFERENCE, _END = ord("r"), ord("0")
 
 
 class MarshalError(Exception):
-    """What is wrong with the bytes."""
+    """The data is damaged or of another type; the message says what is wrong."""
 
 
 class Pairs(list["tuple[Value, Value]"]):
-    """A dict as its items: nothing is hashed before its shape is known."""
+    """The items of a dict. Keys are not hashed before their types are checked."""
 
 
 class Reader:
     """Reads one value.
 
     Args:
-        data: all of the file.
+        data: the whole file.
     """
 
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0
-        self._seen: list[Value | None] = []  # what may be referred to, None while it is being read
+        self._seen: list[Value | None] = []  # targets of references, None while being read
 
     def whole(self) -> Value:
-        """The value. Raises MarshalError where it is damaged, is not all there is, or holds other types."""
+        """Returns the value. Raises MarshalError for damaged or trailing data and for other types."""
         value = self._value(DEEPEST)
         if self._at != len(self._data):
             raise MarshalError(f"trailing data after byte {self._at:,}")
@@ -126,7 +126,7 @@ class Reader:
             raise MarshalError(f"text is not UTF-8 at byte {self._at:,}") from error
 
     def _size(self) -> int:
-        """A number of items or bytes that there can be: each takes one byte at least."""
+        """Reads a number of items or bytes. It is at most the bytes left, as each item takes at least one."""
         size = self._long()
         if not 0 <= size <= len(self._data) - self._at:
             raise MarshalError(f"truncated at byte {self._at:,}")

@@ -1,8 +1,8 @@
-"""Profiles of cProfile (`.pstats`, `.prof`) as recordings of Python functions without operators.
+"""Reads profiles of cProfile (`.pstats`, `.prof`) as recordings of Python functions without operators.
 
-Such a file is the marshalled dict {(file, first line, name): (primitive calls, calls, own seconds, total
-seconds, {caller: (calls, primitive calls, own seconds, total seconds)})}; a C function's file is `~`. See
-Lib/cProfile.py and Lib/pstats.py of CPython.
+Such a file is a marshalled dict: {(file, first line, name): (primitive calls, calls, own seconds, total
+seconds, {caller: (calls, primitive calls, own seconds, total seconds)})}. The file of a C function is `~`.
+Source: Lib/cProfile.py and Lib/pstats.py of CPython.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
 
 C_FILE = "~"
-MOST_BYTES = 64 << 20  # half a million functions: a program has some ten thousand
+MOST_BYTES = 64 << 20  # half a million functions; a program has some ten thousand
 
-_BEGINNING = re.compile(rb"[{\xfb](?:0|[()\xa8\xa9])")  # a dict, and in it nothing or a tuple
+_BEGINNING = re.compile(rb"[{\xfb](?:0|[()\xa8\xa9])")  # a dict that is empty or begins with a tuple
 _STDLIB = re.compile(r".*/lib(?:64)?/python3\.\d+t?(?=/(?!site-packages/))")
 _NS = 1e9
 _LIMIT = 2**62
@@ -37,7 +37,7 @@ Key: TypeAlias = "tuple[str, int, str]"
 
 
 def is_pstats(file: OpenedFile) -> bool:
-    """Whether a file begins as a profile of cProfile; False where it cannot be read."""
+    """Whether a file begins like a profile of cProfile; False if it cannot be read."""
     try:
         return _BEGINNING.match(file.at(0, 2)) is not None
     except OSError:
@@ -45,9 +45,9 @@ def is_pstats(file: OpenedFile) -> bool:
 
 
 def read(path: str | os.PathLike[str] | OpenedFile) -> Recording:
-    """A profile of cProfile.
+    """Reads a profile of cProfile.
 
-    Raises InputError when the file cannot be read, is damaged, or holds anything else.
+    Raises InputError if the file is unreadable, damaged, or not such a profile.
     """
     file = path if isinstance(path, OpenedFile) else storage.opened(path)
     try:
@@ -106,20 +106,20 @@ def _table(kind: type[SomeTable], rows: Sequence[tuple[int, ...]]) -> SomeTable:
 
 
 def _named(ids: dict[str, int], key: Key) -> tuple[int, int, int]:
-    """file, function and first line of a row of `functions`."""
+    """Returns file, function and first line of a row of `functions`."""
     file, line, name = key
     file_id = -1 if file == C_FILE else ids.setdefault(file, len(ids))
     return file_id, ids.setdefault(name, len(ids)), line
 
 
 def _stdlib(keys: Iterable[Key]) -> set[str]:
-    """Folders of a standard library: the file itself does not say where Python is installed."""
+    """Returns the folders of standard libraries, found by their names: the file does not hold them."""
     return {match[0] for file, _, _ in keys if (match := _STDLIB.match(file))}
 
 
 def _pairs(value: Value) -> Pairs:
     if not isinstance(value, Pairs):
-        raise MarshalError("a dict is missing")
+        raise MarshalError("expected a dict")
     return value
 
 
@@ -141,7 +141,7 @@ def _key(value: Value) -> Key:
 
 
 def _caller(place: dict[Key, int], value: Value) -> int:
-    """The row of a caller; it has one in all that cProfile writes."""
+    """Returns the row of a caller. cProfile writes a row for every caller."""
     row = place.get(_key(value))
     if row is None:
         raise MarshalError("unknown caller")
@@ -159,7 +159,7 @@ def _count(value: Value) -> int:
 
 
 def _ns(value: Value) -> int:
-    """Seconds as nanoseconds."""
+    """Converts seconds to nanoseconds."""
     if not isinstance(value, (int, float)) or not math.isfinite(value) or not 0 <= value * _NS < _LIMIT:
         raise MarshalError("time is not a number")
     return round(value * _NS)

@@ -330,7 +330,7 @@ def test_a_folder_of_tensorboard_is_its_ranks(tmp_path: Path) -> None:
         "host_1.123.pt.trace.json",
     ]
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="a folder without traces"):
+    with pytest.raises(InputError, match="the folder has no traces"):
         kineto.traces_in(str(tmp_path / "empty"))
 
 

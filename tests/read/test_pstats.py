@@ -127,7 +127,7 @@ KEY = ("a.py", 1, "f")
         ({KEY: 5}, "written by the module `profile`"),
         ({KEY: (1, 1, 0.0, 0.0, {KEY: 1})}, "written by the module `profile`"),
         ({KEY: (1, 1, 0.0, 0.0)}, "does not have 5 figures"),
-        ({KEY: (1, 1, 0.0, 0.0, ())}, "a dict is missing"),
+        ({KEY: (1, 1, 0.0, 0.0, ())}, "expected a dict"),
         ({("a.py", "f"): (1, 1, 0.0, 0.0, {})}, "not (file, line, name)"),
         ({("a.py", "1", "f"): (1, 1, 0.0, 0.0, {})}, "not (file, line, name)"),
         ({("a.py", 2**31, "f"): (1, 1, 0.0, 0.0, {})}, "line number"),
@@ -141,7 +141,7 @@ KEY = ("a.py", 1, "f")
         ({KEY: (1, 1, 0.0, 0.0, {("b.py", 1, "g"): (1, 1, 0.0, 0.0)})}, "unknown caller"),
         ({KEY: (1, 1, 0.0, 0.0, {KEY: (1, 1, 0.0, [])})}, "unknown type code"),
         ([], "unknown type code"),
-        (KEY, "a dict is missing"),
+        (KEY, "expected a dict"),
     ],
 )
 def test_other_values(value: Any, fault: str, tmp_path: Path) -> None:

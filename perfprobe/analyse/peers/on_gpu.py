@@ -1,4 +1,4 @@
-"""What ran on GPUs, by other profilers' types and roles."""
+"""GPU work by the types that other profilers use."""
 
 from __future__ import annotations
 
@@ -18,9 +18,12 @@ from perfprobe.tables.trace import Trace
 
 @frozen
 class OnGpu:
-    """Kernels and copies with times, one behind the other. begun_ns: when they were launched, -1 not known.
+    """Kernels, then copies, that have a time.
 
-    of: which are of each of `ON_GPU`, in that order. api_start_ns, api_end_ns: calls of CUDA.
+    Attributes:
+        begun_ns: when each was launched, -1 if not known.
+        of: a mask for each type of `ON_GPU`, in that order.
+        api_start_ns: starts of the calls of CUDA's API; api_end_ns: their ends.
     """
 
     device: Int32
@@ -33,16 +36,16 @@ class OnGpu:
 
     @property
     def took_ns(self) -> Int64:
-        """How long each ran."""
+        """The duration of each."""
         return self.end_ns - self.start_ns
 
     def of_type(self, at: int) -> tuple[Int64, Int64]:
-        """Starts and ends of those of one of `ON_GPU`."""
+        """Returns starts and ends of the work of one type, an index of `ON_GPU`."""
         return self.start_ns[self.of[at]], self.end_ns[self.of[at]]
 
 
 def on_gpu(trace: Trace) -> OnGpu | None:
-    """None where no GPU was recorded."""
+    """Returns what ran on GPUs; None if no GPU was recorded."""
     links, recording = trace.gpu, trace.recording
     if links is None:
         return None
@@ -67,7 +70,7 @@ def on_gpu(trace: Trace) -> OnGpu | None:
 
 
 def busy_ns(steps: PeerSteps, gpu: OnGpu | None) -> dict[int, int]:
-    """How long a kernel ran on each GPU in the steps."""
+    """Returns, for each GPU, how long in the steps at least one kernel ran."""
     if gpu is None:
         return {}
     is_kernel = gpu.of[ON_GPU.index(PeerType.KERNEL)] | gpu.of[ON_GPU.index(PeerType.COMMUNICATION)]
@@ -80,7 +83,7 @@ def busy_ns(steps: PeerSteps, gpu: OnGpu | None) -> dict[int, int]:
 
 
 def runtime_times(trace: Trace) -> RuntimeTimes:
-    """Calls of CUDA by the operator that made them; of nested calls the outer one counts."""
+    """Returns the times of CUDA calls by the operator that made them. Of nested calls the outer counts."""
     if trace.gpu is None:
         return RuntimeTimes.empty()
     calls, sites = trace.recording[ApiCalls], trace.gpu.sites

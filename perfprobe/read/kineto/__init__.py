@@ -1,4 +1,4 @@
-"""Traces that torch.profiler (Kineto) writes, of any version, as recordings."""
+"""Reads traces of torch.profiler (Kineto), of any version, as recordings."""
 
 from perfprobe.read.kineto.chunks import is_trace
 from perfprobe.read.kineto.folder import traces_in

@@ -1,8 +1,8 @@
-"""Reads the events of a Chrome trace in parts of a few MiB: the whole of a large one never is in memory.
+"""Reads the events of a Chrome trace in parts of a few MiB: a large trace is never in memory as a whole.
 
-A part ends behind a `}` that a comma and `{` follow. Whether this is the end of an event, or lies within one,
-is decided by decoding the part: JSON that begins with an event and decodes ends with one, whatever the
-whitespace. Where nothing decodes, events are read one by one, and what is damaged is left out and counted.
+A part ends after a `}` that is followed by a comma and `{`. This may be the end of an event or lie within
+one. Decoding the part decides: text that begins with an event and decodes also ends with an event. If no
+such end decodes, the events are read one by one. Damaged events are left out and counted.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from perfprobe.read.kineto.event import Event, decoder, event_of
 from perfprobe.support.errors import InputError
 
 PART_BYTES = 4 << 20
-LONGEST_HEAD = 64 << 20  # before the list of events
+LONGEST_HEAD = 64 << 20  # bytes before the list of events
 LONGEST_EVENT = 4 << 20
 _GZIP = b"\x1f\x8b"
 _LIST = re.compile(rb'"traceEvents"\s*:\s*\[')
 _BETWEEN = re.compile(rb"}\s*,\s*(?={)")
 _END = re.compile(rb"\s*\]")
 _BARE = re.compile(rb"\s*\[")
-_NO_NUMBER = re.compile(rb":\s*-?(?:nan|inf)\b", re.IGNORECASE)  # as C++ prints them
+_NO_NUMBER = re.compile(rb":\s*-?(?:nan|inf)\b", re.IGNORECASE)  # not JSON, but C++ writes them
 _BEGINNING = re.compile(rb"(?:\xef\xbb\xbf)?\s*[{\[]")
 _TRIES = 4
 _BETWEEN_EVENTS = b", \t\r\n"
@@ -34,16 +34,19 @@ _REMEDY = "write it again: prof.export_chrome_trace(FILE), or torch.profiler.ten
 
 
 def is_trace(head: bytes) -> bool:
-    """Whether a file that begins so may be a trace: JSON, or compressed."""
+    """Whether a file with this beginning may be a trace: JSON, or compressed."""
     return head.startswith(_GZIP) or _BEGINNING.match(head) is not None
 
 
 class Chunks:
-    """The events of a trace, and what it says beside them.
+    """Iterates over the events of a trace and keeps the file's other entries.
 
-    about: the other entries of the file, as far as they are small. damaged: events that could not be decoded.
-    stopped: why reading ended before the end of the list, None where it did not. typed: whether msgspec
-    decodes, which is faster than the standard library. parts: how many had events.
+    Attributes:
+        about: the file's entries other than the events. Large entries are left out.
+        damaged: the number of events that could not be decoded.
+        stopped: why reading ended before the end of the list; None if it did not.
+        typed: whether msgspec decodes, which is faster than the standard library.
+        parts: the number of parts that had events.
     """
 
     def __init__(self, stream: BinaryIO, name: str) -> None:
@@ -59,7 +62,7 @@ class Chunks:
         self._ended = False
 
     def __iter__(self) -> Iterator[list[Event]]:
-        """The events, a list for each part. Raises InputError where the file is no trace."""
+        """Yields a list of events for each part. Raises InputError if the file is not a trace."""
         left = self._start()
         while True:
             text = self._read(PART_BYTES)
@@ -79,7 +82,7 @@ class Chunks:
             return b""
 
     def _start(self) -> bytes:
-        """What follows the `[` of the list."""
+        """Reads up to the list of events; returns the text after its `[`."""
         head = b""
         while True:
             text = self._read(PART_BYTES)
@@ -94,7 +97,7 @@ class Chunks:
                 raise InputError(what, self._name, _REMEDY)
 
     def _part(self, text: bytes, *, is_last: bool) -> tuple[list[Event], bytes]:
-        """The events of a text that begins with one, and the text behind them."""
+        """Decodes a text that begins with an event; returns the events and the rest of the text."""
         for end in itertools.islice(_ends(text), _TRIES):
             try:
                 events = self._decode(b"[" + text[:end] + b"]")
@@ -106,7 +109,7 @@ class Chunks:
         return self._one_by_one(text, is_last=is_last)
 
     def _one_by_one(self, text: bytes, *, is_last: bool) -> tuple[list[Event], bytes]:
-        """The same where the end of the list, or something damaged, is in the text."""
+        """As `_part`, for a text with a damaged event or the end of the list."""
         letters = _NO_NUMBER.sub(b":null", text).decode(errors="replace")
         decoder, events, at = json.JSONDecoder(), [], 0
         while at < len(letters):
@@ -134,7 +137,7 @@ class Chunks:
         self._add_about(b'{"":0' + left[1:].rstrip() if left.startswith(b"]") else b'{"":0,' + left)
 
     def _add_about(self, text: bytes) -> None:
-        """Entries of the file, `{"a": 1, "b": 2`, with the bracket or without."""
+        """Adds entries of the file from a text like `{"a": 1, "b": 2`, with or without the final bracket."""
         for closed in (text, text + b"}"):
             try:
                 found = json.loads(closed)
@@ -146,7 +149,7 @@ class Chunks:
 
 
 def _ends(text: bytes) -> Iterator[int]:
-    """Where an event may end, the last one first."""
+    """Yields the positions at which an event may end, the last one first."""
     end = text.rfind(b"}")
     while end >= 0:
         if _BETWEEN.match(text, end) or _END.match(text, end + 1):
@@ -161,6 +164,6 @@ def _behind_comma(letters: str, at: int) -> int:
 
 
 def _next_event(letters: str, at: int) -> int:
-    """Where the next event may begin; the end where none does."""
+    """Returns where the next event may begin, or the end of the text."""
     found = re.compile(r"}\s*,\s*(?={)").search(letters, at)
     return len(letters) if found is None else found.end()

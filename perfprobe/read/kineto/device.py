@@ -1,4 +1,4 @@
-"""What a trace has of GPUs: kernels, copies, calls of the API and waits."""
+"""Reads what a trace holds about GPUs: kernels, copies, API calls and waits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KINDS = {
     "DtoD": CopyKind.DEVICE_TO_DEVICE,
     "HtoH": CopyKind.HOST_TO_HOST,
     "PtoP": CopyKind.PEER_TO_PEER,
-    "HostToDevice": CopyKind.HOST_TO_DEVICE,  # from here on AMD's
+    "HostToDevice": CopyKind.HOST_TO_DEVICE,  # this and the following: AMD's names
     "DeviceToHost": CopyKind.DEVICE_TO_HOST,
     "DeviceToDevice": CopyKind.DEVICE_TO_DEVICE,
     "HostToHost": CopyKind.HOST_TO_HOST,
@@ -38,7 +38,7 @@ _GRAPH_LAUNCHES = ("cudaGraphLaunch", "cuGraphLaunch", "hipGraphLaunch")
 
 
 class DeviceReader:
-    """Takes in events; its rows are there as they come."""
+    """Makes rows of a trace's GPU events, one for each event it is given."""
 
     def __init__(self, names: Names) -> None:
         self._names = names
@@ -48,7 +48,7 @@ class DeviceReader:
         self.streams_differ = False
 
     def adder(self, category: str) -> Callable[[Event], bool] | None:
-        """What takes in events of this category; None where none does."""
+        """Returns the function that adds events of this category, or None."""
         kind = category.removeprefix("gpu_")
         if category in CALLS:
             return self._add_call
@@ -61,11 +61,11 @@ class DeviceReader:
 
     @property
     def events(self) -> int:
-        """Kernels, copies and fills."""
+        """The number of kernels, copies and fills so far."""
         return len(self.kernels) + len(self.copies)
 
     def tables(self) -> list[Table]:
-        """All that have rows."""
+        """The tables that have rows."""
         return [rows.table() for rows in (self.kernels, self.copies, self.calls, self.waits) if len(rows)]
 
     def _add_call(self, event: Event) -> bool:
@@ -116,21 +116,21 @@ class DeviceReader:
         return number(facts.correlation), graph, number(facts.graph_node)
 
     def _launch(self, facts: Facts) -> int:
-        """The row of how a kernel was launched. Shared memory is told as one sum, which no column holds."""
+        """The row of `Launches`. A trace has shared memory only as one sum, for which there is no column."""
         found = self._names.launch(facts.grid, facts.block, small(facts.registers), -1, -1, -1)
         self.without_sizes += found < 0
         return found
 
 
 def _where(event: Event, facts: Facts) -> tuple[int, int, int]:
-    """Device, context and stream."""
+    """Returns device, context and stream."""
     device = small(event.pid if facts.device is None else facts.device)
     stream = small(event.tid if facts.stream is None else facts.stream)
     return device, small(facts.context), stream
 
 
 def _move(name: str) -> tuple[int, int, int]:
-    """Kind, source and destination of "Memcpy HtoD (Pageable -> Device)" or "Memset (Device)"."""
+    """Returns kind, source and destination of "Memcpy HtoD (Pageable -> Device)" or "Memset (Device)"."""
     what, _, memory = name.partition(" (")
     source, _, destination = memory.rstrip(")").partition(" -> ")
     if "set" in what.lower() or what.startswith("Fill"):

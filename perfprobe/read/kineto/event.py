@@ -1,4 +1,4 @@
-"""What is read of an event of a trace: the same whatever version wrote it, and whatever decodes it."""
+"""One event of a trace. It looks the same for every version of the writer and for both JSON decoders."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Any, cast
 _LONGEST_US = 2.0**62 / 1000
 _NUMBERS = (float, int)
 
-# Attributes of `Facts` by the trace's names. These stay JSON: most are the same as those of an event before.
+# Attributes of `Facts` and their names in the trace. These stay undecoded JSON: most texts occur many times,
+# and each different one is decoded once.
 _TEXTS = {
     "dims": "Input Dims",
     "types": "Input type",
-    "types_again": "Input Types",  # of some versions
+    "types_again": "Input Types",  # in some versions
     "strides": "Input Strides",
     "values": "Concrete Inputs",
     "call_stack": "Call stack",
@@ -41,7 +42,7 @@ _VALUES = {
 
 
 class Facts:
-    """The `args` of an event, as far as they are read: JSON, b"" for none, and values, None for none."""
+    """The `args` of an event that are used: undecoded JSON (b"" if missing), or values (None if missing)."""
 
     dims: bytes = b""
     types: bytes = b""
@@ -70,7 +71,7 @@ class Facts:
 
 
 class Event:
-    """An event; None for what it does not say."""
+    """An event. An entry that the trace does not have is None."""
 
     ph: Any = None
     cat: Any = None
@@ -87,7 +88,10 @@ _EVENT = [name for name in Event.__annotations__ if name != "args"]
 
 
 def decoder() -> tuple[Callable[[bytes], list[Event]], bool]:
-    """What decodes a list of events, raising ValueError; whether it is msgspec, optional and fast."""
+    """Returns a function that decodes a list of events or raises ValueError, and whether it uses msgspec.
+
+    msgspec is optional and fast.
+    """
     try:
         import msgspec
     except ImportError:
@@ -113,7 +117,7 @@ def _standard(text: bytes) -> list[Event]:
 
 
 def event_of(told: dict[str, Any]) -> Event:
-    """The same of what the standard library decoded."""
+    """Makes an `Event` of a dict that the standard library decoded."""
     made = Event()
     for name in _EVENT:
         if name in told:
@@ -131,7 +135,7 @@ def event_of(told: dict[str, Any]) -> Event:
 
 
 def value_of(text: bytes) -> Any:
-    """What a text of JSON says; None where it says nothing."""
+    """Decodes JSON; None for an empty or invalid text."""
     try:
         return json.loads(bytes(text)) if text else None
     except (ValueError, RecursionError):
@@ -139,7 +143,7 @@ def value_of(text: bytes) -> Any:
 
 
 def time_ns(value: Any) -> int | None:
-    """Microseconds as nanoseconds; None for what is no time."""
+    """Converts microseconds to nanoseconds; None if the value is not a time."""
     if type(value) in _NUMBERS:
         return round(value * 1000) if -_LONGEST_US < value < _LONGEST_US else None
     if isinstance(value, str):  # some writers quote numbers
@@ -152,9 +156,9 @@ def time_ns(value: Any) -> int | None:
 
 
 def span_ns(event: Event) -> tuple[int, int] | None:
-    """When it began and ended; None where it does not say so, or ended before it began."""
+    """Returns start and end of an event; None if either is missing or it ends before it starts."""
     start, length = event.ts, event.dur
-    if type(start) in _NUMBERS and type(length) in _NUMBERS:  # most are, and there are many
+    if type(start) in _NUMBERS and type(length) in _NUMBERS:  # the usual case, kept fast
         if -_LONGEST_US < start < _LONGEST_US and 0 <= length < _LONGEST_US:
             start_ns = round(start * 1000)
             return start_ns, start_ns + round(length * 1000)
@@ -166,7 +170,7 @@ def span_ns(event: Event) -> tuple[int, int] | None:
 
 
 def number(value: Any) -> int:
-    """A number of the driver's, or a size; -1 for none. Some have all bits set where there is none."""
+    """Converts an id or a size to int; -1 if there is none. Some ids have all bits set to say that."""
     if type(value) is int:
         return value if 0 <= value < 1 << 62 else -1
     if isinstance(value, str) and value.isdecimal() and len(value) < 19:
@@ -177,6 +181,6 @@ def number(value: Any) -> int:
 
 
 def small(value: Any) -> int:
-    """The same where a number has 32 bits."""
+    """As `number`, for columns of 32 bits."""
     found = value if type(value) is int else number(value)
     return found if 0 <= found < (1 << 31) - 1 else -1

@@ -1,4 +1,4 @@
-"""A TensorBoard log folder: the traces in it, those of each rank."""
+"""Finds the traces in a TensorBoard log folder, usually one for each rank."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import os
 
 from perfprobe.support.errors import InputError
 
-ENDS = (".pt.trace.json", ".json.gz")  # as tensorboard_trace_handler names them, and others do
+ENDS = (".pt.trace.json", ".json.gz")  # of tensorboard_trace_handler, and of others
 MOST_FILES = 4096
 
 
 def traces_in(folder: str) -> list[str]:
-    """The traces in this folder and in those below, in the order of their names.
+    """Returns the traces in this folder and its subfolders, sorted by name.
 
-    Raises InputError where there are none.
+    Raises InputError if there are none.
     """
     found: list[str] = []
     for path, below, files in os.walk(folder):
@@ -23,5 +23,5 @@ def traces_in(folder: str) -> list[str]:
             break
     if not found:
         remedy = "name a trace, or the folder of tensorboard_trace_handler"
-        raise InputError("cannot read the recording: a folder without traces (*.json.gz)", folder, remedy)
+        raise InputError("cannot read the recording: the folder has no traces (*.json.gz)", folder, remedy)
     return found[:MOST_FILES]

@@ -1,4 +1,4 @@
-"""What a trace does not have, and how to record it next time."""
+"""Losses of a trace: what it does not contain, and how to record it next time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,12 @@ def losses(
     skipped: Counter[str],
     unusable: int,
 ) -> Losses:
-    """The rows. skipped: events of categories that are not read; unusable: those without time or thread."""
+    """Makes the table.
+
+    Args:
+        skipped: number of events by category, for categories that are not read.
+        unusable: number of events without a time or a thread.
+    """
     rows = [
         *_of_file(chunks, names, skipped, unusable),
         *(_of_operators(operators) if operators.operators else ()),
@@ -42,7 +47,7 @@ Row = tuple[str, str, int, str]
 
 def _of_file(chunks: Chunks, names: Names, skipped: Counter[str], unusable: int) -> Iterator[Row]:
     if chunks.stopped is not None:
-        reason = f"{chunks.stopped}: what comes before is shown"
+        reason = f"{chunks.stopped}: the part before is shown"
         yield "recording", reason, -1, "write it again, and copy it when the program has ended"
     if not chunks.typed and chunks.parts > 1:
         yield SOURCE, "speed: the standard library read the trace", -1, "pip install 'perfprobe[traces]'"
@@ -74,7 +79,7 @@ def _of_operators(found: OperatorReader) -> Iterator[Row]:
         reason = "lines within functions: a trace names a function by its first line"
         yield SOURCE, reason, found.operators, _OURS
     elif not found.with_call_stack:
-        remedy = "record with profile(with_stack=True); perfprobe has exact lines"
+        remedy = "record with profile(with_stack=True); perfprobe itself records exact lines"
         yield SOURCE, "Python stacks, and so source lines", -1, remedy
     if not found.allocations:
         yield SOURCE, "memory", -1, "record with profile(profile_memory=True)"
@@ -95,4 +100,4 @@ def _of_device(device: DeviceReader) -> Iterator[Row]:
     if device.without_sizes:
         yield "gpu", "grid and block of kernels: this version does not write them", device.without_sizes, ""
     if device.graph_launches and not device.of_graphs:
-        yield "gpu", "nodes of CUDA graphs: the trace does not say them", device.graph_launches, _OURS
+        yield "gpu", "nodes of CUDA graphs: the trace does not contain them", device.graph_launches, _OURS

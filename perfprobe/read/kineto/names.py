@@ -1,4 +1,4 @@
-"""Strings, threads, frames and stacks of a trace."""
+"""Strings, threads, frames, stacks, modules, signatures and launches of a trace."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_STACKS = 65_536
 LONGEST_TEXT = 1 << 16
 _MODULE = "nn.Module:"
 _FRAME = re.compile(r"(?P<file>.*)\((?P<line>\d{1,9})\): (?P<function>.*)", re.DOTALL)
-# Installed packages of which a trace has no more than the name.
+# Installed packages: a trace names their files from the package on, without site-packages.
 _LIBRARIES = (
     *("accelerate", "datasets", "diffusers", "fairscale", "jax", "lightning", "numpy", "peft"),
     *("pytorch_lightning", "timm", "torchaudio", "torchvision", "transformers", "triton", "vllm"),
@@ -29,7 +29,7 @@ _LIBRARIES = (
 
 
 class Names:
-    """Rows that others refer to, each there once."""
+    """Tables that other rows refer to by number. Each row exists once."""
 
     def __init__(self) -> None:
         self._texts: dict[str, int] = {}
@@ -47,7 +47,7 @@ class Names:
         self._places: dict[tuple[str, bool], int] = {}
 
     def text(self, value: object) -> int:
-        """The row of a text."""
+        """Returns the row of a text."""
         text = value if isinstance(value, str) else str(value)
         found = self._texts.get(text)
         if found is None:
@@ -56,11 +56,11 @@ class Names:
         return found
 
     def name(self, row: int) -> str:
-        """The text of a row."""
+        """Returns the text of a row."""
         return self._in_order[row]
 
     def thread(self, number: object) -> int:
-        """The row of a thread by the system's number for it, -1 of what is none."""
+        """Returns the row of a thread by its OS number; -1 if that is not a number."""
         if type(number) is not int and not isinstance(number, str):
             return -1
         found = self._rows_of_threads.get(number)
@@ -71,17 +71,17 @@ class Names:
         return found
 
     def name_thread(self, number: object, name: object) -> None:
-        """`thread 25772 (python)` is what the trace has for python."""
+        """Sets the name of a thread. The trace writes `thread 25772 (python)` for python."""
         key = _number(number)
         if key is not None and isinstance(name, str):
             self._thread_names[key] = name.partition("(")[2].rstrip(") ") or name.strip()
 
     def set_forward_id(self, thread: int, forward_id: int) -> None:
-        """torch's number of a thread."""
+        """Sets torch's number of a thread."""
         self._forward_ids[thread] = forward_id
 
     def frame(self, place: str, *, first_line_only: bool) -> int:
-        """The row of `train.py(12): step`, -1 where it is no such text."""
+        """Returns the row of a frame such as `train.py(12): step`; -1 if the text is not a frame."""
         key = place, first_line_only
         if key not in self._places:
             found = _FRAME.fullmatch(place[:LONGEST_TEXT])
@@ -96,9 +96,9 @@ class Names:
         return self._places[key]
 
     def call(self, below: int, place: str) -> int:
-        """The stack in a call of Python made from the stack `below`; calls of C code add nothing."""
+        """Returns the stack inside a Python call made from the stack `below`. A call of C adds no frame."""
         if place.startswith(_MODULE):
-            name = place[len(_MODULE) : LONGEST_TEXT].strip()  # its class and a number: `Linear_3`
+            name = place[len(_MODULE) : LONGEST_TEXT].strip()  # class and number: `Linear_3`
             outer, frame, module = (-1, -1, -1) if below < 0 else self.stacks.values(below)
             kind = name.rpartition("_")[0]
             module = self.modules.row(module, self.text(name), self.text(kind))
@@ -109,7 +109,7 @@ class Names:
         return self.stacks.row(below, frame, -1 if below < 0 else self.stacks.values(below)[2])
 
     def call_stack(self, text: bytes) -> int:
-        """The stack of a `Call stack`, as JSON: frames between semicolons, the innermost first."""
+        """Returns the stack of a `Call stack`: JSON text, frames between semicolons, the innermost first."""
         key = bytes(text)
         found = self._call_stacks.get(key)
         if found is None:
@@ -121,10 +121,11 @@ class Names:
         return found
 
     def launch(self, grid: bytes, block: bytes, *taken: int) -> int:
-        """How a kernel was launched; -1 where its sizes, as JSON, are none.
+        """Returns the row of `Launches` for a kernel; -1 if grid or block is not three numbers.
 
         Args:
-            taken: what a block takes: the columns of `Launches` behind the sizes.
+            grid: the number of blocks, as undecoded JSON; likewise block, the threads of a block.
+            taken: what a block uses: the columns of `Launches` after the sizes.
         """
         key = bytes(grid), bytes(block)
         sizes = self._sizes.get(key)
@@ -137,7 +138,10 @@ class Names:
         return self.launches.row(*sizes, *taken) if sizes else -1
 
     def roots(self) -> dict[str, list[str]]:
-        """Whose code files are that have no folder: the profiler cuts off what it finds on sys.path."""
+        """Sorts files without a folder into torch, standard library and packages.
+
+        The profiler removes the folders that are on sys.path, so paths alone do not tell.
+        """
         of: dict[str, set[str]] = {"torch": set(), "stdlib": set(), "site": set()}
         for file in self._files:
             first = file.partition("/")[0]
@@ -151,7 +155,7 @@ class Names:
         return {key: sorted(found) for key, found in of.items() if found}
 
     def tables(self) -> list[Table]:
-        """All of them, strings last, as making the others adds some."""
+        """Returns all tables. Strings come last, because making the others adds some."""
         names = [self.text(self._thread_names.get(number, "")) for number in self._threads]
         forward = [self._forward_ids.get(row, -1) for row in range(len(self._threads))]
         threads = Threads(
@@ -166,7 +170,7 @@ class Names:
 
 
 def _number(value: Any) -> int | None:
-    """A thread's number: older traces have it as text."""
+    """Returns a thread's number; None if it is not one. Older traces write it as text."""
     if isinstance(value, bool):
         return None
     if isinstance(value, str) and value.isdecimal() and len(value) < 19:

@@ -1,4 +1,4 @@
-"""Which operators of a thread run within which others, and in which calls of Python."""
+"""Nests the operators of a thread, and finds the Python calls around each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NEVER_NS = 1 << 62
 
 @dataclass(frozen=True)
 class Taken:
-    """What was taken in of a thread, in the order in which it began. order: torch's own."""
+    """Operators and ranges of one thread by start time. order: torch's own number of each."""
 
     start_ns: Int64
     end_ns: Int64
@@ -34,7 +34,7 @@ class Taken:
 
     @classmethod
     def sorted(cls, rows: array[int]) -> Taken:
-        """Rows of these columns."""
+        """Makes the columns of unsorted rows."""
         columns = np.frombuffer(rows, np.int64).reshape(-1, len(cls.__dataclass_fields__)).T
         start_ns, end_ns, order = columns[0], columns[1], columns[-1]
         in_order = np.lexsort((order, -end_ns, start_ns))
@@ -42,11 +42,12 @@ class Taken:
 
 
 class NestedThread:
-    """Nests what ran on one thread.
+    """Nests the operators of one thread.
 
     Args:
-        python: its calls of Python as they began: start, end, and the row of the name.
-        allocations: when, and how many bytes, in order; None where the trace has none.
+        taken: the operators and ranges.
+        python: the Python calls by start time: start, end, and the row of the name.
+        allocations: times and bytes, sorted by time; None if the trace has none.
     """
 
     def __init__(
@@ -59,14 +60,14 @@ class NestedThread:
         self._taken, self._python, self._names = taken, python, names
         self._allocations = allocations
         self._allocated_ns = [] if allocations is None else [*allocations[0].tolist(), _NEVER_NS]
-        self._around: list[int] = []  # the operator that each allocation is in, -1 none
+        self._around: list[int] = []  # the operator of each allocation, -1 none
         self._ends = taken.end_ns.tolist()
         self._open: list[int] = []
-        self._calls: list[tuple[int, int]] = []  # open ones of Python: when each ends, its stack
+        self._calls: list[tuple[int, int]] = []  # open Python calls: end, stack
         self._next_call = 0
 
     def table(self, thread: int) -> Operators:
-        """The rows."""
+        """Returns the operators in the order in which they ended."""
         taken, open_rows = self._taken, self._open
         calls = self._called()
         stacks, ended = taken.stack.tolist(), []
@@ -97,7 +98,7 @@ class NestedThread:
             self._around.append(next((at for at in reversed(self._open) if self._ends[at] >= at_ns), -1))
 
     def _sizes(self, *, freed: bool) -> Int64:
-        """What each operator allocated itself, or freed."""
+        """Bytes that each operator itself allocated or freed, without those of inner operators."""
         if self._allocations is None:
             return np.full(len(self._ends), -1, np.int64)
         sizes, around = self._allocations[1], np.array(self._around, np.int64)
@@ -106,7 +107,7 @@ class NestedThread:
         return np.minimum(summed, 1 << 62).astype(np.int64)
 
     def _stack_at(self, start_ns: int) -> int:
-        """The Python calls that were open."""
+        """Returns the stack of the Python calls that were open at this time."""
         calls = self._calls
         while self._next_call < len(self._python) and self._python[self._next_call][0] <= start_ns:
             begun_ns, end_ns, place = self._python[self._next_call]
@@ -149,5 +150,5 @@ def _call(name: str, scope: int, sequence: int, forward_thread: int) -> Call:
 
 
 def _has_ended(outer_end_ns: int, start_ns: int, end_ns: int) -> bool:
-    """Whether an operator had ended before another began; of one that began and ended with it, not."""
+    """Whether an outer operator ended before an inner one began. Not if both begin and end together."""
     return end_ns > outer_end_ns or outer_end_ns <= start_ns < end_ns

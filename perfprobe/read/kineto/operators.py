@@ -1,4 +1,4 @@
-"""The operators of a trace, with the Python around them and their allocations, as they come."""
+"""Collects the operators, Python calls and allocations of a trace, in any order."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from perfprobe.tables.columns import Int64
 from perfprobe.tables.events import Operators
 from perfprobe.tables.scopes import FUNCTION, USER_SCOPE
 
-_RANGES = ("ProfilerStep#", "Optimizer.", "enumerate(DataLoader)")  # older traces have them as operators
+_RANGES = ("ProfilerStep#", "Optimizer.", "enumerate(DataLoader)")  # operators in older traces
 _MOST_KNOWN = 1 << 17
 
 
 class OperatorReader:
-    """Takes in operators, ranges, calls of Python and allocations; makes the rows at the end."""
+    """Collects operators, ranges, Python calls and allocations; `table` makes the rows."""
 
     def __init__(self, names: Names) -> None:
         self._names = names
@@ -33,11 +33,11 @@ class OperatorReader:
         self.steps = False
 
     def add_range(self, event: Event) -> bool:
-        """The same as `add` with a range of the program's."""
+        """As `add`, for a range of the program."""
         return self.add(event, is_range=True)
 
     def add(self, event: Event, *, is_range: bool = False) -> bool:
-        """Takes in an operator or a range of the program's; False where it has no time or thread."""
+        """Adds an operator or a range; returns False if it has no time or thread."""
         span, thread, name = span_ns(event), self._names.thread(event.tid), event.name
         if span is None or thread < 0 or not isinstance(name, str):
             return False
@@ -56,7 +56,7 @@ class OperatorReader:
         return True
 
     def add_python(self, event: Event) -> bool:
-        """Takes in a call of a Python function; calls of C code and of modules have no line."""
+        """Adds a Python call. Calls of C code and of modules have no line. False as for `add`."""
         span, thread, name = span_ns(event), self._names.thread(event.tid), event.name
         if span is None or thread < 0 or not isinstance(name, str):
             return False
@@ -65,7 +65,7 @@ class OperatorReader:
         return True
 
     def add_allocation(self, event: Event) -> None:
-        """Takes in an allocation; one that frees has a size below 0."""
+        """Adds an allocation. A negative size frees memory."""
         at_ns, thread = time_ns(event.ts), self._names.thread(event.tid)
         size_bytes = (event.args or NO_FACTS).allocated_bytes
         if at_ns is not None and thread >= 0 and type(size_bytes) is int and abs(size_bytes) < 1 << 62:
@@ -73,7 +73,7 @@ class OperatorReader:
             self._allocations.setdefault(thread, array("q")).extend((at_ns, size_bytes))
 
     def table(self) -> Operators:
-        """All rows, each thread's in the order in which they ended, what is around another behind it."""
+        """Returns all rows. Those of a thread are in the order in which they ended, outer after inner."""
         threads = {thread: Taken.sorted(rows) for thread, rows in self._threads.items()}
         self._threads.clear()
         self._find_forward_ids(threads)
@@ -84,7 +84,7 @@ class OperatorReader:
         return Operators.concat(parts)
 
     def _allocated(self, thread: int) -> tuple[Int64, Int64] | None:
-        """When it allocated and how much, in order; None where the trace has nothing of memory."""
+        """Returns times and sizes of a thread's allocations; None if the trace has no memory events."""
         if not self.allocations:
             return None
         at_ns, size_bytes = np.array(self._allocations.get(thread, []), np.int64).reshape(-1, 2).T
@@ -92,7 +92,11 @@ class OperatorReader:
         return at_ns[in_order], size_bytes[in_order]
 
     def _find_forward_ids(self, threads: dict[int, Taken]) -> None:
-        """torch's number of each thread that called forward: that whose numbers its backward has."""
+        """Finds torch's number of each thread that called forward.
+
+        Backward operators hold that number and the sequence numbers of their forward calls. The thread that
+        has most of these sequence numbers is taken.
+        """
         called = {
             thread: taken.sequence[(taken.sequence >= 0) & (taken.forward_thread <= 0)]
             for thread, taken in threads.items()

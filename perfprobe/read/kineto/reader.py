@@ -1,4 +1,4 @@
-"""From a file of events to a `Recording`."""
+"""Reads a trace as a `Recording`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from perfprobe.tables.opened import OpenedFile
 from perfprobe.tables.recording import Recording
 
 _OPERATORS = ("cpu_op", "operator")
-# They say what others say too: arrows, spans around the whole, marks on streams.
+# Not needed, other events say the same: arrows, spans around the whole trace, annotations on streams.
 _KNOWN = ("ac2g", "async", "fwdbwd", "gpu_user_annotation", "")
 _ARROWS = ("s", "t", "f")
 _HEAD_BYTES = 64
@@ -32,7 +32,7 @@ _DISTRIBUTED = ("backend", "rank", "world_size", "nccl_version")
 
 
 def is_file(file: OpenedFile) -> bool:
-    """Whether a file begins as a trace may; False where it cannot be read."""
+    """Whether a file begins like a trace; False if it cannot be read."""
     try:
         return is_trace(file.at(0, _HEAD_BYTES))
     except OSError:
@@ -40,7 +40,7 @@ def is_file(file: OpenedFile) -> bool:
 
 
 def read(path: str | os.PathLike[str] | OpenedFile) -> Recording:
-    """A trace, compressed with gzip or not. Raises InputError when it cannot be read or is none."""
+    """Reads a trace, compressed with gzip or not. Raises InputError if it is unreadable or not a trace."""
     file = path if isinstance(path, OpenedFile) else storage.opened(path)
     try:
         with file.stream() as stream:
@@ -50,7 +50,7 @@ def read(path: str | os.PathLike[str] | OpenedFile) -> Recording:
 
 
 class _Reading:
-    """Takes in all events of a file."""
+    """Passes all events of a file to their readers."""
 
     def __init__(self, name: str, chunks: Chunks) -> None:
         self._name, self._chunks = name, chunks
@@ -61,7 +61,7 @@ class _Reading:
         self._adders: dict[str, Callable[[Event], bool | None] | None] = {}
         self._unusable = self._events = 0
         self._processes: Counter[int] = Counter()
-        self._span: tuple[int, int] | None = None  # that of the profiler itself
+        self._span: tuple[int, int] | None = None  # of the profiler itself
         for events in chunks:
             for event in events:
                 phase = event.ph
@@ -96,7 +96,10 @@ class _Reading:
             self._unusable += not is_read
 
     def _adder(self, category: str) -> Callable[[Event], bool | None] | None:
-        """What takes in events of a category: whether it could; None where there was nothing to take."""
+        """Returns the function that adds events of a category, or None for a category that is not read.
+
+        The function returns whether the event was usable; None if there was nothing to add.
+        """
         if category in _OPERATORS:
             return self._add_operator
         if category == "user_annotation":
@@ -119,7 +122,7 @@ class _Reading:
         self._span = self._span or span_ns(event)
 
     def recording(self) -> Recording:
-        """All of it as a recording."""
+        """Makes the recording."""
         operators = self._operators.table()
         lost = losses(self._chunks, self._operators, self._device, self._names, self._skipped, self._unusable)
         tables = [*self._device.tables(), *self._names.tables(), lost]
@@ -136,7 +139,7 @@ class _Reading:
         )
 
     def _times(self, operators: Operators) -> tuple[int, int]:
-        """When recording began and ended: the profiler's own span, or what was seen."""
+        """Returns start and end of the recording: the profiler's own span, else of the events."""
         tables = [operators, *(table for table in self._device.tables())]
         starts = [int(table.columns()["start_ns"].min()) for table in tables if len(table)]
         ends = [int(table.columns()["end_ns"].max()) for table in tables if len(table)]
@@ -169,7 +172,7 @@ def _nothing(_: Event) -> None:
 
 
 def _device_names(devices: Any) -> list[dict[str, Any] | None]:
-    """The devices by their number."""
+    """Returns the devices, indexed by their number."""
     told = [entry for entry in devices if isinstance(entry, dict)] if isinstance(devices, list) else []
     numbered = [(entry.get("id"), entry.get("name")) for entry in told]
     names = {number: name for number, name in numbered if type(number) is int and 0 <= number < _MOST_DEVICES}

@@ -1,4 +1,4 @@
-"""Columns that grow, and the rows of tables whose rows are looked up again."""
+"""Tables that grow row by row, and tables in which equal rows are stored once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from perfprobe.tables.columns import Int64, Table
 
 
 class Rows:
-    """Rows of a table, as numbers. kind: the table; its columns are given in their order."""
+    """Rows of the table `kind`, as integers in the order of its columns."""
 
     def __init__(self, kind: type[Table]) -> None:
         self.kind = kind
@@ -24,22 +24,22 @@ class Rows:
         return len(self._values) // self._width
 
     def add(self, *values: int) -> None:
-        """One more row, of numbers of 64 bits."""
+        """Adds a row of integers of at most 64 bits."""
         self._values.extend(values)
 
     def values(self, row: int) -> tuple[int, ...]:
-        """What is in a row."""
+        """Returns the values of a row."""
         return tuple(self._values[row * self._width : (row + 1) * self._width])
 
     def table(self) -> Table:
-        """All rows. What a column cannot hold is -1."""
+        """Returns the table. A value too large for its column becomes -1."""
         columns = np.array(self._values, np.int64).reshape(-1, self._width).T
         pairs = zip(self.kind.dtypes.items(), columns, strict=True)
         return self.kind(**{name: _narrowed(column, dtype) for (name, dtype), column in pairs})
 
 
 class Interned(Rows):
-    """Rows of which each is there once."""
+    """Rows without duplicates, at most `most`. left_out: how many were refused beyond that."""
 
     def __init__(self, kind: type[Table], most: int = 1 << 31) -> None:
         super().__init__(kind)
@@ -48,7 +48,7 @@ class Interned(Rows):
         self.left_out = 0
 
     def row(self, *values: int) -> int:
-        """The row with these values; -1 beyond the limit."""
+        """Returns the row with these values, adding it if it is new; -1 beyond the limit."""
         found = self._known.get(values)
         if found is None:
             if len(self) >= self._most:

@@ -1,6 +1,6 @@
-"""Texts of operators' inputs from what a trace has: shapes, types, strides, and values of plain inputs.
+"""Makes signatures of operators from a trace's shapes, types, strides and values of plain inputs.
 
-It has neither the names of arguments nor the device of tensors.
+A trace has neither the names of arguments nor the devices of tensors.
 """
 
 from __future__ import annotations
@@ -52,10 +52,15 @@ LONGEST_LIST = 64
 
 
 def text_of(dims: bytes, kinds: bytes, steps: bytes, plain: bytes) -> str | None:
-    """The inputs, None where shapes were not recorded.
+    """Returns the text of the inputs; None if shapes were not recorded.
+
+    All arguments are JSON lists with one entry for each input.
 
     Args:
-        dims: sizes of each input, as JSON; beside them types, strides and values of plain inputs.
+        dims: shapes of tensors.
+        kinds: types.
+        steps: strides of tensors.
+        plain: values of inputs that are not tensors.
     """
     sizes, types = value_of(dims), value_of(kinds)
     if not isinstance(sizes, list) or not isinstance(types, list) or len(sizes) != len(types):
@@ -73,7 +78,7 @@ def _same_length(values: Any, count: int) -> list[Any]:
 
 
 def _item(sizes: Any, kind: Any, strides: Any, value: Any) -> str:
-    """One input; "" for one that was not given."""
+    """Returns the text of one input; "" if it was not passed."""
     if not isinstance(kind, str):
         return "" if kind is None else UNKNOWN
     if kind in _DTYPES:
@@ -95,7 +100,7 @@ def _tensor(sizes: Any, kind: str, strides: Any) -> str:
 
 
 def _list(sizes: Any) -> str:
-    """A list of tensors, whose types the trace does not say; of anything else it says nothing at all."""
+    """Returns the text of a list of tensors. A trace has only their shapes, and nothing of other lists."""
     inner = sizes if isinstance(sizes, list) else []
     if len(inner) == 0:
         return UNKNOWN
@@ -111,7 +116,7 @@ def _value(value: Any) -> str:
 
 
 def _word(value: str) -> str:
-    """Floats count by type, as in all signatures."""
+    """Floats appear as `float`, as in all signatures."""
     if value in ("True", "False") or _INTEGER.fullmatch(value):
         return value
     return FLOAT if _REAL.fullmatch(value) else UNKNOWN
