@@ -1,6 +1,6 @@
-"""Find the NVTX headers that perfprobe emits ranges by: those of the wheel nvidia-nvtx, or of CUDA.
+"""Find the NVTX headers that emitting ranges needs: from the wheel nvidia-nvtx, or from CUDA.
 
-Prints the folder that holds nvtx3/; where there is none, one line on stderr saying so and exit code 1.
+Prints the folder that contains nvtx3/. If there is none, prints one line on stderr and exits with code 1.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ HEADER = Path("nvtx3", "nvToolsExt.h")
 
 
 def include_folders() -> Iterator[Path]:
-    """Where the wheel puts them (nvidia/cu13/include), then the toolkit's own."""
+    """The folder of the wheel (nvidia/cu13/include), then those of the CUDA toolkit."""
     sites = [Path(entry) for entry in sys.path if entry] + [Path(sysconfig.get_path("purelib"))]
     for site in sites:
         yield from sorted(site.glob("nvidia/*/include"), reverse=True)
@@ -26,7 +26,7 @@ def include_folders() -> Iterator[Path]:
 
 
 def main() -> int:
-    """Say which folder was found first."""
+    """Print the first folder that exists."""
     for folder in include_folders():
         if (folder / HEADER).is_file():
             print(folder)

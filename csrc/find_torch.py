@@ -1,10 +1,10 @@
-"""Find the torch that perfprobe's observer is to be compiled against, without importing it.
+"""Find the torch to compile perfprobe's observer against, without importing it.
 
-pip builds in isolation: the site-packages of the environment that is installed into are hidden from sys.path
-but lie where this interpreter's prefix says. So torch is looked for in the file system.
+pip builds in isolation: the site-packages of the target environment are not on sys.path, but they are where
+this interpreter's prefix says. So torch is searched for in the file system.
 
-Prints one JSON object {"directory", "version", "cxx11_abi"}; where there is none, one line on stderr saying
-why and exit code 1, or 2 when PERFPROBE_TORCH_DIR names a folder that cannot be used.
+Prints one JSON object {"directory", "version", "cxx11_abi"}. If there is none, prints one line with the
+reason on stderr and exits with code 1, or 2 if PERFPROBE_TORCH_DIR names a folder that cannot be used.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PYTHON_FOLDER = f"python{sys.version_info.major}.{sys.version_info.minor}"
 
 
 class Unusable(Exception):
-    """There is a torch, but the observer cannot be built against it; the text says why."""
+    """The observer cannot be built against the torch that was found; the text says why."""
 
 
 def site_folders() -> Iterator[Path]:
@@ -32,7 +32,7 @@ def site_folders() -> Iterator[Path]:
     yield from (Path(entry) for entry in sys.path if entry)
     for scheme in ("purelib", "platlib"):
         yield Path(sysconfig.get_path(scheme))
-    if os.environ.get("VIRTUAL_ENV"):  # `python -m build` and uv build in an environment of their own
+    if os.environ.get("VIRTUAL_ENV"):  # `python -m build` and uv build in a temporary environment
         yield Path(os.environ["VIRTUAL_ENV"]) / "lib" / PYTHON_FOLDER / "site-packages"
     if sees_system_packages():
         yield Path(site.getusersitepackages())
@@ -40,7 +40,7 @@ def site_folders() -> Iterator[Path]:
 
 
 def sees_system_packages() -> bool:
-    """Whether packages outside the virtual environment (or no environment at all) are importable."""
+    """Whether packages outside the virtual environment are importable. Also true without an environment."""
     configuration = Path(sys.prefix) / "pyvenv.cfg"
     if not configuration.is_file():
         return True
@@ -60,13 +60,13 @@ def read_version(directory: Path) -> str:
 
 
 def read_cxx11_abi(directory: Path) -> int:
-    """1 or 0: the value of _GLIBCXX_USE_CXX11_ABI torch was built with, as its own symbols show it."""
+    """The value of _GLIBCXX_USE_CXX11_ABI that torch was built with, 1 or 0, found by torch's symbols."""
     symbols = (directory / "lib" / "libc10.so").read_bytes()
     return int(re.search(rb"_ZN3c10\w*NSt7__cxx1112basic_string", symbols) is not None)
 
 
 def describe(directory: Path) -> dict[str, str | int]:
-    """What the build needs to know of the torch in `directory`; raises Unusable with the reason."""
+    """What the build needs to know about the torch in `directory`. Raises Unusable with the reason."""
     version = read_version(directory)
     for needed in ("lib/libtorch_cpu.so", "lib/libc10.so", "include/ATen/record_function.h"):
         if not (directory / needed).is_file():
@@ -75,7 +75,7 @@ def describe(directory: Path) -> dict[str, str | int]:
 
 
 def outside(version: str) -> str | None:
-    """Why `version` is none that the observer is written for; None when it is one."""
+    """Why the observer does not support `version`; None if it does."""
     major, minor = (int(part) for part in version.split(".")[:2])
     if OLDEST <= (major, minor) <= NEWEST:
         return None
@@ -84,14 +84,14 @@ def outside(version: str) -> str | None:
 
 
 def require_supported(version: str) -> None:
-    """Raises Unusable when `version` lies outside the range the observer is written for."""
+    """Raises Unusable if the observer does not support `version`."""
     reason = outside(version)
     if reason is not None:
         raise Unusable(f"{reason}; name its folder in PERFPROBE_TORCH_DIR to try")
 
 
 def find() -> dict[str, str | int]:
-    """The torch of this environment; raises Unusable when there is none or it cannot serve."""
+    """The torch of this environment. Raises Unusable if there is none or it cannot be used."""
     for folder in dict.fromkeys(site_folders()):
         if (folder / "torch" / "version.py").is_file():
             found = describe(folder / "torch")
@@ -101,7 +101,7 @@ def find() -> dict[str, str | int]:
 
 
 def main() -> int:
-    """Print what was found, or why nothing was."""
+    """Print what was found, or why nothing was found."""
     named = os.environ.get("PERFPROBE_TORCH_DIR")
     try:
         print(json.dumps(describe(Path(named).resolve()) if named else find()))

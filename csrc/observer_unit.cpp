@@ -1,5 +1,5 @@
-// All of _observer as one translation unit: torch's headers take six seconds to read, and are read
-// once. What it shares with _core comes first, without torch.
+// All of _observer as one translation unit, so that torch's headers, which take six seconds, are
+// read once. The parts shared with _core come first, without torch.
 #include "bindings/observer_module.cpp"
 #include "core/clock.cpp"
 #include "core/event_buffer.cpp"

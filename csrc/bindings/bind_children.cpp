@@ -13,7 +13,7 @@ namespace py = pybind11;
 namespace perfprobe {
 namespace {
 
-// What Python holds. The sheet is never destroyed: timed calls go on using it.
+// The Python object. The sheet itself is never destroyed, because timed calls go on using it.
 class PyChildSheet {
  public:
   PyChildSheet(const std::string& path, ChildSheet::Way way) : sheet_(*new ChildSheet(path, way)) {}

@@ -1,4 +1,4 @@
-// The decoding of CUPTI's buffers, for tests: with buffers of their own and any library's iterator.
+// Decodes buffers of CUPTI for tests, which bring their own buffers and any library's iterator.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,7 +16,7 @@ namespace py = pybind11;
 namespace perfprobe {
 namespace {
 
-// The functions of libcupti by their addresses. `fixture`: a file to keep the buffers in.
+// Takes the functions of libcupti by their addresses. `fixture`: a file to save the buffers in.
 py::dict decode_cupti(const py::capsule& recorder, uintptr_t next_record, uintptr_t callback_name,
                       const std::vector<py::buffer>& buffers,
                       const std::optional<std::string>& fixture) {

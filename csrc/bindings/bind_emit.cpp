@@ -1,4 +1,4 @@
-// Where ranges go that perfprobe sets for other tools.
+// Chooses the tool that perfprobe emits ranges to.
 #include <string>
 
 #include <pybind11/pybind11.h>

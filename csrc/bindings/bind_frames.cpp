@@ -52,7 +52,8 @@ bool succeeds(const py::object& end) {
   return ended != nullptr;
 }
 
-// Of the program, once `end` has been called. What the program raises comes first.
+// Returns the result of the program after `end` was called. An exception of the program takes
+// precedence over one of `end`.
 py::object result_of(PyObject* result, const py::object& end) {
   if (result == nullptr) {
     const KeepException keep;
@@ -68,9 +69,10 @@ py::object result_of(PyObject* result, const py::object& end) {
 
 }  // namespace
 
-// The calling thread's frames, both ways: for tests that hold one against the other. And the
-// program, run as if there were none: `begin` is called before and `end` after, so that who watches
-// calls between the two sees none of ours, nor the end of frames that were hidden.
+// Binds two things. First, the calling thread's frames, read in both ways, so that tests can
+// compare them. Second, a call that runs the program with perfprobe's own frames hidden: `begin` is
+// called before and `end` after it, so a profiler that runs between the two sees no call or return
+// of perfprobe itself.
 void bind_frames(py::module_& module) {
 #ifdef PERFPROBE_FAST_FRAMES
   module.attr("FAST_FRAMES") = true;

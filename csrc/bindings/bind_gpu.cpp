@@ -1,4 +1,4 @@
-// The recording of GPUs.
+// Binds the GPU recording.
 #include <array>
 #include <cstdint>
 #include <string>
@@ -59,7 +59,7 @@ py::dict describe(const GpuFigures& figures) {
   return named;
 }
 
-// The remedy for each fault of this version, by name.
+// Returns the known faults of this CUPTI version: the remedy by name.
 py::dict faults_of(uint32_t version) {
   py::dict remedies;
   for (const KnownFault& fault : kKnownFaults) {
@@ -84,7 +84,7 @@ py::list known_faults() {
   return all;
 }
 
-// What Python holds. The recording itself is never destroyed.
+// The Python object. The recording itself is never destroyed.
 class PyGpuSession {
  public:
   PyGpuSession(const py::capsule& recorder, int cuda_major, std::vector<std::string> site_packages,
@@ -105,12 +105,13 @@ class PyGpuSession {
     return py::make_tuple(fault->reason, fault->remedy);
   }
 
-  // Where the ids of operators go; the recording is never destroyed.
+  // Receives the ids of operators. The recording behind it is never destroyed.
   py::capsule external_ids() {
     return py::capsule(&recording_->external_ids(), kExternalIdsCapsule);
   }
 
-  // Its thread needs no GIL, but other threads may need it to let a writer end that it waits for.
+  // Releases the GIL: the recording's thread may wait for a writer that waits for a thread with the
+  // GIL.
   py::dict stop() {
     if (process_ == ::getpid()) {
       const py::gil_scoped_release release;

@@ -1,4 +1,4 @@
-// What this processor can do at most: by its instructions, by element, and in gathers.
+// Binds the peak kernels: the most this processor does by instruction, by element, and in gathers.
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -14,7 +14,7 @@ namespace py = pybind11;
 namespace perfprobe {
 namespace {
 
-// (name, dtype, instruction, why it cannot run here or "").
+// Returns (name, dtype, instruction, why it cannot run here or "").
 py::list kernels() {
   py::list rows;
   for (const PeakKernel& kernel : peak_kernels())
@@ -22,7 +22,7 @@ py::list kernels() {
   return rows;
 }
 
-// Raises where there is none of that name, or it cannot run here.
+// Raises if no kernel has that name or it cannot run here.
 template <class Kernel>
 const Kernel& find_kernel(const std::vector<Kernel>& kernels, const std::string& name) {
   for (const Kernel& kernel : kernels) {
@@ -36,15 +36,16 @@ const Kernel& find_kernel(const std::vector<Kernel>& kernels, const std::string&
   throw std::invalid_argument("there is no kernel " + name);
 }
 
-// How many products were multiplied and added, by what the sums hold.
+// Returns how many products were multiplied and added, computed from the sums.
 int64_t run(const std::string& name, int64_t rounds) {
   const PeakKernel& kernel = find_kernel(peak_kernels(), name);
-  // Registers alone: nothing of Python's is touched.
+  // The kernel uses registers only and touches no Python object.
   const py::gil_scoped_release released;
   return static_cast<int64_t>(kernel.run(rounds));
 }
 
-// (name, kind, dtype, instructions, why it cannot run here or ""), the fastest instructions first.
+// Returns (name, kind, dtype, instructions, why it cannot run here or ""), the fastest instructions
+// first.
 py::list elements() {
   py::list rows;
   for (const ElementKernel& kernel : element_kernels())
@@ -53,7 +54,7 @@ py::list elements() {
   return rows;
 }
 
-// Raises unless it is one run of numbers of this format ("f", "d", "l" or "q").
+// Raises unless the buffer is contiguous and has one of these formats ("f", "d", "l" or "q").
 py::buffer_info flat(const py::buffer& buffer, const char* formats, bool writable = false) {
   py::buffer_info found = buffer.request(writable);
   const bool fits = found.ndim == 1 && found.format.size() == 1 &&
@@ -76,8 +77,8 @@ void run_elements(const std::string& name, const py::buffer& left, const py::buf
   kernel.run(a.ptr, b.ptr, made.ptr, made.size);
 }
 
-// Part `part` of so many, so that each thread does its own. The places are of bytes, and every run
-// must lie in the table: that is not looked at here, as it takes as long as the copy.
+// Copies part number `part`, so that each thread can copy its own. Places count bytes. The caller
+// makes sure that every run lies in the table: checking it here would take as long as the copy.
 void gather(const py::buffer& table, const py::buffer& places, const py::buffer& out,
             int64_t run_bytes, int64_t part, int64_t parts) {
   const py::buffer_info from = flat(table, "B");

@@ -32,7 +32,7 @@ void begin(CallProfile& profile) {
 }  // namespace
 
 void bind_profile(py::module_& module) {
-  // Never deleted: a thread that outlives the recording may still look at it.
+  // Never deleted: a thread that outlives the recording may still use it.
   py::class_<CallProfile, std::unique_ptr<CallProfile, py::nodelete>>(module, "CallProfile")
       .def(py::init(&make_profile), py::arg("recorder"), py::arg("own"), py::arg("lenders"),
            py::arg("libraries"), py::arg("governed"), py::arg("costs"))

@@ -1,4 +1,4 @@
-// Named ranges: those of the program's libraries, and perfprobe's own.
+// Binds named ranges: of the program's libraries, and of perfprobe itself.
 #include <dlfcn.h>
 #include <memory>
 #include <string>
@@ -32,7 +32,7 @@ class PyRangeLog {
 
   void start() { RangeLog::instance().begin(recorder_); }
 
-  // The writer that it waits for needs no GIL, but other threads may need it to let that end.
+  // Releases the GIL: the writer that it waits for may wait for a thread that needs it.
   py::dict stop() {
     py::dict named;
     if (process_ != ::getpid())
@@ -63,7 +63,7 @@ class PyRangeLog {
   }
 
  private:
-  // The library stays loaded: NVTX and ITT find this copy of it, connected to us.
+  // The library stays loaded. NVTX and ITT then find this copy, which is connected to the recorder.
   static void connect(const std::string& injection) {
     void* library = ::dlopen(injection.c_str(), RTLD_NOW | RTLD_LOCAL);
     void* entry = library == nullptr ? nullptr : ::dlsym(library, kConnect);
@@ -78,8 +78,9 @@ class PyRangeLog {
   pid_t process_;
 };
 
-// What Python's collector calls before and after it ran: ("start" or "stop", figures). C calls it:
-// no frame, and no profile function, sees it. Short collections are where they happened.
+// Python's garbage collector calls this before and after each run with ("start" or "stop",
+// figures). It is a C function, so there is no frame and no profile function sees it. Collections
+// of less than kShortNs make no range; their time stays with the code that was interrupted.
 PyObject* garbage_collected(PyObject* /*self*/, PyObject* const* arguments, Py_ssize_t count) {
   constexpr int64_t kShortNs = 50'000;
   thread_local int64_t began_ns = 0;

@@ -22,16 +22,15 @@ namespace py = pybind11;
 namespace perfprobe {
 namespace {
 
-// What Python holds. The door itself is never destroyed: threads that outlive the recording may
-// still hold a chunk of it.
+// The Python object. The door itself is never destroyed: threads that outlive the recording may
+// still use one of its chunks.
 class PyRecorder {
  public:
   PyRecorder(const std::string& path, size_t buffer_bytes, int64_t flush_ns)
       : path_(path), door_(new RecorderDoor(path, buffer_bytes, flush_ns)), process_(::getpid()) {}
 
   [[nodiscard]] const std::string& path() const { return path_; }
-  // The writer thread and the state of the locks did not survive a fork: the child may only look
-  // on.
+  // A forked child has neither the writer thread nor usable locks, so there it may only be read.
   [[nodiscard]] bool is_ours() const { return process_ == ::getpid(); }
   [[nodiscard]] Recorder& recorder() const { return door_->recorder(); }
 
@@ -54,7 +53,7 @@ class PyRecorder {
     if (is_ours())
       recorder().add_loss({source, reason, count, remedy});
   }
-  // The writer needs no GIL, but other threads may need it to let the writer end.
+  // Releases the GIL: the writer may wait for a thread that needs it.
   void pause() {
     if (::syscall(SYS_gettid) == ::getpid())
       depth_in_hook_ = python_depth();  // of the main thread, where pending calls run
@@ -62,9 +61,10 @@ class PyRecorder {
     if (is_ours())
       recorder().pause();
   }
-  // Python 3.13 counts threads when all hooks of the fork have run, so the writer comes back when
-  // the main thread runs bytecode of the frame that forked, or of one outside it. Before 3.12
-  // nobody counts, and a function that is profiled would never get past calls that ask for another.
+  // Restarts the writer after a fork. Python 3.13 counts the threads after all fork hooks have run,
+  // so the writer only restarts when the main thread runs bytecode of the frame that forked or of
+  // an outer one. Before 3.12 nothing counts them, and there a profiled function would never get
+  // past pending calls that add another one.
   void resume() {
     if (!is_ours())
       return;
@@ -76,13 +76,14 @@ class PyRecorder {
   static int resume_pending(void* recorder) {
     auto* self = static_cast<PyRecorder*>(recorder);
     if (!self->is_ours())
-      return 0;  // asked for in the parent; a fork on another thread copied it here
+      return 0;  // requested in the parent; a fork on another thread copied it here
     const bool in_hook = python_depth() >= self->depth_in_hook_;
     if (!in_hook || Py_AddPendingCall(&PyRecorder::resume_pending, recorder) != 0)
       self->recorder().resume();
     return 0;
   }
-  // Rows that a collector made in Python. A column is a buffer of int64, a name ends in its unit.
+  // Adds rows that a collector made in Python. A column is an int64 buffer; its name ends in its
+  // unit.
   void add_rows(const std::string& table, const py::dict& columns) {
     if (!is_ours())
       return;
@@ -110,10 +111,10 @@ class PyRecorder {
     const py::gil_scoped_release release;
     recorder().add_rows(table, views);
   }
-  // Calls `callback` on the main thread, between two bytecodes, no sooner than `delay_ns` from now,
-  // and then what it returns, when that can be called. No profile or trace function is told of the
-  // first call. The second is for native code that sets one, which sees only the program's frames;
-  // it may fail without a word.
+  // Calls `callback` on the main thread between two bytecodes, no sooner than `delay_ns` from now.
+  // If it returns a callable, calls that too. No profile or trace function sees the first call.
+  // The second call is for native code that sets such a function, which then sees only the
+  // program's frames. Errors of the second call are ignored.
   void call_later(int64_t delay_ns, py::object callback) {
     if (!is_ours())
       return;
@@ -126,9 +127,10 @@ class PyRecorder {
     if (Py_AddPendingCall(&PyRecorder::call_pending, recorder) != 0)
       self->recorder().set_alarm(monotonic_ns() + kRetryNs, &PyRecorder::ring, recorder);
   }
-  // Under a profile or trace function Python 3.11 looks for pending calls again and again before it
-  // enters a function, until none is left: one that another thread has added waits for this one to
-  // end, and this one for that. So neither is there while our Python runs.
+  // With a profile or trace function set, Python 3.11 runs pending calls before it enters a
+  // function, until none is left. A call that another thread has added would wait for this one to
+  // end, and this one for that. So no profile or trace function is active while perfprobe's Python
+  // code runs.
   static int call_pending(void* recorder) {
     auto* self = static_cast<PyRecorder*>(recorder);
     if (!self->is_ours() || !self->callback_)
@@ -159,7 +161,7 @@ class PyRecorder {
       return;
     callback_ = py::object();
     {
-      // The writer needs no GIL, but other threads may need it to reach the end of an operator.
+      // Releases the GIL: the writer may wait for an operator whose thread needs it.
       const py::gil_scoped_release release;
       recorder().close();
     }
@@ -182,7 +184,7 @@ class PyRecorder {
 
 PyRecorder* make_recorder(const std::string& path, size_t buffer_bytes, int64_t flush_ns,
                           bool in_ns) {
-  ticks_are_tsc = !in_ns && kernel_trusts_tsc();  // there is one recording at a time
+  ticks_are_tsc = !in_ns && kernel_trusts_tsc();  // only one recording runs at a time
   try {
     return new PyRecorder(path, buffer_bytes, flush_ns);
   } catch (const std::system_error& error) {
@@ -206,7 +208,8 @@ int32_t add_signature(const PyRecorder& self, const std::string& text,
   });
 }
 
-// What rows made in Python refer to: each gives the id of the row, made on first sight.
+// Binds the definition tables for rows made in Python: each function returns the id of a row and
+// adds the row on first sight.
 void bind_definitions(py::class_<PyRecorder, std::unique_ptr<PyRecorder, py::nodelete>>& recorder) {
   using Id = int32_t;
   recorder

@@ -1,4 +1,4 @@
-// The sampler of Python threads, and the parts of it that tests hold against the interpreter.
+// Binds the sampler of Python threads, and parts of it that tests compare with the interpreter.
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -20,7 +20,7 @@ namespace {
 
 #ifdef PERFPROBE_FOREIGN_FRAMES
 
-// A sampler that was not stopped is never destroyed: its thread may be waiting for a lock when
+// A sampler that was not stopped is never destroyed. Its thread may be waiting for a lock when
 // Python ends, and in a forked child its locks may be held for ever.
 class PySampler {
  public:
@@ -31,7 +31,8 @@ class PySampler {
 
   void start() { sampler_->start(); }
 
-  // Its thread needs no GIL, but other threads may need it to let a writer end that it waits for.
+  // Releases the GIL: the sampler's thread may wait for a writer that waits for a thread with the
+  // GIL.
   py::dict stop() {
     if (process_ == ::getpid() && sampler_ != nullptr) {
       const py::gil_scoped_release release;
@@ -80,7 +81,7 @@ class PySampler {
 
 #endif
 
-// Why no thread can be sampled here, None when they can.
+// Returns why threads cannot be sampled here; None if they can.
 py::object sampler_lack() {
 #ifdef PERFPROBE_FOREIGN_FRAMES
   try {

@@ -1,4 +1,4 @@
-// The tables that native code writes, and their columns, as the rows themselves state them.
+// Lists the tables that native code writes, with the columns that their row types declare.
 #include <string>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// The reader of thread times, for the collector that starts and stops it.
+// Binds the reader of thread times for the collector that starts and stops it.
 #include <string>
 #include <unistd.h>
 

@@ -1,11 +1,11 @@
-// What other extension modules hand over: a pointer in a capsule, under a name that says its type.
+// Pointers that other extension modules pass in capsules. The capsule's name states the type.
 #pragma once
 
 #include <pybind11/pybind11.h>
 
 namespace perfprobe {
 
-// Raises what Python raises when the capsule is none, or of another name.
+// Raises if the object is not a capsule or has another name.
 template <class Pointed>
 Pointed& pointed_by(const pybind11::object& capsule, const char* name) {
   auto* pointer = static_cast<Pointed*>(PyCapsule_GetPointer(capsule.ptr(), name));

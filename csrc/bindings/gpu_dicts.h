@@ -1,4 +1,4 @@
-// Figures of decoded CUPTI buffers as Python sees them.
+// Converts figures of decoded CUPTI buffers to Python.
 #pragma once
 
 #include <pybind11/pybind11.h>

@@ -26,9 +26,9 @@ namespace {
 
 // Measured once; later recordings of the process reuse it.
 std::optional<double> event_cost_ns;
-std::optional<double> trial_own_ns;  // of that: what `own_time` is of a program
+std::optional<double> trial_own_ns;  // the part of it that an operator's own recorded time includes
 std::optional<double> empty_ns;
-std::optional<double> timed_event_cost_ns;  // where every operator has CPU time
+std::optional<double> timed_event_cost_ns;  // cost if the CPU time of every operator is read
 std::optional<double> empty_cpu_ns;
 
 using Folders = std::vector<std::pair<std::string, bool>>;
@@ -59,11 +59,11 @@ void start(const py::capsule& recorder, const py::object& module_call, const std
   auto& port = pointed_by<RecorderPort>(recorder, kRecorderCapsule);
   const CpuTime timed = cpu_time_of(cpu_time);
   Emitter* emitter = emitter_for(ranges, folders);
-  // Kept for ever: its address marks the frames that call an nn.Module.
+  // Kept for ever: frames that call an nn.Module are recognized by its address.
   set_module_call(module_call.inc_ref().ptr());
   static const bool tested = (run_self_test(), true);
   static_cast<void>(tested);
-  // The program's own profiler would see the thousands of calls it takes.
+  // Not with the program's own profiler active: it would record the thousands of calls of this.
   if (!event_cost_ns && !at::hasThreadLocalCallbacks()) {
     event_cost_ns = measure_event_cost_ns(/*cpu_timed=*/false);
     trial_own_ns = own_time.event_ns();

@@ -11,18 +11,18 @@
 namespace perfprobe {
 namespace {
 
-// One time that a range was entered and not left yet.
+// One entry of a range that was not left yet.
 struct Entered {
   unsigned long thread;
   int64_t token;
 };
 
-// Guarded by the GIL: one object may be entered again, and by several threads.
+// Guarded by the GIL. One object may be entered again while it is open, also by several threads.
 struct Range {
   PyObject_HEAD PyObject* name;
   bool is_open;
   Entered newest;
-  std::vector<Entered>* older;  // made on first use: nearly always there are none
+  std::vector<Entered>* older;  // created on first use, which is rare
 };
 
 Range* range(PyObject* object) {
@@ -70,7 +70,7 @@ PyObject* enter(PyObject* self, PyObject* /*none*/) {
   return Py_NewRef(self);
 }
 
-// The newest of the calling thread; of any where it has none.
+// Removes and returns the newest token of the calling thread, else of any thread.
 int64_t take_token(Range& left) {
   const unsigned long own = PyThread_get_thread_ident();
   std::vector<Entered>* older = left.older;

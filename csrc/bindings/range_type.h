@@ -1,5 +1,5 @@
-// The type behind `perfprobe.range`, by the interpreter's own interface: through pybind11 entering
-// and leaving would cost several times what the range itself does.
+// The type behind `perfprobe.range`. It uses the interpreter's C API directly: through pybind11,
+// entering and leaving would cost several times as much as the range itself.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace perfprobe {
 
-// A new type, nullptr with an exception set.
+// Returns a new type; nullptr with an exception set.
 PyObject* make_range_type();
 
-// A range of this name (a str): its token, 0 where no tool listens.
+// Begins a range of this name (a str) and returns its token; 0 if no tool listens.
 int64_t begin_range(PyObject* name);
 
 }  // namespace perfprobe

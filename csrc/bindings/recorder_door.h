@@ -1,4 +1,4 @@
-// The recorder as other extension modules see it: RecorderPort over a Recorder and its Python
+// The recorder as other extension modules see it: a RecorderPort over a Recorder and its Python
 // names.
 #pragma once
 
@@ -64,7 +64,7 @@ class RecorderDoor final : public RecorderPort {
   PythonNames names_;
 };
 
-// The recorder behind `Recorder.capsule()`: there is no other port than this module's.
+// Returns the recorder behind `Recorder.capsule()`. No other module makes such ports.
 inline Recorder& recorder_in(const pybind11::object& capsule) {
   auto& port = pointed_by<RecorderPort>(capsule, kRecorderCapsule);
   return static_cast<RecorderDoor&>(port).recorder();

@@ -1,5 +1,5 @@
-// Sums and differences of addresses that may be anything: memory that is read while it changes, or
-// was freed, holds small negative numbers too, and a plain sum of such a one and a size wraps.
+// Adds and subtracts addresses without overflow. Memory that changes while it is read, or was
+// freed, may hold any value, small negative numbers too.
 #pragma once
 
 #include <cstddef>
@@ -12,19 +12,19 @@ inline uintptr_t address_of(const void* pointer) {
   return reinterpret_cast<uintptr_t>(pointer);
 }
 
-// The highest address there is, where the sum would be beyond it.
+// Returns the sum, at most the highest address.
 inline uintptr_t above(uintptr_t address, size_t bytes) {
   constexpr uintptr_t kHighest = std::numeric_limits<uintptr_t>::max();
   return bytes > kHighest - address ? kHighest : address + bytes;
 }
 
-// 0 where the difference would be below it.
+// Returns the difference, at least 0.
 inline uintptr_t below(uintptr_t address, size_t bytes) {
   return bytes > address ? 0 : address - bytes;
 }
 
-// The place of a part of what `start` points at, which may be nothing: only to be read through a
-// copy.
+// Returns the address of a member of what `start` points at. The memory may be invalid: read it
+// only through a copy.
 inline const void* part_of(const void* start, size_t offset) {
   return reinterpret_cast<const void*>(above(address_of(start), offset));
 }
@@ -33,7 +33,7 @@ struct AddressRange {
   uintptr_t start = 0;
   size_t bytes = 0;
 
-  // Whether `count` bytes from `address` on lie in it.
+  // Whether `count` bytes from `address` on lie in the range.
   [[nodiscard]] bool holds(uintptr_t address, size_t count) const {
     return address >= start && address - start <= bytes && count <= bytes - (address - start);
   }

@@ -19,12 +19,12 @@ uint64_t zigzag(int64_t value) {
   return (static_cast<uint64_t>(value) << 1) ^ static_cast<uint64_t>(value >> 63);
 }
 
-// Differences wrap around: the reader's sums wrap back.
+// Differences may wrap around; the reader's sums then wrap back.
 int64_t difference(int64_t left, int64_t right) {
   return static_cast<int64_t>(static_cast<uint64_t>(left) - static_cast<uint64_t>(right));
 }
 
-// Grows once to the worst case, then writes without a check per value.
+// Reserves memory for the worst case once, then writes without a check per value.
 template <class ValueAt>
 void append_signed(std::vector<uint8_t>& bytes, size_t count, ValueAt value_at) {
   const size_t before = bytes.size();
@@ -35,7 +35,7 @@ void append_signed(std::vector<uint8_t>& bytes, size_t count, ValueAt value_at) 
   bytes.resize(static_cast<size_t>(to - bytes.data()));
 }
 
-// Ids are small in most programs: one byte each. False where one is not.
+// Writes each id as one byte, which suffices in most programs. Returns false if an id is too large.
 bool append_bytes(std::vector<uint8_t>& bytes, std::span<const int64_t> values) {
   uint64_t all = 0;
   for (const int64_t value : values)

@@ -1,5 +1,5 @@
-// One block of the recording file: a table's rows as coded columns. The format is described in
-// perfprobe/tables/storage.py, the only other place that knows it.
+// Encodes one block of the recording file: a table's rows as coded columns.
+// perfprobe/tables/storage.py describes the format; nothing else knows it.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,14 @@ enum class Coding : uint8_t {
 
 class BlockEncoder {
  public:
-  // Starts a new block; the bytes of the one before are gone.
+  // Starts a new block and discards the previous one.
   void begin(std::string_view table, size_t rows, size_t columns);
 
   void add_constant(std::string_view column, int64_t value);
-  // Constant, runs or plain: whichever is small.
+  // Encodes as constant, runs or plain values, whichever is smallest.
   void add_ids(std::string_view column, std::span<const int64_t> values);
   void add_delta(std::string_view column, std::span<const int64_t> values);
-  // Coded as the difference to column number `base_index` of this block, whose values are `base`.
+  // Encodes the difference to column number `base_index` of this block, whose values are `base`.
   void add_relative(std::string_view column, std::span<const int64_t> values, size_t base_index,
                     std::span<const int64_t> base);
   void add_text(std::string_view column, std::span<const std::string_view> values);
@@ -41,7 +41,7 @@ class BlockEncoder {
   void put_column(std::string_view column, Coding coding);
 
   std::vector<uint8_t> payload_;
-  std::vector<uint8_t> scratch_;  // the column being coded: its length stands before it
+  std::vector<uint8_t> scratch_;  // the column being encoded, because its length is written first
 };
 
 }  // namespace perfprobe

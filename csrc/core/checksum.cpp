@@ -59,9 +59,9 @@ constexpr size_t kFolded = 64;  // bytes a step: four registers
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
 }
 
-// Folds whole steps into 16 bytes of the same remainder. The constants are x^n modulo the
+// Folds whole steps into 16 bytes with the same remainder. The constants are x^n modulo the
 // polynomial, reflected: n = 544 and 480 for a step, 160 and 96 from one register into the next.
-// `count`: a multiple of kFolded, not 0.
+// `count` is a multiple of kFolded and not 0.
 [[gnu::target("pclmul,sse4.1")]] uint32_t by_folding(uint32_t crc, const uint8_t* bytes,
                                                      size_t count) {
   const __m128i step = _mm_set_epi64x(0x1c6e41596, 0x154442bd4);

@@ -1,7 +1,7 @@
 // CRC-32 as zlib computes it (reflected polynomial 0xEDB88320), so that any reader can check a
-// block with its own zlib: 64 bytes a step by carry-less multiplication (Gopal et al., "Fast CRC
-// Computation for Generic Polynomials Using PCLMULQDQ", 2009) where the processor has it, else and
-// for the rest eight ("slicing by 8": Kounavis and Berry, 2005).
+// block with its own zlib. If the processor has carry-less multiplication, it handles 64 bytes a
+// step (Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ", 2009).
+// Otherwise, and for the rest, it handles eight ("slicing by 8": Kounavis and Berry, 2005).
 #pragma once
 
 #include <cstddef>

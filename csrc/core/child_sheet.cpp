@@ -32,8 +32,8 @@ static_assert(kNames.size() <= ChildSheet::kCells);
   throw std::system_error(error, std::generic_category(), what);
 }
 
-// All of it is taken from the disk at once: a page that could not be written later would end the
-// program by SIGBUS.
+// Reserves the disk space at once: writing to a mapped page without space would kill the program
+// with SIGBUS.
 void* map_file(int file, bool is_new) {
   struct stat status{};
   const int refusal = is_new ? ::posix_fallocate(file, 0, static_cast<off_t>(kBytes)) : 0;
@@ -54,7 +54,7 @@ struct ChildSheet::Head {
   int64_t rows, cells;
   Cell taken;
   Cell detailed;
-  char names[1024];  // of the cells, each ended by a blank
+  char names[1024];  // of the cells, each followed by a blank
 };
 
 ChildSheet::ChildSheet(const std::string& path, Way way) {

@@ -14,8 +14,8 @@ struct Reading {
   int64_t ns;
 };
 
-// Of several tries the one with the least time between the two reads of the counter: nothing came
-// between.
+// Reads both clocks several times and keeps the try that took least, because it was not
+// interrupted.
 Reading read_both() {
   Reading best{};
   int64_t least = std::numeric_limits<int64_t>::max();
@@ -36,7 +36,8 @@ double rate_between(const Reading& first, const Reading& last) {
 }
 
 constexpr int64_t kWarmUpNs = 1'000'000;
-constexpr int64_t kLeastPairNs = 20'000'000;  // closer ones would give a rate of reading errors
+constexpr int64_t kLeastPairNs =
+    20'000'000;  // closer pairs would give a rate dominated by reading errors
 constexpr int64_t kEarliest = std::numeric_limits<int64_t>::min();
 constexpr int64_t kLatest = std::numeric_limits<int64_t>::max();
 constexpr double kSlewLimit = 0.01;  // NTP slews by 0.0005 at most; readings are exact to 1e-4
@@ -50,10 +51,10 @@ bool kernel_trusts_tsc() {
   return name == "tsc";
 }
 
-// Of this process, and of those that were forked from it, which need not wait for one again.
+// The rate of this process. Forked children inherit it and need not measure it again.
 std::atomic<double> TickConverter::known_rate_{0.0};
 
-// The first rate comes from one millisecond; it only serves rows older than the second pair.
+// The first rate comes from one millisecond. It only serves rows older than the second pair.
 TickConverter::TickConverter() {
   const Reading first = read_both();
   double rate = ticks_are_tsc ? known_rate_.load() : 1.0;
@@ -71,7 +72,8 @@ void TickConverter::add_pair() {
     return;
   const Reading now = read_both();
   Pair& last = pairs_.back();
-  if (now.ticks <= last.ticks) {  // the counter was set back: what it said has no meaning any more
+  if (now.ticks <=
+      last.ticks) {  // the counter was set back: its earlier values are meaningless now
     pairs_ = {Pair{now.ticks, now.ns, last.ns_per_tick}};
     return;
   }
@@ -87,7 +89,7 @@ void TickConverter::add_pair() {
 }
 
 TickConverter::Line TickConverter::line_at(int64_t ticks) const {
-  auto pair = pairs_.rbegin();  // nearly always the newest pair but one
+  auto pair = pairs_.rbegin();  // usually the second newest pair
   while (std::next(pair) != pairs_.rend() && ticks < pair->ticks)
     ++pair;
   const bool is_oldest = std::next(pair) == pairs_.rend();
@@ -98,7 +100,7 @@ TickConverter::Line TickConverter::line_at(int64_t ticks) const {
   line.last = next->ticks - 1;
   if (!pair->broken)
     return line;
-  // After the sleep: count back from the pair behind it.
+  // After the sleep: count back from the next pair.
   const int64_t middle = pair->ticks + (next->ticks - pair->ticks) / 2;
   if (ticks <= middle)
     line.last = middle;

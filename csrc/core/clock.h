@@ -1,4 +1,4 @@
-// Clocks of the recording: every time that leaves it is int64 nanoseconds of CLOCK_MONOTONIC.
+// Clocks of the recording. Every time written to the file is int64 nanoseconds of CLOCK_MONOTONIC.
 #pragma once
 
 #include <atomic>
@@ -22,12 +22,12 @@ inline int64_t monotonic_ns() {
   return read_clock_ns(CLOCK_MONOTONIC);
 }
 
-// About 440 ns a read (a system call), against 21 ns for monotonic_ns.
+// Takes about 440 ns (a system call); monotonic_ns takes 21 ns.
 inline int64_t thread_cpu_ns() {
   return read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-// Page faults of this thread that needed no disk: a system call, as dear as thread_cpu_ns.
+// Page faults of this thread that needed no disk. A system call, as expensive as thread_cpu_ns.
 inline int64_t thread_faults() {
   rusage used{};
   getrusage(RUSAGE_THREAD, &used);
@@ -38,30 +38,30 @@ inline int64_t process_cpu_ns() {
   return read_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-// True when the kernel itself keeps CLOCK_MONOTONIC by the time stamp counter, which it does only
-// where the counter runs at one rate and in step on all processors.
+// True if the kernel itself derives CLOCK_MONOTONIC from the time stamp counter. It does that only
+// if the counter has a constant rate and is synchronous on all processors.
 bool kernel_trusts_tsc();
 
-// The cheapest clock of this machine: time stamp counter ticks (8 ns cheaper a read than the
-// clock), or nanoseconds where the counter is not to be trusted. TickConverter makes nanoseconds of
-// both. The recorder decides; other extension modules take its choice over.
+// The cheapest clock of this machine: ticks of the time stamp counter (8 ns cheaper than the
+// clock), or nanoseconds if the counter is not reliable. TickConverter converts both to
+// nanoseconds. The recorder decides; other extension modules follow it.
 inline bool ticks_are_tsc = kernel_trusts_tsc();
 
 inline int64_t read_ticks() {
   return ticks_are_tsc ? static_cast<int64_t>(__rdtsc()) : monotonic_ns();
 }
 
-// From ticks to CLOCK_MONOTONIC by paired readings of both, taken again and again: the kernel slews
-// its clock, so one rate for a whole recording would drift; between two pairs it is a straight
-// line.
+// Converts ticks to CLOCK_MONOTONIC by interpolation between paired readings of both clocks. Pairs
+// are taken regularly, because the kernel slews its clock: one rate for a whole recording would
+// drift.
 class TickConverter {
  public:
   TickConverter();
 
-  // A new pair. Ticks up to now can then be converted by interpolation.
+  // Takes a new pair. Ticks up to now can then be converted.
   void add_pair();
   [[nodiscard]] int64_t to_ns(int64_t ticks) const;
-  // The same of many, in place: neighbours mostly lie between the same two pairs.
+  // Converts many ticks in place. Neighbours mostly lie between the same two pairs.
   void to_ns(std::span<int64_t> ticks) const;
 
  private:
@@ -69,9 +69,9 @@ class TickConverter {
     int64_t ticks;
     int64_t ns;
     double ns_per_tick;   // from this pair to the next
-    bool broken = false;  // the two clocks parted before the next pair: the machine slept
+    bool broken = false;  // the clocks diverged before the next pair: the machine slept
   };
-  // What the ticks from `first` to `last` are converted by.
+  // The line that converts the ticks from `first` to `last`.
   struct Line {
     int64_t first;
     int64_t last;

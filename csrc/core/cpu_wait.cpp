@@ -8,7 +8,7 @@
 
 #include "core/clock.h"
 
-// glibc names it since 2.36 only.
+// glibc defines it only since 2.36.
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
@@ -28,7 +28,7 @@ int CpuWait::signal() {
   return SIGRTMAX;
 }
 
-// Refused where the user has too many signals queued (ulimit -i), and by some sandboxes.
+// May fail if the user has too many signals queued (ulimit -i), and in some sandboxes.
 void CpuWait::begin() {
   sigevent event{};
   event.sigev_notify = SIGEV_THREAD_ID;

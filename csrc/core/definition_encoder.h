@@ -1,4 +1,4 @@
-// From newly interned definitions to their blocks in the file.
+// Writes newly interned definitions to the file as blocks.
 #pragma once
 
 #include "core/block_encoder.h"
@@ -7,8 +7,8 @@
 
 namespace perfprobe {
 
-// Writes and empties table by table, referred-to tables first. False when the disk refuses; what is
-// left in `fresh` is then not written.
+// Writes and empties table by table, referred-to tables first. Returns false if the disk refuses;
+// definitions left in `fresh` are then not written.
 bool write_definitions(NewDefinitions& fresh, BlockEncoder& encoder, RecordingFile& file);
 
 }  // namespace perfprobe

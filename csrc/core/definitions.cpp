@@ -9,13 +9,13 @@
 namespace perfprobe {
 namespace {
 
-// The rows of `later` behind those of `earlier`.
+// Appends the rows of `later` to `earlier`.
 template <class Row>
 void append(MappedVector<Row>& earlier, const MappedVector<Row>& later) {
   earlier.insert(earlier.end(), later.begin(), later.end());
 }
 
-// The id of `key`, and whether it is new: ids are handed out in order.
+// Returns the id of `key` and whether it is new. Ids are given in order.
 template <class Key>
 std::pair<int32_t, bool> number(std::pmr::map<Key, int32_t>& ids, const Key& key) {
   const auto [place, is_new] = ids.emplace(key, static_cast<int32_t>(ids.size()));

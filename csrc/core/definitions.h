@@ -1,8 +1,8 @@
 // The definition tables of a recording: strings, frames, stacks, modules, signatures, threads.
 //
-// Everything is interned once, on first sight, and reaches the disk before any row that uses it:
-// the writer takes the new rows (`take_new`) after it has read how many events are published, and
-// writes them first.
+// Each row is interned once, on first sight, and is written before any row that refers to it: the
+// writer reads how many events are published, then takes the new definitions (`take_new`), and
+// writes these first.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@
 namespace perfprobe {
 
 struct StringRow {
-  std::string_view text;  // in the texts of `Definitions`, which never move
+  std::string_view text;  // points into the texts of `Definitions`, which never move
 
   static constexpr std::string_view kTable = "strings";
   static constexpr auto columns() { return std::array{text_column<&StringRow::text>("text")}; }
@@ -75,7 +75,7 @@ struct SignatureRow {
   }
 };
 
-// A later look at the tensors of a signature.
+// Values of the tensors of a signature, read at a later call.
 struct SignatureValues {
   int32_t signature, values;
 
@@ -113,50 +113,51 @@ struct Hash128Low {
   size_t operator()(const Hash128& hash) const { return hash.low; }
 };
 
-// Not thread-safe: its owner locks.
+// Not thread-safe: the owner locks.
 class Definitions {
  public:
-  // Beyond this many signatures, stacks or names, all further ones are the row "other".
+  // Beyond this many signatures, stacks or names, all others share the row "(other)".
   static constexpr size_t kLimit = 65'536;
-  // A list of hundreds of tensors makes a text of many kilobytes: as many bytes end the table too.
+  // Signatures with lists of hundreds of tensors have many kilobytes, so their bytes are limited
+  // too.
   static constexpr size_t kSignatureBytes = size_t{16} << 20;
-  // What is in tensors is kept of as many signatures as fit; of later ones it is not recorded.
+  // Values of tensors are kept up to this size; those of later signatures are not recorded.
   static constexpr size_t kValueBytes = size_t{8} << 20;
   static constexpr size_t kRootsOfAType = 64;
 
   InternedText intern(std::string_view text);
-  // The same for an operator's name, of which a program may make one for every step.
-  // `finite`: the name of an operator in torch's registry, never shut out by a flood of ranges.
+  // The same for an operator's name. `finite`: an operator in torch's registry; its name is always
+  // kept, however many names a program's ranges have.
   InternedText intern_name(std::string_view name, bool finite);
   int32_t add_frame(const FrameKey& frame);
   int32_t add_stack(const StackKey& stack);
   [[nodiscard]] bool has_stack(const StackKey& stack) const { return stack_rows_.contains(stack); }
-  // The row of this place in a module tree.
+  // Returns the row for this place in a module tree.
   int32_t add_module(const ModuleRow& module);
-  // A new row for a tree's root; after `kRootsOfAType` roots of one type (a loss module made in
-  // every step) all further ones share the first one's row.
+  // Adds a row for a tree's root. After `kRootsOfAType` roots of one type (such as a loss module
+  // made in every step), all others share the first one's row.
   int32_t add_root_module(int32_t type);
   int32_t add_thread(const ThreadRow& thread);
 
-  // The id of a whole stack or signature by its hash; `kAbsent` on first sight.
+  // Returns the id of a whole stack or signature by its hash; `kAbsent` on first sight.
   [[nodiscard]] int32_t find_stack(Hash128 hash) const { return find(stack_ids_, hash); }
   void remember_stack(Hash128 hash, int32_t id) { stack_ids_.emplace(hash, id); }
   [[nodiscard]] bool stacks_full() const { return stack_ids_.size() >= kLimit; }
   int32_t other_stack();
 
   int32_t add_signature(Hash128 hash, const SignatureText& signature);
-  // Nothing for "(other)", and once half of `kValueBytes` is used: first looks go before later
-  // ones.
+  // Ignored for "(other)", and, once half of `kValueBytes` is used, for all but the first read of a
+  // signature.
   void add_values(int32_t signature, const char* values);
   [[nodiscard]] int64_t other_signatures() const { return other_signatures_; }
   [[nodiscard]] int64_t other_stacks() const { return other_stacks_; }
   [[nodiscard]] int64_t other_names() const { return other_names_; }
 
-  // Rows of frames and stacks so far.
+  // The number of rows of frames and stacks so far.
   [[nodiscard]] size_t python_rows() const { return frame_ids_.size() + stack_rows_.size(); }
 
   NewDefinitions take_new();
-  // The disk refused them: they must come again before anything newer.
+  // Puts definitions back that the disk refused: they must be written before newer ones.
   void put_back(NewDefinitions&& refused);
 
  private:
@@ -164,8 +165,8 @@ class Definitions {
   static int32_t find(const Ids& ids, Hash128 hash);
   int32_t intern_values(const char* values);
 
-  // All on mapped pages: what is interned on first sight stays for ever, between the program's
-  // tensors.
+  // All of it is on mapped pages: definitions are kept for ever and would fragment the heap between
+  // the program's tensors.
   MappedPool pool_;
   std::pmr::deque<std::pmr::string> texts_{pool_.resource()};  // a deque never moves its strings
   std::pmr::unordered_map<std::string_view, int32_t> text_ids_{pool_.resource()};

@@ -10,7 +10,7 @@ ChunkPool::ChunkPool(size_t buffer_bytes)
     : capacity_(std::max<size_t>(buffer_bytes / Chunk::kBytes, 2)),
       region_(static_cast<char*>(map_bytes(capacity_ * Chunk::kBytes))) {
   free_.reserve(capacity_);
-  // One page fault for 2 MB instead of 512: a fault costs as much as several events.
+  // One page fault for 2 MB instead of 512. A fault costs as much as several events.
   madvise(region_, capacity_ * Chunk::kBytes, MADV_HUGEPAGE);
 }
 
@@ -39,7 +39,7 @@ Chunk* ChunkPool::map_chunk() {
   }
 }
 
-// Behind the chunks that were handed out lies the rest of their huge page.
+// The rest of the last huge page comes after the chunks that were handed out.
 void ChunkPool::discard_free() {
   munmap(region_ + Chunk::kBytes * mapped_, Chunk::kBytes * (capacity_ - mapped_));
   capacity_ = mapped_;

@@ -11,13 +11,13 @@
 
 namespace perfprobe {
 
-// The owning thread appends rows and publishes them by `count`; the writer may read published rows
-// at any time, so an unfinished chunk reaches the disk too.
+// The owning thread appends rows and publishes them by `count`. The writer may read published rows
+// at any time, so an unfinished chunk is written to disk too.
 struct Chunk {
   static constexpr size_t kBytes = size_t{256} << 10;
 
   std::atomic<uint32_t> count;  // published rows; stored by the owner (release)
-  uint32_t flushed;             // rows already written; only touched under the recorder's file lock
+  uint32_t flushed;             // rows already written; guarded by the recorder's file lock
   int32_t thread;               // row of the threads table
   int32_t reserved;
   OperatorRecord rows[1];  // really kCapacity rows: the chunk is a piece of mapped memory
@@ -28,30 +28,30 @@ struct Chunk {
 inline constexpr uint32_t Chunk::kCapacity =
     static_cast<uint32_t>((Chunk::kBytes - offsetof(Chunk, rows)) / sizeof(OperatorRecord));
 
-// Hands out chunks. Not thread-safe: its owner locks.
+// Hands out chunks. Not thread-safe: the owner locks.
 class ChunkPool {
  public:
   explicit ChunkPool(size_t buffer_bytes);
 
-  // A chunk within the bound, or nullptr when all are in use.
+  // Returns a chunk within the limit; nullptr if all are in use.
   Chunk* take();
-  // One chunk beyond the bound (more threads record at once than the buffer has chunks), or nullptr
-  // when the kernel has no memory.
+  // Returns a chunk beyond the limit, for more threads than the buffer has chunks; nullptr if the
+  // kernel has no memory.
   Chunk* grow();
-  // A chunk of no pool, or nullptr.
+  // Maps a chunk outside any pool; nullptr without memory.
   static Chunk* map_chunk();
   void give_back(Chunk* chunk) { free_.push_back(chunk); }
 
-  // Nothing is taken any more: gives the pages of chunks that are not in use back to the kernel,
-  // and once none is, all there are.
+  // No chunk is taken any more. Returns the pages of unused chunks to the kernel, and, once all are
+  // unused, all memory.
   void discard_free();
 
   [[nodiscard]] size_t capacity() const { return capacity_; }
 
  private:
   size_t capacity_;
-  size_t mapped_ = 0;  // chunks of the region that were handed out,
-  size_t grown_ = 0;   // and chunks beyond it
+  size_t mapped_ = 0;  // chunks of the region that were handed out
+  size_t grown_ = 0;   // chunks beyond the region
   char* region_;
   std::vector<Chunk*> free_;  // last in, first out: a short run touches few pages
 };

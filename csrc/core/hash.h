@@ -1,9 +1,9 @@
-// 128-bit hashing of identities (signatures, stacks).
+// 128-bit hashes of identities (signatures, stacks).
 //
-// Two 64-bit lanes, each the sum of one multiply-and-fold (wyhash's "mum" step) for every pair of
-// words, salted by its place: the multiplications do not wait for one another. 128 bits make a
-// false hit impossible in practice (65,536 entries: chance below 1e-28), so a hit needs no
-// comparison of content.
+// Two 64-bit lanes. Each is the sum of one multiply-and-fold (wyhash's "mum" step) for every pair
+// of words, salted by its position, so the multiplications are independent of each other. With 128
+// bits a false hit is practically impossible (65,536 entries: chance below 1e-28), so a hit needs
+// no comparison of contents.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// From a 128-bit identity to the id it was given: one table per thread, so a look-up takes no lock.
+// Maps 128-bit identities to ids. Each thread has its own tables, so a look-up takes no lock.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace perfprobe {
 
 class InternTable {
  public:
-  static constexpr int32_t kAbsent = -2;  // -1 is an id: "none"
+  static constexpr int32_t kAbsent = -2;  // -1 is a valid id that means "none"
 
   [[nodiscard]] int32_t find(Hash128 hash) const {
     if (slots_.empty())

@@ -1,4 +1,4 @@
-// Small files in which the kernel tells numbers. Nothing stays open.
+// Reads numbers from small files of the kernel. No file stays open.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,8 @@
 
 namespace perfprobe {
 
-// The first 64 KB of a file; valid until the next one is read. Empty where it cannot be read.
+// Reads the first 64 KB of a file. The text is valid until the next read; empty if the file is
+// unreadable.
 class KernelFile {
  public:
   std::string_view read(const std::string& path);
@@ -18,13 +19,13 @@ class KernelFile {
   std::vector<char> bytes_;
 };
 
-// The next number of a text, which is taken off it; -1 where something else stands there.
+// Removes the next number from the text and returns it; -1 if something else comes next.
 int64_t take_number(std::string_view& text);
 
-// The number behind `key` and one character; -1 where there is none.
+// Returns the number that comes one character after `key`; -1 if there is none.
 int64_t number_behind(std::string_view text, std::string_view key);
 
-// The numbers that are names of entries of a folder: threads, processes.
+// Returns the entries of a folder whose names are numbers: threads, processes.
 std::vector<int64_t> numbered_entries(const std::string& folder);
 
 }  // namespace perfprobe

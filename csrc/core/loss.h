@@ -1,4 +1,4 @@
-// What was dropped or not recorded, and why: a table like any other, printed by every report.
+// The table of losses: what was dropped or not recorded, and why. Every report prints it.
 #pragma once
 
 #include <array>

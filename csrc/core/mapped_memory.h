@@ -1,7 +1,7 @@
-// Memory taken from the kernel by mmap, never from the heap.
+// Memory from mmap instead of the heap.
 //
-// Small long-lived blocks between a training step's big short-lived tensors keep glibc from giving
-// pages back: with buffers on the heap the program grows by up to 190 MB a step.
+// Small long-lived blocks between the large short-lived tensors of a training step keep glibc from
+// returning pages. With buffers on the heap a program grows by up to 190 MB a step.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@ struct MappedAllocator {
 template <class T>
 using MappedVector = std::vector<T, MappedAllocator<T>>;
 
-// The same for containers of many small nodes: a pool over mapped pages. Not thread-safe.
+// A pool over mapped pages for containers of many small nodes. Not thread-safe.
 class MappedPool {
  public:
   [[nodiscard]] std::pmr::memory_resource* resource() { return &pool_; }

@@ -38,7 +38,8 @@ int look(dl_phdr_info* library, size_t /*size*/, void* context) {
 
 }  // namespace
 
-// By the addresses of the libraries: dladdr would search all symbols of torch's, for milliseconds.
+// Compares addresses with those of the libraries: dladdr would search all of torch's symbols, which
+// takes milliseconds.
 bool library_on_stack(std::initializer_list<const char*> words) {
   std::array<void*, 2048> addresses{};
   const int count = ::backtrace(addresses.data(), static_cast<int>(addresses.size()));

@@ -5,8 +5,8 @@
 
 namespace perfprobe {
 
-// Whether a function of a library whose path holds one of these words is under way on this thread;
-// also true when the stack is too deep to tell.
+// Whether this thread is inside a function of a library whose path contains one of these words.
+// Also true if the stack is too deep to tell.
 bool library_on_stack(std::initializer_list<const char*> words);
 
 }  // namespace perfprobe

@@ -47,7 +47,7 @@ int NativeThread::create() {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   runs_ = error == 0;
   if (runs_)
-    pthread_setname_np(thread_, "perfprobe-own");  // not what the program inherits
+    pthread_setname_np(thread_, "perfprobe-own");  // instead of the name inherited from the program
   return error;
 }
 
@@ -65,7 +65,7 @@ void NativeThread::join() {
   wake_();
   pthread_join(thread_, nullptr);
   runs_ = false;
-  // The kernel lists a thread for a moment longer; Python counts the listed ones when it forks.
+  // The kernel lists an ended thread a moment longer, and Python counts listed threads at a fork.
   constexpr int kTries = 1000;
   for (int i = 0; i < kTries && ::syscall(SYS_tgkill, ::getpid(), id_.load(), 0) == 0; ++i)
     ::usleep(10);

@@ -1,5 +1,5 @@
-// A thread of perfprobe's own. It blocks every signal, so that the program's handlers run on the
-// program's own threads, and steps aside while the program forks.
+// A thread of perfprobe. It blocks every signal, so that the program's handlers run on the
+// program's threads, and it is stopped while the program forks.
 #pragma once
 
 #include <atomic>
@@ -13,25 +13,25 @@ namespace perfprobe {
 
 class NativeThread {
  public:
-  // `body` runs on the thread until `leaving()`; `wake` makes it look, whatever it waits for.
+  // `body` runs on the thread until `leaving()`; `wake` ends whatever wait it is in.
   NativeThread(std::function<void()> body, std::function<void()> wake);
   NativeThread(const NativeThread&) = delete;
   NativeThread& operator=(const NativeThread&) = delete;
 
-  // 0, or the errno of a thread that is not to be had.
+  // Returns 0, or the errno if no thread can be started.
   int start();
-  // Ends and starts the thread around a fork: the program must look as single-threaded as it is
-  // (Python 3.12 warns of a fork with threads), and no lock be held by a thread the child does not
-  // have. Forks of several threads overlap: the first one stops it, the last one starts it.
+  // Stop the thread before a fork and start it again after. The process must look single-threaded
+  // (Python 3.12 warns of a fork with threads), and no lock may be held by a thread that the child
+  // does not have. If forks of several threads overlap, the first stops it and the last starts it.
   void pause();
   void resume();
-  // For good; false when it was called before.
+  // Ends the thread for good. Returns false if it was ended before.
   bool end();
 
-  // Sends it a signal, which it takes by waiting for it; for `wake`.
+  // Sends the thread a signal that it waits for; used by `wake`.
   void signal(int number) { pthread_kill(thread_, number); }
 
-  // The kernel's number of the thread, or of the last one around a fork.
+  // The kernel's id of the thread, also of the last one while it is stopped for a fork.
   [[nodiscard]] int64_t os_thread() const { return id_; }
   [[nodiscard]] bool leaving() const { return leaving_; }
 
@@ -42,8 +42,8 @@ class NativeThread {
 
   const std::function<void()> body_;
   const std::function<void()> wake_;
-  std::mutex mutex_;  // starting and joining; `wake` may take locks of its own under it
-  int pauses_ = 0;    // forks under way
+  std::mutex mutex_;  // guards starting and joining; `wake` may take other locks while it is held
+  int pauses_ = 0;    // forks in progress
   bool ended_ = false;
   bool runs_ = false;
   pthread_t thread_{};

@@ -7,8 +7,7 @@ namespace {
 
 using Rows = std::span<const OperatorRecord>;
 
-// Rows gathered at a time: 18 KB of records stay in the first-level cache while each column takes
-// its field from them.
+// Rows gathered at a time: 18 KB of records stay in the L1 cache while each column reads its field.
 constexpr size_t kTile = 256;
 
 constexpr auto kColumns = OperatorRecord::columns();
@@ -20,7 +19,7 @@ void take(Rows rows, int64_t OperatorRecord::* ticks, int64_t* to) {
 
 }  // namespace
 
-// Most columns hold one value in most programs: it is compared, not copied.
+// In most programs most columns hold a single value, so the values are compared and not copied.
 void OperatorEncoder::gather(Rows rows, size_t first, size_t count) {
   take(rows, &OperatorRecord::start_ticks, start_ns_.data() + first);
   take(rows, &OperatorRecord::end_ticks, end_ns_.data() + first);

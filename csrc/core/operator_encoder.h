@@ -1,4 +1,4 @@
-// From operator records (rows) to the `operators` table's block (columns).
+// Encodes operator records (rows) as a block of the `operators` table (columns).
 #pragma once
 
 #include <array>
@@ -15,15 +15,16 @@ namespace perfprobe {
 
 class OperatorEncoder {
  public:
-  // One block: rows of one thread in the order they ended. The payload is left in `encoder`.
+  // Encodes one block: rows of one thread in the order in which they ended. The payload is in
+  // `encoder`.
   void encode(std::span<const OperatorRecord> rows, int32_t thread, const TickConverter& clock,
               BlockEncoder& encoder);
 
-  // In the order in which they stand in a block.
+  // In the order of a block.
   static constexpr std::array<std::string_view, 3> kOwnColumns = {"start_ns", "end_ns", "thread"};
 
  private:
-  // A column that has held one value so far has no other values yet.
+  // A column whose values are all the same so far stores no other values yet.
   struct Column {
     int64_t constant = 0;
     bool varies = false;
@@ -31,12 +32,12 @@ class OperatorEncoder {
   };
 
   void begin(std::span<const OperatorRecord> rows);
-  // Rows `first` and those behind it, of so many in all.
+  // Gathers `count` rows from row `first` on.
   void gather(std::span<const OperatorRecord> rows, size_t first, size_t count);
 
   std::vector<int64_t> start_ns_;
   std::vector<int64_t> end_ns_;
-  std::array<Column, OperatorRecord::columns().size()> columns_;  // those of the record
+  std::array<Column, OperatorRecord::columns().size()> columns_;  // the columns of the record
 };
 
 }  // namespace perfprobe

@@ -28,8 +28,7 @@ bool read_batch(pid_t process, std::span<const MemoryPiece> pieces) {
   return got >= 0 && static_cast<size_t>(got) == bytes;
 }
 
-// Opened for each reading: the program may close all descriptors, and open its own under the
-// number.
+// Opened for each read: the program may close all descriptors and reuse the number.
 bool read_from_file(std::span<const MemoryPiece> pieces) {
   const int file = ::open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
   if (file < 0)
@@ -68,7 +67,8 @@ bool OwnMemory::read(std::span<const MemoryPiece> pieces) const {
   return true;
 }
 
-// No piece reaches into another page, which may not be there, before the text is known to.
+// No read crosses a page boundary before the text is known to continue there: the next page may not
+// exist.
 bool Memory::read_text(const char* from, size_t most_bytes, std::string& into) const {
   constexpr uintptr_t kPage = 4096;  // or a multiple of it
   constexpr size_t kPiece = 512;     // more than most texts have

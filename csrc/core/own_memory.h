@@ -1,5 +1,5 @@
-// Copies of this process's own memory, taken through the kernel: an address that is mapped no more
-// is a copy that fails, never a fault.
+// Copies this process's memory through the kernel: if an address is no longer mapped, the copy
+// fails instead of causing a fault.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,12 @@ struct MemoryPiece {
   size_t bytes;
 };
 
-// What copies are taken from: this process's memory, or in tests an image of one.
+// The source of the copies: this process's memory, or an image in tests.
 class Memory {
  public:
   virtual ~Memory() = default;
 
-  // In the order given; false when a piece was not readable.
+  // Reads the pieces in this order. Returns false if a piece is not readable.
   [[nodiscard]] virtual bool read(std::span<const MemoryPiece> pieces) const = 0;
 
   template <class T>
@@ -29,20 +29,20 @@ class Memory {
     return read({&piece, 1});
   }
 
-  // A text that ends with NUL, cut off after `most_bytes`; false when it was not readable.
+  // Reads a NUL-terminated text of at most `most_bytes`. Returns false if it is not readable.
   [[nodiscard]] bool read_text(const char* from, size_t most_bytes, std::string& into) const;
 };
 
 class OwnMemory final : public Memory {
  public:
-  enum class Way { system_call, file };  // process_vm_readv, or /proc/self/mem where it is refused
+  enum class Way { system_call, file };  // process_vm_readv, or /proc/self/mem if that is refused
 
-  // Throws std::system_error when the kernel allows neither.
+  // Throws std::system_error if the kernel allows neither way.
   OwnMemory();
   explicit OwnMemory(Way way);
 
   using Memory::read;
-  // With one system call where it can be.
+  // Uses one system call if possible.
   [[nodiscard]] bool read(std::span<const MemoryPiece> pieces) const override;
 
  private:

@@ -47,11 +47,11 @@ ProcessorTimesRow ProcessorUse::read(int64_t time_ns) {
   return row;
 }
 
-// Work are the columns user, nice, system, irq and softirq; stolen is the eighth.
+// Busy time is the columns user, nice, system, irq and softirq; the eighth column is stolen time.
 void ProcessorUse::read_busy(ProcessorTimesRow& row) {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
-  // Of the main thread: this one may have been given another set.
+  // Asks for the main thread, because this thread may have another affinity.
   if (::sched_getaffinity(::getpid(), sizeof(allowed), &allowed) != 0)
     return;
   row.processors = CPU_COUNT(&allowed);
@@ -83,8 +83,8 @@ int64_t ProcessorUse::children_cpu_ns() {
   return ns_of(ended.ru_utime) + ns_of(ended.ru_stime) + descendants_ticks() * tick_ns_;
 }
 
-// Of those that live. Each is asked for the children of its main thread, which is the one that
-// starts them nearly always.
+// Sums the living descendants. Only children of main threads are found; other threads rarely start
+// processes.
 int64_t ProcessorUse::descendants_ticks() {
   int64_t ticks = 0;
   std::vector<int64_t> processes{::getpid()};
@@ -93,10 +93,10 @@ int64_t ProcessorUse::descendants_ticks() {
     std::string path = proc_ + number;
     if (i > 0) {
       std::string_view stat = file_.read(path + "/stat");
-      stat.remove_prefix(std::min(stat.rfind(')') + 1, stat.size()));  // its name may hold anything
+      stat.remove_prefix(std::min(stat.rfind(')') + 1, stat.size()));  // names may hold anything
       for (int field = 3; field < 14; ++field)
         stat.remove_prefix(std::min(stat.find(' ', 1), stat.size()));
-      for (int field = 14; field <= 17; ++field)  // its own, and of its children that have ended
+      for (int field = 14; field <= 17; ++field)  // its own time, and that of its ended children
         ticks += std::max<int64_t>(take_number(stat), 0);
     }
     path.append("/task/").append(number).append("/children");

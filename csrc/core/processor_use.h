@@ -1,4 +1,4 @@
-// Who uses the processors that this process may use, by the kernel's files (proc(5)).
+// Reads who uses the processors that this process may use, from the kernel's files (proc(5)).
 #pragma once
 
 #include <array>
@@ -11,16 +11,16 @@
 
 namespace perfprobe {
 
-// Sums since whenever the kernel began to count; -1: it does not tell.
+// Sums since the kernel began to count; -1 if it does not provide the value.
 struct ProcessorTimesRow {
   int64_t time_ns;
   int64_t process_cpu_ns;   // of this process, all of its threads
   int64_t children_cpu_ns;  // of its child processes and theirs
-  int64_t busy_ns;          // processors that it may use: of all processes together
-  int64_t stolen_ns;        // the same processors: what the hypervisor gave to others
-  int64_t pressure_ns;      // in which somebody on this machine waited for a processor
-  int64_t throttled_ns;     // in which the cgroup's quota was used up
-  int64_t processors;       // that it may use
+  int64_t busy_ns;          // of all processes together, on the processors this one may use
+  int64_t stolen_ns;        // on the same processors: time that the hypervisor gave to others
+  int64_t pressure_ns;      // time in which some task on this machine waited for a processor
+  int64_t throttled_ns;     // time in which the cgroup's quota was used up
+  int64_t processors;       // number that this process may use
 
   static constexpr std::string_view kTable = "processor_times";
   static constexpr auto columns() {
@@ -38,11 +38,12 @@ struct ProcessorTimesRow {
 
 class ProcessorUse {
  public:
-  // root: "/", or a folder with the same files; cpu_stat: of the cgroup with the quota, "" none.
+  // root: "/", or a folder with the same files. cpu_stat: file of the cgroup with the quota, "" for
+  // none.
   ProcessorUse(std::string root, std::string cpu_stat);
 
   ProcessorTimesRow read(int64_t time_ns);
-  // The memory that reading took.
+  // Frees the memory used for reading.
   void let_go() { file_ = {}; }
 
  private:

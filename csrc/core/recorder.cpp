@@ -35,13 +35,14 @@ Recorder::Recorder(const std::string& path, size_t buffer_bytes, int64_t flush_n
     throw std::system_error(error, std::generic_category(), "cannot start the writer thread");
 }
 
-// Under the lock, or the writer might be between looking and waiting.
+// Under the lock: otherwise the writer could miss this between its check and its wait.
 void Recorder::wake_writer() {
   const std::lock_guard lock(pool_mutex_);
   wake_writer_.notify_one();
 }
 
-// Woken by full chunks or by time; a heartbeat every interval, however often it is woken between.
+// Full chunks or time wake the writer. It writes a heartbeat every interval, however often it is
+// woken.
 void Recorder::write_until_closed() {
   int64_t cpu_ns = 0;
   int64_t due_ns = monotonic_ns() + flush_ns_;
@@ -65,7 +66,7 @@ void Recorder::write_until_closed() {
     try {
       if (is_due || !only_rang)
         write_pending(is_due ? Extent::all : Extent::full_chunks);
-    } catch (const std::bad_alloc&) {  // nothing was taken yet: it comes with the next round
+    } catch (const std::bad_alloc&) {  // nothing was taken yet, so the next round writes it
     }
     writer_cpu_ns_ += thread_cpu_ns() - cpu_ns;
     cpu_ns = thread_cpu_ns();
@@ -138,14 +139,14 @@ Chunk* Recorder::exchange_chunk(Chunk* full, int32_t thread) {
     return_chunk(full);
   if (Chunk* chunk = take_chunk(thread, false))
     return chunk;
-  write_pending(Extent::full_chunks);  // the writer lags: this thread writes what is queued itself
+  write_pending(Extent::full_chunks);  // the writer is too slow: this thread writes the queue
   return take_chunk(thread, true);
 }
 
 void Recorder::return_chunk(Chunk* chunk) {
   const std::lock_guard lock(pool_mutex_);
   std::erase(active_, chunk);
-  if (closed_) {  // a thread that outlived the recording
+  if (closed_) {  // a thread outlived the recording
     pool_.give_back(chunk);
     pool_.discard_free();
     return;
@@ -158,7 +159,7 @@ void Recorder::return_chunk(Chunk* chunk) {
 Chunk* Recorder::take_chunk(int32_t thread, bool may_grow) {
   const std::lock_guard lock(pool_mutex_);
   if (closed_)
-    return nullptr;  // a thread that was still inside an operator
+    return nullptr;  // a thread was still inside an operator
   Chunk* chunk = pool_.take();
   if (chunk == nullptr && may_grow)
     chunk = pool_.grow();
@@ -177,8 +178,8 @@ void Recorder::write_row(const Row& row) {
   file_.append(encoder_.payload());
 }
 
-// Order matters: first see which rows are published, then take the definitions they may use, then
-// write the definitions before the rows.
+// The order matters: see which rows are published, take the definitions they may use, then write
+// the definitions before the rows.
 void Recorder::write_pending(Extent extent) {
   const std::lock_guard file_lock(file_mutex_);
   std::vector<Chunk*> full;
@@ -192,7 +193,7 @@ void Recorder::write_pending(Extent extent) {
     if (extent == Extent::all)
       chunks.insert(chunks.end(), active_.begin(), active_.end());
     published.reserve(chunks.size());
-    full.swap(queue_);  // from here on nothing may throw: they are in no other list
+    full.swap(queue_);  // nothing may throw from here on: the chunks are in no other list
   }
   for (const Chunk* chunk : chunks)
     published.push_back(chunk->count.load(std::memory_order_acquire));
@@ -207,8 +208,8 @@ void Recorder::write_pending(Extent extent) {
     pool_.give_back(chunk);
 }
 
-// Definitions that ran out of memory half-way have rows missing: nothing that refers to them is
-// written any more.
+// If memory ran out half-way, definitions are incomplete, and no row that refers to them is
+// written.
 bool Recorder::write_new_definitions() try {
   if (definitions_broken_)
     return false;
@@ -249,7 +250,7 @@ bool Recorder::encode_rows(const Chunk& chunk, uint32_t rows) try {
 
 void Recorder::write_progress() try {
   write_row(ProgressRow{.time_ns = monotonic_ns(), .cpu_ns = process_cpu_ns()});
-} catch (const std::bad_alloc&) {  // the next one says it
+} catch (const std::bad_alloc&) {  // the next loss will say it
 }
 
 void Recorder::add_meta(const std::string& key, const std::string& value) {
@@ -303,8 +304,8 @@ void Recorder::close() {
   closed_ = true;
 }
 
-// A thread in the middle of an operator may still be reading a name, for a microsecond: the tables
-// go when the next recording of the process ends.
+// A thread in an operator may still read a name for a microsecond. The tables are therefore freed
+// when the next recording of the process ends.
 void Recorder::let_go() {
   static std::mutex mutex;
   static auto& earlier = *new std::unique_ptr<Definitions>();
@@ -320,7 +321,7 @@ void Recorder::let_go() {
 
 void Recorder::write_end() {
   const bool refused = !write_losses(collect_losses());
-  // A full disk: give up the newest rows to say that rows were lost.
+  // On a full disk, the newest rows are dropped to make room for the losses.
   if (refused && last_rows_count_ > 0 && file_.shorten_to(last_rows_start_)) {
     written_rows_ -= last_rows_count_;
     dropped_rows_ += last_rows_count_;
@@ -332,7 +333,7 @@ void Recorder::write_end() {
 std::vector<Loss> Recorder::collect_losses() {
   const std::lock_guard lock(definitions_mutex_);
   std::vector<Loss> losses = losses_;
-  // Source "recording": what a report says at its top, because every number in it is too small.
+  // Source "recording": reports show it at the top, because every number is too small.
   if (dropped_rows_ > 0) {
     losses.push_back(
         {"recording",

@@ -31,15 +31,14 @@
 
 namespace perfprobe {
 
-// A column of a table that a collector hands over whole. Times: `start_ns` and, behind it,
-// `end_ns`.
+// A column that a collector adds as a whole. Times are `start_ns` followed by `end_ns`.
 struct ColumnView {
   std::string_view name;
   std::span<const int64_t> values;
 };
 
-// Never destroyed: threads that outlive the recording may still hold a chunk of it. What takes
-// memory is let go of by `close`.
+// Never destroyed: threads that outlive the recording may still use a chunk. `close` frees the
+// memory.
 class Recorder {
  public:
   // Creates the file and starts the writer; throws std::system_error.
@@ -48,7 +47,7 @@ class Recorder {
   Recorder& operator=(const Recorder&) = delete;
 
   // Runs `change(definitions)` under the lock. A thread that outlived the recording gets tables
-  // that nobody writes.
+  // that are never written.
   template <class Change>
   auto define(Change change) {
     const std::lock_guard lock(definitions_mutex_);
@@ -68,28 +67,29 @@ class Recorder {
 
   void add_meta(const std::string& key, const std::string& value);
   void add_loss(const Loss& loss);
-  // A block of rows, written at once with the definitions they refer to; false when the disk
-  // refused. The columns are of one length, at least one row.
+  // Writes a block of rows at once, with the definitions they refer to. Returns false if the disk
+  // refuses. All columns have the same length, at least 1.
   bool add_rows(std::string_view table, std::span<const ColumnView> columns);
-  // Has the writer call `ring(argument)` once, when `due_ns` of the monotonic clock has come; a
-  // later call with the same `ring` replaces an earlier one. The writer holds no lock of ours
-  // meanwhile.
+  // The writer calls `ring(argument)` once, when the monotonic clock reaches `due_ns`. A later call
+  // with the same `ring` replaces the earlier one. The writer holds no recorder lock during the
+  // call.
   void set_alarm(int64_t due_ns, void (*ring)(void*), void* argument);
-  // The same at the next heartbeat, for which the writer wakes anyway.
+  // The same at the next heartbeat, at which the writer wakes anyway.
   void set_heartbeat_alarm(void (*ring)(void*), void* argument) {
     set_alarm(kAtHeartbeat, ring, argument);
   }
-  // Around a fork: see NativeThread. Without a writer (no thread to be had) recording threads still
+  // Around a fork: see NativeThread. If no writer thread can be started, recording threads still
   // write whenever the buffer is full.
   void pause();
   void resume();
-  // A thread that writes into this recording steps aside together with the writer, until it leaves.
+  // Pauses this thread, which writes into the recording, together with the writer at each fork,
+  // until it leaves.
   void join_forks(NativeThread& companion);
   void leave_forks(NativeThread& companion);
-  // Writes what is left, the losses and the end; joins the writer. A second call does nothing.
+  // Writes the rest, the losses and the end; joins the writer. A second call does nothing.
   void close();
 
-  // The writer has a Python thread state while an alarm of it calls into Python.
+  // The writer has a Python thread state while one of its alarms calls into Python.
   [[nodiscard]] bool is_writer(int64_t os_thread) const { return writer_.os_thread() == os_thread; }
   [[nodiscard]] int64_t operator_rows() const { return written_rows_; }
   [[nodiscard]] int64_t dropped_rows() const { return dropped_rows_; }
@@ -99,12 +99,12 @@ class Recorder {
  private:
   void wake_writer();
   void write_until_closed();
-  // Few, so that chunks are used again while they are still in the processor's cache.
+  // Few, so that chunks are reused while they are still in the processor's cache.
   static constexpr size_t kManyChunks = 2;
   Chunk* take_chunk(int32_t thread, bool may_grow);
 
-  // Unfinished chunks are left alone between heartbeats: large blocks are small on disk and quick
-  // to read.
+  // Between heartbeats unfinished chunks are not written: large blocks are smaller on disk and
+  // faster to read.
   enum class Extent { full_chunks, all };
   void write_pending(Extent extent);
   bool write_new_definitions();
@@ -120,19 +120,19 @@ class Recorder {
   std::vector<Loss> collect_losses();
   void let_go();
 
-  ChunkPool pool_;  // first: without memory for it no file is made
+  ChunkPool pool_;  // first: if it gets no memory, no file is created
   std::mutex file_mutex_;
   RecordingFile file_;
   BlockEncoder encoder_;
   OperatorEncoder operator_encoder_;
   TickConverter clock_;
-  int64_t last_rows_start_ =
-      0;  // where the newest operators block begins, and its rows: taken off again
-  int64_t last_rows_count_ = 0;  // to make room for the losses when the disk is full
+  int64_t last_rows_start_ = 0;  // start of the newest operators block, and its rows below:
+  int64_t last_rows_count_ =
+      0;  // they are removed to make room for the losses when the disk is full
 
   std::mutex companions_mutex_;
   std::vector<NativeThread*> companions_;
-  int pauses_ = 0;  // forks under way
+  int pauses_ = 0;  // forks in progress
 
   std::mutex pool_mutex_;
   std::condition_variable wake_writer_;
@@ -157,7 +157,7 @@ class Recorder {
   std::atomic<int64_t> writer_cpu_ns_{0};
   std::array<std::atomic<int64_t>, kDroppedKinds> dropped_{};  // by `Dropped`
   const int64_t flush_ns_;
-  // Last: it runs as soon as all the rest is there.
+  // Last: it uses all the members above as soon as it starts.
   NativeThread writer_{[this] { write_until_closed(); }, [this] { wake_writer(); }};
 };
 

@@ -1,8 +1,9 @@
 // What a collector in another extension module may ask of the recorder.
 //
-// The modules are built at different times against different things (the observer with torch's own
-// C++ ABI), so only a vtable and PODs cross: no std:: type, whose layout may differ. All calls are
-// cold: a recording thread meets them on first sight of something, or when its chunk is full.
+// The modules are built at different times with different dependencies (the observer uses torch's
+// C++ ABI). So only a vtable and PODs are passed, no std:: types, whose layout may differ. All
+// calls are rare: a recording thread makes them on first sight of something, or when its chunk is
+// full.
 #pragma once
 
 #include <cstddef>
@@ -14,21 +15,21 @@
 
 namespace perfprobe {
 
-// Name of the capsule that carries a RecorderPort*; raise the number with any change of this
+// Name of the capsule that carries a RecorderPort*. Raise the number with any change of this
 // interface.
 inline constexpr const char* kRecorderCapsule = "perfprobe.recorder.6";
 
 struct InternedText {
   int32_t id;
-  const char* text;  // stays valid as long as the recorder: for ever
+  const char* text;  // valid for ever, as the recorder is never destroyed
 };
 
 struct SignatureText {
-  const char* text;     // one grammar for report, JSON and bench
+  const char* text;     // same grammar for report, JSON and bench
   const char* example;  // the same call with the values of its floats; nullptr when equal to text
-  const char* values;   // what is in the tensors (JSON); nullptr where nothing was looked at
+  const char* values;   // values of the tensors (JSON); nullptr if not read
   uint64_t grad_mask;   // bit i: the i-th tensor (lists flattened) requires grad
-  // The operator whose inputs these are.
+  // The operator that has these inputs.
   int32_t name = kNone, overload = kNone;
 };
 
@@ -44,27 +45,27 @@ inline constexpr size_t kDroppedKinds = 3;
 class RecorderPort {
  public:
   virtual int32_t add_thread(int64_t os_thread, int64_t forward_id, const char* name) = 0;
-  // `finite`: an operator of torch's registry, not one of the ranges a program makes up.
+  // `finite`: an operator of torch's registry, not a range of the program.
   virtual InternedText intern_name(const char* name, bool finite) = 0;
   virtual int32_t add_signature(Hash128 hash, const SignatureText& signature) = 0;
-  // What is in the tensors of a later call of a signature.
+  // Adds values of the tensors of a signature, read at a later call.
   virtual void add_values(int32_t signature, const char* values) = 0;
-  // Both need the GIL; frames come innermost first, `modules` holds a module id per frame (-1
+  // Both need the GIL. Frames are innermost first; `modules` holds a module id per frame (-1:
   // none).
   virtual int32_t add_stack(Hash128 hash, const FrameRef* frames, const int32_t* modules,
                             size_t count) = 0;
   virtual ModuleRef find_module(const void* module, const void* root) = 0;
-  // The module that holds this parameter (PyObject), of those named so far; no id where none does.
-  // Needs the GIL.
+  // Returns the module that holds this parameter (PyObject), of the modules named so far. Without
+  // one, the id is none. Needs the GIL.
   virtual ModuleRef find_holder(const void* parameter) = 0;
-  // How many modules have been named: with more of them more holders may be known.
+  // How many modules have been named. If it grows, more holders may be known.
   [[nodiscard]] virtual uint32_t modules_named() const = 0;
-  // Rises when known modules got new names: cached ModuleRefs are stale.
+  // Increases when known modules get new names: cached ModuleRefs are then stale.
   [[nodiscard]] virtual uint32_t module_generation() const = 0;
-  // A fresh chunk for `thread`, nullptr when there is no memory; `full` (may be nullptr) goes to
-  // the writer.
+  // Returns a new chunk for `thread`, nullptr without memory. `full` (may be nullptr) goes to the
+  // writer.
   virtual Chunk* exchange_chunk(Chunk* full, int32_t thread) = 0;
-  // The thread ends: its chunk goes to the writer, unfinished.
+  // A thread ends: its unfinished chunk goes to the writer.
   virtual void return_chunk(Chunk* chunk) = 0;
   virtual void count_dropped(Dropped what) = 0;
   // Whether times are ticks of the time stamp counter: see clock.h.

@@ -45,18 +45,19 @@ RecordingFile::RecordingFile(const std::string& path)
   bytes_ = sizeof(head);
 }
 
-// The program's own files must get the low numbers that they get without us.
+// Moves the descriptor to a high number: the program's files must get the same low numbers as
+// without perfprobe.
 void RecordingFile::move_descriptor() {
   constexpr int kLowest = 100;
   const int moved = ::fcntl(descriptor_, F_DUPFD_CLOEXEC, kLowest);
   if (moved < 0)
-    return;  // a tight limit on descriptors: it stays where it is
+    return;  // the limit on descriptors is low: it stays where it is
   ::close(descriptor_);
   descriptor_ = moved;
 }
 
-// A program may close every descriptor it does not know (daemons do) and open its own files under
-// the same number: never write into those.
+// A program may close all descriptors it does not know (daemons do) and reuse the number for its
+// own file, which must never be written to.
 bool RecordingFile::is_ours() const {
   struct stat status{};
   return ::fstat(descriptor_, &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
@@ -83,7 +84,7 @@ bool RecordingFile::append(const std::vector<uint8_t>& payload) {
 bool RecordingFile::shorten_to(int64_t bytes) {
   if (!is_ours())
     return false;
-  // A failure here leaves a broken last block, which readers stop at: nothing more can be done.
+  // If this fails, a broken last block stays, at which readers stop. Nothing else can be done.
   if (::ftruncate(descriptor_, bytes) == 0)
     ::lseek(descriptor_, bytes, SEEK_SET);
   bytes_ = bytes;

@@ -1,4 +1,4 @@
-// The recording on disk: appended block by block, whole blocks only.
+// The recording on disk. Only whole blocks are appended.
 #pragma once
 
 #include <atomic>
@@ -12,20 +12,21 @@ namespace perfprobe {
 
 constexpr uint16_t kFormatVersion = 1;
 
-// Not thread-safe: its owner locks.
+// Not thread-safe: the owner locks.
 class RecordingFile {
  public:
-  // Creates the file; throws std::system_error where it cannot be made or exists already.
+  // Creates the file. Throws std::system_error if it exists or cannot be created.
   explicit RecordingFile(const std::string& path);
 
-  // False when the disk refuses; the file then ends with the block before, and `refusal` says why.
+  // Returns false if the disk refuses. The file then ends with the previous block; `refusal` says
+  // why.
   bool append(const std::vector<uint8_t>& payload);
 
-  // Takes the last `bytes` off again, to make room on a full disk for something more important.
-  // False when the descriptor is the program's by now.
+  // Shortens the file to `bytes`, to make room on a full disk for something more important. Returns
+  // false if the descriptor now belongs to the program.
   bool shorten_to(int64_t bytes);
 
-  // The rows will not come for another reason than the disk.
+  // Notes that rows are missing for a reason other than the disk.
   void refuse(int error) { refusal_ = refusal_ == 0 ? error : refusal_; }
 
   void close();

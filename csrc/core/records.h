@@ -1,6 +1,6 @@
-// The vocabulary of what collectors write while the program runs. Every record is a POD without
-// behaviour; ticks become CLOCK_MONOTONIC nanoseconds when they are written, ids are rows of the
-// recording's tables, -1 is none.
+// The records that collectors write while the program runs. Every record is a POD. Ticks become
+// CLOCK_MONOTONIC nanoseconds when they are written; ids are rows of the recording's tables, -1 is
+// none.
 #pragma once
 
 #include <array>
@@ -14,28 +14,28 @@ namespace perfprobe {
 
 constexpr int32_t kNone = -1;
 
-// One finished operator. A thread's rows come in the order they ended; `depth` (operators open on
-// the thread when it started) therefore fixes the tree: a row's parent is the next row with depth
-// - 1.
+// One finished operator. A thread's rows are in the order in which the operators ended. `depth` is
+// the number of operators open on the thread when it started. Both define the tree: the parent of a
+// row is the next row with depth - 1.
 struct OperatorRecord {
   int64_t start_ticks;  // see read_ticks
   int64_t end_ticks;
   int64_t cpu_ns;         // thread CPU time of an outermost operator; -1 not measured
   int64_t sequence;       // torch's autograd sequence number
-  int64_t node_sequence;  // of the backward node it runs in: its number, or `node_of_module`
+  int64_t node_sequence;  // number of the backward node it runs in, or `node_of_module`
   int32_t name;
   int32_t overload;
   int32_t signature;
   int32_t stack;
   int32_t forward_thread;  // BACKWARD_FUNCTION rows: torch's id of the forward thread
-  int32_t
-      node_thread;  // forward thread of the backward node it runs in; 0 in backward, node not known
+  int32_t node_thread;     // forward thread of the backward node it runs in; 0: node not known
   int16_t depth;
   int16_t scope;        // at::RecordScope
-  int32_t faults = -1;  // page faults of the thread without a disk; -1 not counted
+  int32_t faults = -1;  // page faults of the thread that needed no disk; -1 not counted
 
   static constexpr std::string_view kTable = "operators";
-  // But for start_ns and end_ns, which are ticks here, and thread, which a block has but one of.
+  // Without start_ns and end_ns, which are ticks here, and thread, which is the same for a whole
+  // block.
   static constexpr auto columns() {
     return std::array{
         column<&OperatorRecord::cpu_ns>("cpu_ns"),
@@ -55,13 +55,13 @@ struct OperatorRecord {
 };
 static_assert(sizeof(OperatorRecord) == 72);
 
-// AccumulateGrad has no number: the module that holds its parameter stands in its place.
+// AccumulateGrad has no number: the module that holds its parameter takes the place of the number.
 constexpr int64_t node_of_module(int32_t module) {
   return module == kNone ? kNone : int64_t{-2} - module;
 }
 static_assert(std::is_trivially_copyable_v<OperatorRecord>);
 
-// One Python frame as the walker sees it: nothing is resolved, nothing is owned.
+// One Python frame as the frame reader sees it. Nothing is resolved or owned.
 struct FrameRef {
   const void* code;     // PyCodeObject
   int32_t instruction;  // byte offset of the last instruction, negative before the first

@@ -1,4 +1,4 @@
-// Rows of a table as one block.
+// Encodes rows of a table as one block.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace perfprobe {
 
-// The payload is left in `encoder`. There is at least one row.
+// The payload is in `encoder`. There must be at least one row.
 template <class Row>
 void encode_table(std::span<const Row> rows, BlockEncoder& encoder) {
   constexpr auto kColumns = Row::columns();

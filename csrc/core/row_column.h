@@ -1,6 +1,5 @@
-// What a table says of itself: `Row::kTable` is its name and `Row::columns()` an array of
-// RowColumn. What writes rows is made of that, and the list of all tables
-// (bindings/bind_tables.cpp).
+// How row types declare tables: `Row::kTable` is the name, `Row::columns()` an array of RowColumn.
+// Writers of rows and the list of all tables (bindings/bind_tables.cpp) are made from it.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +8,17 @@
 
 namespace perfprobe {
 
-// What the values of a column are: `climbing` ones rise by small steps, if they are not all the
-// same.
+// What values a column has: `climbing` ones rise by small steps or are all the same.
 enum class Values { any, climbing, text };
 
 template <class Row>
 struct RowColumn {
   std::string_view name;
   Values values;
-  // Of numbers: one after the other to `to`, which has room for them.
+  // For numbers: copies them to `to`, which has room for all.
   void (*copy)(std::span<const Row> rows, int64_t* to);
   bool (*all_are)(std::span<const Row> rows, int64_t value);
-  // Of text.
+  // For text.
   std::string_view (*text)(const Row& row);
 };
 
@@ -31,7 +29,7 @@ struct RowOf<Value Row::*> {
   using type = Row;
 };
 
-// The column of a field: an integer or an enumeration.
+// Makes the column of a field: an integer or an enumeration.
 template <auto kField>
 constexpr auto column(std::string_view name, Values values = Values::any) {
   using Row = typename RowOf<decltype(kField)>::type;
@@ -40,7 +38,7 @@ constexpr auto column(std::string_view name, Values values = Values::any) {
       *to++ = static_cast<int64_t>(row.*kField);
   };
   const auto all_are = [](std::span<const Row> rows, int64_t value) {
-    int64_t different = 0;  // no early end: that loop is the faster one where they are
+    int64_t different = 0;  // no early exit: the loop without is faster if all are the same
     for (const Row& row : rows)
       different |= static_cast<int64_t>(row.*kField) ^ value;
     return different == 0;

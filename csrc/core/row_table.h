@@ -1,4 +1,4 @@
-// Rows of one table on their way to the recording, a block's worth of them at most.
+// Collects rows of one table and writes them to the recording, at most one block at a time.
 #pragma once
 
 #include <array>
@@ -18,8 +18,9 @@ class RowTable {
   [[nodiscard]] size_t size() const { return rows_.size(); }
   [[nodiscard]] bool is_full() const { return rows_.size() >= kBlockRows; }
 
-  // As one block, with the definitions the rows refer to. Rows that the disk refused are gone, but
-  // for those that others refer to by number: they come again, before any newer one.
+  // Writes the rows as one block, with the definitions they refer to. Rows that the disk refused
+  // are dropped, except those that others refer to by number: they are written again before newer
+  // ones.
   void write(Recorder& recorder, bool are_referred_to = false) {
     if (rows_.empty())
       return;

@@ -5,8 +5,8 @@
 
 namespace perfprobe {
 
-// What the kernel calls a thread of this process, as in the rows of threads that ran operators; ""
-// when there is none of this number.
+// Returns the kernel's name of a thread of this process, as in rows of threads that ran operators;
+// "" if it does not exist.
 std::string thread_name(int64_t os_thread);
 
 }  // namespace perfprobe

@@ -1,4 +1,4 @@
-// Rows of the table `threads` for threads that are known by the system's number alone.
+// Rows of the table `threads` for threads of which only the OS number is known.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ class ThreadRows {
 
   explicit ThreadRows(Recorder& recorder) : recorder_(recorder) {}
 
-  // The row of a thread that has none yet; `name()`: what it is called.
+  // Returns a new row for a thread. `name()` returns the thread's name.
   template <class Name>
   int32_t add(int64_t os_thread, Name name) {
     if (made_ < kMost) {
@@ -25,7 +25,7 @@ class ThreadRows {
       other_ = make(kNone, "(other threads)");
     return other_;
   }
-  // The one that further threads share, kNone while there is none.
+  // Returns the row that further threads share; kNone while there is none.
   [[nodiscard]] int32_t other() const { return other_; }
 
  private:

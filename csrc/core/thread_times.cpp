@@ -33,7 +33,7 @@ void ThreadTimes::stop() {
   if (!std::exchange(runs_, false))
     return;
   read(Extent::all);
-  // It is never deleted (the writer may still call it), so what it holds is let go here.
+  // The object is never deleted (the writer may still call it), so its memory is freed here.
   file_ = {};
   processors_.let_go();
   threads_ = {};
@@ -58,7 +58,7 @@ void ThreadTimes::read(Extent extent) noexcept {
   const int64_t before_ns = thread_cpu_ns();
   try {
     read_all(extent);
-  } catch (const std::bad_alloc&) {  // the next reading has what came until then
+  } catch (const std::bad_alloc&) {  // the next reading gets what was found until here
   }
   const int64_t took_ns = thread_cpu_ns() - before_ns;
   ++readings_;
@@ -70,8 +70,8 @@ void ThreadTimes::read(Extent extent) noexcept {
   due_ns_ = monotonic_ns() + std::max(took_ns * kMostCost, least_interval_ns_);
 }
 
-// All rows of a reading have its time: within it they are sums of one moment, but for what it
-// takes.
+// All rows of a reading have the same time, so sums of it belong to one moment, except for the time
+// that reading takes.
 void ThreadTimes::read_all(Extent extent) {
   const int64_t time_ns = monotonic_ns();
   const std::vector<int64_t> listed = numbered_entries(tasks_);
@@ -88,9 +88,9 @@ void ThreadTimes::read_all(Extent extent) {
   processor_rows_.write(recorder_);
 }
 
-// The clock tells whether it has run, for a tenth of what the file takes, and up to this moment:
-// the file's own number of a thread that runs is as old as its last tick. What has not run has not
-// waited either, as far as the kernel has counted.
+// The thread's CPU clock tells whether it has run up to now, at a tenth of the cost of reading the
+// file. The file's value of a running thread is only as new as the last tick. A thread that has not
+// run has not waited either, as far as the kernel counts.
 bool ThreadTimes::read_thread(int64_t os_thread, int64_t time_ns) {
   int64_t run_ns = is_real_ ? thread_cpu_time_ns(os_thread) : -1;
   if (is_real_ && run_ns < 0)

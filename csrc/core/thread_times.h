@@ -1,4 +1,4 @@
-// How long each thread has run and has waited for a processor, read at the writer's heartbeats.
+// How long each thread has run and waited for a processor, read at the writer's heartbeats.
 #pragma once
 
 #include <array>
@@ -16,11 +16,11 @@
 
 namespace perfprobe {
 
-// A thread that has run since it was read last; sums since it began.
+// A thread that has run since the last reading. Sums since the thread began.
 struct ThreadTimesRow {
   int64_t time_ns;
   int64_t run_ns;
-  int64_t wait_ns;  // ready to run, and did not; -1 not known
+  int64_t wait_ns;  // ready to run but not running; -1 not known
   int32_t thread;
 
   static constexpr std::string_view kTable = "thread_times";
@@ -31,19 +31,19 @@ struct ThreadTimesRow {
   }
 };
 
-// It is never destroyed: the writer may still call it.
+// Never destroyed: the writer may still call it.
 class ThreadTimes {
  public:
-  // root: "/", or a folder with the same files, whose threads need not live.
+  // root: "/", or a folder with the same files, whose threads need not exist.
   ThreadTimes(Recorder& recorder, const std::string& root, const std::string& cpu_stat);
   ThreadTimes(const ThreadTimes&) = delete;
   ThreadTimes& operator=(const ThreadTimes&) = delete;
 
-  // Reads now, and from now on at heartbeats.
+  // Reads now, and then at every heartbeat.
   void start();
-  // Reads for the last time.
+  // Reads a last time.
   void stop();
-  // CPU time that reading took.
+  // CPU time that the readings took.
   [[nodiscard]] int64_t cpu_ns() const { return cpu_ns_; }
   [[nodiscard]] int64_t readings() const { return readings_; }
 
@@ -51,7 +51,7 @@ class ThreadTimes {
   struct Known {
     int32_t row = kNone;  // of the table `threads`
     int64_t run_ns = -1;
-    int64_t reading = 0;  // when it was listed last
+    int64_t reading = 0;  // number of the reading that last listed it
   };
   enum class Extent { some, all };
 
@@ -63,11 +63,12 @@ class ThreadTimes {
   std::string name(int64_t os_thread);
   void forget_ended();
 
-  // A day's recording must still be read into memory: with as many rows the readings become half as
-  // frequent, and again with each further half of them.
+  // A recording of a day must still fit in memory: after this many rows the readings become half as
+  // frequent, and again after each half of that number.
   static constexpr int64_t kRowsToRarer = 1'048'576;
-  static constexpr int64_t kMostCost = 1500;   // one part in so many of the time
-  static constexpr size_t kMostThreads = 256;  // that are read at a heartbeat
+  static constexpr int64_t kMostCost =
+      1500;  // reading takes at most one part in this many of the time
+  static constexpr size_t kMostThreads = 256;  // most threads read at a heartbeat
 
   Recorder& recorder_;
   const std::string tasks_;
@@ -75,7 +76,7 @@ class ThreadTimes {
   ThreadRows thread_rows_;
   ProcessorUse processors_;
   KernelFile file_;
-  std::mutex mutex_;  // start, stop and the writer's heartbeats
+  std::mutex mutex_;  // guards start, stop and the writer's heartbeats
   bool runs_ = false;
   std::unordered_map<int64_t, Known> threads_;
   size_t first_ = 0;  // where in the list the next reading begins

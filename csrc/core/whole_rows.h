@@ -1,4 +1,4 @@
-// Tables about a recording as a whole.
+// Rows about a recording as a whole.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace perfprobe {
 
-// A fact: JSON by key.
+// A fact: a key with JSON.
 struct MetaRow {
   std::string_view key, value;
 
@@ -19,7 +19,7 @@ struct MetaRow {
   }
 };
 
-// A heartbeat: how far the recording reaches when the program is killed.
+// A heartbeat: if the program is killed, the recording is known to reach up to here.
 struct ProgressRow {
   int64_t time_ns, cpu_ns;
 
@@ -30,7 +30,7 @@ struct ProgressRow {
   }
 };
 
-// The last block of a recording that was closed.
+// The last block of a recording that was closed properly.
 struct EndRow {
   int64_t time_ns;
 

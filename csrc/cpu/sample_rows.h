@@ -1,4 +1,4 @@
-// Rows of the table `samples` on their way to the recording.
+// Collects rows of the table `samples` and writes them to the recording.
 #pragma once
 
 #include <array>

@@ -6,7 +6,7 @@ namespace perfprobe {
 
 SampledThread& SampledThreads::find(int64_t os_thread, int64_t cpu_ns) {
   SampledThread& thread = threads_[os_thread];
-  const bool is_another = cpu_ns < thread.cpu_ns;  // the number was given to a new thread
+  const bool is_another = cpu_ns < thread.cpu_ns;  // the OS reused the number for a new thread
   if (is_another) {
     close(thread);
     thread = {};
@@ -23,7 +23,7 @@ void SampledThreads::close(SampledThread& thread) {
 }
 
 void SampledThreads::close_old(uint64_t tick, int64_t start_ns) {
-  constexpr size_t kMostKept = 4096;  // the dead among them make room
+  constexpr size_t kMostKept = 4096;  // beyond this, ended threads are removed
   const bool is_crowded = threads_.size() > kMostKept;
   for (auto place = threads_.begin(); place != threads_.end();) {
     SampledThread& thread = place->second;

@@ -1,5 +1,4 @@
-// What the sampler knows of each thread: its row in the recording and the sample that is still
-// open.
+// The sampler's state of each thread: its row in the recording and its open sample.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +14,23 @@ namespace perfprobe {
 
 struct SampledThread {
   int32_t row = kNone;   // of the table `threads`
-  uint64_t state = 0;    // number of its Python state, when it was looked at last
-  int64_t cpu_ns = -1;   // its clock by then
-  uint64_t tick = 0;     // when that was
-  bool is_open = false;  // whether `sample` may still become longer
+  uint64_t state = 0;    // id of its Python thread state at the last look
+  int64_t cpu_ns = -1;   // its CPU time at the last look
+  uint64_t tick = 0;     // the tick of the last look
+  bool is_open = false;  // whether `sample` may still be extended
   SampleRow sample{};
-  NamedStack last;  // what was read
+  NamedStack last;  // stack at the last look
 };
 
 class SampledThreads {
  public:
   SampledThreads(Recorder& recorder, SampleRows& rows) : thread_rows_(recorder), rows_(rows) {}
 
-  // The thread of this number, whose clock stands at `cpu_ns`.
+  // Returns the thread with this number, whose CPU time is `cpu_ns` now.
   SampledThread& find(int64_t os_thread, int64_t cpu_ns);
-  // Hands its open sample over to be written.
+  // Writes the thread's open sample.
   void close(SampledThread& thread);
-  // The same for all that were not seen since `tick`, and for samples that are open since before
+  // Writes the open samples of threads that were not seen since `tick`, and those older than
   // `start_ns`.
   void close_old(uint64_t tick, int64_t start_ns);
 

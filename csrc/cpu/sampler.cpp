@@ -19,25 +19,28 @@ namespace {
 constexpr int kTries = 8;
 constexpr int kTriesWithoutGaps = 3;
 constexpr int64_t kWriteNs = 500'000'000;
-constexpr int64_t kLongestOpenNs = 5'000'000'000;  // of a thread that stands still
-// A day's recording must still be readable: the interval doubles after as many rows, and again
-// after each further half of them.
+constexpr int64_t kLongestOpenNs =
+    5'000'000'000;  // longest open sample of a thread that does not run
+// A recording of a day must still be readable: the interval doubles after this many rows, and again
+// after each further half of that number.
 constexpr int64_t kRowsToDoubling = 524'288;
 constexpr int64_t kMostGrowth = 64;
-// Resting: from when on, how long (a part of the time that nothing has run, so that the middle of a
-// wait is a fair guess), the CPU time that calls it back, and how much of it a thread may have used
-// that is found where it was.
+// Resting: no thread has run for kStillNs. The pause between looks then grows to this time divided
+// by kStillToRest, so that the middle of a wait is a fair guess, and at most to kMostRestNs. The
+// kernel wakes the sampler after kCallNs of CPU time. A thread that used less than kUnseenNs and
+// has the same stack counts as having stayed there.
 constexpr int64_t kStillNs = 80'000'000;
 constexpr int64_t kStillToRest = 4;
 constexpr int64_t kMostRestNs = 500'000'000;
 constexpr int64_t kCallNs = 500'000;
 constexpr int64_t kUnseenNs = 2'500'000;
 
-// CPU time of a tick as last measured in this process, or in the one it was forked from; 0: not yet.
-// A child that lives for a second has ended before it could measure its own.
+// CPU time of a tick as last measured in this process or inherited by a fork; 0 if not measured yet.
+// A child that lives for a second ends before it could measure its own.
 std::atomic<int64_t> tick_cpu_ns{0};
 
-// The shortest interval, from `interval_ns` on, at which ticks keep to this part of a processor.
+// Returns the shortest interval, at least `interval_ns`, at which ticks use at most this part of a
+// processor.
 int64_t affordable_ns(int64_t interval_ns, double most_cost) {
   const auto cpu_ns = static_cast<double>(tick_cpu_ns.load());
   int64_t growth = 1;
@@ -46,10 +49,11 @@ int64_t affordable_ns(int64_t interval_ns, double most_cost) {
   return growth * interval_ns;
 }
 
-// When a thread that was seen elsewhere before came to where it is seen now. One that runs has done
-// so for as long as its clock says. One that waits may have come there at any time in between: the
-// middle is as often too early as too late. Half an interval earlier than that, as what is found by
-// a look has the time since the look before: what ends while looks are frequent loses as much.
+// Returns when a thread came to the place where it is seen now, if it was elsewhere before. A
+// running thread came there when its CPU time says. A waiting thread may have come at any time in
+// between: the middle is too early as often as too late. Half an interval is subtracted, because a
+// look counts the time since the look before; places seen last while looks are frequent lose as
+// much.
 int64_t turned_ns(int64_t since_ns, int64_t now_ns, int64_t ran_ns, bool is_running,
                   int64_t interval_ns) {
   const int64_t latest_ns = now_ns - ran_ns;
@@ -90,7 +94,7 @@ void Sampler::stop() {
   if (!thread_.end())
     return;
   if (!is_broken_)
-    tick();  // up to now
+    tick();  // write up to now
   threads_.close_old(static_cast<uint64_t>(figures_.ticks) + 1, 0);
   rows_.write();
   figures_.stopped_ns = tick_ns_;
@@ -103,7 +107,7 @@ SamplerFigures Sampler::figures() const {
   return figures;
 }
 
-// An error here must not end the program: the sampling ends, and `figures` says so.
+// An error here must not end the program. The sampling ends, and `figures` says so.
 void Sampler::run() try {
   const int64_t before_ns = figures_.cpu_ns;
   wait_.begin();
@@ -115,7 +119,7 @@ void Sampler::run() try {
     }
     tick();
     plan_next();
-    // Not later than at the tick after this one, also when that is far away.
+    // Write by the tick after this one at the latest, even if that is far away.
     if (due_ns_ - written_ns_ >= kWriteNs + kWriteNs / 2 || tick_ns_ - written_ns_ >= kWriteNs) {
       figures_.cpu_ns = before_ns + thread_cpu_ns();
       write();
@@ -128,7 +132,7 @@ void Sampler::run() try {
   is_broken_ = true;
 }
 
-// Until the next tick, or until there is something to be seen again.
+// Waits until the next tick, or until the kernel wakes a resting sampler.
 void Sampler::wait() {
   is_called_ = false;
   while (!thread_.leaving() && !is_called_) {
@@ -139,7 +143,8 @@ void Sampler::wait() {
   due_ns_ = monotonic_ns();
 }
 
-// Uniform from half to three halves of the interval, so that no loop of the program keeps step.
+// Uniform between half and three halves of the interval, so that no loop of the program runs in
+// step with it.
 void Sampler::plan_next() {
   int64_t mean_ns = interval_ns_;
   if (rest())
@@ -148,7 +153,7 @@ void Sampler::plan_next() {
   due_ns_ = std::max(due_ns_ + jitter(random_), monotonic_ns() + interval_ns_ / 4);
 }
 
-// Whether the next wait may be a long one. Only where the end of it is sure to be noticed.
+// Whether the next wait may be long. Only if the kernel is sure to wake the sampler.
 bool Sampler::rest() {
   const bool is_at_work = is_called_ && program_cpu_ns() - watched_ns_ >= kCallNs / 2;
   if (std::exchange(has_moved_, false) || is_at_work)
@@ -163,12 +168,12 @@ bool Sampler::rest() {
   return rests_;
 }
 
-// Of all threads but ours that are always there: their work alone is no end of a rest.
+// CPU time of all threads except the sampler and the writer, whose work alone does not end a rest.
 int64_t Sampler::program_cpu_ns() const {
   return process_cpu_ns() - thread_cpu_ns() - recorder_.writer_cpu_ns();
 }
 
-// New threads come first in the list; that one went is seen when it is looked at.
+// A new thread is the first of the list. That a thread has ended is noticed when it is looked at.
 bool Sampler::know_threads() {
   if (is_list_stale_ || seen_.empty() || seen_.front().address != newest_thread())
     is_list_stale_ = !read_threads(memory_, seen_);
@@ -184,7 +189,7 @@ void Sampler::tick() {
   }
   ++figures_.ticks;
   tick_ns_ = monotonic_ns();
-  // The oldest state first: a new thread's carries its parent's number until it runs.
+  // Oldest states first: until a new thread runs, its state has its parent's number.
   for (size_t i = seen_.size(); i-- > 0;)
     look_at(seen_[i], previous_ns);
 }
@@ -193,17 +198,17 @@ void Sampler::look_at(SeenThread& seen, int64_t previous_tick_ns) {
   const auto tick = static_cast<uint64_t>(figures_.ticks);
   const auto number = static_cast<int64_t>(seen.state.native_thread_id);
   const int64_t cpu_ns = number > 0 ? thread_cpu_time_ns(number) : -1;
-  if (cpu_ns < 0 || recorder_.is_writer(number)) {  // not running yet, or no more; or our own
+  if (cpu_ns < 0 || recorder_.is_writer(number)) {  // not running yet, ended, or the writer
     is_list_stale_ = true;
     return;
   }
   SampledThread& thread = threads_.find(number, cpu_ns);
   if (thread.tick == tick) {
-    is_list_stale_ = true;  // it has its own number by the next tick
+    is_list_stale_ = true;  // it will have its own number at the next tick
     return;
   }
   const int64_t now_ns = monotonic_ns();
-  // Else it is new, or had no Python state at times.
+  // Otherwise it is new, or had no Python state for a while.
   const bool is_followed = thread.tick + 1 == tick && thread.sample.end_ns > 0;
   const bool is_same = is_followed && thread.state == seen.state.id;
   const bool has_run = !is_same || thread.cpu_ns != cpu_ns;
@@ -235,9 +240,9 @@ void Sampler::look_at(SeenThread& seen, int64_t previous_tick_ns) {
   is_list_stale_ |= before.prev != seen.state.prev || before.next != seen.state.next;
 }
 
-// It has run a little and is back, or goes on: what it ran is kept, to count where it is found next
-// time. Else only the long waits themselves would be seen of a program that works for less than
-// what goes unseen.
+// The thread ran a little and is back in the same place, or is still there. The CPU time it used is
+// kept and counted at the next place. Without this, a program that works for less than kUnseenNs at
+// a time would seem to do nothing but long waits.
 bool Sampler::is_there_still(const SampledThread& thread, const Found& found,
                              int64_t ran_ns) const {
   return rests_ && thread.is_open && found.look != Look::failed &&
@@ -245,9 +250,10 @@ bool Sampler::is_there_still(const SampledThread& thread, const Found& found,
          ran_ns < kUnseenNs;
 }
 
-// It counts as often as it would have been looked at: it cannot have been elsewhere.
+// Counts as many looks as there would have been without resting: the thread cannot have been
+// elsewhere.
 void Sampler::stay(SampledThread& thread, int64_t now_ns) {
-  if (!thread.is_open) {  // it was written down because it was so long
+  if (!thread.is_open) {  // a long sample was written already
     thread.sample.start_ns = thread.sample.end_ns;
     thread.sample.cpu_ns = 0;
     thread.sample.looks = 0;
@@ -258,9 +264,10 @@ void Sampler::stay(SampledThread& thread, int64_t now_ns) {
   thread.sample.end_ns = now_ns;
 }
 
-// The time since the last look is that of the place where the thread is found: so every place gets
-// its share, as long as looks come at times of their own. After a rest they do not, and the time is
-// divided at `start_ns`: until then a row without a look goes on where the thread was before.
+// The time since the last look counts for the place where the thread is found. Every place then
+// gets its share, because looks come at times independent of the program. After a rest they do not,
+// and the time is divided at `start_ns`: before it, a row without a look continues the previous
+// place.
 void Sampler::move_on(SampledThread& thread, const Found& found, int64_t since_ns,
                       int64_t start_ns) {
   threads_.close(thread);
@@ -281,8 +288,8 @@ void Sampler::move_on(SampledThread& thread, const Found& found, int64_t since_n
   thread.is_open = true;
 }
 
-// A copy that fits together is taken as it is, however the thread moved on meanwhile: to insist on
-// one during which it stood still would favour slow functions.
+// A consistent copy is used even if the thread moved on meanwhile. Insisting on one during which it
+// did not move would favour slow functions.
 Sampler::Found Sampler::read_stack(SeenThread& seen, SampledThread& thread) {
   Found found{0, Look::failed, kNone, false};
   for (int i = 0; i < kTries; ++i) {
@@ -322,7 +329,7 @@ void Sampler::write() {
   written_ns_ = tick_ns_;
 }
 
-// Many threads, or a slow machine: looks become rarer until their cost is what it may be.
+// With many threads or on a slow machine, looks become rarer until they cost no more than allowed.
 void Sampler::keep_to_cost(int64_t cpu_ns, int64_t wall_ns) {
   cost_ += (static_cast<double>(cpu_ns) / static_cast<double>(wall_ns) - cost_) / 4;
   const int64_t before_ns = interval_ns_;

@@ -1,9 +1,9 @@
-// Looks at the Python stacks of all threads at jittered intervals, from a thread of its own that
-// never takes the GIL and sends no signals.
+// Looks at the Python stacks of all threads at jittered intervals, on a thread that never takes the
+// GIL and sends no signals.
 //
-// While no thread runs it rests: it looks twice a second or so, and is called back by the kernel as
-// soon as the process has used a few milliseconds of CPU time. What lies between two looks is then
-// distinguished by the threads' own clocks: see Sampler::move_on.
+// While no Python thread runs, the sampler rests: it looks about twice a second, and the kernel
+// wakes it as soon as the process has used some CPU time. The time between two looks is then
+// divided by the threads' CPU clocks: see Sampler::move_on.
 #pragma once
 
 #include <cstdint>
@@ -23,44 +23,44 @@
 namespace perfprobe {
 
 struct SamplerFigures {
-  int64_t interval_ns;       // mean time between two ticks, by plan
-  int64_t last_interval_ns;  // at the end: it grows in long recordings and where looking is costly
+  int64_t interval_ns;       // mean time between two ticks, as requested
+  int64_t last_interval_ns;  // the same at the end: it grows in long recordings
   int64_t ticks;
-  int64_t late_ticks;    // those that came later than half the interval
-  int64_t late_ns;       // by how much, in all
-  int64_t failed_ticks;  // the list of threads changed while it was read
+  int64_t late_ticks;    // ticks that came more than half an interval late
+  int64_t late_ns;       // sum of their delays
+  int64_t failed_ticks;  // the thread list changed while it was read
   int64_t looks;
   int64_t failed_looks;
-  int64_t retries;       // the frames did not fit together, and were read once more
+  int64_t retries;       // the frames were inconsistent and were read again
   int64_t cut_stacks;    // looks at stacks deeper than ForeignFrames::kMost
-  int64_t other_stacks;  // looks for whose stacks there was no room
-  int64_t cpu_ns;        // the sampler's own
+  int64_t other_stacks;  // looks whose stack is the row "(other)"
+  int64_t cpu_ns;        // used by the sampler
   int64_t started_ns;
   int64_t stopped_ns;
 };
 
-// Never destroyed. Throws std::system_error when the kernel lets it read nothing.
+// Never destroyed. Throws std::system_error if the kernel allows no way to read memory.
 class Sampler {
  public:
-  // most_cost: part of one processor that it may take; the interval grows to keep to it.
+  // most_cost: the part of one processor that it may use. The interval grows to keep to it.
   Sampler(Recorder& recorder, int64_t interval_ns, double most_cost);
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
 
-  // Begins; what passes from now on is the main thread's. Throws std::system_error.
+  // Starts. Time from now on counts for the main thread. Throws std::system_error.
   void start();
-  // Writes what is left. Neither needs the GIL, and must not be called with it.
+  // Writes the rest. `start` and `stop` must be called without the GIL.
   void stop();
-  // To be asked after `stop`.
+  // Valid after `stop`.
   [[nodiscard]] bool is_broken() const { return is_broken_; }
   [[nodiscard]] SamplerFigures figures() const;
 
  private:
-  struct Found {  // by a look at a thread
+  struct Found {  // result of a look at a thread
     int64_t time_ns;
     Look look;
     int32_t stack;
-    bool is_running;  // asked while the sampler rests
+    bool is_running;  // only set while the sampler rests
   };
 
   void run();
@@ -95,19 +95,19 @@ class Sampler {
   int64_t least_interval_ns_;
   int64_t due_ns_ = 0;
   int64_t tick_ns_ = 0;
-  int64_t written_ns_ = 0;      // when rows were written last,
-  int64_t written_cpu_ns_ = 0;  // and what of figures_.cpu_ns was spent by then,
-  int64_t written_ticks_ = 0;   // and how many ticks there had been
+  int64_t written_ns_ = 0;      // when rows were last written,
+  int64_t written_cpu_ns_ = 0;  // figures_.cpu_ns at that time,
+  int64_t written_ticks_ = 0;   // and the number of ticks
   int64_t rows_to_doubling_;
-  double cost_;             // of late, smoothed: a part of one processor
-  bool is_broken_ = false;  // no memory was left
+  double cost_;             // recent cost, smoothed: a part of one processor
+  bool is_broken_ = false;  // out of memory
 
   CpuWait wait_;
-  bool rests_ = false;          // no thread of Python has run of late: looks are rare
-  bool is_called_ = false;      // from a rest, by the CPU time that was used
-  bool has_moved_ = false;      // a thread had run, at this tick
+  bool rests_ = false;          // no Python thread has run recently: looks are rare
+  bool is_called_ = false;      // the kernel woke it from a rest
+  bool has_moved_ = false;      // a thread had run at this tick
   int64_t still_since_ns_ = 0;  // no thread has run since then
-  int64_t watched_ns_ = 0;      // CPU time of the program's threads, when it began to rest
+  int64_t watched_ns_ = 0;      // CPU time of the program's threads at the start of the rest
   NativeThread thread_{[this] { run(); }, [this] { thread_.signal(CpuWait::signal()); }};
 };
 

@@ -1,5 +1,5 @@
-// The most that this GPU moves and computes: memory bandwidth by a triad, 32-bit arithmetic by
-// multiply-adds.
+// Measures the most that this GPU moves and computes: memory bandwidth by a triad, 32-bit
+// arithmetic by multiply-adds.
 #include <algorithm>
 #include <limits>
 
@@ -11,8 +11,10 @@
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kBlocksPerMultiprocessor = 8;  // 2048 threads: as many as fit on one
-constexpr int kChains = 8;  // independent sums a thread: enough to hide a multiply-add's latency
+constexpr int kBlocksPerMultiprocessor =
+    8;  // 2048 threads, the most that one multiprocessor runs at once
+constexpr int kChains =
+    8;  // independent sums per thread: enough to hide the latency of a multiply-add
 constexpr int kSteps = 8192;
 
 extern "C" __global__ void perfprobe_triad(float4* a, const float4* b, const float4* c, float scale,
@@ -43,8 +45,8 @@ extern "C" __global__ void perfprobe_multiply_add(float factor, float addend, fl
   for (int chain = 0; chain < kChains; ++chain) {
     total += sums[chain];
   }
-  // Never true of these inputs, and the compiler cannot know: without a use of them the sums would
-  // not be computed.
+  // Never true for these inputs, but the compiler does not know: without a use of the sums it would
+  // remove the computation.
   if (total == -1) {
     *out = total;
   }
@@ -58,7 +60,7 @@ int count_multiprocessors(int* count) {
              : found;
 }
 
-// The fastest of `repeats`; one more goes first and is not counted.
+// Returns the fastest of `repeats` runs, after one that is not counted.
 template <typename Launch>
 int fastest(cudaStream_t stream, int repeats, double* best_ns, Launch launch) {
   EventTimer timer(stream);

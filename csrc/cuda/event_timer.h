@@ -1,11 +1,11 @@
-// The time between two points of a stream, by CUDA events; and device memory that is given back.
+// Times a part of a stream by CUDA events, and frees device memory.
 #pragma once
 
 #include <cstddef>
 
 #include <cuda_runtime.h>
 
-// Every step is skipped once one has failed; the first error is what `error()` says.
+// After a step fails, all further steps are skipped. `error()` returns the first error.
 class EventTimer {
  public:
   explicit EventTimer(cudaStream_t stream) : stream_(stream) {
@@ -29,7 +29,7 @@ class EventTimer {
     }
   }
 
-  // Waits for what was launched since start(), errors of the launches included.
+  // Waits for all work launched since start(). Includes errors of the launches.
   double stop_ns() {
     float elapsed_ms = 0;
     keep(cudaGetLastError());

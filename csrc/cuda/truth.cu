@@ -1,5 +1,4 @@
-// Kernels of which it is known how many ran and how long each took: what recordings of GPUs are
-// tested against.
+// Kernels with a known number and duration, to test recordings of GPUs against.
 #include <cuda_runtime.h>
 
 #include "cuda/cuda_abi.h"
@@ -7,8 +6,7 @@
 
 namespace {
 
-// No GPU has a faster clock: a spin ends by its cycles where the nanosecond timer should stand
-// still.
+// No GPU has a faster clock. If the nanosecond timer stands still, a spin ends after these cycles.
 constexpr int64_t kMostTicksPerNs = 4;
 
 __device__ uint64_t global_timer_ns() {
@@ -17,7 +15,7 @@ __device__ uint64_t global_timer_ns() {
   return now_ns;
 }
 
-// extern "C", so that their recorded names are exactly these.
+// extern "C", so that the recorded names are exactly these.
 extern "C" __global__ void perfprobe_empty() {}
 
 extern "C" __global__ void perfprobe_spin(uint64_t duration_ns, int64_t most_ticks,

@@ -9,8 +9,8 @@
 namespace perfprobe {
 namespace {
 
-// cudaLaunchKernel_v7000: the CUDA version that brought this form of it. cuMemcpyHtoD_v2 is a name.
-// __cudaLaunchKernel: the same call as compiled from <<<>>>.
+// cudaLaunchKernel_v7000: the suffix is the CUDA version that introduced this form. cuMemcpyHtoD_v2
+// is a name of its own. __cudaLaunchKernel: the same call compiled from <<<>>>.
 std::string_view plain(std::string_view name) {
   if (name.starts_with("__"))
     name.remove_prefix(2);

@@ -1,4 +1,5 @@
-// What the records of API calls mean by their numbers: string ids of functions, rows of `threads`.
+// Translates the numbers in records of API calls: functions to string ids, threads to rows of
+// `threads`.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,7 @@
 
 namespace perfprobe {
 
-// Names as the library tells them, `cudaLaunchKernel`: without the version that it appends.
+// Names as the library reports them (`cudaLaunchKernel`), without the version suffix.
 class ApiNames {
  public:
   ApiNames(Recorder& recorder, CallbackName name) : recorder_(recorder), name_(name) {}
@@ -35,7 +36,7 @@ class ApiNames {
   int32_t other_ = kNone - 1;
 };
 
-// One row for each thread of the system; beyond ThreadRows::kMost they share one.
+// One row for each OS thread. Beyond ThreadRows::kMost, threads share one.
 class ApiThreads {
  public:
   explicit ApiThreads(Recorder& recorder) : thread_rows_(recorder) {}

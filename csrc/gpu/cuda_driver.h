@@ -1,5 +1,5 @@
-// NVIDIA's driver, looked up at run time: whether it is there, what devices it has. No call of
-// CUPTI may be made before: without a driver some of its versions crash.
+// NVIDIA's driver, looked up at run time: whether it exists and what devices it has. CUPTI must not
+// be called before: some versions crash without a driver.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace perfprobe {
 
-// Numbers are -1 where the driver does not say.
+// Numbers are -1 if the driver does not provide them.
 struct GpuDevice {
   std::string name;
   int64_t memory_bytes = -1;
@@ -27,17 +27,18 @@ struct GpuDevice {
 
 class CudaDriver {
  public:
-  // `library`: where to look instead of libcuda.so.1. Initialises CUDA (cuInit): to be called only
-  // in a process that is about to use CUDA itself, for its forked children cannot any more.
+  // `library`: used instead of libcuda.so.1 if not null. Initialises CUDA (cuInit). Call it only in
+  // a process that is about to use CUDA itself, because its forked children cannot use CUDA
+  // afterwards.
   std::optional<CuptiFault> open(void* library);
 
   [[nodiscard]] int version() const { return version_; }  // 13000; -1 not known
   [[nodiscard]] const std::vector<GpuDevice>& devices() const { return devices_; }
-  // Whether any device is in use by this process; true where the driver does not say.
+  // Whether this process uses any device; true if the driver cannot tell.
   [[nodiscard]] bool has_context() const;
-  // Makes one call of the runtime, if it is loaded, and one of the driver; both without effect.
+  // Makes one runtime call, if the runtime is loaded, and one driver call. Neither has an effect.
   void make_traced_call() const;
-  // How long one such call takes, the best of a few rounds; -1 where there is none.
+  // Returns how long one such call takes, the best of a few rounds; -1 if there is none.
   [[nodiscard]] int64_t traced_call_ns() const;
 
  private:

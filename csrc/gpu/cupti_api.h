@@ -1,5 +1,5 @@
-// The functions of libcupti that are used here, found at run time, and what its codes mean. Own
-// declarations, after cupti_callbacks.h and cupti_activity.h of CUDA 12 and 13.
+// The functions of libcupti used here, found at run time, and the meanings of its codes. Declared
+// here after cupti_callbacks.h and cupti_activity.h of CUDA 12 and 13.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace perfprobe {
 
-// Something that CUPTI or the driver refuses, in words for a person.
+// Why CUPTI or the driver refuses, in words for the user.
 struct CuptiFault {
   std::string reason;
   std::string remedy;
@@ -26,7 +26,7 @@ struct CuptiSubscriberParams {
   size_t other_name_bytes;
 };
 
-// Codes are CUptiResult, 0 success. Optional functions are null where the library is too old.
+// Codes are CUptiResult, 0 success. Optional functions are null if the library is too old.
 struct CuptiApi {
   using Code = uint32_t;
   using Subscriber = void*;
@@ -56,11 +56,11 @@ struct CuptiApi {
   CallbackName callback_name;
 };
 
-// Fills `api`; the name of a function that is missing, "" when all is there.
+// Fills `api`. Returns the name of a missing function; "" if all exist.
 std::string load_cupti(void* library, CuptiApi& api);
 
-// What a code means, and the remedy. call: the function that gave it; other_client: whom CUPTI
-// named, "" when nobody.
+// Returns what a code means, with the remedy. call: the function that returned it. other_client:
+// the tool that CUPTI named, "" if none.
 CuptiFault explain(uint32_t code, std::string_view call, std::string_view other_client = {});
 
 }  // namespace perfprobe

@@ -63,7 +63,7 @@ void CuptiBuffers::limit(size_t most) {
   limit_ = std::min(most, kMost);
 }
 
-// Only the first look is under the lock: mapping and unmapping are slow.
+// The lock is only held for the look through the list, as mapping and unmapping are slow.
 void CuptiBuffers::keep_spares() {
   size_t spare = 0;
   {
@@ -110,16 +110,16 @@ CuptiBuffers::Full CuptiBuffers::take() {
 
 namespace {
 
-// CUPTI is told that it gets buffers of zeros, and leaves out what a record has none of, such as
-// the graph of a kernel. It says what of a buffer is valid, not that it wrote to nothing else: the
-// rest is given back to the kernel, which costs nothing where it was never touched.
+// CUPTI is promised buffers of zeros and skips fields that a record does not use, such as the graph
+// of a kernel. It reports which bytes are valid, not that it wrote nothing else. So the rest is
+// returned to the kernel, which costs nothing for untouched pages.
 void clear(uint8_t* memory, size_t valid_bytes) {
   const auto page = static_cast<size_t>(getpagesize());
   const size_t written = std::min((valid_bytes + page - 1) / page * page, CuptiBuffers::kBytes);
   std::memset(memory, 0, written);
   const size_t rest = CuptiBuffers::kBytes - written;
   if (rest > 0 && madvise(memory + written, rest, MADV_DONTNEED) != 0)
-    std::memset(memory + written, 0, rest);  // locked in memory
+    std::memset(memory + written, 0, rest);  // the memory is locked
 }
 
 }  // namespace

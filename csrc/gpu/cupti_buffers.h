@@ -1,6 +1,6 @@
-// The memory that CUPTI writes its records to: handed out and taken back from any thread, from
-// within the program's own launches. Nothing is allocated there as long as spare buffers last, and
-// nobody holds the lock for longer than a look through the list.
+// The memory that CUPTI writes its records to, requested and returned by any thread, within the
+// program's launches. While spare buffers last nothing is allocated there, and the lock is only
+// held for a look through the list.
 #pragma once
 
 #include <array>
@@ -15,18 +15,18 @@ struct BufferFigures {
   int64_t requested = 0;
   int64_t completed = 0;
   int64_t refused = 0;  // requests that got no memory
-  int64_t foreign = 0;  // buffers that came back and were not ours
+  int64_t foreign = 0;  // returned buffers that were not requested here
   int64_t most_used = 0;
 
-  // Neither refused nor given back.
+  // Buffers that CUPTI still has.
   [[nodiscard]] int64_t lent() const { return requested - completed - refused; }
 };
 
-// Never destroyed: CUPTI may hold a buffer for ever.
+// Never destroyed: CUPTI may keep a buffer for ever.
 class CuptiBuffers {
  public:
   static constexpr size_t kBytes = size_t{4} << 20;  // what CUPTI recommends: 1 to 10 MB
-  static constexpr size_t kSpare = 4;                // free ones that are kept at hand
+  static constexpr size_t kSpare = 4;                // free buffers kept ready
   static constexpr size_t kMost = 128;
 
   struct Full {
@@ -34,19 +34,20 @@ class CuptiBuffers {
     size_t valid_bytes = 0;
   };
 
-  // For CUPTI. Null when there are `limit` buffers in use.
+  // Called by CUPTI. Returns null if `limit` buffers are in use.
   uint8_t* request();
   void complete(uint8_t* memory, size_t valid_bytes);
 
-  // How many buffers there may be: as many as `kMost`.
+  // Sets how many buffers there may be, at most `kMost`.
   void limit(size_t most);
-  // Makes spare buffers, and gives surplus ones back to the kernel.
+  // Makes spare buffers, and returns surplus ones to the kernel.
   void keep_spares();
-  // The buffer that has waited longest; memory is null when none has. To be given back.
+  // Returns the buffer that has waited longest; its memory is null if there is none. Return it with
+  // `give_back`.
   Full take();
-  // Makes all of it zeros.
+  // Fills it with zeros and makes it available again.
   void give_back(const Full& full);
-  // Until `due_ns` of the monotonic clock, or until `kManyFull` buffers wait, or `wake`.
+  // Waits until `due_ns` of the monotonic clock, `kManyFull` full buffers, or `wake`.
   void wait(int64_t due_ns);
   void wake();
   [[nodiscard]] BufferFigures figures();

@@ -3,9 +3,10 @@
 namespace perfprobe {
 namespace {
 
-constexpr int64_t kFill = 100;  // CopyKind.FILL: ours, CUPTI has a record of its own for it
+constexpr int64_t kFill =
+    100;  // CopyKind.FILL: a number of perfprobe, as CUPTI has a record type for fills
 
-// CUPTI leaves 0 where it has no time, and `end` 0 in records that were fetched before their end.
+// A time of 0 means that CUPTI has none. `end` is 0 in records that were fetched before their end.
 Interval times(const CuptiRecord& record, cupti::Field<uint64_t> start,
                cupti::Field<uint64_t> end) {
   const auto start_ns = static_cast<int64_t>(record.get(start));
@@ -13,7 +14,7 @@ Interval times(const CuptiRecord& record, cupti::Field<uint64_t> start,
   return start_ns > 0 && end_ns >= start_ns ? Interval{start_ns, end_ns} : Interval{};
 }
 
-// 0 is UNKNOWN in all of CUPTI's enumerations; so is what a later version has added.
+// 0 is UNKNOWN in all of CUPTI's enumerations. Values of later versions count as unknown too.
 template <class T>
 int64_t choice(const CuptiRecord& record, cupti::Field<T> field, uint8_t choices) {
   const T value = record.get(field);
@@ -33,13 +34,13 @@ int64_t number(const CuptiRecord& record, cupti::Field<uint32_t> field) {
   return record.id(field, cupti::kNotApplicable);
 }
 
-// 0 is none: CUPTI_CORRELATION_ID_UNKNOWN, and of what no graph launched.
+// 0 means none: CUPTI_CORRELATION_ID_UNKNOWN, and the graph of work that no graph launched.
 template <class T>
 int64_t number_or_none(const CuptiRecord& record, cupti::Field<T> field) {
   return record.id(field, 0);
 }
 
-// What copies, copies between devices and fills have in common.
+// Decodes the fields that copies, copies between devices and fills share.
 CopyRow decode_move(const CuptiRecord& record) {
   namespace field = cupti::memcpy;
   const auto [start_ns, end_ns] = times(record, field::start, field::end);

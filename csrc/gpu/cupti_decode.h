@@ -1,5 +1,5 @@
-// From one record of CUPTI's to one row. What needs a table of ours (names, launches, threads) is
-// left to the caller.
+// Decodes one CUPTI record into one row. Looking up names, launches and threads is left to the
+// caller.
 #pragma once
 
 #include "gpu/cupti_walk.h"

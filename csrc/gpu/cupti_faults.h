@@ -1,6 +1,6 @@
-// What is known to be wrong in which version of CUPTI, and what is done about it here. The one
-// place that says so: the session goes by it, recordings name what their version has, and the
-// merge, the losses and `perfprobe doctor` go by those names.
+// Known faults of CUPTI versions, and what is done about them. This is the only place that lists
+// them: the session follows it, recordings name the faults of their version, and the merge, the
+// losses and `perfprobe doctor` use these names.
 #pragma once
 
 #include <array>
@@ -9,12 +9,12 @@
 
 namespace perfprobe {
 
-// Versions as cuptiGetVersion gives them: 24 is CUDA 12.6 with all its updates, 130101 is 13.1
+// Versions as cuptiGetVersion returns them: 24 is CUDA 12.6 with all its updates, 130101 is 13.1
 // Update 1.
 struct KnownFault {
   std::string_view name;  // in recordings
-  uint32_t first;         // the first version that has it, as far as is known
-  uint32_t fixed;         // the first one that does not
+  uint32_t first;         // the first version with the fault, as far as known
+  uint32_t fixed;         // the first version without it
   std::string_view what;
   std::string_view answer;
   std::string_view remedy;  // for the user
@@ -24,9 +24,9 @@ struct KnownFault {
   }
 };
 
-// NVIDIA's notes: zero or foreign times from 12.6 Update 2 until 13.1. As seen by others
-// (pytorch/pytorch#192021): none where the clock is registered once, k records where it is
-// registered for the k-th time again.
+// NVIDIA's notes: times are zero or of another clock from 12.6 Update 2 until 13.1. Reported in
+// pytorch/pytorch#192021: no record is wrong if the clock is registered once, k records are wrong
+// when it is registered for the k-th time again.
 inline constexpr KnownFault kClockFault{
     "clock",
     24,
@@ -45,7 +45,7 @@ inline constexpr KnownFault kGraphFault{
     "kernels of graphs are then shown without operator and line, and counted",
     "record once in a process, or use CUDA 13.1 Update 1 or newer"};
 
-// NVIDIA's notes of 13.0 Update 1; which versions before have it they do not say.
+// NVIDIA's notes of 13.0 Update 1. They do not say which earlier versions have it.
 inline constexpr KnownFault kWaitFault{"device_waits",
                                        130000,
                                        130001,
@@ -53,7 +53,7 @@ inline constexpr KnownFault kWaitFault{"device_waits",
                                        "the losses say that such waits are missing",
                                        "use CUDA 13.0 Update 1 or newer"};
 
-// As seen by others (pytorch/kineto#1534).
+// Reported in pytorch/kineto#1534.
 inline constexpr KnownFault kRefusalFault{"refusals",
                                           0,
                                           27,

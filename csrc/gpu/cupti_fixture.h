@@ -1,5 +1,5 @@
-// CUPTI's buffers as they were, in a `.cupti` file: for tests, so that what a GPU once delivered
-// can be decoded again without one. tests/native/cupti_fixture_reader.h reads it.
+// Saves CUPTI's buffers unchanged in a `.cupti` file, so that tests can decode what a GPU once
+// delivered. tests/native/cupti_fixture_reader.h reads it.
 //
 //   file    := "PPCUPTI1"  section*                                              (little endian)
 //   section := text[4] tag  u32 bytes  bytes
@@ -34,18 +34,17 @@ struct ClockTriple {
   uint64_t cupti_ns, realtime_ns, monotonic_ns;
 };
 
-// Not thread-safe. What the disk refuses, and what would make the file larger than kMostBytes, is
-// left out and counted.
+// Not thread-safe. Data that the disk refuses or that exceeds kMostBytes is left out and counted.
 class CuptiFixtureWriter {
  public:
   static constexpr size_t kMostBytes = size_t{15} << 20;
 
-  // Throws std::system_error when the file cannot be made.
+  // Throws std::system_error if the file cannot be created.
   CuptiFixtureWriter(const std::string& path, std::string_view origin, uint32_t cupti_version,
                      NextRecord next, CallbackName name);
 
   void add_clocks(const ClockTriple& clocks);
-  // Before the buffer goes back: what its records point to is read now.
+  // Must be called before the buffer is returned: it reads the names that records point to.
   void take(uint8_t* buffer, size_t valid_bytes);
   void close(uint64_t dropped_records);
   [[nodiscard]] uint64_t left_out() const { return left_out_; }

@@ -1,8 +1,8 @@
-// Where CUPTI's records hold what is read of them: numbers of cupti_activity.h, 12.1 to 13.5.
+// Offsets of the fields in CUPTI's records, from cupti_activity.h, 12.1 to 13.5.
 //
-// Own constants, so that no CUDA headers are needed to build. From one version to the next a record
-// only ever became longer: a field lies where it always lay, and is there if the record of the
-// loaded library reaches that far. tests/native/cupti_records_test.cpp compares with it.
+// The constants are defined here, so that the build needs no CUDA headers. From version to version
+// records only became longer: a field keeps its offset, and exists if the record of the loaded
+// library is long enough. tests/native/cupti_records_test.cpp compares with the headers.
 #pragma once
 
 #include <cstddef>
@@ -35,8 +35,8 @@ inline constexpr uint32_t kExternalKind = 5;  // CUPTI_EXTERNAL_CORRELATION_KIND
 inline constexpr uint32_t kAsync = 1;         // CUPTI_ACTIVITY_FLAG_{MEMCPY,MEMSET}_ASYNC
 inline constexpr uint32_t kNotApplicable = 0xffff'ffff;  // CUPTI_SYNCHRONIZATION_INVALID_VALUE
 
-// Numbers of CUpti_ActivityMemcpyKind, ...MemoryKind and ...SynchronizationType up to here; 0 is
-// unknown.
+// The highest known values of CUpti_ActivityMemcpyKind, ...MemoryKind and ...SynchronizationType; 0
+// is unknown.
 inline constexpr uint8_t kCopyKinds = 11;
 inline constexpr uint8_t kMemoryKinds = 8;
 inline constexpr uint8_t kWaitKinds = 5;

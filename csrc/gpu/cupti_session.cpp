@@ -14,7 +14,7 @@ namespace {
 
 using Code = CuptiApi::Code;
 
-// cupti_activity.h.
+// Values of cupti_activity.h.
 constexpr uint32_t kSystemThreadIds = 1;
 constexpr uint32_t kDefaultThreadIds = 0;
 constexpr uint32_t kZeroedBuffers = 5;
@@ -23,8 +23,8 @@ constexpr uint32_t kCanaryKind = 4;  // CUSTOM1: operators have CUSTOM2
 constexpr uint64_t kCanary = 0x7065726670726f62;
 constexpr size_t kOtherNameBytes = 256;
 
-constexpr size_t kMostBuffers = 64;  // each thread that calls CUDA has one of its own
-// Far beyond the last call of any version; unknown numbers are errors.
+constexpr size_t kMostBuffers = 64;  // each thread that calls CUDA has one
+// More than the calls of any version. Unknown numbers return errors.
 constexpr uint32_t kCalls = 1200;
 
 struct Kind {
@@ -33,7 +33,7 @@ struct Kind {
   bool is_needed;
 };
 
-// The cheap ones. Not KERNEL (it runs kernels one at a time) and not DRIVER as a whole.
+// Only cheap kinds. Not KERNEL, which runs kernels one at a time, and not all of DRIVER.
 constexpr std::array<Kind, 7> kKinds{{
     {cupti::kConcurrentKernel, "kernels", true},
     {cupti::kRuntime, "calls of the CUDA runtime", true},
@@ -44,8 +44,8 @@ constexpr std::array<Kind, 7> kKinds{{
     {cupti::kOverhead, "overheads", false},
 }};
 
-// Frequent calls of the runtime that start nothing on a GPU and wait for nothing. Not all of
-// `__cuda`: CUDA 13 compiles <<<>>> to __cudaLaunchKernel.
+// Frequent runtime calls that neither start GPU work nor wait. Not all of `__cuda`: CUDA 13
+// compiles <<<>>> to __cudaLaunchKernel.
 constexpr std::array<std::string_view, 19> kLeftOut{"cudaGetDevice",
                                                     "cudaSetDevice",
                                                     "cudaGetLastError",
@@ -66,21 +66,21 @@ constexpr std::array<std::string_view, 19> kLeftOut{"cudaGetDevice",
                                                     "__cudaPopCall",
                                                     "__cudaGet"};
 
-// Calls of the driver that do, made by others than the runtime: Triton, NCCL; the last one is for
-// the canary.
+// Driver calls that start GPU work or wait, and that others than the runtime make: Triton, NCCL.
+// The last one is for the canary.
 constexpr std::array<std::string_view, 8> kDriverCalls{
     "cuLaunch",         "cuGraphLaunch",       "cuMemcpy",           "cuMemset",
     "cuCtxSynchronize", "cuStreamSynchronize", "cuEventSynchronize", "cuDriverGetVersion"};
 
-// Of the process, and only touched by whom CUPTI has accepted as its one client.
+// One for the process. Only the session that CUPTI has accepted as its client touches it.
 struct GivenClock {
-  decltype(CuptiApi::register_timestamp) to = nullptr;  // the library that has ours
-  bool is_told = false;                                 // whether that can be asked for it
+  decltype(CuptiApi::register_timestamp) to = nullptr;  // the library that our clock was given to
+  bool is_told = false;                                 // whether the library can report its clock
 };
 GivenClock given_clock;
 int sessions = 0;
 
-// CUPTI may call it until the process ends: it needs nothing of ours but its code, which stays
+// CUPTI may call this until the process ends. It uses nothing but its own code, which stays loaded
 // (csrc/CMakeLists.txt: nodelete).
 uint64_t our_clock() {
   return static_cast<uint64_t>(monotonic_ns());
@@ -90,7 +90,7 @@ uint64_t default_clock() {
   return static_cast<uint64_t>(read_clock_ns(CLOCK_REALTIME));
 }
 
-// No callback is enabled: being subscribed keeps other clients away.
+// No callback is enabled. The subscription keeps other clients away.
 void on_callback(void* /*data*/, uint32_t /*domain*/, uint32_t /*call*/, const void* /*what*/) {}
 
 void on_request(uint8_t** buffer, size_t* bytes, size_t* most_records) {
@@ -109,7 +109,7 @@ bool begins_with_one(std::string_view name, const std::array<std::string_view, C
   return std::ranges::any_of(beginnings, [&](auto begin) { return name.starts_with(begin); });
 }
 
-// Calls `set(number)` for each call of the domain whose name begins with one of these.
+// Calls `set(number)` for each call of the domain whose name begins with one of `beginnings`.
 template <size_t Count, class Set>
 void for_calls(const CuptiApi& api, uint32_t domain,
                const std::array<std::string_view, Count>& beginnings, Set set) {
@@ -152,8 +152,8 @@ std::optional<CuptiFault> CuptiSession::open(bool with_ids) {
   return std::nullopt;
 }
 
-// Not by cuptiSubscribe_v2: beside such a subscriber calls that name none, which all of ours are,
-// may be refused.
+// Does not use cuptiSubscribe_v2: with such a subscriber CUPTI may refuse calls that name no
+// subscriber, and the calls here name none.
 std::optional<CuptiFault> CuptiSession::subscribe() {
   const Code code = api_.subscribe(&subscriber_, on_callback, nullptr);
   if (code == 0)
@@ -161,7 +161,7 @@ std::optional<CuptiFault> CuptiSession::subscribe() {
   return explain(code, "cuptiSubscribe", code == kOtherClient ? other_client() : "");
 }
 
-// Only cuptiSubscribe_v2 names it; "" where that is not known.
+// Returns the name of the other client; "" if not known. Only cuptiSubscribe_v2 tells it.
 std::string CuptiSession::other_client() {
   if (api_.subscribe_v2 == nullptr)
     return "";
@@ -169,12 +169,12 @@ std::string CuptiSession::other_client() {
   CuptiSubscriberParams params{sizeof params, "perfprobe", other.data(), other.size() - 1};
   CuptiApi::Subscriber subscriber = nullptr;
   const Code code = api_.subscribe_v2(&subscriber, on_callback, nullptr, &params);
-  if (code == 0)  // it has gone, or shares
+  if (code == 0)  // the other client has ended, or shares
     static_cast<void>(api_.unsubscribe(subscriber));
   return code == kOtherClient ? other.data() : "";
 }
 
-// The clock must come before any kind.
+// The clock must be set before any kind is enabled.
 std::optional<CuptiFault> CuptiSession::prepare() {
   const bool has_threads =
       api_.set_thread_id_type != nullptr && api_.set_thread_id_type(kSystemThreadIds) == 0;
@@ -187,8 +187,8 @@ std::optional<CuptiFault> CuptiSession::prepare() {
   return code == 0 ? std::nullopt : std::optional(explain(code, "cuptiActivityRegisterCallbacks"));
 }
 
-// Always, for an earlier client's may still be there; but not a second time where that spoils times
-// and ours still is.
+// Always sets the clock, because that of an earlier client may still be set. Not a second time,
+// though, if that spoils times and ours is still set.
 std::optional<CuptiFault> CuptiSession::give_clock() {
   const bool is_there = given_clock.to == api_.register_timestamp;
   if (is_there && (!given_clock.is_told || has_our_clock()))
@@ -199,7 +199,7 @@ std::optional<CuptiFault> CuptiSession::give_clock() {
   return std::nullopt;
 }
 
-// Whether older versions than those that are known have the fault is not known.
+// It is not known whether versions before the known ones have the fault.
 void CuptiSession::take_clock_back() {
   if (version_ < kClockFault.fixed)
     return;
@@ -240,7 +240,7 @@ std::optional<CuptiFault> CuptiSession::enable_kinds(bool with_ids) {
   return std::nullopt;
 }
 
-// After the kinds: enabling one sets all of its calls.
+// Called after the kinds are enabled, because enabling a kind enables all of its calls.
 void CuptiSession::choose_calls() {
   if (api_.enable_runtime_call != nullptr)
     for_calls(api_, cupti::kRuntimeDomain, kLeftOut,
@@ -269,7 +269,8 @@ void CuptiSession::pop_canary() {
   static_cast<void>(api_.pop_external_id(kCanaryKind, &last));
 }
 
-// A forced flush hands out, and so ends, records of what still runs: it comes last.
+// A forced flush delivers records of work that still runs, and so ends them. Therefore it is the
+// last step.
 void CuptiSession::flush_and_disable() {
   flush();
   for (const uint32_t kind : enabled_)
@@ -296,7 +297,7 @@ void CuptiSession::close() {
   size_t dropped = 0;
   if (api_.get_dropped(nullptr, 0, &dropped) == 0)
     dropped_records_ += static_cast<int64_t>(dropped);
-  promise_zeroed_buffers(0);  // the next client's are not
+  promise_zeroed_buffers(0);  // the next client's buffers are not zeroed
   take_clock_back();
   if (api_.set_thread_id_type != nullptr)
     static_cast<void>(api_.set_thread_id_type(kDefaultThreadIds));

@@ -1,6 +1,6 @@
-// One tracing session with CUPTI: what is switched on, how it ends, and whether the records still
-// come to us. CUPTI is asked for little (no counters, no serialised kernels) and is never
-// finalised: that would end it for the whole process.
+// One tracing session with CUPTI: what is enabled, how it ends, and whether the records still reach
+// perfprobe. CUPTI is asked for little (no counters, no serialised kernels) and is never finalised,
+// as that would end it for the whole process.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,19 @@
 
 namespace perfprobe {
 
-// The memory of all sessions of the process: CUPTI's callbacks carry no argument.
+// The buffers of all sessions of the process, because CUPTI's callbacks have no argument.
 CuptiBuffers& cupti_buffers();
 
 class CuptiSession {
  public:
   explicit CuptiSession(const CuptiApi& api) : api_(api) {}
 
-  // Begins; what is there when it fails is undone. with_ids: external ids are recorded from the
-  // start.
+  // Starts. On failure everything is undone. with_ids: external ids are recorded from the start.
   std::optional<CuptiFault> open(bool with_ids);
-  // What is complete comes to the buffers; waits for no GPU.
+  // Puts completed records into the buffers. Waits for no GPU.
   void flush();
-  // The last records, also those of what still runs. `make_traced_call` is made under an id that
-  // `is_canary` knows again: when its record does not come, someone else gets the records.
+  // Delivers the last records, also of work that still runs. `make_traced_call` runs with an id
+  // that `is_canary` recognizes: if its record does not arrive, another client gets the records.
   template <class Call>
   void flush_last(Call make_traced_call) {
     push_canary();
@@ -34,16 +33,16 @@ class CuptiSession {
     pop_canary();
     flush_and_disable();
   }
-  // Whether this buffer holds the record of the call made by `flush_last`.
+  // Whether this buffer contains the record of the call made by `flush_last`.
   [[nodiscard]] bool has_canary(uint8_t* buffer, size_t valid_bytes) const;
-  // Restores what other clients of CUPTI expect.
+  // Restores the settings that other clients of CUPTI expect.
   void close();
 
   [[nodiscard]] uint32_t version() const { return version_; }
-  // Of those that the process has opened, from 1 on; 0 before `open`.
+  // The number of this session in the process, from 1 on; 0 before `open`.
   [[nodiscard]] int number() const { return number_; }
   [[nodiscard]] int64_t dropped_records() const { return dropped_records_; }
-  // Kinds of records that could not be switched on, and calls that could not be left out.
+  // Kinds of records that could not be enabled, and calls that could not be excluded.
   [[nodiscard]] const std::vector<std::string>& lacks() const { return lacks_; }
 
  private:

@@ -5,10 +5,12 @@
 namespace perfprobe {
 namespace {
 
-// Room for two of the longest records and the kind of a third: the longest is 248 bytes in 13.4.
+// Room for two records of the longest kind and the kind of a third. The longest has 248 bytes in
+// 13.4.
 using Probe = std::array<uint32_t, 1024>;
 
-// In a buffer with the kind wherever a record might begin, the second record is one stride on.
+// If the buffer has the kind at every place where a record may begin, the second record is found
+// one stride after the first.
 uint32_t stride_of(uint32_t kind, NextRecord next, Probe& probe) {
   probe.fill(kind);
   auto* bytes = reinterpret_cast<uint8_t*>(probe.data());

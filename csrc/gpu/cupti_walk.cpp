@@ -18,7 +18,7 @@ CuptiWalk::State CuptiWalk::step() {
   return strides_.of(kind_) <= valid_bytes_ - at ? State::at_record : State::malformed;
 }
 
-// The library ends without a word before a record that is not whole.
+// The library stops without an error before an incomplete record.
 bool CuptiWalk::is_all_seen() const {
   if (record_ == nullptr)
     return valid_bytes_ == 0;

@@ -1,5 +1,5 @@
-// One record of CUPTI's after the other: the library steps, we see to it that it steps on and stays
-// inside.
+// Steps through CUPTI's records. The library steps; this makes sure that it moves on and stays
+// inside the buffer.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ class CuptiRecord {
  public:
   CuptiRecord(const uint8_t* bytes, size_t size) : bytes_(bytes), size_(size) {}
 
-  // `otherwise` where the loaded library's record does not reach that far.
+  // Returns `otherwise` if the loaded library's record does not reach this field.
   template <class T>
   [[nodiscard]] T get(cupti::Field<T> field, std::type_identity_t<T> otherwise = {}) const {
     if (field.offset + sizeof(T) > size_)
@@ -26,7 +26,7 @@ class CuptiRecord {
     return value;
   }
 
-  // The number of something, -1 where it is `none`: there is no such thing.
+  // Returns a number, or -1 if it is `none`.
   template <class T>
   [[nodiscard]] int64_t id(cupti::Field<T> field, std::type_identity_t<T> none) const {
     const T value = get(field, none);
@@ -45,11 +45,11 @@ class CuptiWalk {
   CuptiWalk(NextRecord next, const Strides& strides, uint8_t* buffer, size_t valid_bytes)
       : next_(next), strides_(strides), buffer_(buffer), valid_bytes_(valid_bytes) {}
 
-  // At a record that is wholly there. In any other state the walk is over.
+  // `at_record`: at a complete record. In any other state the walk is over.
   State step();
 
   [[nodiscard]] uint32_t kind() const { return kind_; }
-  // Has no fields when its kind is none of those that are decoded.
+  // Has no fields if its kind is not decoded.
   [[nodiscard]] CuptiRecord record() const { return {buffer_ + at_, strides_.of(kind_)}; }
   [[nodiscard]] size_t offset() const { return at_; }
 

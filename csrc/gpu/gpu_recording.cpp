@@ -18,7 +18,7 @@ constexpr int64_t kCanaryNs = 2'000'000'000;
 constexpr int64_t kLastBuffersNs = 200'000'000;
 constexpr int64_t kLookNs = 5'000'000;
 
-// What came after an earlier recording had ended, and of the calls that were timed.
+// Discards what came after an earlier recording had ended, and records of the timed calls.
 void discard_buffers() {
   for (auto full = cupti_buffers().take(); full.memory != nullptr; full = cupti_buffers().take())
     cupti_buffers().give_back(full);
@@ -65,7 +65,7 @@ std::optional<CuptiFault> GpuRecording::start() {
   return std::nullopt;
 }
 
-// For tests: what CUPTI delivers, verbatim, into the file that PERFPROBE_CUPTI_FIXTURE names.
+// For tests: saves what CUPTI delivers, unchanged, in the file that PERFPROBE_CUPTI_FIXTURE names.
 std::optional<CuptiFault> GpuRecording::keep_buffers() {
   const char* path = std::getenv("PERFPROBE_CUPTI_FIXTURE");
   if (path == nullptr || *path == '\0')
@@ -83,7 +83,7 @@ std::optional<CuptiFault> GpuRecording::keep_buffers() {
   return std::nullopt;
 }
 
-// CUPTI was given our clock.
+// CUPTI was given our clock, so its clock and the monotonic one are the same.
 void GpuRecording::keep_clocks() {
   if (!fixture_)
     return;
@@ -100,7 +100,7 @@ void GpuRecording::stop() {
     return;
   figures_.had_context = driver_.has_context();
   session_.flush();
-  drain();  // so that there is room for the last ones
+  drain();  // makes room for the last buffers
   is_ending_ = true;
   session_.flush_last([this] { driver_.make_traced_call(); });
   await_records();
@@ -112,8 +112,8 @@ void GpuRecording::stop() {
   figures_.stopped_ns = monotonic_ns();
 }
 
-// Records may come a moment after the call that asked for them has returned; of a program that used
-// no GPU there are none to wait for.
+// Records may arrive a moment after the call that requested them. If the program used no GPU, there
+// are none to wait for.
 void GpuRecording::await_records() {
   const int64_t until_ns = monotonic_ns() + (figures_.had_context ? kCanaryNs : 0);
   drain();
@@ -121,7 +121,7 @@ void GpuRecording::await_records() {
     cupti_buffers().wait(monotonic_ns() + kLookNs);
     drain();
   }
-  // Each thread has a buffer of its own, and they come in no order: others than the canary's.
+  // Each thread has a buffer. They arrive in any order, so some may come after the canary's.
   const int64_t last_ns = monotonic_ns() + (figures_.had_context ? kLastBuffersNs : 0);
   while (own_buffers().lent() > 0 && !figures_.is_broken && monotonic_ns() < last_ns) {
     cupti_buffers().wait(monotonic_ns() + kLookNs);
@@ -138,7 +138,7 @@ GpuFigures GpuRecording::figures() const {
   return figures;
 }
 
-// One that an earlier recording left with CUPTI may come back in this one.
+// A buffer that an earlier recording left with CUPTI may arrive during this one.
 BufferFigures GpuRecording::own_buffers() const {
   BufferFigures own = cupti_buffers().figures();
   own.requested -= buffers_before_.requested;
@@ -163,8 +163,8 @@ void GpuRecording::run() {
   }
 }
 
-// An error here must not end the program: the recording ends, and `figures` says so. Buffers are
-// emptied all the same, for CUPTI asks for more.
+// An error here must not end the program. The recording ends, and `figures` says so. Buffers are
+// still emptied, because CUPTI requests more.
 void GpuRecording::drain() {
   for (auto full = cupti_buffers().take(); full.memory != nullptr; full = cupti_buffers().take()) {
     try {

@@ -1,5 +1,5 @@
-// Records GPUs by CUPTI: a session with it, and a thread of our own that fetches and decodes what
-// comes, so that a run that is killed loses its last second at most.
+// Records GPUs by CUPTI: a session, and a thread that fetches and decodes records as they come. A
+// killed run loses at most its last second.
 #pragma once
 
 #include <atomic>
@@ -23,16 +23,16 @@ namespace perfprobe {
 
 struct GpuFigures {
   GpuRowFigures rows;
-  BufferFigures buffers;        // of this recording, but for the most of them that were in use
-  int64_t dropped_records = 0;  // by CUPTI, for want of memory
+  BufferFigures buffers;        // of this recording, except the largest number in use
+  int64_t dropped_records = 0;  // by CUPTI, out of memory
   int64_t flushes = 0;
-  int64_t cpu_ns = 0;         // of our thread
-  int64_t call_cost_ns = -1;  // what recording a call of CUDA adds to it; a kernel's record is more
+  int64_t cpu_ns = 0;         // of the decoding thread
+  int64_t call_cost_ns = -1;  // added to a CUDA call by recording it; a kernel's record costs more
   int64_t started_ns = 0;
   int64_t stopped_ns = 0;
   bool is_canary_seen = false;
-  bool had_context = false;  // a GPU was in use when it ended
-  bool is_broken = false;    // no memory was left
+  bool had_context = false;  // a GPU was in use at the end
+  bool is_broken = false;    // out of memory
 };
 
 // Never destroyed: its thread may be waiting for a lock when Python ends.
@@ -43,21 +43,21 @@ class GpuRecording {
   GpuRecording(const GpuRecording&) = delete;
   GpuRecording& operator=(const GpuRecording&) = delete;
 
-  // Why not, else records from now on. Initialises CUDA: see CudaDriver.
+  // Starts recording, or returns why not. Initialises CUDA: see CudaDriver.
   std::optional<CuptiFault> start();
-  // After the program has waited for its GPUs; nothing where `start` was refused. Takes 2.2 s at
-  // most when no records come any more.
+  // Call it after the program has waited for its GPUs. Does nothing if `start` failed. Takes at
+  // most 2.2 s if no more records come.
   void stop();
 
   [[nodiscard]] const VendorLibrary& library() const { return library_; }
   [[nodiscard]] const CudaDriver& driver() const { return driver_; }
   [[nodiscard]] const CuptiSession& session() const { return session_; }
   [[nodiscard]] const CuptiApi& api() const { return api_; }
-  // Takes the ids of operators, once it has started.
+  // Takes the ids of operators once the recording has started.
   [[nodiscard]] const ExternalIdPort& external_ids() const { return external_ids_; }
-  // From any thread, at any time.
+  // May be called from any thread at any time.
   [[nodiscard]] GpuTotalsSnapshot totals() const { return totals_.read(); }
-  // To be asked after `stop`.
+  // Valid after `stop`.
   [[nodiscard]] GpuFigures figures() const;
 
  private:

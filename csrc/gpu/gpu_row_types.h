@@ -1,4 +1,4 @@
-// Rows of the tables that perfprobe/tables/gpu.py describes. -1: none, or not known.
+// Row types of the tables in perfprobe/tables/gpu.py. -1: none, or not known.
 #pragma once
 
 #include <array>

@@ -58,7 +58,7 @@ class GpuRows::Decoder {
     table.add(row);
   }
 
-  // The same for a row that has times; how long it took, 0 when it was not timed.
+  // The same for a row with times. Returns its duration, 0 if it has no time.
   template <class Row>
   int64_t put_timed(RowTable<Row>& table, Row row) {
     if (row.start_ns < 0)
@@ -130,7 +130,7 @@ void GpuRows::Decoder::add(uint32_t kind, const CuptiRecord& record) {
       return add_wait(decode_wait(record));
     case cupti::kOverhead:
       return add_overhead(decode_overhead(record));
-    default:  // the last of those that have a stride
+    default:  // kExternal: the last kind that has a stride
       return add_external_id(record);
   }
 }
@@ -153,7 +153,7 @@ int32_t GpuRows::Decoder::find_launch(const LaunchRow& launch) {
   if (launch_rows_ >= kMostLaunches)
     return kNone;
   put(launches_, launch);
-  const int32_t id = launch_rows_++;  // the row is there, should the table have no memory for it
+  const int32_t id = launch_rows_++;  // the number is taken even if memory for the row runs out
   launch_ids_.insert(hash, id);
   return id;
 }
@@ -167,7 +167,7 @@ void GpuRows::Decoder::add_fill(const CopyRow& row) {
   totals_.add_fill(row.size_bytes, put_timed(copies_, row));
 }
 
-// The end of a recording is marked by asking for a version, which is nothing the program did.
+// perfprobe marks the end of a recording by asking for a version: not a call of the program.
 void GpuRows::Decoder::add_api_call(const CuptiRecord& record, uint32_t domain) {
   if (record.get(cupti::api::callback) == cupti::kGetVersion)
     return;
@@ -187,7 +187,7 @@ void GpuRows::Decoder::add_overhead(const OverheadRow& row) {
   put_timed(overheads_, row);
 }
 
-// Other kinds are ids that the program, or a tool in it, pushed for itself.
+// Other kinds are ids that the program or a tool in it pushed for itself.
 void GpuRows::Decoder::add_external_id(const CuptiRecord& record) {
   namespace field = cupti::external;
   if (record.get(field::external_kind) != cupti::kExternalKind)

@@ -1,4 +1,4 @@
-// Running totals of what GPUs did, readable from any thread at any time.
+// Running totals of GPU work, readable from any thread at any time.
 #pragma once
 
 #include <array>
@@ -13,11 +13,11 @@ namespace perfprobe {
 struct GpuTotal {
   int64_t calls = 0;
   int64_t bytes = 0;
-  int64_t ns = 0;  // of those that were timed
+  int64_t ns = 0;  // sum of those that have times
   bool operator==(const GpuTotal&) const = default;
 };
 
-// Copies by `CopyKind` and waits by `WaitKind` of perfprobe/tables/gpu.py, fills apart.
+// Copies by `CopyKind` and waits by `WaitKind` of perfprobe/tables/gpu.py; fills are separate.
 struct GpuTotalsSnapshot {
   GpuTotal kernels;
   std::array<GpuTotal, cupti::kCopyKinds> copies;
@@ -32,7 +32,7 @@ class GpuTotals {
   void add_fill(int64_t bytes, int64_t ns) { fills_.add(bytes, ns); }
   void add_wait(size_t kind, int64_t ns) { waits_.at(kind).add(0, ns); }
 
-  // Each number is exact; a row that is just being added may be in one of them and not yet in
+  // Each number is exact, but a row that is being added may be in one number and not yet in
   // another.
   [[nodiscard]] GpuTotalsSnapshot read() const {
     GpuTotalsSnapshot totals;

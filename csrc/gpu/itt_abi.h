@@ -1,5 +1,5 @@
-// What a program and a collector of ITT pass each other: own declarations of the public structures
-// in ittnotify.h and ittnotify_config.h of github.com/intel/ittapi (version 3.x, 64-bit Linux).
+// The interface between a program and an ITT collector, declared after the public structures in
+// ittnotify.h and ittnotify_config.h of github.com/intel/ittapi (version 3.x, 64-bit Linux).
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 namespace perfprobe::itt {
 
 struct Domain {
-  volatile int flags;  // 0: disabled; clients look before each call
+  volatile int flags;  // 0: disabled; clients check it before each call
   const char* name;
   const void* wide_name;
-  int number;  // this and `owner`: the collector's own
+  int number;  // this and `owner` belong to the collector
   const void* owner;
   Domain* next;
 };
@@ -31,7 +31,7 @@ struct Id {
   uint64_t d1, d2, d3;
 };
 
-// One function of the interface: the collector fills `*function`.
+// One function of the interface. The collector fills `*function`.
 struct ApiEntry {
   const char* name;  // nullptr ends the list
   void** function;
@@ -41,7 +41,7 @@ struct ApiEntry {
 };
 static_assert(sizeof(ApiEntry) == 40);
 
-// The state of one client, that is of one library with ITT in it.
+// The state of one client. Each library with ITT in it is one.
 struct Client {
   uint8_t magic[8];
   unsigned long version_major;
@@ -69,7 +69,7 @@ static_assert(offsetof(Client, domains) == 144);
 
 constexpr int32_t kAllGroups = -1;
 
-// Exported by every collector under the name __itt_api_init.
+// Every collector exports this function as __itt_api_init.
 using ApiInit = void (*)(Client*, int32_t groups);
 
 }  // namespace perfprobe::itt

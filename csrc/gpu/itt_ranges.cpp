@@ -10,7 +10,7 @@
 namespace perfprobe::itt {
 namespace {
 
-// What the collector fills; nullptr stays where it has no such function.
+// The collector fills these. A function that it does not have stays nullptr.
 struct Functions {
   Domain* (*domain_create)(const char*) = nullptr;
   StringHandle* (*string_handle_create)(const char*) = nullptr;
@@ -51,7 +51,7 @@ class Collector {
     return {name, reinterpret_cast<void**>(&function), nullptr, nullptr, kStructure};
   }
 
-  // For the life of the process: the collector keeps it in its list of clients.
+  // Kept until the process ends: the collector has it in its list of clients.
   ApiEntry entries_[8] = {entry("__itt_domain_create", use.domain_create),
                           entry("__itt_string_handle_create", use.string_handle_create),
                           entry("__itt_task_begin", use.task_begin),
@@ -82,14 +82,14 @@ class Collector {
                  .histograms = nullptr};
 };
 
-// In this library's own data, by whose address a collector tells who calls; never destroyed.
+// In the data of this library, by whose address a collector recognizes the caller. Never destroyed.
 static_assert(std::is_trivially_destructible_v<Collector>);
 Collector& collector() {
   static Collector made;
   return made;
 }
 
-// The domain while somebody listens to it: a collector may switch it off and on.
+// Returns the domain while a tool listens to it. A collector may switch it off and on.
 const Domain* listening() {
   const Domain* domain = collector().domain;
   return domain != nullptr && domain->flags != 0 ? domain : nullptr;

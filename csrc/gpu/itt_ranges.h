@@ -1,8 +1,8 @@
 // Ranges for a collector that listens through ITT (VTune): one domain, "perfprobe", and string
-// handles. The same calls as in nvtx_ranges.h; see there.
+// handles. The functions are those of nvtx_ranges.h and explained there.
 //
-// The collector is the library that INTEL_LIBITTNOTIFY64 names, loaded at the first call here as
-// Intel's own client code would do it.
+// The collector is the library that INTEL_LIBITTNOTIFY64 names. It is loaded at the first call
+// here, as Intel's client code does.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ inline bool is_listening() {
 }
 
 Message message(const char* text);
-// ITT has no place for a number beside a task's name: `payload` is not shown.
+// `payload` is not shown: an ITT task has no number beside its name.
 void push(Message message, uint64_t payload = 0);
 void pop();
-// Tasks that overlap others.
+// Tasks that may overlap others.
 uint64_t start(Message message);
 void end(uint64_t range);
 void mark(Message message);

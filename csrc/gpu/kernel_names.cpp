@@ -46,7 +46,7 @@ void KernelNames::read(const char* address, Known& known) {
   known.id = ids_.find(hash);
   if (known.id != InternTable::kAbsent)
     return;
-  known.id = kNone;  // should there be no memory for it
+  known.id = kNone;  // in case there is no memory for it
   known.id = intern();
   if (known.id != other_)
     ids_.insert(hash, known.id);
@@ -63,7 +63,7 @@ int32_t KernelNames::intern() {
       text_.starts_with("_Z") ? abi::__cxa_demangle(text_.c_str(), nullptr, nullptr, &status)
                               : nullptr,
       &std::free);
-  // Substitutions let a name of a few bytes stand for one of any length.
+  // Substitutions in a mangled name of a few bytes can produce a name of any length.
   const bool is_usable = demangled != nullptr && std::strlen(demangled.get()) <= kMostBytes;
   const std::string_view name = is_usable ? demangled.get() : std::string_view(text_);
   bytes_of_all_ += name.size();

@@ -1,4 +1,4 @@
-// From the address of a kernel's name to its string id, the name demangled.
+// Looks up the string id of a kernel's demangled name by the name's address.
 #pragma once
 
 #include <cstddef>
@@ -19,21 +19,22 @@ class KernelNames {
  public:
   explicit KernelNames(Recorder& recorder) : recorder_(recorder) {}
 
-  // What lies at known addresses is looked at again: a module unloaded meanwhile leaves its own to
-  // another's names.
+  // Names at known addresses are read again in each buffer: after a module was unloaded, another
+  // module may have its names there.
   void begin_buffer() { ++buffer_; }
 
-  // kNone when there is no text to be read; "(other)" beyond kMost names or as many bytes of them.
+  // Returns kNone if the text is not readable; "(other)" beyond kMost names or their total bytes.
   int32_t find(const char* address);
   [[nodiscard]] int32_t other() const { return other_; }
 
  private:
   static constexpr size_t kMost = 65'536;
-  static constexpr size_t kMostBytes = 16'384;  // of a name; templates do reach a few thousand
+  static constexpr size_t kMostBytes =
+      16'384;  // of a name; templates do reach a few thousand bytes
   static constexpr size_t kMostBytesOfAll = size_t{64} << 20;
 
   struct Known {
-    uint64_t buffer = 0;  // in which it was read last
+    uint64_t buffer = 0;  // the buffer in which it was read last
     Hash128 text;
     int32_t id = kNone;
   };
@@ -45,7 +46,7 @@ class KernelNames {
   OwnMemory memory_;
   MappedPool pool_;
   std::pmr::unordered_map<const char*, Known> known_{pool_.resource()};
-  InternTable ids_;  // by the text as it lies there
+  InternTable ids_;  // by mangled text
   std::string text_;
   size_t bytes_of_all_ = 0;
   uint64_t buffer_ = 0;

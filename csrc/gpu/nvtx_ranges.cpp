@@ -9,7 +9,7 @@ namespace perfprobe::nvtx {
 #ifdef PERFPROBE_NVTX
 namespace {
 
-// A tool names its domains by handles; without one there is none.
+// A tool identifies domains by handles. Without a tool there is no domain.
 nvtxDomainHandle_t domain() {
   static nvtxDomainHandle_t made = nvtxDomainCreateA("perfprobe");
   return made;

@@ -1,8 +1,8 @@
 // Ranges for a tool that listens through NVTX (Nsight Systems, Nsight Compute): one domain,
 // "perfprobe", and registered strings.
 //
-// Thread-safe; no lock of ours. Without a listener each call is a test of one pointer. Each shared
-// library that holds this code is a client of its own for NVTX, which looks for a tool once: at the
+// Thread-safe without a lock. If no tool listens, each call only tests a pointer. To NVTX, each
+// shared library that contains this code is a separate client. NVTX looks for a tool once, at the
 // first call here.
 #pragma once
 
@@ -10,22 +10,22 @@
 
 namespace perfprobe::nvtx {
 
-// A text known to the listener, for the life of the process; nullptr where no tool listens. NVTX
-// keeps each for ever: make one of each text and keep it.
+// A text registered with the tool until the process ends; nullptr if no tool listens. NVTX never
+// frees texts: make one of each and keep it.
 using Message = const void*;
 
-// Why nothing can be emitted: no listener, or perfprobe was built without the NVTX headers; nullptr
-// where a tool other than perfprobe listens.
+// Returns why nothing can be emitted: no tool listens, or perfprobe was built without the NVTX
+// headers; nullptr if a tool other than perfprobe listens.
 const char* lack();
 inline bool is_listening() {
   return lack() == nullptr;
 }
 
 Message message(const char* text);
-// Nest on the calling thread. `payload`: a number that the tool shows beside the text.
+// Ranges that nest on the calling thread. `payload`: a number that the tool shows beside the text.
 void push(Message message, uint64_t payload = 0);
 void pop();
-// May end on another thread, and in any order. 0 where no tool listens.
+// May end on another thread and in any order. 0 if no tool listens.
 uint64_t start(Message message);
 void end(uint64_t range);
 void mark(Message message);

@@ -12,7 +12,7 @@
 namespace perfprobe::own_ranges {
 namespace {
 
-// A token of a range that is not recorded, but was heard by a listener.
+// The token of a range that is not recorded but was sent to a listening tool.
 constexpr int64_t kUnrecorded = -1;
 
 struct Messages {
@@ -20,7 +20,7 @@ struct Messages {
   itt::Message itt;
 };
 
-// A listener keeps each text for ever: texts beyond so many become one.
+// A tool keeps each text for ever, so beyond a limit all texts become one.
 Messages messages(const char* name) {
   static std::mutex mutex;
   static auto* known = new std::unordered_map<std::string, Messages>;

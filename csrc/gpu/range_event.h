@@ -1,5 +1,5 @@
-// What a thread writes down of its named ranges: that one began, that one ended. Which belong
-// together is worked out later, by another thread.
+// The events that a thread writes for its named ranges: a range began, a range ended. Another
+// thread matches them later.
 #pragma once
 
 #include <array>
@@ -9,8 +9,7 @@
 
 namespace perfprobe {
 
-// As in tables/ranges.py.
-// python: what the interpreter itself does, its garbage collection.
+// As in tables/ranges.py. python: ranges of the interpreter itself, its garbage collection.
 enum class RangeSource : uint8_t { nvtx = 0, itt = 1, perfprobe = 2, python = 3 };
 inline constexpr size_t kRangeSources = 4;
 enum class RangeKind : uint8_t { nested = 0, free = 1, mark = 2 };
@@ -19,7 +18,7 @@ enum class RangeAct : uint8_t { push, pop, start, end, mark, name_thread };
 
 struct RangeEvent {
   int64_t time_ns;
-  int64_t id;      // of free ranges and of perfprobe's own; 0: a pop means the innermost; or the
+  int64_t id;      // of free ranges and of perfprobe's own (0: a pop means the innermost); or the
                    // thread's number
   int32_t name;    // of RangeNames
   int32_t domain;  // of RangeNames, kNone the default one
@@ -28,13 +27,13 @@ struct RangeEvent {
 };
 static_assert(sizeof(RangeEvent) == 32 && std::is_trivially_copyable_v<RangeEvent>);
 
-// One thread puts, one at a time takes; neither waits.
+// One thread puts events, one at a time takes them. Neither waits.
 class RangeRing {
  public:
   [[nodiscard]] bool is_full() const {
     return head_.load(std::memory_order_relaxed) - tail_.load(std::memory_order_acquire) == kEvents;
   }
-  void put(const RangeEvent& event) {  // not when it is full
+  void put(const RangeEvent& event) {  // not called when it is full
     const uint32_t head = head_.load(std::memory_order_relaxed);
     events_[head % kEvents] = event;
     head_.store(head + 1, std::memory_order_release);

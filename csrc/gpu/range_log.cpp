@@ -14,9 +14,9 @@ namespace perfprobe {
 
 struct RangeThread {
   RangeRing ring;
-  InternTable names;  // this and `last_id`: only touched by the thread itself
+  InternTable names;  // this and `last_id` are only touched by the thread itself
   int64_t last_id;
-  // The rest under the log's lock.
+  // The rest is guarded by the log's lock.
   bool has_ended = false;
   MatchedThread matched;
 };
@@ -134,7 +134,7 @@ int32_t RangeLog::name(const wchar_t* text) try {
   return RangeNames::kOther;
 }
 
-// Unique in the process, and no thread waits for another.
+// Unique in the process, without waiting for other threads.
 int64_t RangeLog::new_id() {
   RangeThread* own = is_recording() ? thread() : nullptr;
   return own == nullptr ? 0 : ++own->last_id;
@@ -144,8 +144,9 @@ void RangeLog::put(RangeAct act, RangeSource source, int32_t domain, int32_t nam
   if (!is_recording())
     return;
   const bool ends = act == RangeAct::pop || act == RangeAct::end;
-  const int64_t end_ns = ends ? monotonic_ns() : 0;  // an end comes first, a start last: what is
-  RangeThread* own = thread();                       // done here is in no range
+  // An end reads the clock before this work and a start after it, so the work is in no range.
+  const int64_t end_ns = ends ? monotonic_ns() : 0;
+  RangeThread* own = thread();
   if (own != nullptr && own->ring.is_full())
     make_room(*own);
   if (own == nullptr || own->ring.is_full()) {
@@ -161,7 +162,7 @@ RangeThread* RangeLog::thread() {
 
 RangeThread* RangeLog::add_thread() try {
   if (own_thread_gone)
-    return nullptr;  // another library's last words on a thread that ends
+    return nullptr;  // the thread is ending, and another library still makes a call
   constexpr int64_t kIdsOfAThread = int64_t{1} << 40;
   static std::atomic<int64_t> threads{0};
   thread_local RangeThreadEnd end;
@@ -178,7 +179,7 @@ RangeThread* RangeLog::add_thread() try {
   return nullptr;
 }
 
-// Its last events are still to be taken where ranges are recorded.
+// If ranges are recorded, its last events must still be taken.
 void RangeLog::remove_thread(RangeThread& thread) {
   const std::lock_guard lock(mutex_);
   thread.has_ended = true;
@@ -203,7 +204,7 @@ void RangeLog::attached(RangeSource source, const char* library) try {
 } catch (const std::bad_alloc&) {
 }
 
-// Under the lock.
+// Called with the lock held.
 void RangeLog::make_rows() try {
   for (RangeThread* thread : threads_) {
     take_from(*thread);
@@ -219,12 +220,12 @@ void RangeLog::make_rows() try {
 
 void RangeLog::take_from(RangeThread& thread) {
   thread.ring.take_all([&](const RangeEvent& event) {
-    if (event.time_ns >= started_ns_)  // else a thread was late with one of the last recording
+    if (event.time_ns >= started_ns_)  // otherwise a late event of the previous recording
       matcher_->take(thread.matched, event);
   });
 }
 
-// On the thread itself: the writer does not keep up.
+// Runs on the thread itself if the writer is too slow.
 void RangeLog::make_room(RangeThread& thread) try {
   constexpr size_t kManyRows = 8192;
   const std::lock_guard lock(mutex_);
@@ -256,11 +257,11 @@ void RangeLog::after_fork() {
   mutex_.unlock();
 }
 
-// A forked child does not record; it may begin to. The other threads' memory stays behind.
+// A forked child does not record, but may start to. The memory of the other threads is not freed.
 void RangeLog::in_child() {
   recording_ = false;
   recorder_ = nullptr;
-  static_cast<void>(matcher_.release());  // it may have been forked in the middle of something
+  static_cast<void>(matcher_.release());  // another thread may have been using it at the fork
   threads_.clear();
   if (own_thread != nullptr) {
     own_thread->ring.take_all([](const RangeEvent& /*event*/) {});

@@ -1,10 +1,10 @@
-// The ranges that the program and its libraries name, on their way to the recording: each thread
-// writes events into a ring of its own, the recorder's writer makes rows of them. A thread whose
-// ring is full makes them itself.
+// The ranges that the program and its libraries name, on their way to the recording. Each thread
+// writes events into its own ring, and the recorder's writer makes rows of them. A thread whose
+// ring is full makes the rows itself.
 //
-// One for the process, never destroyed: libraries call it from any thread until the very end.
-// Locks, always taken in this order: `mutex_` (the list of threads, and making rows), then that of
-// the names or the recorder's.
+// There is one log in the process. It is never destroyed: libraries call it from any thread until
+// the very end. Locks, always taken in this order: `mutex_` (the list of threads, and making rows),
+// then that of the names or of the recorder.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@ namespace perfprobe {
 
 struct RangeThread;
 
-// A library of the program that calls us.
+// A library of the program that sends ranges here.
 struct RangeClient {
   RangeSource source;
   std::string file;
@@ -34,21 +34,21 @@ class RangeLog {
  public:
   static RangeLog& instance();
 
-  // Ranges go into this recording from now on. One at a time.
+  // From now on ranges go into this recording. One at a time.
   void begin(Recorder& recorder);
-  // Writes what is left, and what is still open with no end. Harmless without `begin`.
+  // Writes the rest; ranges that are still open get no end. Does nothing without `begin`.
   RangeFigures end();
 
   [[nodiscard]] bool is_recording() const { return recording_.load(std::memory_order_relaxed); }
-  // Since the process began.
+  // All clients since the process began.
   [[nodiscard]] std::vector<RangeClient> clients();
 
-  // What the injection library calls; perfprobe's own ranges come this way too.
+  // The functions for the injection libraries. perfprobe's own ranges use them too.
   static const RangeSink& sink();
-  // A nested range of perfprobe's own: its number, for `pop_own` on the same thread.
+  // Begins a nested range of perfprobe. Returns its number for `pop_own` on the same thread.
   int64_t push_own(const char* name);
   void pop_own(int64_t id);
-  // One of the interpreter's that is over: begun at `start_ns`, ended now, on this thread.
+  // Adds a range of the interpreter on this thread, from `start_ns` to now.
   void put_passed(const char* name, int64_t start_ns);
 
  private:
@@ -74,7 +74,7 @@ class RangeLog {
   void in_child();
 
   std::atomic<bool> recording_{false};
-  std::atomic<int64_t> lost_{0};  // no memory, or the thread's own data were gone
+  std::atomic<int64_t> lost_{0};  // out of memory, or the thread's data was freed already
   RangeNames names_;
 
   std::mutex mutex_;

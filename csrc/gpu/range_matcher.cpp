@@ -5,9 +5,9 @@
 namespace perfprobe {
 namespace {
 
-constexpr int32_t kUnknown = -2;  // no string of the recording yet
+constexpr int32_t kUnknown = -2;  // not yet a string of the recording
 
-// Nested ranges of one domain nest among each other, whatever others do between.
+// Nested ranges of one source and domain form a stack, independent of others.
 bool are_alike(const OpenRange& range, RangeSource source, int32_t domain) {
   return range.source == source && range.domain == domain;
 }
@@ -66,7 +66,7 @@ void RangeMatcher::pop(MatchedThread& thread, const RangeEvent& event) {
       thread.open.erase(thread.open.begin() + static_cast<std::ptrdiff_t>(place));
       return;
     }
-    kind = RangeKind::free;  // it ends while one that began later goes on
+    kind = RangeKind::free;  // it ends while a range that began later is still open
   }
   if (thread.excess > 0)
     --thread.excess;

@@ -1,5 +1,5 @@
-// From begins and ends, thread by thread, to rows of the table `ranges`. Not thread-safe: its owner
-// locks.
+// Matches begin and end events, thread by thread, and makes rows of the table `ranges`. Not
+// thread-safe: the owner locks.
 #pragma once
 
 #include <array>
@@ -26,12 +26,12 @@ struct OpenRange {
   RangeSource source;
 };
 
-// What the matcher keeps for each thread.
+// The matcher's state of each thread.
 struct MatchedThread {
   int64_t os_thread = 0;
   char kernel_name[16] = "";
   int32_t row = kNone;
-  int64_t excess = 0;  // pushed, beyond those that are kept
+  int64_t excess = 0;  // pushes beyond those that are kept
   MappedVector<OpenRange> open;
 };
 
@@ -39,7 +39,7 @@ struct RangeRow {
   int64_t start_ns;
   int64_t end_ns;  // -1: still open
   int32_t thread;
-  int32_t name;  // from here on: ids of the recording's strings
+  int32_t name;  // this and the following: ids of the recording's strings
   int32_t domain;
   RangeSource source;
   RangeKind kind;
@@ -55,28 +55,28 @@ struct RangeRow {
 
 struct RangeFigures {
   int64_t rows[kRangeSources] = {};
-  int64_t open = 0;       // written with no end
-  int64_t unmatched = 0;  // ends of what had begun before, or of nothing
-  int64_t too_many = 0;   // open at once, beyond what is kept
+  int64_t open = 0;       // written without an end
+  int64_t unmatched = 0;  // ends of ranges that began before the recording, or never
+  int64_t too_many = 0;   // open at once beyond the limit
   int64_t beyond = 0;     // rows beyond `kMostRows`
-  int64_t lost = 0;       // for which there was no memory
-  int64_t other = 0;      // rows whose name, beyond `RangeNames::kMost`, was not kept
+  int64_t lost = 0;       // out of memory
+  int64_t other = 0;      // rows with a name beyond `RangeNames::kMost`
 };
 
 class RangeMatcher {
  public:
   static constexpr size_t kDeepest = 4096;
   static constexpr size_t kMostFree = 65'536;
-  // Of one source and domain: oneDNN alone sets thousands a second.
+  // For each source and domain: oneDNN alone makes thousands of ranges a second.
   static constexpr int64_t kMostRows = 1'000'000;
 
   RangeMatcher(Recorder& recorder, RangeNames& names) : recorder_(recorder), names_(names) {}
 
   void take(MatchedThread& thread, const RangeEvent& event);
-  // All threads' events have been taken: an end whose start is not known by the second time has
+  // All threads' events have been taken. An end whose start is not known by the second round has
   // none.
   void end_round();
-  // What is open on a thread that has ended, or of a recording that ends.
+  // Writes the ranges that are open on a thread that has ended, or at the end of the recording.
   void write_open(MatchedThread& thread);
   void write_free();
   void name_thread(int64_t os_thread, int32_t name);

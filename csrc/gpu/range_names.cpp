@@ -20,7 +20,7 @@ Hash128 hash_of(std::string_view text) {
   return hasher.result();
 }
 
-// Of at most `kMostBytes`, whole characters of UTF-8.
+// Cuts to at most `kMostBytes`, at a character of UTF-8.
 std::string_view cut(std::string_view text) {
   constexpr auto is_continued = [](char byte) { return (byte & 0xC0) == 0x80; };
   if (text.size() <= RangeNames::kMostBytes)
@@ -31,7 +31,7 @@ std::string_view cut(std::string_view text) {
   return text.substr(0, end);
 }
 
-// One character of a wide string as UTF-8, behind `end`.
+// Writes one character of a wide string as UTF-8 and returns the new end.
 char* add_character(char* end, wchar_t wide) {
   auto code = static_cast<uint32_t>(wide);
   if (code > 0x10FFFF || (code >= 0xD800 && code < 0xE000))
@@ -47,7 +47,7 @@ char* add_character(char* end, wchar_t wide) {
 }  // namespace
 
 RangeNames::RangeNames() {
-  texts_.reserve(kMost);  // pages are taken as they are used
+  texts_.reserve(kMost);  // only used pages take memory
   add("(other)");
   add("(unnamed)");
 }

@@ -1,5 +1,5 @@
-// Texts of ranges and domains, numbered once for the life of the process: NVTX and ITT hand out
-// handles to texts that outlive a recording.
+// Texts of ranges and domains, numbered once until the process ends: NVTX and ITT return handles to
+// texts that outlive a recording.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +17,21 @@ namespace perfprobe {
 
 class RangeNames {
  public:
-  static constexpr size_t kMost = 65'536;  // all further ones are "(other)"
+  static constexpr size_t kMost = 65'536;  // further texts are "(other)"
   static constexpr size_t kMostBytes = 1024;
-  // Numbers of texts that are always there.
+  // Numbers of texts that always exist.
   static constexpr int32_t kOther = 0;
   static constexpr int32_t kUnnamed = 1;
 
   RangeNames();
 
-  // `cache`: of the calling thread, which then takes no lock for what it has seen before.
+  // `cache`: of the calling thread, which then needs no lock for texts it has used before.
   int32_t find(std::string_view text, InternTable& cache);
   int32_t find(const char* text, InternTable& cache);
   int32_t find(const wchar_t* text, InternTable& cache);
   [[nodiscard]] const char* text(int32_t name);
 
-  // Around a fork, so that the child finds it whole.
+  // Held around a fork, so that the child's copy is consistent.
   std::mutex& mutex() { return mutex_; }
 
  private:

@@ -1,6 +1,6 @@
-// What the injection library asks of the recorder's module: C functions only, for it shares no C++
-// library with the program it is loaded into. All may be called from any thread at any time, also
-// when nothing is recorded, and none throws.
+// The functions of the recorder's module for the injection libraries. They are C functions only,
+// because an injection library shares no C++ library with the program. All may be called from any
+// thread at any time, also while nothing is recorded. None throws.
 #pragma once
 
 #include <cstdint>
@@ -10,28 +10,28 @@
 namespace perfprobe {
 
 struct RangeSink {
-  // Whether ranges are recorded now; else they are ignored.
+  // Whether ranges are recorded now. If not, they are ignored.
   bool (*is_recording)();
-  // The number of a text, for the life of the process. A null pointer is "(unnamed)".
+  // Returns the number of a text, valid until the process ends. A null pointer is "(unnamed)".
   int32_t (*name)(const char* text);
   int32_t (*wide_name)(const wchar_t* text);
-  // The text of such a number, for ever.
+  // Returns the text of such a number, valid for ever.
   const char* (*text)(int32_t name);
   void (*push)(RangeSource source, int32_t domain, int32_t name);
   void (*pop)(RangeSource source, int32_t domain);
-  // The range's number for `end`, 0 when nothing is recorded.
+  // Returns the range's number for `end`; 0 if nothing is recorded.
   int64_t (*start)(RangeSource source, int32_t domain, int32_t name);
-  // The same with a number of the caller's choice, negative.
+  // The same with a negative number chosen by the caller.
   void (*start_as)(RangeSource source, int32_t domain, int32_t name, int64_t id);
   void (*end)(RangeSource source, int64_t id);
   void (*mark)(RangeSource source, int32_t domain, int32_t name);
-  // os_thread: the kernel's number, 0 the calling one.
+  // os_thread: the kernel's id; 0 is the calling thread.
   void (*name_thread)(int64_t os_thread, int32_t name);
-  // A library of the program, by its file, has found us.
+  // Called once for each library of the program (by its file) that connects.
   void (*attached)(RangeSource source, const char* library);
 };
 
-// The injection library's entry for the recorder's module.
+// The function of the injection library that the recorder's module calls to connect.
 inline constexpr const char* kConnect = "perfprobe_connect";
 using ConnectSink = void (*)(const RangeSink*);
 

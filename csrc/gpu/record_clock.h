@@ -1,5 +1,5 @@
-// Which clock the times of a record are of. CUPTI is given ours, and may still write times of its
-// own (CLOCK_REALTIME) or unknown: see kClockFault in cupti_faults.h.
+// Finds out which clock a record's times are in. CUPTI is given our clock, but may still write
+// times of its own (CLOCK_REALTIME) or unknown ones: see kClockFault in cupti_faults.h.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,17 @@ class RecordClock {
  public:
   enum class Fit { ours, shifted, foreign };
 
-  // What is recorded from now on has times since then. Never called: all times are taken as ours.
+  // Records from now on have later times than this. Without this call all times are taken as our
+  // clock.
   void begin(int64_t session_ns);
-  // Reads both clocks: what comes next has happened.
+  // Reads both clocks: records that follow happened before now.
   void begin_buffer();
-  // Makes times of CUPTI's own clock ours, and times that cannot be -1.
+  // Converts times of CUPTI's own clock to ours. Impossible times become -1.
   Fit settle(int64_t& start_ns, int64_t& end_ns) const;
 
  private:
-  // Records of GPUs are converted to the clock, which takes its microseconds; the other clock is
-  // decades away.
+  // Converting GPU times to the clock has an error of microseconds. The other clock differs by
+  // decades.
   static constexpr int64_t kSlackNs = 1'000'000'000;
 
   [[nodiscard]] bool is_in_session(int64_t start_ns, int64_t end_ns) const {
@@ -29,7 +30,7 @@ class RecordClock {
   bool has_begun_ = false;
   int64_t first_ns_ = 0;
   int64_t last_ns_ = 0;
-  int64_t ahead_ns_ = 0;  // CUPTI's own clock of ours
+  int64_t ahead_ns_ = 0;  // CUPTI's own clock minus ours
 };
 
 }  // namespace perfprobe

@@ -21,7 +21,7 @@ int note_mapped(dl_phdr_info* info, size_t /*size*/, void* argument) {
   if (!name.starts_with(mapped.name))
     return 0;
   mapped.path = path;
-  return 1;  // seen enough
+  return 1;  // stops the search
 }
 
 std::string mapped_path(const std::string& name) {

@@ -28,8 +28,8 @@ struct Place {
 
 #if PY_VERSION_HEX < 0x030C0000
 
-// The main thread may just be freeing what is read: OwnMemory says so, where a plain read would
-// fault.
+// The main thread may free this memory at the same time. OwnMemory then reports an error, and a
+// plain read would fault.
 bool read_place(const OwnMemory& memory, const PyThreadState* state, Place& place) {
 #if PY_VERSION_HEX >= 0x030B0000
   _PyCFrame* evaluation = nullptr;
@@ -82,8 +82,9 @@ void BytecodeProbe::set_alarm() {
     recorder_.set_heartbeat_alarm(&BytecodeProbe::look, this);
 }
 
-// On the writer's thread, without the GIL. A look at a thread that has no processor just then,
-// often because this one has taken it, says nothing: its time is judged by the next one.
+// Runs on the writer's thread, without the GIL. If the main thread is not running at this moment
+// (often because this thread took its processor), the look says nothing, and the next look judges
+// that time too.
 void BytecodeProbe::look(void* probe) {
   auto* self = static_cast<BytecodeProbe*>(probe);
   if (!self->looks_)
@@ -105,8 +106,8 @@ void BytecodeProbe::look(void* probe) {
   self->set_alarm();
 }
 
-// The main thread makes so few calls that it has not settled: it is asked to. It looks for pending
-// calls when it has got the GIL back from another thread.
+// The main thread makes too few calls to settle its costs, so it is asked to. It runs pending calls
+// when it gets the GIL back from another thread.
 void BytecodeProbe::hurry() {
   if (Py_AddPendingCall(&BytecodeProbe::settle, this) == 0)
     PyGILState_Release(PyGILState_Ensure());

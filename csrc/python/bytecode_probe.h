@@ -1,8 +1,8 @@
-// How much of the time the main thread runs Python's own instructions.
+// Estimates how much of the time the main thread executes Python instructions.
 //
-// Up to Python 3.11 each of them is slower under a profile hook, twice as slow in 3.11, whether it
-// calls anything or not: counting calls costs that, too. So the writer looks at the main thread
-// from time to time: when its instruction has moved on within a microsecond, it is running them.
+// Up to Python 3.11 each instruction is slower under a profile hook, twice as slow in 3.11, whether
+// it calls anything or not. This is a cost of counting calls. So the writer regularly looks at the
+// main thread: if its current instruction changed within a microsecond, it is executing them.
 #pragma once
 
 #include <atomic>
@@ -18,24 +18,25 @@ namespace perfprobe {
 
 class CallProfile;
 
-// Never destroyed: the writer, or a call that is pending, may still come back to it.
+// Never destroyed: the writer or a pending call may still use it.
 class BytecodeProbe {
  public:
   BytecodeProbe(Recorder& recorder, CallProfile& profile)
       : recorder_(recorder), profile_(profile) {}
 
-  // Called on the main thread, with the GIL.
+  // Called on the main thread with the GIL.
   void begin();
   void end() { looks_ = false; }
-  // CPU time spent in instructions since this was called last.
+  // Returns the CPU time spent in instructions since the last call.
   int64_t take_ns() { return seen_ns_.exchange(0); }
 
  private:
   static constexpr int64_t kGapNs = 20'000'000;
-  static constexpr int64_t kRestNs = 500'000'000;  // from there on at the writer's heartbeats
+  static constexpr int64_t kRestNs =
+      500'000'000;  // from this gap on, it looks at the writer's heartbeats
   static constexpr int64_t kManyNs = 100'000'000;
-  // What one look may judge, in gaps: on a busy machine the last one that told anything may be long
-  // ago.
+  // The most time that one look may judge, in gaps: on a busy machine the last useful look may be
+  // long ago.
   static constexpr int64_t kLongestGaps = 4;
 
   static void look(void* probe);
@@ -48,9 +49,9 @@ class BytecodeProbe {
   PyThreadState* state_ = nullptr;
   const OwnMemory memory_{OwnMemory::Way::system_call};
   clockid_t clock_ = 0;      // the main thread's CPU time
-  int64_t judged_ns_ = 0;    // up to here
-  int64_t looked_ns_ = 0;    // where it stood at the last look
-  int64_t gap_ns_ = kGapNs;  // until the next one: it doubles while the main thread does not run
+  int64_t judged_ns_ = 0;    // time up to here was judged
+  int64_t looked_ns_ = 0;    // the CPU clock at the last look
+  int64_t gap_ns_ = kGapNs;  // until the next look; doubles while the main thread does not run
   std::atomic<bool> looks_ = false;
   std::atomic<int64_t> seen_ns_ = 0;
 };

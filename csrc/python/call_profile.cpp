@@ -14,7 +14,7 @@ namespace perfprobe {
 namespace {
 
 constexpr int64_t kLongestGapNs = 30'000'000'000;
-constexpr int64_t kSnapshotShare = 100;  // a snapshot takes at most the hundredth part of the time
+constexpr int64_t kSnapshotShare = 100;  // snapshots take at most this part of the time
 constexpr const char* kEndings[] = {"",       "stopped", "too costly", "other profiler",
                                     "tracer", "forked"};
 
@@ -24,7 +24,8 @@ std::string thread_name() {
   return name;
 }
 
-// The type is kept from before the program, which may have a file by the name of the module.
+// The type is saved before the program runs, which may have a file with the same name as the
+// module.
 PyObject* new_profiler() {
   static PyObject* type = nullptr;
   if (type == nullptr) {
@@ -48,7 +49,7 @@ const char* CallProfile::ending_text() const {
   return kEndings[static_cast<size_t>(ending_)];
 }
 
-// Only the thread that forked is there, and what it counts is not part of the recording.
+// Only the thread that forked exists in the child, and its calls are not part of the recording.
 void CallProfile::forget_in_child() {
   if (active_ == nullptr)
     return;
@@ -87,7 +88,8 @@ CountedThread* CallProfile::join() {
   return thread;
 }
 
-// One by one they would pile up in a program that starts threads all the time.
+// Profilers of ended threads are reused. Otherwise they would pile up in a program that keeps
+// starting threads.
 CountedThread* CallProfile::make_thread() {
   if (threads_.size() >= kMostThreads) {
     for (const auto& thread : threads_) {
@@ -131,7 +133,7 @@ double CallProfile::new_cost_ns() {
   return cost_ns;
 }
 
-// Whether that was too much, and has ended it.
+// Adds the cost. If it was too much, ends the profile and returns true.
 bool CallProfile::spend(int64_t now_ns, double cost_ns) {
   if (!options_.governed || !governor_.overspent(now_ns, cost_ns))
     return false;
@@ -140,7 +142,7 @@ bool CallProfile::spend(int64_t now_ns, double cost_ns) {
   return true;
 }
 
-// Every so many calls: what they cost, and whether a snapshot is due.
+// Every so many calls: adds their cost, and writes a snapshot if one is due.
 bool CallProfile::settle() {
   countdown_ = kCallsBetweenLooks;
   const int64_t now_ns = monotonic_ns();
@@ -155,8 +157,8 @@ bool CallProfile::settle() {
   return true;
 }
 
-// May be called from within the hook: no Python code runs in it, and the GIL is kept. The
-// recorder's locks are never held by one who waits for the GIL.
+// May be called from within the hook: it runs no Python code and keeps the GIL. No holder of the
+// recorder's locks ever waits for the GIL.
 void CallProfile::write() try {
   const int64_t until_ns = ended_ns_ != 0 ? ended_ns_ : monotonic_ns();
   ProfileRows rows(recorder_);
@@ -173,7 +175,7 @@ void CallProfile::write() try {
   omitted_rows_ = rows.omitted();
   rows.write(snapshot_++);
   write_facts(until_ns);
-} catch (const std::bad_alloc&) {  // the rows of an earlier snapshot are still there
+} catch (const std::bad_alloc&) {  // the rows of an earlier snapshot still exist
 }
 
 void CallProfile::write_facts(int64_t until_ns) {

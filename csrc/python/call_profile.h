@@ -1,7 +1,7 @@
-// Counts the program's Python calls with the interpreter's own profiler (_lsprof, cProfile's core),
-// one on each thread. Between the interpreter and it stands a hook of ours (profile_hook.h), which
-// leaves out what is not the program's, adds up what counting costs, and ends it all when that is
-// too much.
+// Counts the program's Python calls with the interpreter's own profiler (_lsprof, the core of
+// cProfile), one per thread. A hook (profile_hook.h) between the interpreter and the profiler
+// leaves out calls that are not the program's, adds up the cost of counting, and stops everything
+// if the cost is too high.
 //
 // Everything here needs the GIL, which also guards it.
 #pragma once
@@ -26,16 +26,16 @@ namespace perfprobe {
 struct ProfileOptions {
   FilterRules rules;
   bool governed;
-  double call_ns;  // what counting a call costs: of a Python function, and of a C function
+  double call_ns;  // cost of counting a call of a Python function; below, of a C function
   double c_call_ns;
-  double slowed;  // the part of the time that is lost while Python's instructions run: 0 ... 1
+  double slowed;  // the part of the time lost while Python instructions execute, 0 to 1
 };
 
 enum class Ending { none, stopped, too_costly, other_profiler, tracer, forked };
 
 class CallProfile;
 
-// Never destroyed: the thread may outlive the recording, and look here whether it still goes on.
+// Never destroyed: the thread may outlive the recording and check here whether it is still counted.
 struct CountedThread {
   explicit CountedThread(CallProfile& of) : profile(&of) {}
   CallProfile* profile;
@@ -44,44 +44,44 @@ struct CountedThread {
 #if PY_VERSION_HEX < 0x030C0000
   PyThreadState* state = nullptr;
   Py_tracefunc forward = nullptr;        // _lsprof's own hook
-  const PyMethodDef* calling = nullptr;  // the C function called last
-  bool by_exec = false;                  // that was `exec`, and nothing else has happened since
-  // Nothing is seen of a library module's body until the `exec` that runs it returns: `wanted` from
-  // the body's begin on.
+  const PyMethodDef* calling = nullptr;  // the C function that was called last
+  bool by_exec = false;                  // that was `exec`, and nothing has happened since
+  // The body of a library's module sends no events until the `exec` that runs it returns. `wanted`
+  // is set when the body begins.
   bool silence_wanted = false;
   bool silent = false;
-  size_t silent_execs = 0;  // begun since, and seen
+  size_t silent_execs = 0;  // seen since then
 #else
   std::array<PyObject*, 4> forwards{};  // the profiler's own callbacks
 #endif
   int64_t os_thread = 0;
   std::string name;
   int32_t row = kNone;             // of the threads table
-  std::atomic<bool> over = false;  // the thread has ended: another one may go on with its profiler
+  std::atomic<bool> over = false;  // the thread has ended, so another one may reuse its profiler
 };
 
-// One recording's; there is never more than one that counts. Never destroyed.
+// One for each recording; at most one counts at a time. Never destroyed.
 class CallProfile {
  public:
   CallProfile(Recorder& recorder, ProfileOptions options);
   CallProfile(const CallProfile&) = delete;
   CallProfile& operator=(const CallProfile&) = delete;
 
-  // The one that counts now, nullptr when none does.
+  // The profile that counts now, nullptr if none does.
   static CallProfile* active() { return active_; }
   static void forget_in_child();
 
-  // Starts on the calling thread; further threads join by `join`. False, with a Python exception
-  // set, when the interpreter's profiler or the hook cannot be had.
+  // Starts on the calling thread; other threads join by `join`. Returns false with a Python
+  // exception set if the interpreter's profiler or the hook is not available.
   bool begin();
-  // The calling thread is counted from now on; nullptr, without an exception, when that fails.
+  // Counts the calling thread from now on. On failure returns nullptr without an exception.
   CountedThread* join();
-  // Nothing is counted any more; functions that still run have their time up to now.
+  // Stops counting. Functions that still run are counted up to now.
   void end(Ending why);
-  // Writes what was counted so far: whole tables, with a higher number each time.
+  // Writes what was counted so far: whole tables, with a higher snapshot number each time.
   void write();
 
-  // A call is about to be counted: false when this has just ended the profile.
+  // Called before a call is counted. Returns false if this has just ended the profile.
   bool count_call() {
     ++calls_;
     return --countdown_ != 0 || settle();
@@ -91,8 +91,8 @@ class CallProfile {
     return --countdown_ != 0 || settle();
   }
 
-  // Adds up what counting has cost since the last time: false when that has ended the profile.
-  // Writes a snapshot when one is due.
+  // Adds the cost of counting since the last call. Returns false if that has ended the profile.
+  // Writes a snapshot if one is due.
   bool settle();
 
   [[nodiscard]] const char* ending_text() const;  // empty while it counts

@@ -23,7 +23,7 @@ std::string_view text_of(PyObject* text) {
   return {letters, static_cast<size_t>(length)};
 }
 
-// Most paths differ from a folder in its last letters, and many in its first ones do not.
+// Compared backwards: most paths differ from a folder in its last letters, and many start the same.
 bool lies_in(std::string_view path, std::string_view folder) {
   return path.size() > folder.size() && path[folder.size() - 1] == folder.back() &&
          std::memcmp(path.data(), folder.data(), folder.size()) == 0;
@@ -42,7 +42,7 @@ bool CodeFilter::is_ours(const PyCodeObject* code) const {
   return !rules_->own.empty() && lies_in(text_of(code->co_filename), rules_->own);
 }
 
-// The program's own module may lie in such a folder, too: `-m package`.
+// The program's own module may be in such a folder too: `-m package`.
 bool CodeFilter::is_library_module(const PyCodeObject* code) const {
   if (rules_->libraries.empty() || text_of(code->co_name) != "<module>")
     return false;

@@ -1,4 +1,4 @@
-// Which calls belong to the program that is profiled, by whose code they run.
+// Decides which calls belong to the profiled program, by the file of their code.
 #pragma once
 
 #include <string>
@@ -9,20 +9,20 @@
 namespace perfprobe {
 
 struct FilterRules {
-  std::string own;                   // our package's folder; empty: nothing is ours
-  std::vector<std::string> lenders;  // functions of ours that run the program's code in their turn
-  std::vector<std::string> libraries;  // folders whose modules' bodies are left out; empty: none
+  std::string own;                     // perfprobe's folder; empty: no code is perfprobe's
+  std::vector<std::string> lenders;    // functions of perfprobe that run the program's code
+  std::vector<std::string> libraries;  // folders whose module bodies are left out; empty: none
 };
 
-// What of one thread's calls is counted. Functions of ours are left out with all they call, but for
-// what the program would have called itself. So are bodies of library modules, which run when they
-// are imported. A call that is left out ends when the code it began with returns as often as it was
-// called.
+// Decides what is counted of one thread. Functions of perfprobe are left out with all they call,
+// except calls that the program would have made itself. Bodies of library modules, which run on
+// import, are left out too. Leaving out ends when the code that began it has returned as often as
+// it was called.
 class CodeFilter {
  public:
   explicit CodeFilter(const FilterRules& rules) : rules_(&rules) {}
 
-  // A Python function begins (or goes on, as a generator does): whether that counts.
+  // A Python function begins, or a generator resumes. Returns whether it counts.
   bool enter(PyCodeObject* code) {
     if (!turns_.empty() && turns_.back().code == code) {
       ++turns_.back().depth;
@@ -32,7 +32,7 @@ class CodeFilter {
       return lends(code);
     return !begins_skip(code);
   }
-  // It returns, yields or raises.
+  // A function returns, yields or raises. Returns whether it counts.
   bool leave(const PyCodeObject* code) {
     if (turns_.empty())
       return true;
@@ -42,15 +42,15 @@ class CodeFilter {
       turns_.pop_back();
     return counts;
   }
-  // The body of a library's module, begun just now or long ago.
+  // Whether the body of a library's module is being left out.
   [[nodiscard]] bool skips_library() const { return skips() && !turns_.back().is_ours; }
-  // It has ended, unseen.
+  // Its body has ended without an event.
   void leave_library() { turns_.pop_back(); }
   [[nodiscard]] bool skips() const { return !turns_.empty() && turns_.back().skips; }
 
  private:
   struct Turn {
-    const PyCodeObject* code;  // alive: it is running
+    const PyCodeObject* code;  // alive, because it is running
     size_t depth;
     bool skips;
     bool is_ours;

@@ -7,13 +7,13 @@ constexpr int32_t kNoLine = -1;
 constexpr int32_t kUnitBytes = 2;
 constexpr uint8_t kEntryStart = 0x80;
 
-// Kinds of entries; those below kOneLine have columns only.
+// Kinds of entries. Those below kOneLine only have columns.
 constexpr int kOneLine = 10;  // and the two after it: that many lines on
 constexpr int kNoColumns = 13;
 constexpr int kLong = 14;
 constexpr int kNone = 15;
 
-// Six bits a byte, the least significant first, the sign in the lowest bit of all.
+// Six bits a byte, the least significant first; the lowest bit is the sign.
 int32_t signed_varint(std::span<const uint8_t> table, size_t place) {
   constexpr uint8_t kMore = 0x40;
   constexpr int kMostBits = 30;

@@ -1,4 +1,4 @@
-// Line numbers of a code object's instructions, read off a copy of its location table.
+// Decodes line numbers of instructions from a copy of a code object's location table.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace perfprobe {
 
-// The line of the instruction at byte `offset`, -1 when the compiler gave it none or the table does
-// not reach so far. `table`: co_linetable as it is since 3.11 (Objects/locations.md of CPython).
+// Returns the line of the instruction at byte `offset`; -1 if the compiler gave it none or the
+// table ends before. `table`: co_linetable since 3.11 (Objects/locations.md of CPython).
 int32_t line_of_instruction(std::span<const uint8_t> table, int32_t first_line, int32_t offset);
 
 }  // namespace perfprobe

@@ -15,8 +15,8 @@ namespace {
 constexpr int kTries = 3;
 constexpr size_t kMostThreads = 16'384;
 
-// One walk along the list. Its links are checked both ways: a state that was freed meanwhile has
-// lost its own.
+// Walks the list once and checks the links in both directions: a state that was freed meanwhile is
+// no longer linked.
 bool walk_threads(const Memory& memory, std::vector<SeenThread>& threads) {
   threads.clear();
   const PyThreadState* previous = nullptr;
@@ -47,7 +47,7 @@ uintptr_t outer_of(const Frame& frame) {
   return address_of(frame.previous);
 }
 
-// From 3.12 on there are frames without Python code where C calls into the interpreter.
+// From 3.12 on, frames without Python code mark places where C calls into the interpreter.
 bool is_python(const Frame& frame) {
 #if PY_VERSION_HEX >= 0x030C0000
   return frame.owner != FRAME_OWNED_BY_CSTACK;
@@ -63,30 +63,30 @@ int64_t offset_of(const Frame& frame) {
 #else
   const auto* instruction = frame.prev_instr;
 #endif
-  // Unsigned until the end: either may be anything.
+  // Unsigned until the end, because either may have any value.
   const uintptr_t first = address_of(code_of(frame)) + offsetof(PyCodeObject, co_code_adaptive);
   return static_cast<int64_t>(address_of(instruction) - first);
 }
 
-// Frames, and what points at them, lie on word boundaries above the first page.
+// Frames and pointers to them are aligned to words and lie above the first page.
 bool is_plausible(uintptr_t address) {
   constexpr uintptr_t kFirstPage = 4096;
   return address >= kFirstPage && address % alignof(void*) == 0;
 }
 
-// A frame on the thread's stack of frames: where, and in which piece of it.
+// The address of a frame on the thread's frame stack, and the block it is in.
 struct StackPlace {
   uintptr_t address = 0;
   uintptr_t block = 0;  // 0: not on the stack
 };
 
-// A thread's outermost frame lies on the stack. A generator's, which does not, was without an outer
-// one before it was resumed, or is since it went back there.
+// The outermost frame of a thread is on its frame stack. A frame without an outer one that is not
+// on it belongs to a generator that was not resumed yet or was just suspended.
 bool is_orphan(const Frame& frame, const StackPlace& place) {
   return frame.previous == nullptr && is_python(frame) && place.block == 0;
 }
 
-// 0 where one of them is not on the stack, or they lie in two pieces of it.
+// Returns 0 if one of them is not on the frame stack, or they are in different blocks.
 int32_t room_between(const StackPlace& outer, const StackPlace& inner) {
   if (outer.block == 0 || outer.block != inner.block)
     return 0;
@@ -111,7 +111,7 @@ bool read_threads(const Memory& memory, std::vector<SeenThread>& threads) {
 ForeignFrames::ForeignFrames(const Memory& memory) : memory_(memory) {}
 
 bool ForeignFrames::read(SeenThread& thread) {
-  constexpr size_t kMostSteps = 4 * kMost;  // with the frames that have no code
+  constexpr size_t kMostSteps = 4 * kMost;  // including frames without code
   frames_.clear();
   blocks_.clear();
   used_ = 0;
@@ -146,11 +146,13 @@ bool ForeignFrames::read(SeenThread& thread) {
   return true;
 }
 
-// From the copies at hand, or alone: a generator's frame lies in the generator, not on the stack.
+// Reads from the copies if possible. Otherwise reads the frame alone: a generator's frame is in the
+// generator, not on the frame stack.
 template <class Frame>
 bool ForeignFrames::read_frame(uintptr_t address, Frame& frame, uintptr_t& block_start) {
   for (;;) {
-    for (const Block& block : blocks_ | std::views::reverse) {  // outwards, as frames are read
+    for (const Block& block :
+         blocks_ | std::views::reverse) {  // outwards, the order in which frames are read
       if (!block.range.holds(address, sizeof(frame)))
         continue;
       const size_t place = block.place + (address - block.range.start);
@@ -172,14 +174,16 @@ std::byte* ForeignFrames::add_block(const AddressRange& range) {
   return &copies_[place];
 }
 
-// What CPython takes at least; smaller ones, in a circle, would take for ever to copy.
+// The smallest size that CPython allocates. Smaller chunks that form a circle would take for ever
+// to copy.
 constexpr size_t kLeastChunkBytes = size_t{16} << 10;
-constexpr size_t kMostChunkBytes = size_t{1} << 20;    // larger ones belong to no sane stack
-constexpr size_t kMostCopiedBytes = size_t{32} << 20;  // of one stack; what is beyond is read alone
-constexpr size_t kRoomBytes = 2048;                    // the thread goes on while it is looked at
+constexpr size_t kMostChunkBytes = size_t{1} << 20;  // a larger size must be wrong
+constexpr size_t kMostCopiedBytes = size_t{32}
+                                    << 20;  // of one stack; frames beyond are read one by one
+constexpr size_t kRoomBytes = 2048;         // the thread runs on during the look
 
-// The part of the newest chunk that is in use, and some room: the thread goes on meanwhile. Nothing
-// where that makes no sense.
+// The used part of the newest chunk, and some room, because the thread runs on meanwhile. Empty if
+// the values cannot be right.
 AddressRange part_in_use(const PyThreadState& state) {
   const uintptr_t start = address_of(state.datastack_chunk);
   const uintptr_t end = std::min(above(address_of(state.datastack_top), kRoomBytes),
@@ -192,10 +196,10 @@ AddressRange part_in_use(const PyThreadState& state) {
 
 #if PY_VERSION_HEX < 0x030D0000
 
-// The state points at a place on the thread's C stack, which points at the innermost frame, and
-// both change with every call that goes through C. So the surroundings of the former place are
-// copied together with the state: the pointers are then of (nearly) one moment, however busy the
-// thread is.
+// The thread state points to a place on the thread's C stack, and that points to the innermost
+// frame. Both change with every call that goes through C. So the surroundings of the previous place
+// are copied together with the state: the pointers then belong to nearly the same moment, however
+// busy the thread is.
 class TopPlace {
  public:
   TopPlace(const PyThreadState& before, bool is_wide) {
@@ -208,7 +212,7 @@ class TopPlace {
     return {reinterpret_cast<const void*>(range_.start), copy_.data(), range_.bytes};
   }
 
-  // False when the place is too far from where it was.
+  // Returns false if the place is too far from the previous one.
   [[nodiscard]] bool find_top(const PyThreadState& now, uintptr_t& top) const {
     const uintptr_t address = address_of(now.cframe);
     _PyCFrame place;
@@ -227,8 +231,8 @@ class TopPlace {
 
 #endif
 
-// State, pointer to the innermost frame and the stack's newest chunk, in this order and with one
-// system call, so that the frames are hardly newer than the pointer.
+// Reads state, pointer to the innermost frame and the newest chunk of the frame stack, in this
+// order and with one system call, so that the frames are hardly newer than the pointer.
 bool ForeignFrames::read_top(SeenThread& thread, uintptr_t& top) {
   const PyThreadState before = thread.state;
   MemoryPiece pieces[3] = {{thread.address, &thread.state, sizeof(thread.state)}};
@@ -240,7 +244,7 @@ bool ForeignFrames::read_top(SeenThread& thread, uintptr_t& top) {
   if (const AddressRange part = part_in_use(before); part.bytes > 0)
     pieces[count++] = {before.datastack_chunk, add_block(part), part.bytes};
   const bool was_read = memory_.read({pieces, count});
-  reads_narrow_ = !was_read && !reads_narrow_;  // next to the place there may be nothing
+  reads_narrow_ = !was_read && !reads_narrow_;  // the memory around the place may not be mapped
   if (!was_read || thread.state.id != before.id)
     return false;
 #if PY_VERSION_HEX >= 0x030D0000
@@ -257,7 +261,7 @@ bool ForeignFrames::read_top(SeenThread& thread, uintptr_t& top) {
   return true;
 }
 
-// A deep stack lies in several chunks.
+// A deep stack is in several chunks.
 bool ForeignFrames::read_outer_chunk() {
   const auto* address = reinterpret_cast<const void*>(outer_chunk_);
   const uintptr_t start = outer_chunk_;

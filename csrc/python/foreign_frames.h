@@ -1,7 +1,7 @@
 // Reads the Python frames of other threads while they run, without the GIL.
 //
-// What is read may be half-built, popped or freed by then: everything is copied through Memory
-// and is no more than a claim until SeenCode has checked that its code objects are what they say.
+// The data may be half-built, popped or freed meanwhile. So everything is copied through Memory and
+// not trusted until SeenCode has checked the code objects.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 #include "core/mapped_memory.h"
 #include "core/own_memory.h"
 
-// The layouts that have been verified. Before 3.11 a thread's state does not hold the kernel's
-// number for it.
+// The versions whose layouts were verified. Before 3.11 a thread state does not have the kernel's
+// id of the thread.
 #if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030E0000 && !defined(Py_GIL_DISABLED)
 #define PERFPROBE_FOREIGN_FRAMES 1
 #endif
@@ -23,10 +23,10 @@ namespace perfprobe {
 
 struct ForeignFrame {
   const void* code;     // PyCodeObject
-  const void* globals;  // of its module: tells frames of code objects apart that took turns
+  const void* globals;  // of its module: distinguishes frames whose code had the same address
   int32_t instruction;  // byte offset, negative before the first
-  // From this frame to the next inner one on the thread's stack of frames, 0 where there is none:
-  // frames lie end to end, so another distance than its size is that of a frame popped meanwhile.
+  // Distance to the next inner frame on the frame stack, 0 if there is none. Frames lie end to end,
+  // so if this is not the frame's size, the frame was popped meanwhile.
   int32_t room_bytes;
   bool operator==(const ForeignFrame&) const = default;
 };
@@ -36,34 +36,34 @@ struct SeenThread {
   PyThreadState state;  // a copy
 };
 
-// The threads of the main interpreter that have Python state, newest first. False when the list
-// changed while it was read, as often as it was tried.
+// The threads of the main interpreter that have a Python state, newest first. Returns false if the
+// list changed during all attempts to read it.
 bool read_threads(const Memory& memory, std::vector<SeenThread>& threads);
 
-// The interpreter whose threads these are: to be asked first while Python runs. It is a static
-// object, which stays when Python has ended.
+// The interpreter of these threads. Must be called first while Python runs. The object is static
+// and stays when Python has ended.
 PyInterpreterState* main_interpreter();
 
-// The newest of its threads, which a new one takes the place of.
+// Returns its newest thread. It changes when a thread is created.
 inline const PyThreadState* newest_thread() {
-  return PyInterpreterState_ThreadHead(main_interpreter());  // no more than a load
+  return PyInterpreterState_ThreadHead(main_interpreter());  // only one load
 }
 
 class ForeignFrames {
  public:
-  static constexpr size_t kMost = 16'384;  // deeper stacks are cut at their outer end
+  static constexpr size_t kMost = 16'384;  // deeper stacks lose their outermost frames
 
   explicit ForeignFrames(const Memory& memory);
 
-  // The thread's frames, innermost first, into `frames()`; none for a thread without Python frames.
-  // False when they changed meanwhile. `thread.state` is brought up to date either way.
+  // Reads the thread's frames into `frames()`, innermost first; none for a thread without Python
+  // frames. Returns false if they changed meanwhile. Updates `thread.state` in both cases.
   bool read(SeenThread& thread);
 
   [[nodiscard]] const MappedVector<ForeignFrame>& frames() const { return frames_; }
   [[nodiscard]] bool was_cut() const { return was_cut_; }
 
  private:
-  struct Block {  // a copy of memory that frames lie in
+  struct Block {  // a copy of memory with frames
     AddressRange range;
     size_t place;  // in copies_
   };
@@ -81,7 +81,7 @@ class ForeignFrames {
   MappedVector<Block> blocks_;
   MappedVector<std::byte> copies_;
   size_t used_ = 0;            // of copies_
-  uintptr_t outer_chunk_ = 0;  // the next piece of the thread's stack of frames, not copied yet
+  uintptr_t outer_chunk_ = 0;  // the next chunk of the frame stack that is not copied yet
 };
 
 }  // namespace perfprobe

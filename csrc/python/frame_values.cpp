@@ -9,7 +9,7 @@
 namespace perfprobe {
 namespace {
 
-// What a cell holds counts, not the cell.
+// For a cell, adds its content.
 void add_value(FrameValues& values, PyObject* value) {
   if (value != nullptr && PyCell_Check(value) != 0)
     value = PyCell_GET(value);
@@ -38,7 +38,7 @@ void add_named(PyFrameObject* frame, PyObject* names, FrameValues& values) {
   for (Py_ssize_t i = 0; names != nullptr && i < PyTuple_GET_SIZE(names); ++i) {
     PyObject* value = PyFrame_GetVar(frame, PyTuple_GET_ITEM(names, i));
     if (value == nullptr)
-      PyErr_Clear();  // it has no value yet
+      PyErr_Clear();  // the name has no value yet
     add_value(values, value);
     Py_XDECREF(value);  // the frame keeps it alive
   }
@@ -86,7 +86,7 @@ std::vector<FrameValues> read_frame_values(size_t most) {
       PyCodeObject* code = PyFrame_GetCode(frame);
       FrameValues& values = found.emplace_back(FrameValues{code, globals_of(frame), {}});
       add_variables(frame, values);
-      Py_DECREF(code);  // the frame keeps it alive, and the chain of frames is ours
+      Py_DECREF(code);  // the frame keeps it alive, and this holds a reference to the frame
     }
     PyFrameObject* outer = PyFrame_GetBack(frame);
     Py_DECREF(frame);

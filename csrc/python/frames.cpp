@@ -54,7 +54,7 @@ int32_t instruction_of_public(PyFrameObject* frame) {
 #if PY_VERSION_HEX >= 0x030B0000
   return PyFrame_GetLasti(frame);
 #else
-  // 3.10 counts code units of two bytes; its frame structure is public.
+  // 3.10 counts in code units of two bytes. Its frame structure is public.
   return frame->f_lasti * 2;
 #endif
 }
@@ -67,7 +67,7 @@ void read_frames_public(PyThreadState* state, const void* module_call, FrameList
     PyCodeObject* code = PyFrame_GetCode(frame);
     const void* callable = code == module_call ? self_of(frame) : nullptr;
     frames.push_back({code, instruction_of_public(frame), callable});
-    Py_DECREF(code);  // the frame keeps it alive, and the chain of frames is ours
+    Py_DECREF(code);  // the frame keeps it alive, and this holds a reference to the frame
     PyFrameObject* outer = PyFrame_GetBack(frame);
     Py_DECREF(frame);
     frame = outer;

@@ -1,10 +1,9 @@
-// Reads the Python frames of the calling thread. With foreign_frames and seen_code the only code
-// that knows CPython's insides.
+// Reads the Python frames of the calling thread. Only this file, foreign_frames and seen_code know
+// CPython's internals.
 //
-// The fast path (CPython 3.11 and 3.12, whose frame layout is taken from CPython's own internal
-// headers) needs no GIL: a thread's own frames cannot change while it is inside the C call that
-// brought us here. Every other version goes through the public C API, under the GIL, until its
-// layout has been verified.
+// The fast path (CPython 3.11 and 3.12, with the frame layout of CPython's internal headers) needs
+// no GIL: a thread's frames cannot change while it is inside the C call that led here. Other
+// versions use the public C API with the GIL until their layout is verified.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +30,7 @@ inline const RawFrame* top_frame(const PyThreadState* state) {
   return state->cframe == nullptr ? nullptr : state->cframe->current_frame;
 }
 
-// 3.12 puts frames without Python code on the chain where C calls into the interpreter.
+// From 3.12 on, frames without Python code mark places where C calls into the interpreter.
 inline bool has_code(const RawFrame* frame) {
 #if PY_VERSION_HEX >= 0x030C0000
   return frame->owner != FRAME_OWNED_BY_CSTACK;
@@ -41,7 +40,7 @@ inline bool has_code(const RawFrame* frame) {
 #endif
 }
 
-// The frame's first local: `self` in Module._wrapped_call_impl, where it is a plain local.
+// The frame's first local: `self` in Module._wrapped_call_impl, where it is not a cell.
 inline const void* first_local(const RawFrame* frame) {
   return frame->localsplus[0];
 }
@@ -52,13 +51,13 @@ inline int32_t instruction_of(const RawFrame* frame) {
   return static_cast<int32_t>(units * static_cast<ptrdiff_t>(sizeof(_Py_CODEUNIT)));
 }
 
-// Innermost first. `module_call`: the code whose first local is to be noted as the frame's
+// Innermost first. `module_call`: for frames of this code, the first local is stored as the frame's
 // callable.
 void read_frames_fast(const PyThreadState* state, const void* module_call, FrameList& frames);
 
 #endif
 
-// The same through the public C API. Needs the GIL.
+// The same by the public C API. Needs the GIL.
 void read_frames_public(PyThreadState* state, const void* module_call, FrameList& frames);
 
 }  // namespace perfprobe

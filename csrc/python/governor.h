@@ -1,5 +1,5 @@
-// Bounds what counting calls costs: a bucket that fills with the estimated cost and leaks at a
-// tenth of the time. It holds what may be spent at once: a tenth of a second.
+// Limits the cost of counting calls with a leaky bucket: the estimated cost fills it, and it leaks
+// a tenth of the elapsed time. It holds a tenth of a second, which may be spent at once.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace perfprobe {
 class Governor {
  public:
   void begin(int64_t now_ns) { last_ns_ = now_ns; }
-  // `cost_ns` was spent since the last call; whether that was more than is allowed.
+  // Adds the cost since the last call; returns whether it exceeded the limit.
   bool overspent(int64_t now_ns, double cost_ns) {
     const auto passed_ns = static_cast<double>(now_ns - last_ns_);
     last_ns_ = now_ns;

@@ -1,9 +1,10 @@
-// CPython's own header of frames, for code that knows the layout of the version it is built for.
+// Includes CPython's internal header of frames, for code that knows the layout of the version it is
+// built for.
 #pragma once
 
 #include <Python.h>
 
-// The internal headers are C: they ask for this define and convert without casts.
+// The internal headers are C: they require this define and convert without casts.
 #define Py_BUILD_CORE 1
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"

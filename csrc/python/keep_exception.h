@@ -1,4 +1,4 @@
-// The program's own pending exception must survive our calls.
+// Saves and restores the program's pending exception around calls of perfprobe.
 #pragma once
 
 #include <Python.h>

@@ -13,15 +13,16 @@ namespace perfprobe {
 namespace {
 
 constexpr size_t kMostFrames = 256;
-constexpr size_t kMostLooks = 16'384;  // at values of variables and attributes
+constexpr size_t kMostLooks =
+    16'384;  // limit on values of variables and attributes that are looked at
 constexpr Py_ssize_t kMostElements = 64;
 constexpr int kDeepest = 4;  // `self.trainer.agents[0].actor`
 
-// An attribute that the object itself holds, past all code of its class. Borrowed, nullptr for
-// none.
+// Returns an attribute stored in the object itself, without running code of its class. Borrowed;
+// nullptr for none.
 PyObject* own_attribute(PyObject* object, PyObject* name) {
   if (_PyType_Lookup(Py_TYPE(object), name) != nullptr)
-    return nullptr;  // a property, a method or the like may come first
+    return nullptr;  // a property, method or similar would take precedence
   PyObject* value = PyObject_GenericGetAttr(object, name);
   if (value == nullptr)
     PyErr_Clear();
@@ -33,8 +34,8 @@ bool has_attributes(PyObject* object) {
   return Py_TYPE(object)->tp_dictoffset != 0 && PyType_Check(object) == 0;
 }
 
-// Whether the file that defines an object's class is a library's, as far as it is known. Of torch's
-// classes programs make their models: they are none of a library's.
+// Whether the file that defines an object's class belongs to a library, as far as known. Classes of
+// torch do not count: programs build their models of them.
 bool is_of_librarys_class(PyObject* object, const UserCode& users) {
   PyObject* name = PyDict_GetItemString(Py_TYPE(object)->tp_dict, "__module__");
   if (name == nullptr || PyUnicode_Check(name) == 0 || text_of(name).starts_with("torch."))
@@ -46,8 +47,8 @@ bool is_of_librarys_class(PyObject* object, const UserCode& users) {
   return file != nullptr && PyUnicode_Check(file) != 0 && !users.holds(text_of(file));
 }
 
-// A library's module and what it was put around: each the only part of the one before. Of all
-// others only the module.
+// Returns a library's module followed by the modules it wraps, each the only part of the previous
+// one. For any other module returns only that module.
 std::vector<PyObject*> chain_below(PyObject* module, const UserCode& users) {
   std::vector<PyObject*> chain{module};
   PyObject* part = only_part(module);
@@ -83,7 +84,7 @@ class OwnerSearch {
       return {owner_, nullptr};
     const auto wrapped = chain_.begin() + static_cast<std::ptrdiff_t>(nearest_);
     owner_ = *wrapped;
-    without_ = {chain_.begin(), wrapped};  // what is around it is not meant
+    without_ = {chain_.begin(), wrapped};  // the wrappers do not count
     looks_ = 0;
     search();
     return {owner_, *wrapped};
@@ -140,7 +141,7 @@ class OwnerSearch {
       look(own_attribute(object, PyTuple_GET_ITEM(names_, i)), depth + 1);
   }
 
-  // The parts of a module are not attributes of its own.
+  // Looks at the children, because the parts of a module are not attributes of it.
   void look_at_chain(PyObject* module, PyObject* children, int depth) {
     const auto place = std::find(chain_.begin(), chain_.end(), module) - chain_.begin();
     nearest_ = std::min(nearest_, static_cast<size_t>(place));
@@ -148,7 +149,7 @@ class OwnerSearch {
       look(PyDict_GetItem(children, PyTuple_GET_ITEM(names_, i)), depth + 1);
   }
 
-  // Whether the tree below has the owner found so far.
+  // Whether the tree below contains the current owner.
   bool holds_owner(PyObject* root) {
     std::vector<PyObject*> open{root};
     while (!open.empty() && without_.size() < kModuleLimit) {
@@ -170,16 +171,17 @@ class OwnerSearch {
   }
 
   PyObject* owner_;
-  const std::vector<PyObject*> chain_;  // the module, and what it is around
-  size_t nearest_;                      // the first of these that the user's code can have
+  const std::vector<PyObject*> chain_;  // the module, and the modules it wraps
+  size_t nearest_;                      // the first of these that the user's code can reach
   const std::function<bool(PyObject*)>& is_named_;
   const UserCode& users_;
   PyObject* modules_name_;
-  PyObject* names_ = nullptr;  // what the frame's code mentions
-  bool is_users_ = false;      // the frame's code, where there is a chain
+  PyObject* names_ = nullptr;  // names that the frame's code mentions
+  bool is_users_ = false;  // whether the frame's code is the user's; only set if there is a chain
   size_t looks_ = 0;
-  std::unordered_set<PyObject*> seen_;     // from this frame
-  std::unordered_set<PyObject*> without_;  // modules that do not hold the owner, nor hold it below
+  std::unordered_set<PyObject*> seen_;  // in this frame
+  std::unordered_set<PyObject*>
+      without_;  // modules that neither contain the owner nor are to be searched for it
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
-// By which module a tree is named whose outermost called module is one that the program does not
-// know by that name: of `agent.actor(x)` the agent, which is not on the stack as a module; of
-// `solve(net)`, where a library puts a module of its own around `net` and calls that, `net`.
+// Finds the module that should name a module tree, if the outermost module on the stack is not one
+// that the program knows. For `agent.actor(x)` it is the agent, which is not on the stack as a
+// module. For `solve(net)`, if a library wraps `net` in a module of its own and calls that, it is
+// `net`.
 #pragma once
 
 #include <functional>
@@ -11,20 +12,20 @@
 
 namespace perfprobe {
 
-// Both borrowed.
+// Both are borrowed.
 struct ModuleOwner {
-  // The outermost nn.Module whose tree holds the module, or what that was put around; itself where
-  // there is none.
+  // The outermost nn.Module whose tree contains the module or the one it wraps; the module itself
+  // if there is none.
   PyObject* outermost;
-  // Of a library's that was put around another one: that, as far as the user's own code can have
-  // it, but not what is around it. nullptr for none.
+  // For a library's module that wraps others: the first of these that the user's code can reach.
+  // nullptr for none.
   PyObject* wrapped;
 };
 
-// Both of those that the code of this thread's frames can have got it from: their variables, the
-// globals they mention, and of these the attributes they mention. Of a module that is named already
-// only the direct parts are looked at: what it had before has a name. Needs the GIL, runs no user
-// code, and takes some microseconds: only for a module that is new.
+// Searches what the code of this thread's frames can reach: their variables, the globals they
+// mention, and attributes of these that they mention. For a module that already has a name only the
+// direct parts are searched, because its earlier parts have names. Needs the GIL and runs no user
+// code. Takes some microseconds, so it is only called for new modules.
 ModuleOwner find_owner(PyObject* module, const std::function<bool(PyObject*)>& is_named,
                        const UserCode& users);
 

@@ -1,17 +1,17 @@
-// The trees that nn.Modules make, past any code of their classes. Needs the GIL.
+// Reads trees of nn.Modules without running code of their classes. Needs the GIL.
 #pragma once
 
 #include <Python.h>
 
 namespace perfprobe {
 
-// A tree beyond this is looked at up to here.
+// Larger trees are only read up to this number of modules.
 constexpr size_t kModuleLimit = 65'536;
-// Modules around one another, beyond which they are not searched.
+// Modules nested as wrappers are only searched to this depth.
 constexpr size_t kMostAround = 16;
 
-// A dict of an nn.Module's own, past any __getattr__ or property of its class. Borrowed; nullptr
-// for none.
+// Returns a dict stored in an nn.Module, without running a __getattr__ or property of its class.
+// Borrowed; nullptr for none.
 inline PyObject* own_dict(PyObject* module, const char* name) {
   PyObject* attributes = PyObject_GenericGetDict(module, nullptr);
   if (attributes == nullptr) {
@@ -28,7 +28,7 @@ inline PyObject* child_modules(PyObject* module) {
   return own_dict(module, "_modules");
 }
 
-// The part of a module that has just one; nullptr for none. Borrowed.
+// Returns the only child of a module; nullptr if it has none or several. Borrowed.
 inline PyObject* only_part(PyObject* module) {
   PyObject* children = child_modules(module);
   PyObject* child = nullptr;

@@ -11,9 +11,9 @@ namespace perfprobe {
 namespace {
 
 constexpr int kRoom = 200;  // calls
-int uncounted = 0;          // that the recursion limit shall count again
+int uncounted = 0;          // calls that `count_frames` adds to the recursion limit again
 
-// Where the thread's innermost frame stands.
+// The place that holds the thread's innermost frame.
 auto& innermost(PyThreadState* state) {
 #if PY_VERSION_HEX >= 0x030D0000
   return state->current_frame;
@@ -24,7 +24,7 @@ auto& innermost(PyThreadState* state) {
 #endif
 }
 
-// How many calls the recursion limit has counted.
+// The number of calls that count against the recursion limit.
 int depth(const PyThreadState* state) {
 #if PY_VERSION_HEX >= 0x030C0000
   return state->py_recursion_limit - state->py_recursion_remaining;
@@ -45,7 +45,7 @@ void add_depth(PyThreadState* state, int change) {
 #endif
 }
 
-// 3.12 and 3.13 count calls that go through C besides, against a limit of their own.
+// 3.12 and 3.13 also count calls that go through C, with a separate limit.
 int swap_c_depth(PyThreadState* state, int depth) {
 #if PY_VERSION_HEX >= 0x030E0000 || PY_VERSION_HEX < 0x030C0000
   static_cast<void>(state);

@@ -1,13 +1,13 @@
-// Runs the program as the interpreter would: as if no frame lay below it.
+// Runs the program as the interpreter would: as if there were no frame below it.
 #pragma once
 
 #include <Python.h>
 
 namespace perfprobe {
 
-// The frames that lie below are no longer this thread's while it lives: neither tracebacks,
-// `sys._getframe` and faulthandler nor the recursion limit meet them. For the thread that made it,
-// and around a call that begins a frame of its own.
+// While this object lives, the frames below are hidden from this thread: tracebacks,
+// `sys._getframe` and faulthandler do not show them, and the recursion limit does not count them.
+// Use it only on the thread that made it, around a call that begins a new frame.
 class HiddenFrames {
  public:
   HiddenFrames();
@@ -21,14 +21,14 @@ class HiddenFrames {
   int c_depth_;
 };
 
-// As the interpreter runs a script: `code` in `globals`. New reference, or nullptr with an
-// exception set. The recursion limit, which may be any by now, leaves the caller room after that,
-// until it has called `count_frames`.
+// Runs `code` in `globals` as the interpreter runs a script. Returns a new reference, or nullptr
+// with an exception set. The program may have changed the recursion limit; the caller still has
+// room for some calls afterwards, until it calls `count_frames`.
 PyObject* run_outermost(PyObject* code, PyObject* globals);
-// The same for a call of a function, with a tuple of arguments.
+// The same for a function call with a tuple of arguments.
 PyObject* call_outermost(PyObject* function, PyObject* arguments);
 
-// Has the frames that were hidden count against the recursion limit again.
+// The hidden frames count against the recursion limit again.
 void count_frames();
 
 }  // namespace perfprobe

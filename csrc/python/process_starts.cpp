@@ -16,8 +16,8 @@ constexpr std::array<std::string_view, 3> kStarts{"subprocess.Popen", "os.system
 
 PyObject* current_told = nullptr;
 
-// What our Python does here is not part of the program: no profile function sees it, and a fault in
-// it changes nothing.
+// The Python code called here is not part of the program: no profile function sees it, and its
+// errors are ignored.
 int on_audit(const char* event, PyObject* arguments, void* /*nothing*/) {
   if (current_told == nullptr || std::ranges::find(kStarts, event) == kStarts.end())
     return 0;

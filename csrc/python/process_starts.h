@@ -1,5 +1,5 @@
-// Tells of the processes that the program starts without forking itself: subprocess, os.system,
-// os.posix_spawn. By the interpreter's audit events, which need no function of the program
+// Reports processes that the program starts without os.fork: by subprocess, os.system,
+// os.posix_spawn. It uses the interpreter's audit events, so no function of the program is
 // replaced.
 #pragma once
 
@@ -7,8 +7,8 @@
 
 namespace perfprobe {
 
-// From now on `told(event, arguments)` is called before each start, in the thread that asks for it;
-// nullptr: no more. The hook itself stays for the life of the process. Needs the GIL; false with a
+// From now on calls `told(event, arguments)` before each start, on the thread that starts it;
+// nullptr stops that. The audit hook itself cannot be removed. Needs the GIL. Returns false with a
 // Python exception set.
 bool tell_of_process_starts(PyObject* told);
 

@@ -11,7 +11,7 @@ namespace {
 
 thread_local constinit CountedThread* counted = nullptr;
 
-// Lets another thread go on with the profiler of one that has ended.
+// Makes the profiler of an ended thread available to another thread.
 struct Goodbye {
   CountedThread* thread = nullptr;
   ~Goodbye() {

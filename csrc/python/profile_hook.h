@@ -1,5 +1,5 @@
-// The hook between the interpreter and _lsprof's profilers: the interpreter's own for C profilers
-// up to Python 3.11, sys.monitoring from 3.12 on.
+// The hook between the interpreter and the profilers of _lsprof: the interpreter's C profile
+// function up to Python 3.11, sys.monitoring from 3.12 on.
 #pragma once
 
 #include <Python.h>
@@ -8,26 +8,26 @@
 
 namespace perfprobe {
 
-// The thread of this interpreter that calls, as it is counted; nullptr when it is not.
+// The counted state of the calling thread; nullptr if it is not counted.
 CountedThread* this_thread();
 void set_this_thread(CountedThread* thread);
 void stop_in_forked_children();
-bool is_main_thread();  // where pending calls run
-// What stands behind a C function; nullptr for all other objects.
+bool is_main_thread();  // pending calls run there
+// Returns the definition behind a C function; nullptr for all other objects.
 const PyMethodDef* definition_of(PyObject* function);
-// Of `sys.setprofile`, as the interpreter defines it: first asked for before the program could put
-// another there.
+// The interpreter's definition of `sys.setprofile`. It is read before the program can replace it.
 const PyMethodDef* setprofile_definition();
-// The program calls `sys.setprofile(f)` under a hook of ours: the interpreter would tell f that it
-// returned, which it does not without one. Holds all events until the call is over.
+// The program calls `sys.setprofile(f)` while our hook is active. The interpreter would report the
+// return of this call to f, which it does not do without a hook. So this holds all events until the
+// call has returned.
 void hold_tracing();
 
-// Whether this thread is about to tell its profile function of a call whose frame is there already:
-// Python 3.11 looks for pending calls before it does. A function set now would be told of a frame
-// that it has found.
+// Whether this thread is about to report a call whose frame already exists: Python 3.11 runs
+// pending calls before that. A profile function set now would be told of a frame that it already
+// found.
 bool enters_again();
 
-// While it lives no profile and no trace function is told anything on this thread.
+// While this object lives, no profile or trace function gets events on this thread.
 class HeldTracing {
  public:
   HeldTracing();
@@ -39,19 +39,21 @@ class HeldTracing {
   PyThreadState* state_;
 };
 
-// Before the first thread, with the first thread attached, and after the last. False with a Python
-// exception set.
+// `open_hook` runs before the first thread is attached, `close_hook` after the last. Returns false
+// with a Python exception set.
 bool open_hook();
 bool start_events();
 void close_hook();
-// Has the calling thread's calls counted by `thread.profiler`. False with a Python exception set.
+// Counts the calling thread's calls with `thread.profiler`. Returns false with a Python exception
+// set.
 bool attach(CountedThread& thread);
-// The functions that still run have their time up to now. Whatever thread calls, its profile hook,
-// if that is ours, is gone afterwards.
+// Functions that still run are counted up to now. Removes the profile hook of the calling thread,
+// whichever thread that is, if the hook is ours.
 void finish(CountedThread& thread);
-// Whether the program has a profiler or a tracer running, so that ours cannot begin.
+// Whether the program runs a profiler or a tracer, so that ours cannot start.
 bool is_occupied();
-// For `threading.setprofile`: joins the thread that calls it for the first time. Borrowed.
+// A callable for `threading.setprofile`: each thread that calls it for the first time joins.
+// Borrowed.
 PyObject* thread_starter();
 
 }  // namespace perfprobe

@@ -1,5 +1,5 @@
-// From Python 3.12 on: a tool of sys.monitoring beside the one that _lsprof would be. Its profilers
-// are never enabled, but told of the events of their own threads.
+// The hook from Python 3.12 on: a tool of sys.monitoring. The profilers of _lsprof are never
+// enabled; they are given the events of their own threads.
 #include "python/profile_hook.h"
 
 #if PY_VERSION_HEX >= 0x030C0000
@@ -10,7 +10,7 @@ namespace perfprobe {
 namespace {
 
 constexpr std::array kOtherTools = {0, 1, 2};  // debugger, coverage, profiler
-constexpr std::array kOurTools = {4, 3};       // those without a meaning
+constexpr std::array kOurTools = {4, 3};       // ids without a predefined meaning
 
 enum Callback { start, leave, call, c_leave, callback_count };
 constexpr std::array<const char*, callback_count> kForwards = {
@@ -61,7 +61,7 @@ bool is_taken(int tool) {
   return found;
 }
 
-// What the thread runs under that was set by sys.setprofile, sys.settrace or their likes.
+// Returns whether a function of sys.setprofile, sys.settrace or similar is active on this thread.
 Ending foreign_hook() {
   const PyThreadState* state = PyThreadState_Get();
   if (state->c_tracefunc != nullptr)
@@ -69,14 +69,14 @@ Ending foreign_hook() {
   return state->c_profilefunc != nullptr ? Ending::other_profiler : Ending::none;
 }
 
-// Of a method of a type, too.
+// Also for a method of a type.
 const PyMethodDef* called_definition(PyObject* callable) {
   if (Py_IS_TYPE(callable, &PyMethodDescr_Type))
     return reinterpret_cast<PyMethodDescrObject*>(callable)->d_method;
   return definition_of(callable);
 }
 
-// Of the thread that runs; one that is seen for the first time joins.
+// Returns the state of the running thread. A thread seen for the first time joins.
 CountedThread* counted_thread(bool may_join) {
   CallProfile* profile = CallProfile::active();
   if (profile == nullptr)
@@ -147,7 +147,7 @@ PyObject* on_c_leave(PyObject* /*nothing*/, PyObject* const* arguments, Py_ssize
   return forward(*thread, c_leave, arguments, count);
 }
 
-// -1 with a Python exception set.
+// Returns -1 with a Python exception set.
 int take_tool() {
   for (const int tool : kOurTools) {
     if (!is_taken(tool))
@@ -199,14 +199,14 @@ bool open_hook() {
 #endif
 }
 
-// Callbacks need not be taken back: without events none is called.
+// Callbacks need not be removed: without events none is called.
 void close_hook() {
   if (!done(PyObject_CallMethod(monitoring(), "set_events", "ii", our_tool, 0)) ||
       !done(PyObject_CallMethod(monitoring(), "free_tool_id", "i", our_tool)))
     PyErr_Clear();
 }
 
-// The first thread to be attached begins the events: from then on they find it.
+// Attaching the first thread enables the events, which then find the thread.
 bool attach(CountedThread& thread) {
   for (size_t i = 0; i < thread.forwards.size(); ++i) {
     Py_XSETREF(thread.forwards[i], PyObject_GetAttrString(thread.profiler, kForwards[i]));
@@ -227,7 +227,7 @@ bool start_events() {
   return listen();
 }
 
-// A profiler closes its open calls when it is disabled, which it must have been enabled for.
+// A profiler closes its open calls when it is disabled. For that it must have been enabled.
 void finish(CountedThread& thread) {
   if (!done(PyObject_CallMethod(thread.profiler, "enable", nullptr)) ||
       !done(PyObject_CallMethod(thread.profiler, "disable", nullptr)))
@@ -243,7 +243,7 @@ bool is_occupied() {
 }
 
 PyObject* thread_starter() {
-  return nullptr;  // there is no need of one
+  return nullptr;  // not needed
 }
 
 }  // namespace perfprobe

@@ -1,5 +1,5 @@
-// Up to Python 3.11: the hook that PyEval_SetProfile installs, one for each thread. _lsprof's own
-// stands behind ours, with its profiler.
+// The hook up to Python 3.11: PyEval_SetProfile installs it on each thread. It passes events on to
+// _lsprof's own hook and profiler.
 #include "python/profile_hook.h"
 
 #if PY_VERSION_HEX < 0x030C0000
@@ -14,7 +14,7 @@ namespace {
 
 int on_event(PyObject* nothing, PyFrameObject* frame, int what, PyObject* argument);
 
-// As the interpreter defines it: first asked for before the program could put another there.
+// The interpreter's definition. It is read before the program can replace it.
 const PyMethodDef* exec_definition() {
   static const PyMethodDef* const found =
       definition_of(PyDict_GetItemString(PyEval_GetBuiltins(), "exec"));
@@ -25,7 +25,7 @@ void take_off() {
   PyEval_SetProfile(nullptr, nullptr);
 }
 
-// Every way to install another profile function raises this event before it does so.
+// Every way to install another profile function first raises this event.
 int on_audit(const char* event, PyObject* /*arguments*/, void* /*nothing*/) {
   CallProfile* profile = CallProfile::active();
   if (profile == nullptr || std::strcmp(event, "sys.setprofile") != 0)
@@ -42,10 +42,10 @@ int on_audit(const char* event, PyObject* /*arguments*/, void* /*nothing*/) {
   return 0;
 }
 
-// A library module's body runs at full speed, without events: `import torch` makes millions of
-// them. What says whether there are any is a field of the innermost evaluation, which it hands back
-// to the one around it. It can only be cleared outside of the hook, and comes back by itself when
-// the `exec` that runs the body returns: that event is always sent.
+// The body of a library's module runs at full speed without events: `import torch` makes millions
+// of them. Whether events are sent is a field of the innermost evaluation, which it passes to the
+// outer one. The field can only be cleared outside of the hook. It is set again when the `exec`
+// that runs the body returns: that event is always sent.
 int silence(void* argument) {
   auto* thread = static_cast<CountedThread*>(argument);
   const bool wanted = std::exchange(thread->silence_wanted, false);
@@ -58,7 +58,7 @@ int silence(void* argument) {
   return 0;
 }
 
-// Whether this event ends the silence. Others come only where something has set tracing on again.
+// Whether this event ends the silence. Others only come if something has enabled tracing again.
 bool ends_silence(CountedThread& thread, int what, PyObject* argument) {
   if (what < PyTrace_C_CALL || definition_of(argument) != exec_definition())
     return false;
@@ -99,7 +99,7 @@ bool counts(CountedThread& thread, PyFrameObject* frame, int what, PyObject* arg
   return thread.profile->count_c_call();
 }
 
-// Without the interpreter's own way to call, which fails at the recursion limit.
+// Does not use the interpreter's way to call, which fails at the recursion limit.
 bool disable(PyObject* profiler) {
   PyObject* method = PyObject_GetAttrString(profiler, "disable");
   PyObject* disabled = nullptr;
@@ -129,7 +129,7 @@ int on_event(PyObject* /*nothing*/, PyFrameObject* frame, int what, PyObject* ar
   return thread->forward(thread->profiler, frame, what, argument);
 }
 
-// Called by a new thread as its profile function.
+// A new thread calls this as its profile function.
 PyObject* start_thread(PyObject* /*module*/, PyObject* const* arguments, Py_ssize_t count) {
   CallProfile* profile = CallProfile::active();
   const bool is_event = count == 3 && PyFrame_Check(arguments[0]) != 0;
@@ -158,7 +158,7 @@ bool open_hook() {
 }
 
 bool start_events() {
-  return true;  // they have begun with the first thread
+  return true;  // events begin with the first thread
 }
 
 void close_hook() {}
@@ -174,13 +174,13 @@ bool attach(CountedThread& thread) {
   return true;
 }
 
-// `disable` takes the calling thread's hook away, whoever it belongs to.
+// `disable` removes the hook of the calling thread, whichever thread that is.
 void finish(CountedThread& thread) {
   const PyThreadState* state = PyThreadState_Get();
   const Py_tracefunc function = state->c_profilefunc;
   PyObject* object = state->c_profileobj;
   Py_XINCREF(object);
-  // Where another profile function is just being installed this is refused once.
+  // Refused once while another profile function is being installed.
   if (!disable(thread.profiler))
     disable(thread.profiler);
   if (function != nullptr && function != &on_event)

@@ -85,7 +85,7 @@ int64_t ProfileRows::add_row(Rows<Key>& rows, const Key& key, PyObject* entry) {
   return place->second;
 }
 
-// A C function is known by what cProfile calls it.
+// A C function is identified by cProfile's name of it.
 ProfileRows::FunctionKey ProfileRows::key_of(int32_t thread, PyObject* code) {
   const auto intern = [&](PyObject* text) {
     return recorder_.define(

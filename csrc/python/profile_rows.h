@@ -1,4 +1,4 @@
-// What _lsprof's profilers have counted, as rows of the tables `functions` and `calls`.
+// Makes rows of the tables `functions` and `calls` from what the profilers of _lsprof counted.
 #pragma once
 
 #include <array>
@@ -52,10 +52,11 @@ class ProfileRows {
  public:
   explicit ProfileRows(Recorder& recorder) : recorder_(recorder) {}
 
-  // Takes in one thread's profiler, which may be counting. False when the interpreter refused.
+  // Adds one thread's profiler, which may still be counting. Returns false if the interpreter
+  // refused.
   bool add(int32_t thread, PyObject* profiler);
   void write(int32_t snapshot);
-  // Rows beyond what a recording may hold.
+  // Rows left out beyond the limit of a recording.
   [[nodiscard]] int64_t omitted() const { return omitted_; }
 
  private:

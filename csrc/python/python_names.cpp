@@ -11,7 +11,7 @@
 namespace perfprobe {
 namespace {
 
-// Are looked for: a program may make such modules all the time.
+// How many modules of a type are searched for an owner: a program may keep making such modules.
 constexpr int kOwnersOfAType = 256;
 
 PyObject* function_name(const PyCodeObject* code) {
@@ -59,7 +59,7 @@ int32_t PythonNames::add_stack(Hash128 hash, const FrameRef* frames, const int32
   int32_t stack = kNone;
   int32_t module = kNone;
   for (size_t i = count;
-       i-- > 0;) {  // outermost first: a parent's id is smaller than its children's
+       i-- > 0;) {  // outermost first, because a parent's id is smaller than its children's
     const int32_t frame = frame_row(frames[i]);
     if (modules[i] != kNone)
       module = modules[i];
@@ -85,7 +85,7 @@ int32_t PythonNames::frame_row(const FrameRef& frame) {
   const CodeRow& row = code_row(code);
   int32_t line = frame.instruction < 0 ? row.first_line : PyCode_Addr2Line(code, frame.instruction);
   if (line < 0)
-    line = row.first_line;  // an instruction the compiler gave no line
+    line = row.first_line;  // the compiler gave this instruction no line
   const FrameKey key{row.file, row.function, row.first_line, line};
   const int32_t id =
       recorder_.define([&](Definitions& definitions) { return definitions.add_frame(key); });
@@ -115,7 +115,7 @@ const PythonNames::KnownModule* PythonNames::find_known(PyObject* module) {
 ModuleRef PythonNames::find_module(PyObject* module, PyObject* root) {
   const NoCollection no_collection;
   const KeepException keep_exception;
-  // A root seen for the first time may hold modules that were named on their own before.
+  // A new root may contain modules that already have a name of their own.
   if (find_known(root) == nullptr || find_known(module) == nullptr) {
     const int32_t root_id = add_tree(find_known(root) == nullptr ? whole_of(root) : root);
     if (find_known(module) == nullptr)
@@ -130,7 +130,7 @@ int32_t PythonNames::type_of(PyObject* module) {
       [&](Definitions& definitions) { return definitions.intern(type_name(module)).id; });
 }
 
-// What this module was put around, as another one of its type was before.
+// Returns the module that this one wraps, if an earlier module of its type did so too.
 PyObject* PythonNames::find_wrapped(PyObject* root) {
   const int32_t type = type_of(root);
   PyObject* part = only_part(root);
@@ -143,8 +143,9 @@ PyObject* PythonNames::find_wrapped(PyObject* root) {
   return nullptr;
 }
 
-// The module by which the tree of `root`, a new one, is named: that whose part it is, which may
-// never be called as a whole, or itself. It has its name already where it stands for another one.
+// Returns the module that names the tree of `root`, a new module: the one that contains it, which
+// may never be called as a whole, or `root` itself. If `root` wraps another module, `root` gets its
+// name here.
 PyObject* PythonNames::whole_of(PyObject* root) {
   if (PyObject* wrapped = find_wrapped(root); wrapped != nullptr) {
     stand_for(root, wrapped);
@@ -166,15 +167,15 @@ PyObject* PythonNames::whole_of(PyObject* root) {
   return root;
 }
 
-// The modules from `root` to the one they are around have the row of that.
+// Gives the modules from `root` to the wrapped one the row of the wrapped one.
 void PythonNames::stand_for(PyObject* root, PyObject* wrapped) {
   const KnownModule known = *find_known(wrapped);
   for (PyObject* module = root; module != wrapped; module = only_part(module))
     remember(module, known.id, known.root);
 }
 
-// Names every module below `root`; the id of the tree. A module that was named under a smaller root
-// before (because it was called on its own first) gets its full name now.
+// Names every module below `root` and returns the id of the tree. A module that was named under a
+// smaller root before (it was called alone first) now gets its full name.
 int32_t PythonNames::add_tree(PyObject* root) {
   if (find_known(root) == nullptr) {
     const int32_t id = recorder_.define([&](Definitions& definitions) {
@@ -191,7 +192,7 @@ int32_t PythonNames::add_tree(PyObject* root) {
     found.pop_back();
     std::vector<PyObject*> children;
     add_children(module, find_known(module)->id, root_id, children);
-    // The first one on top: a module that has several paths is named by the first.
+    // The first child is pushed last: a module with several paths is named by the first.
     for (auto child = children.rbegin(); child != children.rend(); ++child) {
       if (visited.insert(*child).second)
         found.push_back(*child);
@@ -221,8 +222,7 @@ void PythonNames::add_children(PyObject* module, int32_t id, int32_t root_id,
   }
 }
 
-// A module outside its caller's tree, such as one made on the fly in forward(): all of one type
-// share a row.
+// A module outside its caller's tree, such as one made in forward(). All of one type share a row.
 void PythonNames::add_stray(PyObject* module, int32_t root_id) {
   const int32_t id = recorder_.define([&](Definitions& definitions) {
     return definitions.add_module(
@@ -233,14 +233,14 @@ void PythonNames::add_stray(PyObject* module, int32_t root_id) {
 
 bool PythonNames::remember(PyObject* module, int32_t id, int32_t root_id) {
   PyObject* weak = PyWeakref_NewRef(module, nullptr);
-  if (weak == nullptr) {  // a class whose objects take no weak reference: never named
+  if (weak == nullptr) {  // objects of this class allow no weak reference, so it gets no name
     PyErr_Clear();
     return false;
   }
   KnownModule& known = tables().modules[module];
   if (known.weak != nullptr) {
     bury(known.weak);
-    ++module_generation_;  // cached references to this module are stale
+    ++module_generation_;  // cached references to this module are now stale
   }
   known = {weak, id, root_id, kNone};
   tables().unlisted.push_back(module);
@@ -258,11 +258,11 @@ ModuleRef PythonNames::find_holder(PyObject* parameter) {
   const KnownModule* known = find_known(found->second);
   if (known != nullptr && holds(found->second, parameter))
     return {known->id, known->weak};
-  tables().holders.erase(found);  // it was another one's address
+  tables().holders.erase(found);  // its address belonged to another one
   return {kNone, nullptr};
 }
 
-// A parameter that modules share is the first one's.
+// A parameter that modules share belongs to the first.
 void PythonNames::list_parameters() {
   for (PyObject* module : tables().unlisted) {
     PyObject* parameters =
@@ -279,8 +279,8 @@ void PythonNames::list_parameters() {
   tables().unlisted.clear();
 }
 
-// Another thread may just be comparing a cached reference, without the GIL: it needs a few
-// instructions, this object lives for many more modules.
+// Another thread may be comparing a cached reference without the GIL. That takes a few
+// instructions; this object is kept until many more modules have come.
 void PythonNames::bury(PyObject* weak) {
   constexpr size_t kGraves = 1024;
   tables().buried.push_back(weak);

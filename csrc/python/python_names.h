@@ -1,8 +1,8 @@
-// From code objects and nn.Module objects to rows of the recording, on first sight.
+// Maps code objects and nn.Module objects to rows of the recording, on first sight.
 //
 // Every call needs the GIL and runs no user code: no attribute look-up that a class could override,
-// no garbage collection. Code objects seen are kept alive until `release`, so that an address never
-// means two of them; modules are only referred to weakly.
+// no garbage collection. Code objects are kept alive until `release`, so that an address never
+// means two of them. Modules are only referenced weakly.
 #pragma once
 
 #include <atomic>
@@ -27,18 +27,19 @@ class PythonNames {
 
   int32_t add_stack(Hash128 hash, const FrameRef* frames, const int32_t* modules, size_t count);
 
-  // The module's row; `root` is the outermost module of the stack. Its tree gives the names, or
-  // that of the module it is a part of, or that of the one it was put around, whose row it shares.
+  // Returns the module's row. `root` is the outermost module of the stack. The name comes from its
+  // tree, from the tree of a module that contains it, or from the module it wraps, whose row it
+  // shares.
   ModuleRef find_module(PyObject* module, PyObject* root);
-  // The module that holds this parameter, of those named so far.
+  // Returns the module that holds this parameter, of the modules named so far.
   ModuleRef find_holder(PyObject* parameter);
   [[nodiscard]] uint32_t modules_named() const { return modules_named_; }
   [[nodiscard]] uint32_t module_generation() const { return module_generation_; }
 
-  // By whose code it is told what the program knows of the modules it has: see find_owner.
+  // Decides which code is the user's: see find_owner.
   UserCode& users() { return users_; }
 
-  // Lets go of everything kept alive.
+  // Releases everything that was kept alive.
   void release();
 
  private:
@@ -59,7 +60,7 @@ class PythonNames {
     PyObject* weak = nullptr;
     int32_t id = kNone;
     int32_t root = kNone;
-    int32_t wrapper = kNone;  // the type of one that a library put around it
+    int32_t wrapper = kNone;  // type of the library's module that wraps it
   };
 
   struct Tables {
@@ -68,7 +69,8 @@ class PythonNames {
     std::pmr::unordered_map<Instruction, int32_t, InstructionHash> frames{pool.resource()};
     std::pmr::unordered_map<PyObject*, KnownModule> modules{pool.resource()};
     std::pmr::unordered_map<int32_t, int> new_roots{pool.resource()};  // by type
-    // Parameters by address, each with the first module seen to hold it: to be looked at again.
+    // Parameters by address, each with the first module that was seen to hold it. Check it before
+    // use.
     std::pmr::unordered_map<PyObject*, PyObject*> holders{pool.resource()};
     MappedVector<PyObject*> unlisted;  // modules whose parameters are not in `holders` yet
     MappedVector<PyObject*> kept;      // code objects
@@ -93,7 +95,7 @@ class PythonNames {
 
   Recorder& recorder_;
   UserCode users_;
-  // Empty ones take pages too, and recorders that have ended are kept.
+  // Freed with the recording: even empty tables take pages, and recorders that have ended are kept.
   std::unique_ptr<Tables> tables_;
   std::atomic<uint32_t> module_generation_{0};
   std::atomic<uint32_t> modules_named_{0};

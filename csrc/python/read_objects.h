@@ -1,4 +1,4 @@
-// What code that reads Python objects without running user code has in common. Needs the GIL.
+// For code that reads Python objects without running user code. Needs the GIL.
 #pragma once
 
 #include <string_view>
@@ -7,8 +7,8 @@
 
 namespace perfprobe {
 
-// The collector runs finalisers and weak-reference callbacks, which are user code: it could change
-// what is just being read.
+// Keeps the garbage collector from running: its finalisers and weak-reference callbacks are user
+// code, which could change the objects being read.
 class NoCollection {
  public:
   NoCollection() : was_enabled_(PyGC_Disable() != 0) {}

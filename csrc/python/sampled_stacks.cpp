@@ -36,7 +36,7 @@ bool SampledStacks::name(std::span<const ForeignFrame> frames, NamedStack& last,
   return true;
 }
 
-// kNone when there is no room for one more.
+// Returns kNone if there is no room for another row.
 int32_t SampledStacks::add(Definitions& definitions, int32_t outer, const ForeignFrame& frame) {
   SeenCode::Entry& code = code_.entry(frame.code);
   const bool is_full = rows_ >= kMostRows;

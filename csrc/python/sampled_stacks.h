@@ -1,5 +1,5 @@
-// From the frames of a sample to the id of their stack in the recording, the same row as that of
-// operators called there.
+// Maps the frames of a sample to the id of their stack: the same row that operators called there
+// have.
 #pragma once
 
 #include <span>
@@ -9,21 +9,22 @@
 
 namespace perfprobe {
 
-// The stack a thread had when it was looked at last, outermost frame first.
+// A thread's stack at the last look, outermost frame first.
 struct NamedStack {
-  MappedVector<ForeignFrame> frames;  // `code` is nullptr where it has to be checked again
-  MappedVector<int32_t> ids;          // of the stack that ends there
+  MappedVector<ForeignFrame> frames;  // `code` is nullptr if it must be checked again
+  MappedVector<int32_t> ids;          // the stack that ends at each frame
 };
 
 class SampledStacks {
  public:
   SampledStacks(Recorder& recorder, SeenCode& code) : recorder_(recorder), code_(code) {}
 
-  // The stack of these frames, innermost first, at least one. Those that are as in `last` are taken
-  // from there: most of a thread's frames stay, and so does their code. False when the others
-  // are not what they seem. `last` becomes this stack. `with_gaps`: see SeenCode::check.
+  // Returns in `id` the stack of these frames, innermost first, at least one. Frames that are as in
+  // `last` are taken from there, because most of a thread's frames and their code stay the same.
+  // Returns false if the others fail their check. `last` becomes this stack. `with_gaps`: see
+  // SeenCode::check.
   bool name(std::span<const ForeignFrame> frames, NamedStack& last, int32_t& id, bool with_gaps);
-  // How many were given the row "other", because there were too many different ones.
+  // How many got the row "(other)", because there were too many different ones.
   [[nodiscard]] int64_t others() const { return others_; }
 
  private:

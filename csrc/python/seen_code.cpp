@@ -22,12 +22,13 @@ const PyCodeObject& as_code(const Head& head) {
   return *reinterpret_cast<const PyCodeObject*>(head.data());
 }
 
-// Takes out what changes while the object lives. False for what is not a living code object.
+// Clears the fields that change during the object's life. Returns false if it is not a living code
+// object.
 template <class Head>
 bool settle(Head& head) {
   auto& code = *reinterpret_cast<PyCodeObject*>(head.data());
   auto* object = reinterpret_cast<PyObject*>(head.data());
-  // What is freed has a pointer here, or nothing.
+  // A freed object has a pointer here, or 0.
   const bool lives = Py_REFCNT(object) > 0 && Py_REFCNT(object) <= Py_ssize_t{UINT_MAX};
   std::memset(&object->ob_refcnt, 0, sizeof(object->ob_refcnt));
 #if PY_VERSION_HEX < 0x030C0000
@@ -39,7 +40,7 @@ bool settle(Head& head) {
   return lives && object->ob_type == &PyCode_Type;
 }
 
-// What _PyFrame_PushUnchecked takes from the stack of frames.
+// The number of bytes that _PyFrame_PushUnchecked takes from the frame stack.
 int32_t frame_bytes_of(const PyCodeObject& code) {
 #if PY_VERSION_HEX >= 0x030C0000
   const int64_t words = code.co_framesize;
@@ -50,7 +51,7 @@ int32_t frame_bytes_of(const PyCodeObject& code) {
   return static_cast<int32_t>(words * static_cast<int64_t>(sizeof(PyObject*)));
 }
 
-// From 3.12 on every code object has a number of its own.
+// From 3.12 on every code object has a unique number.
 constexpr bool kHeadsDiffer = PY_VERSION_HEX >= 0x030C0000;
 
 bool append_utf8(uint32_t letter, std::pmr::string& text) {
@@ -103,7 +104,7 @@ bool append_text(const std::vector<std::byte>& data, unsigned kind, std::pmr::st
 int32_t SeenCode::Entry::line_of(int32_t instruction) const {
   const int32_t line =
       instruction < 0 ? -1 : line_of_instruction(locations, first_line, instruction);
-  return line < 0 ? first_line : line;  // an instruction the compiler gave no line
+  return line < 0 ? first_line : line;  // the compiler gave this instruction no line
 }
 
 bool SeenCode::Entry::is_fleeting() const {
@@ -125,7 +126,8 @@ bool SeenCode::check(std::span<const ForeignFrame> frames, bool with_gaps) {
     unchecked_.emplace_back(frame.code, &entry);
   }
   return check_heads() && std::ranges::all_of(frames, [&](const ForeignFrame& frame) {
-           constexpr int32_t kBeforeFirst = -2;  // one unit: it has not started
+           constexpr int32_t kBeforeFirst =
+               -2;  // one code unit before the start: the frame has not started
            const Entry& entry = entries_.at(frame.code);
            return frame.instruction >= kBeforeFirst && frame.instruction < entry.bytes &&
                   (frame.room_bytes == 0 || with_gaps || frame.room_bytes == entry.frame_bytes);
@@ -153,7 +155,7 @@ bool SeenCode::check_heads() {
   return true;
 }
 
-// Only an object that is the same after its texts were read was alive all the while.
+// The object was alive all the time only if it is unchanged after its texts were read.
 bool SeenCode::learn(const void* code, Entry& entry) {
   Entry fresh(pool_.resource());
   const PyCodeObject& copy = as_code(entry.head);
@@ -181,7 +183,7 @@ bool SeenCode::learn(const void* code, Entry& entry) {
   return true;
 }
 
-// As UTF-8, the same text that PyUnicode_AsUTF8 gives.
+// Reads it as UTF-8, the same text that PyUnicode_AsUTF8 returns.
 bool SeenCode::read_text(const PyObject* text, std::pmr::string& into) const {
   PyASCIIObject object;
   if (text == nullptr || !memory_.read(text, object) ||

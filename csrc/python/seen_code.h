@@ -1,6 +1,6 @@
-// Code objects of running frames, known by address and checked at every sight: the object may have
-// died and another one have taken its place. What it is called is copied at first sight, so that it
-// can be named when it is gone.
+// Code objects of running frames, identified by address. Each use checks them again: the object may
+// have died, and another may have its address. Names are copied on first sight, so that they are
+// known when the object is gone.
 #pragma once
 
 #include <array>
@@ -33,35 +33,35 @@ class SeenCode {
     std::pmr::string file;
     std::pmr::string function;
     std::pmr::vector<uint8_t> locations;
-    // The instruction last named, and the row of `frames` it has; kNone when there is none.
+    // The instruction that was named last and its row of `frames`; kNone if there is none.
     int32_t named_instruction = 0;
     int32_t named_frame = kNone;
 
     [[nodiscard]] int32_t line_of(int32_t instruction) const;
-    // Code made at run time, which comes and goes at the same addresses with the same sizes.
+    // Code made at run time. Such objects come and go at the same addresses with the same sizes.
     [[nodiscard]] bool is_fleeting() const;
 
    private:
     friend class SeenCode;
-    // All fields of the object that never change, up to the first that does.
+    // The fields of the object that never change, up to the first that does.
     static constexpr size_t kHeadBytes = offsetof(PyCodeObject, co_weakreflist);
     struct alignas(PyCodeObject) Head : std::array<std::byte, kHeadBytes> {};
     Head head{};
     bool is_known = false;
-    uint64_t checked = 0;  // the check it last stood
+    uint64_t checked = 0;  // number of the last check that it passed
   };
 
   explicit SeenCode(const Memory& memory) : memory_(memory) {}
 
-  // Whether these frames are all of code objects that live now, at instructions of theirs, and lie
-  // end to end; with gaps, also where they do not, as torch.compile makes them. All of them are
-  // then known.
+  // Whether all frames run living code objects at valid instructions and lie end to end. With gaps,
+  // also if they do not lie end to end, as frames of torch.compile. All of them are then known.
   bool check(std::span<const ForeignFrame> frames, bool with_gaps);
   [[nodiscard]] Entry& entry(const void* code) { return entries_.at(code); }
 
  private:
   using Head = Entry::Head;
-  static constexpr size_t kMost = 16'384;  // and all is forgotten, to be seen again
+  static constexpr size_t kMost =
+      16'384;  // beyond this, all entries are dropped and made again when needed
 
   bool check_heads();
   bool learn(const void* code, Entry& entry);
@@ -72,7 +72,7 @@ class SeenCode {
   MappedPool pool_;
   std::pmr::unordered_map<const void*, Entry> entries_{pool_.resource()};
   uint64_t checks_ = 0;
-  // Of one check:
+  // Used during one check:
   MappedVector<std::pair<const void*, Entry*>> unchecked_;
   MappedVector<MemoryPiece> pieces_;
   MappedVector<Head> heads_;

@@ -22,7 +22,7 @@ TimedCall& of(PyObject* object) {
   return *reinterpret_cast<TimedCall*>(object);
 }
 
-// How many lie in the queue already.
+// Reads how many batches are in the queue.
 void look_at_queue(const TimedCall& self) {
   PyObject* found = PyObject_CallNoArgs(self.free);
   const long long free = found == nullptr ? -1 : PyLong_AsLongLong(found);

@@ -1,5 +1,5 @@
-// Stands in the place of a function in a child process and adds what its calls took to that
-// process's row of the sheet. No frame of it is in a traceback, and it runs no Python of ours.
+// Replaces a function in a child process and adds the time of its calls to that process's row of
+// the sheet. It has no frame in tracebacks and runs no Python code of perfprobe.
 #pragma once
 
 #include <Python.h>
@@ -10,16 +10,16 @@ namespace perfprobe {
 
 struct TimedCells {
   size_t row;
-  ChildCell time;          // to which the wall time of each call is added
-  int calls = -1;          // a ChildCell that counts those without an error; all are signs of life
-  int first = -1;          // one that holds when the first of them began
-  int64_t most_free = -1;  // of what `free` tells when nothing lies in the queue
+  ChildCell time;  // cell for the wall time of the calls
+  int calls = -1;  // ChildCell for the number of calls without an error; all calls update `last_ns`
+  int first = -1;  // ChildCell for the start of the first of them
+  int64_t most_free = -1;  // what `free` returns for an empty queue
 };
 
-// A callable that does what `function` does and, where that is a Python function, binds to objects
-// as it does; it has no other attributes. free: a C function that tells how many more a queue
-// takes, asked before each call; nullptr for none. A new reference, nullptr with a Python error
-// set.
+// Returns a callable that does what `function` does and binds to objects as a Python function would
+// if `function` is one. It has no other attributes. free: a C function that returns how many more
+// items a queue accepts, asked before each call; nullptr for none. Returns a new reference, or
+// nullptr with a Python error set.
 PyObject* wrap_timed(PyObject* function, ChildSheet& sheet, const TimedCells& cells,
                      PyObject* free);
 

@@ -6,7 +6,8 @@
 namespace perfprobe {
 namespace {
 
-// Folders of libraries wherever they lie, and what stands in angle brackets but was typed in.
+// Folders of libraries anywhere. Files in angle brackets are not the user's unless they were typed
+// in.
 constexpr std::array<std::string_view, 3> kLibraryParts = {"/site-packages/", "/dist-packages/",
                                                            "/torchinductor_"};
 constexpr std::array<std::string_view, 2> kTyped = {"<stdin>", "<ipython-input"};

@@ -1,4 +1,4 @@
-// Whose code a file is: the user's, or that of Python, torch or a library.
+// Decides whether a file is the user's, or of Python, torch or a library.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@ namespace perfprobe {
 
 class UserCode {
  public:
-  // Folders with whether what lies in them is the user's; the one that reaches deepest decides.
-  // What lies in none is the user's. Under the GIL, as `holds`.
+  // Sets folders and whether their files are the user's. The deepest folder that contains a file
+  // decides. Files in none of them are the user's. Both functions need the GIL.
   void set_folders(std::vector<std::pair<std::string, bool>> folders) {
     folders_ = std::move(folders);
   }
 
-  // Whether the file of this path is the user's.
+  // Whether the file with this path is the user's.
   [[nodiscard]] bool holds(std::string_view path) const;
 
  private:

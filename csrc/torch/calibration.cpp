@@ -73,8 +73,8 @@ TrialRecorder& trial_recorder() {
   return *recorder;
 }
 
-// Operators run here are ours: the program's dispatch modes (Python code) must not see them, and
-// the trial, which has no locks, must not see those of other threads.
+// While this object lives, the program's dispatch modes (Python code) do not see the operators run
+// here, and the trial, which has no locks, does not see those of other threads.
 class TrialRun {
  public:
   explicit TrialRun(CpuTime cpu_time = CpuTime::off) {
@@ -96,7 +96,7 @@ int64_t time_calls(const at::Tensor& tensor, int calls) {
   return thread_cpu_ns() - start_ns;
 }
 
-// Nanoseconds a tick, from paired readings some tenths of a millisecond apart.
+// Measures nanoseconds per tick, from paired readings some tenths of a millisecond apart.
 class TickRate {
  public:
   [[nodiscard]] double ns_per_tick() const {
@@ -114,7 +114,7 @@ void record_nothing() {
   RECORD_FUNCTION("perfprobe::empty", c10::ArrayRef<const c10::IValue>{});
 }
 
-// The median of what `time_of` finds in the records of empty events.
+// Returns the median of `time_of` over the records of empty events.
 template <class Time>
 int64_t middle_of_empty(CpuTime cpu_time, Time time_of) {
   constexpr size_t kEvents = 2000;

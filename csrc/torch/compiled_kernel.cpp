@@ -55,7 +55,7 @@ PyType_Slot kernel_slots[] = {
     {0, nullptr},
 };
 
-// Its objects are in no cycle: a kernel refers to nothing that refers to it.
+// No garbage collection needed: a kernel refers to nothing that refers back to it.
 PyType_Spec kernel_spec = {"perfprobe._observer.CompiledKernel", sizeof(CompiledKernel), 0,
                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL, kernel_slots};
 

@@ -1,7 +1,7 @@
-// Operators as ranges for another tool, while they run.
+// Sets operators as ranges for another tool while they run.
 //
-// Cost on the hit path, beyond the port's own: one hash, one look-up, one word written for forward
-// calls; no lock, no allocation, no GIL. A message is put together on its first sight.
+// Cost if the message is known, in addition to the port's: one hash, one look-up, one word written
+// for forward calls; no lock, no allocation, no GIL. A message is made on first sight.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@
 
 namespace perfprobe {
 
-// All that is known of one port, whatever the thread.
+// The state of one port, shared by all threads.
 struct Emitter {
   explicit Emitter(const EmissionPort& to) : port(to) {}
 
@@ -27,9 +27,10 @@ struct Emitter {
   UserLines lines;
 };
 
-// The emitter of a port, never destroyed: threads may still end ranges. Under the GIL.
+// Returns the emitter of a port. It is never destroyed, as threads may still end ranges. Needs the
+// GIL.
 Emitter& emitter_of(const EmissionPort& port);
-// In a forked child: another thread may have held their locks.
+// Called in a forked child: another thread may have held their locks.
 void forget_emitters();
 
 }  // namespace perfprobe

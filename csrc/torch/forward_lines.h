@@ -1,8 +1,9 @@
-// The user's lines of the latest forward calls, by the number of the autograd node they made.
+// The user lines of the latest forward calls, by the number of the autograd node that they made.
 //
-// Torch numbers the nodes of each thread; an operator carries the number of the node it is about to
-// make, so of several operators with one number the one that started last made it. A number that no
-// operator carried belongs to that of the next lower one (an operator may make several nodes).
+// Torch numbers the nodes of each thread. An operator carries the number of the next node to be
+// made, so of several operators with one number the last one to start made the node. A number that
+// no operator carried belongs to the operator with the next lower number, because an operator may
+// make several nodes.
 #pragma once
 
 #include <atomic>
@@ -13,11 +14,12 @@
 
 namespace perfprobe {
 
-// A ring: what is older than `kPlaces` numbers is forgotten. Any thread; an entry is one word.
+// A ring: entries older than `kPlaces` numbers are overwritten. Any thread may use it; an entry is
+// one word.
 class ForwardLines {
  public:
   static constexpr uint64_t kPlaces = 65'536;
-  static constexpr int32_t kMostLines = 65'534;  // further ones are not distinguished: none
+  static constexpr int32_t kMostLines = 65'534;  // all further lines count as none
 
   void note(int32_t thread, int64_t sequence, int32_t line) {
     const bool known = line >= 0 && line < kMostLines;
@@ -25,7 +27,7 @@ class ForwardLines {
     place(thread, sequence).store(stored << 48 | key(thread, sequence), std::memory_order_relaxed);
   }
 
-  // `reach`: how many lower numbers may stand in for this one. kNone when there is no line.
+  // `reach`: how many lower numbers may be used instead of this one. Returns kNone without a line.
   [[nodiscard]] int32_t find(int32_t thread, int64_t sequence, int64_t reach) const {
     for (int64_t number = sequence; number >= 0 && number >= sequence - reach; --number) {
       const uint64_t word = place(thread, number).load(std::memory_order_relaxed);
@@ -36,7 +38,7 @@ class ForwardLines {
   }
 
  private:
-  static constexpr uint64_t kCallWithoutLine = 1;  // 0 in a place: nothing was ever noted there
+  static constexpr uint64_t kCallWithoutLine = 1;  // 0: nothing was ever stored in this place
   static constexpr uint64_t kKeyMask = (uint64_t{1} << 48) - 1;
 
   static uint64_t key(int32_t thread, int64_t sequence) {

@@ -1,12 +1,13 @@
-// The interpreter's lock, for what an observer has to ask Python.
+// Takes Python's GIL for the observer's questions to Python.
 #pragma once
 
 #include <Python.h>
 
 namespace perfprobe {
 
-// Given back whatever is thrown: an operator that kept it would wait for itself. Never taken with a
-// lock of ours held: waiting for the GIL under a lock that a GIL holder wants would be a deadlock.
+// Releases the GIL on any exception, as an operator that kept it would wait for itself. Never take
+// it while holding a lock of perfprobe: a holder of the GIL may be waiting for that lock
+// (deadlock).
 class Gil {
  public:
   Gil() = default;

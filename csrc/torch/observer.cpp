@@ -21,19 +21,20 @@
 namespace perfprobe {
 namespace {
 
-// The recording in progress. 0: none; also in a forked child, whose parent goes on recording.
+// The current recording. 0: none, or a forked child whose parent goes on recording.
 std::atomic<uint32_t> current_generation{0};
 uint32_t last_generation = 0;
 RecorderPort* current_port = nullptr;
 Emitter* current_emitter = nullptr;
 std::atomic<const ExternalIdPort*> current_ids{nullptr};
-size_t cpu_timed_levels = 0;  // operators with fewer open around them have CPU time
-bool is_thorough = false;     // all have it: a microsecond more an operator is no matter then
-OperandReuse& reuse = *new OperandReuse();  // threads may outlive what is destroyed at exit
+size_t cpu_timed_levels = 0;  // operators with fewer open operators around them have CPU time
+bool is_thorough =
+    false;  // every operator has CPU time: another microsecond per operator then does not matter
+OperandReuse& reuse = *new OperandReuse();  // never destroyed: threads may outlive static objects
 Threads recorded_threads = Threads::all;
 Registration registration;
 
-// initial-exec: one instruction instead of a call for every access; eight bytes of static TLS.
+// initial-exec: one instruction per access instead of a call; takes eight bytes of static TLS.
 [[gnu::tls_model("initial-exec")]] thread_local ThreadState* thread_state = nullptr;
 
 struct ThreadEnd {
@@ -76,7 +77,7 @@ using Inputs = c10::ArrayRef<const c10::IValue>;
   }
   const SignatureDescription described = describe_inputs(function, inputs, integers);
   const char* example = described.example == described.text ? nullptr : described.example.c_str();
-  // Beyond the limit every call comes here, and its signature is the row "other".
+  // Beyond the limit every call comes here, and its signature is the row "(other)".
   const bool is_kept = state.signatures.size() < ThreadState::kCachedIds;
   const std::string values = is_kept ? describe_values(inputs) : "";
   const int32_t id = state.port->add_signature(
@@ -87,8 +88,9 @@ using Inputs = c10::ArrayRef<const c10::IValue>;
   return id;
 }
 
-// What was zero at first may be no longer, as an optimizer's state, and tensors of one signature
-// may differ. At calls 4, 7, 11, 17, 26, ...: neither all even nor multiples of anything.
+// Values that were zero at first may change, such as an optimizer's state, and tensors of one
+// signature may differ. So they are read at calls 4, 7, 11, 17, 26, ...: not all even, and not
+// multiples of one number.
 void read_values_again(ThreadState& state, int32_t signature, Inputs inputs) {
   const auto place = static_cast<size_t>(signature);
   if (place >= state.value_reads.size())
@@ -105,7 +107,7 @@ void read_values_again(ThreadState& state, int32_t signature, Inputs inputs) {
 int32_t find_signature(ThreadState& state, const at::RecordFunction& function,
                        const NameSlot& slot) {
   const Inputs inputs =
-      inputs_of(function, static_cast<size_t>(slot.arguments));  // none: more than any
+      inputs_of(function, static_cast<size_t>(slot.arguments));  // kNone: very large
   if (inputs.empty())
     return kNone;
   const uint64_t seed = static_cast<uint64_t>(static_cast<uint32_t>(slot.name)) << 33 |
@@ -120,15 +122,15 @@ int32_t find_signature(ThreadState& state, const at::RecordFunction& function,
   return known;
 }
 
-// Which backward node `open` runs in: its own, or the one it is nested in. The rules are those of
-// perfprobe/models/nodes.py.
+// Sets the backward node that `open` runs in: its own, or that of its parent.
+// perfprobe/models/nodes.py has the same rules.
 void set_node(OpenOperator* parent, OpenOperator& open, bool is_node) {
   open.node_sequence = parent == nullptr ? kNone : parent->node_sequence;
   open.node_thread = parent == nullptr ? kNone : parent->node_thread;
   if (is_node) {
     open.node_sequence = open.sequence;
     open.node_thread = open.forward_thread == kNone ? 0 : open.forward_thread;
-    // The engine's own work around the node belongs to the node.
+    // The engine's own work around a node belongs to the node.
     if (parent != nullptr && parent->is_engine) {
       parent->node_sequence = open.node_sequence;
       parent->node_thread = open.node_thread;
@@ -139,14 +141,14 @@ void set_node(OpenOperator* parent, OpenOperator& open, bool is_node) {
   }
 }
 
-// What is open above `depth` ended on other threads, or never will.
+// Operators open above `depth` ended on other threads or will never end.
 [[gnu::noinline]] void drop_above(ThreadState& state, size_t depth) {
   for (size_t dropped = state.open.size(); dropped > depth; --dropped)
     state.port->count_dropped(Dropped::open_end);
   state.unwind(depth);
 }
 
-// Page faults of the thread so far.
+// Returns the thread's page faults so far.
 [[gnu::noinline]] int64_t begin_counting(ThreadState& state, const at::RecordFunction& function,
                                          const NameSlot& slot, const OpenOperator& open) {
   const Inputs inputs =
@@ -162,7 +164,7 @@ std::unique_ptr<at::ObserverContext> open_operator(const at::RecordFunction& fun
     return context;
   ThreadState& state = state_of_thread(generation);
   const int64_t begin_ticks = state.begin_own_time();
-  if (state.open.full())  // so deep only where thousands of ranges ended on other threads
+  if (state.open.full())  // only happens if thousands of ranges ended on other threads
     drop_above(state, 0);
   OpenOperator* parent = state.open.parent();
   OpenOperator& open = state.open.next();
@@ -200,8 +202,8 @@ std::unique_ptr<at::ObserverContext> open_operator(const at::RecordFunction& fun
   return context;
 }
 
-// torch would print a line for every operator if it got the exception. Only this one is caught: the
-// unwinding by which an ending interpreter stops a daemon thread must go on.
+// torch would print a line for every operator if this exception reached it. Only this one is
+// caught: the unwinding by which an ending interpreter stops a daemon thread must go on.
 std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
   try {
     return open_operator(function);
@@ -211,8 +213,8 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function
   return nullptr;
 }
 
-// An end out of order: operators above it ended elsewhere or never. False when it is not open here
-// at all.
+// Handles an end out of order: operators above it ended elsewhere or never. Returns false if it is
+// not open on this thread.
 [[gnu::noinline]] bool drop_unfinished(ThreadState& state, const at::RecordFunction& function) {
   size_t depth = state.open.size();
   while (depth > 0 && state.open[depth - 1].function != &function)
@@ -233,7 +235,7 @@ OperatorRecord* room_for_row(ThreadState& state) {
   }
 }
 
-// The recording it began in has ended; what was set for it has not.
+// Its recording has ended. Only its range and its external id are still to be ended.
 [[gnu::noinline]] void end_late(ThreadState& state, const at::RecordFunction& function) {
   if (state.open.empty() || state.open.top().function != &function)
     return;
@@ -296,17 +298,18 @@ size_t timed_levels(CpuTime cpu_time) {
   return cpu_time == CpuTime::outermost ? kOutermost : OpenStack::kDeepest;
 }
 
-// A forked child records nothing until it begins a recording of its own.
+// A forked child records nothing until it starts its own recording.
 void forget_in_child() {
   current_generation = 0;
-  current_ids = nullptr;  // of the GPU, which a child does not record
+  current_ids = nullptr;  // for the GPU, which a child does not record
   registration.keep_in_child();
   reuse.forget_in_child();
   forget_emitters();
   if (thread_state == nullptr)
     return;
-  thread_state->chunk = nullptr;  // the parent's; its recorder's locks may be held for ever
-  thread_state->open.clear();     // so are its ranges
+  thread_state->chunk =
+      nullptr;  // it belongs to the parent's recorder, whose locks may be held for ever
+  thread_state->open.clear();  // its ranges belong to the parent too
   thread_state->emitter = nullptr;
 }
 

@@ -1,7 +1,7 @@
-// The operator observer: torch's RecordFunction callbacks, written down as records.
+// The operator observer: torch's RecordFunction callbacks, which write records.
 //
-// Cost on the hit path: two clock reads, one hash of the inputs, one walk over the Python frames;
-// no lock, no allocation, no GIL.
+// Cost if everything is known: two clock reads, one hash of the inputs, one walk over the Python
+// frames; no lock, no allocation, no GIL.
 #pragma once
 
 #include <ATen/record_function.h>
@@ -12,33 +12,33 @@
 
 namespace perfprobe {
 
-// Whose operators are recorded.
+// The threads whose operators are recorded.
 enum class Threads { all, this_one };
 
-// Around which operators the thread's CPU clock is read: about 440 ns a read, twice.
+// The operators for which the thread's CPU clock is read, twice, at about 440 ns a read.
 enum class CpuTime : uint8_t { off, outermost, all };
 
-// Registers the callbacks. One recording at a time; throws std::runtime_error on a second.
-// emitter: what sets operators as ranges, nullptr for none.
+// Registers the callbacks. Only one recording at a time: throws std::runtime_error on a second.
+// emitter: sets operators as ranges; nullptr for none.
 void start_observer(RecorderPort& port, CpuTime cpu_time, Threads threads,
                     Emitter* emitter = nullptr);
-// From now on each operator's start, in ticks, is an id of this port; nullptr: no more. Until the
-// observer stops.
+// From now on, and until the observer stops, each operator's start in ticks is pushed to this port
+// as an id. nullptr: no ids any more.
 void hand_on_ids(const ExternalIdPort* ids);
-// Removes them; rows that end later are not recorded.
+// Removes the callbacks. Operators that end later are not recorded.
 void stop_observer();
-// Of the latest recording; nothing unless all operators had CPU time.
+// Of the latest recording. Empty unless all operators had CPU time.
 [[nodiscard]] OperandReuse::Rows operand_reuse();
-// Whether the latest recording set operators as ranges, and more of them than can be distinguished.
+// Whether the latest recording set operators as ranges and had too many different messages.
 [[nodiscard]] bool messages_full();
 
-// Whether the operators of all threads are recorded just now.
+// Whether the operators of all threads are recorded at this moment.
 [[nodiscard]] bool is_recording();
-// Makes a RecordFunction that this observer alone sees: what the program's own profiler shows stays
-// what it was. None where the program has switched observers off.
+// Makes a RecordFunction that only this observer sees, so that it does not show in the program's
+// own profiler. None if the program has disabled observers.
 [[nodiscard]] at::StepCallbacks own_callbacks(at::RecordScope scope);
 
-// Callbacks that do nothing: torch's own floor, for benchmarks.
+// Registers callbacks that do nothing, for benchmarks of torch's own cost.
 void add_null_callbacks(bool needs_inputs);
 void remove_null_callbacks();
 

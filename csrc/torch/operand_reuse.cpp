@@ -24,12 +24,12 @@ Touched touched(const c10::TensorImpl& tensor) {
   for (const int64_t size : facts.sizes)
     bytes *= static_cast<uint64_t>(size);
   try {
-    // Of an expanded tensor no more than there is.
+    // An expanded tensor counts only the memory that it has.
     const void* data = storage.data();
     const auto there = static_cast<uint64_t>(data == nullptr ? 0 : stored.value_or(0));
     return {&tensor, data, std::min(bytes, there)};
   } catch (const c10::Error&) {
-    return {&tensor, nullptr, 0};  // torch gives no address of it
+    return {&tensor, nullptr, 0};  // torch does not give its address
   }
 }
 
@@ -58,7 +58,7 @@ bool touches_operands(const at::RecordFunction& function) {
   if (!schema)
     return false;
   const std::string_view name = schema->name();
-  // They make memory without touching it, or look at the sizes of their inputs alone.
+  // These allocate memory without touching it, or only read the sizes of their inputs.
   for (const char* prefix : {"aten::empty", "aten::new_", "aten::resize", "aten::_unsafe_view"}) {
     if (name.starts_with(prefix))
       return false;
@@ -98,7 +98,7 @@ void OpenOperands::add(const c10::IValue& value) {
 
 void OperandReuse::clear() {
   const std::lock_guard lock(mutex_);
-  madvise(slots_, kSlots * sizeof(Slot), MADV_DONTNEED);  // zeros again
+  madvise(slots_, kSlots * sizeof(Slot), MADV_DONTNEED);  // fills with zeros
   signatures_.clear();
   missed_ = {};
   touches_ = 0;
@@ -130,7 +130,7 @@ void OperandReuse::end(OpenOperands& operands, size_t depth,
     for (const c10::IValue& output : outputs)
       operands.add(output);
   } catch (const std::bad_alloc&) {
-    // Its outputs are then taken for memory that was never touched.
+    // The outputs are then treated as memory that was never touched.
   }
   const std::lock_guard lock(mutex_);
   count_result(operands, level);
@@ -183,7 +183,8 @@ void OperandReuse::count(Operand& operand, const Touched& tensor) {
     bucket = 0;
     while (bucket < kCaches && !lies_in(slot, bucket, tensor.bytes))
       ++bucket;
-    // What the largest cache missed that it does not lie in; the next one may have missed nothing.
+    // Uses what the next smaller cache missed, because the cache that still holds it may have
+    // missed nothing.
     back = bucket == 0 ? missed_since(slot, 0) : missed_since(slot, bucket - 1);
     back = bucket < kCaches ? std::min(back, size_of(bucket)) : back;
   }
@@ -211,7 +212,7 @@ void OperandReuse::count(int32_t signature, const Touched* tensors, size_t tenso
   }
 }
 
-// Of the first result: how long ago its memory had been touched, by whoever had it then.
+// Counts for the first result how long ago its memory was touched, by its previous owner.
 void OperandReuse::count_result(const OpenOperands& operands, const OpenOperands::Level& level) {
   const auto row = static_cast<size_t>(level.signature);
   if (level.signature < 0 || row >= signatures_.size() || operands.tensors.size() <= level.end)

@@ -1,8 +1,9 @@
-// How long ago the program last touched the operands of each operator, in bytes touched since.
+// Measures how long ago the program last touched the operands of each operator, in bytes touched
+// since.
 //
-// A storage is known by where its data begins. A freed and reused address counts as the storage
-// that was there: the allocator gives back memory that is as warm as that one left it. Nothing is
-// read of the data.
+// A storage is identified by the address of its data. A freed and reused address counts as the same
+// storage, because the allocator returns memory that is as warm as its last use left it. The data
+// itself is never read.
 #pragma once
 
 #include <array>
@@ -16,17 +17,17 @@
 
 namespace perfprobe {
 
-// Whether an operator touches the data of its tensors, by its schema: a view does not.
+// Whether an operator touches the data of its tensors, by its schema. A view does not.
 [[nodiscard]] bool touches_operands(const at::RecordFunction& function);
 
-// A tensor of an operator; of no bytes where it is not dense in the memory of the CPU.
+// A tensor of an operator; 0 bytes if it is not dense in CPU memory.
 struct Touched {
   const c10::TensorImpl* tensor;  // alive while the operator starts
   const void* storage;
   uint64_t bytes;
 };
 
-// The tensors of the operators open on a thread, by depth. Touched by that thread alone.
+// The tensors of a thread's open operators, by depth. Only used by that thread.
 class OpenOperands {
  public:
   struct Level {
@@ -36,7 +37,7 @@ class OpenOperands {
     bool touches = false;
   };
 
-  // What was there from this depth on belongs to operators that have ended.
+  // Entries from this depth on belong to operators that have ended.
   Level& open(size_t depth);
   Level& at(size_t depth) { return levels_[depth]; }
   void add(const c10::IValue& value);
@@ -44,35 +45,37 @@ class OpenOperands {
   MappedVector<Touched> tensors;
 
  private:
-  static constexpr size_t kMostTensors = 65'536;  // of all open operators
+  static constexpr size_t kMostTensors = 65'536;  // of all open operators of a thread
   MappedVector<Level> levels_;
 };
 
-// All threads. For each of some sizes of caches, the bytes that did not lie in one of that size are
-// counted; an operand lies in it while it fits in together with what was counted since its last
-// touch.
+// For all threads. For caches of several sizes it counts the bytes that were not in the cache. An
+// operand is in a cache if it fits in together with all bytes counted since its last touch.
 class OperandReuse {
  public:
-  static constexpr size_t kOperands = 16;  // of an operator, lists flattened; of later ones nothing
-  static constexpr size_t kCaches = 6;     // of 64 KiB, 256 KiB, 1 MiB, ... 64 MiB
-  static constexpr size_t kBuckets = kCaches + 2;  // the smallest cache; none; never touched before
-  static constexpr size_t kResult = kOperands;     // the row of what it makes, before it does
+  static constexpr size_t kOperands =
+      16;  // per operator, lists flattened; further operands are ignored
+  static constexpr size_t kCaches = 6;  // of 64 KiB, 256 KiB, 1 MiB, ... 64 MiB
+  static constexpr size_t kBuckets =
+      kCaches + 2;  // the cache sizes; no cache; never touched before
+  static constexpr size_t kResult =
+      kOperands;  // the row of the first result, before the operator writes it
   static constexpr uint64_t kSmallestCache = 64 << 10;
-  static constexpr size_t kSignatures = 16'384;  // of later ones nothing
+  static constexpr size_t kSignatures = 16'384;  // further signatures are ignored
 
-  // A row for each bucket of an operand that is not empty.
+  // A row for each bucket of an operand that has calls.
   struct Rows {
     std::vector<int64_t> signature, operand, same_as, bucket, calls, back_bytes;
   };
 
   void clear();
-  // Before an operator runs; std::bad_alloc leaves all as it was.
+  // Called before an operator runs. std::bad_alloc leaves everything unchanged.
   void begin(OpenOperands& operands, size_t depth, bool touches, int32_t signature,
              c10::ArrayRef<const c10::IValue> inputs);
-  // When it has ended: it touched what none of those it called touched.
+  // Called when it has ended: it touched the tensors that no inner operator touched.
   void end(OpenOperands& operands, size_t depth, c10::ArrayRef<c10::IValue> outputs) noexcept;
   [[nodiscard]] Rows rows();
-  // A thread that is no more may have held the lock.
+  // In a child, a thread that no longer exists may have held the lock.
   void forget_in_child() { new (&mutex_) std::mutex(); }
 
  private:
@@ -82,12 +85,12 @@ class OperandReuse {
   struct Slot {
     const void* storage = nullptr;
     uint64_t touch = 0;                      // the number of its last touch
-    std::array<uint64_t, kCaches> missed{};  // what each cache had missed by then
+    std::array<uint64_t, kCaches> missed{};  // bytes that each cache had missed at that time
   };
   struct Operand {
     std::array<uint32_t, kBuckets> calls{};
     std::array<float, kBuckets> back_bytes{};  // the mean
-    uint32_t same_calls = 0;                   // in which it was also an earlier operand
+    uint32_t same_calls = 0;                   // calls in which it was also an earlier operand
     int32_t same_as = -1;
   };
 
@@ -105,7 +108,7 @@ class OperandReuse {
   void touch(const Touched& tensor, uint64_t touches_before);
 
   std::mutex mutex_;
-  // When full, the one that was touched longest ago makes room.
+  // If full, the slot touched longest ago is replaced.
   Slot* const slots_ = static_cast<Slot*>(map_bytes(kSlots * sizeof(Slot)));
   std::array<uint64_t, kCaches> missed_{};
   uint64_t touches_ = 0;

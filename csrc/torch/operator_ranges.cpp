@@ -9,9 +9,9 @@
 namespace perfprobe {
 namespace {
 
-constexpr int64_t kLaterNodes = 4;  // of one operator, that are looked for
+constexpr int64_t kLaterNodes = 4;  // the most further nodes of one operator that are searched
 constexpr std::string_view kViewWrittenTo = "torch::autograd::CopySlices";
-// What a thread remembers; beyond it operators are distinguished by their names alone.
+// How many messages a thread caches. Beyond it operators are distinguished by name only.
 constexpr size_t kCachedMessages = 4 * RangeMessages::kMost;
 constexpr size_t kCachedNames = 2 * RangeMessages::kMostNames;
 
@@ -30,8 +30,9 @@ Hash128 key_of(const OpenOperator& open) {
   return hasher.result();
 }
 
-// The line of the forward call that made the node. Nodes of TorchScript stand for many calls;
-// others with "::" of C++ in their names are the program's own, the only ones of their call.
+// Returns the line of the forward call that made the node. Nodes of TorchScript stand for many
+// calls. Other names with the "::" of C++ are nodes of the program, which are the only ones of
+// their call.
 int32_t line_of_node(const ForwardLines& forward, std::string_view name, const OpenOperator& open) {
   if (name.starts_with("torch::jit::"))
     return kNone;
@@ -49,15 +50,16 @@ void set_forward_line(const Emitter& emitter, const NameSlot& slot, OpenOperator
     return;
   }
   open.forward_line = line_of_node(emitter.forward, slot.text, open);
-  if (parent != nullptr && parent->is_engine)  // what it does when the node has ended
+  if (parent != nullptr && parent->is_engine)  // work of the engine after the node has ended
     parent->forward_line = open.forward_line;
 }
 
-// Of an operator by its name alone; `messages` of the thread remember it by a key of its own.
+// Returns the message of an operator by its name only. The thread's cache has it under a separate
+// key.
 int32_t add_name(ThreadState& state, const NameSlot& slot) {
   OpenOperator named{};
   named.name = slot.name;
-  named.signature = named.stack = named.forward_line = kNone - 1;  // of no operator
+  named.signature = named.stack = named.forward_line = kNone - 1;  // no operator has these values
   const Hash128 key = key_of(named);
   const int32_t known = state.range_messages.find(key);
   if (known != InternTable::kAbsent)

@@ -1,4 +1,4 @@
-// Sets an operator that begins as a range.
+// Sets a range for an operator that begins.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace perfprobe {
 
-// `open` is filled in but for its times. An operator that may end on another thread becomes a free
-// range, ended by `end_async_range` with what is returned; all others nest.
+// `open` is complete except for its times. An operator that may end on another thread becomes a
+// free range, which the returned context ends by `end_async_range`. All others nest.
 std::unique_ptr<at::ObserverContext> begin_range(ThreadState& state,
                                                  const at::RecordFunction& function,
                                                  const NameSlot& slot, OpenOperator* parent,

@@ -1,5 +1,5 @@
-// What the record of an operator takes where the program runs, measured at one in so many: caches
-// are colder there, stacks deeper and inputs more than where one event's cost was measured.
+// Measures the time that recording takes in the program, at one operator in kEvery. There caches
+// are colder, stacks deeper and inputs more than in the calibration.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,8 @@ namespace perfprobe {
 
 class OwnTime {
  public:
-  static constexpr uint32_t kEvery = 61;  // no loop of a program has that many operators
+  static constexpr uint32_t kEvery =
+      61;  // a prime, so that no loop's number of operators is likely to be a multiple
 
   void clear() {
     ticks_ = events_ = 0;
@@ -20,13 +21,13 @@ class OwnTime {
     began_ns_ = monotonic_ns();
   }
 
-  // Of one event.
+  // Adds the time of one event.
   void add(int64_t ticks) {
     ticks_.fetch_add(std::min(ticks, kMostTicks), std::memory_order_relaxed);
     events_.fetch_add(1, std::memory_order_relaxed);
   }
 
-  // Nanoseconds an event, since `clear`; 0 where none was measured.
+  // Returns nanoseconds per event since `clear`; 0 if none was measured.
   [[nodiscard]] double event_ns() const {
     const int64_t passed_ticks = read_ticks() - began_ticks_;
     if (events_ == 0 || passed_ticks <= 0)
@@ -37,7 +38,8 @@ class OwnTime {
   }
 
  private:
-  static constexpr int64_t kMostTicks = 60'000;  // beyond that the thread was not running
+  static constexpr int64_t kMostTicks =
+      60'000;  // a longer time means that the thread was not running
 
   std::atomic<int64_t> ticks_{0};
   std::atomic<int64_t> events_{0};

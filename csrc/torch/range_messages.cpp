@@ -3,7 +3,7 @@
 namespace perfprobe {
 namespace {
 
-// Cut at the start of a letter: a message is UTF-8.
+// Cuts at the start of a character, as messages are UTF-8.
 std::string shortened(std::string_view text) {
   if (text.size() <= RangeMessages::kLongest)
     return std::string(text);

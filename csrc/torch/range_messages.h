@@ -1,4 +1,5 @@
-// The messages of the ranges that operators are set as: made once each, kept for ever, few.
+// The messages of operators' ranges. Each is made once and kept for ever, so their number is
+// limited.
 #pragma once
 
 #include <atomic>
@@ -17,14 +18,15 @@
 namespace perfprobe {
 
 struct RangeMessage {
-  const void* handle;  // the port's
-  int32_t line;        // of the user's code, as a row of RangeMessages; kNone when there is none
+  const void* handle;  // returned by the port
+  int32_t line;        // user line, as a row of RangeMessages; kNone for none
 };
 
-// Of one port, for the life of the process: tools keep every message they are given. Any thread.
+// The messages of one port until the process ends, because tools keep every message. Any thread may
+// use it.
 class RangeMessages {
  public:
-  // Of operators with signature and line, and of all others beside them.
+  // Limit on messages with signature and line, and on messages of names only.
   static constexpr size_t kMost = 16'384;
   static constexpr size_t kMostNames = 16'384;
   static constexpr size_t kMostBytes = size_t{4} << 20;
@@ -34,14 +36,14 @@ class RangeMessages {
   RangeMessages(const RangeMessages&) = delete;
   RangeMessages& operator=(const RangeMessages&) = delete;
 
-  // `id` was handed out to this thread.
+  // `id` must have been given to this thread.
   const RangeMessage& operator[](int32_t id) const { return messages_[id]; }
-  // Whether operators are distinguished by their names alone from now on.
+  // Whether operators are now distinguished by name only.
   [[nodiscard]] bool full() const { return full_.load(std::memory_order_relaxed); }
 
-  // The id of a message; kNone when there are too many.
+  // Returns the id of a message; kNone if there are too many.
   int32_t add(std::string_view text, int32_t line);
-  // The same outside of that limit; "(other)" beyond the one for these.
+  // The same for names, which have a separate limit; "(other)" beyond it.
   int32_t add_name(std::string_view text);
 
   int32_t add_line(std::string_view text);
@@ -64,7 +66,7 @@ class RangeMessages {
   size_t with_lines_ = 0;
   size_t names_ = 0;
   size_t bytes_ = 0;
-  // Never moves: other threads read what they were given an id of.
+  // Never moves: other threads read messages by the ids they were given.
   RangeMessage* const messages_ =
       static_cast<RangeMessage*>(map_bytes((kMost + kMostNames + 1) * sizeof(RangeMessage)));
 };

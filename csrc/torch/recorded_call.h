@@ -1,4 +1,4 @@
-// A row of this observer around a call that torch's observers are not told of.
+// Records a call of which torch does not notify its observers.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,12 @@
 
 namespace perfprobe {
 
-// Ends with its scope. Recorded by this observer alone, while it records.
+// The call ends when this object is destroyed. Only this observer records it, and only during a
+// recording.
 class RecordedCall {
  public:
-  // name: lives as long as this. The arguments, as Python passed them, become its inputs: tensors
-  // and numbers; nothing here runs Python code. Without memory the call is not recorded.
+  // name: must live as long as this object. The arguments, as passed by Python, become its inputs:
+  // tensors and numbers. Runs no Python code. If memory runs out, the call is not recorded.
   RecordedCall(const char* name, at::RecordScope scope, PyObject* const* arguments, size_t count);
 
  private:

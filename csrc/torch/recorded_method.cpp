@@ -23,7 +23,8 @@ const RecordedMethod& of(PyObject* object) {
   return *reinterpret_cast<RecordedMethod*>(object);
 }
 
-// object: nullptr where there is none. A new reference; nullptr for none, with an error set or not.
+// object: nullptr if there is none. Returns a new reference; nullptr for no name, with or without
+// an error set.
 PyObject* name_for(const RecordedMethod& self, PyObject* object) {
   if (PyUnicode_CheckExact(self.names))
     return Py_NewRef(self.names);
@@ -39,7 +40,7 @@ PyObject* name_for(const RecordedMethod& self, PyObject* object) {
   return PyObject_CallOneArg(self.name_of, object);
 }
 
-// The name's text; nullptr for a call that is not to be recorded.
+// Returns the name's text; nullptr if the call is not to be recorded.
 const char* utf8_of(PyObject* name) {
   return name != nullptr && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : nullptr;
 }
@@ -51,7 +52,7 @@ PyObject* call_recorded(const RecordedMethod& self, PyObject* const* arguments, 
   PyObject* name = name_for(self, bound == 1 ? arguments[0] : nullptr);
   const char* text = utf8_of(name);
   if (text == nullptr && PyErr_Occurred() != nullptr) {
-    if (!PyErr_ExceptionMatches(PyExc_Exception)) {  // Ctrl-C while the name was looked up
+    if (!PyErr_ExceptionMatches(PyExc_Exception)) {  // such as Ctrl-C in the look-up of the name
       Py_XDECREF(name);
       return nullptr;
     }
@@ -72,7 +73,7 @@ PyObject* call_method(PyObject* object, PyObject* const* arguments, size_t flags
   const RecordedMethod& self = of(object);
   if (!is_recording()) [[likely]]
     return PyObject_Vectorcall(self.function, arguments, flags, names);
-  Py_INCREF(object);  // the call itself may end the recording, which takes this out of its place
+  Py_INCREF(object);  // the call may end the recording, which restores the original function
   PyObject* result = call_recorded(self, arguments, flags, names);
   Py_DECREF(object);
   return result;
@@ -83,8 +84,8 @@ PyObject* bind(PyObject* object, PyObject* instance, PyObject* /*type*/) {
   return is_bound ? PyMethod_New(object, instance) : Py_NewRef(object);
 }
 
-// Own ones are few. Also its `__class__` is the function's: dynamo breaks the graph at what is no
-// function by `isinstance`, and looks for rules by equality.
+// Most attributes are those of the function, `__class__` too: dynamo breaks the graph at an object
+// that is not a function by `isinstance`, and finds its rules by equality.
 PyObject* get_attribute(PyObject* object, PyObject* name) {
   for (const char* own : {"__wrapped__", "__reduce__", "__reduce_ex__", "__get__"}) {
     if (PyUnicode_CompareWithASCIIString(name, own) == 0)
@@ -101,7 +102,7 @@ PyObject* show(PyObject* object) {
   return PyObject_Repr(of(object).function);
 }
 
-// A dict finds it as the function.
+// A dict finds it under the same key as the function.
 Py_hash_t hash_of(PyObject* object) {
   return PyObject_Hash(of(object).function);
 }
@@ -111,7 +112,7 @@ PyObject* compare(PyObject* object, PyObject* other, int operation) {
   return PyObject_RichCompare(of(object).function, is_ours ? of(other).function : other, operation);
 }
 
-// Pickled and copied as functions are: by the name under which it can be found.
+// Pickled and copied like a function: by the name under which it can be imported.
 PyObject* reduce(PyObject* object, PyObject* /*protocol*/) {
   return PyObject_GetAttrString(of(object).function, "__qualname__");
 }
@@ -152,7 +153,7 @@ PyType_Slot method_slots[] = {
     {0, nullptr},
 };
 
-// Whoever puts one in its place takes it out again: the cycles it is in end there.
+// No garbage collection needed: whoever installs one also removes it, which breaks its cycles.
 PyType_Spec method_spec = {"perfprobe._observer.RecordedMethod", sizeof(RecordedMethod), 0,
                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL, method_slots};
 

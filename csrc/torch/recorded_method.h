@@ -1,4 +1,4 @@
-// Stands in the place of a function of a class or module, and records its calls.
+// Replaces a function of a class or module and records its calls.
 #pragma once
 
 #include <ATen/record_function.h>
@@ -6,14 +6,13 @@
 
 namespace perfprobe {
 
-// A callable that does what `function` does, has its attributes and, where that is a Python
-// function, binds to objects as it does; `__wrapped__` is the function. While a recording runs its
-// calls are recorded; some 100 ns a call when none does.
+// Returns a callable that does what `function` does, has its attributes and binds to objects if
+// `function` is a Python function. `__wrapped__` is the function. Its calls are recorded while a
+// recording runs; otherwise a call costs some 100 ns more.
 //
-// names: a str, the name of all calls; or a dict of names by the address (`id`) of the object whose
-// method it is. For one that is not there `name_of` is called with the object: its name, or None
-// for a call that is not to be recorded. Needs the GIL. A new reference, nullptr with a Python
-// error set.
+// names: a str, the name of all calls; or a dict from the address (`id`) of the object whose method
+// it is to the name. For an unknown object `name_of(object)` returns its name, or None to not
+// record the call. Needs the GIL. Returns a new reference, or nullptr with a Python error set.
 PyObject* wrap_method(PyObject* function, PyObject* names, PyObject* name_of,
                       at::RecordScope scope);
 

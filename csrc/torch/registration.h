@@ -1,4 +1,4 @@
-// Where callbacks are registered with torch.
+// Registers callbacks with torch.
 #pragma once
 
 #include <ATen/record_function.h>
@@ -7,12 +7,12 @@
 
 namespace perfprobe {
 
-// The callbacks of one recording at a time. A forked child keeps those that its parent had
-// registered: to take them off, or put others there, takes torch's locks, which a thread that the
-// child does not have may have held.
+// The callbacks of one recording at a time. A forked child keeps the callbacks that its parent had
+// registered: removing or replacing them takes torch's locks, which another thread of the parent
+// may have held.
 class Registration {
  public:
-  // needs_outputs: whether the callbacks are told what operators return.
+  // needs_outputs: whether the callbacks get what operators return.
   void put(at::RecordFunctionCallback made, Threads threads, bool needs_outputs);
   void remove();
   void keep_in_child() { is_inherited_ = handle_ != at::INVALID_CALLBACK_HANDLE; }

@@ -8,10 +8,11 @@
 namespace perfprobe {
 namespace {
 
-// Sorting takes longest: so many of a sample at most, evenly spread.
+// Sorting takes longest, so at most this many floats of a sample are sorted, evenly spread.
 constexpr uint64_t kFloatsSorted = 64;
 constexpr uint64_t kIntegersSorted = 256;
-constexpr size_t kQuantiles = 9;  // lowest, highest and what divides the rest into equal parts
+constexpr size_t kQuantiles =
+    9;  // lowest, highest, and the values that divide the rest into equal parts
 
 std::string number_text(double value) {
   std::array<char, 32> text{};
@@ -24,8 +25,7 @@ std::string part_text(uint64_t some, uint64_t all) {
   return number_text(static_cast<double>(some) / static_cast<double>(all));
 }
 
-// In which order elements come: of those that differ from the one behind, how many are smaller, and
-// half where none differs.
+// The order of neighbours: of those that differ, the share of rising pairs; 0.5 if none differs.
 struct Order {
   uint64_t rises = 0, falls = 0;
 
@@ -50,7 +50,7 @@ double as_number(c10::BFloat16 value) {
   return static_cast<double>(static_cast<float>(value));
 }
 
-// Of sorted values, with all in between taken to lie evenly; no more than there are.
+// Quantiles of sorted values, at most as many as there are values.
 std::string quantiles_text(const double* first, const double* end) {
   const auto last = end - first - 1;
   std::string text;
@@ -61,7 +61,7 @@ std::string quantiles_text(const double* first, const double* end) {
   return "[" + text + "]";
 }
 
-// By their bits: under flush-to-zero a comparison takes a denormal for zero.
+// Works on the bits: with flush-to-zero, a comparison would treat a denormal as zero.
 template <class Float, class Bits, int kFractionBits>
 std::string float_text(const Sample& sample) {
   constexpr Bits kFraction = static_cast<Bits>((uint64_t{1} << kFractionBits) - 1);
@@ -96,7 +96,7 @@ std::string float_text(const Sample& sample) {
          ",\"sample\":" + std::to_string(all) + "}";
 }
 
-// Of distances between elements that differ; 0 where none does.
+// The median of the distances between elements that differ; 0 if none differs.
 std::string median_text(std::array<double, kIntegersSorted>& steps, size_t count) {
   if (count == 0)
     return "0";
@@ -105,7 +105,7 @@ std::string median_text(std::array<double, kIntegersSorted>& steps, size_t count
   return number_text(*middle);
 }
 
-// Of a sample.
+// The digest of a sample.
 template <class Integer>
 struct SampledIntegers {
   explicit SampledIntegers(const Sample& sample) : count(sample.count()) {
@@ -118,15 +118,16 @@ struct SampledIntegers {
   std::array<Integer, kIndexSample> at, behind;
 };
 
-// The order of neighbours, and of elements of the first half with some of the second, at changing
-// distances: rows that are sorted each rise in the first only, sorted indices that were shuffled
-// within pages in the second only.
+// The order of neighbours, and of elements of the first half compared with some of the second, at
+// varying distances. Rows that are each sorted rise only in the first; sorted indices that were
+// shuffled within pages rise only in the second.
 template <class Integer>
 std::string index_order_text(const SampledIntegers<Integer>& values, uint64_t each) {
   std::array<double, kIntegersSorted> steps{}, far_steps{};
   size_t count = 0, far_count = 0;
   Order near, far;
-  constexpr uint64_t kStride = 197;  // a prime: most halves are visited once and whole
+  constexpr uint64_t kStride =
+      197;  // a prime, so that most halves are visited completely, each element once
   const uint64_t half = values.count / 2;
   for (uint64_t i = 0; i < values.count; ++i) {
     const auto value = values.at[i], behind = values.behind[i];

@@ -1,4 +1,4 @@
-// What is in a sample, as JSON: `tensor_values.h` says what the parts are.
+// Describes the values of a sample as JSON. `tensor_values.h` explains the keys.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace perfprobe {
 
-// "null" of a dtype whose values are not looked at. Cold.
+// "null" for a dtype whose values are not read. Only called on first sight.
 std::string digest_of(const Sample& sample, c10::ScalarType dtype);
 
 }  // namespace perfprobe

@@ -41,7 +41,7 @@ inline void add_tensor(Hasher& hasher, const c10::TensorImpl& tensor) {
 
 void add_string(Hasher& hasher, const std::string& text) {
   constexpr size_t kLength =
-      64;  // a mode such as "mean" or "tanh"; longer ones are distinguished by their beginning
+      64;  // a mode such as "mean" or "tanh"; only the beginning of longer ones counts
   const size_t length = std::min(text.size(), kLength);
   hasher.add(tag(Tag::text), length);
   for (size_t i = 0; i < length; i += 8) {

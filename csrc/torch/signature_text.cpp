@@ -18,7 +18,7 @@ struct ShortName {
   const char* text;
 };
 
-// The dtypes whose lower-case torch name would be long; all others are spelled as torch does.
+// Dtypes with long torch names. All others are spelled as torch does, in lower case.
 constexpr std::array kShortNames = {
     ShortName{c10::ScalarType::Byte, "u8"},
     ShortName{c10::ScalarType::Char, "i8"},
@@ -106,7 +106,7 @@ std::string float_text(double value) {
   std::array<char, 32> digits{};
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
   std::string text(digits.data(), end);
-  // A float reads as one: bench rebuilds the call from this.
+  // A float must look like one, because bench rebuilds the call from this.
   return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
 }
 
@@ -120,7 +120,7 @@ std::string in_quotes(std::string_view value) {
   return text + "\"";
 }
 
-// One pass makes the text of all inputs, with floats by type or by value.
+// Makes the text of all inputs in one pass, with floats by type or by value.
 class InputText {
  public:
   InputText(Integers integers, bool float_values)
@@ -130,7 +130,7 @@ class InputText {
     const bool is_tensor = value.isTensor() || holds_tensors(value);
     const bool is_tensor_argument = argument == nullptr || type_holds_tensor(*argument);
     if (value.isNone() && !is_tensor_argument)
-      return;  // an optional argument left out
+      return;  // an optional argument that was not passed
     std::string item = value.isNone() ? "-" : value_text(value, argument, 0);
     if (argument != nullptr && !is_tensor && !value.isNone())
       item = argument->name() + "=" + item;

@@ -7,7 +7,7 @@ namespace {
 
 const void* module_call_code = nullptr;
 
-// The same words whoever walks: the fast path over frames as they stand, or a list of them.
+// Adds the same words for frames read by the fast path and for those of a list.
 void add_frame(Hasher& hasher, const void* code, int32_t instruction, int32_t module) {
   hasher.add(reinterpret_cast<uint64_t>(code),
              static_cast<uint64_t>(static_cast<uint32_t>(instruction)) |
@@ -20,14 +20,14 @@ ModuleSlot& module_slot(ThreadState& state, const void* module) {
 
 #ifdef PERFPROBE_FAST_FRAMES
 
-// A module's address may belong to another module by now: its weak reference tells. Our own frame
-// keeps `module` alive, so a reference that still points at it cannot be cleared meanwhile.
+// A module's address may belong to another module now; the weak reference tells. A frame on this
+// stack keeps `module` alive, so a reference that points to it cannot be cleared meanwhile.
 bool is_current(const ModuleSlot& slot, const void* module, uint32_t generation) {
   return slot.module == module && slot.generation == generation &&
          static_cast<const PyWeakReference*>(slot.weak)->wr_object == module;
 }
 
-// False when a module on the stack is not known to this thread yet.
+// Returns false if this thread does not know a module on the stack yet.
 bool hash_frames(ThreadState& state, const RawFrame* frame, Hash128& hash) {
   Hasher hasher;
   for (; frame != nullptr; frame = frame->previous) {
@@ -65,7 +65,7 @@ int32_t find_module(ThreadState& state, const void* module, const void* root) {
   return found.id;
 }
 
-// The stack in state.frames, under the GIL: names its modules, then the stack itself.
+// Names the modules of the stack in state.frames, then the stack. Needs the GIL.
 int32_t intern_frames(ThreadState& state) {
   const void* root = outermost_module(state.frames);
   Hasher hasher;
@@ -96,7 +96,7 @@ void read_frames(ThreadState& state, PyThreadState* python) {
 #endif
 }
 
-// Cold on the fast path, every event on the public one.
+// Only called on first sight with the fast path; for every event with the public API.
 int32_t find_stack_with_gil(ThreadState& state, PyThreadState* python) {
   const Gil gil;
   read_frames(state, python);
@@ -121,8 +121,8 @@ int32_t find_stack(ThreadState& state, const OpenOperator* parent, OpenOperator&
     frame = frame->previous;
   if (frame == nullptr)
     return kNone;
-  // What Python opens (a range) returns to Python: the frames under it move on, and others take
-  // their addresses.
+  // A range opened by Python returns to Python, so the frames below it change and others take their
+  // addresses.
   open.frame = open.stands_still ? frame : nullptr;
   open.instruction = frame->prev_instr;
   if (parent != nullptr && parent->frame == frame && parent->instruction == open.instruction)

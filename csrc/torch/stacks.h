@@ -1,4 +1,4 @@
-// The Python stack of the calling thread as an id, without the GIL on a hit.
+// Finds the id of the calling thread's Python stack, without the GIL if the stack is known.
 #pragma once
 
 #include <string>
@@ -8,15 +8,14 @@
 
 namespace perfprobe {
 
-// The code of torch.nn.Module._wrapped_call_impl, whose first local is the module being called.
+// Sets the code of torch.nn.Module._wrapped_call_impl, whose first local is the called module.
 void set_module_call(const void* code);
 
-// `parent`: the operator it runs in, or nullptr.
-// The id of the stack under `open`, whose frame and instruction are filled in; kNone without
-// Python.
+// `parent`: the operator around it, or nullptr. Returns the id of the stack under `open` and sets
+// its frame and instruction; kNone without Python.
 int32_t find_stack(ThreadState& state, const OpenOperator* parent, OpenOperator& open);
 
-// The line of the user's code that the calling thread is on; see UserLines. Takes the GIL.
+// Returns the user line that the calling thread is on; see UserLines. Takes the GIL.
 std::string users_line(ThreadState& state, const UserLines& lines, bool in_backward);
 
 }  // namespace perfprobe

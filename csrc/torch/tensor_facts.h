@@ -1,4 +1,4 @@
-// What is read of a tensor, the same for hash and text.
+// The properties of a tensor that hash and text use.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@ enum TensorMark : uint8_t {
 
 struct TensorFacts {
   c10::IntArrayRef sizes;
-  c10::IntArrayRef strides;  // empty where they follow from the sizes, or where there are none
+  c10::IntArrayRef strides;  // empty if they follow from the sizes, or if there are none
   c10::ScalarType dtype = c10::ScalarType::Undefined;
   c10::DeviceType device_type = c10::DeviceType::CPU;
   c10::DeviceIndex device_index = -1;
   c10::Layout layout = c10::kStrided;
   uint8_t marks = 0;
 
-  // Everything but sizes and strides in one word.
+  // Everything except sizes and strides in one word.
   [[nodiscard]] uint64_t packed() const {
     return static_cast<uint64_t>(dtype) |
            static_cast<uint64_t>(static_cast<uint8_t>(device_type)) << 8 |
@@ -35,8 +35,8 @@ struct TensorFacts {
   }
 };
 
-// A subclass may compute sizes, device and layout in Python; nested tensors have none of the first:
-// of these only what is stored and what needs no virtual call is read.
+// A subclass may compute sizes, device and layout in Python, and nested tensors have no sizes. For
+// these only stored values that need no virtual call are read.
 inline TensorFacts read_facts(const c10::TensorImpl& tensor) {
   TensorFacts facts;
   if (&tensor == static_cast<const c10::TensorImpl*>(c10::UndefinedTensorImpl::singleton())) {

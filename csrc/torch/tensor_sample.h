@@ -1,4 +1,4 @@
-// Elements of a tensor, spread over all of it, that stand for the rest.
+// Elements spread over a whole tensor that represent it.
 #pragma once
 
 #include <algorithm>
@@ -9,13 +9,14 @@
 
 namespace perfprobe {
 
-constexpr uint64_t kSample = 256;  // elements of a tensor
-// Of one of integers, which may be indices: as many as tell sorted ones with a few strays from
-// rows that are sorted each.
+constexpr uint64_t kSample = 256;  // elements read of a tensor
+// For integers, which may be indices: enough to distinguish sorted indices with a few outliers from
+// rows that are each sorted.
 constexpr uint64_t kIndexSample = 1024;
 
-// The elements to look at: one at a place of its own in each of as many equal parts, all where they
-// are few. One distance between them would always meet the same column of a matrix.
+// Chooses the elements: the tensor is divided into equal parts, and one element is read at a
+// different place of each. All are read if there are few. With a constant distance they would all
+// be in one column of a matrix.
 class Sample {
  public:
   Sample(const char* first, c10::IntArrayRef sizes, c10::IntArrayRef strides, uint64_t elements,
@@ -36,7 +37,7 @@ class Sample {
     return read<Value>(place(i));
   }
 
-  // The element behind it, by index; the last one stands for its own neighbour.
+  // The next element, by index. For the last one: itself.
   template <class Value>
   [[nodiscard]] Value behind(uint64_t i) const {
     return read<Value>(std::min(place(i) + 1, elements_ - 1));
@@ -54,13 +55,14 @@ class Sample {
   [[nodiscard]] uint64_t place(uint64_t i) const {
     if (elements_ <= most_)
       return i;
-    const uint64_t fraction = (i * 40'503) & 0xFFFF;  // multiples of the golden ratio spread evenly
+    const uint64_t fraction =
+        (i * 40'503) & 0xFFFF;  // multiples of the golden ratio are spread evenly
     const auto within = static_cast<unsigned __int128>(width_) * fraction >> 16;
     return i * width_ + rest_ * i / most_ + static_cast<uint64_t>(within);
   }
 
   [[nodiscard]] int64_t offset(uint64_t index) const {
-    if (is_flat_)  // divisions take most of the time, and indices are flat
+    if (is_flat_)  // divisions take most of the time, and tensors of indices are flat
       return static_cast<int64_t>(index * static_cast<uint64_t>(strides_[0]));
     uint64_t elements = 0;
     for (size_t i = sizes_.size(); i-- > 0;) {

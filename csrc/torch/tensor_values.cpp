@@ -15,10 +15,10 @@
 namespace perfprobe {
 namespace {
 
-constexpr size_t kMostTensors = 64;  // of a signature that are looked at
+constexpr size_t kMostTensors = 64;  // tensors of a signature that are read
 
-// Plain CPU tensors have no other key: neither subclasses and fake tensors, nor vmap's and
-// functionalization's wrappers, nor tensors that are conjugated, negated or zero by a mark.
+// Plain CPU tensors have no other dispatch key. This excludes subclasses, fake tensors, wrappers of
+// vmap and functionalization, and tensors that are lazily conjugated, negated or zero.
 bool is_plain(const c10::TensorImpl& tensor) {
   static const c10::DispatchKeySet plain =
       c10::DispatchKeySet({c10::DispatchKey::CPU, c10::DispatchKey::AutogradCPU,
@@ -28,7 +28,8 @@ bool is_plain(const c10::TensorImpl& tensor) {
          !tensor.has_symbolic_sizes_strides() && tensor.has_storage();
 }
 
-// Of a shared (copy-on-write) storage too, which stays shared; nullptr where torch refuses.
+// Also reads a shared (copy-on-write) storage, which stays shared. Returns nullptr if torch
+// refuses.
 const char* data_of(const c10::StorageImpl& storage) {
   try {
     return static_cast<const char*>(storage.data());
@@ -37,7 +38,7 @@ const char* data_of(const c10::StorageImpl& storage) {
   }
 }
 
-// Whether the elements from the first to the one farthest behind it lie in `bytes`.
+// Whether all elements, from the first to the one farthest after it, are within `bytes`.
 bool is_inside(c10::IntArrayRef sizes, c10::IntArrayRef strides, int64_t offset, size_t itemsize,
                int64_t bytes) {
   int64_t last = offset;

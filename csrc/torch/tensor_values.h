@@ -1,9 +1,9 @@
-// What is in the tensors that go into an operator: a digest, for rebuilding the call with values
-// that cost as much.
+// Describes the values of an operator's input tensors, so that the call can be rebuilt with values
+// of the same cost.
 //
-// Looks at evenly spread elements of dense CPU tensors whose storage holds what sizes and strides
-// say; changes nothing (a copy-on-write storage stays shared) and runs no user code. Racing with a
-// thread that writes the tensor it only sees one value or the other.
+// Reads evenly spread elements of dense CPU tensors whose storage is as large as sizes and strides
+// say. Changes nothing (a copy-on-write storage stays shared) and runs no user code. If another
+// thread writes the tensor meanwhile, either value is read.
 #pragma once
 
 #include <string>

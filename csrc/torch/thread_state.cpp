@@ -13,16 +13,16 @@ namespace {
 
 constexpr std::string_view kEnginePrefix = "autograd::engine::evaluate_function";
 constexpr std::string_view kAccumulate = "torch::autograd::AccumulateGrad";
-constexpr size_t kMostVariants = 65'536;  // by then the signatures are "(other)" anyway
-constexpr int kVariants = 64;             // signatures of an operator that differ in integers only
+constexpr size_t kMostVariants = 65'536;  // beyond this the signatures are "(other)" anyway
+constexpr int kVariants = 64;             // signatures of one operator that differ only in integers
 
 size_t slot_of(const char* address) {
   return static_cast<size_t>((reinterpret_cast<uintptr_t>(address) >> 3) * 0x9E3779B97F4A7C15ULL >>
                              48);
 }
 
-// By the names that torch's optimizers give their ranges. What opens a range of the program's is an
-// operator as well, of no kind.
+// Recognizes the ranges of torch's optimizers by their names. A range of the program is an operator
+// of no kind.
 Kind kind_of(std::string_view name, bool is_operator) {
   if (name.starts_with(kEnginePrefix))
     return Kind::backward;
@@ -39,17 +39,17 @@ Kind kind_of(std::string_view name, bool is_operator) {
   return word;
 }
 
-// The lowest bit set is the highest of the word's first byte that is 0; 0: there is none (Mycroft's
-// test).
+// In the result, the lowest set bit is the highest bit of the first byte that is 0; 0 if there is
+// none (Mycroft's test).
 uint64_t find_end(uint64_t word) {
   return (word - 0x0101010101010101ULL) & ~word & 0x8080808080808080ULL;
 }
 
 }  // namespace
 
-// Most names are short: their words are compared here, without a call and without the cache line of
-// the recorder's copy. An aligned word lies in one page: what stands behind the text's end may be
-// read.
+// Most names are short. They are compared word by word here, without a call and without loading the
+// cache line of the recorder's copy. An aligned word is within one page, so the bytes after the end
+// of the text may be read.
 [[gnu::no_sanitize("address")]] bool NameSlot::names(const char* given) const {
   if (reinterpret_cast<uintptr_t>(given) % sizeof(uint64_t) != 0)
     return std::strcmp(text, given) == 0;
@@ -159,7 +159,7 @@ void ThreadState::unwind(size_t depth) {
 
 OperatorRecord* ThreadState::next_row() {
   if (chunk == nullptr || rows == Chunk::kCapacity) {
-    Chunk* full = std::exchange(chunk, nullptr);  // never handed in twice, whatever is thrown
+    Chunk* full = std::exchange(chunk, nullptr);  // first: an exception cannot return it twice
     chunk = port->exchange_chunk(full, thread);
     rows = 0;
     if (chunk == nullptr)
@@ -168,7 +168,7 @@ OperatorRecord* ThreadState::next_row() {
   return chunk->rows + rows;
 }
 
-// Also after the recording has ended: its recorder lives on and takes the chunk back.
+// Also called after the recording has ended: its recorder still exists and takes the chunk back.
 void ThreadState::finish() {
   unwind(0);
   if (emitter != nullptr)

@@ -1,4 +1,4 @@
-// What the observer keeps for each thread that runs operators. Touched by that thread alone.
+// The observer's state for each thread that runs operators. Only that thread uses it.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@
 
 namespace perfprobe {
 
-// An operator's name as last seen at an address. Names of backward nodes and user scopes die with
-// the call and their addresses are used again, so a hit compares the text. The overload needs no
-// comparison: every overload's schema holds its own name, at an address of its own.
+// An operator's name as last seen at an address. Names of backward nodes and user scopes end with
+// the call, and their addresses are reused, so a hit compares the text. The overload needs no
+// comparison: every overload's schema has its own name at its own address.
 struct alignas(64) NameSlot {
   static constexpr size_t kHead = 3;
 
   const char* address = nullptr;
-  uint64_t head[kHead] = {};   // the text's first bytes, those behind its end 0
+  uint64_t head[kHead] = {};   // the first bytes of the text, padded with 0
   const char* text = nullptr;  // the recorder's copy
   int32_t name = kNone;
   int32_t overload = kNone;
@@ -35,14 +35,14 @@ struct alignas(64) NameSlot {
   bool is_engine = false;    // autograd::engine::evaluate_function
   bool accumulates = false;  // torch::autograd::AccumulateGrad
   bool is_operator = false;  // in torch's registry
-  bool touches = false;      // the data of its tensors
+  bool touches = false;      // touches the data of its tensors
   Kind kind = Kind::any;
 
   [[nodiscard]] bool names(const char* given) const;
 };
 static_assert(sizeof(NameSlot) == 64);  // one cache line
 
-// What must be undone when an operator ends.
+// What must be ended when an operator ends.
 enum Follows : uint8_t { kRange = 1, kId = 2, kPhase = 4, kOwnTime = 8 };
 
 struct OpenOperator {
@@ -52,7 +52,7 @@ struct OpenOperator {
   int64_t start_ticks;
   int64_t start_cpu_ns;
   int64_t start_faults;
-  int64_t own_ticks;  // of recording its start; only where kOwnTime follows
+  int64_t own_ticks;  // cost of recording its start; only set with kOwnTime
   int64_t sequence;
   int64_t node_sequence;
   int32_t name;
@@ -62,12 +62,12 @@ struct OpenOperator {
   int32_t forward_thread;
   int32_t node_thread;
   int32_t scope;
-  int32_t forward_line;  // of the node it runs in; only while ranges are set
+  int32_t forward_line;  // of the node it runs in; only set while ranges are emitted
   Kind kind;
   uint8_t follows;
-  bool is_inside;  // an operator that has a kind, or inside of one
+  bool is_inside;  // it or an operator around it has a kind
   bool is_engine;
-  bool stands_still;  // C++ until it ends: the Python frames under it cannot change
+  bool stands_still;  // C++ code until it ends: the Python frames below cannot change
 
   void add_own_time(int64_t begin_ticks) {
     own_ticks = read_ticks() - begin_ticks;
@@ -75,7 +75,8 @@ struct OpenOperator {
   }
 };
 
-// The operators open on a thread, outermost first. Slots are filled in place: no copy, no clearing.
+// The open operators of a thread, outermost first. Slots are filled in place, without copying or
+// clearing.
 class OpenStack {
  public:
   static constexpr size_t kDeepest = 4096;
@@ -90,9 +91,9 @@ class OpenStack {
   [[nodiscard]] bool full() const { return size_ == kDeepest; }
   OpenOperator& operator[](size_t place) { return slots_[place]; }
   OpenOperator& top() { return slots_[size_ - 1]; }
-  // nullptr when nothing is open.
+  // nullptr if no operator is open.
   OpenOperator* parent() { return size_ == 0 ? nullptr : &slots_[size_ - 1]; }
-  // The slot that `push` puts on top.
+  // The slot that the next `push` puts on top.
   OpenOperator& next() { return slots_[size_]; }
   void push() { ++size_; }
   void pop() { --size_; }
@@ -112,22 +113,23 @@ struct ModuleSlot {
   uint32_t generation = 0;
 };
 
-// The module of a parameter. Its tensor's address may be another's by now, which then has other
-// inputs or whose module is not alive.
+// The module of a parameter. The tensor's address may belong to another tensor now. That one then
+// has other inputs, or the module is no longer alive.
 struct ParameterSlot {
   const void* tensor = nullptr;
-  const void* weak = nullptr;  // of the module; nullptr where none is known
+  const void* weak = nullptr;  // of the module; nullptr if none is known
   int32_t module = kNone;
   int32_t signature = kNone;
-  uint32_t generation = 0;  // of modules' names; where none is known, how many were named
+  uint32_t generation = 0;  // of modules' names; if no module is known: how many were named
 };
 
 class NameCache {
  public:
   const NameSlot& find(const at::RecordFunction& function, RecorderPort& port);
-  // This operator's integers vary without end: from now on they count by type.
+  // This operator's integers keep changing: from now on they count by type.
   void set_by_type(const NameSlot& slot);
-  // Counts the signatures of one operator that differ in integers only; true beyond the limit.
+  // Counts the signatures of one operator that differ only in integers. Returns true beyond the
+  // limit.
   bool varies_without_end(const NameSlot& slot, Hash128 typed);
   void clear();
 
@@ -158,54 +160,56 @@ class NameCache {
 
 struct ValueReads {
   uint32_t calls = 1;
-  uint32_t next = 4;  // the call whose tensors are read
+  uint32_t next = 4;  // the next call whose tensors are read
 };
 
 struct ThreadState {
   static constexpr size_t kModuleSlots = 1024;
   static constexpr size_t kParameterSlots = 4096;
-  // Of signatures, and of stacks: twice what a recording tells apart.
+  // For signatures and for stacks: twice what a recording distinguishes.
   static constexpr size_t kCachedIds = 2 * 65'536;
 
-  uint32_t generation = 0;  // of the recording this state belongs to
+  uint32_t generation = 0;  // of the recording that this state belongs to
   int32_t thread = kNone;
   Chunk* chunk = nullptr;
-  uint32_t rows = 0;                       // in the chunk
-  uint32_t until_timed = OwnTime::kEvery;  // operators; the next is one to measure our own time of
+  uint32_t rows = 0;  // in the chunk
+  uint32_t until_timed =
+      OwnTime::kEvery;  // operators until the next one whose recording cost is measured
   RecorderPort* port = nullptr;
   OpenStack open;
   NameCache names;
   InternTable signatures;
-  MappedVector<ValueReads> value_reads;  // by signature, where tensors are read again
+  MappedVector<ValueReads> value_reads;  // by signature; used if tensors are read again
   InternTable stacks;
   MappedVector<ModuleSlot> modules = MappedVector<ModuleSlot>(kModuleSlots);
-  MappedVector<ParameterSlot> parameters;  // of threads that run backward
+  MappedVector<ParameterSlot> parameters;  // only used on threads that run backward
   FrameList frames;
   MappedVector<int32_t> frame_modules;
-  Emitter* emitter = nullptr;           // where operators are set as ranges
-  const ExternalIdPort* ids = nullptr;  // what got the latest operator's id
+  Emitter* emitter = nullptr;           // sets operators as ranges
+  const ExternalIdPort* ids = nullptr;  // the port that has the latest operator's id
   InternTable range_messages;
   ThreadPhase phase;
   OpenOperands operands;
   int32_t forward_id = 0;  // torch's number of this thread
 
-  // Starts over for another recording.
+  // Resets the state for another recording.
   void begin(RecorderPort* new_port, Emitter* new_emitter, uint32_t new_generation);
-  // The thread ends: its rows go to the writer.
+  // Called when the thread ends: its rows go to the writer.
   void finish();
-  // When the record of an operator begins, in ticks, if its own time is measured; else 0.
+  // Returns the ticks at which recording an operator's start begins, if its cost is measured; else
+  // 0.
   int64_t begin_own_time() {
     if (--until_timed != 0) [[likely]]
       return 0;
     until_timed = OwnTime::kEvery;
     return read_ticks();
   }
-  // Ends what follows an operator. end_ticks: when the record of its end began; 0 where it is given
-  // up.
+  // Ends everything that follows from an operator. end_ticks: when recording its end began; 0 if it
+  // never ended.
   void unfollow(const OpenOperator& ended, int64_t end_ticks = 0);
-  // What is open above `depth` is given up: it ended on other threads, or never will.
+  // Gives up operators open above `depth`: they ended on other threads or will never end.
   void unwind(size_t depth);
-  // Where the next row goes, nullptr when there is no memory.
+  // The place of the next row; nullptr without memory.
   OperatorRecord* next_row();
   void publish_row() { chunk->count.store(++rows, std::memory_order_release); }
 };

@@ -34,7 +34,7 @@ void TrainingRanges::begin_phase(ThreadPhase& phase, Kind kind) {
     if (open_[i]->kind != kind && !open_[i]->is_busy)
       end_phase(*open_[i]);
   }
-  phase.range = 0;  // if what follows throws
+  phase.range = 0;  // stays if the following code throws
   open_.push_back(&phase);
   phase.range = begin(kTexts.at(static_cast<size_t>(kind)));
   phase.kind = kind;
@@ -63,12 +63,12 @@ void TrainingRanges::end_phase(ThreadPhase& phase) {
   phase.kind = Kind::any;
 }
 
-// Also at the end of an operator, where nothing may be thrown.
+// Also called at the end of an operator, where nothing may be thrown.
 void TrainingRanges::begin_step() try {
   ++steps_;
   step_ = 0;
   step_ = begin(steps_ <= kMostSteps ? "step " + std::to_string(steps_) : "step");
-} catch (const std::bad_alloc&) {  // a step without a range
+} catch (const std::bad_alloc&) {  // this step has no range
 }
 
 uint64_t TrainingRanges::begin(const std::string& text) {

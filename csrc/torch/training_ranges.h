@@ -1,12 +1,13 @@
-// Phases and steps of a training loop as free ranges beside those of operators.
+// Sets phases and steps of a training loop as free ranges beside those of operators.
 //
-// A phase is a run of outermost operators of one kind on a thread: "forward" (also all that is
-// neither of the others), "backward", "optimizer". It ends when the thread goes on with another
-// kind, or, while the thread is idle, when another thread begins another kind: backward may run on
-// threads of its own. An optimizer's phase ends with its operator. Step N ends with the N-th
-// `Optimizer.step#...`, and the next one begins there: waiting for data belongs to the step it is
-// for. The report's steps (analyse/steps.py) also know evaluation, optimizers that take turns and
-// loops without any: that shows only in what comes later, and a range that has begun has its name.
+// A phase is a sequence of outermost operators of one kind on a thread: "forward" (also everything
+// that is neither of the others), "backward", "optimizer". It ends when the thread runs another
+// kind, or, while the thread is idle, when another thread begins another kind, because backward may
+// run on other threads. The phase of an optimizer ends with its operator. Step N ends with the N-th
+// `Optimizer.step#...`, and the next step begins there, so waiting for data belongs to the step
+// that uses the data. The report's steps (analyse/steps.py) also know evaluation, alternating
+// optimizers and loops without any. These can only be recognized later, when the name of a range
+// can no longer change.
 #pragma once
 
 #include <atomic>
@@ -19,19 +20,21 @@
 
 namespace perfprobe {
 
-// What an operator is by its name. `any`: says nothing about the phase (ranges of the program's).
+// The kind of an operator by its name. `any`: the name says nothing about the phase (ranges of the
+// program).
 enum class Kind : uint8_t { any, forward, backward, optimizer, optimizer_step };
 
-// Of one thread.
+// The phase of one thread.
 struct ThreadPhase {
-  std::atomic<Kind> kind{Kind::any};  // of the open range; `any`: there is none
-  std::atomic<bool> is_busy{false};   // inside of an outermost operator
-  uint64_t range = 0;                 // under the mutex of TrainingRanges
+  std::atomic<Kind> kind{Kind::any};  // of the open range; `any`: no range is open
+  std::atomic<bool> is_busy{false};   // inside an outermost operator
+  uint64_t range = 0;                 // guarded by the mutex of TrainingRanges
 };
 
 class TrainingRanges {
  public:
-  static constexpr int kMostSteps = 10'000;  // further ones are called "step": messages stay few
+  static constexpr int kMostSteps =
+      10'000;  // further ones are called "step", so that there are few messages
 
   TrainingRanges(const EmissionPort& port, RangeMessages& messages)
       : port_(port), messages_(messages) {}
@@ -39,7 +42,7 @@ class TrainingRanges {
   TrainingRanges& operator=(const TrainingRanges&) = delete;
 
   void start();
-  // Ends all that is open.
+  // Ends all open ranges.
   void stop();
 
   // An outermost operator begins.
@@ -49,7 +52,7 @@ class TrainingRanges {
     if (phase.kind.load(std::memory_order_relaxed) != shown) [[unlikely]]
       begin_phase(phase, shown);
   }
-  // It ends.
+  // The operator ends.
   void end_operator(ThreadPhase& phase, Kind kind) {
     phase.is_busy.store(false, std::memory_order_relaxed);
     if (kind >= Kind::optimizer) [[unlikely]]

@@ -8,17 +8,17 @@
 namespace perfprobe {
 namespace {
 
-// Every call of autograd's engine from Python goes through this function.
+// Python code calls autograd's engine only through this file.
 constexpr std::string_view kEngineFile = "torch/autograd/graph.py";
 constexpr std::string_view kEngineFunction = "_engine_run_backward";
 
-// They stand between every call and its operator.
+// These are between every call and its operator.
 constexpr std::array<std::string_view, 2> kHandlers = {"__torch_function__", "__torch_dispatch__"};
 
 std::string_view text_of(PyObject* text) {
   Py_ssize_t length = 0;
   const char* letters = PyUnicode_AsUTF8AndSize(text, &length);
-  if (letters == nullptr) {  // a file name that is no UTF-8
+  if (letters == nullptr) {  // the file name is not UTF-8
     PyErr_Clear();
     return "?";
   }

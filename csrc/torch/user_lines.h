@@ -1,4 +1,5 @@
-// From a Python stack to the line of the user's code it stands on, as ranges show it. Cold.
+// Finds the line of the user's code in a Python stack, for the messages of ranges. Only called on
+// first sight.
 #pragma once
 
 #include <string>
@@ -12,13 +13,13 @@ namespace perfprobe {
 
 class UserLines {
  public:
-  // As those of UserCode. Under the GIL, as `find`.
+  // As UserCode::set_folders. Both functions need the GIL.
   void set_folders(std::vector<std::pair<std::string, bool>> folders) {
     users_.set_folders(std::move(folders));
   }
 
-  // "train.py:31 attention" of the innermost frame of the user's; empty when there is none. With
-  // `in_backward` only frames inside of the autograd engine's call count. Needs the GIL.
+  // Returns "train.py:31 attention" for the innermost user frame; empty if there is none. With
+  // `in_backward` only frames inside the call of the autograd engine count. Needs the GIL.
   [[nodiscard]] std::string find(const FrameList& frames, bool in_backward) const;
 
  private:

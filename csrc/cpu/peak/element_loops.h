@@ -1,6 +1,6 @@
-// The loops over arrays. Each file that includes this compiles them for instructions of its own, so
-// nothing here may be shared by the linker: all has internal linkage, and nothing is inline of the
-// standard library's.
+// Loops over arrays. Each file that includes this compiles them for another instruction set, so the
+// linker must not merge anything: everything has internal linkage, and no inline function of the
+// standard library is used.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Functions of one number without a branch, which a compiler makes vectors of.
+// Functions of one number without branches, so that the compiler can vectorize them.
 //
 // Largest error against the exact value, relative to it:
 //           f32      f64      where
@@ -7,9 +7,9 @@
 //   tanh    3.5e-7   5e-16    everywhere
 //   erf     4.5e-7   1.2e-15  everywhere; the largest results are 1 and one unit in its last place
 //   sigmoid 2e-7     4e-16    results from the smallest normal number on
-// NaN gives NaN, infinities their limits. Polynomials and ratios of polynomials were fitted for the
-// least relative error, in forty digits, by weighted least squares (Lawson's method); those of log
-// are of fdlibm's e_log.c and of Cephes' logf.c.
+// NaN gives NaN, infinities give their limits. Polynomials and ratios of polynomials were fitted
+// for the smallest relative error, in forty digits, by weighted least squares (Lawson's method).
+// Those of log come from fdlibm's e_log.c and Cephes' logf.c.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ inline To bits_of(From value) {
 }
 
 template <class Real>
-inline Real clamped(Real x, Real low, Real high) {  // NaN stays
+inline Real clamped(Real x, Real low, Real high) {  // NaN stays NaN
   x = x > high ? high : x;
   return x < low ? low : x;
 }
@@ -46,11 +46,11 @@ inline Real polynomial(Real x, const Real (&a)[count]) {
   return sum;
 }
 
-// A number plus this is rounded to a whole one, which its lowest bits then hold.
+// Adding this to a number rounds it to an integer, which the lowest bits then hold.
 constexpr float kRound32 = 0x1.8p23F;
 constexpr double kRound64 = 0x1.8p52;
 
-// 2^n by the bits of an exponent; n within the range of normal numbers.
+// 2^n, made by setting the exponent bits; n must be in the range of normal numbers.
 inline float power_of_two(int32_t n) {
   return bits_of<float>((n + 127) << 23);
 }
@@ -59,7 +59,7 @@ inline double power_of_two(int64_t n) {
   return bits_of<double>((n + 1023) << 52);
 }
 
-// e^r - 1 - r by r^2, |r| <= ln(2) / 2.
+// (e^r - 1 - r) / r^2 for |r| <= ln(2) / 2.
 inline float exp_tail(float r) {
   constexpr float a[] = {0.49999999548445893F, 0.16666576963610146F, 0.041666855246524422F,
                          0.008363199902766874F, 0.001390121393243393F};
@@ -80,11 +80,11 @@ inline double exp_tail(double r) {
   return polynomial(r, a);
 }
 
-// ln(2) in two parts, the first with so few digits that a whole number times it is exact.
+// ln(2) in two parts. The first has so few digits that its product with an integer is exact.
 constexpr float kHigh32 = 0.693359375F, kLow32 = -2.12194440e-4F;
 constexpr double kHigh64 = 6.93147180369123816490e-01, kLow64 = 1.90821492927058770002e-10;
 
-// In two steps, as neither an infinite result nor a denormal one is reached in one.
+// Multiplies in two steps, because one step cannot reach infinity or a denormal result.
 inline float exp_of(float x) {
   x = clamped(x, -104.0F, 89.0F);
   const float rounded = x * 1.44269504F + kRound32;
@@ -103,16 +103,16 @@ inline double exp_of(double x) {
   const double whole = rounded - kRound64;
   const double r = (x - whole * kHigh64) - whole * kLow64;
   const double result = exp_tail(r) * (r * r) + r + 1.0;
-  // The shift is of 32 bits: AVX2 has none of 64 that keeps the sign.
+  // A shift of 32 bits: AVX2 has none of 64 bits that keeps the sign.
   const int64_t half = static_cast<int32_t>(n) >> 1;
   return result * power_of_two(half) * power_of_two(n - half);
 }
 
-// x < 0 gives NaN, 0 and infinity what they must.
+// Sets the results for special arguments: NaN for x < 0, the limits for 0 and infinity.
 template <class Real>
 inline Real log_limits(Real x, Real found) {
   constexpr Real infinity = static_cast<Real>(__builtin_inf());
-  found = x < infinity ? found : x;  // NaN too
+  found = x < infinity ? found : x;  // NaN stays NaN too
   found = x == 0 ? -infinity : found;
   return x < 0 ? static_cast<Real>(__builtin_nan("")) : found;
 }
@@ -123,7 +123,7 @@ inline float log_of(float x) {
                          1.1676998740E-1F,  -1.1514610310E-1F, 7.0376836292E-2F};
   const bool small = x < 0x1p-126F;
   const int32_t bits = bits_of<int32_t>(small ? x * 0x1p23F : x);
-  // From sqrt(1/2) to sqrt(2).
+  // Moves the mantissa to the range from sqrt(1/2) to sqrt(2).
   const int32_t n = (bits - 0x3F3504F3) >> 23;
   const float f = bits_of<float>(bits - (n << 23)) - 1.0F;
   const float whole = static_cast<float>(n) - (small ? 23.0F : 0.0F);
@@ -139,13 +139,13 @@ inline double log_of(double x) {
                           1.479819860511658591e-01};
   const bool small = x < 0x1p-1022;
   const int64_t bits = bits_of<int64_t>(small ? x * 0x1p54 : x);
-  // The exponent with 1075 added, so that its shift needs no sign.
+  // 1075 is added to the exponent, so that its shift needs no sign.
   const int64_t above = bits - 0x3FE6A09E667F3BCD + (1075LL << 52);
   const uint64_t biased = static_cast<uint64_t>(above) >> 52;
   const int64_t n = static_cast<int64_t>(biased) - 1075;
   const double f =
       bits_of<double>(bits - static_cast<int64_t>(static_cast<uint64_t>(n) << 52)) - 1.0;
-  // As a double: its bits beside those of 2^52.
+  // Converts to double by placing the bits beside those of 2^52.
   const double counted = bits_of<double>(biased | 0x4330000000000000U) - (0x1p52 + 1075.0);
   const double whole = counted - (small ? 54.0 : 0.0);
   const double s = f / (2.0 + f);
@@ -166,7 +166,7 @@ inline float tanh_of(float x) {
   return near * polynomial(square, p) / polynomial(square, q);
 }
 
-// By e^2x - 1, of which no digit is lost beside 0.
+// Uses e^2x - 1, which loses no digit near 0.
 inline double tanh_of(double x) {
   const double twice = clamped(2.0 * x, -40.0, 40.0);
   const double rounded = twice * 1.4426950408889634 + kRound64;

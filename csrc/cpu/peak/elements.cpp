@@ -36,7 +36,7 @@ void add(std::vector<ElementKernel>& all, const char* instructions, std::string 
   }
 }
 
-// So far ahead a run's first lines are asked for: a processor by itself looks ahead over a few
+// Prefetches the first lines of a run this many runs ahead. The processor itself looks ahead a few
 // hundred instructions, which is one long run.
 constexpr int64_t kAhead = 8;
 constexpr int64_t kAheadBytes = 512;

@@ -1,5 +1,5 @@
-// Arithmetic of single elements as fast as this processor's vectors do it: the ceilings of exp,
-// log, tanh, erf, sigmoid, square root and division. No table, no branch, no call into a library.
+// Arithmetic of single elements as fast as this processor's vectors can do it: the ceilings of exp,
+// log, tanh, erf, sigmoid, square root and division. No table, no branch, no library call.
 #pragma once
 
 #include <cstdint>
@@ -8,23 +8,23 @@
 
 namespace perfprobe {
 
-// One function of arrays, in one dtype and one set of instructions. Of functions of one number
-// `right` is not read. Arrays need no alignment; `out` is none of the others.
+// One function of arrays, for one dtype and one instruction set. Functions of one number ignore
+// `right`. Arrays need no alignment; `out` must not overlap the others.
 struct ElementKernel {
   std::string name;          // "exp f32 avx512"
   const char* kind;          // "exp"
   const char* dtype;         // "f32" or "f64"
-  const char* instructions;  // "avx512", "avx2" or "plain": what the compiler takes by itself
-  // Why it cannot run here; empty when it can.
+  const char* instructions;  // "avx512", "avx2" or "plain": the compiler's default
+  // Returns why it cannot run here; empty if it can.
   std::string (*lack)();
   void (*run)(const void* left, const void* right, void* out, int64_t count);
 };
 
-// Those of the architecture this was compiled for, the fastest instructions first.
+// The kernels of the architecture this was compiled for, the fastest instructions first.
 const std::vector<ElementKernel>& element_kernels();
 
-// Copies `count` runs of `run_bytes` each, which begin at these bytes of a table, one after another
-// to `out`.
+// Copies `count` runs of `run_bytes` each to `out`, one after another. `places` holds the byte
+// offsets of the runs in the table.
 void gather_runs(const char* table, const int64_t* places, int64_t count, int64_t run_bytes,
                  char* out);
 

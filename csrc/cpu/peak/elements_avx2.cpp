@@ -1,4 +1,4 @@
-// Compiled for AVX2 and FMA, which only processors that have them may run.
+// Compiled for AVX2 and FMA. Only called on processors that have both.
 #if defined(__x86_64__)
 
 #include "cpu/peak/element_loops.h"

@@ -1,4 +1,4 @@
-// Compiled for AVX-512 (F, VL, DQ), which only processors that have them may run.
+// Compiled for AVX-512 (F, VL, DQ). Only called on processors that have it.
 #if defined(__x86_64__)
 
 #include "cpu/peak/element_loops.h"

@@ -1,4 +1,4 @@
-// For what the compiler takes on any processor of this architecture: SSE2 on x86, NEON on ARM.
+// Compiled for the baseline of this architecture: SSE2 on x86, NEON on ARM.
 #include "cpu/peak/element_loops.h"
 
 namespace perfprobe::peak {

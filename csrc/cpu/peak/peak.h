@@ -1,5 +1,5 @@
-// The most that the instructions of this processor can multiply and add, from registers alone: the
-// peak of the instruction set, which no matrix product exceeds.
+// The most multiply-adds that this processor's instructions can do from registers: the peak of the
+// instruction set. No matrix product exceeds it.
 #pragma once
 
 #include <cstdint>
@@ -8,23 +8,22 @@
 
 namespace perfprobe {
 
-// One instruction in a loop over sums that do not depend on each other, so many that its latency is
-// hidden. Factors are ones and sums begin at zero: what the lanes hold at the end *is* how many
-// products were added.
+// One instruction in a loop over independent sums, enough of them to hide its latency. All factors
+// are 1 and sums begin at 0, so the final sum is the number of products that were added.
 struct PeakKernel {
   const char* name;         // "f32 avx512"
   const char* dtype;        // of the factors: "f32", "f64", "bf16", "i8"
   const char* instruction;  // "vfmadd231ps zmm"
-  int64_t products;         // added in a round: instructions x lanes x products in a lane
-  // Why it cannot run here; empty when it can.
+  int64_t products;         // products per round: instructions x lanes x products in a lane
+  // Returns why it cannot run here; empty if it can.
   std::string (*lack)();
-  // Does so many rounds and returns the sum over all lanes: rounds x products, exact while a lane
-  // of 32-bit floats stays below 2^24, for 8M rounds at least. (Integer lanes: 2^31; AMX: 256k
-  // rounds.)
+  // Runs this many rounds and returns the sum over all lanes: rounds x products. The sum is exact
+  // while a lane of 32-bit floats stays below 2^24, which is at least 8M rounds. (Integer lanes:
+  // 2^31; AMX: 256k rounds.)
   double (*run)(int64_t rounds);
 };
 
-// Those of the architecture this was compiled for, whether they can run or not.
+// All kernels of the architecture this was compiled for, also those that cannot run here.
 const std::vector<PeakKernel>& peak_kernels();
 
 namespace peak {

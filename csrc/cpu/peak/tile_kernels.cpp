@@ -1,5 +1,5 @@
-// AMX: products of 16 x 64-byte tiles. The kernel grants each process its 8 KiB of tile registers
-// on request only.
+// AMX: products of tiles of 16 x 64 bytes. A process must ask the kernel for the 8 KiB of tile
+// registers.
 #include "cpu/peak/peak.h"
 
 #if defined(__x86_64__)
@@ -16,19 +16,18 @@ namespace perfprobe::peak {
 
 namespace {
 
-// CPUID leaf 7, EDX (Intel's manual, volume 2A). GCC and Clang do not agree on their names for
-// these.
+// CPUID leaf 7, EDX (Intel's manual, volume 2A). GCC and Clang name these differently.
 constexpr unsigned kBf16Bit = 1U << 22;
 constexpr unsigned kTileBit = 1U << 24;
 constexpr unsigned kInt8Bit = 1U << 25;
-// arch/x86/include/uapi/asm/prctl.h; glibc has no wrapper.
+// From arch/x86/include/uapi/asm/prctl.h; glibc has no wrapper.
 constexpr int kRequestPermission = 0x1023;
 constexpr int kTileData = 18;
 
 constexpr int kRows = 16;
 constexpr int kRowBytes = 64;
-// Of eight tiles, two hold the factors. A tile product takes 16 cycles and 52 until its sum is
-// there: four sums hide that, six leave some room.
+// Two of eight tiles hold the factors. A tile product takes 16 cycles; its sum is available after
+// 52. Four sums hide that, and six leave some room.
 constexpr int kSums = 6;
 constexpr int kTiles = 8;
 
@@ -68,14 +67,14 @@ struct alignas(64) TileConfiguration {  // Intel's manual, volume 1, chapter 18
 };
 static_assert(sizeof(TileConfiguration) == 64);
 
-// GCC's tile intrinsics do not say what memory they read: without this, the stores to it may be
-// left out.
+// GCC's tile intrinsics do not declare what memory they read. Without this the compiler may drop
+// the stores to it.
 inline void hide(const void* factors, const void* configuration) {
   __asm__ volatile("" : : "r"(factors), "r"(configuration) : "memory");
 }
 
-// Tiles are numbered by immediates, so each is spelled out. The builtins are volatile: none is left
-// out.
+// Tile numbers must be immediates, so each is written out. The builtins are volatile: the compiler
+// keeps all of them.
 #define PERFPROBE_TILE_LOOP(function, isa, Factor, one, Lane, multiply)      \
   __attribute__((target("amx-tile," isa))) double function(int64_t rounds) { \
     alignas(64) Factor factors[kRows * kRowBytes / sizeof(Factor)];          \
@@ -118,7 +117,7 @@ inline void hide(const void* factors, const void* configuration) {
 PERFPROBE_TILE_LOOP(bf16_amx, "amx-bf16", uint16_t, 0x3F80, float, _tile_dpbf16ps)
 PERFPROBE_TILE_LOOP(i8_amx, "amx-int8", uint8_t, 1, int32_t, _tile_dpbusd)
 
-// Each of 16 x 16 sums gets a row's 64 bytes of products.
+// Each of the 16 x 16 sums adds the products of a row's 64 bytes.
 constexpr int64_t kTileProducts = kRows * kRows * kRowBytes;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// AVX2, AVX-512 with its bf16 and 8-bit integer extensions; NEON.
+// AVX2, AVX-512 with its bf16 and 8-bit integer extensions, and NEON.
 #include "cpu/peak/peak.h"
 #include "cpu/peak/vector_loop.h"
 
@@ -14,11 +14,11 @@ namespace {
 
 #if defined(__x86_64__)
 
-// Sums: of 16 registers, two hold the factors and two are spare; of 32, six are.
+// Of 16 registers two hold the factors and two stay free; of 32 registers six stay free.
 constexpr int kYmmSums = 12;
 constexpr int kZmmSums = 24;
-// All of AVX-512 with VL (only Knights Landing lacks it): without, Clang keeps sums in memory, as
-// it reads them by instructions that reach 16 registers.
+// AVX-512 with VL, which only Knights Landing does not have. Without VL, Clang keeps the sums in
+// memory, because it uses instructions that only reach 16 registers.
 
 #define PERFPROBE_TARGET(isa) __attribute__((target(isa)))
 
@@ -42,7 +42,7 @@ PERFPROBE_VECTOR_LOOP(i8_avx512, PERFPROBE_TARGET("avx512f,avx512bw,avx512vl,avx
                       __m512i, int32_t, kZmmSums, _mm512_setzero_si512(), _mm512_set1_epi8(1),
                       _mm512_dpbusd_epi32)
 
-// These ask the operating system too: whether it keeps the registers.
+// These builtins also check that the operating system saves the registers.
 #define PERFPROBE_LACK(function, feature)                                          \
   std::string function() {                                                         \
     __builtin_cpu_init();                                                          \

@@ -1,26 +1,26 @@
-// The loop that all kernels of vector instructions share.
+// The loop shared by all kernels with vector instructions.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
 #include <utility>
 
-// GCC unrolls these loops at -O2 only when it is told to; Clang has a spelling of its own.
+// GCC unrolls these loops at -O2 only if told to; Clang has its own spelling for that.
 #ifdef __clang__
 #define PERFPROBE_UNROLL _Pragma("unroll")
 #else
 #define PERFPROBE_UNROLL _Pragma("GCC unroll 32")
 #endif
 
-// Defines `double function(int64_t rounds)`. A macro, as neither templates nor lambdas take over
-// the target of the function they are used in.
+// Defines `double function(int64_t rounds)`. A macro, because templates and lambdas do not inherit
+// the instruction set of the function they are used in.
 //   attributes    of the function: the instruction set it may use
 //   registers     constraint of inline assembly for the registers it may use
-//   Vector, Lane  of a sum; count: sums, all in registers beside the two factors
-//   zero, one     a Vector of zeros; a vector of ones, as the instruction takes its factors
+//   Vector, Lane  of a sum; count: number of sums, all in registers with the two factors
+//   zero, one     a Vector of zeros; a vector of ones in the format of the instruction's factors
 //   step(sum, left, right)   the instruction
-// The empty statements of assembly hide the values: equal sums would otherwise become one, and
-// products of ones additions.
+// The empty assembly statements hide the values from the compiler, which would otherwise merge
+// equal sums and replace products with 1 by additions.
 #define PERFPROBE_VECTOR_LOOP(function, attributes, registers, Vector, Lane, count, zero, one, \
                               step)                                                            \
   attributes double function(int64_t rounds) {                                                 \

@@ -1,4 +1,4 @@
-// perfprobe as the collector that ITT loads: each library of the program with ITT in it calls
+// perfprobe as the collector that ITT loads. Each library of the program that contains ITT calls
 // __itt_api_init once, at its first ITT call (torch when it is imported).
 #include <array>
 #include <cstdlib>
@@ -12,10 +12,10 @@ namespace perfprobe::itt {
 namespace {
 
 constexpr RangeSource kSource = RangeSource::itt;
-constexpr char kOurs = 0;  // its address marks what we have made
+constexpr char kOurs = 0;  // its address marks objects made here
 
-// Domains and strings by the number of their text, made on first sight and kept: programs hold on
-// to them.
+// Domains and strings by the number of their text. Made on first sight and kept, because programs
+// keep pointers to them.
 template <class Made>
 class Kept {
  public:
@@ -52,7 +52,8 @@ class Kept {
 Kept<Domain> domains;
 Kept<StringHandle> strings;
 
-// Of one that was made before we came, the text itself.
+// Returns the number of the domain's text. For a domain made before perfprobe was loaded, its text
+// is looked up.
 int32_t number_of(const Domain* domain) {
   if (domain == nullptr)
     return kNone;
@@ -65,7 +66,7 @@ int32_t number_of(const StringHandle* handle) {
   return sink()->name(handle == nullptr ? nullptr : handle->text);
 }
 
-// The client chooses its numbers; ours are positive.
+// Clients choose their ids. Numbers of perfprobe are positive, so these become negative.
 int64_t range_of(const Domain* domain, Id id) {
   uint64_t mixed = reinterpret_cast<uintptr_t>(domain);
   for (const uint64_t part : {id.d1, id.d2, id.d3})
@@ -86,7 +87,7 @@ void task_begin(const Domain* domain, Id /*id*/, Id /*parent*/, StringHandle* na
     sink()->push(kSource, number_of(domain), number_of(name));
 }
 
-// A task named by a function.
+// A task that is named by a function.
 void task_begin_function(const Domain* domain, Id /*id*/, Id /*parent*/, void* function) {
   if (sink()->is_recording())
     sink()->push(kSource, number_of(domain), sink()->name(symbol_of(function)));
@@ -146,8 +147,8 @@ void* find(const char* name) {
 
 }  // namespace
 
-// What is not offered, or all where nobody records, gets the null function: what a client has
-// without a collector.
+// Functions that are not offered become null, as without a collector. So do all if nothing is
+// recorded.
 extern "C" __attribute__((visibility("default"))) void __itt_api_init(Client* client,
                                                                       int32_t /*groups*/) {
   const bool declines = sink() == nullptr || is_own_module(client);

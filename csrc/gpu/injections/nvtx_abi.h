@@ -1,5 +1,5 @@
-// What NVTX and a tool pass each other: own declarations of the public structures in nvToolsExt.h
-// and nvtxDetail/nvtxTypes.h of github.com/NVIDIA/NVTX (version 3).
+// The interface between NVTX and a tool, declared after the public structures in nvToolsExt.h and
+// nvtxDetail/nvtxTypes.h of github.com/NVIDIA/NVTX (version 3).
 #pragma once
 
 #include <cstddef>
@@ -29,11 +29,11 @@ static_assert(sizeof(Attributes) == 48 && offsetof(Attributes, message) == 40);
 
 enum MessageType : int32_t { kAscii = 1, kWide = 2, kRegistered = 3 };
 
-// What a push returns when no tool keeps track of depth, as without any tool.
+// The result of a push if no tool tracks depth, as without any tool.
 constexpr int kNoTracking = -2;
 
 using Function = void (*)();
-// A table of places where NVTX keeps its function pointers.
+// A table of the places where NVTX stores its function pointers.
 using FunctionTable = Function**;
 
 enum Module : int32_t { kCore = 1, kCore2 = 5 };

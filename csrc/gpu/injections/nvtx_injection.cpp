@@ -1,4 +1,4 @@
-// perfprobe as the tool that NVTX loads: each library of the program with NVTX in it calls
+// perfprobe as the tool that NVTX loads. Each library of the program that contains NVTX calls
 // InitializeInjectionNvtx2 once, at its first NVTX call.
 #include "core/records.h"
 #include "gpu/injections/nvtx_abi.h"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr RangeSource kSource = RangeSource::nvtx;
 
-// Handles are numbers of texts, from 1: a null handle is the default domain, or no text.
+// A handle is the number of a text, from 1 on. A null handle is the default domain, or no text.
 Handle handle_of(int32_t name) {
   return reinterpret_cast<Handle>(static_cast<uintptr_t>(name) + 1);
 }
@@ -128,7 +128,7 @@ void fill_domains(FunctionTable table, unsigned size) {
 
 }  // namespace
 
-// 0 turns all of that library's NVTX calls into no-ops, as without a tool.
+// Returning 0 makes all NVTX calls of that library no-ops, as without a tool.
 extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(GetExportTable get) {
   const void* client = reinterpret_cast<const void*>(get);
   if (sink() == nullptr || is_own_module(client))

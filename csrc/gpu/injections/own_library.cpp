@@ -6,9 +6,9 @@
 namespace perfprobe {
 namespace {
 
-const RangeSink* connected = nullptr;  // set once; atomic by the compiler's own functions
+const RangeSink* connected = nullptr;  // set once; accessed by the compiler's atomic functions
 
-// Length of a path up to its last slash, with it.
+// Length of a path up to and including its last slash.
 size_t folder_bytes(const char* path) {
   const char* slash = std::strrchr(path, '/');
   return slash == nullptr ? 0 : static_cast<size_t>(slash - path) + 1;

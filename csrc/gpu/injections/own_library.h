@@ -1,5 +1,5 @@
-// What both injections share: the recorder's module, where it is in this process, and the libraries
-// beside this one.
+// Shared by both injections: the connection to the recorder's module in this process, and the
+// libraries in the folder of this one.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,18 @@
 
 namespace perfprobe {
 
-// nullptr until the recorder's module has connected: a process that only inherited the environment
-// of a recorded one has none, and pays nothing.
+// nullptr until the recorder's module has connected. A process that only inherited the environment
+// of a recorded one never has a sink and pays nothing.
 const RangeSink* sink();
 
-// The file that holds this address, "?" where it is not known.
+// The file that contains this address, "?" if not known.
 const char* library_of(const void* address);
 
-// The exported function at this address, or its file.
+// The exported function at this address, or else its file.
 const char* symbol_of(const void* address);
 
-// Whether it lies in an extension module beside this library: ranges that perfprobe itself emits
-// are recorded by another way.
+// Whether the address is in an extension module in the folder of this library. Ranges that
+// perfprobe itself emits are recorded in another way.
 bool is_own_module(const void* address);
 
 }  // namespace perfprobe
