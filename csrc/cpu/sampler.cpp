@@ -19,8 +19,7 @@ namespace {
 constexpr int kTries = 8;
 constexpr int kTriesWithoutGaps = 3;
 constexpr int64_t kWriteNs = 500'000'000;
-constexpr int64_t kLongestOpenNs =
-    5'000'000'000;  // longest open sample of a thread that does not run
+constexpr int64_t kLongestOpenNs = 5'000'000'000;  // longest open sample of an idle thread
 // A recording of a day must still be readable: the interval doubles after this many rows, and again
 // after each further half of that number.
 constexpr int64_t kRowsToDoubling = 524'288;
@@ -35,8 +34,8 @@ constexpr int64_t kMostRestNs = 500'000'000;
 constexpr int64_t kCallNs = 500'000;
 constexpr int64_t kUnseenNs = 2'500'000;
 
-// CPU time of a tick as last measured in this process or inherited by a fork; 0 if not measured yet.
-// A child that lives for a second ends before it could measure its own.
+// CPU time of a tick as last measured in this process or inherited by a fork; 0 if not measured
+// yet. A child that lives for a second ends before it could measure its own.
 std::atomic<int64_t> tick_cpu_ns{0};
 
 // Returns the shortest interval, at least `interval_ns`, at which ticks use at most this part of a
