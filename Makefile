@@ -1,33 +1,33 @@
-# make test    everything: Python tests and native tests, in a venv of its own (.venv)
+# make test    all tests, Python and native, in the virtual environment .venv
 # make demo    profile the transformer workload, print the report, measure its three hottest operators
 # make lint    ruff, mypy, import layers, clang-format
-# make docs    the pages and the picture that are written from the code, then the guides
-# make guides  the guides as HTML in build/guides, every warning an error
-# make examples   runs the workloads whose reports README and guides show, and puts them in
-# make bench   what recording costs, beside torch.profiler
-# make sanitize   the native tests under address,undefined and under thread
-# make gpu-check OUT=folder [GROUP=A]   on a machine with a GPU: builds with PYTHON, checks all that needs one, or
-#              the checks of one group, in less than ten minutes each
-# make wheel   wheels in dist/ that need no compiler, tried in clean environments: for PYTHONS (python3.10 to python3.14 as
-#              far as they are here)
+# make docs    writes the pages and the picture made from the code, then builds the guides
+# make guides  the guides as HTML in build/guides; warnings are errors
+# make examples   runs the workloads whose reports README and guides show, and inserts the reports
+# make bench   measures what recording costs, beside torch.profiler
+# make sanitize   the native tests with the sanitizers address,undefined and then with thread
+# make gpu-check OUT=folder [GROUP=A]   on a machine with a GPU: builds with PYTHON and runs the checks that need one,
+#              all or those of one group, each group in less than ten minutes
+# make wheel   wheels in dist/ that need no compiler, tried in clean environments: for PYTHONS (default: python3.10 to
+#              python3.14, as far as they are installed)
 # make release source, wheels and notes in dist/, for the version in perfprobe/__init__.py; TAG=vX.Y.Z must agree with it,
-#              REHEARSAL=yes takes what CHANGELOG.md has under Unreleased
-# make clean   remove what was built; make distclean removes .venv too
+#              REHEARSAL=yes uses the section Unreleased of CHANGELOG.md
+# make clean   removes what was built; make distclean also removes .venv
 #
-# PYTHON       the interpreter .venv is made with
-# TORCH        what pip installs when .venv has no torch
-# PYTEST_ARGS  what pytest is called with
+# PYTHON       the interpreter for .venv
+# TORCH        what pip installs if .venv has no torch
+# PYTEST_ARGS  arguments of pytest
 # SANITIZE     sanitizers for the native tests: address,undefined or thread
 PYTHON ?= python3
 TORCH ?= torch==2.13.0
 PYTEST_ARGS ?= -q --durations 12
 SANITIZE ?=
 OUT ?=
-# More than there are processors: much of what is tested sleeps, or waits for a process.
+# More than the number of processors: many tests sleep or wait for a process.
 PROCESSES := $(shell echo $$(($$(nproc) < 4 ? $$(nproc) + 1 : 4)))
-# The files with such tests: to import all the others takes longer than some of these.
+# Files with tests marked `alone`. Naming them saves importing all others, which takes longer than some of these tests.
 ALONE = $(shell grep -rl 'mark\.alone' tests --include='test_*.py')
-# What pytest ends with where its arguments leave no test.
+# pytest's exit code if its arguments select no test.
 NO_TESTS := 5
 GROUP ?=
 PYTHONS ?=
@@ -44,7 +44,7 @@ comma := ,
 NATIVE_BUILD = build/native$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))
 CPP_FILES = $(shell find csrc tests/native benchmarks -name '*.cpp' -o -name '*.h' -o -name '*.cu')
 
-# This venv has a torch, so an observer that cannot be built is an error here and not a lesser install.
+# This environment has torch, so an observer that cannot be built is an error here, not a reduced installation.
 export PERFPROBE_OBSERVER ?= ON
 PERFPROBE_WERROR ?= OFF
 export PERFPROBE_WERROR
@@ -59,7 +59,7 @@ $(VENV)/created.stamp:
 	@$(PYTHON) -m venv $(VENV) || { echo "$(PYTHON) -m venv failed; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
 	@touch $@
 
-# torch first and by itself: nothing the project asks for may choose another.
+# torch is installed first and alone, so that no dependency of the project can choose another version.
 $(VENV)/torch.stamp: $(VENV)/created.stamp
 	@$(BIN)/python -c 'import importlib.util as u, sys; sys.exit(u.find_spec("torch") is None)' || \
 		{ echo "installing $(TORCH) into $(VENV) (a minute or more)"; $(PIP) install "$(TORCH)"; }
@@ -69,9 +69,9 @@ $(VENV)/tools.stamp: $(VENV)/torch.stamp
 	@$(PIP) install $(BUILD_TOOLS)
 	@touch $@
 
-# A kept build folder makes a C++ change a rebuild of that file; it is safe here because this venv is its only user.
-# Bytecode, as pip compiles it for an install that is no editable one: where Python may write none, each start of ours
-# would compile all it needs.
+# The build folder is kept, so a C++ change rebuilds only that file. This is safe because only this environment uses it.
+# pip compiles bytecode only for installs that are not editable. Without it, each start of perfprobe would compile its
+# modules if Python may not write bytecode.
 $(VENV)/installed.stamp: $(VENV)/tools.stamp pyproject.toml CMakeLists.txt $(NATIVE_SOURCES)
 	@echo "building perfprobe into $(VENV) (about a minute)"
 	@$(PIP) install --no-build-isolation \
@@ -79,7 +79,7 @@ $(VENV)/installed.stamp: $(VENV)/tools.stamp pyproject.toml CMakeLists.txt $(NAT
 	@$(BIN)/python -m compileall -q perfprobe
 	@touch $@
 
-# The call graph is laid out by Graphviz's dot, which pip cannot install; what needs it does without, and says so.
+# Graphviz's dot lays out the call graph. pip cannot install it; without it, pictures are left out with a message.
 $(VENV)/dot.stamp: | $(VENV)/created.stamp
 	@command -v dot >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 		echo "installing graphviz through apt" && \
@@ -101,13 +101,13 @@ test-native: setup
 	@$(BIN)/cmake --build $(NATIVE_BUILD) -- --quiet
 	@$(BIN)/ctest --test-dir $(NATIVE_BUILD) --output-on-failure --progress -j2
 
-# Each in a build folder of its own. Both stop at the first thing they find. Of the images of memory that the reader of
-# frames is tried on, the first takes a million (3 minutes), a plain run 30,000.
+# Each has its own build folder and stops at the first error. The first tries the frame reader on a million images of
+# memory (3 minutes), a plain run on 30,000.
 sanitize:
 	@PERFPROBE_IMAGES=1000000 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 $(MAKE) --no-print-directory test-native SANITIZE=address,undefined
 	@TSAN_OPTIONS=halt_on_error=1 $(MAKE) --no-print-directory test-native SANITIZE=thread
 
-# With the Python that has the GPU's torch, and without .venv: there is no network where this runs.
+# Uses the Python that has the GPU's torch, without .venv, because GPU machines may have no network.
 gpu-check:
 	@[ -n "$(OUT)" ] || { echo "name a folder for what it finds: make gpu-check OUT=folder" >&2; exit 2; }
 	@$(PYTHON) -u -m tests.gpu.check --out "$(OUT)" $(GROUP:%=--group %)
@@ -131,8 +131,8 @@ examples: setup
 	@$(BIN)/python -m docs.examples
 	@$(BIN)/python -m docs.pages
 
-# One thread: on a machine that is busy with other things, waiting OpenMP threads would fill the table.
-# The run without an epoch compiles the workload's own operator, so that the recorded one does not.
+# One thread: on a busy machine, waiting OpenMP threads would dominate the table.
+# The first run, without an epoch, compiles the workload's C++ operator, so that the recorded run does not.
 demo: setup
 	@mkdir -p build
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && cd "$$folder" && \
@@ -156,7 +156,7 @@ wheel: setup
 	@rm -f dist/perfprobe-*.whl
 	@$(BIN)/python .ci/wheel.py --out dist $(PYTHONS)
 
-# What is cheap and may be wrong comes first.
+# Cheap checks come first.
 release: setup
 	@$(if $(REHEARSAL),,$(BIN)/python .ci/release.py check $(TAG:%=--tag %))
 	@rm -rf dist

@@ -1,12 +1,12 @@
-"""The steps of a release: source, wheels, both tried in clean environments, and its notes.
+"""The steps of a release: source, wheels, tests of both in clean environments, and the notes.
 
     python .ci/release.py date [YYYY-MM-DD]      begin the version's section in CHANGELOG.md
     python .ci/release.py check [--tag vX.Y.Z]   the version, its dated section, and the tag agree
     python .ci/release.py source                 dist/perfprobe-X.Y.Z.tar.gz
     python .ci/release.py notes [--rehearsal]    dist/notes.md, from that section and the files in dist
 
-The version is `__version__` in perfprobe/__init__.py, and nowhere else. A rehearsal takes what is unreleased.
-`make release` does all of it in order.
+The version is `__version__` in perfprobe/__init__.py, and nowhere else. A rehearsal uses the section
+Unreleased. `make release` runs all steps in order.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NEXT = re.compile(r"^## ", re.MULTILINE)
 
 
 def version(root: Path = ROOT) -> str:
-    """The version that would be released."""
+    """The version to release."""
     text = (root / "perfprobe" / "__init__.py").read_text(encoding="utf-8")
     found = re.search(r'^__version__ = "([^"]+)"$', text, re.MULTILINE)
     if found is None:
@@ -34,26 +34,26 @@ def version(root: Path = ROOT) -> str:
 
 
 def section(changelog: str, name: str) -> tuple[str | None, str]:
-    """Date and text of a version's section; raises SystemExit where there is none."""
+    """Date and text of a version's section. Raises SystemExit if there is none."""
     for heading in _HEADING.finditer(changelog):
         if heading[1] == name:
             end = _NEXT.search(changelog, heading.end())
             return heading[2], changelog[heading.end() : end.start() if end else None].strip()
-    raise SystemExit(f"CHANGELOG.md has no section [{name}]: `python .ci/release.py date` makes it")
+    raise SystemExit(f"CHANGELOG.md has no section [{name}]: `python .ci/release.py date` adds it")
 
 
 def dated(changelog: str, name: str, day: str) -> str:
-    """The changelog with what was unreleased in the section of this version."""
+    """The changelog with the entries of Unreleased moved to a section for this version."""
     datetime.date.fromisoformat(day)
     if any(heading[1] == name for heading in _HEADING.finditer(changelog)):
         raise SystemExit(f"CHANGELOG.md has a section [{name}] already: raise __version__ first")
     if not section(changelog, "Unreleased")[1]:
-        raise SystemExit("CHANGELOG.md says of nothing that is unreleased")
+        raise SystemExit("the section Unreleased of CHANGELOG.md is empty")
     return changelog.replace(UNRELEASED, f"{UNRELEASED}\n\n## [{name}] - {day}", 1)
 
 
 def check(changelog: str, name: str, tag: str | None) -> str:
-    """The text of the version's section; raises SystemExit where anything disagrees."""
+    """The text of the version's section. Raises SystemExit if anything disagrees."""
     if tag is not None and tag != f"v{name}":
         raise SystemExit(f"the tag is {tag}, but perfprobe/__init__.py has version {name}")
     day, text = section(changelog, name)
@@ -77,7 +77,7 @@ def notes(text: str, name: str, folder: Path) -> str:
 
 
 def source(folder: Path) -> Path:
-    """The source distribution."""
+    """Builds the source distribution."""
     from scikit_build_core.build import build_sdist
 
     folder.mkdir(exist_ok=True)
@@ -92,7 +92,7 @@ def main() -> int:
     parser.add_argument("step", choices=("date", "check", "source", "notes"))
     parser.add_argument("day", nargs="?", default=datetime.date.today().isoformat())
     parser.add_argument("--tag", help="the tag that the release is made from")
-    parser.add_argument("--rehearsal", action="store_true", help="take what is unreleased yet")
+    parser.add_argument("--rehearsal", action="store_true", help="use the section Unreleased")
     given = parser.parse_args()
     name, changelog, dist = version(), ROOT / "CHANGELOG.md", ROOT / "dist"
     text = changelog.read_text(encoding="utf-8")

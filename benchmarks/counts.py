@@ -1,9 +1,9 @@
-"""Functions, counts and times of `--python cprofile` beside plain `python -m cProfile`, on four programs.
+"""Compares functions, counts and times of `--python cprofile` with plain `python -m cProfile`.
 
-Compared are the functions of the program's own file and all calls that they make. What libraries do once may
-differ: a module that perfprobe has imported for itself is not imported again, and generated code depends on
-what is cached. Of generated functions with one name (`<string>`) cProfile's file keeps a single one: they are
-left out.
+Of four programs, the functions of the own file and all calls that they make are compared. What libraries do
+once may differ: a module that perfprobe has imported already is not imported again, and generated code
+depends on caches. Of several generated functions with one name (`<string>`) cProfile's file keeps only one,
+so they are left out.
 
     python -m benchmarks.counts
 """
@@ -29,25 +29,25 @@ PROGRAMS = {
     "language model": ("language_model.py", "--threads", "1", "--epochs", "1"),
     "small operators": ("small_operators.py", "--steps", "4000"),
 }
-WORTH = 0.01  # of the program's time: functions below are too short to compare
+WORTH = 0.01  # of the program's time: shorter functions are not compared
 
 Stats = dict[Any, Any]
 
 
 def run(words: Sequence[str], folder: Path) -> None:
-    """Run a command; what it prints is left out."""
+    """Run a command and discard its output."""
     subprocess.run(words, cwd=folder, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def plain(script: Sequence[str], folder: Path) -> Stats:
-    """By cProfile alone."""
+    """The statistics of cProfile alone."""
     path = folder / "plain.pstats"
     run([sys.executable, "-m", "cProfile", "-o", str(path), *script], folder)
     return pstats.Stats(str(path)).stats  # type: ignore[attr-defined]
 
 
 def ours(script: Sequence[str], folder: Path) -> Stats:
-    """By perfprobe, exported as cProfile's file."""
+    """The statistics of perfprobe, exported in cProfile's format."""
     path, output = folder / "ours.perfprobe", folder / "ours.pstats"
     path.unlink(missing_ok=True)
     perfprobe = [sys.executable, "-m", "perfprobe"]
@@ -57,9 +57,9 @@ def ours(script: Sequence[str], folder: Path) -> Stats:
 
 
 def calls(stats: Stats, script: str) -> dict[Any, tuple[int, int]]:
-    """By caller (None for all) and function: how often (primitive, all) it was called.
+    """The numbers of calls (primitive, all) by caller (None for all) and function.
 
-    Of the functions in this file, and of what they call.
+    Only of functions in this file and functions that they call.
     """
     own = {key: row for key, row in stats.items() if _is_own(key, script)}
     found: dict[Any, tuple[int, int]] = {(None, key): (row[0], row[1]) for key, row in own.items()}
@@ -75,7 +75,7 @@ def _is_own(key: Any, script: str) -> bool:
 
 
 def compared(script: Sequence[str], rounds: int, folder: Path) -> list[str]:
-    """A row of the table: functions and calls, those with other counts, and the ratio of times."""
+    """A row of the table: functions and calls, those with different counts, and the ratio of times."""
     name = os.path.basename(script[0])
     runs = [(plain(script, folder), ours(script, folder)) for _ in range(rounds)]
     left, right = (calls(stats, name) for stats in runs[0])

@@ -1,8 +1,8 @@
-"""Defects put in on purpose, and whether the verdicts tell them: the same call without and with each.
+"""Plants defects in operators and checks that the verdicts show them: each call without and with the defect.
 
-An operator's kernel is replaced in the measuring processes alone, by a `sitecustomize` that they find first.
+Only the measuring processes get the replaced kernel, by a `sitecustomize` that they import first.
 
-python -m benchmarks.defects
+    python -m benchmarks.defects
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ FRESH, RECYCLED = "f32[4096,4096]", "f32[4096,4096] f32[4096,4096] non_blocking=
 
 @dataclass(frozen=True)
 class Defect:
-    """A call as it should be, the call with the defect, and what replaces kernels for the latter."""
+    """A call, the call with the defect, and the code that replaces kernels for the second."""
 
     name: str
     sound: Wanted
@@ -66,7 +66,7 @@ class Defect:
 
 
 def call(operator: str, inputs: str, threads: int = 1) -> Wanted:
-    """A call as the harness takes it."""
+    """A call in the form that the harness takes."""
     return Wanted(operator, inputs, inputs, threads=threads)
 
 
@@ -82,27 +82,27 @@ DEFECTS = (
 
 @contextlib.contextmanager
 def replaced(body: str) -> Iterator[None]:
-    """In it, processes that start have other kernels; nothing happens when there is no body."""
+    """While this context is open, new processes have other kernels. An empty body changes nothing."""
     if not body:
         yield
         return
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "sitecustomize.py").write_text(_CUSTOMIZE.format(body=body), encoding="utf-8")
         path = os.pathsep.join(filter(None, (folder, os.environ.get("PYTHONPATH"))))
-        # Processes of perfprobe's drop the variable, so that they run nobody else's code.
+        # perfprobe's own processes remove the variable, so that they run no foreign code.
         with mock.patch.dict(os.environ, PYTHONPATH=path), mock.patch.object(starter, "CODE_VARIABLES", ()):
             yield
 
 
 def both(defect: Defect, chosen: BenchSettings) -> tuple[Measurement, Measurement]:
-    """Measured without and with the defect."""
+    """Measures the call without and with the defect."""
     sound = harness.all_measured([(defect.sound, None)], chosen)[0]
     with replaced(defect.body):
         return sound, harness.all_measured([(defect.defective, None)], chosen)[0]
 
 
 def main() -> None:
-    """Measure, print a row for each defect."""
+    """Measure, and print a row for each defect."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.defects", description=__doc__.splitlines()[0])
     harness.add_options(parser)
     args = parser.parse_args()

@@ -1,10 +1,10 @@
-"""Runs small programs of many kinds again and again under perfprobe, beside busy loops: no crash, no hang.
+"""Runs many small programs of many kinds under perfprobe, beside busy loops: checks for crashes and hangs.
 
     python -m benchmarks.endurance [--runs 200] [--autograd 50] [--loops 4] [--at-once 4]
 
-Faults of a profiler that reads other threads' memory show in one of hundreds of runs, and on a machine that
-has too much to do. Each run must end as the program does under plain python, within LIMIT_S, and leave a
-complete recording.
+Faults of a profiler that reads other threads' memory appear once in hundreds of runs, and on overloaded
+machines. Each run must end as the program does under plain python, within LIMIT_S, and leave a complete
+recording.
 """
 
 from __future__ import annotations
@@ -123,10 +123,10 @@ STATUS = {"recursion": 5, "functions": 1}
 
 
 def main() -> int:
-    """Returns 1 where any run went wrong."""
+    """Run all programs; returns 1 if any run went wrong."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.endurance")
     parser.add_argument("--runs", type=int, default=200)
-    parser.add_argument("--autograd", type=int, default=50, help="of them, more, with --operators autograd")
+    parser.add_argument("--autograd", type=int, default=50, help="further runs, with --operators autograd")
     parser.add_argument("--loops", type=int, default=4, help="busy loops beside")
     parser.add_argument("--at-once", type=int, default=4)
     given = parser.parse_args()
@@ -150,7 +150,7 @@ def _outcome(name: str, operators: str) -> str:
         words = ["-q", "--operators", operators, "-o", "run.perfprobe", str(program)]
         command = [sys.executable, "-m", "perfprobe", *words]
         try:
-            # In a session of its own, as the loops are: see `harness.busy`.
+            # In its own session, like the loops: see `harness.busy`.
             done = subprocess.run(
                 command,
                 cwd=folder,
@@ -165,7 +165,7 @@ def _outcome(name: str, operators: str) -> str:
 
 
 def _fault(name: str, done: subprocess.CompletedProcess[bytes], recording: Path) -> str:
-    """What is wrong with a run, "" where nothing is."""
+    """What is wrong with a run; "" if nothing."""
     said = done.stderr.decode(errors="replace")
     if done.returncode != STATUS.get(name, 0):
         return f"{name}: ends with {done.returncode}: {said[-300:]!r}"

@@ -1,4 +1,4 @@
-"""Measures calls as `perfprobe bench` does: what the scripts here share: options, progress and words."""
+"""Measures calls as `perfprobe bench` does. Shared by these scripts: options, progress, words of verdicts."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ Calls = Sequence[tuple[Wanted, Seen | None]]
 
 
 def add_options(parser: argparse.ArgumentParser, *, processes: int = 3, seconds: float = 0.5) -> None:
-    """How thoroughly to measure."""
+    """Adds options for how thoroughly to measure."""
     parser.add_argument("--processes", type=int, default=processes, help=f"that measure ({processes})")
     parser.add_argument(
-        "--case-seconds", type=float, default=seconds, help=f"CPU time a case and process ({seconds})"
+        "--case-seconds", type=float, default=seconds, help=f"CPU time for each case and process ({seconds})"
     )
-    parser.add_argument("--quick", action="store_true", help="one process, and only the calls as they are")
+    parser.add_argument("--quick", action="store_true", help="one process, and no counterfactuals")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all that was measured")
 
 
 def settings(args: argparse.Namespace, *, counterfactuals: bool = True) -> BenchSettings:
-    """What the options say; a case may take two processes more where they disagree."""
+    """Settings from the options. A case may take two more processes if the processes disagree."""
     processes = 1 if args.quick else args.processes
     return BenchSettings(
         processes=processes,
@@ -41,7 +41,7 @@ def settings(args: argparse.Namespace, *, counterfactuals: bool = True) -> Bench
 
 
 def measured(calls: Calls, chosen: BenchSettings) -> Measurements:
-    """Measure them, with the progress on standard error."""
+    """Measures the calls, with progress on standard error."""
     try:
         return measure(calls, chosen, _progress)
     finally:
@@ -49,7 +49,7 @@ def measured(calls: Calls, chosen: BenchSettings) -> Measurements:
 
 
 def all_measured(calls: Calls, chosen: BenchSettings) -> tuple[Measurement, ...]:
-    """A measurement for each call. Raises SystemExit where it was interrupted."""
+    """A measurement for each call. Raises SystemExit if it was interrupted."""
     found = measured(calls, chosen)
     if found.stopped is not None:
         raise SystemExit(found.stopped)
@@ -63,7 +63,7 @@ def _progress(done: int, count: int, seconds_left: float | None, what: str) -> N
 
 
 def write(found: Sequence[object], path: Path | None) -> None:
-    """Dataclasses as JSON, where a file was named."""
+    """Writes dataclasses as JSON if a file was named."""
     if path is not None:
         text = json.dumps([asdict(one) for one in found], indent=1)  # type: ignore[call-overload]
         path.write_text(text + "\n", encoding="utf-8")
@@ -75,29 +75,29 @@ def kind(found: Measurement) -> str:
 
 
 def verdict(found: Measurement) -> str:
-    """The whole verdict."""
+    """The whole verdict, with modifiers."""
     if found.verdict is None:
         return found.not_rebuilt or "no verdict"
     return " · ".join([found.verdict.text, *found.verdict.modifiers])
 
 
 def nearest(found: Measurement) -> Bound | None:
-    """The limit that takes most of the time."""
+    """The limit that is nearest: the one with the largest part of the time."""
     limits = [bound for bound in found.bounds if bound.kind != "overhead"]
     return max(limits, key=lambda bound: bound.fraction.value, default=None)
 
 
 def time(found: Measurement) -> str:
-    """Of a call."""
+    """The time of a call, as text."""
     return "-" if found.rotating is None else units.duration(found.rotating.value)
 
 
 @contextlib.contextmanager
 def busy(loops: int) -> Iterator[None]:
-    """So many processes beside us that do nothing but compute.
+    """Runs this many processes that only compute.
 
-    Each in a session of its own: Linux shares processors among sessions first, and those of one session would
-    only take from each other.
+    Each has its own session: Linux shares processors among sessions first, so busy processes of one session
+    would only compete with each other.
     """
     command = [sys.executable, "-c", "while True: pass"]
     running = [subprocess.Popen(command, start_new_session=True) for _ in range(loops)]

@@ -1,4 +1,4 @@
-"""What each signature cost inside a recorded program: its calls and their CPU time."""
+"""What each signature cost in a recorded program: its calls and their CPU time."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ _NOT_CALLABLE = ("autograd::", "torch::autograd::")
 
 @dataclass
 class Cost:
-    """CPU time, without that of recording, and page faults of the calling thread, with all that the calls
-    called. self_ns: without.
+    """CPU time without that of recording, and page faults of the calling thread, including inner calls.
+
+    self_ns: without inner calls.
     """
 
     calls: int = 0
@@ -34,7 +35,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Program:
-    """calls: most self time first. other_ns: CPU time of what cannot be called: nodes of backward, steps."""
+    """calls: sorted by self time. other_ns: CPU time of what cannot be called: backward nodes, steps."""
 
     costs: dict[Wanted, Cost]
     other_ns: int
@@ -42,15 +43,15 @@ class Program:
 
     @property
     def operators_ns(self) -> int:
-        """CPU time of all that can be called."""
+        """CPU time of all operators that can be called."""
         return sum(cost.self_ns for cost in self.costs.values())
 
 
 def costs(path: str, threads: int, skipped: int) -> Program:
     """All signatures of a program recorded with `--detail bench`, without its first steps.
 
-    In these, memory is new, oneDNN makes its kernels, and the optimizer its state: what is measured in
-    isolation has that behind it.
+    In the first steps memory is new, oneDNN makes its kernels and the optimizer its state. Measurements in
+    isolation come after all that.
     """
     recording = read(path)
     rows = LinkedOperators.concat(list(link(recording).operators([])))
@@ -92,7 +93,7 @@ def _wanted(recording: Recording, key: tuple[int, int, int], threads: int) -> Wa
 
 
 def _after(recording: Recording, rows: LinkedOperators, skipped: int) -> tuple[int, int]:
-    """When the skipped steps had ended, and how many were left."""
+    """When the skipped steps ended, and how many steps are left."""
     is_step = np.array([recording[Strings][name].startswith(_STEP) for name in rows.name.tolist()])
     ends_ns = np.sort(rows.end_ns[is_step])
     if len(ends_ns) <= skipped:
@@ -109,7 +110,7 @@ def _cpu_ns(rows: LinkedOperators) -> np.ndarray:
 
 
 def _self_ns(rows: LinkedOperators, cpu_ns: np.ndarray) -> np.ndarray:
-    """CPU time less that of direct children; a thread's rows come in the order in which they ended."""
+    """CPU time minus that of direct children. The rows of a thread are in the order in which they ended."""
     self_ns = cpu_ns.copy()
     called_ns: dict[tuple[int, int], int] = defaultdict(int)  # by thread and depth, since the last caller
     for at, (thread, depth) in enumerate(zip(rows.thread.tolist(), rows.depth.tolist(), strict=True)):

@@ -1,9 +1,9 @@
-"""Judges the operators of benchmarks/expected again and again: how often is a verdict not the expected one?
+"""Judges the operators of benchmarks/expected repeatedly and counts verdicts that are not as expected.
 
-With --load the same once more beside busy loops, two for each core: verdicts must stay, only the contention
-may rise.
+With --load, does it again beside busy loops, two for each core: verdicts must stay, only the contention may
+rise.
 
-python -m benchmarks.judgements [--lists good,bad] [--runs 5] [--load]
+    python -m benchmarks.judgements [--lists good,bad] [--runs 5] [--load]
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SLOW_BELOW = 0.6
 
 @dataclass
 class Judged:
-    """One expectation, and what each run found; loaded: beside busy loops."""
+    """One expectation and the result of each run. loaded: results beside busy loops."""
 
     of: str
     expected: Expected
@@ -37,7 +37,7 @@ class Judged:
 
 
 def wrong(expected: Expected, found: Measurement) -> str | None:
-    """What is not as expected, None when all is."""
+    """What differs from the expectation; None if nothing does."""
     if found.verdict is None:
         return found.not_rebuilt or "no verdict"
     is_right = not expected.kinds or found.verdict.kind in expected.kinds or _is_between(expected, found)
@@ -53,7 +53,7 @@ def wrong(expected: Expected, found: Measurement) -> str | None:
 
 
 def _is_between(expected: Expected, found: Measurement) -> bool:
-    """Ambiguous, but between two verdicts that are both expected."""
+    """Whether the verdict is ambiguous between two verdicts that are both expected."""
     assert found.verdict is not None
     nearest = harness.nearest(found)
     is_slow = set(SLOW) <= set(expected.kinds) and nearest is not None and nearest.fraction.high < _SLOW_BELOW
@@ -65,7 +65,7 @@ def _any(words: Sequence[str], modifiers: Sequence[str]) -> bool:
 
 
 def main() -> None:
-    """Judge, print each expectation, then the error rates."""
+    """Judge, print each expectation, then print the error rates."""
     args = _options()
     names = args.lists.split(",") if args.lists else list(LISTS)
     judged = [Judged(name, expected) for name in names for expected in LISTS[name]]
@@ -145,7 +145,7 @@ def _errors(judged: Sequence[Judged], which: str) -> str:
 
 
 def _class(found: Sequence[Measurement]) -> str:
-    """The verdict of most runs; the two that are slow are one."""
+    """The verdict of most runs. The two slow verdicts count as one."""
     kinds = Counter(BELOW if harness.kind(one) in SLOW else harness.kind(one) for one in found)
     return kinds.most_common(1)[0][0]
 

@@ -1,10 +1,10 @@
-"""Our own kernels of exp, tanh, erf and division beside plain C loops that the system's compiler vectorised.
+"""Compares our kernels of exp, tanh, erf and division with plain C loops vectorised by the system's compiler.
 
-Both work on the same 32768 floats of f32 in the same process, block by block in turn; of the C loops of one
-function the fastest counts. The ratio is theirs by ours: below 0.87 our ceiling is too low by more than 15 %.
-A loop counts that is as exact as ours: within 5e-7 of each result, tanh_formula of 1.
+Both work on the same 32768 floats of f32 in the same process, in alternating blocks. Of the C loops of one
+function the fastest counts. The ratio is their time divided by ours: below 0.87 our ceiling is more than 15 %
+too low. A loop only counts if it is as exact as ours: within 5e-7 of each result, for tanh_formula of 1.
 
-python -m benchmarks.own_ceilings [--rounds 30]
+    python -m benchmarks.own_ceilings [--rounds 30]
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from benchmarks.overhead.tables import markdown
 from perfprobe.bench import own_kernels
 
 SOURCE = Path(__file__).resolve().parent / "element_loops.c"
-# Not -ffast-math, by which division becomes an estimate and corrections, half as fast here.
+# Not -ffast-math, which replaces division by an estimate with corrections: half as fast here.
 FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast")
 LOOPS = {
     "exp": ("exp_formula",),
@@ -38,7 +38,7 @@ LOOPS = {
 COUNT = 32768
 _CALLS = 10
 Floats = npt.NDArray[np.float32]
-Loop = Callable[[Floats, Floats], Callable[[], object]]  # bound to values and results
+Loop = Callable[[Floats, Floats], Callable[[], object]]  # takes values and results
 
 
 def main() -> None:
@@ -58,12 +58,12 @@ def main() -> None:
 
 
 def compiler() -> str | None:
-    """The system's, None without one."""
+    """The system's compiler; None if there is none."""
     return next((found for name in ("cc", "gcc", "clang") if (found := shutil.which(name))), None)
 
 
 def compiled(folder: Path) -> dict[str, Loop] | None:
-    """The loops by their names; None without a compiler."""
+    """The loops by name; None without a compiler."""
     command, library = compiler(), folder / "element_loops.so"
     if command is None:
         return None
@@ -76,7 +76,7 @@ def _loop(library: ctypes.CDLL, name: str) -> Loop:
     function = getattr(library, name)
 
     def bound(values: Floats, out: Floats) -> Callable[[], object]:
-        # Ready-made: to make pointers takes as long as a third of the loop.
+        # Pointers are made once: making them takes a third of the loop's time.
         arrays = [ctypes.c_void_p(array.ctypes.data) for array in (values, values, out)]
         return partial(function, *arrays, ctypes.c_int64(len(out)))
 
@@ -84,7 +84,7 @@ def _loop(library: ctypes.CDLL, name: str) -> Loop:
 
 
 def ours(kind: str) -> Loop:
-    """Our fastest kernel that runs here, for f32."""
+    """Our fastest f32 kernel that runs here."""
     function = own_kernels.element_call(own_kernels.element_kernels()[kind, "f32"])
     return lambda values, out: partial(function, values, values, out)
 
@@ -106,7 +106,7 @@ def _row(kind: str, loops: dict[str, Loop], rounds: int) -> list[str]:
 
 
 def _block_ns(call: Callable[[], object]) -> float:
-    """Of an element."""
+    """Nanoseconds per element."""
     call()
     began_ns = time.thread_time_ns()
     for _ in range(_CALLS):

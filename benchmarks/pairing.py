@@ -1,10 +1,10 @@
-"""Whether a reference measured against itself is 1: the error that pairing leaves beside busy loops.
+"""Checks that a reference measured against itself gives 1: the error of pairing beside busy loops.
 
-Each reference that stands beside one of the calls is timed as if it were the call, with a copy of itself as
-its limit, in the rounds and by the arithmetic of `perfprobe bench`. One process a repetition, as each process
-is by itself one end of the interval that decides a verdict.
+Each reference of the calls is timed as if it were the call, with a copy of itself as its limit, in rounds and
+with the arithmetic of `perfprobe bench`. Each repetition is a process, because each process gives one end of
+the interval that decides a verdict.
 
-python -m benchmarks.pairing [--repeats 5] [--loops 4]
+    python -m benchmarks.pairing [--repeats 5] [--loops 4]
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _OTHERS = 5
 
 
 def main() -> None:
-    """Measure in fresh processes; print a row for each reference and how many are near 1."""
+    """Measure in new processes; print a row for each reference and how many are near 1."""
     args = _options()
     if args.child is not None:
         print(json.dumps(_fractions(args.child, args.case_seconds)))
@@ -52,7 +52,7 @@ def main() -> None:
     with harness.busy(args.loops):
         found = [_child(number, args.case_seconds) for number in range(args.repeats)]
     print(f"a reference by itself, {args.repeats} processes beside {args.loops} busy loops:\n")
-    names = dict.fromkeys(name for one in found for name in one)  # processes may choose other products
+    names = dict.fromkeys(name for one in found for name in one)  # processes may choose different products
     rows = [[name, *_cells([one[name] for one in found if name in one])] for name in names]
     print(markdown(["reference", "median", "lowest", "highest", "within 0.9-1.1"], rows))
     print(f"all: {_near([value for one in found for value in one.values()])}")
@@ -85,7 +85,7 @@ def _child(number: int, seconds: float) -> dict[str, float]:
 
 
 def _fractions(seed: int, seconds: float) -> dict[str, float]:
-    """Of the references of each call, by their words and the call's."""
+    """The fractions of the references of each call, by the names of reference and call."""
     import torch
 
     from perfprobe.bench import allocator
@@ -102,7 +102,7 @@ def _fractions(seed: int, seconds: float) -> dict[str, float]:
         for operator, inputs, threads in CALLS
         for one in _references(torch, references, operator, inputs, threads)
     }
-    # In each round some others, as a call that is tried in other ways has.
+    # Each round contains other calls too, as for a call with counterfactuals.
     after = list(made.values()) * 2
     return {
         name: _by_itself(one, after[at + 1 : at + 1 + _OTHERS], timing)
@@ -128,7 +128,7 @@ def _references(torch: Any, references: Any, operator: str, inputs: str, threads
 
 
 def _by_itself(reference: Any, others: list[Any], timing: Any) -> float:
-    """As if it were a call: what it takes beside a copy of itself, which is elsewhere among the operands."""
+    """Times it as if it were a call, next to a copy of itself at another place among the operands."""
     from perfprobe.bench.answers import Answer, Limit
     from perfprobe.bench.subjects import Subject
     from perfprobe.bench.summary import summarise

@@ -1,9 +1,10 @@
-"""Faults planted in copies of the transformer, and whether `perfprobe bench` tells each of them.
+"""Plants faults in copies of the transformer and checks that `perfprobe bench` reports each of them.
 
-Each copy is recorded (`--detail bench`) and its 20 hottest calls are measured, as a user would. Found is a
-fault when a call on the changed line is told to have it; told elsewhere counts where it holds everywhere.
+Each copy is recorded (`--detail bench`) and its 20 hottest calls are measured, as a user would do. A fault
+counts as found if it is reported for a call on the changed line. For faults that affect all calls, any call
+counts.
 
-python -m benchmarks.planted [--only NAME] [--top 20] [--json FOLDER]
+    python -m benchmarks.planted [--only NAME] [--top 20] [--json FOLDER]
 """
 
 from __future__ import annotations
@@ -21,15 +22,17 @@ from typing import Any
 from benchmarks.overhead.tables import markdown
 
 _PROGRAM = Path(__file__).parent / "workloads" / "transformer.py"
-_GAIN = 1.15  # times as fast, at least: what `bench` calls a gain
+_GAIN = 1.15  # speed-up that `bench` calls a gain
 
 
 @dataclass(frozen=True)
 class Fault:
-    """What is changed in the program, and what a call on the new line must be told to be.
+    """A change of the program, and what must be reported for a call on the changed line.
 
-    says: begins the verdict or one of its modifiers; change: begins something tried that gained.
-    everywhere: it concerns all calls, so it may be told of any.
+    Attributes:
+        says: the verdict or one of its modifiers begins with this.
+        change: a counterfactual with a gain begins with this.
+        everywhere: it affects all calls, so any call may report it.
     """
 
     name: str
@@ -84,7 +87,7 @@ FAULTS = (
         says=("overhead-bound",),
     ),
 )
-# What the changed types ask for further on: not a part of the fault.
+# Further changes that the new types need; not a part of the fault.
 _ALSO = {
     "float64 by accident": (
         "self.join_heads(torch.bmm(weights, value), x.shape[0])",
@@ -94,7 +97,7 @@ _ALSO = {
 
 
 def main() -> None:
-    """Plant, record and measure each fault, then print what was said of it."""
+    """Plant, record and measure each fault, then print what was reported."""
     args = _options()
     rows = []
     for fault in FAULTS:
@@ -110,7 +113,7 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.planted", description=__doc__.splitlines()[0])
-    parser.add_argument("--only", metavar="NAME", help="faults whose name has this")
+    parser.add_argument("--only", metavar="NAME", help="only faults whose name contains this")
     parser.add_argument("--top", type=int, default=20)
     parser.add_argument("--json", metavar="FOLDER", help="keep programs, recordings and measurements there")
     return parser.parse_args()
@@ -140,7 +143,7 @@ def _perfprobe(*arguments: str) -> str:
 
 
 def _told(fault: Fault, row: dict[str, Any], line: str) -> Iterator[str]:
-    """What is said of the fault in this call, with the call."""
+    """Yields what is reported about the fault for this call."""
     lines = [place.rpartition("/")[2].split()[0] for place in row["seen"]["lines"]]
     if row["verdict"] is None or not (fault.everywhere or line in lines):
         return

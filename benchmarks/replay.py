@@ -1,12 +1,11 @@
-"""Whether operators cost in isolation what they cost in the program: for three workloads, at 1 and 2 threads.
+"""Compares the cost of operators in isolation and in the program, for three workloads at 1 and 2 threads.
 
-The workload is recorded with the CPU time of every operator, five times; the recording in the middle counts.
-The signatures that make up 95 % of it, once its first steps are left out, are measured by themselves. An
-operator's time holds that of those it calls, which are signatures too; so that nothing counts twice, each
-signature weighs its own CPU time without them, times the ratio of a call's whole time in isolation and in the
-program.
+Each workload is recorded five times with the CPU time of every operator, and the median recording counts. The
+signatures that make up 95 % of it after its first steps are measured alone. An operator's time includes that
+of the operators it calls, which have signatures too. To count nothing twice, the weight of a signature is its
+self CPU time, times the ratio of a whole call in isolation and in the program.
 
-python -m benchmarks.replay [--only transformer] [--threads 1] [--quick]
+    python -m benchmarks.replay [--only transformer] [--threads 1] [--quick]
 """
 
 from __future__ import annotations
@@ -51,22 +50,22 @@ class Replayed:
 
     @property
     def ratio(self) -> float | None:
-        """Time of a call alone, with the program's reuse distances and page faults, by that there."""
+        """Time of a call alone, with the program's reuse distances and page faults, divided by that there."""
         return self.found.replay
 
     @property
     def cold_ratio(self) -> float | None:
-        """The same on copies out of the caches, without the page faults of the program."""
+        """The same with copies outside the caches and without the program's page faults."""
         return None if self.found.rotating is None else self.found.rotating.value / self._in_program_ns
 
     @property
     def off_ns(self) -> float:
-        """What the sum is off by because of it."""
+        """The error of the sum that this signature causes."""
         return abs((self.ratio or 0.0) - 1) * self.cost.self_ns
 
 
 def main() -> None:
-    """Record, measure, and print a row for each program, then what disagrees most."""
+    """Record, measure, print a row for each program, and then the signatures that disagree most."""
     args = _options()
     rows, details = [], []
     for name in args.only.split(",") if args.only else PROGRAMS:
@@ -90,19 +89,21 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--share", type=float, default=0.95, help="of operator CPU time that is replayed (0.95)"
     )
-    parser.add_argument("--worst", type=int, default=12, help="how many that disagree are named (12)")
+    parser.add_argument(
+        "--worst", type=int, default=12, help="how many signatures that disagree are printed (12)"
+    )
     harness.add_options(parser, seconds=0.3)
     return parser.parse_args()
 
 
 def _typical(name: str, threads: int) -> Program:
-    """The recording in the middle: on a shared machine some have all calls on two threads twice as slow."""
+    """The median recording: on a shared machine some recordings with two threads are twice as slow."""
     found = [_recorded(name, threads) for _ in range(RECORDINGS)]
     return sorted(found, key=lambda program: program.operators_ns / program.steps)[RECORDINGS // 2]
 
 
 def _recorded(name: str, threads: int) -> Program:
-    """A waiting thread that spins has CPU time too: recorded as it is measured, with threads that sleep."""
+    """Records with sleeping threads, as in measuring: a waiting thread that spins also uses CPU time."""
     script, *words = PROGRAMS[name]
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "it.perfprobe")

@@ -1,9 +1,9 @@
-"""How far repeated measurements of one call are apart: torch.utils.benchmark beside ours.
+"""How much repeated measurements of one call differ: torch.utils.benchmark beside perfprobe.
 
-The same calls on operands of the same making; every repetition is a process of its own, ours as many as it
-takes. Both report a median of CPU or wall time as they do by themselves: torch's Timer with its own clock.
+The same calls on operands made in the same way. Every repetition is a process; perfprobe uses as many as it
+needs. Both report their own median of CPU or wall time: torch's Timer with its own clock.
 
-python -m benchmarks.spread [--repeats 5] [--load]
+    python -m benchmarks.spread [--repeats 5] [--load]
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ CALLS = (
     ("add [16]", "aten::add.Tensor", "f32[16] f32[16] alpha=1"),
 )
 OURS, BLOCKED, ADAPTIVE = "perfprobe", "blocked_autorange", "adaptive_autorange"
-Times = dict[str, list[list[float]]]  # by method, each call's times of all repetitions
+Times = dict[str, list[list[float]]]  # by method: for each call the times of all repetitions
 
 
 def main() -> None:
-    """Measure all, print a table for each load."""
+    """Measure everything and print a table for each load."""
     args = _options()
     if args.child:
         print(json.dumps({method: _torch_times(method) for method in (BLOCKED, ADAPTIVE)}))
@@ -91,7 +91,7 @@ def _wanted(operator: str, inputs: str) -> Wanted:
 
 
 def _torch_times(method: str) -> list[float]:
-    """Medians in nanoseconds, by torch's own clock and rules."""
+    """Medians in nanoseconds, by torch's clock and rules."""
     import torch
     from torch.utils import benchmark
 

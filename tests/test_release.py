@@ -62,7 +62,7 @@ def test_what_was_unreleased_gets_the_date(release: ModuleType) -> None:
     assert release.section(made, "Unreleased") == (None, "")
     with pytest.raises(SystemExit, match="already"):
         release.dated(made, "0.2.0", "2026-02-04")
-    with pytest.raises(SystemExit, match="nothing"):
+    with pytest.raises(SystemExit, match="is empty"):
         release.dated(made, "0.3.0", "2026-02-04")
     with pytest.raises(ValueError, match="day"):
         release.dated(CHANGELOG, "0.2.0", "2026-02-30")
@@ -104,7 +104,7 @@ def test_what_cannot_be_built_for_is_said(capsys: pytest.CaptureFixture[str]) ->
     wheel = script("wheel")
     (found,) = wheel.usable(["/nowhere/python3.14", sys.executable])
     assert found == (sys.executable, ".".join(map(str, sys.version_info[:2])))
-    assert capsys.readouterr().out == "left out /nowhere/python3.14: it is not here\n"
+    assert capsys.readouterr().out == "left out /nowhere/python3.14: it was not found\n"
 
 
 def steps(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What may be said of a call, as data, and the words of verdicts."""
+"""An expected verdict as data, and the words of verdicts."""
 
 from __future__ import annotations
 
@@ -7,18 +7,22 @@ from dataclasses import dataclass
 COMPUTE, MEMORY, ELEMENT = "compute-bound", "memory-bound", "element-rate-bound"
 BELOW, INEFFICIENT = "below ceiling", "inefficient"
 OVERHEAD, ALLOCATION, UNJUDGED = "overhead-bound", "allocation-bound", "unjudged"
-SLOW = (BELOW, INEFFICIENT)  # an `ambiguous` between these two, wholly below 60 %, is as good
+SLOW = (BELOW, INEFFICIENT)  # `ambiguous` between these two counts too: all of its range is below 60 %
 
 SERIAL = ("poorly parallel", "serial kernel", "slower with threads")
 
 
 @dataclass(frozen=True)
 class Expected:
-    """A call, and what may be said of it.
+    """A call, and which verdicts are right for it.
 
-    inputs: in the signature grammar, with the values of floats; values: what the tensors hold, as recordings
-    have it. kinds: the verdict must be one of these; none: any. modifiers: one of these must be there.
-    never: none of these may be there. measured: counterfactuals without which the verdict proves nothing.
+    Attributes:
+        inputs: in the signature grammar, with the values of floats.
+        values: what the tensors hold, in the format of recordings.
+        kinds: the verdict must be one of these; empty: any.
+        modifiers: the verdict must have one of these.
+        never: the verdict must have none of these.
+        measured: counterfactuals that must have been measured; without them the verdict proves nothing.
     """
 
     name: str

@@ -48,7 +48,7 @@ GOOD = (
         (COMPUTE,),
         "eight good GEMMs: 0.93 elsewhere",
     ),
-    # Sometimes a model error, measured afterwards: on some processors oneDNN's convolutions do 14-26 % more
+    # Sometimes a model error, as measured later: on some processors oneDNN's convolutions do 14-26 % more
     # than the library's matrix product, which is the limit.
     Expected(
         "conv 3x3, 64 channels, NCHW",
@@ -158,7 +158,7 @@ GOOD = (
         (MEMORY,),
         "two passes over a row that stays in L1: 0.78 elsewhere",
     ),
-    # Often wrong, measured afterwards: the limits of memory and of sqrt and div are both reached, at 92-95 %.
+    # Often wrong, as measured later: the limits of memory and of sqrt and div are both at 92-95 %.
     Expected(
         "fused Adam",
         "aten::_fused_adam_",
@@ -176,8 +176,8 @@ GOOD = (
         (MEMORY,),
         "each weight is read for one multiply-add: 0.95-1.21 elsewhere",
     ),
-    # Wrong on this processor, measured afterwards: 50 % of the rate of sigmoid, whose work is an
-    # exponential too. The vector library that torch.exp calls is the slower one here.
+    # Wrong on this processor, as measured later: 50 % of the rate of sigmoid, which also computes an
+    # exponential. The vector library that torch.exp calls is slower here.
     Expected(
         "exp",
         "aten::exp",
@@ -192,8 +192,8 @@ GOOD = (
         (MEMORY, ELEMENT),
         "of positive numbers; vectorized",
     ),
-    # Wrong, measured afterwards: 49 % of uniform_'s rate. Half of the time goes into guessing each outcome,
-    # which the verdict tells too: value-sensitive, p=0.5 takes twice as long.
+    # Wrong, as measured later: 49 % of uniform_'s rate. Half of the time goes into mispredicted branches,
+    # which the verdict also says: value-sensitive, p=0.5 takes twice as long.
     Expected(
         "bernoulli_",
         "aten::bernoulli_.float",

@@ -1,4 +1,4 @@
-"""Overhead, fresh pages, threads, and what must not be said."""
+"""Verdicts about overhead, fresh pages and threads, and verdicts that must not be given."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.expected.expectation import (
     Expected,
 )
 
-# The floor is half of the time or more.
+# At least half of the time is the measurement floor.
 OVERHEADS = (
     Expected("add [16]", "aten::add.Tensor", "f32[16] f32[16] alpha=1", (OVERHEAD,), "97 % floor elsewhere"),
     Expected("mul of scalars", "aten::mul.Tensor", "f32[] f32[]", (OVERHEAD,), "one product"),
@@ -38,11 +38,11 @@ OVERHEADS = (
         "aten::empty.memory_format",
         "size=(16) dtype=f32 layout=0 device=cpu",
         (OVERHEAD,),
-        "it is nothing but overhead",
+        "only overhead",
     ),
 )
 
-# Fresh pages are 30 % of the time or more: what is over 32 MB goes back to the kernel after each call.
+# At least 30 % of the time is page faults: memory of more than 32 MB returns to the kernel after each call.
 ALLOCATIONS = (
     Expected(
         "div into 64 MB",
@@ -77,14 +77,14 @@ ALLOCATIONS = (
     ),
 )
 
-# On 2 threads: no faster than on one.
+# On 2 threads, but no faster than on one.
 SERIALS = (
     Expected(
         "bernoulli_ on 2 threads",
         "aten::bernoulli_.float",
         "f32[1048576] p=0.9",
         (),
-        "one generator, one stream of numbers: 1.01x elsewhere",
+        "one generator makes one sequence of numbers: 1.01x elsewhere",
         threads=2,
         modifiers=SERIAL,
     ),
@@ -137,7 +137,7 @@ SERIALS = (
     ),
 )
 
-# On 2 threads: nearly twice as fast, so none of these words.
+# On 2 threads and nearly twice as fast, so none of these modifiers.
 PARALLELS = (
     Expected(
         "mm 1024³ on 2 threads",
@@ -202,7 +202,7 @@ PARALLELS = (
     ),
 )
 
-# What a rule of thumb would say and a measurement must not; and what has no model.
+# What a rule of thumb would claim but a measurement must not; and calls without a work model.
 HONEST = (
     Expected(
         "bmm 256x13³ f64",

@@ -1,5 +1,5 @@
-"""The standing suite: operators at good and bad shapes, each with the reason, one file a family.
+"""A suite of operators at good and bad shapes, each with the reason; one file for each family.
 
-python -m benchmarks.operators          measures all, and judges them
-python -m benchmarks.operators.bmm      one family; with --once or --seconds: for VTune, Nsight, perf
+python -m benchmarks.operators          measures and judges all
+python -m benchmarks.operators.bmm      one family; with --once or --seconds for VTune, Nsight, perf
 """

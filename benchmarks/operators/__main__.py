@@ -1,4 +1,4 @@
-"""Measures and judges the whole suite, or some families of it.
+"""Measures and judges the whole suite, or some of its families.
 
 python -m benchmarks.operators [--only bmm,pointwise] [--quick]
 """
@@ -16,7 +16,7 @@ from benchmarks.operators.case import Case
 
 
 def families() -> dict[str, tuple[Case, ...]]:
-    """The cases of all files here that have some, by the file's name."""
+    """The cases of each family, by the name of its file."""
     names = [module.name for module in pkgutil.iter_modules(benchmarks.operators.__path__)]
     modules = {
         name: importlib.import_module(f"benchmarks.operators.{name}") for name in names if name[0] != "_"
@@ -25,7 +25,7 @@ def families() -> dict[str, tuple[Case, ...]]:
 
 
 def main() -> None:
-    """Measure what the command line names."""
+    """Measure the families that the command line names."""
     found = families()
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.operators", description=__doc__.splitlines()[0]

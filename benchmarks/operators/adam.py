@@ -1,4 +1,4 @@
-"""Adam: fused, one pass over four streams; and the pieces of foreach and of the plain loop, a pass each."""
+"""Adam: the fused operator with one pass over four streams, and foreach and plain versions with several."""
 
 from __future__ import annotations
 

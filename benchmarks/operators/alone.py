@@ -1,4 +1,4 @@
-"""One family of the suite by itself: measured and judged, or run again and again under another tool."""
+"""Measures and judges one family of the suite, or calls one case repeatedly under another tool."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.operators.case import Case
 from perfprobe.tables.measurements import Measurement, Wanted
 
 _EPILOG = """\
-with --once, --seconds, --warm or --wait one case is called again and again, for another tool to look at:
+with --once, --seconds, --warm or --wait one case is called repeatedly, for another tool to examine:
   vtune -collect hotspots -start-paused -- python -m benchmarks.operators.{name} --case "{case}" --seconds 10
   ncu --profile-from-start off python -m benchmarks.operators.{name} --case "{case}" --once
 """
@@ -39,8 +39,8 @@ def _options(name: str, description: str, cases: Sequence[Case]) -> argparse.Nam
     names = [case.name for case in cases]
     parser.add_argument("--case", action="append", choices=names, metavar="NAME", help=f"of {names}")
     parser.add_argument("--once", action="store_true", help="call it once, warmed up")
-    parser.add_argument("--seconds", type=float, help="call it for so long")
-    parser.add_argument("--warm", action="store_true", help="on the same operands again")
+    parser.add_argument("--seconds", type=float, help="call it for this long")
+    parser.add_argument("--warm", action="store_true", help="use the same operands each time")
     parser.add_argument("--wait", action="store_true", help="wait before the hot calls, for a tool to attach")
     add_threads(parser)
     harness.add_options(parser)
@@ -48,18 +48,18 @@ def _options(name: str, description: str, cases: Sequence[Case]) -> argparse.Nam
 
 
 def add_threads(parser: argparse.ArgumentParser) -> None:
-    """Threads of torch's pool."""
+    """Adds the option for the number of torch's threads."""
     cores = len(os.sched_getaffinity(0))
     parser.add_argument("--threads", type=int, default=cores, help=f"of torch's pool ({cores})")
 
 
 def measure_all(families: dict[str, Sequence[Case]], args: argparse.Namespace) -> None:
-    """Measure the cases of all families in one go, and print a line for each."""
+    """Measure the cases of all families together and print a line for each."""
     rows = [
         (family, case, wanted(case, args.threads)) for family, cases in families.items() for case in cases
     ]
     found = harness.measured([(call, None) for _, _, call in rows], harness.settings(args))
-    for (family, case, _), one in zip(rows, found.rows, strict=False):  # fewer where it was interrupted
+    for (family, case, _), one in zip(rows, found.rows, strict=False):  # fewer if it was interrupted
         print(_line(f"{family}: {case.name}", one))
     for note in (*found.notes, found.stopped or ""):
         print(note, end="\n" if note else "")
@@ -67,7 +67,7 @@ def measure_all(families: dict[str, Sequence[Case]], args: argparse.Namespace) -
 
 
 def wanted(case: Case, threads: int) -> Wanted:
-    """The call as the harness takes it."""
+    """The call in the form that the harness takes."""
     return Wanted(case.operator, case.inputs, case.inputs, case.values, threads)
 
 

@@ -1,4 +1,4 @@
-"""Fused attention on a CPU, forward and backward: scores stay in the cache, `bmm`s would write them out."""
+"""Fused attention on a CPU, forward and backward: scores stay in the cache. `bmm`s would write them out."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Batched matrix products, as attention has them: a good shape is one whose sides are all long.
+"""Batched matrix products as in attention. In a good shape all sides are long.
 
-A product of MxK by KxN does 2MNK operations on MK + KN + MN elements: each element is used again as often as
-the shortest side is long. Where a side is short, memory decides and not arithmetic; where all are short, the
-set-up of each product does.
+A product of MxK by KxN does 2MNK operations on MK + KN + MN elements: each element is used as often as the
+shortest side is long. If a side is short, memory limits and not arithmetic. If all are short, the set-up of
+each product does.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ CASES = (
         "weighted values",
         "aten::bmm",
         "f32[64,128,128] f32[64,128,64]",
-        "Weights by values: again 64 at the shortest.",
+        "Weights by values: the shortest side is 64 here too.",
     ),
     Case(
         "4096x4096",
         "aten::bmm",
         "f32[1,4096,4096] f32[1,4096,4096]",
-        "The best that there is: each float is used 4096 times, blocks of it from the cache.",
+        "The best shape: each float is used 4096 times, blocks of it from the cache.",
     ),
     Case(
         "4096x13",
@@ -42,13 +42,21 @@ CASES = (
         "f32[64,512,13] f32[64,13,512]",
         "13 multiply-adds for each float of a result of 64 MB, whose pages are new each time.",
     ),
-    Case("K=16", "aten::bmm", "f32[64,512,16] f32[64,16,512]", "Beside K=13: it is the result that costs."),
+    Case(
+        "K=16",
+        "aten::bmm",
+        "f32[64,512,16] f32[64,16,512]",
+        "Compare with K=13: writing the result takes the time.",
+    ),
     Case("N=13", "aten::bmm", "f32[4,1024,1024] f32[4,1024,13]", "A narrow result: vectors are not filled."),
-    Case("N=16", "aten::bmm", "f32[4,1024,1024] f32[4,1024,16]", "Beside N=13: one whole vector wide."),
+    Case("N=16", "aten::bmm", "f32[4,1024,1024] f32[4,1024,16]", "Compare with N=13: one whole vector."),
     Case("tiny", "aten::bmm", "f32[4096,8,8] f32[4096,8,8]", "512 multiply-adds for each set-up of a GEMM."),
     Case("13³ f64", "aten::bmm", "f64[256,13,13] f64[256,13,13]", "Padding it to 16 looks like a remedy."),
     Case(
-        "square bf16", "aten::bmm", "bf16[8,512,512] bf16[8,512,512]", "Half the bytes; has units of its own."
+        "square bf16",
+        "aten::bmm",
+        "bf16[8,512,512] bf16[8,512,512]",
+        "Half the bytes; some processors have special units.",
     ),
     Case(
         "one head's step",

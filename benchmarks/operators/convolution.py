@@ -1,7 +1,7 @@
-"""Convolutions and their gradients, by oneDNN: as good as GEMMs where there are channels enough.
+"""Convolutions and their gradients by oneDNN: as fast as GEMMs if there are enough channels.
 
-What were `mkldnn_convolution_backward_input` and `..._weights` is `convolution_backward` today: the first two
-entries of its output_mask choose.
+The former `mkldnn_convolution_backward_input` and `..._weights` are `convolution_backward` today: the first
+two entries of its output_mask select them.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ CASES = (
         "3x3 channels last",
         "aten::mkldnn_convolution",
         f"f32[8,64,56,56]{_LAST_X} f32[64,64,3,3]{_LAST_W} - {_SAME} groups=1",
-        "As oneDNN likes it: nothing is laid out anew.",
+        "The layout that oneDNN prefers: no reordering.",
     ),
     Case(
         "3x3 bf16 channels last",
         "aten::mkldnn_convolution",
         f"bf16[8,64,56,56]{_LAST_X} bf16[64,64,3,3]{_LAST_W} - {_SAME} groups=1",
-        "Half the bytes; has instructions of its own, or none.",
+        "Half the bytes; some processors have special instructions.",
     ),
     Case(
         "stem 7x7",
@@ -60,7 +60,7 @@ CASES = (
         "one point",
         "aten::mkldnn_convolution",
         "f32[1,1,1,1] f32[1,1,1,1] - padding=(0,0) stride=(1,1) dilation=(1,1) groups=1",
-        "The call is all that it costs: more than that of most operators.",
+        "Only the cost of the call, which is higher than for most operators.",
     ),
     Case("backward, input", "aten::convolution_backward", _backward("True,False,False"), "One gradient."),
     Case("backward, weights", "aten::convolution_backward", _backward("False,True,False"), "One gradient."),

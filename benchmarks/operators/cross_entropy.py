@@ -1,6 +1,6 @@
-"""Cross entropy, step by step: `_log_softmax`, `nll_loss`, and the backward of both, over all the scores.
+"""Cross entropy step by step: `_log_softmax`, `nll_loss`, and the backward of both, over all scores.
 
-A fused kernel would read and write the scores once each; these three read and write them three times.
+A fused kernel would read and write the scores once; these read and write them three times.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ CASES = (
         "log_softmax backward",
         "aten::_log_softmax_backward_data",
         f"{_SMALL} {_SMALL} dim=1 input_dtype=f32",
-        "Two streams in, one out, and an exponential each.",
+        "Two streams in, one out, an exponential per element.",
     ),
     Case(
         "nll_loss",
         "aten::nll_loss_forward",
         f"{_SMALL} i64[4096] - {_LOSS}",
-        "One float of each row is read: a line each.",
+        "Reads one float of each row, and so one cache line.",
         f"[null, {_labels(1000)}]",
     ),
     Case(

@@ -1,4 +1,4 @@
-"""Embedding and its backward: rows fetched by index, and added up by index into a zeroed table."""
+"""Embedding and its backward: rows read by index, and added by index to a table of zeros."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CASES = (
         "backward, small",
         "aten::embedding_dense_backward",
         _backward(1000),
-        "Threads share out the words by 1000: one has all of them.",
+        "Each thread takes 1000 words, so one thread has all of them.",
         _indices(1000, 0.24),
     ),
     Case(

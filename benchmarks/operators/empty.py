@@ -1,4 +1,4 @@
-"""Memory without contents, and what filling it costs: `empty` is cheap because it touches nothing."""
+"""Memory without contents, and the cost of filling it: `empty` is cheap because it touches nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CASES = (
         "empty 64 MB",
         "aten::empty.memory_format",
         f"size=(16777216) {_OPTIONS}",
-        "Mapped and unmapped again.",
+        "Maps and unmaps its memory.",
     ),
     Case("zeros 4 MB", "aten::zeros", "size=(1048576) device=cpu pin_memory=False", "Memory used before."),
     Case(

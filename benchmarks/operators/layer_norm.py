@@ -1,6 +1,6 @@
-"""`native_layer_norm` and its backward: passes over each row, and in backward sums down the columns as well.
+"""`native_layer_norm` and its backward: passes over each row; backward also sums down the columns.
 
-The backward was a sequential kernel once, which is how it came to be looked at.
+The backward was once a sequential kernel, which is why it is here.
 """
 
 from __future__ import annotations

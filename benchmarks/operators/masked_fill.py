@@ -1,4 +1,4 @@
-"""`masked_fill_` and `where`: what a mask costs depends on what stands in it."""
+"""`masked_fill_` and `where`: the cost of a mask depends on its values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ CASES = (
         "padding", _FILL, f"{_SCORES} bool[64,256,256]{{256,0,1}} value=-1e+09", "A row for all.", _true(0.1)
     ),
     Case(
-        "in L2", _FILL, "f32[256,256] bool[256,256] value=-1e+09", "The guesses cost, not memory.", _true(0.5)
+        "in L2",
+        _FILL,
+        "f32[256,256] bool[256,256] value=-1e+09",
+        "Branch misses cost, not memory.",
+        _true(0.5),
     ),
     Case(
         "where",

@@ -1,4 +1,4 @@
-"""Matrix products of linear layers, `mm` and `addmm`: forward, gradients, and shapes that are too thin."""
+"""Matrix products of linear layers, `mm` and `addmm`: forward, gradients, and shapes with a short side."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from benchmarks.operators.case import Case
 
 CASES = (
     Case("1024³", "aten::mm", "f32[1024,1024] f32[1024,1024]", "Square and large: what GEMMs are tuned for."),
-    Case("1024³ f64", "aten::mm", "f64[1024,1024] f64[1024,1024]", "Half as many to a vector."),
+    Case("1024³ f64", "aten::mm", "f64[1024,1024] f64[1024,1024]", "Half as many elements per vector."),
     Case(
-        "1024³ bf16", "aten::mm", "bf16[1024,1024] bf16[1024,1024]", "Has instructions of its own, or none."
+        "1024³ bf16",
+        "aten::mm",
+        "bf16[1024,1024] bf16[1024,1024]",
+        "Some processors have instructions for it.",
     ),
     Case(
         "transposed",
@@ -36,7 +39,7 @@ CASES = (
         "64 MB are read for 13 multiply-adds a float: memory decides, and 13 columns do not fill a block.",
     ),
     Case("4096x13x4096", "aten::mm", "f32[4096,13] f32[13,4096]", "A result of 64 MB in new pages."),
-    Case("gemv", "aten::mm", "f32[1,4096] f32[4096,4096]", "One multiply-add for each weight: pure reading."),
+    Case("gemv", "aten::mm", "f32[1,4096] f32[4096,4096]", "One multiply-add for each weight: only reading."),
     Case("8³", "aten::mm", "f32[8,8] f32[8,8]", "512 multiply-adds: the call costs more than the work."),
     Case(
         "classifier",

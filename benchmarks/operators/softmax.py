@@ -1,4 +1,4 @@
-"""`_softmax` and `_softmax_backward_data`: an exponential for each element, and passes over each row."""
+"""`_softmax` and `_softmax_backward_data`: an exponential per element, and several passes over each row."""
 
 from __future__ import annotations
 

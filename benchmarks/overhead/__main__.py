@@ -1,4 +1,4 @@
-"""What recording costs, beside torch.profiler and the empty callback: Markdown tables, and all runs as JSON.
+"""The cost of recording beside torch.profiler and the empty callback: Markdown tables, and all runs as JSON.
 
 python -m benchmarks.overhead
 """
@@ -17,7 +17,7 @@ import torch
 
 from benchmarks.overhead import disk, emission, gpu, idle, process, region, truth
 
-os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # two lines on standard error for every session of torch's
+os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # otherwise two lines on standard error for each session
 
 PARTS = {
     "region": region.report,
@@ -31,14 +31,14 @@ PARTS = {
 
 
 def parse() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.overhead", description=__doc__.splitlines()[0]
     )
     parser.add_argument("--part", choices=PARTS, action="append", help="measure only this (repeatable)")
-    parser.add_argument("--pairs", type=int, default=11, help="pairs inside one process")
+    parser.add_argument("--pairs", type=int, default=11, help="number of pairs in one process")
     parser.add_argument("--rounds", type=int, default=5, help="rounds of processes")
-    parser.add_argument("--scale", type=float, default=1.0, help="length of everything, times this")
+    parser.add_argument("--scale", type=float, default=1.0, help="factor for the length of all measurements")
     parser.add_argument("--json", type=Path, default=Path("build/overhead.json"), metavar="FILE")
     return parser.parse_args()
 

@@ -1,4 +1,4 @@
-"""Bytes that an event takes on disk: perfprobe's recording beside the trace that torch.profiler exports."""
+"""Bytes per event on disk: perfprobe's recording beside the trace that torch.profiler exports."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.overhead.region import Case, make_cases
 from benchmarks.overhead.tables import markdown
 from perfprobe.tables import storage
 
-EVENTS = 20_000  # about as many of each program; an exported trace of more takes minutes
+EVENTS = 20_000  # for each program; an exported trace of more takes minutes
 
 PROFILERS: dict[str, dict[str, bool]] = {
     "torch.profiler": {},
@@ -22,13 +22,13 @@ PROFILERS: dict[str, dict[str, bool]] = {
 
 
 def run(case: Case) -> None:
-    """So many steps that they make about `EVENTS` events."""
+    """Runs steps until there are about `EVENTS` events."""
     for _ in range(max(1, EVENTS // case.events_a_step)):
         case.step()
 
 
 def recorded(case: Case, folder: Path) -> float:
-    """Bytes an event of a recording."""
+    """Bytes per event of a recording."""
     path = folder / "disk.perfprobe"
     with perfprobe.profile(path):
         run(case)
@@ -38,7 +38,7 @@ def recorded(case: Case, folder: Path) -> float:
 
 
 def exported(case: Case, folder: Path, options: dict[str, bool]) -> float:
-    """Bytes an event of an exported trace, which is JSON."""
+    """Bytes per event of an exported trace, which is JSON."""
     path = folder / "trace.json"
     with torch_profiler(**options) as profiler:
         run(case)
@@ -49,7 +49,7 @@ def exported(case: Case, folder: Path, options: dict[str, bool]) -> float:
 
 
 def report(_rounds: int, scale: float, folder: Path) -> list[dict[str, object]]:
-    """Measure and print; sizes do not vary from run to run, so each is measured once."""
+    """Measure and print. Sizes do not vary between runs, so each is measured once."""
     torch.set_num_threads(1)
     measured: list[dict[str, object]] = []
     for case in make_cases(scale):
@@ -62,5 +62,5 @@ def report(_rounds: int, scale: float, folder: Path) -> list[dict[str, object]]:
         [str(entry["program"]), *(f"{entry['bytes_an_event'][name]:.1f}" for name in names)]  # type: ignore[index]
         for entry in measured
     ]
-    print("\n### bytes an event on disk\n\n" + markdown(["program", *names], lines), flush=True)
+    print("\n### bytes per event on disk\n\n" + markdown(["program", *names], lines), flush=True)
     return measured

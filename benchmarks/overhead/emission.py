@@ -1,7 +1,7 @@
-"""What `--emit nvtx` adds to the recording of operators, with a tool that listens and does nothing.
+"""What `--emit nvtx` adds to recording operators, with a tool that listens and does nothing.
 
-Where nothing listens nothing is emitted, so that costs what recording alone costs: it is measured as well.
-The tool's own cost is in the figures: two calls a range that return at once.
+If no tool listens, nothing is emitted and the cost is that of recording alone, which is measured too. The
+figures include the tool's own cost: two calls per range that return at once.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ OPTIONS: dict[str, Any] = {"python": "off", "ranges": False}
 
 @contextmanager
 def recording_unheard(folder: Path) -> Iterator[None]:
-    """Told to emit what nobody hears; the line that says so is not printed for every block."""
+    """Records with `--emit` although no tool listens, and hides the message about it."""
     with redirect_stderr(io.StringIO()), recording(folder, emit="itt", **OPTIONS):
         yield
 
 
 def training_case(scale: float) -> Case:
-    """Forward and backward of four small operators: backward ones have to find their forward line."""
+    """Forward and backward of four small operators. Those in backward must find their forward line."""
     x, weight = torch.rand(8, 8), torch.rand(8, 8, requires_grad=True)
 
     def step() -> None:
@@ -43,13 +43,13 @@ def training_case(scale: float) -> Case:
 
 
 def report(pairs: int, scale: float, folder: Path) -> list[dict[str, object]]:
-    """Measure and print every case; returns what was measured."""
+    """Measure and print every case; returns the results."""
     try:
         tool = build("nvtx", folder)
     except RuntimeError as missing:
         print(f"\n### ranges: not measured, {missing}")
         return []
-    os.environ[VARIABLES["nvtx"]] = str(tool)  # NVTX looks at its first call, which is still to come
+    os.environ[VARIABLES["nvtx"]] = str(tool)  # NVTX reads it at its first call, which comes later
     os.environ.pop(VARIABLES["itt"], None)
     torch.set_num_threads(1)
     observers: dict[str, Observer] = {

@@ -1,9 +1,9 @@
-"""What recording a GPU costs on a launch-bound loop, beside torch.profiler: each in processes of its own.
+"""What recording a GPU costs on a launch-bound loop, beside torch.profiler, each in its own processes.
 
-CUPTI serves one client a process, and the first to use it keeps it: two profilers cannot take turns within
-one process. So a process measures plain blocks, then watched ones, then plain ones again (what tracing leaves
-behind), and the processes take turns. Wall time, with the GPU waited for: what is measured is how fast
-kernels are launched, which the GPU itself is far from limiting.
+CUPTI serves one client per process, and the first one keeps it, so two profilers cannot alternate in one
+process. A process measures plain blocks, then profiled ones, then plain ones again (to see what tracing
+leaves behind), and the processes alternate. Wall time, including waiting for the GPU: the result is how fast
+kernels are launched, as the GPU itself is far from being the limit.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LIMIT_S = 60
 
 @dataclass
 class Cost:
-    """Wall ns a launch, of blocks: plain, watched, and plain once watching had ended."""
+    """Wall ns per launch of blocks: plain, profiled, and plain after profiling had ended."""
 
     plain_ns: list[float] = field(default_factory=list)
     watched_ns: list[float] = field(default_factory=list)
@@ -44,20 +44,20 @@ class Cost:
     failed: str = ""
 
     def added_ns(self) -> Spread:
-        """Watched minus plain."""
+        """Profiled minus plain."""
         return Spread.of(w - p for p, w in zip(self.plain_ns, self.watched_ns, strict=True))
 
     def ratio(self) -> Spread:
-        """Watched over plain."""
+        """Profiled divided by plain."""
         return Spread.of(w / p for p, w in zip(self.plain_ns, self.watched_ns, strict=True))
 
     def after(self) -> Spread:
-        """Plain afterwards over plain."""
+        """Plain afterwards divided by plain."""
         return Spread.of(a / p for p, a in zip(self.plain_ns, self.after_ns, strict=True))
 
 
 def refusal() -> str | None:
-    """Why there is nothing to measure here; None where there is a GPU."""
+    """Why nothing can be measured here; None if there is a GPU."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError as error:
@@ -70,7 +70,7 @@ def refusal() -> str | None:
 
 
 def measure(rounds: int, scale: float, folder: Path) -> dict[str, dict[str, Cost]]:
-    """By loop and observer; an observer that fails says why and the others go on."""
+    """Costs by loop and observer. An observer that fails says why, and the others go on."""
     costs = {loop: {name: Cost() for name in OBSERVERS} for loop in LOOPS}
     for _ in range(rounds):
         for name in OBSERVERS:
@@ -81,7 +81,7 @@ def measure(rounds: int, scale: float, folder: Path) -> dict[str, dict[str, Cost
 
 
 def run(name: str, scale: float, folder: Path) -> dict[str, Any] | str:
-    """One process: what it measured by loop, or why it did not."""
+    """Runs one process: its measurements by loop, or why there are none."""
     words = [sys.executable, "-m", "benchmarks.overhead.gpu_child", name, str(scale), str(folder)]
     try:
         ended = subprocess.run(words, capture_output=True, text=True, timeout=_LIMIT_S, check=False)
@@ -94,7 +94,7 @@ def run(name: str, scale: float, folder: Path) -> dict[str, Any] | str:
 
 
 def add(cost: Cost, found: dict[str, Any] | str) -> None:
-    """What a process measured of one loop; the first failure stays."""
+    """Adds what a process measured of one loop. The first failure is kept."""
     if isinstance(found, str):
         cost.failed = cost.failed or found
         return
@@ -106,7 +106,7 @@ def add(cost: Cost, found: dict[str, Any] | str) -> None:
 
 def table(costs: dict[str, Cost]) -> str:
     """One row for each observer."""
-    head = ["observer", "wall time, times plain", "ns a launch", "plain afterwards, times plain"]
+    head = ["observer", "wall time, times plain", "ns per launch", "plain afterwards, times plain"]
     rows = [
         [name, cost.failed, "", ""]
         if cost.failed
@@ -117,7 +117,7 @@ def table(costs: dict[str, Cost]) -> str:
 
 
 def kind_table(costs: dict[str, Cost]) -> str:
-    """What a launch costs less without the records of one kind."""
+    """How much cheaper a launch is without the records of one kind."""
     rows = [
         [f"{name}: without {kind}", Spread.of(saved).text(0)]
         for name, cost in costs.items()
@@ -128,10 +128,10 @@ def kind_table(costs: dict[str, Cost]) -> str:
 
 
 def report(rounds: int, scale: float, folder: Path) -> dict[str, object]:
-    """Measure and print; returns what was measured, or why nothing was."""
+    """Measure and print; returns the results, or why there are none."""
     missing = refusal()
     if missing is not None:
-        print(f"\nno GPU here ({missing}): what recording one costs is not measured", flush=True)
+        print(f"\nno GPU here ({missing}): the cost of recording one is not measured", flush=True)
         return {"not_measured": missing}
     costs = measure(rounds, scale, folder)
     for loop, what in LOOPS.items():

@@ -1,6 +1,6 @@
 """Measures one observer on launch-bound loops: python -m benchmarks.overhead.gpu_child OBSERVER SCALE FOLDER.
 
-Prints one line of JSON: by loop, wall ns a launch of each block.
+Prints one line of JSON: wall ns per launch of each block, by loop.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ RUNTIME = 5  # CUPTI_ACTIVITY_KIND_RUNTIME
 
 
 def observer(name: str, path: Path) -> AbstractContextManager[object]:
-    """What watches, not yet started."""
+    """The observer, not yet started."""
     activity = torch.profiler.ProfilerActivity
     if name.startswith("torch.profiler"):
         wanted = [activity.CUDA] if name.endswith(" CUDA") else [activity.CPU, activity.CUDA]
@@ -47,7 +47,7 @@ def observer(name: str, path: Path) -> AbstractContextManager[object]:
 
 
 def make_block(loop: str, launches: int) -> Callable[[], float]:
-    """A block: wall ns a launch."""
+    """A function that runs a block and returns wall ns per launch."""
     data = torch.zeros(16, device="cuda")
     kernels = native.cuda_kernels()
 
@@ -71,10 +71,10 @@ Saved = dict[str, dict[str, list[float]]]
 
 
 def kinds_ns(cupti: Any, blocks: dict[str, Callable[[], float]]) -> Saved:
-    """By loop: ns a launch less without the records of one kind: CUPTI's switches are the whole process's.
+    """How many ns per launch the records of one kind take, by loop.
 
-    Calls of the runtime come last and stay off: to enable that kind again would also record the calls that
-    perfprobe has left out of it.
+    CUPTI's switches are for the whole process. Runtime calls come last and stay off: enabling that kind again
+    would also record the calls that perfprobe has excluded.
     """
     saved: Saved = {loop: {} for loop in blocks}
     for name, kind in KINDS.items():
@@ -130,7 +130,7 @@ def main(name: str, scale: str, folder: str) -> None:
 
 
 def measure(blocks: dict[str, Callable[[], float]]) -> dict[str, list[float]]:
-    """The loops in turn; one block of each runs first and is not counted."""
+    """Measures the loops in turn. The first block of each is not counted."""
     for block in blocks.values():
         block()
     turns = [{loop: block() for loop, block in blocks.items()} for _ in range(BLOCKS)]

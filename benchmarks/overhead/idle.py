@@ -1,6 +1,6 @@
-"""What perfprobe does while the program sleeps: how often its threads wake, and the CPU time they take.
+"""What perfprobe does while the program sleeps: how often its threads wake, and their CPU time.
 
-Both as the kernel counts them, read from outside: of all threads of the process, within a part of the sleep.
+Both are counted by the kernel and read from outside, for all threads of the process and a part of the sleep.
 
     python -m benchmarks.overhead --part idle
 """
@@ -24,14 +24,14 @@ OPTIONS = {"plain": None, "perfprobe": (), "perfprobe --python off": ("--python"
 
 @dataclass(frozen=True)
 class Idle:
-    """All threads of a process since they began. wakes: how often one of them had gone to sleep."""
+    """Sums over all threads of a process since they began. wakes: how often one of them had gone to sleep."""
 
     wakes: int
     cpu_ns: int
 
     @classmethod
     def of(cls, process: int) -> Idle:
-        """As the kernel has it now."""
+        """Reads the present values from the kernel."""
         wakes = cpu_ns = 0
         for task in Path(f"/proc/{process}/task").iterdir():
             counted = re.search(
@@ -43,7 +43,7 @@ class Idle:
 
 
 def watch(options: tuple[str, ...] | None, seconds: float, folder: Path) -> Idle:
-    """A part of the sleep of the program, run plainly or by perfprobe."""
+    """Measures a part of the sleep of the program, run plain or by perfprobe."""
     script = folder / "sleep.py"
     script.write_text(PROGRAM)
     ours = (

@@ -1,9 +1,9 @@
-"""Runs a script under one of the peers, as a user of that peer would, and prints what it found.
+"""Runs a script under another profiler, as its users would, and prints the profiler's report.
 
     python launch.py TOOL OUTPUT script.py [ARGS]
 
-TOOL is a name of `TOOLS`. When the script has ended, the time (CLOCK_MONOTONIC ns) goes to OUTPUT.ended; then
-the report is printed, as perfprobe prints its own.
+TOOL is a name of `TOOLS`. When the script has ended, the time (CLOCK_MONOTONIC ns) is written to
+OUTPUT.ended. Then the report is printed, as perfprobe prints its own.
 """
 
 from __future__ import annotations

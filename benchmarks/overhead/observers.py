@@ -1,4 +1,4 @@
-"""The ways to watch a block of code that are compared, each as a context manager around the block."""
+"""The profilers and callbacks that are compared, each as a context manager around a block of code."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import torch
 import perfprobe
 from perfprobe import native
 
-# Called with a folder to write into; the block runs inside the context it returns.
+# Called with a folder to write to. The block runs in the context that it returns.
 Observer = Callable[[Path], AbstractContextManager[object]]
 
 
 @contextmanager
 def null_callback(needs_inputs: bool) -> Iterator[None]:
-    """An empty RecordFunction callback: what torch itself takes from every observer."""
+    """An empty RecordFunction callback: the cost that torch adds to every observer."""
     observer = native.observer(torch)
     observer.null_callbacks(needs_inputs)
     try:
@@ -40,7 +40,7 @@ def recording(folder: Path, **options: Any) -> Iterator[None]:
 
 @contextmanager
 def c_profile(folder: Path) -> Iterator[None]:
-    """cProfile; what it counted is thrown away unread."""
+    """cProfile; its result is discarded."""
     profiler = cProfile.Profile()
     profiler.enable()
     try:
@@ -51,7 +51,7 @@ def c_profile(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def viztracer(folder: Path) -> Iterator[None]:
-    """viztracer with its ring of a million entries; nothing is saved."""
+    """viztracer with its ring of a million entries. Nothing is saved."""
     from viztracer import VizTracer  # type: ignore[import-not-found,unused-ignore]
 
     tracer = VizTracer(verbose=0)
@@ -64,7 +64,7 @@ def viztracer(folder: Path) -> Iterator[None]:
 
 
 def torch_profiler(**options: bool) -> AbstractContextManager[object]:
-    """torch.profiler with the CPU's events only; what it recorded is thrown away unread."""
+    """torch.profiler with CPU events only; its result is discarded."""
     profiler: AbstractContextManager[object] = torch.profiler.profile(
         activities=[torch.profiler.ProfilerActivity.CPU], **options
     )

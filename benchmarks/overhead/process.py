@@ -1,7 +1,7 @@
-"""What watching costs a whole run: start, imports, program, stop and report, beside the plain program.
+"""What profiling costs a whole run: start, imports, program, stop and report, beside the plain program.
 
-The plain program runs before and after every watched one; what a watched run is held against is the mean of
-the two. Memory is the high-water mark of the largest process of the run.
+The plain program runs before and after every profiled one; the reference is the mean of the two. Memory is
+the high-water mark of the largest process of the run.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ALL = tuple(
 
 @dataclass(frozen=True)
 class Case:
-    """A workload script with its arguments, and the tools it is run under."""
+    """A workload script with its arguments, and the tools that run it."""
 
     name: str
     words: tuple[str, ...]
@@ -39,7 +39,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Run:
-    """One finished process: CPU time and peak memory with its children's, and when it ended."""
+    """One finished process: CPU time and peak memory, including its children, and when it ended."""
 
     cpu_ns: int
     peak_bytes: int
@@ -48,16 +48,19 @@ class Run:
 
     @property
     def largest_bytes(self) -> int:
-        """Peak of its largest process: py-spy's program is its child, perfprobe's report is."""
+        """Peak of the largest process: py-spy runs the program as its child, perfprobe the report."""
         return max(self.peak_bytes, self.child_peak_bytes)
 
 
 @dataclass(frozen=True)
 class Watched:
-    """A run under a tool beside the plain runs around it.
+    """A run under a tool, compared with the plain runs before and after.
 
-    plain_cpu_ns, plain_peak_bytes: means of the two. stop_ns: when the program had ended (CLOCK_MONOTONIC);
-    events: operators and ranges recorded; both None where the tool does not tell. disk_bytes: what it left.
+    Attributes:
+        plain_cpu_ns: mean of the two plain runs; likewise plain_peak_bytes.
+        stop_ns: when the program ended (CLOCK_MONOTONIC), None if the tool does not say.
+        events: recorded operators and ranges, None if the tool does not say.
+        disk_bytes: size of the files it left.
     """
 
     run: Run
@@ -74,7 +77,7 @@ class Watched:
 
 
 def make_cases(scale: float) -> list[Case]:
-    """Every tool at one length and at four times that, perfprobe alone at 5 million events, real programs."""
+    """Every tool at one length and four times that, perfprobe alone at 5 million events, real programs."""
     loop, short, long = str(WORKLOADS / "small_operators.py"), 4_000, 333_333
     lengths = [(short, ALL), (4 * short, ALL), (long // 4, OURS), (long, OURS)]
     steps = [(max(1, round(count * scale)), tools) for count, tools in lengths]
@@ -100,7 +103,7 @@ def high_water(process: int) -> int:
 
 
 def children(process: int) -> list[int]:
-    """The live children of a process, whichever of its threads started them."""
+    """The live children of a process, started by any of its threads."""
     found: list[int] = []
     for path in Path(f"/proc/{process}/task").glob("*/children"):
         try:
@@ -114,7 +117,7 @@ def run(words: Sequence[str], folder: Path) -> Run:
     """Run a command in `folder`.
 
     Raises:
-        RuntimeError: it failed; with what it said.
+        RuntimeError: it failed; the message has its output.
     """
     peak, child_peak = 0, 0
     with (folder / "output.txt").open("w+") as output:
@@ -135,7 +138,7 @@ def run(words: Sequence[str], folder: Path) -> Run:
 
 
 def watch(case: Case, tool: Tool, plain: Run, folder: Path) -> tuple[Watched, Run]:
-    """A watched run and the plain run after it; `plain` is the one before."""
+    """A profiled run and the plain run after it; `plain` is the one before."""
     output = folder / f"output{tool.suffix}"
     watched = run(tool.words(output, case.words), folder)
     after = run([sys.executable, *case.words], folder)
@@ -154,7 +157,7 @@ def watch(case: Case, tool: Tool, plain: Run, folder: Path) -> tuple[Watched, Ru
 
 
 def _told(output: Path) -> tuple[int | None, int | None]:
-    """When the program had ended, and how many events were recorded."""
+    """When the program ended, and how many events were recorded."""
     if output.suffix == ".perfprobe":
         recording = storage.read(str(output))
         return int(recording.meta["stop"]["monotonic_ns"]), recording.operator_rows
@@ -163,7 +166,7 @@ def _told(output: Path) -> tuple[int | None, int | None]:
 
 
 def measure(case: Case, rounds: int, folder: Path) -> dict[str, list[Watched]]:
-    """Every tool once a round, plain runs between them; a run in which a peer failed is told and left out."""
+    """Runs every tool once per round, with plain runs between. Reports and leaves out failed runs."""
     tools = [TOOLS[name] for name in case.tools if TOOLS[name].refusal is None]
     measured: dict[str, list[Watched]] = {tool.name: [] for tool in tools}
     plain = run([sys.executable, *case.words], folder)
@@ -181,7 +184,7 @@ def measure(case: Case, rounds: int, folder: Path) -> dict[str, list[Watched]]:
 
 
 def row(name: str, runs: Sequence[Watched], events: int) -> list[str]:
-    """The table's row for one tool; `events` as perfprobe counted them."""
+    """The table's row for one tool. `events`: as counted by perfprobe."""
     report_s = [run.report_ns / 1e9 for run in runs if run.report_ns is not None]
     extra = [(run.run.largest_bytes - run.plain_peak_bytes) / MEBIBYTE for run in runs]
     disk = [run.disk_bytes / events for run in runs if run.events is not None]
@@ -207,7 +210,7 @@ HEAD = [
 
 
 def report(rounds: int, scale: float, folder: Path) -> list[dict[str, object]]:
-    """Measure every case and print its table; returns what was measured."""
+    """Measure every case and print its table; returns the results."""
     measured: list[dict[str, object]] = []
     for missing in filter(None, (tool.refusal for tool in TOOLS.values())):
         print(f"left out: {missing}", file=sys.stderr)

@@ -1,11 +1,10 @@
-"""What watching costs inside the training loop: blocks of steps, plain and watched in turn, in one process.
+"""What profiling costs inside the training loop: plain and profiled blocks of steps in turn, in one process.
 
-Each watched block has a plain block right beside it, before it in one round and after it in the next, and
-the observers take turns within a round: whatever drifts (clock speed, neighbours, caches) falls on all of
-them alike. Every block is preceded by a twentieth of itself that is not measured: first sights and fresh
-memory belong to start-up, which the whole processes show. CPU time is the whole process's, so perfprobe's
-writer thread counts. Starting and stopping lie outside the block; the CPU time of stopping is given by
-itself.
+Each profiled block has a plain block next to it, before it in one round and after it in the next, and the
+observers alternate within a round. So drifts (clock speed, neighbours, caches) affect all of them equally.
+Before every block a twentieth of it runs unmeasured: first sights and fresh memory belong to start-up, which
+the measurements of whole processes show. CPU time is that of the whole process, so perfprobe's writer thread
+counts. Starting and stopping are outside of the block; the CPU time of stopping is a separate figure.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from benchmarks.workloads import preprocessing, resnet, small_operators, transfo
 
 @dataclass(frozen=True)
 class Case:
-    """A workload's step, how many of them make a block, and how many RecordFunction events a step has."""
+    """A workload's step, the number of steps in a block, and of RecordFunction events in a step."""
 
     name: str
     step: Callable[[], object]
@@ -34,31 +33,31 @@ class Case:
 
     @property
     def events(self) -> int:
-        """RecordFunction events of a block."""
+        """RecordFunction events per block."""
         return self.steps * self.events_a_step
 
 
 @dataclass
 class Cost:
-    """The pairs measured for one observer: CPU ns of the plain block, of the watched one, and of stopping."""
+    """The pairs measured for one observer: CPU ns of the plain block, the profiled block, and of stopping."""
 
     plain_ns: list[int] = field(default_factory=list)
     watched_ns: list[int] = field(default_factory=list)
     stop_ns: list[int] = field(default_factory=list)
 
     def ratio(self) -> Spread:
-        """Watched over plain."""
+        """Profiled divided by plain."""
         return Spread.of(
             watched / plain for plain, watched in zip(self.plain_ns, self.watched_ns, strict=True)
         )
 
     def event_ns(self, events: int) -> Spread:
-        """Added CPU time of one event."""
+        """Added CPU time per event."""
         pairs = zip(self.plain_ns, self.watched_ns, strict=True)
         return Spread.of((watched - plain) / events for plain, watched in pairs)
 
     def stop_event_ns(self, events: int) -> Spread:
-        """CPU time of stopping, for each event of the block."""
+        """CPU time of stopping, per event of the block."""
         return Spread.of(stop / events for stop in self.stop_ns)
 
 
@@ -71,7 +70,7 @@ def count_events(step: Callable[[], object]) -> int:
 
 
 def make_cases(scale: float) -> list[Case]:
-    """Blocks of about 50 ms (small operators) and some steps of the others, times `scale`."""
+    """Blocks of about 50 ms (small operators) or a few steps of the others, times `scale`."""
     loop = small_operators.build(small_operators.parse([]))
     programs = {
         "transformer": (transformer.build(transformer.parse([])).step, 2, True),
@@ -88,7 +87,7 @@ def make_cases(scale: float) -> list[Case]:
 
 
 def run_plain(case: Case) -> int:
-    """CPU ns of a block, whoever watches."""
+    """CPU ns of a block, with whatever observer is active."""
     for _ in range(max(1, case.steps // 20)):
         case.step()
     begin = time.process_time_ns()
@@ -98,7 +97,7 @@ def run_plain(case: Case) -> int:
 
 
 def run_watched(case: Case, observer: Observer, folder: Path) -> tuple[int, int]:
-    """CPU ns of a watched block, and of stopping."""
+    """CPU ns of a profiled block, and of stopping."""
     with observer(folder):
         watched_ns = run_plain(case)
         begin = time.process_time_ns()
@@ -106,10 +105,10 @@ def run_watched(case: Case, observer: Observer, folder: Path) -> tuple[int, int]
 
 
 def measure(case: Case, pairs: int, folder: Path, observers: Mapping[str, Observer]) -> dict[str, Cost]:
-    """The cost of every observer on one case."""
+    """The cost of every observer for one case."""
     costs = {name: Cost() for name in observers}
     for observer in observers.values():
-        run_watched(case, observer, folder)  # the first use of an observer pays for its set-up
+        run_watched(case, observer, folder)  # the first use of an observer includes its set-up
     for turn in range(pairs):
         for name, observer in observers.items():
             plain_first = run_plain(case) if turn % 2 == 0 else None
@@ -122,7 +121,7 @@ def measure(case: Case, pairs: int, folder: Path, observers: Mapping[str, Observ
 
 def table(case: Case, costs: dict[str, Cost]) -> str:
     """One row for each observer."""
-    head = ["observer", "CPU time, times plain", "ns an event", "stop, ns an event"]
+    head = ["observer", "CPU time, times plain", "ns per event", "stop, ns per event"]
     rows = [
         [
             name,
@@ -136,7 +135,7 @@ def table(case: Case, costs: dict[str, Cost]) -> str:
 
 
 def beyond(case: Case, floor: Cost, ours: Cost) -> Spread:
-    """ns an event that one observer takes beyond another of the same round."""
+    """ns per event that one observer takes more than another of the same round."""
     added = [
         [watched - plain for plain, watched in zip(cost.plain_ns, cost.watched_ns, strict=True)]
         for cost in (ours, floor)
@@ -145,7 +144,7 @@ def beyond(case: Case, floor: Cost, ours: Cost) -> Spread:
 
 
 def report(pairs: int, scale: float, folder: Path) -> list[dict[str, object]]:
-    """Measure and print every case; returns what was measured."""
+    """Measure and print every case; returns the results."""
     torch.set_num_threads(1)
     measured: list[dict[str, object]] = []
     for case in make_cases(scale):
@@ -155,7 +154,7 @@ def report(pairs: int, scale: float, folder: Path) -> list[dict[str, object]]:
         print(f"\n### {case.name}: {case.steps} steps, {case.events} events a block, {pairs} pairs\n")
         print(table(case, costs))
         print(
-            f"\nperfprobe beyond the empty callback with inputs: {added} ns an event",
+            f"\nperfprobe beyond the empty callback with inputs: {added} ns per event",
             flush=True,
         )
         measured.append(

@@ -1,7 +1,7 @@
-"""Each operator's share of the self time, as perfprobe and as torch.profiler see it, in alternating runs.
+"""Each operator's share of the self time by perfprobe and by torch.profiler, in alternating runs.
 
-One at a time: two observers in the same run put each other's cost into their intervals. Ranges the program or
-torch sets (record_function) are left out on both sides.
+Only one records at a time, because two observers in one run add their cost to each other's intervals. Ranges
+set by the program or torch (record_function) are left out on both sides.
 
     python -m benchmarks.overhead.shares --rounds 7
 """
@@ -27,13 +27,13 @@ Shares = dict[str, float]
 
 
 def normalise(self_times: Counter[str]) -> Shares:
-    """Shares of the whole, by operator name, in percent."""
+    """Shares of the sum in percent, by operator name."""
     whole = sum(self_times.values())
     return {name: 100 * time / whole for name, time in self_times.items()}
 
 
 def by_perfprobe(run: Callable[[], object], folder: Path) -> Shares:
-    """One recorded run."""
+    """The shares of one recorded run."""
     path = folder / "shares.perfprobe"
     with perfprobe.profile(path):
         run()
@@ -46,7 +46,7 @@ def by_perfprobe(run: Callable[[], object], folder: Path) -> Shares:
 
 
 def by_torch_profiler(run: Callable[[], object]) -> Shares:
-    """One profiled run."""
+    """The shares of one profiled run."""
     with torch_profiler(record_shapes=True) as profiler:
         run()
     rows = profiler.key_averages()  # type: ignore[attr-defined]
@@ -56,7 +56,7 @@ def by_torch_profiler(run: Callable[[], object]) -> Shares:
 
 
 def table(ours: list[Shares], theirs: list[Shares], top: int) -> str:
-    """The operators with the greatest shares, their spreads, and the difference of the medians."""
+    """The operators with the largest shares, their spreads, and the differences of the medians."""
     names = {name for shares in [*ours, *theirs] for name in shares}
     spreads = {
         name: [Spread.of(shares.get(name, 0.0) for shares in runs) for runs in (ours, theirs)]
@@ -86,7 +86,7 @@ def main() -> None:
 
     ours, theirs = [], []
     with tempfile.TemporaryDirectory() as folder:
-        by_perfprobe(run, Path(folder))  # the first run of each pays for its set-up
+        by_perfprobe(run, Path(folder))  # the first run of each includes its set-up
         by_torch_profiler(run)
         for _ in range(args.rounds):
             ours.append(by_perfprobe(run, Path(folder)))

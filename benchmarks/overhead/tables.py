@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Spread:
-    """The median of some measurements, and the least and the greatest of them."""
+    """The median of some measurements, their minimum and maximum."""
 
     median: float
     least: float
@@ -18,12 +18,12 @@ class Spread:
 
     @classmethod
     def of(cls, values: Iterable[float]) -> Spread:
-        """Raises ValueError (statistics.StatisticsError) without any value."""
+        """Raises ValueError (statistics.StatisticsError) if there are no values."""
         ordered = sorted(values)
         return cls(statistics.median(ordered), ordered[0], ordered[-1], len(ordered))
 
     def text(self, digits: int) -> str:
-        """Such as '1.36 (1.30-1.40)'."""
+        """A text such as '1.36 (1.30-1.40)'."""
         median, least, greatest = (
             f"{round(value, digits) + 0.0:.{digits}f}"  # no "-0"
             for value in (self.median, self.least, self.greatest)

@@ -1,4 +1,4 @@
-"""The ways to run a whole script that are compared: perfprobe and its peers, each as a command line."""
+"""The profilers of whole scripts that are compared: perfprobe and others, each as a command line."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ LAUNCH = Path(__file__).with_name("launch.py")
 class Tool:
     """A profiler.
 
-    words: the command that runs a script (its words) and writes into a file; suffix: that file's. needs: what
-    must be installed for it, None for nothing. sees_operators: whether its report is about operators.
+    Attributes:
+        words: makes the command that runs a script (given as words) and writes into a file.
+        suffix: of that file.
+        needs: the package that must be installed, None for none.
+        sees_operators: whether its report is about operators.
     """
 
     name: str
@@ -28,14 +31,14 @@ class Tool:
 
     @property
     def refusal(self) -> str | None:
-        """What keeps it from running here, None for nothing."""
+        """Why it cannot run here; None if it can."""
         if self.needs is None or importlib.util.find_spec(self.needs) or _program(self.needs):
             return None
         return f"{self.name}: not installed (pip install {self.needs})"
 
 
 def _program(name: str) -> str | None:
-    """A program beside this Python, or on PATH."""
+    """A program next to this Python, or on PATH."""
     return shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
 
 

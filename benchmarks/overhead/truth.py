@@ -1,8 +1,8 @@
-"""Whose shares are true: a program times its own phases, and every tool says where the time went.
+"""Compares shares with the truth: a program times its own phases, and every tool says where the time went.
 
-The truth is the clock the script itself reads around its phases in plain runs, which alternate with the
-watched ones. A phase's share by a tool is the time in the function that is the phase and in what it calls, of
-all four phases together.
+The truth is the clock that the script itself reads around its phases in plain runs, which alternate with the
+profiled ones. A phase's share by a tool is the time in the function of the phase and in what it calls, as a
+part of all four phases.
 
     python -m benchmarks.overhead --part truth
 """
@@ -26,7 +26,7 @@ from perfprobe.results import Results
 from perfprobe.support.view import View
 
 PHASES = ("tokenize", "count", "encode", "score")
-# Wide embeddings give the tensors half of the time; the calls are all in the three other phases.
+# Wide embeddings give half of the time to tensors. The calls are all in the other three phases.
 SCRIPT = (str(WORKLOADS / "preprocessing.py"), "--width", "2048", "--phases")
 BATCHES = 800
 
@@ -35,7 +35,7 @@ Shares = dict[str, float]
 
 @dataclass(frozen=True)
 class Watched:
-    """A run under a tool beside the plain runs around it. shares, plain_shares: percent, by phase."""
+    """A run under a tool, compared with the plain runs around it. shares, plain_shares: percent by phase."""
 
     cpu_ns: int
     plain_cpu_ns: float
@@ -44,37 +44,37 @@ class Watched:
 
     @property
     def error(self) -> float:
-        """The largest difference of a phase's share, in points."""
+        """The largest error of a phase's share, in points."""
         return max(abs(self.shares[phase] - self.plain_shares[phase]) for phase in PHASES)
 
 
 def normalised(times: dict[str, float]) -> Shares:
-    """Percent of the four phases together."""
+    """Converts times to percent of the four phases' sum."""
     whole = sum(times.get(phase, 0.0) for phase in PHASES) or 1.0
     return {phase: 100 * times.get(phase, 0.0) / whole for phase in PHASES}
 
 
 def by_timers(output: str) -> Shares:
-    """What the script prints of itself."""
+    """The shares that the script prints."""
     found = re.findall(r"^(\w+) ([\d.]+) % of", output, re.MULTILINE)
     return {phase: float(share) for phase, share in found}
 
 
 def by_perfprobe(path: Path) -> Shares:
-    """The report's table of Python functions."""
+    """The shares by the report's table of Python functions."""
     rows = Results(str(path)).document(View())["tables"]["functions"]
     own = [row for row in rows if row["file"] == SCRIPT[0]]
     return normalised({row["function"].rpartition(".")[2]: row["total_ns"] or 0 for row in own})
 
 
 def by_pstats(path: Path) -> Shares:
-    """cProfile's cumulative times."""
+    """The shares by cProfile's cumulative times."""
     stats: dict[Any, Any] = pstats.Stats(str(path)).stats  # type: ignore[attr-defined]
     return normalised({name: row[3] for (file, _, name), row in stats.items() if "preprocessing" in file})
 
 
 def by_pyinstrument(path: Path) -> Shares:
-    """The outermost frame of each phase in the tree of calls."""
+    """The shares by the outermost frame of each phase in the call tree."""
     times: dict[str, float] = dict.fromkeys(PHASES, 0.0)
     frames = [json.loads(path.read_text())["root_frame"]]
     while frames:
@@ -87,7 +87,7 @@ def by_pyinstrument(path: Path) -> Shares:
 
 
 def by_stacks(path: Path) -> Shares:
-    """py-spy's stacks with their counts: `main (script.py:12);count (script.py:70) 31`."""
+    """The shares by py-spy's stacks with counts: `main (script.py:12);count (script.py:70) 31`."""
     times: dict[str, float] = dict.fromkeys(PHASES, 0.0)
     for line in path.read_text().splitlines():
         stack, _, count = line.rpartition(" ")
@@ -116,7 +116,7 @@ def plain(words: list[str], folder: Path) -> tuple[Run, Shares]:
 def watch(
     tool: Tool, words: list[str], before: tuple[Run, Shares], folder: Path
 ) -> tuple[Watched, tuple[Run, Shares]]:
-    """A watched run and the plain run after it; `before` is the one before."""
+    """A profiled run and the plain run after it; `before` is the one before."""
     output = folder / f"output{tool.suffix}"
     watched = run(tool.words(output, words), folder)
     after = plain(words, folder)
@@ -127,7 +127,7 @@ def watch(
 
 
 def report(rounds: int, scale: float, folder: Path) -> dict[str, object]:
-    """Measure every tool, print the table; returns all runs."""
+    """Measure every tool and print the table; returns all runs."""
     words = [*SCRIPT, "--batches", str(max(1, round(BATCHES * scale)))]
     tools = [TOOLS[name] for name in READERS]
     for missing in filter(None, (tool.refusal for tool in tools)):

@@ -1,8 +1,8 @@
-"""What a table of truth is made of, and how the rows of a report are held against it.
+"""Tables of truth, and how a report's rows are compared with them.
 
-A table says which line and module run which operators, read off a workload's source by hand. The derivatives
+A table says which line and module run which operators, read from a workload's source by hand. The derivatives
 come from torch's documentation: derivatives.yaml in torch's sources names the formula of every autograd node,
-and the operators that such a formula may run are listed in INSIDE.
+and INSIDE lists the operators that each formula may run.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ import torch
 ACCUMULATE = "AccumulateGrad: no forward line"
 NODE_CALL = "autograd::engine::evaluate_function: "
 
-# What the engine itself may run in any node: the sum of the gradients of a tensor used more than once.
+# What the engine may run in any node: the sum of the gradients of a tensor that is used several times.
 ENGINE = "add_"
 VIEW = "as_strided view reshape _reshape_alias _unsafe_view clone empty_like empty copy_"
 FILL = "zeros zeros_like empty empty_like empty_strided zero_ fill_ resize_"
-SCALAR = "to _to_copy empty_strided copy_"  # a Python number made a tensor
+SCALAR = "to _to_copy empty_strided copy_"  # a Python number converted to a tensor
 BLOCKED = "contiguous clone empty_like copy_ empty as_strided as_strided_ resize_ squeeze unsqueeze"
 INSIDE = {
-    "AddBackward0": f"sum {VIEW} {FILL}",  # where broadcast
+    "AddBackward0": f"sum {VIEW} {FILL}",  # if broadcast
     "AddmmBackward0": f"mm resolve_conj t transpose sum {VIEW} {FILL}",
     "BmmBackward0": "bmm resolve_conj transpose as_strided",
     "CloneBackward0": "",
@@ -49,7 +49,7 @@ INSIDE = {
     "torch::autograd::CppNode<workloads::WindowMean>": f"workloads::window_mean_backward {BLOCKED} {FILL}",
 }
 
-# The last node of a linear layer over [batch, length, width], by torch itself: 2.13 ends in view, 2.15 in
+# The last node of a linear layer over [batch, length, width] by torch version: 2.13 ends in view, 2.15 in
 # _unsafe_view.
 LINEAR_END: str = torch.nn.Linear(1, 1)(torch.ones(1, 1, 1)).grad_fn.name()
 
@@ -61,18 +61,18 @@ Row = dict[str, Any]  # of the report's table "hotspots"
 class Entry:
     """What a line runs in one module.
 
-    Operators are separated by blanks, each as often as a run of the line calls it. `runs` and `backward` name
-    those that tell something; an operator named anywhere in a table must have all its calls of that phase in
-    the table. `nodes` are all of the line's autograd nodes, less "Backward0" where that is the ending.
+    Operators are separated by blanks, and each is repeated as often as one run of the line calls it. `runs`
+    and `backward` name the operators worth checking. If a table names an operator, all its calls of that
+    phase must be in the table. `nodes` are all autograd nodes of the line, without the ending "Backward0".
     """
 
-    text: str  # of the line, without the blanks around it
-    module: str | None  # numbers as *
-    times: int  # that the line runs
+    text: str  # of the line, stripped
+    module: str | None  # with numbers as *
+    times: int  # how often the line runs
     runs: str
     backward: str = ""
     nodes: str = ""
-    phase: str = "forward"  # of what the line runs itself
+    phase: str = "forward"  # phase of the line itself
 
     def operators(self) -> Iterator[tuple[str, str]]:
         """(phase, operator) of each call."""
@@ -88,13 +88,13 @@ class Truth:
     """A workload's table."""
 
     def __init__(self, file: str, source: str, entries: list[Entry]) -> None:
-        """Raises ValueError when the source does not have a line just once: the table is out of date."""
+        """Raises ValueError if a line does not occur exactly once in the source: the table is out of date."""
         self.file = file
         self.entries = entries
         self._texts = [line.strip() for line in source.splitlines()]
         missing = {entry.text for entry in entries if self._texts.count(entry.text) != 1}
         if missing:
-            raise ValueError(f"not just once in {file}: {sorted(missing)}")
+            raise ValueError(f"not exactly once in {file}: {sorted(missing)}")
         self._owned: dict[tuple[str | None, str | None], set[str]] = {
             (entry.text, entry.module): _owned(entries, entry) for entry in entries
         }
@@ -109,7 +109,7 @@ class Truth:
         return calls
 
     def calls_found(self, rows: Iterable[Row]) -> Counter[Key]:
-        """The same as the report has them, wherever they are."""
+        """The same, as the report has them, on any line."""
         calls: Counter[Key] = Counter()
         for row in rows:
             if (row["phase"], row["operator"]) in self._listed:
@@ -126,7 +126,7 @@ class Truth:
         return calls
 
     def nodes_found(self, rows: Iterable[Row]) -> Counter[Key]:
-        """The same as the report has them: what the engine calls, but for those without a forward line."""
+        """The same, as the report has them: calls of the engine, without those that have no forward line."""
         calls: Counter[Key] = Counter()
         for row in backward(rows):
             if row["operator"].startswith(NODE_CALL) and row["reason"] != ACCUMULATE:
@@ -135,13 +135,13 @@ class Truth:
         return calls
 
     def is_exact(self, row: Row) -> bool:
-        """Whether a backward row's line and modules are ones that may run its operator."""
+        """Whether the table allows this operator for the line and modules of a backward row."""
         text = self.text_of(row)
         owned = [self._owned.get((text, module), set()) for module, _ in modules_of(row)]
         return all(row["operator"] in operators for operators in owned)
 
     def text_of(self, row: Row) -> str | None:
-        """The text of the row's line: the workload's own, else its file and number; None without a line."""
+        """The text of the row's line if it is the workload's, else file and number; None without a line."""
         if row["file"] is None:
             return None
         if row["file"].endswith(self.file):
@@ -155,7 +155,7 @@ def backward(rows: Iterable[Row]) -> list[Row]:
 
 
 def modules_of(row: Row) -> list[tuple[str | None, int]]:
-    """Module, numbers as *, and calls."""
+    """Modules, with numbers as *, and their calls."""
     if not row["modules"]:
         return [(None, row["calls"])]
     return [(re.sub(r"\b\d+\b", "*", part["module"]), part["calls"]) for part in row["modules"]]
@@ -167,7 +167,7 @@ def full_name(operator: str) -> str:
 
 
 def _owned(entries: list[Entry], wanted: Entry) -> set[str]:
-    """The operators that may run in backward for an entry's line and module."""
+    """The operators that backward may run for an entry's line and module."""
     nodes = {
         node
         for entry in entries

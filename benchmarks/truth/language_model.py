@@ -1,4 +1,4 @@
-"""What language_model.py runs, read off its source."""
+"""What language_model.py runs, read from its source."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from argparse import Namespace
 from benchmarks.truth.entries import LINEAR_END, Entry
 
 LAYERS = 2
-PARAMETERS = 1 + 4 * LAYERS + 2  # embedding; two weights and two biases a layer; weight and bias
+PARAMETERS = 1 + 4 * LAYERS + 2  # embedding; two weights and two biases per layer; weight and bias
 
 EMBEDDING = "x = self.embedding(words)"
 DROPOUT = "x = self.dropout(x)"
@@ -19,7 +19,7 @@ OPTIMIZER = "self.optimizer.step()"
 
 
 def entries(args: Namespace) -> list[Entry]:
-    """The table for these arguments. oneDNN runs a layer of the LSTM as one operator for the window."""
+    """The table for these arguments. oneDNN runs an LSTM layer as one operator for each window."""
     steps = args.epochs * args.windows
     layers = steps * LAYERS
     loss = "cross_entropy_loss _log_softmax nll_loss_forward"

@@ -1,4 +1,4 @@
-"""What preprocessing.py runs, read off its source: no modules, no gradients."""
+"""What preprocessing.py runs, read from its source: no modules, no gradients."""
 
 from __future__ import annotations
 

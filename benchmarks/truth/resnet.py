@@ -1,4 +1,4 @@
-"""What resnet.py runs, read off its source."""
+"""What resnet.py runs, read from its source."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from argparse import Namespace
 
 from benchmarks.truth.entries import Entry
 
-BLOCKS, PROJECTIONS = 8, 3  # a projection where a stage begins, but for the first
-# Convolutions have a weight, norms and the linear layer also a bias.
+BLOCKS, PROJECTIONS = 8, 3  # each stage but the first begins with a projection
+# Convolutions have a weight; norms and the linear layer also have a bias.
 PARAMETERS = (1 + 2 * BLOCKS + PROJECTIONS) * 3 + 2
 
 CONVOLUTION, CONVOLUTION_BACKWARD = "conv2d mkldnn_convolution", "convolution_backward"
@@ -37,7 +37,7 @@ def entries(args: Namespace) -> list[Entry]:
         Entry(FIRST, "norm", steps, NORM, NORM_BACKWARD, NORM_NODE),
         Entry(FIRST_RELU, "ResNet", steps, "relu", "threshold_backward", "Relu"),
         *block(steps * BLOCKS, steps * PROJECTIONS),
-        # Dividing by a number calls the division by a tensor.
+        # Dividing by a number calls division by a tensor.
         Entry(MEAN, "ResNet", steps, "mean", "expand div div", "MeanBackward1"),
         Entry(CLASSIFY, "classify", steps, "linear addmm", "mm mm sum", "T Addmm"),
         Entry(LOSS, None, steps, loss, loss_backward, "LogSoftmax NllLoss"),
@@ -47,7 +47,7 @@ def entries(args: Namespace) -> list[Entry]:
 
 
 def block(times: int, projected: int) -> list[Entry]:
-    """x is used twice: its gradients are summed (add_) at convolution1, where backward comes last."""
+    """x is used twice, so its gradients are summed (add_), at convolution1, which comes last in backward."""
     here = "blocks.*"
     conv1, conv2, projection = f"{here}.convolution1", f"{here}.convolution2", f"{here}.shortcut.*"
     return [
@@ -64,7 +64,7 @@ def block(times: int, projected: int) -> list[Entry]:
 
 
 def optimizer(steps: int) -> list[Entry]:
-    """Weight decay (add) and the step (add_); from the second one on the momentum (mul_, add_)."""
+    """Weight decay (add) and the step (add_); from the second step on also the momentum (mul_, add_)."""
     return [
         Entry(OPTIMIZER, None, steps * PARAMETERS, "add add_", phase="optimizer"),
         Entry(OPTIMIZER, None, (steps - 1) * PARAMETERS, "mul_ add_", phase="optimizer"),

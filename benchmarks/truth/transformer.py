@@ -1,4 +1,4 @@
-"""What transformer.py runs, read off its source; the window mean is taken to be the operator in C++."""
+"""What transformer.py runs, read from its source, with the window mean as operator in C++."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def entries(args: Namespace) -> list[Entry]:
 
 
 def ends(steps: int, layers: int) -> list[Entry]:
-    """Before and after the layers. Adam goes over the parameters one by one."""
+    """Before and after the layers. Adam iterates over the parameters."""
     parameters = STEM_PARAMETERS + LAYER_PARAMETERS * layers + CLASSIFY_PARAMETERS
     loss = "cross_entropy_loss _log_softmax nll_loss_forward"
     loss_backward = "_log_softmax_backward_data nll_loss_backward"
@@ -75,11 +75,11 @@ def ends(steps: int, layers: int) -> list[Entry]:
 
 
 def stem(steps: int) -> list[Entry]:
-    """The profile has no gradient. That of x, used three times, is summed where it comes late (add_)."""
+    """The profile has no gradient. x is used three times: its gradients are summed at the latest (add_)."""
     return [
         Entry(EMBEDDING, "stem.embedding", steps, "embedding", EMBEDDING_BACKWARD, "Embedding"),
         Entry(POSITIONS, "stem.positions", steps, "embedding", EMBEDDING_BACKWARD, "Embedding"),
-        Entry(POSITIONS, "stem", steps, "add", "sum", "Add"),  # the batch shares its positions
+        Entry(POSITIONS, "stem", steps, "add", "sum", "Add"),  # broadcast over the batch
         Entry(PROFILE, "stem.profile", steps, LINEAR, "mm sum", f"T Addmm {LINEAR_END}"),
         Entry(PROFILE, "stem", steps, "add", "", "Add"),
         Entry(
@@ -100,7 +100,7 @@ def stem(steps: int) -> list[Entry]:
 
 
 def attention(layer: int) -> list[Entry]:
-    """x is used four times: backward comes to the residual first, then to value, key and query (add_)."""
+    """x is used four times. Backward reaches the residual first, then value, key and query (add_)."""
     here = "layers.*.attention"
     return [
         *(
@@ -125,7 +125,7 @@ def attention(layer: int) -> list[Entry]:
 
 
 def feed_forward(layer: int) -> list[Entry]:
-    """x is used twice: backward comes to the residual first, then to expand (add_)."""
+    """x is used twice. Backward reaches the residual first, then expand (add_)."""
     here = "layers.*.feed_forward"
     return [
         Entry(EXPAND, f"{here}.expand", layer, LINEAR, f"{LINEAR_BACKWARD} add_", LINEAR_NODES),

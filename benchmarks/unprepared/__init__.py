@@ -1,7 +1,7 @@
-"""Calls that the rules of `perfprobe bench` were not made with, their classes committed before measuring.
+"""Calls that the rules of `perfprobe bench` were not developed with. Their classes were committed first.
 
-None of them is in benchmarks/expected. They rest on reasoning about torch's kernels alone, and nothing is
-changed after measuring: what turns out otherwise counts as wrong.
+None of them is in benchmarks/expected. The classes come only from reasoning about torch's kernels, and
+nothing is changed after measuring: what turns out different counts as wrong.
 
-python -m benchmarks.unprepared    judges them
+    python -m benchmarks.unprepared    judges them
 """

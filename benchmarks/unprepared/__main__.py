@@ -1,11 +1,11 @@
-"""Judges calls that no rule was made with, as `perfprobe bench --time 0` does, beside busy loops.
+"""Judges calls that no rule was developed with, as `perfprobe bench --time 0` does, beside busy loops.
 
-Printed: what each run said of each call, then how many runs were wrong (a definite verdict that is not the
-expected one, or a modifier that is missing), how many gave a definite verdict, and how many calls were in the
-same class in all runs.
+Prints the verdicts of each call by run, then how many runs were wrong (a definite verdict that is not the
+expected one, or a missing modifier), how many gave a definite verdict, and how many calls had the same class
+in all runs.
 
-python -m benchmarks.unprepared [--runs 3] [--loops 4] [--json FILE]
-python -m benchmarks.unprepared --kept FILE ...    what was measured before, by today's rules
+    python -m benchmarks.unprepared [--runs 3] [--loops 4] [--json FILE]
+    python -m benchmarks.unprepared --kept FILE ...    judges earlier measurements by today's rules
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ NO_ANSWER = (
 
 
 def main() -> None:
-    """Measure all calls in each run; what is done is printed and kept after each of them."""
+    """Measure all calls in each run; print and save the results after each run."""
     args = _options()
     runs: list[Sequence[Measurement]] = [run for path in args.kept for run in _kept(path)]
     for run in range(0 if args.kept else args.runs):
@@ -62,7 +62,7 @@ def _options() -> argparse.Namespace:
         prog="python -m benchmarks.unprepared", description=__doc__.splitlines()[0]
     )
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--loops", type=int, default=4, help="busy ones beside it (4)")
+    parser.add_argument("--loops", type=int, default=4, help="busy loops beside it (4)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all that was measured")
     parser.add_argument(
         "--kept", type=Path, nargs="+", default=[], metavar="FILE", help="of --json: judge these"
@@ -71,7 +71,7 @@ def _options() -> argparse.Namespace:
 
 
 def _kept(path: Path) -> list[list[Measurement]]:
-    """The runs of a file, judged again."""
+    """The runs of a file, judged by today's rules."""
     found = [[measured_file.measurement(row) for row in run] for run in json.loads(path.read_text())]
     return [[replace(one, verdict=judge(one)) for one in run] for run in found]
 
@@ -81,7 +81,7 @@ def _wanted(expected: Expected) -> Wanted:
 
 
 def is_definite(found: Measurement) -> bool:
-    """Whether it says something that one can act on."""
+    """Whether the verdict is one that a user can act on."""
     return harness.kind(found) not in NO_ANSWER
 
 
@@ -113,7 +113,7 @@ def _summary(runs: Sequence[Sequence[Measurement]]) -> list[str]:
 
 
 def _class(found: Measurement) -> str:
-    """As they are expected: the two words for what leaves room are one."""
+    """The class as in expectations: the two slow verdicts are one class."""
     kind = harness.kind(found)
     return BELOW if kind in SLOW else kind
 

@@ -1,4 +1,4 @@
-"""Operators whose kernels leave room, by their layout, short rows, or elements taken one by one."""
+"""Operators whose kernels are below the limits because of layout, short rows, or element-by-element work."""
 
 from __future__ import annotations
 

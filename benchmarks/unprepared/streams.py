@@ -1,4 +1,4 @@
-"""Operators that do little more than read and write."""
+"""Operators that do little more than read and write memory."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-// A sliding-window mean and its derivative: an operator that is not torch's own, for
-// transformer.py.
+// A sliding-window mean and its derivative for transformer.py: an operator that torch does not
+// have.
 //
 // workloads::window_mean(x, radius): x [batch, length, width], float32. Every position becomes the
-// mean of those at most `radius` positions away that lie within the sequence.
+// mean of the positions at most `radius` away within the sequence.
 
 #include <algorithm>
 #include <cstdint>
@@ -24,8 +24,8 @@ void add_scaled(float* sum, const float* row, float scale, int64_t width) {
   }
 }
 
-// One sequence: every row of `out` receives its share of the rows near it. Backward is the same
-// with each share going the other way.
+// One sequence: every row of `out` gets its share of the rows near it. For backward the shares go
+// the other way.
 void spread(const float* in, float* out, int64_t length, int64_t width, int64_t radius,
             bool backward) {
   for (int64_t centre = 0; centre < length; ++centre) {
