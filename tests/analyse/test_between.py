@@ -29,7 +29,7 @@ def run(recording: Recording) -> tuple[Trace, Between]:
 
 
 def places(trace: Trace, found: Between) -> dict[tuple[str, ...], tuple[int, int, int]]:
-    """(line, to line, caller) as text, and count, total and longest of each."""
+    """(line, to line, caller) as text, with count, total and longest of each."""
 
     def place(frame: int) -> str:
         line = trace.line(frame)
@@ -71,7 +71,7 @@ def test_by_hand(tmp_path: Path) -> None:
     assert found.rows.total_ns.tolist() == [300, 100, 10, 10]
 
 
-def test_where_two_stacks_part(tmp_path: Path) -> None:
+def test_the_place_is_where_two_stacks_differ(tmp_path: Path) -> None:
     program = Program()
     net = program.module("", "Net")
     layers = [program.module(name, "Layer", net) for name in "ab"]
@@ -89,7 +89,11 @@ def test_where_two_stacks_part(tmp_path: Path) -> None:
     at = 0
     expected = {
         ("layer a", "layer a, later"): ("a.py:5 forward", "a.py:6 forward", "a.py:44 main"),
-        ("layer a", "layer b"): ("a.py:44 main", "a.py:44 main", root),  # not one call: another module
+        ("layer a", "layer b"): (
+            "a.py:44 main",
+            "a.py:44 main",
+            root,
+        ),  # different modules are different calls
         ("torch", "torch, later"): ("a.py:44 main", "a.py:44 main", root),
         ("torch", "layer a"): ("a.py:44 main", "a.py:44 main", root),
         ("main", "layer a"): ("a.py:44 main", "a.py:44 main", root),
@@ -108,7 +112,7 @@ def test_where_two_stacks_part(tmp_path: Path) -> None:
         assert places(*run(made.recording(folder))) == {place: (1, 7, 7)}, (before, after)
 
 
-def test_the_busiest_thread_counts(tmp_path: Path) -> None:
+def test_only_the_busiest_thread_counts(tmp_path: Path) -> None:
     program = Program()
     stacks = [program.stack(f"a.py:{line} main") for line in (1, 2)]
     for thread in (0, 1):
@@ -119,10 +123,10 @@ def test_the_busiest_thread_counts(tmp_path: Path) -> None:
     trace, found = run(program.recording(tmp_path, 7))
     assert places(trace, found) == {("a.py:2 main", "a.py:2 main", ""): (9, 9 * 40, 40)}
     assert found.threads == 2
-    assert found.before_ns is None  # this recording does not know its start
+    assert found.before_ns is None  # the start of this recording is not known
 
 
-def test_without_operators(tmp_path: Path) -> None:
+def test_without_operators_there_are_no_gaps(tmp_path: Path) -> None:
     program = Program(start={"monotonic_ns": 0}, stop={"monotonic_ns": 9})
     program.run(op("epoch", 1, 8, scope=7))
     _, found = run(program.recording(tmp_path))
@@ -137,7 +141,7 @@ def test_operators_that_overlap_leave_no_negative_time(tmp_path: Path) -> None:
 
 
 def random_program(seed: int) -> tuple[Program, list[list[Op]]]:
-    """Two threads of operators and ranges in one another, and those of each thread."""
+    """Nested operators and ranges on two threads, and those of each thread."""
     rng = random.Random(seed)
     program = Program()
     stacks = [-1]
@@ -178,7 +182,7 @@ def frames_of(trace: Trace, stack: int) -> list[int]:
 
 
 def twin(trace: Trace, operators: list[Op]) -> dict[tuple[Any, ...], list[int]]:
-    """The same, one interval after the other; every frame here is the user's."""
+    """The same, computed interval by interval. Every frame belongs to the user."""
     recording = trace.recording
     frames = recording[Frames]
 
@@ -223,8 +227,8 @@ def test_against_a_slow_twin(tmp_path: Path, seed: int, monkeypatch: pytest.Monk
     assert made == {key: [len(times), sum(times), max(times)] for key, times in expected.items()}
 
 
-def test_batches_make_no_difference_under_ranges(tmp_path: Path) -> None:
-    """A range may hold everything and end last; an operator ends within a batch here."""
+def test_batch_size_does_not_change_results_with_ranges(tmp_path: Path) -> None:
+    """A range may contain everything and end last. Operators end within a batch here."""
     program = Program()
     stacks = [program.stack(f"a.py:{line} main") for line in (1, 2, 3)]
     inner = [op("x", at, at + 3, stack=stacks[at % 3]) for at in range(10, 500, 7)]
@@ -237,7 +241,7 @@ def test_batches_make_no_difference_under_ranges(tmp_path: Path) -> None:
     assert sum(found.rows.total_ns.tolist()) == (len(inner) - 1) * 4
 
 
-def test_stacks_deeper_than_any_program_are_given_up(tmp_path: Path) -> None:
+def test_absurdly_deep_stacks_are_ignored(tmp_path: Path) -> None:
     parent = np.arange(-1, 3 * module.DEEPEST, dtype=np.int32)
     before, after = np.array([3 * module.DEEPEST, 5], np.int32), np.array([-1, 4], np.int32)
     common, left, right = module._divergence(parent, before, after)

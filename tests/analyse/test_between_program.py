@@ -43,14 +43,14 @@ main()
 """
 
 
-def test_a_numpy_stage_and_a_wait(tmp_path: Path) -> None:
+def test_a_numpy_stage_and_a_wait_have_their_lines_and_times(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
     recording = tmp_path / "made.perfprobe"
     outcome = perfprobe(["-q", "-o", str(recording), "--json", "report.json", "program.py"], tmp_path)
     took_ns = json.loads(outcome.out)
     tables = json.loads((tmp_path / "report.json").read_text())["tables"]
     rows = {(row["function"], row["line"], row["to_line"]): row for row in tables["between"]}
-    # Both clocks are the same one, and an interval holds all that the program measured in it.
+    # Both clocks are the same. An interval contains everything that the program measured in it.
     stage = rows["augment", 11, 16]
     assert (stage["count"], stage["caller_line"]) == (3, 23)
     assert stage["total_ns"] >= took_ns["numpy"]
@@ -60,14 +60,14 @@ def test_a_numpy_stage_and_a_wait(tmp_path: Path) -> None:
     ]
     assert waits[0]["count"] == 2
     assert sum(row["total_ns"] for row in waits) >= took_ns["wait"]
-    # The wall time is operators and what lies between them, to the nanosecond.
+    # The wall time is the sum of operators and the intervals between them, to the nanosecond.
     between_ns = sum(row["total_ns"] for row in tables["between"])
     assert between_ns + outermost_ns(recording) == tables["totals"][0]["wall_ns"]
     assert [row["kind"] for row in tables["between"]][:2] == ["start", "end"]
 
 
 def outermost_ns(recording: Path) -> int:
-    """What operators inside no other take; this program has no ranges."""
+    """The time of outermost operators. This program has no ranges."""
     total = 0
     for batch in link(storage.read(recording)).operators():
         rows: Any = batch.depth == 0

@@ -54,7 +54,7 @@ class Graph:
         self.graph = graph
 
     def adds_up(self) -> bool:
-        """Whether each function's total is its own and that of all below it; where nothing is recursive."""
+        """Whether each total is the sum of the function's own time and of all functions below."""
         for function, (own, total, _) in self.functions.items():
             below = sum(part for (caller, _), (part, _) in self.calls.items() if caller == function)
             operators = sum(part for (caller, _, _), part in self.operators.items() if caller == function)
@@ -64,7 +64,7 @@ class Graph:
 
 
 class Importing(Program):
-    """A program in which a file's name may hold a blank."""
+    """A program whose file names may contain blanks."""
 
     def string(self, value: str) -> int:
         return super().string(value.replace("<frozen-", "<frozen "))
@@ -118,24 +118,24 @@ def test_operators_hang_under_the_functions_that_called_them(tmp_path: Path) -> 
         ("Adam.step", "aten::div_", False): 10,
     }
     assert found.adds_up()
-    assert found.graph.folded == 2  # _call_impl and Linear.forward; nothing is left of backward()
+    assert found.graph.folded == 2  # _call_impl and Linear.forward; backward() is empty without its operators
 
 
-def test_what_libraries_do_inside_is_shown_when_asked_for(tmp_path: Path) -> None:
+def test_library_functions_are_shown_on_request(tmp_path: Path) -> None:
     found = drawn(training().recording(tmp_path), "operator", unfolded=True)
     assert found.functions["Linear.forward"] == (0, 300, -1)
-    assert found.functions["Module._call_impl"] == (0, 320, -1)  # within itself, counted once
+    assert found.functions["Module._call_impl"] == (0, 320, -1)  # nested in itself, counted once
     assert found.operators["Linear.forward", "aten::mm", True] == 200
     assert found.graph.folded == 0
 
 
-def test_calls_as_weight(tmp_path: Path) -> None:
+def test_edges_can_be_weighted_by_calls(tmp_path: Path) -> None:
     found = drawn(training().recording(tmp_path), "calls")
     assert found.graph.whole == 7
     assert found.functions["Net.forward"] == (0, 3, -1)
 
 
-def test_time_by_samples(tmp_path: Path) -> None:
+def test_times_come_from_samples(tmp_path: Path) -> None:
     program = training()
     program.sample(0, 50, MAIN, CALL, FORWARD, CALL, LINEAR)  # in addmm
     program.sample(50, 115, MAIN, CALL, FORWARD)  # in relu
@@ -153,7 +153,7 @@ def test_time_by_samples(tmp_path: Path) -> None:
     found = drawn(program.recording(tmp_path))
     assert found.graph.by == "time"
     assert found.graph.whole == 450
-    # What _call_impl took is main's. Tensor.backward holds what passed there outside of operators.
+    # The time of _call_impl counts for main. Tensor.backward includes the time there outside of operators.
     assert found.functions == {
         "main": (10, 450, 1),
         "Net.forward": (55, 290, 4),
@@ -170,7 +170,7 @@ def test_time_by_samples(tmp_path: Path) -> None:
     assert found.adds_up()
 
 
-def test_calls_through_what_is_left_out_are_known_for_one_caller_only(tmp_path: Path) -> None:
+def test_calls_through_hidden_functions_are_known_if_there_is_one_caller(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     inner = "p.py:30 inner"
@@ -202,7 +202,7 @@ def test_other_threads_count_while_they_run(tmp_path: Path) -> None:
     assert found.functions["worker"] == (70, 70, -1)
 
 
-def test_the_import_of_a_library_is_one_function(tmp_path: Path) -> None:
+def test_importing_a_library_is_one_function(tmp_path: Path) -> None:
     program = Importing()
     program.thread(1)
     package, part = f"{TORCH}/__init__.py:900/1 <module>", f"{TORCH}/part.py:9/1 <module>"
@@ -215,14 +215,14 @@ def test_the_import_of_a_library_is_one_function(tmp_path: Path) -> None:
     functions = found.graph.functions
     assert sorted(zip(functions.total.tolist(), functions.own.tolist(), strict=True)) == [
         (10, 0),  # other.py, a module of the program
-        (10, 10),  # register, where that called it
-        (80, 80),  # torch, with all that it imports
-        (100, 10),  # p.py, with looking for torch
+        (10, 10),  # register, called by that module
+        (80, 80),  # torch, with everything that it imports
+        (100, 10),  # p.py, including the search for torch
     ]
     assert found.functions["register"] == (10, 10, -1)
 
 
-def test_cprofile_alone(tmp_path: Path) -> None:
+def test_counts_by_cprofile_without_samples(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     main = program.counted("p.py:10 main", 1, 100, 1000)
@@ -245,7 +245,7 @@ def test_cprofile_alone(tmp_path: Path) -> None:
     assert found.adds_up()
 
 
-def test_cprofile_alone_without_what_imports_run(tmp_path: Path) -> None:
+def test_counts_by_cprofile_exclude_imports(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     strings = {
@@ -275,7 +275,7 @@ def test_cprofile_alone_without_what_imports_run(tmp_path: Path) -> None:
     assert len(drawn(program.recording(tmp_path), unfolded=True).graph.functions) == 7
 
 
-def test_what_was_not_recorded_is_said(tmp_path: Path) -> None:
+def test_missing_sources_are_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no Python functions were recorded"):
         drawn(training().recording(tmp_path), "time")
     program = Program()
@@ -287,7 +287,7 @@ def test_what_was_not_recorded_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_against_sums_over_written_out_stacks(tmp_path: Path, seed: int) -> None:
+def test_sums_equal_those_over_single_stacks(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     program = Program()
     program.thread(1)
@@ -311,7 +311,7 @@ def test_against_sums_over_written_out_stacks(tmp_path: Path, seed: int) -> None
     assert found.graph.whole == sum(operators.values())
 
 
-def test_by_time_on_gpus_kernels_weigh_where_they_were_launched(tmp_path: Path) -> None:
+def test_gpu_time_counts_where_kernels_were_launched(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     launching, idle = (

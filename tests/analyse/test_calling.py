@@ -38,7 +38,7 @@ def name(trace: Trace, calling: Calling, code: int) -> str:
 
 
 def functions(trace: Trace, calling: Calling, *columns: str) -> dict[str, Any]:
-    """For each function its figures in these columns."""
+    """The figures in these columns, by function."""
     values = zip(*(getattr(calling.functions, column).tolist() for column in columns), strict=True)
     return {
         name(trace, calling, code): row[0] if len(row) == 1 else row
@@ -55,7 +55,7 @@ def calls(trace: Trace, calling: Calling) -> dict[tuple[str, str], tuple[int, in
 
 
 def training(*, counted: bool = True, sampled: bool = True, operators: bool = True) -> Program:
-    """One step: main calls forward twice, within itself once, and backward; hand-counted below."""
+    """One step: main calls forward twice, once recursively, and backward. Counted by hand below."""
     program = Program(
         start={"monotonic_ns": 0},
         stop={"monotonic_ns": 1000},
@@ -105,7 +105,7 @@ def training(*, counted: bool = True, sampled: bool = True, operators: bool = Tr
     return program
 
 
-def test_everything_recorded(tmp_path: Path) -> None:
+def test_figures_with_all_sources(tmp_path: Path) -> None:
     trace, found, calling = run(training().recording(tmp_path))
     times = ("calls", "counted_own_ns", "counted_total_ns", "own_ns", "total_ns", "neither_ns")
     assert calling.by_samples
@@ -141,7 +141,7 @@ def test_operators_by_phase(tmp_path: Path) -> None:
     assert functions(trace, calling, "operator_calls")["forward"] == 4
 
 
-def test_threads(tmp_path: Path) -> None:
+def test_functions_of_several_threads(tmp_path: Path) -> None:
     _, _, calling = run(training().recording(tmp_path))
     row = {key: column.tolist() for key, column in calling.threads.columns().items()}
     assert row == {
@@ -155,7 +155,7 @@ def test_threads(tmp_path: Path) -> None:
     }
 
 
-def test_time_before_the_program_and_after_it_is_none_of_it(tmp_path: Path) -> None:
+def test_time_before_and_after_the_program_is_excluded(tmp_path: Path) -> None:
     program = training(counted=False)
     program.meta |= {"start": {"monotonic_ns": 70}, "stop": {"monotonic_ns": 465}}
     trace, _, calling = run(program.recording(tmp_path))
@@ -164,7 +164,7 @@ def test_time_before_the_program_and_after_it_is_none_of_it(tmp_path: Path) -> N
     assert (row["wall_ns"], row["own_ns"], row["perfprobe_ns"]) == ([395], [330], [5])
 
 
-def test_cprofile_alone(tmp_path: Path) -> None:
+def test_figures_with_cprofile_only(tmp_path: Path) -> None:
     program = training(sampled=False, operators=False)
     program.meta["cprofile"] = {"started_ns": 10, "ended_ns": 800}
     trace, _, calling = run(program.recording(tmp_path))
@@ -183,7 +183,7 @@ def test_cprofile_alone(tmp_path: Path) -> None:
     assert (row["no_python_ns"], row["failed_ns"], row["cpu_ns"]) == ([-1], [-1], [-1])
 
 
-def test_samples_alone(tmp_path: Path) -> None:
+def test_figures_with_samples_only(tmp_path: Path) -> None:
     trace, _, calling = run(training(counted=False, operators=False).recording(tmp_path))
     assert calling.by_samples
     assert functions(trace, calling, "own_ns", "neither_ns", "calls", "operator_calls") == {
@@ -194,7 +194,7 @@ def test_samples_alone(tmp_path: Path) -> None:
     assert calls(trace, calling)["forward", "forward"] == (-1, 70, -1, -1)
 
 
-def test_operators_alone(tmp_path: Path) -> None:
+def test_figures_with_operators_only(tmp_path: Path) -> None:
     trace, _, calling = run(training(counted=False, sampled=False).recording(tmp_path))
     assert not calling.by_samples
     assert functions(trace, calling, "own_ns", "total_ns", "neither_ns", "calls", "operator_total_ns") == {
@@ -207,14 +207,14 @@ def test_operators_alone(tmp_path: Path) -> None:
     assert len(calling.threads) == 0
 
 
-def test_nothing(tmp_path: Path) -> None:
+def test_nothing_recorded_gives_no_table(tmp_path: Path) -> None:
     trace = link(Program().recording(tmp_path))
     watcher = CallingStructure(trace)
     watched(trace, watcher)
     assert watcher.result() is None
 
 
-def test_folded_functions_are_passed_over(tmp_path: Path) -> None:
+def test_folded_functions_are_skipped(tmp_path: Path) -> None:
     trace, _, calling = run(training().recording(tmp_path))
     wrapper = [
         name(trace, calling, code) == "_engine_run_backward" for code in range(len(calling.python.code))
@@ -234,7 +234,7 @@ def test_folded_functions_are_passed_over(tmp_path: Path) -> None:
     }
 
 
-def test_recomputation_and_rows_without_a_known_call_hang_at_their_own_stack(tmp_path: Path) -> None:
+def test_recomputation_and_unlinked_rows_are_under_their_own_stack(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     forward = program.stack("a.py:9 main", "a.py:5 forward")
@@ -302,7 +302,7 @@ Timed = list[tuple[list[str], int]]
 
 
 def random_stacks(rng: random.Random) -> tuple[Program, list[list[str]]]:
-    """Deep and recursive stacks, and the names on each; without perfprobe's."""
+    """Deep and recursive stacks, and the functions on each, without those of perfprobe."""
     program = Program()
     program.thread(1)
     paths: list[list[str]] = []
@@ -333,7 +333,7 @@ def edges(path: list[str]) -> set[tuple[str, str]]:
 
 
 def by(rows: Timed, keys: Any, wanted: Any) -> dict[Any, int]:
-    """The time of each key, once for each row; 0 for those wanted that have none."""
+    """The time of each key, counted once per row; 0 for wanted keys without rows."""
     sums = dict.fromkeys(wanted, 0)
     for path, length in rows:
         for key in keys(path):
@@ -341,7 +341,7 @@ def by(rows: Timed, keys: Any, wanted: Any) -> dict[Any, int]:
     return sums
 
 
-def test_a_stack_of_two_thousand_frames(tmp_path: Path) -> None:
+def test_a_stack_of_two_thousand_frames_is_complete(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     frames = [f"a.py:5/4 f{at % 2}" for at in range(2000)]

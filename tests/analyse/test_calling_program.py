@@ -1,4 +1,4 @@
-"""Functions of every kind in a real program: the operators each calls are found under it and its callers."""
+"""Functions of many kinds in a real program. Operators are found under the function that called them."""
 
 import sys
 
@@ -14,7 +14,7 @@ from perfprobe.tables.trace import Trace
 from tests.collect.runs import perfprobe
 from tests.found import find
 
-# Each operator is called in one place only, so that it says where it belongs.
+# Each operator is called in one place only, so that its name tells the place.
 PROGRAM = """\
 import asyncio
 import functools
@@ -131,7 +131,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> tuple[Trace, Calling]:
 
 
 def function(trace: Trace, calling: Calling, code: int) -> str:
-    """The last part of a function's name: Python 3.10 knows no other."""
+    """The last part of a function's name, because Python 3.10 has no qualified names here."""
     name = trace.recording[Strings][calling.python.code.function[code]] if code >= 0 else ""
     return name.rsplit(".", 1)[-1]
 
@@ -151,7 +151,7 @@ def test_each_operator_is_under_the_function_that_called_it(program: tuple[Trace
     expected = {
         "sin": ("plain", 2),
         "tan": ("wrapper", 2),
-        "cos": ("several", 1 + 2 + 4 + 1),  # the last one in SinBackward0, which hangs under plain
+        "cos": ("several", 1 + 2 + 4 + 1),  # the last one is in SinBackward0, which is under plain
         "asin": ("ping", 2),
         "acos": ("pong", 2),
         "exp": ("generator", 5),
@@ -201,7 +201,7 @@ def test_who_called_whom(program: tuple[Trace, Calling]) -> None:
     assert ("main", "plain") not in edges
 
 
-def test_totals_of_recursive_functions_count_once(program: tuple[Trace, Calling]) -> None:
+def test_recursive_calls_count_once_in_totals(program: tuple[Trace, Calling]) -> None:
     trace, calling = program
     rows = calling.functions
     of = {function(trace, calling, code): at for at, code in enumerate(rows.code.tolist())}
@@ -219,7 +219,7 @@ def test_totals_of_recursive_functions_count_once(program: tuple[Trace, Calling]
         assert (parts == getattr(rows, f"operator_{name}_ns")).all()
 
 
-def test_only_the_program_s_functions_are_left_when_all_others_are_folded(
+def test_folding_all_others_leaves_the_programs_functions(
     program: tuple[Trace, Calling],
 ) -> None:
     trace, calling = program

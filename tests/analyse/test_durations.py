@@ -27,7 +27,7 @@ def nearest_rank(values: Int64, percent: int) -> int:
 
 
 def mixtures(rng: np.random.Generator) -> list[Int64]:
-    """Durations of rows: of all scales, in two heaps, a few, one, equal ones, none at all."""
+    """Durations of rows: of all scales, in two clusters, a few, one, equal ones, none."""
     return [
         rng.lognormal(10, 2, 5000).astype(np.int64),
         np.concatenate([rng.normal(1e6, 1e4, 300), rng.normal(9e6, 1e5, 310)]).astype(np.int64),
@@ -41,7 +41,7 @@ def mixtures(rng: np.random.Generator) -> list[Int64]:
 
 @pytest.mark.parametrize("parts", [1, 5])
 @pytest.mark.parametrize("coarser", [0, 2])
-def test_quantiles_are_numpys_within_the_error_that_is_stated(parts: int, coarser: int) -> None:
+def test_quantiles_agree_with_numpy_within_the_stated_error(parts: int, coarser: int) -> None:
     rng = np.random.default_rng(1)
     values = mixtures(rng)
     rows = np.repeat(np.arange(len(values)), [len(value) for value in values])
@@ -55,7 +55,7 @@ def test_quantiles_are_numpys_within_the_error_that_is_stated(parts: int, coarse
     for _ in range(coarser):
         found = durations.coarsened(found)
     stated = durations.error(found) / 1e6
-    assert set(stated) == ({1 / 64} if coarser == 0 else {1 / 64, 4 / 64})  # those of much time stay exact
+    assert set(stated) == ({1 / 64} if coarser == 0 else {1 / 64, 4 / 64})  # rows with much time stay exact
     for percent in (1, 50, 95, 100):
         wanted = np.array([nearest_rank(value, percent) for value in values])
         assert (abs(durations.quantile(found, percent) - wanted) <= stated * wanted + 0.5).all()
@@ -63,7 +63,7 @@ def test_quantiles_are_numpys_within_the_error_that_is_stated(parts: int, coarse
     assert coarser > 0 or durations.quantile(found, 50)[6] == nearest_rank(values[6], 50)
 
 
-def test_a_duration_no_bin_was_made_for_counts_as_the_longest() -> None:
+def test_a_duration_beyond_all_bins_counts_in_the_last() -> None:
     bins = binned(np.array([5, 2**62]), np.array([0, 0]))
     assert bins.calls.tolist() == [1, 1]
     assert durations.quantile(bins, 100)[0] > 2**50
@@ -86,18 +86,20 @@ def found(program: Program, folder: Path, **options: str) -> Hotspots:
     ("times_us", "long_calls"),
     [
         ([10] * 39 + [200], 1),
-        ([10] * 39 + [100], 0),  # a fifth of all: it does not mislead
+        ([10] * 39 + [100], 0),  # a fifth of the sum: not misleading
         ([500] + [10] * 9, 1),  # a first call
-        ([10] * 100 + [100] * 12, 0),  # more than one in ten are not few
+        ([10] * 100 + [100] * 12, 0),  # more than one in ten is not few
         ([10] * 100 + [100] * 11, 11),
         ([10] * 20 + [100] * 20, 0),  # two kinds of calls
         ([10] * 21 + [100] * 19, 0),
-        ([10, 10, 10, 500], 0),  # too few to tell
+        ([10, 10, 10, 500], 0),  # too few to decide
         ([10, 11, 12, 500, 400], 2),
         ([0] * 20 + [1], 1),
     ],
 )
-def test_few_calls_that_make_the_sum_mislead(tmp_path: Path, times_us: list[int], long_calls: int) -> None:
+def test_a_few_long_calls_make_the_sum_misleading(
+    tmp_path: Path, times_us: list[int], long_calls: int
+) -> None:
     rows = found(calls(times_us), tmp_path).rows
     assert rows.long_calls.tolist() == [long_calls]
     assert rows.median_ns.tolist() == [sorted(times_us)[(len(times_us) - 1) // 2] * 1000]
@@ -106,15 +108,15 @@ def test_few_calls_that_make_the_sum_mislead(tmp_path: Path, times_us: list[int]
 @pytest.mark.parametrize(
     ("times_us", "waited_us", "long_calls"),
     [
-        ([8] * 26 + [4000] * 14, None, 14),  # a third was pre-empted, as on a machine with much else to do
+        ([8] * 26 + [4000] * 14, None, 14),  # a third was pre-empted, as on a busy machine
         ([8] * 26 + [4000] * 14, 30_000, 14),
-        ([8] * 26 + [4000] * 14, 10, 0),  # no thread waited for a processor: they took that long
-        ([8] * 26 + [600] * 14, None, 0),  # less than a turn of another thread
+        ([8] * 26 + [4000] * 14, 10, 0),  # no thread waited for a processor, so the calls took that long
+        ([8] * 26 + [600] * 14, None, 0),  # less than the time slice of another thread
         ([8] * 19 + [4000] * 21, None, 21),  # then the median is one of them
-        ([8] * 9 + [4000] * 31, None, 0),  # hardly one was not
+        ([8] * 9 + [4000] * 31, None, 0),  # nearly all were pre-empted
     ],
 )
-def test_more_long_calls_mislead_only_where_threads_waited(
+def test_many_long_calls_mislead_only_if_threads_waited(
     tmp_path: Path, times_us: list[int], waited_us: int | None, long_calls: int
 ) -> None:
     program = calls(times_us)
@@ -127,8 +129,8 @@ def test_more_long_calls_mislead_only_where_threads_waited(
     assert rows.typical_ns.tolist() == [usual_us * 1000]
 
 
-def test_a_few_calls_were_held_up_as_others_were(tmp_path: Path) -> None:
-    """Two calls cannot show it: they are taken to keep as much of their time as the rest does."""
+def test_rows_of_two_calls_are_corrected_like_the_others(tmp_path: Path) -> None:
+    """Two calls are too few to decide: the same part of their time is kept as of the others."""
     program = calls([8] * 26 + [4000] * 14)
     at_ns = (8 * 26 + 4000 * 14) * 1000
     program.run(op("qr", at_ns, at_ns + 5_000_000), op("qr", at_ns + 5_000_000, at_ns + 10_000_000))
@@ -141,7 +143,7 @@ def test_a_few_calls_were_held_up_as_others_were(tmp_path: Path) -> None:
         assert qr.long_calls.tolist() == [0]
 
 
-def test_rows_and_lines_are_ranked_without_calls_that_mislead(tmp_path: Path) -> None:
+def test_misleading_calls_do_not_affect_the_ranking(tmp_path: Path) -> None:
     program = Program()
     sqrt, mm = program.stack("a.py:5 f"), program.stack("a.py:6 f")
     start_ns = 0
@@ -159,7 +161,7 @@ def test_rows_and_lines_are_ranked_without_calls_that_mislead(tmp_path: Path) ->
     assert lines.typical_ns.tolist() == spots.rows.typical_ns.tolist() == [36_000_000, 40 * 8000]
 
 
-def test_durations_of_modules_and_of_regrouped_rows_come_together(tmp_path: Path) -> None:
+def test_durations_are_merged_for_modules_and_regrouped_rows(tmp_path: Path) -> None:
     program = Program()
     net = program.module("", "Net")
     layers = [program.module(name, "Layer", net) for name in "ab"]
@@ -174,7 +176,7 @@ def test_durations_of_modules_and_of_regrouped_rows_come_together(tmp_path: Path
 
 
 @pytest.mark.parametrize("batch_rows", [7, 100_000])
-def test_too_many_bins_become_wider_and_the_error_says_so(
+def test_too_many_bins_are_widened_and_the_error_is_stated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch_rows: int
 ) -> None:
     monkeypatch.setattr(storage, "BATCH_ROWS", batch_rows)
@@ -189,8 +191,8 @@ def test_too_many_bins_become_wider_and_the_error_says_so(
     assert spots.rows.median_ns.tolist() == pytest.approx([wanted], rel=error)
 
 
-def test_rows_are_ranked_by_cpu_time_where_every_operator_has_it_and_threads_waited(tmp_path: Path) -> None:
-    """All calls of `fill_` stand at a barrier for a turn of the scheduler: no call is left to tell."""
+def test_rows_are_ranked_by_cpu_time_if_threads_waited(tmp_path: Path) -> None:
+    """All calls of `fill_` wait at a barrier for a time slice, so no call is undisturbed."""
     program = Program()
     start_ns = 0
     for _ in range(40):

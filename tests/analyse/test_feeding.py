@@ -1,4 +1,4 @@
-"""DataLoader's workers together, against sums by hand and a brute twin of the time that they were there."""
+"""Sums over a DataLoader's workers, compared with hand counts and a brute-force count of their lifetimes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NEXT = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
 
 
 def worker(begun_ns: int, until_ns: int, **given: Any) -> dict[str, Any]:
-    """A DataLoader's worker that is ready 10 ns after it was started."""
+    """A DataLoader's worker that is ready 10 ns after its start."""
     moments = {"forked_ns": begun_ns, "started_ns": begun_ns + 5, "ready_ns": begun_ns + 10}
     return {
         **{"processes": 1, "ended": 1, "process": begun_ns, "parent": 1, "kind": ChildKind.LOADER},
@@ -61,7 +61,7 @@ def one(values: Any) -> int:
     return int(value)
 
 
-def test_sums_of_a_loader(tmp_path: Path) -> None:
+def test_sums_of_a_loader_by_hand(tmp_path: Path) -> None:
     workers = table(worker(100, 200), worker(110, 220, worker=1, ended=0, queued_most=5), worker(400, 500))
     loaders = found(tmp_path, workers, waits((90, 115), (150, 230), (450, 470))).loaders
     assert loaders.name.tolist() == ["Images"]
@@ -76,11 +76,11 @@ def test_sums_of_a_loader(tmp_path: Path) -> None:
     assert one(loaders.queued_most) == 5
     assert one(loaders.transform_ns) == -1
     assert one(loaders.pinning_ns) == -1
-    # 220 ns less 15 of start-up less 150 / 3: what is left of 105 - 15 that was waited.
+    # 220 ns less 15 of start-up less 150 / 3: the rest of the 105 - 15 ns of waiting.
     assert one(loaders.most_gain_ns) == min(105 - 15, 220 - 15 - 50)
 
 
-def test_a_gain_is_never_more_than_was_waited_nor_less_than_nothing(tmp_path: Path) -> None:
+def test_a_gain_is_between_zero_and_the_waiting_time(tmp_path: Path) -> None:
     busy = table(worker(0, 100, dataset_ns=900))
     assert one(found(tmp_path, busy, waits((20, 90))).loaders.most_gain_ns) == 0
     idle = table(worker(0, 1000))
@@ -89,7 +89,7 @@ def test_a_gain_is_never_more_than_was_waited_nor_less_than_nothing(tmp_path: Pa
     assert one(found(tmp_path, idle, None).loaders.most_gain_ns) == -1
 
 
-def test_loaders_stand_apart_most_time_first_and_other_children_are_none(tmp_path: Path) -> None:
+def test_loaders_are_separate_and_other_children_are_excluded(tmp_path: Path) -> None:
     workers = table(
         worker(0, 50),
         worker(0, 50, name="Sounds", dataset_ns=400),
@@ -107,7 +107,7 @@ def test_loaders_stand_apart_most_time_first_and_other_children_are_none(tmp_pat
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_times_that_workers_were_there_against_counting_each_ns(tmp_path: Path, seed: int) -> None:
+def test_worker_lifetimes_equal_a_count_of_each_ns(tmp_path: Path, seed: int) -> None:
     chosen = random.Random(seed)
     rows = []
     for _ in range(chosen.randint(1, 6)):
@@ -124,7 +124,7 @@ def test_times_that_workers_were_there_against_counting_each_ns(tmp_path: Path, 
     )
 
 
-def test_the_dataset_is_divided_as_its_samples_are(tmp_path: Path) -> None:
+def test_dataset_time_is_divided_by_samples(tmp_path: Path) -> None:
     program = Program(roots={"site": ["/site"]})
     outer = f"{FETCH}:50 _MapDatasetFetcher.fetch", f"{FETCH}:52 <listcomp>"
     item = *outer, "train.py:8 Images.__getitem__"
@@ -137,7 +137,7 @@ def test_the_dataset_is_divided_as_its_samples_are(tmp_path: Path) -> None:
     parts = parts_of(link(program.recording(tmp_path)))
     assert (parts.dataset_ns, parts.transform_ns, parts.looks) == (150, 50, 30)
     own = Line("train.py", 8, "Images.__getitem__")
-    # PIL's time is that of the line that calls it.
+    # PIL's time counts for the line that calls it.
     assert parts.lines_ns == {own: 120, Line("train.py", 30, "spin"): 30}
     loaders = found(tmp_path, table(worker(7, 500)), None, _7=parts).loaders
     assert one(loaders.transform_ns) == round(40 * 50 / 150)
@@ -147,7 +147,7 @@ def test_the_dataset_is_divided_as_its_samples_are(tmp_path: Path) -> None:
     assert one(found(tmp_path, table(worker(7, 500)), None, _7=few).loaders.transform_ns) == -1
 
 
-def test_pinning_is_what_samples_of_its_thread_show(tmp_path: Path) -> None:
+def test_pinning_time_comes_from_samples_of_its_thread(tmp_path: Path) -> None:
     program = Program()
     program.thread(0)
     loop = f"{PIN}:30 _pin_memory_loop"
@@ -159,7 +159,7 @@ def test_pinning_is_what_samples_of_its_thread_show(tmp_path: Path) -> None:
     assert one(result.loaders.pinning_ns) == 30 + 20
 
 
-def test_waits_are_calls_of_next_of_a_loader_with_workers(tmp_path: Path) -> None:
+def test_waits_are_next_calls_of_a_loader_with_workers(tmp_path: Path) -> None:
     program = Program()
     program.thread(0)
     other = NEXT.replace("MultiProcessing", "SingleProcess")

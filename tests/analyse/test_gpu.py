@@ -1,4 +1,4 @@
-"""What ran on GPUs by operator and line, devices and steps: by hand and against slow twins."""
+"""GPU work by operator, line, device and step, compared with hand counts and slow twins."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def row_values(trace: Trace, rows: Any, at: int, *columns: str) -> list[Any]:
     return values
 
 
-def test_nothing_of_gpus(tmp_path: Path) -> None:
+def test_without_gpu_records_there_are_no_findings(tmp_path: Path) -> None:
     trace = link(Program().recording(tmp_path))
     assert gpu_findings(trace, steps(trace).steps) is None
 
@@ -94,24 +94,24 @@ def test_a_step_by_hand(tmp_path: Path) -> None:
     assert (found.unlinked, found.outside, found.untimed, found.graph_launches) == (0, 1, 0, 0)
 
 
-def test_copies_of_pageable_memory_keep_their_caller(tmp_path: Path) -> None:
+def test_copies_of_pageable_memory_are_waits(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     pageable, pinned, device = MemoryKind.PAGEABLE, MemoryKind.PINNED, MemoryKind.DEVICE
     to_gpu, to_host = CopyKind.HOST_TO_DEVICE, CopyKind.DEVICE_TO_HOST
     copies: list[tuple[int, int, int, int, int, int, int]] = [
-        (to_gpu, pageable, device, 10, 100, 50, 104),  # its last part is on its way: until 100
-        (to_host, device, pageable, 200, 300, 250, 290),  # behind a kernel: until 290
-        (to_gpu, pageable, device, 400, 410, 415, 416),  # handed over at once
+        (to_gpu, pageable, device, 10, 100, 50, 104),  # its last part is being copied until 100
+        (to_host, device, pageable, 200, 300, 250, 290),  # after a kernel, until 290
+        (to_gpu, pageable, device, 400, 410, 415, 416),  # the call returned before the copy began
         (to_gpu, pinned, device, 500, 600, 510, 590),  # not pageable
-        (to_host, device, pageable, 700, 800, 710, 790),  # has a record of its own
+        (to_host, device, pageable, 700, 800, 710, 790),  # has a synchronization record
         (to_host, device, pageable, 900, 950, -1, -1),  # has no times
     ]
     for at, (kind, source, destination, *times) in enumerate(copies, 1):
         program.api_call("cudaMemcpyAsync", times[0], times[1], at)
         program.copy(kind, times[2], times[3], at, source=source, destination=destination)
     program.gpu_wait(WaitKind.STREAM, 705, 795, 5)
-    program.copy(to_host, 960, 965, -1, source=device, destination=pageable)  # of which no call is known
+    program.copy(to_host, 960, 965, -1, source=device, destination=pageable)  # its call is not known
     program.api_call("cudaGraphLaunch", 1000, 1100, 7)
     program.copy(to_gpu, 1010, 1020, 7, graph=3)
     _, found = analysed(program.recording(tmp_path))
@@ -120,8 +120,8 @@ def test_copies_of_pageable_memory_keep_their_caller(tmp_path: Path) -> None:
     assert (found.step_counts.waits.tolist(), found.step_counts.wait_ns.tolist()) == ([3], [270])
 
 
-def test_what_a_row_is(tmp_path: Path) -> None:
-    """Equal kernels from two operators of one line and text, of two modules; one longer, one untimed."""
+def test_what_makes_a_row(tmp_path: Path) -> None:
+    """Equal kernels of two equal operators on one line, in two modules; one is longer, one untimed."""
     program = Program()
     program.thread(1)
     net = program.module("", "Net")
@@ -145,7 +145,7 @@ def test_what_a_row_is(tmp_path: Path) -> None:
     assert (rows.gpu_ns.tolist(), rows.gpu_self_ns.tolist()) == ([60], [60])
 
 
-def test_equal_inputs_of_two_operators_are_two(tmp_path: Path) -> None:
+def test_equal_inputs_of_two_operators_are_two_rows(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     inputs = {name: program.signature("f32[2]", operator=name) for name in ("neg", "exp")}
@@ -159,7 +159,7 @@ def test_equal_inputs_of_two_operators_are_two(tmp_path: Path) -> None:
     assert {strings[operator]: signature for operator, signature in zip(*columns, strict=True)} == inputs
 
 
-def test_what_cannot_be_told_stays_visible(tmp_path: Path) -> None:
+def test_work_without_a_known_origin_is_shown(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     program.run(op("replay", 0, 100, stack=program.stack("a.py:7 main")))
@@ -186,7 +186,7 @@ def test_what_cannot_be_told_stays_visible(tmp_path: Path) -> None:
     assert (found.devices.busy_ns.tolist(), found.devices.copy_ns.tolist()) == ([14], [-1])
 
 
-def test_time_of_nested_calls_of_a_row_counts_once_in_every_group(tmp_path: Path) -> None:
+def test_nested_calls_of_a_row_count_once_in_every_group(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     line = program.stack("a.py:5 main")
@@ -204,15 +204,15 @@ def test_time_of_nested_calls_of_a_row_counts_once_in_every_group(tmp_path: Path
 
 @pytest.mark.parametrize("group", GROUPS)
 @pytest.mark.parametrize("focus", [None, "mm"])
-def test_a_report_has_them_by_every_view(tmp_path: Path, group: str, focus: str | None) -> None:
+def test_every_grouping_of_the_report_has_gpu_times(tmp_path: Path, group: str, focus: str | None) -> None:
     path = training().recording(tmp_path).path
     found = Results(path).findings(View(group=group, focus=focus), KINDS)
     assert found[GpuFindings].kernels.kernels.sum() == 5
-    # "linear" launched k3 itself, and is not in focus: its own text has no "mm".
+    # "linear" launched k3 itself and does not match the focus: its name has no "mm".
     assert found[Hotspots].rows.gpu_self_ns.sum() == 67 - (0 if focus is None else 11)
 
 
-def test_a_report_without_gpus_has_nothing_of_them(tmp_path: Path) -> None:
+def test_a_report_without_gpus_has_no_gpu_columns(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     program.run(op("mm", 0, 10))
@@ -222,7 +222,7 @@ def test_a_report_without_gpus_has_nothing_of_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_sums_are_those_of_the_records(tmp_path: Path, seed: int) -> None:
+def test_sums_equal_those_of_the_records(tmp_path: Path, seed: int) -> None:
     program, _, launcher = random_program(random.Random(seed))
     chance = random.Random(seed)
     for number in range(100):
@@ -262,7 +262,7 @@ def test_sums_are_those_of_the_records(tmp_path: Path, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_busy_is_when_anything_runs(seed: int) -> None:
+def test_busy_means_that_anything_runs(seed: int) -> None:
     chance = random.Random(seed)
     spans = [(start, start + chance.randint(0, 40)) for start in (chance.randint(0, 900) for _ in range(40))]
     busy = {moment for start, end in spans for moment in range(start, end)}
@@ -272,7 +272,7 @@ def test_busy_is_when_anything_runs(seed: int) -> None:
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("seed", range(30))
-def test_any_numbers_at_all_make_a_report(tmp_path: Path, seed: int) -> None:
+def test_arbitrary_numbers_cause_no_error(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
 
     def number(bits: int = 63) -> int:
@@ -301,7 +301,7 @@ def test_any_numbers_at_all_make_a_report(tmp_path: Path, seed: int) -> None:
         assert GpuFindings in Results(path).findings(View(), KINDS)
 
 
-def test_devices_are_apart(tmp_path: Path) -> None:
+def test_devices_are_separate(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     program.kernel("a", 0, 10, 1, device=1, stream=7)
@@ -351,7 +351,7 @@ def test_without_backward_between_them_optimizers_are_one_step(tmp_path: Path) -
     assert steps_of(program, tmp_path) == [(1000, 2800)]
 
 
-def test_steps_are_those_of_the_longest_loop(tmp_path: Path) -> None:
+def test_steps_come_from_the_longest_loop(tmp_path: Path) -> None:
     program = Program(program={"pid": 1001})
     program.thread(1)
     program.thread(2)
@@ -361,7 +361,7 @@ def test_steps_are_those_of_the_longest_loop(tmp_path: Path) -> None:
     assert steps_of(program, tmp_path) == [(100, 200)]
 
 
-def test_a_program_may_say_what_its_steps_are(tmp_path: Path) -> None:
+def test_a_program_may_mark_its_steps(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     program.run(

@@ -1,4 +1,4 @@
-"""How much of each phase of a step a GPU was busy."""
+"""How long a GPU was busy in each phase of a step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.build import Program, op
 
 
 def test_phases_say_how_long_the_gpu_was_busy(tmp_path: Path) -> None:
-    """Kernels and copies at once are counted once; what reaches into the next step is of both."""
+    """Simultaneous kernels and copies count once. Work that reaches into the next step counts in both."""
     program = Program()
     program.thread(1)
     program.run(*two_steps(1000))

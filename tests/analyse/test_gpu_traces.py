@@ -1,4 +1,4 @@
-"""Links and figures against traces that torch.profiler wrote on GPUs, where PERFPROBE_TRACES has them."""
+"""Links and figures of traces that torch.profiler wrote on GPUs. Needs PERFPROBE_TRACES."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from perfprobe.tables.trace import Trace
 from tests.analyse.test_gpu import analysed
 from tests.kineto import Told, recorded
 
-# Kernels and copies whose operator the trace names as we do, and those whose launch is not in the trace. All
-# others, and there are none, would be disagreements. Traces of 2023 name no operators: nothing to compare.
+# Kernels and copies that have the operator named in the trace, and those whose launch is not in the trace.
+# There are no others, which would be disagreements. Traces of 2023 name no operators, so nothing is compared.
 LINKED = {
     "a100_nccl": (3774, 0),
     "h100_bert_small": (61, 0),
@@ -37,7 +37,7 @@ LINKED = {
     "v100_resnet50_num_workers_4": (9258, 0),
 }
 WITHOUT_NAMES = {"a100_event_sync": 5, "a100_simple_add": 98}
-# Where all that runs in a step was launched in it, and nothing runs at the same time as something else.
+# Traces in which everything that runs in a step was launched in it, and nothing overlaps.
 STEPS = ("a100_event_sync", "h100_bert_small", "v100_resnet50_num_workers_0", "v100_resnet50_num_workers_4")
 
 
@@ -60,7 +60,7 @@ Traced = Callable[[str], tuple[Trace, GpuFindings, Told]]
 
 @pytest.fixture(scope="module")
 def traced() -> Traced:
-    """A trace by its name, read and analysed when it is first asked for."""
+    """A trace by its name, read and analysed on first use."""
 
     @cache
     def read(name: str) -> tuple[Trace, GpuFindings, Told]:
@@ -80,7 +80,7 @@ def links_of(trace: Trace) -> GpuLinks:
 
 
 def compared(trace: Trace, told: Told) -> Counter[str]:
-    """How many kernels and copies are linked as the trace has it."""
+    """Counts the kernels and copies that are linked as in the trace."""
     links = links_of(trace)
     found: Counter[str] = Counter()
     for calls, named in ((links.kernel_call, told.kernels), (links.copy_call, told.copies)):
@@ -104,7 +104,7 @@ def test_every_kernel_and_copy_has_the_operator_that_the_trace_names(name: str, 
 
 
 @pytest.mark.parametrize("name", WITHOUT_NAMES)
-def test_traces_that_name_no_operators_have_all_linked_to_calls(name: str, traced: Traced) -> None:
+def test_in_traces_without_operators_all_work_is_linked_to_calls(name: str, traced: Traced) -> None:
     _, found, told = traced(name)
     assert not told.names_operators
     assert len(told.kernels) + len(told.copies) == WITHOUT_NAMES[name]
@@ -113,7 +113,7 @@ def test_traces_that_name_no_operators_have_all_linked_to_calls(name: str, trace
 
 @pytest.mark.parametrize("name", ["a100_nccl", "h100_bert_small", "h100_qwen_0.5b"])
 def test_external_ids_and_times_name_the_same_operators(name: str) -> None:
-    """Exact linking by the ids of the trace. Not with whole microseconds."""
+    """Links by the ids of the trace. Not for traces in whole microseconds."""
     recording, told = recording_of(name)
     named = {correlation: operator for operator, correlation in told.kernels + told.copies if operator}
     ids = ExternalIds(
@@ -141,7 +141,7 @@ def test_time_in_steps_is_as_published(name: str, traced: Traced) -> None:
 
 
 def test_a_busy_device_is_as_published(traced: Traced) -> None:
-    """Of two streams: their plugin gives each moment to one kind, the sum of all kinds is our busy time."""
+    """Two streams: their plugin gives each moment to one kind, so the sum of its kinds is our busy time."""
     _, found, _ = traced("a100_simple_add")
     figures = published("a100_simple_add")["breakdown_us"]
     busy_us = sum(figures[kind] for kind in ("Kernel", "Memcpy", "Memset"))
@@ -164,7 +164,8 @@ def test_sums_are_those_of_the_trace(name: str, traced: Traced) -> None:
     assert own_ns == times_ns[inside].sum()
 
 
-# The calls of copies of 19 MB, in us, read off the traces; those of 256 bytes end before their copy begins.
+# Durations of the calls of copies of 19 MB in us, read from the traces. Calls of 256 bytes end before the
+# copy begins.
 PAGEABLE = {
     "v100_resnet50_num_workers_0": (2022, 2027, 2020, 2021, 2016, 1867),
     "v100_resnet50_num_workers_4": (39_996, 3082, 3088, 3114, 3870, 3015),
@@ -172,8 +173,8 @@ PAGEABLE = {
 
 
 @pytest.mark.parametrize("name", PAGEABLE)
-def test_copies_of_pageable_memory_keep_the_program(name: str, traced: Traced) -> None:
-    """As the traces of torch 1.9 have no synchronization records, all waits are those inside copies."""
+def test_copies_of_pageable_memory_are_waits(name: str, traced: Traced) -> None:
+    """Traces of torch 1.9 have no synchronization records, so all waits are inside copies."""
     trace, found, _ = traced(name)
     (row,) = range(len(found.waits))
     assert found.waits.kind[row] == WaitKind.PAGEABLE_COPY
@@ -184,7 +185,7 @@ def test_copies_of_pageable_memory_keep_the_program(name: str, traced: Traced) -
 
 
 def swept_ns(events: list[dict[str, Any]]) -> int:
-    """How long at least one of these events of a trace was open, by counting them open and closed."""
+    """How long at least one of these events was open, by counting starts and ends."""
     edges = [(round(event["ts"] * 1000), 1) for event in events]
     edges += [(round(event["ts"] * 1000) + round(event["dur"] * 1000), -1) for event in events]
     edges.sort(key=lambda edge: (edge[0], -edge[1]))
@@ -208,7 +209,7 @@ def swept_ns(events: list[dict[str, Any]]) -> int:
         ("h100_bert_small", "mostly it waited for the program"),
     ],
 )
-def test_kernels_copies_and_nccl_apart(name: str, said: str, traced: Traced) -> None:
+def test_times_of_kernels_copies_and_nccl(name: str, said: str, traced: Traced) -> None:
     trace, found, _ = traced(name)
     with gzip.open(folder() / f"{name}.json.gz") as file:
         events = [event for event in json.load(file)["traceEvents"] if event.get("ph") == "X"]
@@ -226,8 +227,8 @@ def test_kernels_copies_and_nccl_apart(name: str, said: str, traced: Traced) -> 
     assert said in verdict(found, use_of(trace, found), span_ns)
 
 
-def test_a_loop_bound_by_its_copies(traced: Traced) -> None:
-    """The copies of a trace of image classification, one after the other, without what was between them."""
+def test_a_loop_bound_by_copies_is_recognized(traced: Traced) -> None:
+    """The copies of an image classification trace, one after the other, without the time between them."""
     trace, found, _ = traced("a100_simple_add")
     use = use_of(trace, found)
     copying = Use(

@@ -1,4 +1,4 @@
-"""Rows grouped by keys, held against a dictionary of them."""
+"""Rows grouped by keys, compared with grouping by a dict."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 
 from perfprobe.analyse.grouping import group_of, sort_by_keys
 
-_WILD = [2**31 - 1, -(2**31), 0, 7, 2**31 - 1, 7]  # as ids of a damaged recording may be
+_WILD = [2**31 - 1, -(2**31), 0, 7, 2**31 - 1, 7]  # ids as they may be in a damaged recording
 
 
-def test_wild_ids_are_grouped_in_little_memory() -> None:
+def test_arbitrary_ids_are_grouped_in_little_memory() -> None:
     keys = [np.array(_WILD, np.int32), np.array([1, 1, 0, 5, 1, 5], np.int32)]
 
     tracemalloc.start()

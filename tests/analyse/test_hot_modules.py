@@ -20,7 +20,7 @@ PHASES = ("other_ns", "forward_ns", "backward_ns", "recompute_ns")  # in the ord
 
 
 def rows(trace: Trace, times: ModuleTimes) -> dict[str, dict[str, Any]]:
-    """By path, the parent as its path."""
+    """Rows by path. The parent is given as its path."""
     paths = [trace.module(module) or "" for module in times.module.tolist()]
     made = {}
     for at, path in enumerate(paths):
@@ -66,8 +66,8 @@ def test_by_hand(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_against_sums_over_single_operators(tmp_path: Path, seed: int) -> None:
-    """Each operator is counted, by hand, in its module and in all those around it."""
+def test_sums_equal_those_over_single_operators(tmp_path: Path, seed: int) -> None:
+    """Each operator is counted in its module and in all modules around it."""
     rng = random.Random(seed)
     program = Program()
     program.thread(1)
@@ -106,7 +106,7 @@ def test_against_sums_over_single_operators(tmp_path: Path, seed: int) -> None:
 def library(
     folder: Path, package: str | None = None, focus: str | None = None
 ) -> tuple[tuple[str, ...], Any]:
-    """The packages, and of each line of them place, calls, times in forward, backward and recomputation."""
+    """The packages, and for each line its place, calls, and times in forward, backward and recomputation."""
     program = Program()
     program.thread(1)
     net = program.module("", "Net")
@@ -145,15 +145,15 @@ def library(
     return found.packages, told
 
 
-def test_lines_of_the_packages_that_define_the_models_classes(tmp_path: Path) -> None:
+def test_lines_of_packages_that_define_the_model(tmp_path: Path) -> None:
     assert library(tmp_path) == (
         ("pkg",),
         [("/pkg/ops.py:3", 2, 30, 60, 0, "gelu_backward"), ("/pkg/model.py:5", 2, 10, 0, 7, "mm")],
     )
 
 
-def test_lines_of_packages_asked_for(tmp_path: Path) -> None:
-    """Of what ran in backward only what has a forward call there, as with lines of the program."""
+def test_lines_of_requested_packages(tmp_path: Path) -> None:
+    """Of backward only what has a forward call there, as for lines of the program."""
     packages, lines = library(tmp_path, "trainer")
     assert packages == ("trainer",)
     assert [line[:4] for line in lines] == [("/trainer/loop.py:7", 5, 40, 60)]

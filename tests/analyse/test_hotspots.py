@@ -21,7 +21,7 @@ ENGINE = "/env/site-packages/torch/autograd/graph.py:841 _engine_run_backward"
 
 
 def found_rows(trace: Trace, found: Hotspots) -> list[dict[str, Any]]:
-    """The rows with their names, as plain values."""
+    """The rows with names instead of ids."""
     rows = []
     for at in range(len(found.rows)):
         row = {name: column[at].item() for name, column in found.rows.columns().items()}
@@ -45,9 +45,9 @@ def test_by_hand(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     small, large = program.signature("f32[2]"), program.signature("f32[9]")
-    same_text = program.signature("f32[2]", 7)  # differs in what needs grad only
+    same_text = program.signature("f32[2]", 7)  # differs only in requires_grad
     stack = program.stack("a.py:5 f")
-    elsewhere = program.stack("a.py:1 main", "a.py:5 f")  # the same line by another way
+    elsewhere = program.stack("a.py:1 main", "a.py:5 f")  # the same line reached through another call
     engine = program.stack("a.py:9 main", ENGINE)
     program.run(
         op("mm", 0, 100, op("copy", 10, 30, stack=stack), stack=stack, signature=small, sequence=0),
@@ -91,7 +91,7 @@ def test_layers_share_a_row_and_reasons_keep_rows_apart(tmp_path: Path) -> None:
     assert parts == [[("layers.0.fc", 10, 50), ("layers.1.fc", 10, 50)], [], []]
 
 
-def test_what_each_module_has_of_a_row_comes_with_it_most_first(tmp_path: Path) -> None:
+def test_a_row_lists_its_modules_by_time(tmp_path: Path) -> None:
     program = Program()
     net = program.module("", "Net")
     layers = [program.module(name, "Layer", net) for name in "abc"]
@@ -124,11 +124,11 @@ def test_what_each_module_has_of_a_row_comes_with_it_most_first(tmp_path: Path) 
         (["only"], "only"),
     ],
 )
-def test_what_module_paths_have_in_common(paths: list[str], common: str) -> None:
+def test_the_common_part_of_module_paths(paths: list[str], common: str) -> None:
     assert pattern(paths) == common
 
 
-def test_a_call_within_another_of_its_row_counts_once_in_total_time(tmp_path: Path) -> None:
+def test_nested_calls_of_a_row_count_once_in_total_time(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     program.thread(2)
@@ -136,7 +136,7 @@ def test_a_call_within_another_of_its_row_counts_once_in_total_time(tmp_path: Pa
         op("a", 0, 100, op("a", 10, 40, op("b", 12, 15, op("a", 13, 14))), op("a", 50, 60)),
         op("a", 200, 210),
     )
-    program.run(op("a", 0, 90), thread=1)  # at the same time, on another thread: not inside
+    program.run(op("a", 0, 90), thread=1)  # at the same time but on another thread: not nested
     rows, found = run(program.recording(tmp_path))
     a, b = rows
     assert (a["calls"], a["self_ns"], a["total_ns"]) == (6, 100 + 10 + 90 - 3 + 1, 100 + 10 + 90)
@@ -146,7 +146,7 @@ def test_a_call_within_another_of_its_row_counts_once_in_total_time(tmp_path: Pa
     assert found.totals.threads == 2
 
 
-def test_cpu_time_is_summed_where_it_was_measured(tmp_path: Path) -> None:
+def test_cpu_time_is_summed_over_measured_calls(tmp_path: Path) -> None:
     program = Program()
     program.run(op("a", 0, 10, op("b", 2, 3), cpu_ns=7), op("a", 20, 30, cpu_ns=2), op("c", 40, 41))
     rows, found = run(program.recording(tmp_path))
@@ -154,7 +154,7 @@ def test_cpu_time_is_summed_where_it_was_measured(tmp_path: Path) -> None:
     assert (found.totals.outermost_cpu_ns, found.totals.outermost_ns) == (9, 20)
 
 
-def test_cpu_time_of_all_operators_counts_a_nested_call_of_a_row_once(tmp_path: Path) -> None:
+def test_nested_calls_of_a_row_count_once_in_cpu_time(tmp_path: Path) -> None:
     program = Program(recording={"cpu_time": "all"})
     inner = op("mm", 30, 40, cpu_ns=8)
     program.run(op("a", 0, 100, op("a", 20, 50, inner, cpu_ns=20), cpu_ns=70))
@@ -175,7 +175,7 @@ def test_cpu_time_that_was_not_measured_is_not_zero(tmp_path: Path) -> None:
     assert (found.totals.outermost_cpu_ns, found.totals.outermost_ns) == (None, None)
 
 
-def test_ranges_are_rows_of_their_own_and_not_operator_time(tmp_path: Path) -> None:
+def test_ranges_are_separate_rows_and_not_operator_time(tmp_path: Path) -> None:
     program = Program()
     program.run(op("epoch", 0, 1000, op("mm", 10, 30), scope=7))
     rows, found = run(program.recording(tmp_path))
@@ -185,7 +185,7 @@ def test_ranges_are_rows_of_their_own_and_not_operator_time(tmp_path: Path) -> N
     assert found.totals.self_ns == 20
 
 
-def test_nothing_recorded(tmp_path: Path) -> None:
+def test_without_operators_there_are_no_rows(tmp_path: Path) -> None:
     rows, found = run(Program().recording(tmp_path))
     assert rows == []
     assert found.totals.last_end_ns is None
@@ -193,7 +193,7 @@ def test_nothing_recorded(tmp_path: Path) -> None:
 
 
 def slow_hotspots(operators: list[Op]) -> dict[tuple[Any, ...], tuple[int, int, int]]:
-    """calls, self and total time for each (name, signature, stack), by plain recursion."""
+    """Calls, self and total time for each (name, signature, stack), by plain recursion."""
     sums: dict[tuple[Any, ...], list[int]] = defaultdict(lambda: [0, 0, 0])
 
     def visit(item: Op, around: tuple[tuple[Any, ...], ...]) -> None:
@@ -247,7 +247,9 @@ def test_sums_equal_those_by_recursion(
     texts = {-1: None, signatures[1]: "f32[2]"}
     named = {(name, texts[sig], stacks.index(stack) + 1): sums for (name, sig, stack), sums in wanted.items()}
     assert {key: row[:2] for key, row in found.items()} == {key: row[:2] for key, row in named.items()}
-    if batch_rows > len(program.operators):  # a tree cut by the end of a batch may count a call twice
+    if batch_rows > len(
+        program.operators
+    ):  # a nested call may count twice if the end of a batch cuts the tree
         assert found == named
 
 

@@ -33,7 +33,7 @@ META = {
 
 
 def found(folder: Path, *samples: tuple[int, tuple[str, ...]]) -> Findings:
-    """Of a program with looks of so many milliseconds each, one after the other."""
+    """The imports of a program with looks of these numbers of milliseconds, one after the other."""
     program = Program(**META)
     program.thread(1, "main")
     at = 0
@@ -48,10 +48,10 @@ def told(findings: Findings) -> list[tuple[str | None, str | None, int | None, i
     return [(row.module, row.by, row.line and row.line.line, row.time_ns // MS) for row in rows]
 
 
-def test_what_a_library_imports_in_turn_is_part_of_its_import(tmp_path: Path) -> None:
+def test_nested_imports_are_part_of_the_outer_import(tmp_path: Path) -> None:
     findings = found(
         tmp_path,
-        (10, (MAIN, FIND)),  # looks for torch, of which nothing has run yet
+        (10, (MAIN, FIND)),  # searches for torch, of which nothing has run yet
         (200, (MAIN, FIND, TORCH)),
         (50, (MAIN, FIND, TORCH, FIND, COMPILE)),
         (40, (MAIN, FIND, TORCH, FIND, SYMPY, f"{SITE}/sympy/core.py:9/4 make")),
@@ -61,7 +61,7 @@ def test_what_a_library_imports_in_turn_is_part_of_its_import(tmp_path: Path) ->
     assert imports_text(import_rows(findings.trace, findings[Calling])) == "torch 300 ms"
 
 
-def test_who_called_what_imports(tmp_path: Path) -> None:
+def test_callers_of_importing_functions(tmp_path: Path) -> None:
     findings = found(
         tmp_path,
         (20, (MAIN, FIND, TORCH)),
@@ -74,13 +74,13 @@ def test_who_called_what_imports(tmp_path: Path) -> None:
     assert text == "torch._dynamo 95.0 ms by Adam at train.py:36, torch 20.0 ms"
 
 
-def test_what_a_decorator_put_in_a_functions_place_is_that_function(tmp_path: Path) -> None:
+def test_a_decorators_wrapper_counts_as_the_function(tmp_path: Path) -> None:
     wrapper = f"{SITE}/torch/rpc.py:90/89 checked.<locals>.wrapper"
     shutdown = f"{SITE}/torch/rpc.py:300 shutdown"
     findings = found(
         tmp_path,
         (90, (MAIN, BUILD, wrapper, wrapper, shutdown, f"{SITE}/torch/rpc.py:310 join", FIND, DYNAMO)),
-        (20, (MAIN, BUILD, wrapper, FIND, SYMPY)),  # of what it imports itself nothing else is on the way
+        (20, (MAIN, BUILD, wrapper, FIND, SYMPY)),  # sympy has no other frames on the stack
     )
     assert told(findings) == [
         ("torch._dynamo", "shutdown", 36, 90),
@@ -88,7 +88,7 @@ def test_what_a_decorator_put_in_a_functions_place_is_that_function(tmp_path: Pa
     ]
 
 
-def test_the_users_own_modules_are_the_program(tmp_path: Path) -> None:
+def test_the_users_modules_are_not_imports(tmp_path: Path) -> None:
     work = "/p/model.py:9/8 tables"
     findings = found(
         tmp_path,
@@ -103,7 +103,7 @@ def test_the_users_own_modules_are_the_program(tmp_path: Path) -> None:
     ]
 
 
-def test_functions_are_ranked_without_what_they_did_in_imports(tmp_path: Path) -> None:
+def test_ranking_excludes_time_in_imports(tmp_path: Path) -> None:
     make = f"{SITE}/fields.py:4 make"
     findings = found(
         tmp_path,
@@ -121,7 +121,7 @@ def test_functions_are_ranked_without_what_they_did_in_imports(tmp_path: Path) -
     assert (make_row.own_ns, make_row.importing_ns) == (320 * MS, 300 * MS)
 
 
-def test_threads_that_only_wait_come_last(tmp_path: Path) -> None:
+def test_waiting_threads_are_ranked_last(tmp_path: Path) -> None:
     program = Program(**META)
     program.thread(1, "main")
     program.thread(2, "pool")
@@ -129,7 +129,7 @@ def test_threads_that_only_wait_come_last(tmp_path: Path) -> None:
     program.sample(0, 100 * MS, MAIN, BUILD, looks=10, cpu_ns=99 * MS)
     program.sample(100 * MS, 900 * MS, MAIN, "/lib/python3.11/queue.py:3 get", looks=80, cpu_ns=MS)
     shown = hot_functions(find(link(program.recording(tmp_path)), Calling), 0, "self")
-    # The main thread's waiting is the program's.
+    # Waiting of the main thread counts for the program.
     assert [(row.function.function, row.own_ns, row.shown_own_ns) for row in shown.rows if row.own_ns] == [
         ("get", 800 * MS, 800 * MS),
         ("build", 100 * MS, 100 * MS),
@@ -138,7 +138,7 @@ def test_threads_that_only_wait_come_last(tmp_path: Path) -> None:
     assert shown.python.idle_ns == 1000 * MS
 
 
-def test_looks_that_failed_are_no_imports(tmp_path: Path) -> None:
+def test_failed_looks_are_not_imports(tmp_path: Path) -> None:
     program = Program(**META)
     program.thread(1, "main")
     program.sample(0, 10 * MS, stack=-1, look=Look.FAILED)

@@ -64,13 +64,13 @@ def test_by_hand(tmp_path: Path) -> None:
     assert hottest == [("mm", "f32[9]"), ("load", None), ("add_", None), ("pool", None)]
 
 
-def test_no_operators(tmp_path: Path) -> None:
+def test_without_operators_there_are_no_lines(tmp_path: Path) -> None:
     _, found = run(Program().recording(tmp_path))
     assert len(found) == 0
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_against_sums_over_single_operators(tmp_path: Path, seed: int) -> None:
+def test_sums_equal_those_over_single_operators(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     program = Program()
     program.thread(1)
@@ -79,7 +79,7 @@ def test_against_sums_over_single_operators(tmp_path: Path, seed: int) -> None:
     signatures = [-1, program.signature("f32[1]"), program.signature("f32[2]")]
     start_ns = 0
     for _ in range(400):
-        length = rng.randrange(20, 50)  # none is far longer than others
+        length = rng.randrange(20, 50)  # none is much longer than the others
         node = {"node_sequence": -1, "node_thread": 1} if rng.random() < 0.2 else {}
         fields = {"stack": rng.choice(stacks), "signature": rng.choice(signatures), **node}
         program.run(op(rng.choice("xyz"), start_ns, start_ns + length, **fields))

@@ -1,4 +1,4 @@
-"""Named ranges against a slow twin that walks through them moment by moment."""
+"""Named ranges, compared with a slow twin that checks every moment."""
 
 import random
 from collections.abc import Sequence
@@ -27,11 +27,11 @@ def rows_of(folder: Path, program: Program, end_ns: int | None = 1_000) -> dict[
     return {trace.recording[Strings][row["name"]]: row for row in rows}
 
 
-def test_no_ranges_are_no_table(tmp_path: Path) -> None:
+def test_without_ranges_there_is_no_table(tmp_path: Path) -> None:
     assert named_ranges(link(Program().recording(tmp_path))) is None
 
 
-def test_a_range_in_one_of_its_name_counts_once(tmp_path: Path) -> None:
+def test_nested_ranges_of_one_name_count_once(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     program.named_range("outer", 0, 100)
@@ -55,7 +55,7 @@ def test_threads_add_up_and_free_ranges_do_not(tmp_path: Path) -> None:
     assert list(rows) == ["nested", "free"]
 
 
-def test_own_ranges_of_tasks_that_take_turns_are_one_row(tmp_path: Path) -> None:
+def test_ranges_of_alternating_tasks_are_one_row(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     own = int(RangeSource.PERFPROBE)
@@ -74,7 +74,7 @@ def test_own_ranges_of_tasks_that_take_turns_are_one_row(tmp_path: Path) -> None
     assert (found.ranges[task], found.total_ns[task]) == (2, 120)
 
 
-def test_open_ranges_count_up_to_the_end_and_marks_have_no_time(tmp_path: Path) -> None:
+def test_open_ranges_end_with_the_recording_and_marks_have_no_time(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     program.named_range("open", 400, -1)
@@ -86,7 +86,7 @@ def test_open_ranges_count_up_to_the_end_and_marks_have_no_time(tmp_path: Path) 
     assert (rows["mark"]["mean_ns"], rows["mark"]["median_ns"], rows["mark"]["longest_ns"]) == (-1, -1, -1)
 
 
-def test_without_an_end_an_open_range_has_no_time(tmp_path: Path) -> None:
+def test_open_ranges_have_no_time_if_the_end_is_unknown(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     program.named_range("a", 400, -1)
@@ -109,7 +109,7 @@ def test_one_name_of_two_domains_or_sources_is_two_rows(tmp_path: Path) -> None:
 
 
 def covered(ranges: Sequence[tuple[int, int, int, int]], name: int) -> int:
-    """Nanoseconds in which a range of this name was open, each thread's for itself."""
+    """Nanoseconds in which a range of this name was open, summed over threads."""
     return sum(
         any(start <= at < end for start, end, of, on in ranges if of == name and on == thread)
         for thread in {on for *_, on in ranges}

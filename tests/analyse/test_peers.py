@@ -1,4 +1,4 @@
-"""What other profilers' tables are made of: against a slow twin that looks at every moment, and by hand."""
+"""Tables of other profilers, compared with hand counts and a slow twin that checks every moment."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ END_NS = 2000
 
 
 def some(choice: random.Random, start_ns: int, end_ns: int, depth: int = 0) -> list[Op]:
-    """Operators one behind the other, others within them, ranges of the program among them."""
+    """A sequence of operators with others nested in them, and ranges of the program among them."""
     found, at = [], start_ns
     while at < end_ns - 4:
         at += choice.randrange(0, 20)
@@ -40,7 +40,7 @@ def some(choice: random.Random, start_ns: int, end_ns: int, depth: int = 0) -> l
 
 
 def walked(operators: list[Op], around: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Op]]:
-    """Every operator with those around it, the outermost first; ranges are looked through."""
+    """Every operator with the operators around it, outermost first. Ranges are skipped."""
     found = []
     for each in operators:
         is_range = each.fields.get("scope") == 7
@@ -50,7 +50,7 @@ def walked(operators: list[Op], around: tuple[str, ...] = ()) -> list[tuple[tupl
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_random_operators_of_two_threads_are_as_a_slow_twin_counts_them(tmp_path: Path, seed: int) -> None:
+def test_random_operators_agree_with_a_slow_twin(tmp_path: Path, seed: int) -> None:
     choice = random.Random(seed)
     program = Program(**META)
     threads = [some(choice, 0, END_NS) for _ in range(2)]
@@ -93,7 +93,7 @@ def test_random_operators_of_two_threads_are_as_a_slow_twin_counts_them(tmp_path
     assert found.has_steps is False
 
 
-def test_held_intervals_are_bounded_and_lose_only_short_gaps() -> None:
+def test_kept_intervals_are_limited_and_only_short_gaps_are_lost() -> None:
     held, whole = Held(most=100), 5000
     start_ns = np.arange(whole, dtype=np.int64) * 1000
     for part in np.array_split(start_ns, 50):
@@ -106,7 +106,7 @@ def test_held_intervals_are_bounded_and_lose_only_short_gaps() -> None:
     assert union_ns(*exact.all()) == whole * 900
 
 
-def test_what_an_optimizer_s_closure_calls_is_the_optimizer_s() -> None:
+def test_an_optimizers_closure_counts_as_optimizer() -> None:
     kinds = (EventKind.NEXT, EventKind.OPTIMIZER, EventKind.CALL, EventKind.BACKWARD, EventKind.CALL)
     bounds = ((0, 10), (20, 90), (30, 50), (50, 90), (95, 99))
     events = StepEvents(
@@ -120,7 +120,7 @@ def test_what_an_optimizer_s_closure_calls_is_the_optimizer_s() -> None:
 
 
 def steps_on_gpu() -> Program:
-    """Two steps of 100 ns; the first one's kernel ends 30 ns into the second."""
+    """Two steps of 100 ns. A kernel of the first ends 30 ns into the second."""
     program = Program(**META, gpu={"devices": [{"name": "NVIDIA H200"}]})
     program.thread(1)
     for number in range(2):
@@ -133,7 +133,7 @@ def steps_on_gpu() -> Program:
     return program
 
 
-def test_a_step_reaches_to_the_last_that_it_launched(tmp_path: Path) -> None:
+def test_a_step_ends_with_the_last_work_it_launched(tmp_path: Path) -> None:
     found = find(link(steps_on_gpu().recording(tmp_path)), PeerTimes)[PeerTimes]
     assert found.steps.end_ns.tolist() == [100, 200]
     sums = [int(found.roles.time_ns[found.roles.step == step].sum()) for step in range(2)]
@@ -143,15 +143,15 @@ def test_a_step_reaches_to_the_last_that_it_launched(tmp_path: Path) -> None:
         for step, role, ns in zip(*found.roles.columns().values(), strict=True)
     }
     assert of[0, Role.KERNEL] == 70
-    assert of[1, Role.COMMUNICATION] == 70  # NCCL's kernels are no computing
+    assert of[1, Role.COMMUNICATION] == 70  # NCCL kernels are not computing
     assert of[0, Role.RUNTIME] == 3
-    assert of[0, Role.CPU_EXEC] == 7  # what launching leaves of the operator
-    assert found.busy_ns == {0: 40 + 30 + 40}  # a kernel at work within the steps' own time
+    assert of[0, Role.CPU_EXEC] == 7  # the operator's time minus launching
+    assert found.busy_ns == {0: 40 + 30 + 40}  # kernels running within the steps' own time
     launched = dict(zip(found.types.type.tolist(), found.types.calls.tolist(), strict=True))
     assert (launched[PeerType.KERNEL], launched[PeerType.COMMUNICATION]) == (2, 1)
 
 
-def test_steps_left_out_are_counted_by_what_keeps_them_out(tmp_path: Path) -> None:
+def test_excluded_steps_are_counted_by_reason(tmp_path: Path) -> None:
     program = Program(**META)
     program.thread(1)
     for number, (start_ns, end_ns) in enumerate([(0, 900), (900, 1000), (1000, 1100), (1100, 1200)]):
@@ -160,4 +160,4 @@ def test_steps_left_out_are_counted_by_what_keeps_them_out(tmp_path: Path) -> No
     found = find(link(program.recording(tmp_path)), PeerTimes)[PeerTimes]
     assert found.left_out == {StepMark.WARM_UP: 1}
     assert found.steps.step.tolist() == [1, 2, 3]
-    assert int(found.operators.calls.sum()) == 3  # without the warm-up's
+    assert int(found.operators.calls.sum()) == 3  # without those of the warm-up

@@ -1,4 +1,4 @@
-"""TensorBoard's breakdown of steps against what the plugin itself computed of traces from GPUs."""
+"""TensorBoard's breakdown of steps, compared with the plugin's own results for traces from GPUs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def folder() -> Path:
 
 
 def average_us(path: Path) -> tuple[dict[str, float], PeerTimes]:
-    """The average of all steps by category, of warm-up and outliers too, as the plugin has it."""
+    """The average over all steps by category, including warm-up and outliers, as the plugin computes it."""
     trace = link(kineto.read(path))
     times = find(trace, StepTimes)[StepTimes]
     steps = replace(times.steps, mark=np.zeros(len(times.steps), np.int8))
@@ -53,18 +53,18 @@ def average_us(path: Path) -> tuple[dict[str, float], PeerTimes]:
 
 
 @pytest.mark.parametrize("name", ["v100_resnet50_num_workers_0", "v100_resnet50_num_workers_4"])
-def test_every_category_is_the_plugin_s_to_the_microsecond(folder: Path, name: str) -> None:
+def test_every_category_equals_the_plugins_to_the_microsecond(folder: Path, name: str) -> None:
     told = json.loads((folder / "tensorboard_plugin_figures.json").read_text())[name]
     ours, found = average_us(folder / f"{name}.json.gz")
     assert ours == pytest.approx(told["breakdown_us"], abs=2)  # its times are whole microseconds
     assert sum(ours.values()) == pytest.approx(told["avg_step_us"], abs=1)
-    # A GPU's busy time is of the steps' own time, not of the plugin's, which is a little longer.
+    # A GPU's busy time is taken in the steps' own time. The plugin's steps are a little longer.
     steps_ns = int((found.steps.end_ns - found.steps.start_ns).sum())
     assert found.busy_ns[0] / steps_ns == pytest.approx(told["gpu_utilization"]["0"], abs=0.03)
 
 
-def test_calls_of_cuda_are_runtime_where_the_plugin_does_not_know_them(folder: Path) -> None:
-    """It looks for a category of another name in traces of today: calls are CPU Exec and Other there."""
+def test_cuda_calls_are_runtime_although_the_plugin_misses_them(folder: Path) -> None:
+    """The plugin only knows an old category name and counts the calls as CPU Exec and Other."""
     told = json.loads((folder / "tensorboard_plugin_figures.json").read_text())["a100_event_sync"]
     ours, _ = average_us(folder / "a100_event_sync.json.gz")
     theirs = told["breakdown_us"]

@@ -1,4 +1,4 @@
-"""Who had the processors that threads waited for, on hand-made readings of two processors."""
+"""Who used the processors that threads waited for, with hand-made readings of two processors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from perfprobe.tables.processors import Processors, ProcessorWindows
 from tests.build import Program
 from tests.found import find
 
-MAIN = 1000  # the number of thread 0, as `Program.thread` makes it
+MAIN = 1000  # the OS number of thread 0, as made by `Program.thread`
 SECOND_NS = 1_000_000_000
 MS = 1_000_000
 
@@ -26,13 +26,13 @@ Times = dict[int, tuple[int, int]]
 
 
 def program(*readings: tuple[Times, dict[str, int]], **meta: Any) -> Program:
-    """Readings a second apart, each thread's run and wait in ms; other figures in ms too but `processors`."""
+    """Readings a second apart: each thread's run and wait in ms, other figures in ms, `processors`."""
     made = Program(program={"pid": MAIN}, start={"monotonic_ns": 0}, **meta)
     made.meta["stop"] = {"monotonic_ns": (len(readings) - 1) * SECOND_NS}
     for number in range(6):
         made.thread(number, "worker")
     made.thread(6, "perfprobe-own")
-    made.thread(7, "perfprobe")  # as the program's threads are named under the command perfprobe
+    made.thread(7, "perfprobe")  # the program's threads have this name under the command perfprobe
     for at, (threads, fields) in enumerate(readings):
         in_ns = {name: value if name == "processors" else value * MS for name, value in fields.items()}
         times = {number: (run * MS, wait * MS) for number, (run, wait) in threads.items()}
@@ -45,7 +45,7 @@ def found(made: Program, folder: Path) -> Processors:
 
 
 def in_ms(processors: Processors) -> tuple[float | None, ...]:
-    """Waited, for own, for neighbours, not known."""
+    """Waiting time: total, for the program itself, for neighbours, unknown."""
     kinds = (processors.waited_ns, processors.own_ns, processors.neighbours_ns, processors.unknown_ns)
     return tuple(None if time_ns is None else time_ns / MS for time_ns in kinds)
 
@@ -63,22 +63,22 @@ FOUR = {number: (500, 500) for number in range(4)}
 @pytest.mark.parametrize(
     ("after", "waited", "own", "neighbours"),
     [
-        (second({0: (900, 1)}, 905, pressure=1), 1, 0, 1),  # nobody is there: nothing to speak of
+        (second({0: (900, 1)}, 905, pressure=1), 1, 0, 1),  # no other process: negligible
         (second(FOUR, 2000), 2000, 2000, 0),  # four threads on two processors
         (second({0: (400, 600)}, 2000), 600, 0, 600),  # one thread beside four busy loops
-        (second({0: (400, 600)}, 900), 600, 0, 500),  # neighbours that ran 500 ms explain no more
-        (second({0: (400, 600)}, 2000, pressure=0), 600, 0, 0),  # nobody waited, says the machine
-        # Four threads beside two loops: what they want beyond two processors is their own.
+        (second({0: (400, 600)}, 900), 600, 0, 500),  # neighbours ran 500 ms, so they explain at most that
+        (second({0: (400, 600)}, 2000, pressure=0), 600, 0, 0),  # nobody waited, according to the machine
+        # Four threads beside two busy loops: what they need beyond two processors is their own waiting.
         (second({number: (333, 667) for number in range(4)}, 2000), 2668, 2000, 668),
-        # In bursts, alone: no more than two processors' worth is wanted, and nobody else is there.
+        # Bursts without neighbours: no more than two processors are needed, and nobody else runs.
         (second({number: (50, 50) for number in range(4)}, 200), 200, 200, 0),
         # One thread and the workers that it started.
         (second({0: (500, 500)}, 2000, children_cpu_ns=1500), 500, 500, 0),
-        # perfprobe's own threads wait too: that is not the program's.
+        # Waiting of perfprobe's own threads does not count for the program.
         (second({0: (900, 0), 6: (5, 300)}, 905), 0, 0, 0),
     ],
 )
-def test_who_had_the_processors(
+def test_waiting_is_divided_between_program_and_neighbours(
     tmp_path: Path, after: tuple[Times, dict[str, int]], waited: int, own: int, neighbours: int
 ) -> None:
     before = {number: (0, 0) for number in after[0]}
@@ -87,18 +87,18 @@ def test_who_had_the_processors(
     assert in_ms(processors) == pytest.approx(expected, abs=3)
 
 
-def test_a_quota_is_the_programs_own_limit(tmp_path: Path) -> None:
+def test_waiting_for_a_quota_counts_for_the_program(tmp_path: Path) -> None:
     after = second({0: (500, 500)}, 500, throttled_ns=480)
     made = program(({0: (0, 0)}, {**NOTHING, "throttled_ns": 0}), after, host={"cgroup_cores": 0.5})
     processors = found(made, tmp_path)
     assert (processors.affinity_cores, processors.allowed_cores) == (2, 0.5)
     assert processors.throttled_ns == 480 * MS
-    # One thread has nobody else of the program to wait for, and nobody else ran.
+    # A single thread has no other thread of the program to wait for, and nobody else ran.
     assert in_ms(processors) == (500, 480, 0, 20)
 
 
 @pytest.mark.parametrize("lacks", [{}, {"machine": "/proc/stat: Permission denied"}])
-def test_without_the_machines_numbers_nobody_is_blamed(tmp_path: Path, lacks: dict[str, str]) -> None:
+def test_without_machine_readings_waiting_has_no_cause(tmp_path: Path, lacks: dict[str, str]) -> None:
     told = {"children_cpu_ns": 0}
     made = program(({0: (0, 0)}, told), ({0: (400, 600)}, told), processors={"lacks": lacks})
     processors = found(made, tmp_path)
@@ -109,7 +109,7 @@ def test_without_the_machines_numbers_nobody_is_blamed(tmp_path: Path, lacks: di
     assert processors.evidence == ("/proc/self/task/*/schedstat",)
 
 
-def test_without_the_schedulers_account_waiting_is_not_known(tmp_path: Path) -> None:
+def test_without_scheduler_statistics_waiting_is_unknown(tmp_path: Path) -> None:
     made = program(({0: (0, 0)}, NOTHING), second({0: (400, 0)}, 400))
     made._tables["thread_times"] = [(*row[:3], -1) for row in made._tables["thread_times"]]
     processors = found(made, tmp_path)
@@ -120,8 +120,8 @@ def test_without_the_schedulers_account_waiting_is_not_known(tmp_path: Path) -> 
     assert held_up(trace) is HeldUp.UNKNOWN
 
 
-def test_threads_that_came_and_went(tmp_path: Path) -> None:
-    """What the first one did before is not counted, of later ones all is; what nobody read is `other`."""
+def test_threads_that_start_or_end_during_the_recording(tmp_path: Path) -> None:
+    """Time of the first thread before the recording is not counted. Time that no reading saw is `other`."""
     made = program(
         ({0: (5000, 700)}, {**NOTHING, "process_cpu_ns": 5000}),
         second({0: (5100, 700), 1: (300, 40)}, 600, process_cpu_ns=5600),
@@ -136,7 +136,7 @@ def test_threads_that_came_and_went(tmp_path: Path) -> None:
     assert threads.is_main.tolist() == [False, True]
 
 
-def test_sums_are_those_of_a_slow_twin(tmp_path: Path) -> None:
+def test_sums_agree_with_a_slow_twin(tmp_path: Path) -> None:
     random = Random(7)
     sums = {number: [0, 0] for number in range(6)}
     readings, steps = [], []
@@ -160,7 +160,7 @@ def test_sums_are_those_of_a_slow_twin(tmp_path: Path) -> None:
     assert min(map(np.min, (windows.own_ns, windows.neighbours_ns, windows.unknown_ns))) >= 0
 
 
-def test_an_interval_has_its_part_of_each_window(tmp_path: Path) -> None:
+def test_an_interval_gets_its_part_of_each_window(tmp_path: Path) -> None:
     made = program(
         ({0: (0, 0)}, NOTHING), second({0: (500, 400)}, 2000), second({0: (1400, 420)}, 3000, 1001)
     )
@@ -172,7 +172,7 @@ def test_an_interval_has_its_part_of_each_window(tmp_path: Path) -> None:
     assert ProcessorWindows.empty().between("own_ns", start_ns, end_ns).tolist() == [0] * 4
 
 
-def test_recordings_of_before_say_it_as_a_fact(tmp_path: Path) -> None:
+def test_older_recordings_have_it_as_a_fact(tmp_path: Path) -> None:
     old = Program(processors={"waited_ns": 30, "main_waited_ns": 7}, start={"monotonic_ns": 0})
     old.meta["stop"] = {"monotonic_ns": 100}
     trace = link(old.recording(tmp_path))
@@ -181,8 +181,8 @@ def test_recordings_of_before_say_it_as_a_fact(tmp_path: Path) -> None:
     assert find(trace, Processors).get(Processors) is None
 
 
-def test_the_section_counts_children_and_has_one_row_of_perfprobe_s_own(tmp_path: Path) -> None:
-    """300 ms of a second here and 600 in children; two threads of perfprobe, as after a fork."""
+def test_the_section_counts_children_and_has_one_row_for_perfprobe(tmp_path: Path) -> None:
+    """300 ms of a second in the process and 600 in children; two threads of perfprobe, as after a fork."""
     made = program(
         ({}, NOTHING), second({0: (300, 10), 6: (5, 40), 8: (7, 60)}, 912, children_cpu_ns=600), pid=1
     )

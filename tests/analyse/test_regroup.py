@@ -1,4 +1,4 @@
-"""Rows by fewer keys, and rows in focus, against plain recursion over the calls."""
+"""Rows grouped by fewer keys, and rows in focus, compared with plain recursion over the calls."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.found import hotspots
 ENGINE = "/env/site-packages/torch/autograd/graph.py:841 _engine_run_backward"
 
 
-def test_all_groups_are_known() -> None:
+def test_every_group_has_a_test() -> None:
     assert tuple(grouping.GROUPS) == view.GROUPS
 
 
@@ -64,7 +64,7 @@ KEYS: dict[str, Callable[[Any, Any, Any], tuple[Any, ...]]] = {
 
 @pytest.mark.parametrize("focus", [None, r"^a$", r"f32", r"a\.py:2 "])
 @pytest.mark.parametrize("group", KEYS)
-def test_time_with_a_call_open_is_counted_once(tmp_path: Path, group: str, focus: str | None) -> None:
+def test_nested_calls_of_a_group_count_once(tmp_path: Path, group: str, focus: str | None) -> None:
     program, operators = made()
     wanted: dict[tuple[Any, ...], list[int]] = defaultdict(lambda: [0, 0, 0])
 
@@ -116,7 +116,7 @@ def layers() -> Program:
     return program
 
 
-def test_a_line_has_its_phases_its_modules_and_what_ran_there(tmp_path: Path) -> None:
+def test_a_line_has_its_phases_modules_and_operators(tmp_path: Path) -> None:
     found = hotspots(link(layers().recording(tmp_path)), group="line")
     row = {name: column.tolist() for name, column in found.rows.columns().items()}
     assert (row["self_ns"], row["total_ns"], row["calls"]) == ([260], [260], [6])
@@ -131,13 +131,13 @@ def test_a_line_has_its_phases_its_modules_and_what_ran_there(tmp_path: Path) ->
     assert found.module(int(found.ranges.module[0])) == "layers.0"
 
 
-def test_modules_are_rows(tmp_path: Path) -> None:
+def test_rows_can_be_modules(tmp_path: Path) -> None:
     found = hotspots(link(layers().recording(tmp_path)), group="module")
     assert [found.module(module) for module in found.rows.module.tolist()] == ["layers.0", "layers.1"]
     assert found.rows.backward_ns.tolist() == [30, 30]
 
 
-def test_focus_looks_at_modules_and_phases_and_at_the_line_of_the_forward_call(tmp_path: Path) -> None:
+def test_focus_searches_modules_phases_and_forward_lines(tmp_path: Path) -> None:
     trace = link(layers().recording(tmp_path))
     for focus, rows, ranges in (
         (r"layers\.0", 3, 1),
@@ -155,7 +155,7 @@ def test_focus_looks_at_modules_and_phases_and_at_the_line_of_the_forward_call(t
     ("focus", "rows"),
     [("^mm$", 1), ("^aten::mm$", 1), (r"^add\.Tensor$", 1), ("^fwd$", 1), ("^bwd$", 0), ("^(oth|fwd)$", 2)],
 )
-def test_focus_finds_what_narrow_tables_show(tmp_path: Path, focus: str, rows: int) -> None:
+def test_focus_finds_texts_as_narrow_tables_show_them(tmp_path: Path, focus: str, rows: int) -> None:
     program = Program()
     program.thread(1)
     inside = program.stack(("/p/a.py:1 f", program.module("", "Net")))
@@ -164,12 +164,12 @@ def test_focus_finds_what_narrow_tables_show(tmp_path: Path, focus: str, rows: i
     assert len(hotspots(link(program.recording(tmp_path)), focus=focus).rows) == rows
 
 
-def test_focus_on_nothing_recorded(tmp_path: Path) -> None:
+def test_focus_with_no_operators(tmp_path: Path) -> None:
     found = hotspots(link(Program().recording(tmp_path)), focus="mm", work=True)
     assert (len(found.rows), found.whole_rows) == (0, 0)
 
 
 @pytest.mark.parametrize("focus", ["(", "a{99999999999999999999}", "*", r"\g"])
-def test_what_is_no_regular_expression(tmp_path: Path, focus: str) -> None:
+def test_an_invalid_regular_expression_is_refused(tmp_path: Path, focus: str) -> None:
     with pytest.raises(UsageError, match="not a regular expression"):
         hotspots(link(Program().recording(tmp_path)), focus=focus)

@@ -25,7 +25,7 @@ def run(recording: Recording) -> SampledStacks:
 
 
 def times(recording: Recording, found: SampledStacks) -> dict[Any, tuple[int, int]]:
-    """Looks and time by thread, innermost line, look and operator."""
+    """Looks and time by thread, innermost line, result of the look, and operator."""
     lines = [int(recording[Frames].line[frame]) for frame in recording[Stacks].frame]
     rows: dict[Any, tuple[int, int]] = {}
     for at in range(len(found)):
@@ -41,7 +41,7 @@ def test_by_hand(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     program.thread(2)
-    program.row("threads", 1001, 0, program.string(""))  # the first thread, as the sampler knows it
+    program.row("threads", 1001, 0, program.string(""))  # the first thread, as recorded by the sampler
     here = program.stack("a.py:5 f")
     program.run(
         op("linear", 10, 50, op("addmm", 20, 30), op("copy", 30, 32, stack=here)),
@@ -74,8 +74,8 @@ def test_by_hand(tmp_path: Path) -> None:
     assert set(found.cpu_ns.tolist()) == {-1}
 
 
-def test_time_without_a_look_belongs_where_the_look_before_it_was(tmp_path: Path) -> None:
-    """After a rest: a thread waited in an operator, and worked outside of it when it was looked at."""
+def test_time_without_a_look_counts_for_the_previous_place(tmp_path: Path) -> None:
+    """After a rest: a thread waited in an operator, and worked outside of it at the next look."""
     program = Program()
     program.thread(1)
     program.row("threads", 1001, 0, program.string(""))
@@ -90,7 +90,7 @@ def test_time_without_a_look_belongs_where_the_look_before_it_was(tmp_path: Path
     }
 
 
-def test_equal_rows_are_one_and_cpu_time_is_what_is_known(tmp_path: Path) -> None:
+def test_equal_rows_are_merged_with_their_known_cpu_time(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     small, same = program.signature("f32[2]"), program.signature("f32[2]", 7)
@@ -117,7 +117,7 @@ def test_equal_rows_are_one_and_cpu_time_is_what_is_known(tmp_path: Path) -> Non
 
 
 def random_operators(rng: random.Random, program: Program, thread: int) -> list[Op]:
-    """Operators and ranges in one another, each of its own name; some lie close to one another."""
+    """Nested operators and ranges with unique names. Some are very close together."""
     names = iter(range(100_000))
 
     def made(start_ns: int, end_ns: int, depth: int) -> list[Op]:
@@ -156,7 +156,7 @@ def test_against_a_slow_twin(
     for thread, line, time_ns in samples:
         held = [
             row["name"]
-            for row in program.operators  # in the order of their ends: the innermost first
+            for row in program.operators  # in the order of their ends, so inner ones come first
             if row["thread"] == thread and row["scope"] != 7 and row["start_ns"] <= time_ns <= row["end_ns"]
         ]
         expected[thread + 3, line, "READ", recording[Strings][held[0]] if held else ""] += 1
@@ -166,7 +166,7 @@ def test_against_a_slow_twin(
 
 
 def interleave(rng: random.Random, program: Program) -> None:
-    """The operators of all threads mixed, as they come to the disk, each thread's in its order."""
+    """The operators of all threads mixed, as on disk. Those of each thread keep their order."""
     left = [[row for row in program.operators if row["thread"] == thread] for thread in range(3)]
     program.operators = []
     while any(left):
@@ -175,7 +175,7 @@ def interleave(rng: random.Random, program: Program) -> None:
         del chosen[:20]
 
 
-def test_what_never_ended_holds_nothing(tmp_path: Path) -> None:
+def test_operators_without_an_end_contain_no_samples(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     program.run(op("inner", 20, 30), depth=3)
@@ -189,7 +189,7 @@ def test_what_never_ended_holds_nothing(tmp_path: Path) -> None:
     }
 
 
-def test_threads_of_unknown_number_are_distinguished(tmp_path: Path) -> None:
+def test_threads_without_a_number_are_distinguished(tmp_path: Path) -> None:
     program = Program()
     for _ in range(2):
         program.row("threads", 0, 0, program.string(""), anew=True)
@@ -221,7 +221,7 @@ def test_damaged_rows_do_no_harm(tmp_path: Path) -> None:
         assert len(run(program.recording(folder, 7))) > 0
 
 
-def test_a_look_counts_as_far_as_it_lies_in_the_program(tmp_path: Path) -> None:
+def test_only_time_within_the_program_counts(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     program.meta |= {"start": {"monotonic_ns": 1000}, "stop": {"monotonic_ns": 2000}}
@@ -240,7 +240,7 @@ def test_a_look_counts_as_far_as_it_lies_in_the_program(tmp_path: Path) -> None:
     ]
 
 
-def test_python_that_autograd_calls_is_in_no_operator(tmp_path: Path) -> None:
+def test_python_called_by_autograd_is_in_no_operator(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     apply = "/env/site-packages/torch/autograd/function.py:585 Function.apply"

@@ -1,4 +1,4 @@
-"""Wall and CPU time of whole and of killed recordings."""
+"""Wall and CPU time of complete and of killed recordings."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Measuring processes whose answers are known: the real `worker.main` with a `Bench` that times nothing.
+"""Measuring processes with known answers: the real `worker.main` with a `Bench` that times nothing.
 
-What a case does stands in its operator's name.
+The name of a case's operator says what the case does.
 """
 
 import ctypes
@@ -26,7 +26,7 @@ CALL_NS = 1000.0
 
 
 class FakeBench:
-    """Each call takes 1000 ns; those of `unsteady` processes differ by 50 %."""
+    """Each call takes 1000 ns. In `unsteady` processes the times differ by 50 %."""
 
     def __init__(self, torch: Any, *, seed: int, **settings: object) -> None:
         self._seed = seed
@@ -53,7 +53,7 @@ class FakeBench:
 
 
 def print_rubbish() -> None:
-    """By Python, by C, and half a line."""
+    """Prints from Python, from C, and half a line."""
     print('{"case": 0}')
     ctypes.CDLL(None).puts(b"rubbish of a library")
     os.write(1, b'{"case": 0, "blocks":')
@@ -70,7 +70,7 @@ FAULTS: dict[str, Callable[[], object]] = {
     "rubbish": print_rubbish,
     "slow": lambda: time.sleep(600.0),
 }
-# Once the call itself was timed.
+# After the call itself was timed.
 LATE_FAULTS: dict[str, Callable[[], object]] = {
     "hangs": FAULTS["slow"],
     "breaks": FAULTS["segfault"],

@@ -1,4 +1,4 @@
-"""Whether the kernel gives out huge pages unasked: one page fault is then 512 pages."""
+"""Whether the kernel uses huge pages by default: one page fault is then 512 pages."""
 
 from pathlib import Path
 

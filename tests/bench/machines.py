@@ -23,7 +23,7 @@ def bandwidth(mix: str, footprint_bytes: int, rate: float, threads: int = 1) -> 
 def machine(
     name: str = "A processor", *, noise: float = 0.05, contention: float = 1.0, key: str = "key"
 ) -> Machine:
-    """Two threads that do twice as much; 90 GB/s up to 4 MiB and 30 GB/s beyond."""
+    """Two threads that do twice as much as one; 90 GB/s up to 4 MiB and 30 GB/s beyond."""
     ceilings = [
         one
         for threads in (1, 2)

@@ -1,7 +1,7 @@
-"""A GPU and the host that launches on it, simulated: one stream, its events, and what calls take the host.
+"""A simulation of a GPU and the host that launches on it: one stream, its events, and the host's costs.
 
-Nothing waits: a clock is moved on. Figures of the host are those of a server with many threads: reading the
-state of a thread through /proc takes it 18 us (0.3 ms at 17 threads).
+Nothing really waits: a clock is advanced. The host's costs are those of a server with many threads: reading
+the state of a thread through /proc takes 18 us (0.3 ms for 17 threads).
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from perfprobe.bench import clocks, head_start
 
 LAUNCH_NS = 5_000
 READ_THREAD_NS = 18_000
-THREAD_CLOCK_NS = 2_000  # the CPU clock of another thread
-CALL_NS = 1_000  # of the driver that launches nothing
-MOST_PENDING = 1024  # launches that a stream takes before the host has to wait
+THREAD_CLOCK_NS = 2_000  # reading the CPU clock of another thread
+CALL_NS = 1_000  # a driver call that launches nothing
+MOST_PENDING = 1024  # launches that a stream accepts before the host must wait
 
 
 class Simulation:
-    """The part of `torch.cuda` that clocks use; `now_ns` is the host's clock, and the device's."""
+    """The part of `torch.cuda` that clocks use. `now_ns` is the clock of host and device."""
 
     MHZ = 1_980
 
@@ -31,7 +31,7 @@ class Simulation:
         self._ends_ns: list[float] = []
 
     def launch(self, duration_ns: float, launch_ns: float = LAUNCH_NS) -> float:
-        """The host launches what runs after all that was launched before; when it will have ended."""
+        """Launches work behind all earlier work; returns when it ends."""
         self.now_ns += launch_ns
         if len(self._ends_ns) >= MOST_PENDING:
             self.now_ns = max(self.now_ns, self._ends_ns[-MOST_PENDING])
@@ -51,7 +51,7 @@ class Simulation:
         return Event(self)
 
     def read_threads(self) -> None:
-        """The host reads a file of each of its threads."""
+        """The host reads a file for each of its threads."""
         self.now_ns += READ_THREAD_NS * self.threads
 
 
@@ -73,7 +73,7 @@ class Event:
 
 
 class _Time:
-    """The module `time`, by the simulation's clock."""
+    """The module `time` with the simulation's clock."""
 
     def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
@@ -85,7 +85,7 @@ class _Time:
 
 
 def simulated(patch: pytest.MonkeyPatch, threads: int = 25) -> Simulation:
-    """The clocks' readings of the host take the simulation's time, and give it."""
+    """While this context is open, readings of the host's clocks take simulated time and return it."""
     simulation = Simulation(threads)
 
     def waited_ns() -> int:

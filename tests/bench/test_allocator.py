@@ -33,7 +33,7 @@ def faults_of_a_big_array() -> int:
 
 
 def faults_after_operands_were_freed(apart: bool) -> int:
-    """Page faults of a big array once two smaller ones, with something above them, were freed."""
+    """Page faults of a large array after two smaller ones, with other data above them, were freed."""
     libc = ctypes.CDLL(None)
     libc.malloc.restype, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
     allocator.settle()
@@ -51,7 +51,7 @@ def faults_after_operands_were_freed(apart: bool) -> int:
 @GLIBC
 @SMALL_PAGES
 @pytest.mark.parametrize("apart", [False, True])
-def test_operands_that_are_mapped_apart_leave_no_hole_for_outputs(apart: bool) -> None:
+def test_separately_mapped_operands_leave_no_hole_for_outputs(apart: bool) -> None:
     code = "import sys; from tests.bench.test_allocator import faults_after_operands_were_freed as faults; "
     code += f"sys.exit(faults({apart}) // 1000)"
     thousands = subprocess.run([sys.executable, "-c", code], check=False).returncode
@@ -62,7 +62,7 @@ def test_operands_that_are_mapped_apart_leave_no_hole_for_outputs(apart: bool) -
 @SMALL_PAGES
 @pytest.mark.parametrize("recycled", [False, True])
 def test_recycled_memory_faults_once(recycled: bool) -> None:
-    """In a child: it cannot be undone."""
+    """In a child process, because the setting cannot be undone."""
     child = os.fork()
     if not child:
         pages = 0

@@ -1,4 +1,4 @@
-"""An arena's pages: there only from when they are taken on."""
+"""An arena's pages exist only once they are taken."""
 
 import os
 from itertools import pairwise
@@ -17,7 +17,7 @@ def resident_bytes() -> int:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def test_pages_are_taken_part_by_part_and_once() -> None:
+def test_pages_are_taken_in_parts_and_only_once() -> None:
     began = resident_bytes()
     arena = Arena(torch, "cpu", FLOATS, 1)
     seen = []
@@ -27,7 +27,7 @@ def test_pages_are_taken_part_by_part_and_once() -> None:
     assert seen == pytest.approx([0.0, 0.25, 0.25, 0.75, 1.0, 1.0], abs=0.1)
 
 
-def test_views_lie_apart_on_lines_and_hold_ones() -> None:
+def test_views_are_aligned_to_lines_and_contain_ones() -> None:
     arena = Arena(torch, "cpu", 4096, 1)
     sets = arena.views(100, 3)
     assert len(sets) == 4096 // set_floats(100, 3) == 12
@@ -41,12 +41,12 @@ def test_views_lie_apart_on_lines_and_hold_ones() -> None:
 @pytest.mark.parametrize(
     ("count", "sets"), [(500, 8), (2048, 8), (4096, 4), (7000, 2), (10_000, 1), (100_000, 1)]
 )
-def test_what_is_large_has_few_sets_but_has_them(count: int, sets: int) -> None:
+def test_large_operands_have_few_sets(count: int, sets: int) -> None:
     views = Arena(torch, "cpu", 4096, set_floats(count, 1)).views(count, 1)
     assert [len(view) for (view,) in views] == [count] * sets
 
 
 @pytest.mark.parametrize("buffers", [1, 2, 3])
-def test_the_whole_is_buffers_of_one_length(buffers: int) -> None:
+def test_the_arena_consists_of_equal_buffers(buffers: int) -> None:
     whole = Arena(torch, "cpu", 10_000, 1).whole(buffers)
     assert [len(view) for view in whole] == [10_000 // buffers // 16 * 16] * buffers

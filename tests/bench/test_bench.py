@@ -1,4 +1,4 @@
-"""The whole way with torch: real processes, short ones. Only classes that no load changes are asserted."""
+"""All of bench with torch: real but short processes. Only classes that no load can change are asserted."""
 
 import os
 
@@ -15,7 +15,7 @@ ONCE = BenchSettings(processes=1, most_processes=1, seconds=0.1)
 
 @pytest.fixture(scope="module")
 def rows() -> dict[str, Measurement]:
-    """Several calls, in one process."""
+    """Several calls measured in one process."""
     calls = {
         "bmm": Wanted("aten::bmm", "f32[8,128,64] f32[8,64,128]"),
         "div": Wanted("aten::div.Tensor", "f32[512,512] f32[512,512]{1,512}"),
@@ -49,13 +49,13 @@ def test_a_call_has_all_its_times(rows: dict[str, Measurement], name: str) -> No
     assert row.verdict.kind != "not rebuilt"
 
 
-def test_limits_follow_the_work(rows: dict[str, Measurement]) -> None:
+def test_limits_depend_on_the_work(rows: dict[str, Measurement]) -> None:
     assert set(bounds(rows["bmm"])) == {"memory", "gemm", "overhead"}
     assert set(bounds(rows["div"])) == {"memory", "element", "overhead"}
     assert {bound.reference for bound in rows["add_"].bounds} == {"add_ in place", "one element"}
 
 
-def test_a_tiny_call_is_its_floor(rows: dict[str, Measurement]) -> None:
+def test_a_tiny_call_is_overhead_bound(rows: dict[str, Measurement]) -> None:
     assert bounds(rows["tiny"])["overhead"] > 0.5
     assert bounds(rows["bmm"])["overhead"] < 0.5
 
@@ -67,20 +67,20 @@ def test_a_transposed_operand_is_found(rows: dict[str, Measurement]) -> None:
 
 
 @SMALL_PAGES
-def test_fresh_memory_has_a_fault_a_page_and_loses_by_recycling(rows: dict[str, Measurement]) -> None:
+def test_fresh_memory_has_a_fault_per_page_and_recycling_gains(rows: dict[str, Measurement]) -> None:
     row = rows["fresh"]
     assert row.faults is not None
     assert row.faults == pytest.approx(16777216 * 4 / 4096, rel=0.01)
     assert {found.kind: found.speedup.value for found in row.counterfactuals}["recycled output"] > 1.15
 
 
-def test_what_a_call_calls(rows: dict[str, Measurement]) -> None:
+def test_nested_calls_are_reported(rows: dict[str, Measurement]) -> None:
     assert "aten::addmm" in dict(rows["nested"].nested) or "aten::matmul" in dict(rows["nested"].nested)
     assert rows["bmm"].nested == ()
 
 
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one processor")
-def test_two_threads_are_two(rows: dict[str, Measurement]) -> None:
+def test_two_threads_are_used(rows: dict[str, Measurement]) -> None:
     two, one = rows["two"].other_threads, rows["bmm"].other_threads
     assert two is not None
     assert one is not None
@@ -97,7 +97,9 @@ def test_two_threads_are_two(rows: dict[str, Measurement]) -> None:
         ("elsewhere", "cuda:77"),
     ],
 )
-def test_what_cannot_be_measured_says_why(rows: dict[str, Measurement], name: str, reason: str) -> None:
+def test_a_call_that_cannot_be_measured_has_a_reason(
+    rows: dict[str, Measurement], name: str, reason: str
+) -> None:
     row = rows[name]
     assert row.rotating is None
     assert reason in (row.not_rebuilt or "")

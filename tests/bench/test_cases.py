@@ -1,4 +1,4 @@
-"""One case in this process: what goes wrong beside the call leaves the call measured."""
+"""One case in this process. Failures around the call do not affect its measurement."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def answer(wanted: Wanted, **settings: Any) -> Answer:
         torch.set_num_threads(threads)
 
 
-def test_a_change_that_torch_refuses_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_refused_by_torch_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     refused = Wanted("aten::mm", "f32[4,5] f32[4,5]")
     unknown = Wanted("aten::no_such_operator", "f32[4]")
     made = (Change("padded", "K", refused), Change("dtype", "D", unknown), Change("values", "V", CALL))
@@ -46,7 +46,7 @@ def test_changes_can_be_left_out() -> None:
 
 
 @pytest.mark.parametrize("speedup", [0.03, 1.0, None])
-def test_a_dtype_whose_products_are_slower_is_not_tried(
+def test_a_dtype_with_slower_products_is_not_tried(
     speedup: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
@@ -64,8 +64,8 @@ def test_a_dtype_whose_products_are_slower_is_not_tried(
     assert found.untried == ([Untried("dtype", "f32→bf16", reason)] if is_left_out else [])
 
 
-def test_small_products_say_how_fast_those_of_a_dtype_are() -> None:
-    """f64 has half the elements in a register, on any processor; there is no product of strings."""
+def test_small_products_measure_the_speed_of_a_dtype() -> None:
+    """f64 has half the elements per register on any processor. There are no products of strings."""
 
     class Clock:
         def __init__(self) -> None:
@@ -84,7 +84,7 @@ def test_small_products_say_how_fast_those_of_a_dtype_are() -> None:
     assert products.speedup("f32", "bool", threads, False) is None
 
 
-def test_what_is_known_is_said_from_the_first_call_on() -> None:
+def test_results_are_reported_from_the_first_call_on() -> None:
     told: list[Answer] = []
     whole = Bench(torch, seconds=0.01, memory_bytes=1 << 30, seed=0).answer(Case(7, CALL), told.append)
     assert all(said.partial and said.case == 7 for said in told)
@@ -98,7 +98,7 @@ def test_what_is_known_is_said_from_the_first_call_on() -> None:
     assert (again.blocks, again.partial) == (first.blocks, True)
 
 
-def test_a_limit_leaves_the_call_itself_and_says_what_it_left_out() -> None:
+def test_a_time_limit_keeps_the_call_and_names_what_was_left_out() -> None:
     case = Case(7, Wanted("aten::mm", "f32[64,13] f32[13,32]"), limit_s=0.0)
     found = Bench(torch, seconds=0.01, memory_bytes=1 << 30, seed=0).answer(case)
     assert len(found.blocks["rotating"]) == 1
@@ -121,7 +121,7 @@ def test_a_reason_has_its_kind(wanted: Wanted, cause: str) -> None:
     assert found.cause == cause
 
 
-def test_memory_is_kept_for_all_copies() -> None:
+def test_memory_is_checked_for_all_copies() -> None:
     big = Wanted("aten::neg", "f32[4194304]")
     assert answer(big).rotated_bytes == 128 << 20
     assert answer(big, memory_bytes=100 << 20).rotated_bytes == 16 << 20
@@ -134,7 +134,7 @@ def test_every_subject_has_a_block_in_every_round() -> None:
     limits = {limit.subject for limit in found.limits}
     assert limits <= set(found.blocks)
     counts = {name: len(blocks) for name, blocks in found.blocks.items()}
-    # Rounds of the call and its limits alone come last.
+    # Rounds of only the call and its limits come last.
     assert {counts[name] for name in limits | {"rotating"}} == {max(counts.values())}
     assert len({counts[name] for name in ("warm", "change 0")}) == 1
     assert {changed.subject for changed in found.changes} <= set(found.blocks)

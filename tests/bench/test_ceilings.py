@@ -1,4 +1,4 @@
-"""Measuring processes and what becomes of their rows."""
+"""Measuring processes and how their results are combined."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def row(kind: str, rate: float, what: str = "mm", **more: object) -> dict[str, o
     return {**key, "rate": rate, **more}
 
 
-def test_of_products_the_best_stays_by_the_median_of_processes() -> None:
+def test_the_best_product_is_chosen_by_the_median_of_processes() -> None:
     gathered = Gathered("cpu")
     for small, large in ((1.0, 3.0), (9.0, 2.0), (2.0, 4.0)):
         gathered.add(row("gemm", small, "mm n=256"))
@@ -37,7 +37,7 @@ def test_of_products_the_best_stays_by_the_median_of_processes() -> None:
     assert (one.what, one.rate.value, one.rate.low, one.rate.high) == ("mm n=512", 3.0, 2.0, 4.0)
 
 
-def test_noise_contention_and_what_came_too_late() -> None:
+def test_noise_contention_and_late_results() -> None:
     gathered = Gathered("cpu")
     for rate in (90.0, 100.0, 110.0):
         gathered.add(row("element", rate, "exp", wall_s=0.3, cpu_s=0.1))
@@ -61,18 +61,18 @@ def test_noise_contention_and_what_came_too_late() -> None:
         ("raise RuntimeError('odd')", "RuntimeError: odd"),
     ],
 )
-def test_a_process_that_dies_is_one_line(code: str, says: str) -> None:
+def test_a_dying_process_is_reported_in_one_line(code: str, says: str) -> None:
     with pytest.raises(EnvironmentLack, match=says):
         list(processes.rows(PLAN, [sys.executable, "-c", BOOT + code]))
 
 
-def test_a_lack_of_the_process_is_ours() -> None:
+def test_a_missing_module_of_the_process_is_reported() -> None:
     code = """print('{"lack": ["no torch", "here", "install it"]}')"""
     with pytest.raises(EnvironmentLack, match="no torch: here; install it"):
         list(processes.rows(PLAN, [sys.executable, "-c", BOOT + code]))
 
 
-def test_the_process_is_gone_when_nobody_listens() -> None:
+def test_the_process_ends_if_nobody_reads_from_it() -> None:
     code = """import os, time; print('{"pid": %d}' % os.getpid(), flush=True); time.sleep(600)"""
     answers: Iterator[dict[str, int]] = processes.rows(PLAN, [sys.executable, "-c", BOOT + code])
     pid = next(answers)["pid"]
@@ -95,8 +95,8 @@ def test_peaks_count_their_own_products() -> None:
         core.run_peak("f32 abacus", 1)
 
 
-def test_what_is_called_on_a_gpu_can_be_called() -> None:
-    """On the CPU here, with small operands; 8-bit floats need a GPU."""
+def test_calls_for_gpus_can_be_made() -> None:
+    """On the CPU with small operands here; 8-bit floats need a GPU."""
     torch = pytest.importorskip("torch")
     plan = replace(
         sweep.full("cuda:0", (1,)), device="cpu", sides=(32,), footprints=(1 << 16,), elements=1 << 10
@@ -115,7 +115,7 @@ def test_what_is_called_on_a_gpu_can_be_called() -> None:
         case.make()()
 
 
-def test_a_gpu_that_is_not_there() -> None:
+def test_a_missing_gpu_is_reported() -> None:
     torch = pytest.importorskip("torch")
     name = f"cuda:{torch.cuda.device_count() if torch.cuda.is_available() else 0}"
     with pytest.raises(EnvironmentLack, match=name):
@@ -137,18 +137,18 @@ def test_a_short_measurement(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     assert all(one.rate.value > 0 for one in found.ceilings)
     assert [done for done, _, _ in seen] == sorted(done for done, _, _ in seen)
     assert seen[-1][0] == seen[-1][1]
-    assert not (tmp_path / "perfprobe").exists()  # a part of the truth is not kept
+    assert not (tmp_path / "perfprobe").exists()  # partial results are not kept
     assert found.key == cache.key("cpu")
 
 
-def test_the_parent_imports_no_torch() -> None:
+def test_the_parent_does_not_import_torch() -> None:
     code = (
         "import sys; from perfprobe.bench import ceilings; ceilings.load(); sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_an_interrupt_right_at_the_start_leaves_nothing_to_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_at_the_start_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     start = threading.Timer.start
 
     def interrupted(timer: threading.Timer) -> None:

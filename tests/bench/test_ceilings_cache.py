@@ -1,4 +1,4 @@
-"""The file of ceilings is untrusted: any content gives a machine or a plain error."""
+"""The file of ceilings is untrusted. Any content gives either a machine or a plain error."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return Path(cache.path_of("key"))
 
 
-def test_what_is_written_is_read_and_is_private(path: Path) -> None:
+def test_the_file_is_read_back_and_is_private(path: Path) -> None:
     assert cache.read(str(path), "key") is None
     cache.write(machine(), str(path))
     assert cache.read(str(path), "key") == machine()
@@ -32,7 +32,7 @@ def test_what_is_written_is_read_and_is_private(path: Path) -> None:
     assert os.listdir(path.parent) == [path.name]
 
 
-def test_a_relative_cache_home_counts_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_cache_home_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "here")
     monkeypatch.setenv("HOME", "/home/somebody")
     assert cache.path_of("key").startswith("/home/somebody/.cache/perfprobe/machine-")
@@ -75,7 +75,9 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
-def test_a_damaged_file_is_said_and_not_used(text: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damaged_file_is_reported_and_not_used(
+    text: str, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path.parent.mkdir(parents=True)
     path.write_text(text)
     with pytest.raises(InputError, match="damaged"):
@@ -100,7 +102,7 @@ def test_another_machine(path: Path) -> None:
         cache.read(str(path), "key")
 
 
-def test_a_pipe_or_a_link_is_no_file(path: Path, tmp_path: Path) -> None:
+def test_a_pipe_or_a_link_is_refused(path: Path, tmp_path: Path) -> None:
     path.parent.mkdir(parents=True)
     os.mkfifo(path)
     with pytest.raises(InputError):
@@ -112,7 +114,7 @@ def test_a_pipe_or_a_link_is_no_file(path: Path, tmp_path: Path) -> None:
         cache.read(str(path), "key")
 
 
-def test_a_folder_that_cannot_be_made(path: Path, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created(path: Path, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file")
     with pytest.raises(EnvironmentLack, match="cannot be kept"):
         cache.write(machine(), str(path))
@@ -125,7 +127,7 @@ def test_threads_that_were_not_measured(path: Path, monkeypatch: pytest.MonkeyPa
     assert ceilings.load(threads=(1, 64)) is None
 
 
-def test_other_threads_stay_kept(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ceilings_of_other_thread_counts_are_kept(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "key", lambda _: "key")
     monkeypatch.setattr(ceilings, "rows", lambda _: [{"cases": 1, "name": "", "torch": "2"}, of_one_thread()])
     cache.write(machine(), str(path))
@@ -143,7 +145,7 @@ def of_one_thread() -> dict[str, Any]:
     return {**key, "rate": 7.0}
 
 
-def test_the_key_knows_torch_without_importing_it() -> None:
+def test_the_key_has_torchs_version_without_importing_it() -> None:
     torch = pytest.importorskip("torch")
     assert cache.torch_version() == torch.__version__
     assert f"torch {torch.__version__}" in cache.key("cpu")

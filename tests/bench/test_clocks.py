@@ -1,4 +1,4 @@
-"""Clocks against loops whose CPU time is known by another clock."""
+"""Clocks, compared with loops whose CPU time another clock measures."""
 
 import mmap
 import threading
@@ -32,7 +32,7 @@ def test_work_is_cpu_time_and_sleep_is_not() -> None:
 
 @pytest.fixture
 def helper() -> Iterator[tuple[threading.Event, threading.Event]]:
-    """A thread that burns 30 ms when told to, says so, and lives on."""
+    """A thread that burns 30 ms on request, reports it, and lives on."""
     start, done, leave = threading.Event(), threading.Event(), threading.Event()
 
     def run() -> None:
@@ -86,7 +86,7 @@ def test_the_canary_takes_time() -> None:
 
 
 class FakeCuda:
-    """Writes down what it is told; its events are 3 ms apart, and happen at once or not until all is done."""
+    """Records its calls. Its events are 3 ms apart and complete either at once or after everything else."""
 
     def __init__(self, *, has_happened: bool = False) -> None:
         self.told: list[str] = []
@@ -136,7 +136,7 @@ class FakeHost(HostClock):
         return Block(10.0, 11.0, 0.0, 0.0, 5.0)
 
 
-def test_only_the_quick_clocks_stand_between_the_device_events_and_the_calls() -> None:
+def test_only_fast_clocks_are_read_between_device_events_and_calls() -> None:
     cuda = FakeCuda()
     clock = DeviceClock(cuda, FakeHost(cuda.told))
     clock.begin()

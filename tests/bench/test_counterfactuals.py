@@ -1,4 +1,4 @@
-"""Changed calls: what they say, and that torch takes them."""
+"""Changed calls: their texts, and that torch accepts them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DTYPES = {
 
 
 def made(wanted: Wanted, *, written: bool = False) -> CallRecipe:
-    """The recipe of a call whose tensors are its first arguments; `written`: the first one is changed."""
+    """The recipe of a call whose first arguments are its tensors. `written`: it writes the first one."""
 
     def recipe(tensor: Tensor, place: int) -> TensorRecipe:
         return TensorRecipe(
@@ -52,7 +52,7 @@ def texts(found: list[Change]) -> list[tuple[str, str]]:
 
 
 def run(wanted: Wanted) -> torch.Tensor:
-    """The call by torch itself, on ones that lie as the signature says."""
+    """Makes the call with torch, with tensors of ones in the layout of the signature."""
     items = parse(wanted.signature)
     assert items is not None
     operands = []
@@ -165,11 +165,11 @@ def test_tensors_of_a_list_are_made_contiguous() -> None:
 @pytest.mark.parametrize(
     "strides", ["{0,1}", "{1,0}", "{256,1}", "{0,0}"], ids=["rows repeat", "columns repeat", "gaps", "one"]
 )
-def test_rows_that_lie_apart_or_repeat_are_left_as_they_are(strides: str) -> None:
+def test_rows_with_gaps_or_repeats_are_not_changed(strides: str) -> None:
     assert not of(Wanted("aten::exp", f"f32[64,128]{strides}"), "contiguous")
 
 
-def test_what_is_written_is_not_copied_first() -> None:
+def test_written_operands_are_not_copied() -> None:
     wanted = Wanted("aten::add_.Tensor", "f32[64,128]{1,64} f32[64,128]")
     assert of(wanted, "contiguous", written=True)
     assert not of(wanted, "contiguous with copy", written=True)
@@ -177,7 +177,7 @@ def test_what_is_written_is_not_copied_first() -> None:
     assert not of(transposed, "contiguous with copy", written=True)
 
 
-def test_one_thread_where_there_are_more() -> None:
+def test_one_thread_is_tried_if_the_program_had_more() -> None:
     wanted = Wanted("aten::add.Tensor", "f32[64,128] f32[64,128]", threads=2)
     assert [change.wanted.threads for change in of(wanted, "threads", 2)] == [1]
     assert not of(wanted, "threads", 1)
@@ -185,7 +185,7 @@ def test_one_thread_where_there_are_more() -> None:
     assert not of(Wanted("aten::add.Tensor", "f32[64,128]@cuda:0 f32[64,128]@cuda:0"), "threads", 2)
 
 
-def test_all_threads_where_the_program_has_one() -> None:
+def test_all_threads_are_tried_if_the_program_had_one() -> None:
     wanted = Wanted("aten::add.Tensor", "f32[64,128] f32[64,128]")
     (change,) = [one for one in changes(wanted, made(wanted), 1, None, 6) if one.kind == "threads"]
     assert (change.change, change.wanted.threads) == ("1→6 threads", 6)
@@ -208,7 +208,7 @@ def test_all_threads_where_the_program_has_one() -> None:
         ("aten::add.Tensor", "f32[2,16,8,8] f32[2,16,8,8]", None),
     ],
 )
-def test_channels_lie_last(operator: str, signature: str, expected: str | None) -> None:
+def test_channels_last_is_tried(operator: str, signature: str, expected: str | None) -> None:
     found = of(Wanted(operator, signature), "channels_last")
     assert texts(found) == ([] if expected is None else [("channels_last", expected)])
     for change in found:
@@ -219,7 +219,7 @@ def test_channels_lie_last(operator: str, signature: str, expected: str | None) 
         assert last.stride() == image.strides
 
 
-def test_a_volume_has_its_channels_last_too() -> None:
+def test_channels_last_is_tried_for_volumes() -> None:
     (change,) = of(Wanted("aten::convolution", "f32[2,16,4,8,8] f32[4,16,1,1,1]"), "channels_last")
     volume = torch.empty(2, 16, 4, 8, 8).contiguous(memory_format=torch.channels_last_3d)
     assert change.wanted.signature.split()[0] == f"f32[2,16,4,8,8]{{{','.join(map(str, volume.stride()))}}}"
@@ -248,12 +248,12 @@ def test_a_volume_has_its_channels_last_too() -> None:
         ("aten::copy_", "f64[8] f64[8]", None),
     ],
 )
-def test_other_dtypes(operator: str, signature: str, expected: str | None) -> None:
+def test_other_dtypes_are_tried(operator: str, signature: str, expected: str | None) -> None:
     found = of(Wanted(operator, signature), "dtype")
     assert [change.wanted.signature for change in found] == ([] if expected is None else [expected])
 
 
-def test_a_dtype_of_products_says_which_products_decide() -> None:
+def test_a_product_dtype_names_the_products_that_decide() -> None:
     (product,) = of(Wanted("aten::mm", "f16[8,8] f16[8,8]"), "dtype")
     assert (product.products, product.convolves) == (("f16", "f32"), False)
     (convolution,) = of(Wanted("aten::convolution", "f32[1,3,8,8] f32[4,3,3,3] - groups=1"), "dtype")
@@ -306,7 +306,7 @@ FLOATS = {"zeros": 0.0, "negatives": 0.0, "denormals": 0.0, "nonfinite": 0.0}
         ),
     ],
 )
-def test_other_values(
+def test_other_values_are_tried(
     operator: str, signature: str, seen: list[object], change: str, expected: list[object]
 ) -> None:
     (found,) = of(Wanted(operator, signature, values=json.dumps(seen)), "values")
@@ -315,30 +315,30 @@ def test_other_values(
     assert found.wanted.signature == signature
 
 
-def test_a_mask_of_which_nothing_is_known() -> None:
+def test_a_mask_without_a_digest() -> None:
     (found,) = of(Wanted("aten::nonzero", "bool[64]"), "values")
     assert (found.change, json.loads(found.wanted.values)) == ("mask 50 %→1 % true", [{"true": 0.01}])
 
 
-def test_a_mask_of_which_nonsense_is_known() -> None:
+def test_a_mask_with_a_nonsensical_digest() -> None:
     (found,) = of(Wanted("aten::nonzero", "bool[64]", values='[{"true": "x"}]'), "values")
     assert found.change == "mask 50 %→1 % true"
 
 
-def test_an_index_that_is_left_out_is_not_chosen() -> None:
+def test_an_omitted_index_is_not_changed() -> None:
     call = "aten::embedding_dense_backward", "f32[64,8] i64[64] num_weights=100 padding_idx={}"
     assert of(Wanted(call[0], call[1].format(-1)), "values")
     assert not of(Wanted(call[0], call[1].format(0)), "values")
 
 
-def test_what_was_in_memory_before_a_result_is_no_reason() -> None:
+def test_old_contents_of_a_result_are_not_varied() -> None:
     tiny = json.dumps([{**FLOATS, "denormals": 0.5}])
     assert not of(Wanted("aten::normal_", "f32[64]", values=tiny), "values", written=True)
     found = json.dumps([FLOATS, FLOATS, {**FLOATS, "denormals": 0.5}])
     assert not of(Wanted("aten::add.out", "f32[64] f32[64] f32[64]", values=found), "values")
 
 
-def test_another_probability() -> None:
+def test_another_probability_is_tried() -> None:
     wanted = Wanted("aten::bernoulli_.float", "f32[64] p=float", "f32[64] p=0.9")
     (found,) = of(wanted, "values", written=True)
     assert (found.change, found.wanted.example) == ("p 0.9→0.5", "f32[64] p=0.5")
@@ -359,11 +359,11 @@ def test_another_probability() -> None:
         "[" * 100_000,
     ],
 )
-def test_values_of_a_broken_recording(values: str) -> None:
+def test_values_of_a_damaged_recording_are_ignored(values: str) -> None:
     assert not of(Wanted("aten::mul.Tensor", "f32[64] f32[64]", values=values), "values")
 
 
-def test_large_outputs_are_recycled() -> None:
+def test_recycling_is_tried_for_large_outputs() -> None:
     large, small = "f32[512,512] f32[512,512]", "f32[64,64] f32[64,64]"
     assert [change.recycled for change in of(Wanted("aten::add.Tensor", large), "recycled output")] == [True]
     assert not of(Wanted("aten::add.Tensor", small), "recycled output")
@@ -374,12 +374,12 @@ def test_large_outputs_are_recycled() -> None:
     "signature",
     ["f32[symbolic]{1,2}", "f32[8]:sparse_coo", "f32[8]:subclass", "f32[99999999999999999999]", "("],
 )
-def test_nothing_is_changed_of_what_cannot_be_rebuilt(signature: str) -> None:
+def test_calls_that_cannot_be_rebuilt_are_not_changed(signature: str) -> None:
     recipe = CallRecipe("aten::mm", "", ())
     assert changes(Wanted("aten::mm", signature), recipe, 2) == ()
 
 
-def test_a_view_has_nothing_to_change() -> None:
+def test_views_are_not_changed() -> None:
     view = Wanted("aten::transpose.int", "f64[512,512]{1,512} dim0=0 dim1=1", threads=2)
     assert changes(view, made(view), 2) == ()
 

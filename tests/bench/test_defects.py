@@ -1,6 +1,7 @@
-"""Defects put in on purpose are told by the verdicts, through the real harness.
+"""Verdicts report deliberately inserted defects, through the real harness.
 
-Numbers come from `python -m benchmarks.defects`; here are classes, of effects that leave room to spare.
+Numbers come from `python -m benchmarks.defects`. These tests only check classes, for effects with a large
+margin.
 """
 
 from dataclasses import replace
@@ -46,7 +47,7 @@ def sound() -> Measured:
     return harness.all_measured([(one, None) for one in calls], SETTINGS)
 
 
-def test_extra_clones_lower_the_part_of_the_limit(sound: Measured) -> None:
+def test_extra_clones_lower_the_fraction_of_the_limit(sound: Measured) -> None:
     with replaced(CLONES.format(count=6)):
         defective = harness.all_measured([(call("aten::mul.Tensor", SMALL), None)], SETTINGS)[0]
     assert part_of_the_limit(defective) < 0.7 * part_of_the_limit(sound[0])
@@ -56,12 +57,12 @@ def test_one_thread_of_two_is_reported() -> None:
     with replaced(ONE_THREAD):
         calls = [(call("aten::mul.Tensor", SMALL, 2), None)]
         found = harness.all_measured(calls, replace(SETTINGS, seconds=0.2))[0]
-    # Whichever of the three: changing the number of threads and back costs a moment too, now more, now less.
+    # Any of the three, because changing the number of threads and back has a varying cost.
     told = ("poorly parallel", "serial kernel", "slower with threads")
     assert any(words in modifiers(found) for words in told)
 
 
-def test_a_transposed_operand_is_told(sound: Measured) -> None:
+def test_a_transposed_operand_is_reported(sound: Measured) -> None:
     assert "layout-bound" in modifiers(sound[1])
 
 

@@ -1,4 +1,4 @@
-"""Results that are denormal, against numpy's."""
+"""Denormal results, compared with numpy's."""
 
 import json
 
@@ -24,7 +24,7 @@ def test_only_results_that_are_denormal_are_reported() -> None:
     assert makes_denormals(torch, torch.unbind, Arguments([torch.tensor([0.0, 1e-40])]))
 
 
-def test_what_the_call_wrote_is_put_back() -> None:
+def test_written_operands_are_restored() -> None:
     operand = torch.full((8,), float(LOW))
     kept = operand.clone()
     arguments = Arguments([operand], restore=lambda: operand.copy_(kept))
@@ -32,7 +32,7 @@ def test_what_the_call_wrote_is_put_back() -> None:
     assert torch.equal(operand, kept)
 
 
-def test_flushing_holds_for_the_call_alone() -> None:
+def test_flushing_is_limited_to_the_call() -> None:
     operand, factor = torch.full((8,), 1e-30), np.float32(1e-10)
     if not torch.set_flush_denormal(False):
         pytest.skip("this processor cannot flush denormals")
@@ -42,7 +42,7 @@ def test_flushing_holds_for_the_call_alone() -> None:
 
 
 @pytest.mark.parametrize(("value", "kinds"), [(LOW, ["flushed"]), (HIGH, [])])
-def test_it_is_tried_where_results_are_denormal(value: np.float32, kinds: list[str]) -> None:
+def test_flushing_is_tried_if_results_are_denormal(value: np.float32, kinds: list[str]) -> None:
     lowest = float(value)
     parts = {"zeros": 0.0, "negatives": float(value < 0), "denormals": 0.0, "nonfinite": 0.0}
     digest = {**parts, "quantiles": [lowest] * 9}

@@ -1,4 +1,4 @@
-"""What the device's clock reads of kernels of known length: a simulated GPU, with many threads beside it."""
+"""The device's clock measures kernels of known length, on a simulated GPU with many threads on the host."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.bench.simulated_gpu import Simulation, simulated
 
 
 def measured_us(simulation: Simulation, call: Call) -> list[float]:
-    """What blocks of a call read, as `perfprobe bench` makes them."""
+    """The measured times of blocks of a call, made as by `perfprobe bench`."""
     clock = DeviceClock(simulation, HostClock())
     subject = Subject("call", call, [Arguments(())], 1)
     subject.calibrate(clock)
@@ -32,7 +32,7 @@ def measured_us(simulation: Simulation, call: Call) -> list[float]:
 
 
 def with_readings_between(simulation: Simulation, kernel_us: float, calls: int) -> float:
-    """What events read that have the slow readings of the host between them and the calls."""
+    """The measured times if the slow readings of the host are between the events and the calls."""
     host, events = HostClock(), [simulation.Event(enable_timing=True) for _ in range(2)]
     simulation._sleep(1_000_000)
     events[0].record()
@@ -49,7 +49,7 @@ def with_readings_between(simulation: Simulation, kernel_us: float, calls: int) 
 def test_readings_of_25_threads_are_not_timed(
     kernel_us: int, calls: int, wrong_us: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The second figure is what the clock once read: the simulation shows the fault, and that it is gone."""
+    """The second figure is what the clock read before the fix: it shows that the simulation has the fault."""
     simulation = simulated(monkeypatch, 25)
     assert with_readings_between(simulation, kernel_us, calls) == pytest.approx(wrong_us, rel=0.05)
     clock = DeviceClock(simulation, HostClock())
@@ -63,7 +63,7 @@ def test_readings_of_25_threads_are_not_timed(
 
 @pytest.mark.parametrize("threads", [1, 25, 70])
 @pytest.mark.parametrize("kernel_us", [2, 5, 20, 50, 100, 5000])
-def test_a_kernel_takes_as_long_as_it_does(
+def test_a_kernel_of_known_length_is_measured(
     kernel_us: int, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     simulation = simulated(monkeypatch, threads)
@@ -78,7 +78,7 @@ def test_slow_launches_get_a_longer_head_start(monkeypatch: pytest.MonkeyPatch) 
     assert max(simulation.sleeps) > min(simulation.sleeps)
 
 
-def test_ceilings_are_timed_likewise(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ceilings_are_timed_in_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
     simulation = simulated(monkeypatch)
     clock: Any = DeviceClock(simulation, HostClock())
     found = timed(partial(simulation.launch, 2e3), clock, 0.01)
@@ -86,7 +86,7 @@ def test_ceilings_are_timed_likewise(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not found.starved
 
 
-def test_a_call_that_waits_for_the_device_is_said_to(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_that_waits_for_the_device_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     simulation = simulated(monkeypatch)
 
     def call() -> None:
@@ -99,12 +99,12 @@ def test_a_call_that_waits_for_the_device_is_said_to(monkeypatch: pytest.MonkeyP
     sleeps = len(simulation.sleeps)
     blocks = [subject.block(clock) for _ in range(5)]
     assert all(block.starved for block in blocks)
-    assert len(simulation.sleeps) - sleeps == 5  # it is known by then: no more tries
+    assert len(simulation.sleeps) - sleeps == 5  # already known: no more tries
     assert timed(call, clock, 0.01).starved
 
 
-def test_a_host_that_is_held_up_once_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As when another program takes the processor between the launches of one block."""
+def test_after_one_delay_of_the_host_it_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if another program took the processor between the launches of one block."""
     simulation = simulated(monkeypatch)
     clock, calls = DeviceClock(simulation, HostClock()), 0
 
@@ -121,20 +121,20 @@ def test_a_host_that_is_held_up_once_is_asked_again(monkeypatch: pytest.MonkeyPa
 
 
 def told_by_a_script(simulation: Simulation, call: Call, *, writes: bool = False) -> str:
-    """What an emitted script prints as the device's us of a call, of a block of 20,000."""
+    """The device's us per call that an emitted script prints, for a block of 20,000."""
     torch, sets = SimpleNamespace(cuda=simulation), [SimpleNamespace(args=(), kwargs={}, restore=int)]
     loop = runner._Loop(torch, call, cast(Any, sets), writes, "cuda:0")
     return loop.on_device(20_000)
 
 
 @pytest.mark.parametrize("kernel_us", [2, 50, 5000])
-def test_a_script_tells_the_time_of_the_kernel(kernel_us: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_script_prints_the_time_of_the_kernel(kernel_us: int, monkeypatch: pytest.MonkeyPatch) -> None:
     simulation = simulated(monkeypatch)
     text = told_by_a_script(simulation, partial(simulation.launch, kernel_us * 1e3))
     assert float(text) == pytest.approx(kernel_us, abs=0.3)
 
 
-def test_a_script_says_so_when_the_device_waited_for_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_script_reports_that_the_device_waited_for_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
     simulation = simulated(monkeypatch)
 
     def call() -> None:
@@ -149,7 +149,7 @@ def block(device_ns: float, *, starved: bool) -> Block:
     return Block(1.0, 1.0, 0.0, 0.0, 1.0, device_ns=device_ns, starved=starved)
 
 
-def test_blocks_in_which_the_device_waited_do_not_count_beside_others() -> None:
+def test_blocks_in_which_the_device_waited_are_dropped() -> None:
     few = [block(900.0, starved=True), block(900.0, starved=True), block(10.0, starved=False)]
     some, every = ({"rotating": few}, {"rotating": few[:2]})
     seen = []
@@ -164,7 +164,7 @@ def test_blocks_in_which_the_device_waited_do_not_count_beside_others() -> None:
     assert seen == [(10.0, []), (900.0, [note])]
 
 
-def test_a_ceiling_is_missing_where_the_device_waited() -> None:
+def test_a_ceiling_is_missing_if_the_device_waited() -> None:
     run = worker._Run(None, cast(Any, None), HostClock(), 0.0)
     case = Case("bandwidth", "f32", 1, "triad", cast(Any, None), work=1e6)
     found = Timed(1e3, 1e3, 1e3, 0.0, 1.0, 1.0, starved=True)

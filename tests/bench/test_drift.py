@@ -1,4 +1,4 @@
-"""How often calls follow each other on what they write."""
+"""How often a call may be repeated on the operands that it writes."""
 
 import pytest
 import torch
@@ -10,13 +10,13 @@ from perfprobe.bench.rebuild.schema import schemas
 from perfprobe.tables.measurements import Wanted
 
 
-def test_a_factor_of_any_size_is_not_steady() -> None:
+def test_repeated_multiplication_is_not_steady() -> None:
     assert calls_between_restores("aten::mul_", "Scalar") == FEW
     assert calls_between_restores("aten::exp_", "") == FEW
     assert calls_between_restores("aten::add_", "Tensor") == MANY
 
 
-def test_there_are_such_operators() -> None:
+def test_the_listed_operators_exist() -> None:
     assert all(hasattr(torch.ops.aten, name.partition(".")[0]) for name in _STEADY)
 
 

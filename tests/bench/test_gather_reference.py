@@ -1,4 +1,4 @@
-"""The reference of a gather copies what the call itself does, from the same places."""
+"""The reference of a gather copies the same data from the same places as the call."""
 
 from typing import Any
 
@@ -60,7 +60,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_it_copies_what_the_call_gives(case: str) -> None:
+def test_the_reference_copies_the_calls_result(case: str) -> None:
     operator, signature, args = CASES[case]
     (found,) = made(operator, signature, [args])
     assert found.kind == "gather"
@@ -72,7 +72,7 @@ def test_it_copies_what_the_call_gives(case: str) -> None:
     for part in range(3):
         native.core().gather(table, at, out, run_bytes, part, 3)
     assert bytes(out) == bytes(expected.flatten().view(torch.uint8).numpy())
-    found.subject.run(1)  # as it is timed
+    found.subject.run(1)  # as when it is timed
 
 
 @pytest.mark.parametrize(("ordered", "words"), [(True, "sequential"), (False, "random")])
@@ -86,14 +86,14 @@ def test_random_and_sequential_lines_are_distinguished(ordered: bool, words: str
     assert found.text == f"a gather of {words} lines"
 
 
-def test_it_reads_another_table_than_the_call_has_just_read() -> None:
+def test_the_reference_reads_another_table_than_the_call() -> None:
     sets = [(torch.rand(100), places(10, 100)) for _ in range(4)]
     (found,) = made("aten::take", "f32[100] i64[10]", sets)
     tables = [one.args[0].ctypes.data for one in found.subject._sets]
     assert tables == [sets[at][0].data_ptr() for at in (2, 3, 0, 1)]
 
 
-def test_several_threads_do_a_part_each() -> None:
+def test_each_thread_copies_a_part() -> None:
     (found,) = made("aten::take", "f32[1000] i64[100]", [(torch.rand(1000), places(100, 1000))], threads=3)
     assert found.subject.threads == 3
     found.subject.run(2)
@@ -102,7 +102,7 @@ def test_several_threads_do_a_part_each() -> None:
     assert sorted(done) == [0, 1, 2]
 
 
-def test_what_scatters_and_what_has_no_room_is_held_against_bytes() -> None:
+def test_scatters_and_large_gathers_are_compared_by_bytes() -> None:
     table, index = torch.rand(1000), places(100, 1000)
     model = work("aten::take", "f32[1000] i64[100]")
     assert model is not None

@@ -19,7 +19,7 @@ ENGINE = "autograd::engine::evaluate_function: MulBackward0"
 
 
 def program(**meta: Any) -> Program:
-    """Two lines and both phases call one operator with one signature; and rows that are not operators."""
+    """One operator with one signature on two lines and in two phases, and rows that are not operators."""
     made = Program(torch={"threads": 2}, **meta)
     made.thread(1)
     here, there = made.stack("/p/train.py:1 main"), made.stack("/p/train.py:2 main")
@@ -65,7 +65,7 @@ def test_lines_and_phases_of_one_call_are_measured_once(tmp_path: Path) -> None:
     assert found.calls[0][1].share == pytest.approx(500 / 800)
 
 
-def test_what_is_no_operator_is_left_out_with_its_share(tmp_path: Path) -> None:
+def test_rows_that_are_not_operators_are_left_out_with_their_share(tmp_path: Path) -> None:
     (note,) = of(program(), tmp_path).notes
     assert f"18.8 % {chosen.NODE}" in note
     assert f"2.5 % {chosen.NO_INPUTS}" in note
@@ -73,13 +73,13 @@ def test_what_is_no_operator_is_left_out_with_its_share(tmp_path: Path) -> None:
     assert f"3.8 % {chosen.COMPILED}" in note
 
 
-def test_the_first_of_them(tmp_path: Path) -> None:
+def test_only_the_hottest_calls_are_taken(tmp_path: Path) -> None:
     found = of(program(), tmp_path, top=1)
     assert [wanted.operator for wanted, _ in found.calls] == ["aten::mm"]
 
 
-def test_all_of_them_are_those_that_touch_elements(tmp_path: Path) -> None:
-    """Of a view there is nothing to gain but by leaving it out, and all of them would take an hour."""
+def test_all_calls_means_those_that_touch_elements(tmp_path: Path) -> None:
+    """Views can only be gained by removing them, and measuring all of them would take an hour."""
     made = Program(torch={"threads": 2})
     inputs = made.signature("f32[8,8]")
     names = ("aten::view", "aten::relu", "aten::empty", "aten::t", "aten::clone")
@@ -91,7 +91,7 @@ def test_all_of_them_are_those_that_touch_elements(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("focus", [None, "relu|mm"])
-def test_what_waited_is_not_hot_where_cpu_time_is_known(focus: str | None, tmp_path: Path) -> None:
+def test_waiting_does_not_count_if_cpu_time_is_known(focus: str | None, tmp_path: Path) -> None:
     made = Program(recording={"cpu_time": "all"}, torch={"threads": 2})
     inputs = made.signature("f32[8,8]")
     calls = [op("aten::mm", 0, 5000, signature=inputs, cpu_ns=100)]
@@ -107,7 +107,7 @@ def test_what_waited_is_not_hot_where_cpu_time_is_known(focus: str | None, tmp_p
     assert chosen.BY_CPU in found.notes
 
 
-def test_without_cpu_time_of_all_wall_time_ranks(tmp_path: Path) -> None:
+def test_ranking_uses_wall_time_without_cpu_time_of_all_operators(tmp_path: Path) -> None:
     made = Program(recording={"cpu_time": "outermost"}, torch={"threads": 2})
     inputs = made.signature("f32[8,8]")
     made.run(
@@ -119,7 +119,7 @@ def test_without_cpu_time_of_all_wall_time_ranks(tmp_path: Path) -> None:
     assert chosen.BY_CPU not in found.notes
 
 
-def test_only_one_part(tmp_path: Path) -> None:
+def test_the_focus_limits_the_calls(tmp_path: Path) -> None:
     found = of(program(), tmp_path, focus="train.py:2")
     ((wanted, seen),) = found.calls
     assert (wanted.operator, seen.calls, seen.self_ns) == ("aten::mm", 1, 200)
@@ -135,7 +135,7 @@ def test_only_one_part(tmp_path: Path) -> None:
         ({"torch": {}}, 3, 3, None),
     ],
 )
-def test_threads(
+def test_the_programs_number_of_threads_is_used(
     meta: dict[str, Any], threads: int | None, used: int, said: str | None, tmp_path: Path
 ) -> None:
     made = program()
@@ -146,7 +146,7 @@ def test_threads(
     assert (said is None and not notes) or (said is not None and said in notes[0])
 
 
-def test_cpu_time_only_where_it_is_that_of_all_calls(tmp_path: Path) -> None:
+def test_cpu_time_is_used_only_if_all_calls_have_it(tmp_path: Path) -> None:
     def cpu_ns(recording: dict[str, Any]) -> list[int | None]:
         return [seen.cpu_ns for _, seen in of(program(recording=recording), tmp_path).calls]
 
@@ -155,10 +155,10 @@ def test_cpu_time_only_where_it_is_that_of_all_calls(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("waited_ns", "threads", "spins"), [(900, 2, True), (0, 2, False), (900, 1, False)])
-def test_cpu_time_of_threads_that_spin_is_not_compared(
+def test_cpu_time_of_spinning_threads_is_not_compared(
     waited_ns: int, threads: int, spins: bool, tmp_path: Path
 ) -> None:
-    """Two threads of a team on a busy machine: each spins while the other one waits for a processor."""
+    """Two threads of a team on a busy machine: each spins while the other waits for a processor."""
     made = program(recording={"cpu_time": "all"}, processors={"waited_ns": waited_ns})
     made.meta |= {"torch": {"threads": threads}}
     made.meta |= {"start": {"monotonic_ns": 0}, "stop": {"monotonic_ns": 1000}}
@@ -167,13 +167,13 @@ def test_cpu_time_of_threads_that_spin_is_not_compared(
     assert (chosen.SPINNING in found.notes) == spins
 
 
-def test_cpu_time_is_without_that_of_recording(tmp_path: Path) -> None:
+def test_cpu_time_excludes_that_of_recording(tmp_path: Path) -> None:
     cost = {"timed_event_ns": 20.0, "empty_cpu_ns": 5.0}
     found = of(program(recording={"cpu_time": "all"}, cost=cost), tmp_path)
     assert [seen.cpu_ns for _, seen in found.calls] == [480 - 2 * 5, 100 - 5, 30 - 5]
 
 
-def test_page_faults_count_once_and_only_where_they_were_counted(tmp_path: Path) -> None:
+def test_page_faults_count_once_and_only_if_recorded(tmp_path: Path) -> None:
     def faults(cpu_time: str, **fields: int) -> list[int | None]:
         made = Program(recording={"cpu_time": cpu_time})
         made.thread(1)
@@ -190,8 +190,8 @@ def test_page_faults_count_once_and_only_where_they_were_counted(tmp_path: Path)
     assert faults("all") == faults("outermost", faults=3) == [None]
 
 
-def test_equal_inputs_of_another_operator_have_other_values(tmp_path: Path) -> None:
-    """As the recorder writes them, and as it did before it said whose inputs they are."""
+def test_values_belong_to_an_operator_and_its_inputs(tmp_path: Path) -> None:
+    """In the recorder's present format, and in the one before it recorded the operator."""
     found = {}
     for says in (True, False):
         made = Program(torch={"threads": 1})
@@ -211,8 +211,8 @@ def test_equal_inputs_of_another_operator_have_other_values(tmp_path: Path) -> N
     assert found[False] == {"aten::exp": ("", ""), "aten::neg": ("", "")}
 
 
-def test_an_operator_gets_what_was_recorded_of_it(tmp_path: Path) -> None:
-    """Of equal inputs of two operators: the values, floats and operands' reuse of each."""
+def test_each_operator_gets_its_own_recorded_data(tmp_path: Path) -> None:
+    """Two operators with equal inputs: each has its own values, floats and operand reuse."""
     low, high = torch.zeros(64), torch.full((64,), 3.0)
     path = tmp_path / "it.perfprobe"
     with perfprobe.profile(path, detail="bench"):

@@ -1,4 +1,4 @@
-"""What is made of tensors that were read in several calls, with means counted by hand."""
+"""Combined digests of tensors that were read in several calls, with means counted by hand."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ def values(folder: Path, *later: Any) -> str:
     return values_of(storage.read(path), signature)
 
 
-def test_parts_are_means_and_extremes_are_of_all(tmp_path: Path) -> None:
+def test_parts_are_means_and_extremes_are_over_all_calls(tmp_path: Path) -> None:
     found = values(
         tmp_path,
         [{"zeros": 0.5, "changes": 0.1}, {"lowest": 3, "highest": 9, "distinct": 1.0}],
@@ -36,8 +36,8 @@ def test_parts_are_means_and_extremes_are_of_all(tmp_path: Path) -> None:
     ]
 
 
-def test_quantiles_are_means_of_those_that_there_are(tmp_path: Path) -> None:
-    """An optimizer's state has none at first."""
+def test_quantiles_are_means_over_calls_that_have_them(tmp_path: Path) -> None:
+    """At first an optimizer's state has none."""
     calls = [[{"zeros": 1.0, "quantiles": []}], *([{"zeros": 0.0, "quantiles": [low, 4]}] for low in (1, 2))]
     (found,) = json.loads(values(tmp_path, *calls))
     assert found == {"zeros": pytest.approx(1 / 3), "quantiles": [1.5, 4]}
@@ -47,12 +47,12 @@ def test_quantiles_are_means_of_those_that_there_are(tmp_path: Path) -> None:
     assert odd == {"zeros": 0}
 
 
-def test_the_last_ones_count(tmp_path: Path) -> None:
+def test_later_values_take_precedence(tmp_path: Path) -> None:
     later = [[{"zeros": part}] for part in (1.0, 1.0, 1.0, *[0.25] * 8)]
     assert json.loads(values(tmp_path, *later)) == [{"zeros": 0.25}]
 
 
-def test_without_later_values_the_first_count(tmp_path: Path) -> None:
+def test_without_later_values_the_first_are_used(tmp_path: Path) -> None:
     assert values(tmp_path) == ""
 
 
@@ -69,6 +69,6 @@ def test_without_later_values_the_first_count(tmp_path: Path) -> None:
         ("7", [{"zeros": 0.5}]),
     ],
 )
-def test_what_no_recorder_writes_is_no_digest(odd: Any, expected: Any, tmp_path: Path) -> None:
+def test_invalid_digests_are_ignored(odd: Any, expected: Any, tmp_path: Path) -> None:
     good = [{"zeros": 0.5}]
     assert json.loads(values(tmp_path, good, odd, good)) == expected

@@ -1,4 +1,4 @@
-"""Calls that torch cannot make: why not, and what may have been meant."""
+"""Calls that torch cannot make: the reason, and suggestions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ EXPECTED = "expected bmm(Tensor self, Tensor mat2) -> Tensor, or another of its"
         ),
     ],
 )
-def test_why_not_and_what_instead(operator: str, inputs: str, why: str, hint: str) -> None:
+def test_reasons_and_suggestions_for_impossible_calls(
+    operator: str, inputs: str, why: str, hint: str
+) -> None:
     wanted = Wanted(operator, inputs)
     with pytest.raises(NotRebuilt, match=why):
         recipe(wanted, schemas(operator, torch))

@@ -1,4 +1,4 @@
-"""The parent: fresh processes, their death, interruption. The processes' answers are made up."""
+"""The parent of measuring processes: new processes, failures, interruption. Their answers are made up."""
 
 import os
 import re
@@ -25,7 +25,7 @@ def processes(found: Measurements) -> set[int]:
     return {int(number) for number in re.findall(r"process (\d+)", " ".join(found.notes))}
 
 
-def test_three_fresh_processes_agree() -> None:
+def test_three_processes_that_agree_are_enough() -> None:
     found = run("plain", "other")
     assert [row.processes for row in found.rows] == [3, 3]
     assert [row.rotating and row.rotating.value for row in found.rows] == [CALL_NS, CALL_NS]
@@ -35,7 +35,7 @@ def test_three_fresh_processes_agree() -> None:
     assert all(row.verdict is not None for row in found.rows)
 
 
-def test_processes_that_disagree_are_joined_by_two_more() -> None:
+def test_two_more_processes_run_if_the_first_disagree() -> None:
     steady, unsteady = run("plain", "unsteady").rows
     assert (steady.processes, unsteady.processes) == (3, 5)
     assert unsteady.rotating is not None
@@ -45,10 +45,10 @@ def test_processes_that_disagree_are_joined_by_two_more() -> None:
         3000.0,
     )
     assert unsteady.verdict is not None
-    assert unsteady.verdict.kind == "unjudged"  # no fraction is measured that could be unstable
+    assert unsteady.verdict.kind == "unjudged"  # no fraction is measured that could vary
 
 
-def test_the_same_call_is_measured_once_and_each_keeps_what_was_seen_of_it() -> None:
+def test_equal_calls_are_measured_once_and_keep_their_own_figures() -> None:
     call, told = Wanted("fake::plain", "f32[2]"), []
     seen = [Seen(calls, 0.5, 1, 4000 * calls, 2000 * calls) for calls in (1, 10)]
     found = measure(
@@ -73,13 +73,13 @@ def test_the_same_call_is_measured_once_and_each_keeps_what_was_seen_of_it() -> 
         ("refused", "it cannot be"),
     ],
 )
-def test_a_case_that_fails_is_alone(what: str, reason: str) -> None:
+def test_a_failing_case_does_not_affect_others(what: str, reason: str) -> None:
     before, broken, after = run("plain", what, "other").rows
     assert (broken.not_rebuilt, broken.rotating) == (reason, None)
     assert (before.processes, after.processes) == (3, 3)
 
 
-def test_what_libraries_print_is_no_answer() -> None:
+def test_output_of_libraries_is_ignored() -> None:
     (row,) = run("rubbish", settings=BenchSettings(processes=1, most_processes=1)).rows
     assert row.rotating is not None
     assert row.rotating.value == CALL_NS
@@ -91,11 +91,11 @@ def once(**more: Any) -> BenchSettings:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A start of the made-up process takes a part of a second: so little silence is enough."""
+    """Limits the silence: a start of the made-up process takes a fraction of a second."""
     monkeypatch.setattr("perfprobe.bench.process._SILENT_STARTS", 0.1)
 
 
-def test_what_is_not_called_once_in_its_time_leaves_time_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_too_slow_call_leaves_time_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("perfprobe.bench.schedule._MOST_PART", 40)
     slow, plain = run("slow", "plain", settings=once(seconds=0.01, time_s=40.0)).rows
     assert (slow.not_rebuilt, slow.cause) == ("out of time before its first call", "time")
@@ -106,8 +106,8 @@ def test_what_is_not_called_once_in_its_time_leaves_time_to_others(monkeypatch: 
     ("what", "why"), [("hangs", "measured in part: out of time"), ("breaks", "crashed: signal 11")]
 )
 @pytest.mark.usefixtures("impatient")
-def test_what_was_measured_stays_where_a_later_part_fails(what: str, why: str) -> None:
-    """Without any limit: it follows from what the first call took."""
+def test_results_are_kept_if_a_later_part_fails(what: str, why: str) -> None:
+    """Without a time limit: the limit follows from the time of the first call."""
     broken, plain = run(what, "plain", settings=once(seed=2)).rows
     assert broken.not_rebuilt is None
     assert broken.rotating is not None
@@ -116,18 +116,18 @@ def test_what_was_measured_stays_where_a_later_part_fails(what: str, why: str) -
 
 
 @pytest.mark.usefixtures("impatient")
-def test_what_failed_in_part_is_said() -> None:
+def test_partial_failures_are_reported() -> None:
     found = run("hangs", settings=once())
     assert "fake::hangs f32[0]: measured in part: out of time" in found.notes
 
 
-def test_a_crash_amid_changed_calls_is_not_repeated() -> None:
+def test_a_crash_during_changed_calls_is_not_repeated() -> None:
     found = run("breaks")
     assert found.rows[0].processes == 3
     assert re.findall(r"changes (\w+)", " ".join(found.notes)) == ["True", "False", "False"]
 
 
-def test_no_time_is_said_and_the_hottest_come_first() -> None:
+def test_without_a_time_limit_the_hottest_come_first() -> None:
     found = run("plain", "other", "third", settings=BenchSettings(time_s=1e-6))
     assert (found.rows, found.stopped) == ((), "out of time (--time)")
     (note,) = found.notes
@@ -135,7 +135,7 @@ def test_no_time_is_said_and_the_hottest_come_first() -> None:
     assert "--time 0" in note
 
 
-def test_fewer_processes_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fewer_processes_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "perfprobe.bench.schedule.Schedule.chosen", lambda _, calls, number: calls[: 2 - number]
     )
@@ -145,7 +145,7 @@ def test_fewer_processes_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "2 in fewer than 3 processes, 1 not at all (fake::third)" in found.notes[-1]
 
 
-def test_ctrl_c_amid_a_call_keeps_what_is_known_of_it() -> None:
+def test_ctrl_c_during_a_call_keeps_its_results() -> None:
     words = [sys.executable, "-c", PROGRAM.format(path=sys.path, what="hangs")]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as parent:
         try:
@@ -160,7 +160,7 @@ def test_ctrl_c_amid_a_call_keeps_what_is_known_of_it() -> None:
     assert "rotating=Estimate(value=1000.0" in said
 
 
-def test_ctrl_c_keeps_what_is_done_and_leaves_no_process() -> None:
+def test_ctrl_c_keeps_finished_results_and_leaves_no_process() -> None:
     def stop(done: int, every: int, seconds_left: float | None, what: str) -> None:
         if done == 2:
             raise KeyboardInterrupt
@@ -220,11 +220,11 @@ def is_running(process: int) -> bool:
         return False
 
 
-def test_no_torch_is_one_clear_line() -> None:
+def test_missing_torch_is_reported_in_one_line() -> None:
     words = [sys.executable, "-c", "import sys; sys.stdin.readline(); sys.exit('No module named torch')"]
     with pytest.raises(EnvironmentLack, match="No module named torch"):
         measure([(Wanted("aten::mm", ""), None)], BenchSettings(), words=words)
 
 
-def test_nothing_to_measure_starts_nothing() -> None:
+def test_without_calls_no_process_is_started() -> None:
     assert measure([], BenchSettings(), words=["/nowhere"]).rows == ()

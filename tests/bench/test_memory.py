@@ -9,13 +9,13 @@ import pytest
 from perfprobe.bench import memory
 
 
-def test_no_more_than_the_machine_has() -> None:
+def test_free_memory_is_at_most_the_machines_memory() -> None:
     fields = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
     assert 0 < memory.free_bytes() <= int(fields["MemTotal"].split()[0]) * 1024
 
 
 @pytest.mark.parametrize(("limit", "free"), [("5000", 3000), ("1000", 0)])
-def test_a_container_has_what_is_left_of_its_limit(
+def test_a_containers_limit_is_respected(
     limit: str, free: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "limit").write_text(f"{limit}\n")

@@ -1,4 +1,4 @@
-"""What part of a call's time is that of operators it calls."""
+"""The part of a call's time that is spent in operators it calls."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def parts_of(call: Callable[[], object], name: str) -> dict[str, float]:
     return dict(nested(torch, name, subject))
 
 
-def test_waiting_is_no_part_of_a_call(library: Any) -> None:
-    """Of the wall clock's time nearly all is that of the operator that waits."""
+def test_waiting_does_not_count_as_part_of_a_call(library: Any) -> None:
+    """By the wall clock, nearly all time is that of the waiting operator."""
 
     def waits(tensor: torch.Tensor) -> torch.Tensor:
         time.sleep(0.02)
@@ -61,24 +61,24 @@ def test_waiting_is_no_part_of_a_call(library: Any) -> None:
     assert parts.get("nested_test::waits", 0.0) < 0.3
 
 
-def test_what_is_called_by_what_is_called_is_not_told() -> None:
+def test_only_direct_calls_are_reported() -> None:
     parts = parts_of(lambda: torch.nn.functional.linear(MATRIX, MATRIX), "aten::linear")
     assert parts.keys() <= {"aten::matmul", "aten::t", "aten::addmm"}
     assert 0.5 < parts["aten::matmul"] <= 1
     assert parts_of(lambda: torch.add(MATRIX, MATRIX), "aten::add") == {}
 
 
-def test_without_the_observer_the_profiler_tells(monkeypatch: pytest.MonkeyPatch) -> None:
-    def lacks(_: object) -> None:
+def test_without_the_observer_the_profiler_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(_: object) -> None:
         raise EnvironmentLack("no observer", "", "")
 
-    monkeypatch.setattr(native, "observer", lacks)
+    monkeypatch.setattr(native, "observer", missing)
     parts = parts_of(lambda: torch.nn.functional.linear(MATRIX, MATRIX), "aten::linear")
     assert 0.5 < parts["aten::matmul"] <= 1
 
 
-def test_a_call_that_was_held_up_is_one_of_many() -> None:
-    """Each has a copy of a tenth; one, in which the copy was interrupted, of nearly all."""
+def test_one_delayed_call_does_not_change_the_result() -> None:
+    """In each call the copy is a tenth, except one in which the copy was interrupted and is nearly all."""
     rows = [("aten::copy_", 1, 100), ("aten::relu", 0, 1000)] * 8
     rows += [("aten::copy_", 1, 90_000), ("aten::relu", 0, 91_000), ("aten::add", 1, 5), ("aten::mul", 0, 9)]
     calls = list(stage._calls("aten::relu", iter(rows)))

@@ -1,4 +1,4 @@
-"""Our own kernels against numpy's widest floats, the C library, and loops that a C compiler makes here."""
+"""perfprobe's kernels, compared with numpy's widest floats, the C library, and loops of a C compiler."""
 
 import math
 from collections.abc import Callable
@@ -16,10 +16,10 @@ KERNELS = [kernel for kernel in core.element_kernels() if not kernel[4]]
 NAMES = [kernel[0] for kernel in KERNELS]
 DTYPES = {"f32": np.float32, "f64": np.float64}
 KINDS = ("exp", "log", "tanh", "erf", "sigmoid", "sqrt", "div")
-LONG = np.longdouble  # 80 bits on x86: what f64 is held against
+LONG = np.longdouble  # 80 bits on x86; f64 is compared with it
 
-# By kind: the function in the widest floats, parts of its range in f32 and in f64, and what
-# csrc/cpu/peak/element_math.h says of its error in each.
+# By kind: the function in the widest floats, ranges in f32 and f64, and the errors stated in
+# csrc/cpu/peak/element_math.h.
 _erf = np.vectorize(math.erf, otypes=[np.float64])
 EXACT: dict[str, Callable[..., np.ndarray]] = {
     "exp": np.exp,
@@ -54,25 +54,25 @@ def run(name: str, values: np.ndarray, more: np.ndarray | None = None) -> np.nda
 
 
 @pytest.mark.parametrize("kernel", [of for of in KERNELS if of[1] != "div"], ids=lambda of: of[0])
-def test_a_kernel_is_as_exact_as_it_says(kernel: tuple[str, str, str, str, str]) -> None:
+def test_a_kernel_is_within_its_stated_error(kernel: tuple[str, str, str, str, str]) -> None:
     name, kind, dtype, _, _ = kernel
     at = list(DTYPES).index(dtype)
     draw = np.random.default_rng(0)
     ends = [RANGES[kind][at], (0.01, 1.0), (0.5, 1.5), (1e-4, 1e-3)]
     values = np.concatenate([draw.uniform(low, high, 5003) for low, high in ends]).astype(DTYPES[dtype])
-    if kind == "log":  # every exponent, denormal numbers among them
+    if kind == "log":  # every exponent, including denormal numbers
         values = np.concatenate([values, 2.0 ** draw.uniform(-148 if at == 0 else -1070, 120, 5000)])
         values = values.astype(DTYPES[dtype])
     exact = EXACT[kind](values.astype(LONG))
     known = np.abs(exact) > 0
     error = np.abs(run(name, values).astype(LONG) - exact)[known] / np.abs(exact)[known]
-    # math.erf is itself off by an ulp; a long double may be no longer than a double.
+    # math.erf has an error of an ulp itself, and a long double may be no longer than a double.
     slack = 2.3e-16 if kind == "erf" or np.finfo(LONG).eps > 1e-18 else 0.0
     assert float(error.max()) <= ERROR[kind][at] + slack
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("div")])
-def test_a_division_is_that_of_the_processor(name: str) -> None:
+def test_division_equals_the_processors_division(name: str) -> None:
     draw = np.random.default_rng(1)
     left, right = (draw.normal(size=1003).astype(DTYPES[name.split()[1]]) for _ in range(2))
     assert np.array_equal(run(name, left, right), left / right)
@@ -89,7 +89,7 @@ LIMITS = {
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=NAMES)
-def test_limits_are_reached(kernel: tuple[str, str, str, str, str]) -> None:
+def test_limits_at_infinity_are_exact(kernel: tuple[str, str, str, str, str]) -> None:
     name, kind, dtype, _, _ = kernel
     expected = LIMITS.get(kind, {1.0: 1.0}) | {np.nan: np.nan}
     found = run(name, np.array(list(expected), DTYPES[dtype]))
@@ -109,14 +109,14 @@ def test_arrays_must_fit_each_other() -> None:
 
 
 def test_the_fastest_instructions_that_run_here_are_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    def listed(lacks: str) -> object:
+    def listed(missing: str) -> object:
         order = ("avx512", "avx2", "plain")
-        rows = [(f"exp f32 {isa}", "exp", "f32", isa, "none here" if isa in lacks else "") for isa in order]
+        rows = [(f"exp f32 {isa}", "exp", "f32", isa, "none here" if isa in missing else "") for isa in order]
         return type("Core", (), {"element_kernels": staticmethod(lambda: rows)})
 
-    for lacks, chosen in (("", "avx512"), ("avx512", "avx2"), ("avx512 avx2", "plain")):
+    for missing, chosen in (("", "avx512"), ("avx512", "avx2"), ("avx512 avx2", "plain")):
         own_kernels.element_kernels.cache_clear()
-        monkeypatch.setattr(native, "core", lambda lacks=lacks: listed(lacks))
+        monkeypatch.setattr(native, "core", lambda missing=missing: listed(missing))
         assert own_kernels.element_kernels() == {("exp", "f32"): f"exp f32 {chosen}"}
     own_kernels.element_kernels.cache_clear()
 
@@ -126,8 +126,8 @@ def test_there_is_a_kernel_of_each_kind() -> None:
 
 
 @pytest.mark.parametrize("kind", own_ceilings.LOOPS)
-def test_a_loop_that_a_c_compiler_made_finds_the_same(kind: str, tmp_path: Path) -> None:
-    """How fast both are, `python -m benchmarks.own_ceilings` shows."""
+def test_compiled_c_loops_give_the_same_results(kind: str, tmp_path: Path) -> None:
+    """`python -m benchmarks.own_ceilings` compares their speed."""
     loops = own_ceilings.compiled(tmp_path)
     if loops is None:
         pytest.skip("no C compiler on this machine (cc, gcc or clang): there is nothing to compare with")

@@ -1,4 +1,4 @@
-"""Python's way to an operator, as an operator of known length is reached by ways of known length."""
+"""The Python path to an operator, with an operator and paths of known length."""
 
 import time
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ import torch
 from perfprobe.bench.path import PythonPath
 from perfprobe.bench.subjects import Arguments, Subject
 
-SPIN_NS = 400_000  # as long that what the machine does besides is small
+SPIN_NS = 400_000  # long compared with other delays of the machine
 
 
 def spin(x: torch.Tensor) -> torch.Tensor:
@@ -29,7 +29,7 @@ def operator() -> Iterator[Any]:
     library._destroy()
 
 
-def test_what_is_outside_of_the_operator_is_the_way(operator: Any) -> None:
+def test_time_outside_the_operator_is_the_path(operator: Any) -> None:
     def detour(x: torch.Tensor) -> object:
         spin(x)
         return operator(x)
@@ -40,6 +40,6 @@ def test_what_is_outside_of_the_operator_is_the_way(operator: Any) -> None:
     assert SPIN_NS / 2 < path.ns("perfprobe_path::spin", around) < 2 * SPIN_NS
 
 
-def test_none_where_the_profiler_does_not_show_it() -> None:
+def test_there_is_no_path_if_the_profiler_does_not_show_it() -> None:
     nothing = Subject("call", lambda: None, [Arguments(())], 1)
     assert PythonPath(torch).ns("aten::mm", nothing) == 0.0

@@ -1,4 +1,4 @@
-"""Changed calls, rebuilt and made: each is what its change says."""
+"""Changed calls, rebuilt and made: each has the change that its text says."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def rebuilt(wanted: Wanted) -> Rebuilt:
 
 
 def operands(wanted: Wanted) -> list[torch.Tensor]:
-    """The tensors that the changed call is made with; the call is made."""
+    """Makes the changed call and returns its tensors."""
     call = rebuilt(wanted)
     made = call.operands(0)
     found: list[torch.Tensor] = []
@@ -84,7 +84,7 @@ def operands(wanted: Wanted) -> list[torch.Tensor]:
 
 
 def found_by(tensors: list[torch.Tensor], change: Change, original: list[torch.Tensor]) -> Any:
-    """What a change of this kind must show in the operands, beside those of the call as it was."""
+    """What a change of this kind must change in the operands, compared with the original call."""
     if change.kind == "contiguous":
         assert [list(tensor.shape) for tensor in tensors] == [list(tensor.shape) for tensor in original]
         return all(tensor.is_contiguous() for tensor in tensors)
@@ -122,7 +122,7 @@ def test_a_changed_call_can_be_made_and_is_changed_as_it_says(wanted: Wanted) ->
         (CALLS[25], lambda made: made[1].unique().numel() / made[1].numel(), 0.74, 1 / 64),
     ],
 )
-def test_the_values_are_those_that_the_change_names(
+def test_changed_values_are_those_that_the_change_names(
     wanted: Wanted, part: Any, before: float, after: float
 ) -> None:
     (change,) = [
@@ -132,7 +132,7 @@ def test_the_values_are_those_that_the_change_names(
     assert float(part(operands(change.wanted))) == pytest.approx(after, abs=0.005)
 
 
-def test_the_copied_arguments_are_those_that_lie_apart() -> None:
+def test_only_scattered_arguments_are_copied() -> None:
     for wanted in CALLS:
         call = rebuilt(wanted)
         made = call.operands(0)

@@ -1,4 +1,4 @@
-"""References against what they must move and do, counted from the tensors that they are called on."""
+"""References, compared with the bytes and operations counted from their tensors."""
 
 import random
 from statistics import median
@@ -39,7 +39,7 @@ def memory(read: int, written: int, in_place: bool = False) -> Work:
         ("aten::mm f32[1,4096] f32[4096,4096]", ["sum", "mm of a row"]),
     ],
 )
-def test_the_mix_is_that_of_the_call(call: str, words: list[str]) -> None:
+def test_a_reference_has_the_calls_mix_of_reads_and_writes(call: str, words: list[str]) -> None:
     operator, _, signature = call.partition(" ")
     made = work(operator, signature)
     assert made is not None
@@ -69,7 +69,7 @@ def distinct(subject: Subject) -> list[list[Any]]:
     ],
 )
 def test_a_reference_moves_the_calls_bytes_and_rotates(made: Work, passes: float, rotates: bool) -> None:
-    """passes: how often an element of the tensors moves; in place one is read and written."""
+    """passes: how often an element of the tensors moves. In place, one element is read and written."""
     for reference in beside(made, 1, rotates):
         sets = distinct(reference.subject)
         touched = sum(tensor.nbytes for tensor in sets[0]) * passes
@@ -78,7 +78,7 @@ def test_a_reference_moves_the_calls_bytes_and_rotates(made: Work, passes: float
         is_output = made.write_bytes > 0 and not made.in_place
         assert len(places[0]) == (1 if is_output and not rotates else len(sets))
         assert all(len(place) == len(sets) > 1 for place in places[1:])
-        assert len(set().union(*places)) == sum(map(len, places))  # no buffer is another one
+        assert len(set().union(*places)) == sum(map(len, places))  # no two buffers overlap
         one = sum(tensor.nbytes for tensor in sets[0])
         assert len(sets) == max(ROTATED // one, min(8, 4 * ROTATED // one))
 
@@ -87,7 +87,7 @@ def of_kind(made: Work, kind: str, threads: int = 1) -> list[Reference]:
     return [reference for reference in beside(made, threads) if reference.kind == kind]
 
 
-def test_a_product_stands_beside_a_square_one_of_its_dtype() -> None:
+def test_a_product_is_compared_with_a_square_one_of_its_dtype() -> None:
     made = work("aten::bmm", "f64[4,64,32] f64[4,32,16]")
     assert made is not None
     found = of_kind(made, "gemm")[0]
@@ -104,7 +104,7 @@ def test_dtypes_without_a_product_have_no_reference() -> None:
 
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 @pytest.mark.parametrize("kind", ["exp", "log", "tanh", "erf", "sigmoid", "sqrt", "div"])
-def test_elements_are_held_against_a_kernel_of_our_own(kind: str, dtype: str) -> None:
+def test_elementwise_calls_are_compared_with_our_own_kernel(kind: str, dtype: str) -> None:
     own, *others = of_kind(Work(0, 0, 0, 0, 0, dtype, elements=((kind, 10_000_000),)), "element", threads=2)
     assert (own.text, own.part) == (kind, kind)
     left, right, out = own.subject._sets[0].args
@@ -113,11 +113,11 @@ def test_elements_are_held_against_a_kernel_of_our_own(kind: str, dtype: str) ->
     assert left.nbytes == out.nbytes == 256 * 1024  # fits the second cache
     assert own.scale * left.size * 2 == pytest.approx(10_000_000)  # of two threads
     assert own.subject.threads == 1
-    for other in others:  # only where torch is about as fast
+    for other in others:  # only if torch is about as fast
         assert other.text.startswith(TORCHS)
 
 
-def test_half_precision_is_done_in_single() -> None:
+def test_half_precision_is_computed_in_single() -> None:
     own = of_kind(Work(0, 0, 0, 0, 0, "bf16", elements=(("tanh", 1000),)), "element")[0]
     assert own.text == "tanh in f32"
     assert own.subject._sets[0].args[0].dtype == np.float32
@@ -126,24 +126,24 @@ def test_half_precision_is_done_in_single() -> None:
 @pytest.mark.parametrize(
     ("kind", "operator"), [("sin", "sin"), ("pow", "pow"), ("rng", "uniform_"), ("compare", "sort")]
 )
-def test_what_only_torch_has_is_named_so(kind: str, operator: str) -> None:
+def test_references_by_torch_are_named_so(kind: str, operator: str) -> None:
     (found,) = of_kind(Work(0, 0, 0, 0, 0, "f64", elements=((kind, 10_000_000),)), "element", threads=2)
     assert found.text == f"torch's own kernel ({operator.rstrip('_')})"
     values = found.subject._sets[0].args[0]
-    steps = 15 if kind == "compare" else 1  # log2 of 32768, what a thread's part of the cache holds
+    steps = 15 if kind == "compare" else 1  # log2 of 32768, the elements in a thread's part of the cache
     assert values.dtype == torch.float64
     assert values.nbytes == 256 * 1024
     assert found.scale * values.numel() * steps * 2 == pytest.approx(10_000_000)
 
 
-def test_without_our_kernels_torchs_stand_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_our_kernels_torchs_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own_kernels, "element_kernels", dict)
     found = of_kind(Work(0, 0, 0, 0, 0, "f32", elements=(("exp", 1_000_000),)), "element")
     assert found
     assert all(one.text.startswith(TORCHS) for one in found)
 
 
-def test_few_elements_are_as_many() -> None:
+def test_references_have_as_few_elements_as_the_call() -> None:
     for found in of_kind(Work(0, 0, 0, 0, 0, "f32", elements=(("log", 100),)), "element"):
         assert len(found.subject._sets[0].args[0]) * found.scale == 100
 
@@ -168,18 +168,20 @@ def test_a_call_beside_itself_has_a_ratio_of_one() -> None:
     assert 0.5 < median(ratios) < 2.0
 
 
-def test_a_convolution_does_the_products_that_are_counted_for_it() -> None:
+def test_a_convolution_does_the_counted_number_of_products() -> None:
     references = References(torch, HostClock(), "cpu", ROTATED)
     product = next(iter(references._products("f32", 1)))
     (call,) = product.subject._sets
     picture, weight = call.args
     result = torch.nn.functional.conv2d(picture, weight)
-    assert (result == weight[0].numel()).all()  # all are ones: so many products each, none of padding
+    assert (
+        result == weight[0].numel()
+    ).all()  # all inputs are 1, so each result is the number of products, without those of padding
     assert product.flops == 2 * result.numel() * weight[0].numel()
 
 
-def test_the_machines_best_product_is_sought_among_all_that_bench_compares_with() -> None:
-    """Else `machine` prints a best product that calls exceed seven times."""
+def test_the_best_product_is_chosen_among_all_references_of_bench() -> None:
+    """Otherwise `machine` would print a best product that calls exceed seven times."""
     references, plan = References(torch, HostClock(), "cpu", ROTATED), sweep.full("cpu", (1,))
     cases = list(products(torch, "cpu", plan.product_dtypes, plan.sides, 1))
     for dtype in ("f32", "f64", "bf16", "f16"):
@@ -190,7 +192,7 @@ def test_the_machines_best_product_is_sought_among_all_that_bench_compares_with(
     assert (result.dtype, tuple(result.shape)) == (torch.bfloat16, (1, 64, 56, 56))
 
 
-def test_a_rotation_runs_through_all_memory_and_writes_as_the_call_does() -> None:
+def test_a_rotation_covers_all_memory_and_writes_like_the_call() -> None:
     references = References(torch, HostClock(), "cpu", ROTATED)
     made = memory(400_000, 400_000, in_place=True)
     arena = references.arena(made)

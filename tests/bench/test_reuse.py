@@ -1,4 +1,4 @@
-"""How far back operands lie when a call is replayed, against a count of what its calls touch."""
+"""The reuse distance of operands in a replay, compared with a count of touched bytes."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def table(*rows: tuple[int, ...]) -> OperandReuse:
     )
 
 
-def test_the_median_call_of_each_operand() -> None:
-    """What it had on average; calls on what was never touched before do not count."""
+def test_each_operand_has_the_distance_of_its_median_call() -> None:
+    """Its mean distance. Calls with memory never touched before do not count."""
     near, middle, never = (5, 0, -1, 0, 3, 9), (5, 0, -1, 2, 4, 512 * KIB), (5, 0, -1, 7, 99, 0)
     found = reuse.by_signature(
         table(near, middle, never, (5, 2, 0, 6, 9, MIB << 10), (7, 0, -1, 7, 1, 0), (7, 16, -1, 6, 1, 0))
@@ -45,7 +45,7 @@ def test_the_median_call_of_each_operand() -> None:
     }
 
 
-def test_a_damaged_table_is_no_reuse_at_all() -> None:
+def test_a_damaged_table_is_ignored() -> None:
     rows = [(-1, 0, -1, 0, 1, 0), (1, -1, -1, 0, 1, 0), (1, 17, -1, 0, 1, 0), (4, 0, -1, 0, 1, -8)]
     rows += [(2, 0, 7, -4, 1, 0), (3, 0, -1, 2**30, 5, 0)]
     assert reuse.by_signature(table(*rows)) == {
@@ -55,7 +55,7 @@ def test_a_damaged_table_is_no_reuse_at_all() -> None:
 
 
 def touched_since(sizes: Sequence[int], taken: Sequence[int], other_bytes: int, place: int) -> int:
-    """By brute force: bytes of different copies touched from one touch of a copy to the next of the same."""
+    """By brute force: bytes of other copies touched between two touches of the same copy."""
     calls = [[(at, call % count) for at, count in enumerate(taken)] for call in range(4 * max(taken))]
     first = max(taken)
     wanted = calls[first][place]
@@ -67,8 +67,8 @@ def touched_since(sizes: Sequence[int], taken: Sequence[int], other_bytes: int, 
     return sum(sizes[at] for at, _ in seen - {wanted}) + other_bytes
 
 
-def test_copies_are_as_far_back_as_the_program_was() -> None:
-    """Within what one more copy adds, for any operands."""
+def test_copies_have_the_programs_reuse_distance() -> None:
+    """Up to the size of one more copy, for any operands."""
     draw = random.Random(7)
     for _ in range(300):
         sizes = [draw.choice((4 * KIB, 300 * KIB, MIB)) for _ in range(draw.randint(1, 4))]
@@ -94,7 +94,7 @@ def subject_of(wanted: Wanted, sets: int) -> tuple[Subject, list[Any]]:
     return made, operands
 
 
-def test_operands_are_taken_from_their_own_sets_in_turn() -> None:
+def test_each_operand_rotates_over_its_own_sets() -> None:
     wanted = Wanted("aten::cat", "(f32[1024],f32[1024],f32[1024])", reuse=(0, 20 * KIB, -1), same=(-1, -1, 0))
     made, operands = subject_of(wanted, 4)
     first = [one.args[0][0].data_ptr() for one in made._sets]
@@ -105,8 +105,8 @@ def test_operands_are_taken_from_their_own_sets_in_turn() -> None:
     made.run(9)
 
 
-def test_what_is_written_is_put_back() -> None:
-    """An operand that was just touched rotates over as many copies as warm ones do, and is put back."""
+def test_written_operands_are_restored() -> None:
+    """A recently touched operand rotates over as many copies as warm ones do, and is restored."""
     text = "f32[32768] f32[32768]"
     made, operands = subject_of(Wanted("aten::pow_.Tensor", text, reuse=(0, -1)), 8)
     before = [one.args[0].clone() for one in operands]
@@ -120,8 +120,8 @@ def test_what_is_written_is_put_back() -> None:
     assert all(torch.equal(one.args[0], start) for one, start in zip(operands[1:], before[1:], strict=True))
 
 
-def test_results_get_the_memory_of_so_many_calls_ago() -> None:
-    """Of 1 MiB as the operand, 10 MiB back: the operand in one place and ten results at a time."""
+def test_results_get_memory_used_the_right_number_of_calls_ago() -> None:
+    """1 MiB results at a distance of 10 MiB: the operand stays in one place, and ten results are kept."""
     made, _ = subject_of(Wanted("aten::neg", "f32[262144]", reuse=(0,), result_reuse=10 * MIB), 20)
     seen = []
     cells = inspect.getclosurevars(made._function).nonlocals
@@ -133,14 +133,14 @@ def test_results_get_the_memory_of_so_many_calls_ago() -> None:
     assert len({one.args[0].data_ptr() for one in made._sets}) == 1
 
 
-def test_nothing_is_replayed_that_was_not_seen() -> None:
+def test_without_recorded_reuse_there_is_no_replay() -> None:
     wanted = Wanted("aten::neg", "f32[64]", reuse=(-1,))
     call = Rebuilt(recipe(wanted, schemas(wanted.operator, torch), 1 << 30), torch)
     assert replayed(torch, call, [call.operands(0)], wanted) == []
 
 
-def test_a_program_says_how_far_back_its_operands_were(tmp_path: Path) -> None:
-    state, gradient, other = torch.ones(7), torch.ones(7), torch.ones(MIB)  # of 4 MiB
+def test_a_recording_has_the_reuse_distances_of_its_operands(tmp_path: Path) -> None:
+    state, gradient, other = torch.ones(7), torch.ones(7), torch.ones(MIB)  # 4 MiB
     path = tmp_path / "it.perfprobe"
     with perfprobe.profile(path, detail="bench"):
         for _ in range(5):
@@ -149,5 +149,5 @@ def test_a_program_says_how_far_back_its_operands_were(tmp_path: Path) -> None:
             state.addcmul_(gradient, gradient)
     found = reuse.by_signature(storage.read(path)[OperandReuse])
     (seen,) = (one for one in found.values() if len(one.reuse) == 3)
-    # Between: other and gradient; as a float that was added to.
+    # Touched in between: other and gradient. A mean of float32.
     assert seen == reuse.Reuse((4 * MIB + 28, 0, 0), -1, (-1, -1, 1))

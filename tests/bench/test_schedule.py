@@ -1,4 +1,4 @@
-"""What is measured how fully, on a clock that goes on with what was measured."""
+"""How fully each call is measured, with a clock that advances by what is measured."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ START_S = 5.0
 
 
 class Run:
-    """Measures what it is told to: a call takes `full_s` with changed calls beside it, `bare_s` without."""
+    """Measures what it is told to. A call takes `full_s` with its changed calls and `bare_s` without."""
 
     def __init__(self, time_s: float | None, full_s: float, bare_s: float, count: int = 20) -> None:
         self.now_s = 0.0
@@ -47,13 +47,13 @@ def test_without_a_limit_each_gets_everything() -> None:
     assert {turn for _, turn in run.turns} == {Turn(True)}
 
 
-def test_a_time_that_suffices_leaves_nothing_out() -> None:
+def test_with_enough_time_nothing_is_left_out() -> None:
     run = Run(900.0, 10.0, 4.0)
     assert (list(run.processes.values()), run.tried) == ([3] * 20, set(CALLS))
 
 
 @pytest.mark.parametrize(("full_s", "bare_s"), [(3.0, 1.5), (10.0, 4.0), (20.0, 5.0), (2.0, 2.0)])
-def test_all_are_measured_once_before_the_hottest_have_all(full_s: float, bare_s: float) -> None:
+def test_all_calls_are_measured_once_before_changed_calls(full_s: float, bare_s: float) -> None:
     run = Run(180.0, full_s, bare_s)
     assert run.now_s <= 180.0
     assert len(run.processes) == 20
@@ -65,7 +65,7 @@ def test_all_are_measured_once_before_the_hottest_have_all(full_s: float, bare_s
     assert tried[0]
 
 
-def test_where_even_once_is_too_much_the_hottest_are_measured() -> None:
+def test_with_too_little_time_only_the_hottest_are_measured() -> None:
     run = Run(60.0, 30.0, 20.0)
     assert 0 < len(run.processes) < 20
     assert list(run.processes) == CALLS[: len(run.processes)]
@@ -73,18 +73,18 @@ def test_where_even_once_is_too_much_the_hottest_are_measured() -> None:
     assert run.now_s <= 60.0
 
 
-def test_what_does_not_fit_whole_is_measured_again_without_changed_calls() -> None:
+def test_calls_that_do_not_fit_are_repeated_without_changed_calls() -> None:
     run = Run(90.0, 45.0, 20.0, count=1)
     assert [turn and turn.with_changes for _, turn in run.turns] == [True, False]
 
 
-def test_one_call_does_not_take_the_time_of_the_others() -> None:
+def test_one_call_does_not_use_the_time_of_others() -> None:
     run = Run(180.0, 1e6, 3.0)
     assert [turn.limit_s for _, turn in run.turns[:1] if turn] == [175.0 / 4]
     assert len(run.processes) == 20
 
 
-def test_a_single_call_may_take_all_the_time_and_is_called_once_in_any_case() -> None:
+def test_a_single_call_may_use_all_the_time() -> None:
     run = Run(60.0, 1e6, 1e6, count=1)
     assert run.turns == [(0, Turn(True, 55.0, is_only=True))]
 
@@ -110,7 +110,7 @@ def test_the_time_left_does_not_jump() -> None:
         shown = now
 
 
-def test_the_time_left_follows_what_stays() -> None:
+def test_the_time_left_follows_the_remaining_calls() -> None:
     clock = Clock()
     countdown = Countdown(clock)
     assert countdown.left_s(None, float("inf")) is None

@@ -1,4 +1,4 @@
-"""What is called how often, in which order, with a clock that only counts."""
+"""How often and in which order subjects are called, with a clock that only counts."""
 
 import random
 
@@ -9,7 +9,7 @@ from perfprobe.bench.subjects import Arguments, Subject, Timing, rounds
 
 
 class CountingClock:
-    """Each call takes `call_ns`, as `calls` was told to it."""
+    """Each call takes `call_ns`; the number of calls is told through `calls`."""
 
     def __init__(self, call_ns: float) -> None:
         self.call_ns = call_ns
@@ -24,7 +24,7 @@ class CountingClock:
 
 
 class Operand:
-    """Knows how often it was written since it was put back, and whether that happened while timed."""
+    """Counts its writes since it was restored, and whether it was restored while timed."""
 
     def __init__(self, clock: CountingClock) -> None:
         self.clock, self.most, self.written, self.timed = clock, 0, 0, 0
@@ -40,7 +40,7 @@ class Operand:
 
 
 @pytest.mark.parametrize(("operands", "call_ns"), [(1, 1e3), (1, 1e7), (3, 5e4), (64, 1e3)])
-def test_what_is_written_is_put_back_before_its_third_call(operands: int, call_ns: float) -> None:
+def test_written_operands_are_restored_before_the_third_call(operands: int, call_ns: float) -> None:
     clock = CountingClock(call_ns)
     made = [Operand(clock) for _ in range(operands)]
     subject = Subject("s", Operand.write, [Arguments((one,), {}, one.restore) for one in made], 1)
@@ -52,7 +52,7 @@ def test_what_is_written_is_put_back_before_its_third_call(operands: int, call_n
     assert sum(one.timed for one in made) >= 20
 
 
-def test_calls_go_through_all_copies_in_turn() -> None:
+def test_calls_rotate_over_all_copies() -> None:
     clock = CountingClock(50_000.0)
     seen: list[int] = []
     subject = Subject("s", seen.append, [Arguments((index,)) for index in range(5)], 1)
@@ -76,20 +76,20 @@ def test_rounds_are_whole_shuffled_and_set_the_threads() -> None:
     blocks = rounds(subjects, clock, 10.0, random.Random(0), threads.append)
     assert {name: len(found) for name, found in blocks.items()} == {"a": 9, "b": 9, "c": 9}
     assert set(threads) == {1, 2}
-    assert threads.count(2) == 10  # each round, and when it was calibrated
-    last = order[-2 * 3 * 9 :: 2]  # a call before each block, and one in it
+    assert threads.count(2) == 10  # each round, and during calibration
+    last = order[-2 * 3 * 9 :: 2]  # a call before each block, and one inside
     assert len({tuple(last[place : place + 3]) for place in range(0, 27, 3)}) > 1
     assert all(set(last[place : place + 3]) == {"a", "b", "c"} for place in range(0, 27, 3))
 
 
-def test_the_call_is_timed_amid_its_limits_and_what_is_tried_after_them() -> None:
+def test_the_call_is_timed_among_its_limits_before_changed_calls() -> None:
     order: list[str] = []
     names = ("call", "memory", "exp", "other", "change 0", "change 1")
     subjects = [Subject(name, order.append, [Arguments((name,))], 1) for name in names]
     timing = Timing(CountingClock(1e6), 10.0, random.Random(0), lambda _: None)
     found = timing.rounds(subjects[:4], subjects[4:])
     assert {len(of) for of in found.blocks.values()} == {9}
-    last = order[-2 * 6 * 8 :: 2]  # the first round tries what may be refused
+    last = order[-2 * 6 * 8 :: 2]  # the first round tries changes that torch may refuse
     places = set()
     for place in range(0, len(last), 6):
         one = last[place : place + 6]
@@ -99,7 +99,7 @@ def test_the_call_is_timed_amid_its_limits_and_what_is_tried_after_them() -> Non
 
 
 class UnsteadyClock(CountingClock):
-    """Blocks of one subject are 15 % apart."""
+    """The times of blocks of one subject differ by 15 %."""
 
     def __init__(self, order: list[str], unsteady: str) -> None:
         super().__init__(1e6)
@@ -110,7 +110,7 @@ class UnsteadyClock(CountingClock):
         return Block(1e6 * (1 + part), 1e6, 0.0, 0.0, 1.0)
 
 
-def test_rounds_of_call_and_limits_go_on_until_their_ratio_is_known() -> None:
+def test_rounds_continue_until_the_ratio_to_the_limit_is_known() -> None:
     order: list[str] = []
     subjects = [
         Subject(name, order.append, [Arguments((name,))], 1) for name in ("call", "limit", "change 0")
@@ -121,7 +121,7 @@ def test_rounds_of_call_and_limits_go_on_until_their_ratio_is_known() -> None:
     assert len(found["call"]) == len(found["limit"]) > 18
 
 
-def test_without_time_the_ratio_is_what_it_is() -> None:
+def test_without_time_left_the_ratio_is_not_improved() -> None:
     order: list[str] = []
     subjects = [Subject(name, order.append, [Arguments((name,))], 1) for name in ("call", "limit")]
     timing = Timing(UnsteadyClock(order, "limit"), 0.0, random.Random(0), lambda _: None)

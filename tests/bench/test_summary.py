@@ -1,4 +1,4 @@
-"""What is made of blocks, with numbers counted by hand."""
+"""Summaries of blocks, with numbers counted by hand."""
 
 from dataclasses import replace
 from typing import Any
@@ -48,7 +48,7 @@ def test_times_are_medians_of_blocks_and_then_of_processes() -> None:
     assert (found.flops, found.read_bytes, found.write_bytes, found.line_bytes) == (4000, 800, 200, 1000)
 
 
-def test_a_change_that_one_process_left_out_is_known_from_the_others() -> None:
+def test_a_change_missing_in_one_process_comes_from_the_others() -> None:
     late = Untried("dtype", "f32→bf16", "no time left")
     never = Untried("padded", "K 13→16", "no time left")
     nothing = Untried("", "", "no time left")
@@ -67,7 +67,7 @@ def test_a_change_that_one_process_left_out_is_known_from_the_others() -> None:
     assert row(processes[2]).untried == (nothing,)
 
 
-def test_ratios_are_of_blocks_of_the_same_round() -> None:
+def test_ratios_use_blocks_of_the_same_round() -> None:
     drifting = [100.0, 200.0, 400.0]
     found = row(
         replace(
@@ -83,7 +83,7 @@ def test_ratios_are_of_blocks_of_the_same_round() -> None:
     assert found.counterfactuals[0].speedup == Estimate(2.0, 2.0, 2.0)
 
 
-def test_blocks_under_a_slow_clock_are_out_with_their_pairs() -> None:
+def test_blocks_with_a_slow_clock_are_dropped_with_their_pairs() -> None:
     found = row(
         answer(
             rotating=[block(100), block(100), block(900, canary_ns=20)],
@@ -94,7 +94,7 @@ def test_blocks_under_a_slow_clock_are_out_with_their_pairs() -> None:
     assert bound(found, "overhead")[0].value == pytest.approx(0.1)
 
 
-def test_alternatives_give_way_to_the_fastest_and_kinds_stand_alone() -> None:
+def test_the_fastest_alternative_counts_and_kinds_are_separate() -> None:
     limits = [
         Limit("memory", "sum", 1.0, 10.0, "a"),
         Limit("memory", "mm", 1.0, 0.0, "b"),
@@ -108,7 +108,7 @@ def test_alternatives_give_way_to_the_fastest_and_kinds_stand_alone() -> None:
     assert bound(found, "memory") == (Estimate(0.4, 0.4, 0.4), "mm")
     elements = {one.reference: one.fraction.value for one in found.bounds if one.kind == "element"}
     assert elements == pytest.approx({"exp": 0.1, "div": 0.2})
-    assert bound(found, "gemm")[0].value == pytest.approx(0.6)  # and above 1 it would stay above 1
+    assert bound(found, "gemm")[0].value == pytest.approx(0.6)  # a value above 1 would be kept
 
 
 def test_processes_may_use_different_references() -> None:
@@ -119,7 +119,7 @@ def test_processes_may_use_different_references() -> None:
     assert bound(row(one("mm 256"), one("mm 512")), "gemm") == (Estimate(0.5, 0.5, 0.5), "mm 256 or mm 512")
 
 
-def test_wall_time_counts_where_nothing_was_contended() -> None:
+def test_wall_time_counts_without_contention() -> None:
     quiet = answer(rotating=[block(100, 101)] * 3)
     assert (row(quiet).clock, row(quiet).rotating) == ("wall", Estimate(101, 101, 101))
     assert row(quiet, answer(rotating=[block(100, 104)] * 3)).clock == "cpu"
@@ -134,9 +134,9 @@ def test_a_gpu_has_its_own_clock_and_no_replay() -> None:
 
 @pytest.mark.parametrize(
     ("call_ns", "cpu_ns", "replay"),
-    [(11_000, 40_000, 0.5), (1_000, 40_000, 0.0), (201_000, None, None)],  # 1000 ns are the call's way
+    [(11_000, 40_000, 0.5), (1_000, 40_000, 0.0), (201_000, None, None)],  # 1000 ns are the Python path
 )
-def test_replay_is_by_cpu_time_in_the_program(
+def test_the_replay_ratio_uses_the_programs_cpu_time(
     call_ns: float, cpu_ns: int | None, replay: float | None
 ) -> None:
     call = replace(answer(rotating=[block(call_ns)]), path_ns=1000.0)
@@ -144,29 +144,29 @@ def test_replay_is_by_cpu_time_in_the_program(
     assert found.replay == (None if replay is None else pytest.approx(replay))
 
 
-def test_replay_is_of_the_calling_thread_as_recordings_are() -> None:
-    """Another thread was busier; what is shown of the call is that one's time."""
+def test_the_replay_ratio_uses_the_calling_thread() -> None:
+    """Another thread was busier; the call's displayed time is that thread's."""
     call = replace(answer(rotating=[block(3_000, own_ns=2_000.0)]), path_ns=1_000.0)
     found = row(call, seen=Seen(2, 0.5, 9_000, 9_000, cpu_ns=4_000))
     assert found.replay == pytest.approx((2_000 - 1_000) / 2_000)
     assert found.rotating == Estimate(3_000, 3_000, 3_000)
 
 
-def test_replay_has_the_page_faults_of_the_program() -> None:
+def test_a_replay_includes_the_programs_page_faults() -> None:
     call = replace(answer(rotating=[block(1_000, faults=2.0)]), fault_ns=100.0)
     seen = Seen(2, 0.5, 9_000, 9_000, cpu_ns=4_000, faults=20)
     assert row(call, seen=seen).replay == pytest.approx((1_000 + (10 - 2) * 100) / 2_000)
     assert row(call, seen=replace(seen, faults=None)).replay == pytest.approx(1_000 / 2_000)
 
 
-def test_faults_are_priced_and_shared_by_threads() -> None:
+def test_page_faults_have_a_cost_shared_by_threads() -> None:
     call = replace(answer(rotating=[block(1000, faults=3.0, other_ns=1000.0)]), fault_ns=100.0)
     found = row(call)
     assert (found.faults, found.other_threads, found.fault_ns) == (3.0, 1.0, 150.0)
 
 
-def test_page_faults_are_a_part_of_the_same_process() -> None:
-    """A process in which all is twice as slow has the same part."""
+def test_the_part_of_page_faults_is_computed_per_process() -> None:
+    """A process that is twice as slow in everything has the same part."""
     processes = [
         replace(answer(rotating=[block(1000 * slow, faults=3.0)]), fault_ns=100.0 * slow)
         for slow in (1, 2, 3)
@@ -175,8 +175,8 @@ def test_page_faults_are_a_part_of_the_same_process() -> None:
     assert row(answer(rotating=[block(1000, faults=3.0)])).fault_part is None
 
 
-def test_processes_are_apart_where_their_fractions_are() -> None:
-    """Twice as slow as another one with its reference is not a disagreement; without one the times decide."""
+def test_processes_disagree_if_their_fractions_differ() -> None:
+    """If a process and its reference are twice as slow, it agrees. Without a reference the times decide."""
     limit = [Limit("memory", "copy_", 1.0, 0.0, "a")]
     paired = [
         replace(answer(rotating=[block(100 * slow)], a=[block(50 * slow)]), limits=limit)
@@ -189,7 +189,7 @@ def test_processes_are_apart_where_their_fractions_are() -> None:
     assert spread_of([Answer(1, not_rebuilt="why")]) == 0
 
 
-def test_recycled_memory_is_worth_its_time_where_faults_are() -> None:
+def test_recycled_memory_gains_the_time_of_page_faults() -> None:
     changes = [Changed("recycled output", "recycled output", RECYCLED)]
     call = replace(answer(rotating=[block(1000, faults=1.0)] * 3), fault_ns=100.0, changes=changes)
     assert has_faults(call)
@@ -203,7 +203,7 @@ def test_recycled_memory_is_worth_its_time_where_faults_are() -> None:
     assert refused.notes == ["aten::mm, recycled output not measured: no glibc"]
 
 
-def test_known_ceilings_name_the_level_and_the_processors_own_peak() -> None:
+def test_known_ceilings_name_the_level_and_the_processors_peak() -> None:
     rate = Estimate(1e11, 1e11, 1e11)
     machine = Machine(
         "m", "k", "2", "2026-01-01", 1.0, 0.1, 1.0,
@@ -220,7 +220,7 @@ def test_known_ceilings_name_the_level_and_the_processors_own_peak() -> None:
     assert {one.kind: one for one in row(call).bounds}["memory"].level is None
 
 
-def test_an_answer_survives_its_line() -> None:
+def test_an_answer_is_read_back_from_its_line() -> None:
     limits, changes = [Limit("gemm", "mm", 1.0, 0.0, "a")], [Changed("threads", "2→1 threads", "change 0")]
     call = replace(
         answer(rotating=[block(1.5, faults=2.0)]),
@@ -238,5 +238,5 @@ def test_an_answer_survives_its_line() -> None:
 @pytest.mark.parametrize(
     "line", ["", "{", "[]", "null", "3", '"x"', '{"case": 1}', '{"work": 3, "blocks": 1}']
 )
-def test_another_line_is_no_answer(line: str) -> None:
+def test_other_lines_are_not_answers(line: str) -> None:
     assert decode(line) is None

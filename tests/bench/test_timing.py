@@ -1,4 +1,4 @@
-"""Rounds that must come to an end: on a clock that only goes on with what is called."""
+"""Rounds must end, with a clock that advances only by the calls."""
 
 import random
 
@@ -8,7 +8,7 @@ from perfprobe.bench.subjects import Arguments, Rounds, Subject, Timing
 
 
 class Machine:
-    """A clock, and calls that take the seconds of it that they are told."""
+    """A clock, and calls that take the number of seconds they are given."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
@@ -36,11 +36,11 @@ class Machine:
                 told.append({name: len(of) for name, of in found.blocks.items()})
 
         deadline = Deadline(limit_s, lambda: self.now_s)
-        # No CPU time passes here, so that the noise decides: nine blocks without one.
+        # No CPU time passes here, so the noise decides: nine blocks if there is none.
         return Timing(self, 1.0, random.Random(0), lambda _: None, deadline, tell)
 
 
-def test_a_long_call_is_called_once_before_it_is_timed() -> None:
+def test_a_long_call_is_called_once_before_timing() -> None:
     machine = Machine()
     subject = machine.subject("long", 5.0)
     block = subject.calibrate(machine)
@@ -49,21 +49,21 @@ def test_a_long_call_is_called_once_before_it_is_timed() -> None:
     assert machine.called == ["long"] * 3
 
 
-def test_without_a_limit_all_is_timed() -> None:
+def test_without_a_time_limit_everything_is_timed() -> None:
     machine = Machine()
     found = machine.timing(None).rounds([machine.subject("call", 1.0)], [machine.subject("change", 90.0)])
     assert {name: len(of) for name, of in found.blocks.items()} == {"call": 9, "change": 9}
     assert (found.refused, found.untimed) == ({}, [])
 
 
-def test_the_call_itself_is_told_first_then_its_limits_then_what_is_tried() -> None:
+def test_results_come_in_the_order_call_limits_changes() -> None:
     machine, told = Machine(), list[dict[str, int]]()
     subjects = [machine.subject("call", 1.0), machine.subject("limit", 1.0)]
     machine.timing(None, told).rounds(subjects, [machine.subject("change", 1.0)])
     assert told[:3] == [{"call": 1}, {"call": 1, "limit": 1}, {"call": 2, "limit": 2, "change": 2}]
 
 
-def test_a_change_for_which_no_time_is_left_is_not_begun() -> None:
+def test_a_change_without_time_left_is_not_started() -> None:
     machine = Machine()
     found = machine.timing(15.0).rounds(
         [machine.subject("call", 1.0), machine.subject("limit", 1.0)],
@@ -74,14 +74,14 @@ def test_a_change_for_which_no_time_is_left_is_not_begun() -> None:
     assert "second" not in machine.called
 
 
-def test_past_the_limit_an_unfinished_round_is_left_out() -> None:
+def test_an_unfinished_round_is_dropped_at_the_limit() -> None:
     machine = Machine()
     found = machine.timing(11.0).rounds([machine.subject(name, 1.0) for name in ("call", "limit")])
     assert {name: len(of) for name, of in found.blocks.items()} == {"call": 3, "limit": 3}
-    assert machine.now_s == 11.0  # four to calibrate, three rounds and a half
+    assert machine.now_s == 11.0  # four seconds of calibration, three rounds and a half
 
 
-def test_a_time_that_the_first_call_crosses_leaves_that_call_and_its_limits() -> None:
+def test_if_the_first_call_exceeds_the_time_only_it_and_its_limits_stay() -> None:
     machine = Machine()
     found = machine.timing(1.0).rounds(
         [machine.subject("call", 100.0), machine.subject("limit", 1.0)], [machine.subject("change", 1.0)]
@@ -92,7 +92,7 @@ def test_a_time_that_the_first_call_crosses_leaves_that_call_and_its_limits() ->
     assert machine.called.count("call") == 2
 
 
-def test_what_torch_refuses_is_left_out_with_its_reason() -> None:
+def test_changes_refused_by_torch_are_left_out_with_a_reason() -> None:
     machine = Machine()
     found = machine.timing(None).rounds(
         [machine.subject("call", 1.0)], [machine.subject("refused", 1.0, refuses=True)]

@@ -1,4 +1,4 @@
-"""Eight loops, each written differently, with the steps that a reader counts in them."""
+"""Eight programs with differently written loops, and the numbers of steps counted by a reader."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ for thread in threads:
 
 
 class Counted(NamedTuple):
-    """A program and what is counted by hand: steps and evaluations of each kind, the rest of each step."""
+    """A program and hand counts: steps and evaluations of each kind, and the rest of each step."""
 
     text: str
     steps: dict[str, list[int]]
@@ -154,7 +154,7 @@ class Counted(NamedTuple):
 
     @property
     def program(self) -> str:
-        """All of it."""
+        """The whole program."""
         return COMMON + self.text
 
     @property
@@ -175,7 +175,7 @@ LOOPS = {
     "threads": Counted(THREADS, {"training": [5, 8]}, 1, 4),
 }
 
-# Each phase lasts as long as it says itself; sleeps dominate, so that it holds on a busy machine.
+# Each phase lasts for the time it prints. Most of it is sleep, so that the times also hold on a busy machine.
 TIMED = """\
 import json, sys, time
 import torch

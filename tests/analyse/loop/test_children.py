@@ -1,4 +1,4 @@
-"""How much of each phase of a step child processes ran, timed by these."""
+"""How long child processes ran in each phase of a step, compared with times by the children themselves."""
 
 from __future__ import annotations
 

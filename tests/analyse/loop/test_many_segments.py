@@ -1,4 +1,4 @@
-"""Steps of runs with more segments than are held: the shortest are joined."""
+"""Steps of runs with more segments than are kept: the shortest are merged."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ def shares(found: StepTimes) -> dict[StepPhase, float]:
     return {StepPhase(phase): time_ns / whole_ns for phase, time_ns in rows}
 
 
-def test_steps_are_the_same_and_phases_nearly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_merged_segments_keep_steps_and_nearly_keep_phases(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     trace = link(program().recording(tmp_path))
     whole = steps(trace)
     assert (whole.loops.steps.tolist(), whole.loops.median_ns.tolist()) == ([STEPS], [100 * MS])

@@ -1,4 +1,4 @@
-"""Which steps are left out of averages, by hand."""
+"""Which steps are excluded from averages, by hand."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ def found(durations: list[int], **more: list[int]) -> list[int]:
     [
         ([10] * 6, {}, [STEADY] * 6),
         ([30, *[10] * 9], {}, [WARM_UP, *[STEADY] * 9]),
-        ([30, 20, 20, *[10] * 9], {}, [WARM_UP, WARM_UP, *[STEADY] * 10]),  # no more than a fifth
+        ([30, 20, 20, *[10] * 9], {}, [WARM_UP, WARM_UP, *[STEADY] * 10]),  # at most a fifth
         ([10, 10, 10, 90, 10, 10], {}, [STEADY, STEADY, STEADY, OUTLIER, STEADY, STEADY]),
-        ([10, 90, 10, 90, 10, 90, 10], {}, [STEADY] * 7),  # what comes again is part of the program
-        ([10, 10, 10, 90, 10, 10], {"again": [0, 0, 0, 85, 0, 0]}, [STEADY] * 6),  # so is saving
+        ([10, 90, 10, 90, 10, 90, 10], {}, [STEADY] * 7),  # a repeated pattern is part of the program
+        ([10, 10, 10, 90, 10, 10], {"again": [0, 0, 0, 85, 0, 0]}, [STEADY] * 6),  # and so is saving
         ([90, 10, 10], {"compiling": [50, 0, 0]}, [COMPILE, STEADY, STEADY]),
         ([10, 10, 5], {"cut": [0, 0, 1]}, [STEADY, STEADY, CUT]),
         ([90], {}, [STEADY]),
     ],
 )
-def test_marks(durations: list[int], more: dict[str, list[int]], wanted: list[StepMark]) -> None:
+def test_marks_of_steps(durations: list[int], more: dict[str, list[int]], wanted: list[StepMark]) -> None:
     assert found(durations, **more) == wanted
 
 
-def test_rank_is_the_nearest() -> None:
+def test_the_nearest_rank_is_taken() -> None:
     values = np.array([5, 1, 4, 2, 3], np.int64)
     assert [rank(values, percent) for percent in (1, 50, 95, 99)] == [1, 3, 5, 5]
     assert rank(values[:0], 50) == -1

@@ -17,7 +17,7 @@ pytest.importorskip("torch")
 
 
 def tables(folder: Path, program: str, *words: str) -> tuple[dict[str, Any], str]:
-    """The tables of the report on a program, and what it printed."""
+    """The tables of the report on a program, and what the program printed."""
     (folder / "program.py").write_text(program)
     outcome = perfprobe(["-q", "-o", "run.perfprobe", "--json", "run.json", "program.py", *words], folder)
     assert outcome.status == 0, outcome.err.decode()
@@ -26,12 +26,12 @@ def tables(folder: Path, program: str, *words: str) -> tuple[dict[str, Any], str
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str, Any]]:
-    """The tables of a loop by its name, recorded when they are first asked for."""
+    """The tables of a loop by its name, recorded on first use."""
     return cache(lambda name: tables(tmp_path_factory.mktemp(name), LOOPS[name].program)[0])
 
 
 @pytest.mark.parametrize("name", LOOPS)
-def test_steps_are_those_that_a_reader_counts(ran: Callable[[str], dict[str, Any]], name: str) -> None:
+def test_steps_are_as_counted_by_hand(ran: Callable[[str], dict[str, Any]], name: str) -> None:
     counted, found = LOOPS[name], ran(name)
     rows = found["loops"]
     loops = {kind: sorted(row["steps"] for row in rows if row["kind"] == kind) for kind in counted.steps}
@@ -48,7 +48,7 @@ def test_steps_are_those_that_a_reader_counts(ran: Callable[[str], dict[str, Any
 @pytest.mark.parametrize(
     ("name", "kind", "graphs"), [("inference", "inference", [1] * 9), ("evaluation", "evaluation", [1, 0, 1])]
 )
-def test_graphs_that_nothing_uses(
+def test_unused_graphs_are_no_training_steps(
     ran: Callable[[str], dict[str, Any]], name: str, kind: str, graphs: list[int]
 ) -> None:
     found = ran(name)

@@ -1,4 +1,4 @@
-"""What a program does before its first step, timed by the program."""
+"""What a program does before its first step, compared with its own times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps that a program says itself, and garbage collections, timed by the program."""
+"""Steps that a program marks itself, and garbage collections, compared with the program's own times."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ print(json.dumps(took))
 """
 
 
-def test_steps_and_collections_that_the_program_tells(tmp_path: Path) -> None:
+def test_steps_and_collections_are_as_the_program_timed_them(tmp_path: Path) -> None:
     found, said = tables(tmp_path, TOLD)
     took = json.loads(said)
     assert [(row["source"], row["steps"]) for row in found["loops"]] == [("program", 4)]
@@ -44,7 +44,7 @@ def test_steps_and_collections_that_the_program_tells(tmp_path: Path) -> None:
     assert "named_ranges" not in found
 
 
-def test_a_program_that_is_not_recorded_may_tell_too() -> None:
+def test_marking_steps_works_without_a_recording() -> None:
     import perfprobe
 
     perfprobe.step()

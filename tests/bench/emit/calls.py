@@ -1,4 +1,4 @@
-"""Calls to emit: every operator of a training step of a small transformer and a convolution, by hand."""
+"""Calls to emit, by hand: the operators of a training step of a small transformer and a convolution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes scripts and runs them as a stranger would: in another folder, where perfprobe cannot be imported."""
+"""Writes scripts and runs them in another folder in which perfprobe cannot be imported."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def written(calls: Sequence[CallRecipe], folder: Path) -> Folder:
 
 
 def alone() -> dict[str, str]:
-    """An environment in which torch is found and, with `python -S`, an editable perfprobe is not."""
+    """An environment in which torch can be imported, and an editable perfprobe (with `python -S`) cannot."""
     import torch
 
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "PERFPROBE"))}
@@ -47,7 +47,7 @@ def start(
 def run(
     words: Sequence[str | Path], folder: Path, environment: Mapping[str, str] | None = None
 ) -> tuple[str, str]:
-    """What it printed, and its standard error; it must succeed."""
+    """Runs a script, which must succeed; returns its output and its standard error."""
     process = start(words, folder, environment)
     out, err = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 0, err
@@ -55,5 +55,5 @@ def run(
 
 
 def figure(out: str, what: str) -> float:
-    """The number that a script printed behind `calls`, `wall us/call` or `cpu us/call`."""
+    """The number that a script printed after `calls`, `wall us/call` or `cpu us/call`."""
     return next(float(line.split()[-1]) for line in out.splitlines() if line.startswith(f"{what} "))

@@ -1,4 +1,4 @@
-"""The folder of scripts: what is written, what is left alone, what is said."""
+"""The folder of scripts: which files are written, kept and listed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.bench.emit.calls import CALLS
 from tests.bench.emit.scripts import written
 
 
-def test_every_call_is_a_script_or_listed_with_reason_and_share(tmp_path: Path) -> None:
+def test_every_call_has_a_script_or_is_listed_with_a_reason(tmp_path: Path) -> None:
     candidates: list[tuple[object, ...]] = [(Wanted(one.operator, "-"), one, 0.04) for one in CALLS]
     candidates.insert(3, (Wanted("c10d::allreduce_", "f32[8]"), "it talks | to `other`\nprocesses", 0.2))
     folder = write_scripts(candidates, tmp_path / "new" / "folder")
@@ -35,7 +35,7 @@ def test_every_call_is_a_script_or_listed_with_reason_and_share(tmp_path: Path) 
             assert f"(check: `{command.check}`)" in readme
 
 
-def test_tools_for_the_cpu_and_for_a_gpu(tmp_path: Path) -> None:
+def test_commands_for_cpu_and_gpu_tools(tmp_path: Path) -> None:
     on_cpu, other = CALLS[3], CALLS[0]
     tensors = [replace(one, device="cuda:1") for one in other.arguments if isinstance(one, TensorRecipe)]
     cpu, gpu = written([on_cpu, CallRecipe("aten::bmm", "", tuple(tensors))], tmp_path).scripts
@@ -50,7 +50,7 @@ def test_tools_for_the_cpu_and_for_a_gpu(tmp_path: Path) -> None:
     assert all(shell.fullmatch(one.line) for each in (cpu, gpu) for one in each.commands)
 
 
-def test_ours_are_written_again_and_others_stay(tmp_path: Path) -> None:
+def test_own_scripts_are_overwritten_and_other_files_kept(tmp_path: Path) -> None:
     first = written(CALLS[:2], tmp_path)
     (tmp_path / "notes.txt").write_text("mine")
     assert written(CALLS[:2], tmp_path) == first
@@ -61,7 +61,7 @@ def test_ours_are_written_again_and_others_stay(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is not a script of ours; name another folder"):
         written(CALLS[:2], tmp_path)
     assert first.scripts[1].path.read_text() == "print('mine')\n"
-    assert not first.readme.exists()  # nothing is written in part
+    assert not first.readme.exists()  # nothing is written partially
     first.scripts[1].path.unlink()
     elsewhere = tmp_path / "elsewhere.py"
     first.scripts[1].path.symlink_to(elsewhere)
@@ -70,7 +70,7 @@ def test_ours_are_written_again_and_others_stay(tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".*"))
 
 
-def test_where_nothing_can_be_written(tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match=r"scripts need a folder: .*file is a file"):
         written(CALLS[:1], tmp_path / "file")

@@ -1,4 +1,4 @@
-"""Scripts run: alone, under perf, and heard by tools of our own."""
+"""Scripts run alone, under perf, and with tools of the tests that listen."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ torch = pytest.importorskip("torch")
 BMM, ADD_, EMPTY = 0, 13, 17
 SHORT = ["--seconds", "0.02", "--copies", "3"]
 
-# Runs scripts one after the other in one process, since to import torch takes longer than all of them.
+# Runs scripts one after another in one process, because importing torch takes longer than all of them.
 EACH = """\
 import runpy, sys
 scripts, words = sys.argv[1:sys.argv.index("--")], sys.argv[sys.argv.index("--") + 1:]
@@ -69,7 +69,7 @@ WARM = ["--warm", "--seconds", "0.01"]
     ("which", "words", "sets"),
     [(BMM, WARM, 1), (ADD_, WARM, 16), (EMPTY, ["--once", "--threads", "2"], 2)],
 )
-def test_a_script_in_a_bare_interpreter(
+def test_a_script_runs_in_a_bare_interpreter(
     folder: Folder, which: int, words: list[str], sets: int, tmp_path: Path
 ) -> None:
     path = Path(shutil.copy(folder.scripts[which].path, tmp_path))
@@ -78,15 +78,15 @@ def test_a_script_in_a_bare_interpreter(
     threads = 2 if "--threads" in words else 1
     assert out.splitlines()[1] == f"{path.stem}: {threads} threads, {sets} sets of operands"
     if words is WARM and which == ADD_:
-        assert figure(out, "calls") % sets == 0  # each set once, then they are put back
+        assert figure(out, "calls") % sets == 0  # each set once, then all are restored
     else:
         assert figure(out, "calls") >= 1
     assert figure(out, "cpu us/call") > 0
 
 
 @pytest.mark.parametrize("words", [SHORT, ["--once"]])
-def test_exactly_the_hot_calls_lie_in_the_ranges(folder: Folder, words: list[str], tmp_path: Path) -> None:
-    """Operators are counted by perfprobe's observer, ranges by its NVTX tool and its ITT collector."""
+def test_ranges_contain_exactly_the_hot_calls(folder: Folder, words: list[str], tmp_path: Path) -> None:
+    """perfprobe's observer counts operators; its NVTX tool and its ITT collector hear the ranges."""
     pytest.importorskip("nvtx")
     (tmp_path / "each.py").write_text(EACH)
     record = ["-q", "--python", "off", "-o", "run.perfprobe", "each.py"]
@@ -103,7 +103,7 @@ def test_exactly_the_hot_calls_lie_in_the_ranges(folder: Folder, words: list[str
 
 
 def counted(path: Path, source: str) -> dict[str, Counter[str]]:
-    """By range: how often each operator ran in it, without those that another one called."""
+    """For each range the number of runs of each operator, without nested ones."""
     recording = storage.read(path)
     ranges = [row for row in ranged.rows(path) if row.source == source and row.name[:2].isdigit()]
     first = np.array([row.start_ns for row in ranges])
@@ -121,7 +121,7 @@ def counted(path: Path, source: str) -> dict[str, Counter[str]]:
 
 
 def outermost(recording: Recording) -> Iterator[tuple[str, int, int]]:
-    """Name, start and end of the operators that no other one called, in the order they ran."""
+    """Name, start and end of outermost operators, in the order in which they ran."""
     batches = list(recording.operators(["start_ns", "end_ns", "name"]))
     start_ns, end_ns, name = (
         np.concatenate([getattr(batch, column) for batch in batches])
@@ -135,7 +135,7 @@ def outermost(recording: Recording) -> Iterator[tuple[str, int, int]]:
 
 
 @pytest.mark.parametrize("which", [BMM, ADD_])
-def test_itt_resumes_before_and_pauses_after(
+def test_itt_is_resumed_before_and_paused_after_the_calls(
     folder: Folder, which: int, listener: Callable[[str], Path], tmp_path: Path
 ) -> None:
     path = folder.scripts[which].path
@@ -149,7 +149,7 @@ def test_itt_resumes_before_and_pauses_after(
 
 
 @pytest.mark.parametrize("closed", [False, True])
-def test_it_waits_for_a_signal(folder: Folder, closed: bool, tmp_path: Path) -> None:
+def test_a_script_waits_for_a_signal(folder: Folder, closed: bool, tmp_path: Path) -> None:
     words: list[str | Path] = [folder.scripts[BMM].path, "--once", "--wait"]
     if closed:
         (tmp_path / "closed.py").write_text(
@@ -170,7 +170,7 @@ def test_it_waits_for_a_signal(folder: Folder, closed: bool, tmp_path: Path) -> 
     assert figure(out, "calls") == 1
 
 
-def test_it_waits_for_enter_in_a_terminal(folder: Folder, tmp_path: Path) -> None:
+def test_a_script_waits_for_enter_in_a_terminal(folder: Folder, tmp_path: Path) -> None:
     terminal, stdin = os.openpty()
     process = start([folder.scripts[BMM].path, "--once", "--wait"], tmp_path, stdin=stdin)
     assert process.stderr is not None
@@ -183,7 +183,7 @@ def test_it_waits_for_enter_in_a_terminal(folder: Folder, tmp_path: Path) -> Non
     assert (process.returncode, figure(out, "calls")) == (0, 1)
 
 
-# The same for scripts that do not succeed: each says a NUL and its exit code behind what it said.
+# For scripts that fail: each prints a NUL and its exit code after its output.
 ENDS = """\
 import json, runpy, sys
 for sys.argv in json.loads(sys.argv[1]):
@@ -195,14 +195,14 @@ for sys.argv in json.loads(sys.argv[1]):
 
 
 def ends(lines: Sequence[Sequence[str | Path]], folder: Path) -> list[tuple[int, list[str]]]:
-    """Of each command line the exit code, and the lines on standard error."""
+    """The exit code of each command line, and its lines on standard error."""
     (folder / "ends.py").write_text(ENDS)
     _, err = run(["ends.py", json.dumps(lines, default=str)], folder)
     found = re.findall(r"(.*?)\0(\d+)\n", err, re.DOTALL)
     return [(int(code), said.splitlines()) for said, code in found]
 
 
-def test_what_torch_refuses_is_one_line(tmp_path: Path) -> None:
+def test_an_error_of_torch_is_reported_in_one_line(tmp_path: Path) -> None:
     wrong = call("mm", floats(2, 3), floats(2, 3))
     gpu = TensorRecipe("float32", (2, 2), None, "cuda:0", "uniform")
     scripts = written([wrong, call("relu", gpu)], tmp_path).scripts
@@ -216,7 +216,7 @@ def test_what_torch_refuses_is_one_line(tmp_path: Path) -> None:
         assert "Traceback" not in "\n".join(err)
 
 
-def test_control_c_ends_it_cleanly(folder: Folder, tmp_path: Path) -> None:
+def test_ctrl_c_ends_a_script_cleanly(folder: Folder, tmp_path: Path) -> None:
     process = start([folder.scripts[BMM].path, "--seconds", "1000"], tmp_path)
     assert process.stderr is not None
     next(line for line in process.stderr if line.startswith("NVTX"))
@@ -225,15 +225,15 @@ def test_control_c_ends_it_cleanly(folder: Folder, tmp_path: Path) -> None:
     assert (process.returncode, err) == (130, "interrupted\n")
 
 
-def test_wrong_options_are_one_line(folder: Folder, tmp_path: Path) -> None:
+def test_wrong_options_are_reported_in_one_line(folder: Folder, tmp_path: Path) -> None:
     wrong = (["--once", "--seconds", "1"], ["--seconds", "0"], ["--threads", "x"], ["--seconds", "nan"])
     found = ends([[folder.scripts[BMM].path, *words] for words in wrong], tmp_path)
     assert [(code, err[-1].count("error: argument")) for code, err in found] == [(2, 1)] * len(wrong)
 
 
 @pytest.mark.parametrize("tool", ["perf stat", "perf record"])
-def test_its_own_command_line_runs_under_perf(folder: Folder, tool: str, tmp_path: Path) -> None:
-    """As it is printed; perf's task clock agrees with the CPU time of the calls that the script prints."""
+def test_the_printed_perf_command_works(folder: Folder, tool: str, tmp_path: Path) -> None:
+    """perf's task clock agrees with the CPU time that the script prints."""
     if shutil.which("perf") is None:
         pytest.skip("perf is not installed")
     tried = subprocess.run(

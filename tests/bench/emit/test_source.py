@@ -1,4 +1,4 @@
-"""The text of scripts: nothing of a recording gets out of a literal, the docstring, or the file's name."""
+"""The text of scripts: data of a recording can only be in literals, the docstring and the file's name."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ HOSTILE = (
 
 
 def of(text: str) -> tuple[Candidate, CallRecipe]:
-    """A call with this text in every place that takes one."""
+    """A call with this text in every place that takes a text."""
     tensor = TensorRecipe(text, (2,), (1,), text, text, {text: text}, True)
     recipe = CallRecipe(text, text, (tensor, text, (text, 1)), {text: text}, text, (text,))
     verdict = Verdict(text, text, (text,))
@@ -46,7 +46,7 @@ def of(text: str) -> tuple[Candidate, CallRecipe]:
 
 
 def shape_of(source: str) -> str:
-    """The syntax of all that is not data."""
+    """The syntax tree without the data."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -55,7 +55,7 @@ def shape_of(source: str) -> str:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_a_hostile_text_changes_data_only(text: str) -> None:
+def test_hostile_text_changes_only_data(text: str) -> None:
     plain, hostile = script(1, *of("text")), script(1, *of(text))
     source = hostile.source.encode("utf-8").decode("utf-8")
     assert shape_of(source) == shape_of(plain.source)
@@ -63,7 +63,8 @@ def test_a_hostile_text_changes_data_only(text: str) -> None:
     assert call_of(source) == of(text)[1].plain()
     assert re.fullmatch(r"\w{1,60}", hostile.stem, re.ASCII)
     head = source[: source.index("from __future__")]
-    # No line break of any kind but \n, and no line of the head that was not meant to be one.
+    # No line break other than
+    # , and no additional line in the header.
     assert (
         len(head.splitlines()) == len(plain.source[: plain.source.index("from __future__")].split("\n")) - 1
     )
@@ -77,7 +78,7 @@ def call_of(source: str) -> Any:
 @pytest.mark.parametrize(
     "value", [1.5, -0.0, 1e-310, math.inf, -math.inf, 3, -(2**63), True, None, [], {}, (1,)]
 )
-def test_numbers_come_back(value: object) -> None:
+def test_numbers_are_written_and_read_unchanged(value: object) -> None:
     back = eval(literal(value), {"__builtins__": {"float": float}})
     assert (type(back), repr(back)) == (type(value), repr(value))
     assert math.isnan(eval(literal(math.nan), {"__builtins__": {"float": float}}))
@@ -114,10 +115,10 @@ def test_scripts_import_nothing_but_torch_and_python(tmp_path: Path) -> None:
                 else []
             )
         }
-        assert imported - set(sys.stdlib_module_names) == {"torch", "nvtx"}  # nvtx: where it is installed
+        assert imported - set(sys.stdlib_module_names) == {"torch", "nvtx"}  # nvtx: if it is installed
 
 
-def test_embedded_modules_do_not_hide_each_others_names() -> None:
+def test_embedded_modules_have_no_name_conflicts() -> None:
     tree = ast.parse(script(1, Candidate(Wanted("aten::mm", ""), CALLS[3]), CALLS[3]).source)
     named = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     for node in tree.body:
@@ -133,7 +134,7 @@ def test_embedded_modules_do_not_hide_each_others_names() -> None:
     assert imported.isdisjoint(named)
 
 
-def test_names_are_short_and_tell_the_operator() -> None:
+def test_file_names_are_short_and_contain_the_operator() -> None:
     assert (
         stem(1, "aten::bmm", [floats(64, 128, 64), floats(64, 64, 128)])
         == "01_aten_bmm_f32_64x128x64_f32_64x64x128"
@@ -146,7 +147,7 @@ def test_names_are_short_and_tell_the_operator() -> None:
     assert stem(3, "aten::_foreach_add_", many) == "03_aten__foreach_add__i64_1000000x1000000x1000000"
 
 
-def test_the_docstring_says_what_is_known() -> None:
+def test_the_docstring_describes_the_call() -> None:
     wanted = Wanted("aten::mm", "f32[64,32] f32[32,64]", threads=4)
     measurement = Measurement(
         wanted,

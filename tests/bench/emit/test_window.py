@@ -1,4 +1,4 @@
-"""What tools are told, in which order: with a stand-in for torch where that needs a GPU."""
+"""What tools are told and in which order, with a stand-in for torch if that needs a GPU."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from perfprobe.bench.emit.window import Refused, Window, window_for
 
 
 def events_of(window: Window) -> None:
-    """What a runner does with two blocks."""
+    """The events of a runner with two blocks."""
     block = chain(window.begins, reversed(window.ends))
     for action in chain(window.opens, list(block) * 2, reversed(window.closes)):
         action()
 
 
-def test_a_gpu_is_told_by_the_profiler_api_and_torchs_own_nvtx(capfd: pytest.CaptureFixture[str]) -> None:
+def test_for_a_gpu_the_profiler_api_and_torchs_nvtx_are_called(capfd: pytest.CaptureFixture[str]) -> None:
     heard: list[str] = []
     cuda = SimpleNamespace(
         profiler=SimpleNamespace(start=lambda: heard.append("start"), stop=lambda: heard.append("stop")),
@@ -36,7 +36,9 @@ def test_a_gpu_is_told_by_the_profiler_api_and_torchs_own_nvtx(capfd: pytest.Cap
     assert "NVTX: ranges by torch.cuda.nvtx" in capfd.readouterr().err.splitlines()
 
 
-def test_without_any_tool(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+def test_without_a_tool_nothing_is_called(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setitem(sys.modules, "nvtx", None)
     monkeypatch.delenv("INTEL_LIBITTNOTIFY64", raising=False)
     torch = SimpleNamespace(__file__="", version=SimpleNamespace(cuda=None, hip=None))
@@ -47,7 +49,7 @@ def test_without_any_tool(monkeypatch: pytest.MonkeyPatch, capfd: pytest.Capture
 
 
 @pytest.mark.parametrize("pauses", [True, False])
-def test_a_listener_that_cannot_pause_and_one_that_is_switched_off(
+def test_listeners_without_pause_and_disabled_listeners(
     pauses: bool, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     heard: list[str] = []

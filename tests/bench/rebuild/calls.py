@@ -1,4 +1,4 @@
-"""Rebuilds calls in this process, with torch's own schemas."""
+"""Rebuilds calls in this process with torch's own schemas."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def rebuilt(operator: str, signature: str, example: str = "", values: str = "", 
 
 
 def tensors_in(results: Any) -> list[torch.Tensor]:
-    """Lists flattened."""
+    """The tensors, with lists flattened."""
     if isinstance(results, (list, tuple)):
         return [tensor for result in results for tensor in tensors_in(result)]
     return [results] if isinstance(results, torch.Tensor) else []

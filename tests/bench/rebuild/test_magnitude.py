@@ -1,4 +1,4 @@
-"""Operands of the magnitude and in the order that the program's had."""
+"""Rebuilt operands have the magnitude and the order that the program's had."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def of(operator: str, text: str, *digests: dict[str, Any] | None) -> list[Any]:
     return operands(Wanted(operator, text, values=json.dumps(digests)))[1]
 
 
-def test_a_call_has_denormal_results_where_the_program_had(tmp_path: Path) -> None:
-    """Whose inputs look like those of another operator, which had others."""
+def test_a_rebuilt_call_has_denormal_results_if_the_program_had(tmp_path: Path) -> None:
+    """Another operator had equal inputs with other values."""
     path = tmp_path / "it.perfprobe"
     with perfprobe.profile(path):
         torch.ops.aten.neg(torch.rand(4096))
@@ -47,18 +47,18 @@ def test_a_call_has_denormal_results_where_the_program_had(tmp_path: Path) -> No
     assert bool(((result > 0) & (result < torch.finfo(torch.float32).tiny)).all())
 
 
-def test_as_many_numbers_lie_between_each_two_quantiles() -> None:
+def test_numbers_are_spread_evenly_over_the_quantiles() -> None:
     (made,) = of("aten::exp", "f32[40000]", SEEN)
     parts = torch.histogram(made, torch.tensor(QUANTILES)).hist / 40000
     assert parts.tolist() == pytest.approx([0.25] * 4, abs=0.02)
 
 
-def test_other_parts_stay_what_they_were() -> None:
+def test_other_parts_of_the_digest_are_kept() -> None:
     signed = {**SEEN, "zeros": 0.25, "negatives": 0.4, "quantiles": [-2.0, 0.5, 3.0]}
     (made,) = of("aten::exp", "f64[40000]", signed)
     assert float((made == 0).double().mean()) == pytest.approx(0.25, abs=0.02)
     assert float((made < 0).double().mean()) == pytest.approx(0.75 * 0.5 * 2 / 2.5, abs=0.02)
-    (positive,) = of("aten::exp", "f64[40000]", {**signed, "negatives": 0})  # as a counterfactual has it
+    (positive,) = of("aten::exp", "f64[40000]", {**signed, "negatives": 0})  # as in a counterfactual
     assert bool((positive >= 0).all())
 
 
@@ -68,7 +68,7 @@ def test_large_numbers_fit_a_small_dtype() -> None:
 
 
 @pytest.mark.parametrize(("rising", "order"), [(1.0, 1), (0.0, -1)])
-def test_sorted_rows_are_sorted(rising: float, order: int) -> None:
+def test_sorted_rows_stay_sorted(rising: float, order: int) -> None:
     (made, *_) = of("aten::sort", "f32[8,512] dim=-1 descending=False", {**SEEN, "ascending": rising})
     assert bool((made.diff(dim=-1) * order >= 0).all())
 
@@ -77,12 +77,12 @@ def test_sorted_rows_are_sorted(rising: float, order: int) -> None:
     ("operator", "text", "place"),
     [("aten::mul_.Tensor", "f32[64] f32[64]", 1), ("aten::exp_", "f32[64]", 0)],
 )
-def test_what_is_written_again_and_again_stays_ordinary(operator: str, text: str, place: int) -> None:
+def test_repeatedly_written_operands_stay_ordinary(operator: str, text: str, place: int) -> None:
     made = of(operator, text, SEEN, SEEN)[place].abs()
     assert 0.5 <= float(made.min()) <= float(made.max()) <= 1.5
 
 
 @pytest.mark.parametrize("quantiles", [None, [], [1.0], [1.0, None], "x", [1.0, float("nan")], [1, 10**400]])
-def test_damaged_quantiles_are_none(quantiles: Any) -> None:
+def test_damaged_quantiles_are_ignored(quantiles: Any) -> None:
     (made,) = of("aten::exp", "f32[64]", {**SEEN, "negatives": 0, "quantiles": quantiles})
     assert 0.5 <= float(made.min()) <= float(made.max()) <= 1.5

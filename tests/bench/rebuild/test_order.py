@@ -1,4 +1,4 @@
-"""The order of indices, judged from a sample, and indices made in that order."""
+"""The order of indices is judged from a sample, and indices are made in that order."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def clusters(count: int, draw: random.Random) -> torch.Tensor:
 
 
 def skewed(count: int, draw: random.Random) -> torch.Tensor:
-    """As words of a text are."""
+    """As the words of a text."""
     return (30_000 ** torch.rand(count)).long()
 
 
@@ -90,7 +90,7 @@ ROUNDS = 15  # of cases: 300 in all
 
 
 def digests(path: Path, tensors: list[torch.Tensor]) -> dict[int, dict[str, Any]]:
-    """What the recorder saw in tensors of different sizes, by size."""
+    """The digests by the recorder of tensors of different sizes, by size."""
     with perfprobe.profile(path):
         for tensor in tensors:
             torch.ops.aten.neg(tensor)
@@ -103,7 +103,7 @@ def digests(path: Path, tensors: list[torch.Tensor]) -> dict[int, dict[str, Any]
 
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, str, torch.Tensor, dict[str, Any]]]:
-    """Of each case what it is, what it was taken for, the tensor and its digest."""
+    """For each case: the true order, the judged order, the tensor and its digest."""
     draw, made, sizes = random.Random(1), [], set[int]()
     torch.manual_seed(1)
     for kind, make in CASES * ROUNDS:
@@ -116,14 +116,14 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, str, tor
     return [(kind, order_of(seen[len(one)]), one, seen[len(one)]) for kind, one in made]
 
 
-def test_order_is_judged_right_in_99_of_100_cases(judged: list[tuple[str, str, Any, Any]]) -> None:
+def test_order_is_judged_correctly_in_99_of_100_cases(judged: list[tuple[str, str, Any, Any]]) -> None:
     wrong = [(kind, found, len(tensor), digest) for kind, found, tensor, digest in judged if kind != found]
     assert len(judged) == 300
     assert len(wrong) <= len(judged) / 100, wrong
 
 
 def rebuilt(tensor: torch.Tensor, digest: dict[str, Any]) -> torch.Tensor:
-    """The indices of the call of `take` that is made of what was seen."""
+    """The indices of a `take` call rebuilt from the digest."""
     below = int(tensor.max()) + 1
     wanted = Wanted("aten::take", f"f32[{below}] i64[{len(tensor)}]", values=json.dumps([None, digest]))
     call = Rebuilt(recipe(wanted, schemas(wanted.operator, torch), 1 << 30), torch)
@@ -136,7 +136,7 @@ def rebuilt(tensor: torch.Tensor, digest: dict[str, Any]) -> torch.Tensor:
 def test_rebuilt_indices_are_in_the_same_order(
     judged: list[tuple[str, str, torch.Tensor, dict[str, Any]]], tmp_path: Path
 ) -> None:
-    """And neighbours are as far apart, give or take a factor of 3."""
+    """Neighbours are as far apart, up to a factor of 3."""
     cases = [case for case in judged if case[0] == case[1] and case[3]["step"] > 0]
     made = [rebuilt(tensor, digest) for _, _, tensor, digest in cases]
     seen = digests(tmp_path / "again.perfprobe", made)

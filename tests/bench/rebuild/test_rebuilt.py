@@ -1,4 +1,4 @@
-"""Real calls: operands as the text says, put back bit by bit, with values that fit each other."""
+"""Real calls: operands have the recorded layout and consistent values, and are restored exactly."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ ARTICLE = [
 
 
 @pytest.mark.parametrize(("operator", "signature"), ARTICLE)
-def test_calls_that_the_article_names(operator: str, signature: str) -> None:
+def test_calls_of_the_article_can_be_rebuilt(operator: str, signature: str) -> None:
     call = rebuilt(operator, signature)
     made = call.operands(3)
     is_written = [
@@ -75,7 +75,7 @@ def test_calls_that_the_article_names(operator: str, signature: str) -> None:
 
 
 def rebuilt_small(operator: str, signature: str) -> int:
-    """Elements of the largest of the smallest operands."""
+    """The number of elements of the largest operand, with the smallest operands."""
     found = rebuilt(operator, signature).one_element()
     return max((torch.Size(tensor.sizes).numel() for tensor in found.tensors()), default=0)
 
@@ -99,7 +99,7 @@ def rebuilt_small(operator: str, signature: str) -> int:
         ),
     ],
 )
-def test_operands_are_put_back(operator: str, signature: str) -> None:
+def test_operands_are_restored(operator: str, signature: str) -> None:
     call = rebuilt(operator, signature)
     assert call.writes
     made, same = call.operands(1), call.operands(1)
@@ -120,7 +120,7 @@ def bits(tensor: torch.Tensor) -> list[int]:
     return tensor.contiguous().view(-1).view(torch.uint8).tolist()
 
 
-def test_sizes_strides_and_repeated_elements() -> None:
+def test_sizes_strides_and_repeated_elements_are_as_recorded() -> None:
     made = rebuilt("aten::add", "f32[4,3,2]{2,0,1} f64[4,3,2]{100,10,3}").operands(0)
     first, second = made.args[:2]
     assert (first.stride(), first.untyped_storage().nbytes()) == ((2, 0, 1), 8 * 4)
@@ -130,7 +130,7 @@ def test_sizes_strides_and_repeated_elements() -> None:
     assert rebuilt("aten::add", "f32[0,3]{7,1} f32[3]").operands(0).args[0].stride() == (7, 1)
 
 
-def test_values_are_of_the_kind_that_was_seen() -> None:
+def test_values_are_of_the_recorded_kind() -> None:
     seen = '[{"zeros":0.5,"negatives":0.25,"denormals":0,"nonfinite":0},{"true":0.1}]'
     made = rebuilt("aten::masked_fill_.Scalar", "f32[200,100] bool[200,100] value=1", values=seen).operands(0)
     numbers, mask = made.args[:2]
@@ -150,8 +150,8 @@ def test_values_are_of_the_kind_that_was_seen() -> None:
 
 
 @pytest.mark.parametrize(("part", "changes"), [(0.5, 0.5), (0.5, 0.05), (0.2, 0.02)])
-def test_masks_and_zeros_come_in_runs_as_were_seen(part: float, changes: float) -> None:
-    """A processor learns long runs: a mask with as many neighbours that differ costs the same."""
+def test_masks_and_zeros_have_runs_as_recorded(part: float, changes: float) -> None:
+    """Branch prediction learns long runs. A mask with the same number of changes costs the same."""
     floats = {"zeros": part, "negatives": 0, "denormals": 0, "nonfinite": 0, "changes": changes}
     seen = json.dumps([floats, {"true": part, "changes": changes}])
     made = rebuilt("aten::masked_fill_.Scalar", "f32[400,500] bool[400,500] value=1", values=seen).operands(0)
@@ -161,7 +161,7 @@ def test_masks_and_zeros_come_in_runs_as_were_seen(part: float, changes: float) 
         assert (flat[1:] != flat[:-1]).float().mean().item() == pytest.approx(changes, rel=0.15)
 
 
-def test_saved_tensors_fit_their_forward() -> None:
+def test_saved_tensors_are_consistent_with_forward() -> None:
     call = rebuilt(*ARTICLE[7])
     grad, x, shape, _, _, weight, bias, _ = call.operands(0).args
     x, weight, bias = (tensor.clone().requires_grad_() for tensor in (x, weight, bias))
@@ -237,12 +237,12 @@ def test_operators_with_classes_of_values_exist() -> None:
         ("aten::histogram.bin_ct", "f32[8] bins=99999999 - density=False"),
     ],
 )
-def test_results_beyond_the_limit_are_not_made(operator: str, signature: str) -> None:
+def test_too_large_results_are_refused(operator: str, signature: str) -> None:
     with pytest.raises(NotRebuilt):
         rebuilt(operator, signature, limit_bytes=1 << 28)
 
 
-def test_devices_that_are_not_there() -> None:
+def test_missing_devices_are_reported() -> None:
     there = torch.cuda.device_count()
     with pytest.raises(NotRebuilt, match=f"needs cuda:{there}, this machine has"):
         rebuilt("aten::add", f"f32[2]@cuda:{there} f32[2]@cuda:{there}")
@@ -282,7 +282,7 @@ print(made, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
 
-def test_hostile_sizes_take_no_memory() -> None:
+def test_hostile_sizes_do_not_allocate_memory() -> None:
     calls = [call for call in ARTICLE if not call[0].startswith("aten::div")]
     program = HOSTILE.replace("{calls!r}", repr(calls))
     root = str(Path(__file__).parents[3])
@@ -295,7 +295,7 @@ def test_hostile_sizes_take_no_memory() -> None:
     assert peak_kib < 1_200_000, "torch itself takes a part of it"
 
 
-def test_plain_calls_are_json() -> None:
+def test_plain_calls_can_be_written_as_json() -> None:
     call = rebuilt("aten::_to_copy", "f32[2,2]{1,2} dtype=bf16 device=cpu non_blocking=False memory_format=0")
     plain = json.loads(json.dumps(call.recipe.plain()))
     made = operands.Operands(torch, plain, 5)
@@ -311,13 +311,13 @@ def test_plain_calls_are_json() -> None:
         ("aten::new_zeros", "f32[4] size=(200,300)"),
     ],
 )
-def test_the_smallest_call_of_a_maker_makes_little(operator: str, signature: str) -> None:
+def test_the_smallest_call_of_a_factory_allocates_little(operator: str, signature: str) -> None:
     small = rebuilt(operator, signature).one_element()
     call = Rebuilt(small, torch, 1 << 20)
     assert call.run(call.operands(0)).numel() <= 1
 
 
-def test_the_smallest_operands_still_fit_each_other() -> None:
+def test_the_smallest_operands_are_consistent() -> None:
     offsets = rebuilt(
         "aten::_embedding_bag", "f32[50,8] i64[40] i64[5] scale_grad_by_freq=False mode=1 sparse=False -"
     )
@@ -346,7 +346,7 @@ def test_the_smallest_operands_still_fit_each_other() -> None:
             call.one_element()
 
 
-def test_odd_digests_still_make_operands() -> None:
+def test_unusual_digests_still_give_operands() -> None:
     widest = '[{"lowest":-9223372036854775808,"highest":9223372036854775807,"distinct":1},null]'
     wide = '[{"lowest":-4611686018427387904,"highest":4611686018427387904,"distinct":0.5},null]'
     for values in (

@@ -1,4 +1,4 @@
-"""Texts to recipes, by schemas as plain data: no torch."""
+"""From signatures to recipes, with schemas as plain data, without torch."""
 
 from __future__ import annotations
 
@@ -97,14 +97,14 @@ def made(schemas: tuple[Schema, ...], signature: str, example: str = "", values:
         (SUM, "f32[2,3] dtype=f64", "", 2),
     ],
 )
-def test_overload_is_found_by_the_inputs(
+def test_the_overload_is_found_by_the_inputs(
     schemas: tuple[Schema, ...], signature: str, overload: str, arguments: int
 ) -> None:
     found = made(schemas, signature)
     assert (found.overload, len(found.arguments)) == (overload, arguments)
 
 
-def test_undefined_tensors_lists_and_what_is_left_out() -> None:
+def test_undefined_tensors_lists_and_omitted_arguments() -> None:
     text = (
         "bf16[4,8] bf16[4,8]{1,4} normalized_shape=(8) f32[4,1] f32[4,1] - - output_mask=(True,False,False)"
     )
@@ -118,14 +118,14 @@ def test_undefined_tensors_lists_and_what_is_left_out() -> None:
     assert made(SUM, "f32[2] dtype=bf16").arguments[1] == DtypeRecipe("bfloat16")
 
 
-def test_floats_come_from_the_example_and_else_are_said() -> None:
+def test_floats_come_from_the_example_or_are_noted() -> None:
     known = made(BERNOULLI_, "f32[8] p=float", "f32[8] p=0.9")
     assert (known.arguments[1], known.notes) == (0.9, ())
     unknown = made(BERNOULLI_, "f32[8] p=float generator=Generator")
     assert unknown.arguments[1] == 0.5
     assert unknown.keywords == {"generator": None}
     assert len(unknown.notes) == 2
-    other = made(BERNOULLI_, "f32[8] p=float", "f32[9] p=0.9")  # not of this call
+    other = made(BERNOULLI_, "f32[8] p=float", "f32[9] p=0.9")  # of another call
     assert other.arguments[1] == 0.5
 
 
@@ -136,7 +136,7 @@ def test_written_operands_are_marked() -> None:
     )
 
 
-def test_values_follow_what_was_seen() -> None:
+def test_values_follow_the_digest() -> None:
     seen = '[null,{"lowest":3,"highest":40,"distinct":0.1}]'
     indices = list(made(EMBEDDING, "f32[1000,8] i64[512]", values=seen).tensors())[1]
     assert indices.settings == {"low": 3, "below": 41, "distinct": 0}
@@ -152,7 +152,7 @@ def test_values_follow_what_was_seen() -> None:
     assert (first.settings, second.settings) == ({"zeros": 0.75}, {})
 
 
-def test_a_list_longer_than_what_was_looked_at() -> None:
+def test_a_list_longer_than_the_sample() -> None:
     text = f"({','.join(['f32[8]'] * 70)})"
     half = '{"zeros":0.5,"negatives":0,"denormals":0,"nonfinite":0}'
     tensors = list(made(FOREACH_SQRT, text, values=f"[{','.join([half] * 64)}]").tensors())
@@ -178,7 +178,7 @@ def test_a_list_longer_than_what_was_looked_at() -> None:
         ("", "no overload"),
     ],
 )
-def test_what_cannot_be_rebuilt_says_why(signature: str, reason: str) -> None:
+def test_a_call_that_cannot_be_rebuilt_has_a_reason(signature: str, reason: str) -> None:
     with pytest.raises(NotRebuilt, match=reason):
         made(DIV, signature)
 
@@ -194,7 +194,7 @@ def test_what_cannot_be_rebuilt_says_why(signature: str, reason: str) -> None:
         ("aten::", "not the name"),
     ],
 )
-def test_only_operators_of_torch(operator: str, reason: str) -> None:
+def test_only_torch_operators_are_rebuilt(operator: str, reason: str) -> None:
     with pytest.raises(NotRebuilt, match=reason):
         split(operator)
 
@@ -222,7 +222,7 @@ def test_only_operators_of_torch(operator: str, reason: str) -> None:
         *("quantize_per_tensor", "_cufft_clear_plan_cache"),
     ],
 )
-def test_calls_that_are_more_than_data_are_refused(name: str) -> None:
+def test_calls_that_contain_code_are_refused(name: str) -> None:
     schema = Schema(f"aten::{name}", "", (Parameter("self", T),))
     with pytest.raises(NotRebuilt):
         made((schema,), "f32[2]")
@@ -230,7 +230,7 @@ def test_calls_that_are_more_than_data_are_refused(name: str) -> None:
         made((Schema("aten::t_", "", (Parameter("self", T),), reshapes=True),), "f32[2]")
 
 
-def test_hostile_texts_raise_nothing_else() -> None:
+def test_hostile_texts_raise_no_other_error() -> None:
     chosen = random.Random(0)
     texts = [
         "f32[2,3] f32[2,3]",

@@ -1,4 +1,4 @@
-"""A program's calls, rebuilt from their recorded texts and recorded again, have the same texts."""
+"""A program's calls, rebuilt from recorded signatures and recorded again, have the same signatures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from perfprobe.tables.measurements import Wanted
 from tests.bench.rebuild.calls import tensors_in
 from tests.collect.recorded import Row, record
 
-# Changes what a tensor is, or belongs to autograd.
+# These change what a tensor is, or belong to autograd.
 REFUSED = {
     f"aten::{name}"
     for name in ("resize_", "resize_as_", "detach_", "as_strided_", "unsqueeze_", "lift_fresh")
@@ -81,7 +81,7 @@ def wanted(rows: list[Row]) -> dict[tuple[str, str], Wanted]:
     return found
 
 
-def test_recorded_again_the_texts_are_the_same(tmp_path: Path) -> None:
+def test_rebuilt_calls_have_the_same_signatures(tmp_path: Path) -> None:
     first = wanted(record(tmp_path / "first.perfprobe", everything))
     run: list[tuple[str, str]] = []
     refused: set[str] = set()
