@@ -1,4 +1,4 @@
-"""The cost of fresh memory: the price of a page fault, and how to avoid page faults in a process."""
+"""Memory of a measuring process: what a page fault costs, and how to control when page faults happen."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from statistics import median
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_MMAP_MAX = -1, -3, -4  # malloc.h of glibc
-MAPPED_BYTES = 32 << 20  # once settled: larger blocks get fresh pages each time
+MAPPED_BYTES = 32 << 20  # after `settle`, larger blocks get fresh pages each time
 _SETTLED = ((_M_MMAP_THRESHOLD, MAPPED_BYTES), (_M_TRIM_THRESHOLD, 64 << 20))
 _APART = ((_M_MMAP_THRESHOLD, 64 << 10),)
 _LARGEST_INT = (1 << 31) - 1
@@ -20,26 +20,27 @@ _TIMES = 5
 
 
 def settle() -> bool:
-    """Set glibc's moving thresholds to their final values in a program that frees tensors of all sizes.
+    """Sets glibc's adaptive thresholds to the values they reach in a program that frees tensors of all sizes.
 
-    Below them it would depend on what was freed before whether a call's outputs are fresh pages: processes
-    then differ by five times. False where the allocator is not that of glibc.
+    Otherwise, what was freed earlier decides whether a call's outputs get fresh pages, and times of one call
+    differ by up to five times between processes. Returns False if the allocator is not glibc's.
     """
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     return _set(_SETTLED) and trim is not None and trim(0) in (0, 1)
 
 
 def map_apart() -> None:
-    """Until `settle`, map each tensor by itself: freed in the heap, it would leave a hole for later outputs.
+    """Maps each tensor separately until `settle` is called.
 
-    A call measured after others would then have no page faults, although alone it has them.
+    A tensor freed in the heap would leave a hole for later outputs. A call measured after others would then
+    have no page faults, although it has them when measured alone.
     """
     _set(_APART)
 
 
 @contextmanager
 def settled() -> Iterator[None]:
-    """Amid `map_apart`: outputs of what runs here are not mapped by themselves, which costs page faults."""
+    """Interrupts `map_apart`: outputs made inside are not mapped separately, which costs page faults."""
     settle()
     try:
         yield
@@ -48,10 +49,9 @@ def settled() -> Iterator[None]:
 
 
 def recycle() -> bool:
-    """From now on freed memory stays with the process, whatever its size, and has no page faults again.
+    """Keeps all freed memory in the process from now on, so that reusing it causes no page faults.
 
-    This is permanent: the heap keeps reusing its memory. False where the allocator is not that
-    of glibc.
+    This cannot be undone. Returns False if the allocator is not glibc's.
     """
     return _set(((_M_MMAP_MAX, 0), (_M_TRIM_THRESHOLD, _LARGEST_INT)))
 
@@ -62,7 +62,7 @@ def _set(options: Sequence[tuple[int, int]]) -> bool:
 
 
 def fault_ns() -> float | None:
-    """CPU time of one page fault, in ns, from untouched memory; None when there are none."""
+    """Returns the CPU time of one page fault in ns, measured on untouched memory; None if there are none."""
     prices = [price for _ in range(_TIMES) if (price := _fault_ns()) is not None]
     return median(prices) if prices else None
 
@@ -76,7 +76,7 @@ def _fault_ns() -> float | None:
 
 
 def _touch(address: int) -> tuple[int, int]:
-    """ns and page faults of writing all of it."""
+    """Writes the whole memory; returns its CPU time in ns and the number of page faults."""
     faults, began_ns = resource.getrusage(resource.RUSAGE_SELF).ru_minflt, time.thread_time_ns()
     ctypes.memset(address, 1, _TOUCHED_BYTES)
     took_ns = time.thread_time_ns() - began_ns

@@ -1,4 +1,4 @@
-"""The answer of a measuring process for one case: facts as one line of JSON; the parent interprets them."""
+"""What a measuring process answers for one case: facts, as one line of JSON. The parent interprets them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from perfprobe.bench.clocks import Block
 from perfprobe.models.work import Work
 from perfprobe.tables.measurements import Untried, Wanted
 
-RECYCLED = "recycled"  # the subject that is timed last, in a process that gives no memory back
+RECYCLED = "recycled"  # the subject that is timed last, in a process that keeps all freed memory
 NO_TIME = "no time left"
 LONGEST = 16 << 20  # bytes of a line
 
@@ -20,8 +20,10 @@ LONGEST = 16 << 20  # bytes of a line
 class Case:
     """A request to a measuring process.
 
-    recycled: only the call itself, in reused memory; from then on all memory is reused.
-    with_changes: whether changed calls are timed too. limit_s: wall time it may take, None for any.
+    Attributes:
+        recycled: measure only the call itself, in reused memory. The process then keeps all freed memory.
+        with_changes: whether changed calls are timed too.
+        limit_s: wall time it may take; None for no limit.
     """
 
     number: int
@@ -33,7 +35,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Limit:
-    """A reference as the parent needs it: see `references.Reference`. subject: the name of its blocks."""
+    """What the parent needs of a `references.Reference`. subject: the key of its times in `Answer.blocks`."""
 
     kind: str
     text: str
@@ -45,7 +47,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Changed:
-    """A counterfactual. subject: the name of its blocks."""
+    """A counterfactual that was timed. subject: the key of its times in `Answer.blocks`."""
 
     kind: str
     change: str
@@ -56,12 +58,18 @@ class Changed:
 class Answer:
     """What one process measured for one case.
 
-    case: its number, as in `Case`; not_rebuilt: why there is nothing else. cause: of that, or of the end
-    that it found, one of `CAUSES`. operator: with its overload. blocks: by subject, those of one place
-    belong to one round; "rotating", "warm" and "floor" are the call itself. rotated_bytes: of all copies of
-    its operands. fault_ns: price of a page fault; path_ns: what Python adds to a call, 0.0 where that is
-    little. untried: changes that were not tried, and why. partial: it was still being measured when this was
-    said.
+    Attributes:
+        case: the number of the `Case`.
+        not_rebuilt: why nothing was measured; None if it was.
+        operator: the name with its overload.
+        blocks: times by subject. "rotating", "warm" and "floor" are the call itself. Blocks with the same
+            index belong to one round.
+        rotated_bytes: size of all copies of the operands.
+        fault_ns: CPU time of one page fault.
+        path_ns: what Python adds to a call; 0.0 if that is negligible.
+        untried: changes that were not tried, with the reason.
+        cause: one of `CAUSES`: why it was not rebuilt, or why the process ended.
+        partial: whether measuring still went on when this was sent.
     """
 
     case: int
@@ -83,7 +91,7 @@ class Answer:
 
 
 def encode(answer: Answer) -> str:
-    """One line, without its end."""
+    """Returns the answer as one line of JSON, without a newline."""
     fields = asdict(answer)
     fields["blocks"] = {
         name: [list(vars(block).values()) for block in of] for name, of in answer.blocks.items()
@@ -92,7 +100,7 @@ def encode(answer: Answer) -> str:
 
 
 def decode(line: str) -> Answer | None:
-    """The answer of a line; None where the line is of another type: libraries print too."""
+    """Returns the answer in a line; None if the line is something else, as libraries print too."""
     try:
         found: dict[str, Any] = json.loads(line)
         work = found.pop("work")

@@ -35,16 +35,16 @@ from perfprobe.tables.measurements import CALL, MACHINE, Untried, Wanted
 
 _LEAST_ROTATED_BYTES = 64 << 20
 _MOST_COPIES = 1024
-_RECYCLED_CALLS = 4  # until every place that the heap uses in turn has been used
+_RECYCLED_CALLS = 4  # until every block that the heap reuses in turn has been used
 _NESTED_CALLS = 5
-_AGAIN = ("warm", "replayed")  # the call on other operands
+_AGAIN = ("warm", "replayed")  # the call with other operands
 _USUAL_L2_BYTES = 2 << 20
 _REFUSALS = (RuntimeError, TypeError, ValueError, IndexError, MemoryError)
 
 
 @dataclass(frozen=True)
 class Place:
-    """What measuring on one device needs. rotated_bytes: of all copies of a call's operands, at least."""
+    """What measuring on one device needs. rotated_bytes: least size of all copies of a call's operands."""
 
     device: str
     clock: Clock
@@ -54,11 +54,11 @@ class Place:
 
 
 class Bench:
-    """One measuring process.
+    """Answers the cases of one measuring process.
 
     Args:
-        seconds: CPU time of a case, about.
-        memory_bytes: of all operands of a case.
+        seconds: approximate CPU time of a case.
+        memory_bytes: the most that all operands of a case may take.
     """
 
     def __init__(self, torch: Any, *, seconds: float, memory_bytes: int, seed: int) -> None:
@@ -71,9 +71,10 @@ class Bench:
         self._path = PythonPath(torch)
 
     def answer(self, case: Case, say: Callable[[Answer], object] = lambda _: None) -> Answer:
-        """Measure a case; an error of torch becomes the reason why it was not rebuilt.
+        """Measures a case. If torch raises, the answer says why the call was not rebuilt.
 
-        say: takes what is known so far.
+        Args:
+            say: called with partial answers while measuring.
         """
         deadline = Deadline(case.limit_s)
         try:
@@ -146,7 +147,7 @@ class Bench:
     def _recycled(self, case: Case, deadline: Deadline) -> Answer:
         wanted = case.wanted
         if not allocator.recycle():
-            raise NotRebuilt("the allocator is not that of glibc")
+            raise NotRebuilt("the allocator is not glibc's")
         call, place = Rebuilt(self._recipe(wanted), self._torch), self._place(wanted.signature)
         sets = self._sets(call, place, self._memory_bytes)
         subject = Subject(RECYCLED, call.function, sets, wanted.threads)
@@ -161,7 +162,7 @@ class Bench:
     def _of_the_call(
         self, call: Rebuilt, sets: Sequence[Arguments], threads: int, evict: Callable[[], object]
     ) -> list[Subject]:
-        """The call on all copies in turn, on the same operands again, and on single elements."""
+        """Makes subjects of the call: on all copies in turn, on the same operands, on single elements."""
         copies = warm_copies(call)
         found = [
             Subject("rotating", call.function, sets, threads, evict=evict),
@@ -176,7 +177,7 @@ class Bench:
         return found
 
     def _tries(self, beside: Sequence[Change], place: Place, room: int, evict: Callable[[], object]) -> Tries:
-        """A subject for each useful and possible change."""
+        """Makes a subject for each change that is useful and possible."""
         found = Tries(beside)
         for at, change in enumerate(beside):
             if change.recycled:
@@ -199,7 +200,7 @@ class Bench:
         return found
 
     def _not_worth(self, change: Change, place: Place) -> str | None:
-        """Of another dtype, that this machine's products of it are slower."""
+        """Returns why another dtype is not worth trying: its products are slower here. None if it is."""
         if change.products is None:
             return None
         old, new = change.products
@@ -212,11 +213,15 @@ class Bench:
         return [_arguments(one, call) for one in self._operands(call, place, room)]
 
     def _operands(self, call: Rebuilt, place: Place, room: int, arena: Arena | None = None) -> list[Operands]:
-        """Copies of the operands, if memory allows more than caches hold, with pages of the arena between."""
+        """Makes copies of the operands, more than the caches hold if memory allows.
+
+        Args:
+            arena: its pages are touched in between.
+        """
         each = max(call.operand_bytes, 1) * (1 + call.writes)
         if each > room:
             limit = self._memory_bytes >> 20
-            raise MachineLacks(f"it takes more than the {limit} MiB of memory that may be used")
+            raise MachineLacks(f"it needs more than the allowed {limit} MiB of memory")
         one, rotated = max(call.operand_bytes, 1), place.rotated_bytes
         wanted = max(-(-rotated // one), fewest_sets(rotated, one))
         copies = max(1, min(wanted, _MOST_COPIES, room // (4 * each)))
@@ -251,7 +256,11 @@ class Bench:
 
 @dataclass
 class Tries:
-    """Changed calls to try. refused: changed calls that cannot be made, and why."""
+    """Changed calls to try.
+
+    Attributes:
+        refused: why a changed call cannot be made.
+    """
 
     beside: Sequence[Change]
     subjects: dict[Change, Subject] = field(default_factory=dict)
@@ -260,7 +269,7 @@ class Tries:
 
 
 def _with_blocks(answer: Answer, tries: Tries, found: Rounds, partial: bool = False) -> Answer:
-    """The answer with the times, and the outcome of each change."""
+    """Returns the answer with the times and the outcome of each change."""
     timed = {change: of.name for change, of in tries.subjects.items() if of.name in found.blocks}
     timed |= {change: RECYCLED for change in tries.beside if change.recycled}
     late = [change for change, of in tries.subjects.items() if of.name in found.untimed]
@@ -285,12 +294,12 @@ def _with_blocks(answer: Answer, tries: Tries, found: Rounds, partial: bool = Fa
 
 
 def _has_time(deadline: Deadline, found: Rounds) -> bool:
-    """For some calls more."""
+    """Whether time is left for a few more calls."""
     return deadline.left_s() > _NESTED_CALLS * max(block.wall_ns for block in found.blocks["rotating"]) * 1e-9
 
 
 def _starved(operator: str, blocks: Mapping[str, Sequence[Block]]) -> list[str]:
-    """A note if the GPU waits even after a long head start, as for calls that synchronise themselves."""
+    """Returns a note if the GPU waited even after a long head start, as with calls that synchronize."""
     if not all(block.starved for block in blocks["rotating"]):
         return []
     return [f"{operator}: the GPU waited for the host between the calls: its time contains that of launching"]
@@ -313,7 +322,7 @@ def _limit(reference: Reference) -> Limit:
 
 
 def _with_copies(function: Callable[..., object], places: Sequence[int]) -> Callable[..., object]:
-    """The function, with these arguments (tensors or lists of them) made contiguous first."""
+    """Returns the function with these arguments (tensors or lists of tensors) made contiguous first."""
     if not places:
         return function
 

@@ -1,7 +1,7 @@
-"""The same call with other values in its tensors, for operators whose time depends on them.
+"""The same call with other values in its tensors, for operators whose time depends on the values.
 
-Which these are was measured: denormals make arithmetic up to 200 times slower, a mask's density changes
-`masked_fill_` twelve-fold, signs `threshold_backward` five-fold.
+Measurements showed which operators these are: denormals make arithmetic up to 200 times slower, the density
+of a mask changes `masked_fill_` twelve-fold, signs change `threshold_backward` five-fold.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from perfprobe.models.signature import Item, Scalar, Tensor, tensors
 
-# Of each tensor what was seen in it, as `signatures.values` has it.
+# For each tensor the statistics of its values, as in `signatures.values`.
 _Seen: TypeAlias = "list[dict[str, Any] | None]"
 _Rule: TypeAlias = Callable[[Sequence[Item], Sequence[Tensor], _Seen], "tuple[str, _Seen] | None"]
 
@@ -22,15 +22,16 @@ _INTEGERS = frozenset(("i64", "i32"))
 
 
 def other_values(operator: str, overload: str, items: Sequence[Item], seen: str) -> tuple[str, str] | None:
-    """What is changed, in words, and the new `values`; None where values hardly matter to this operator.
+    """Returns what is changed, in words, and the new `values`; None if values hardly matter here.
 
-    operator: without its namespace, its overload and the underscore of an in-place one. seen: the `values` of
-    the call.
+    Args:
+        operator: the name without namespace, overload and the underscore of an in-place operator.
+        seen: the `values` of the call.
     """
     called = list(tensors(items))
     values = _read(seen, len(called))
     if overload.endswith("out") and values:
-        values[-1] = None  # the memory before the result is written
+        values[-1] = None  # this tensor is only written; its values before do not matter
     for operators, rule in _RULES:
         if operators is not None and operator not in operators:
             continue
@@ -41,7 +42,7 @@ def other_values(operator: str, overload: str, items: Sequence[Item], seen: str)
 
 
 def _read(seen: str, count: int) -> _Seen:
-    """What was seen in each of `count` tensors, None if unknown."""
+    """Returns the statistics of each of `count` tensors, None for each that is unknown."""
     try:
         found = json.loads(seen) if seen else []
     except (ValueError, RecursionError):
@@ -51,7 +52,7 @@ def _read(seen: str, count: int) -> _Seen:
 
 
 def _entry(entry: object) -> dict[str, Any] | None:
-    """The numbers of an entry. A tensor seen full of zeros was not used yet: it is not rebuilt so."""
+    """Returns the numbers of an entry; None for a tensor full of zeros, which was not used yet."""
     if not isinstance(entry, dict) or entry.get("zeros") == 1:
         return None
     return {
@@ -63,11 +64,11 @@ def _entry(entry: object) -> dict[str, Any] | None:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and abs(value) < _LARGEST  # not NaN either
+    return isinstance(value, int | float) and abs(value) < _LARGEST  # NaN fails this comparison too
 
 
 def _known(values: _Seen, key: str) -> float:
-    """The largest of these parts; 0 where none was seen."""
+    """Returns the largest of these parts; 0 if none is known."""
     return max((entry[key] for entry in values if entry is not None and key in entry), default=0.0)
 
 
@@ -76,7 +77,7 @@ def _with(values: _Seen, key: str, value: float) -> _Seen:
 
 
 def _without(key: str, word: str) -> _Rule:
-    """None of these floats, where there were some."""
+    """Makes a rule: if tensors had such floats, try the call without them."""
 
     def rule(_items: Sequence[Item], _tensors: Sequence[Tensor], values: _Seen) -> tuple[str, _Seen] | None:
         part = _known(values, key)
@@ -91,7 +92,7 @@ def _other_density(
     place = next((place for place, tensor in enumerate(called) if tensor.dtype == "bool"), None)
     if place is None:
         return None
-    part = (values[place] or {}).get("true", _HALF)  # as a mask is rebuilt that was not seen
+    part = (values[place] or {}).get("true", _HALF)  # as an unknown mask is rebuilt
     other = _FEW if 1 - _MANY < part < _MANY else _HALF
     words = f"mask {_percent(part)}→{_percent(other)} true"
     return words, [*values[:place], {"true": other}, *values[place + 1 :]]
@@ -100,7 +101,7 @@ def _other_density(
 def _all_let_through(
     _items: Sequence[Item], called: Sequence[Tensor], values: _Seen
 ) -> tuple[str, _Seen] | None:
-    """Of a ReLU's backward: the second tensor decides, by its signs, which elements of the first pass."""
+    """For ReLU's backward: the sign of the second tensor decides which elements of the first pass."""
     if len(called) != 2:
         return None
     seen = values[1]
@@ -111,7 +112,7 @@ def _all_let_through(
 
 
 def _one_index(items: Sequence[Item], called: Sequence[Tensor], values: _Seen) -> tuple[str, _Seen] | None:
-    """All indices the same; the first tensor is what is indexed, or a gradient."""
+    """Makes all indices equal. The first tensor is no index: it is indexed, or a gradient."""
     changed = list(values)
     left_out = next((item for item in items if isinstance(item, Scalar) and item.name == "padding_idx"), None)
     for place, tensor in enumerate(called):
@@ -119,7 +120,7 @@ def _one_index(items: Sequence[Item], called: Sequence[Tensor], values: _Seen) -
         is_index = place > 0 and tensor.dtype in _INTEGERS
         if is_index and (left_out is None or left_out.value != str(index)):
             changed[place] = {"lowest": index, "highest": index, "distinct": 0.0}
-    return ("indices all alike", changed) if changed != values else None
+    return ("all indices equal", changed) if changed != values else None
 
 
 def _percent(part: float) -> str:

@@ -1,8 +1,8 @@
-"""The clocks of a block of calls: CPU time of the critical path, wall time beside it, and a GPU's own events.
+"""Clocks for a block of calls: CPU time of the critical path, wall time, and CUDA events of a GPU.
 
-CPU time excludes what other programs take, so it is reproducible on a busy machine. The critical
-path is the thread that worked longest; this only holds while waiting threads sleep, which is why measuring
-processes run with OMP_WAIT_POLICY=PASSIVE.
+CPU time excludes what other programs take, so it is reproducible on a busy machine. The critical path is the
+thread that worked longest. This only holds while waiting threads sleep, so measuring processes run with
+OMP_WAIT_POLICY=PASSIVE.
 """
 
 from __future__ import annotations
@@ -25,13 +25,17 @@ _CANARY = bytes(16384)  # in the L1 cache; about 10 us
 
 @dataclass(frozen=True)
 class Block:
-    """Times of one call, in ns: those of a block of calls divided by their number.
+    """Times of one call in ns: the times of a block of calls divided by their number.
 
-    cpu_ns: of the busiest thread; other_ns: of all other threads together; waited_ns: of all threads for a
-    processor, None where the kernel does not say; faults: page faults without a disk; canary_ns: what a fixed
-    chain of instructions took before the block; device_ns: by the GPU's events, None on the CPU; own_ns: CPU
-    time of the calling thread alone, which is what recordings have; starved: the GPU waited for the host, so
-    device_ns contains launching.
+    Attributes:
+        cpu_ns: CPU time of the busiest thread.
+        other_ns: CPU time of all other threads.
+        faults: minor page faults.
+        canary_ns: CPU time of a fixed chain of instructions before the block.
+        waited_ns: how long all threads waited for a processor; None if the kernel does not say.
+        device_ns: time between the GPU's events; None on the CPU.
+        own_ns: CPU time of the calling thread, comparable with recordings.
+        starved: the GPU waited for the host, so device_ns contains launching.
     """
 
     cpu_ns: float
@@ -46,12 +50,12 @@ class Block:
 
     @property
     def time_ns(self) -> float:
-        """The device's time if it worked, else CPU time."""
+        """Time on the device if there is one, else CPU time."""
         return self.cpu_ns if self.device_ns is None else self.device_ns
 
     @property
     def longest_ns(self) -> float:
-        """Of the host or the device."""
+        """The longer of the host's and the device's time."""
         return max(self.cpu_ns, self.device_ns or 0.0)
 
 
@@ -59,17 +63,17 @@ class Clock(Protocol):
     """Times the calls between `begin` and `end`."""
 
     def begin(self) -> None:
-        """Start, as late as possible."""
+        """Starts the clocks, as late as possible."""
 
     def end(self, calls: int) -> Block:
-        """The times since `begin`, divided by the number of calls."""
+        """Returns the times since `begin`, divided by the number of calls."""
 
 
 class HostClock:
     """CPU time of every thread of this process, and wall time.
 
-    `begin` and `end` are two steps each: to ask about every thread takes 20 us a thread, and lies apart from
-    the clocks that are read next to the calls.
+    `begin` and `end` have two steps each, because reading the clocks of all threads takes 20 us a thread. The
+    quick clocks are read next to the calls.
     """
 
     def begin(self) -> None:
@@ -81,24 +85,24 @@ class HostClock:
         return self.finish(calls)
 
     def prepare(self) -> None:
-        """The slow readings before the calls."""
+        """Takes the slow readings before the calls."""
         self._canary_ns = canary_ns()
         self._waited_ns = _waited_ns()
         self._faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
         self._cpu_ns = threads_cpu_ns()
 
     def start(self) -> None:
-        """The quick ones, right before the calls."""
+        """Takes the quick readings right before the calls."""
         self._wall_ns = time.monotonic_ns()
         self._own_ns = time.thread_time_ns()
 
     def stop(self) -> None:
-        """The quick ones, right after the calls."""
+        """Takes the quick readings right after the calls."""
         self._own_ns = time.thread_time_ns() - self._own_ns
         self._wall_ns = time.monotonic_ns() - self._wall_ns
 
     def finish(self, calls: int) -> Block:
-        """The slow readings after the calls, and what has passed, for one of so many."""
+        """Takes the slow readings after the calls; returns the times since `begin`, divided by `calls`."""
         spent = {thread: ns - self._cpu_ns.get(thread, 0) for thread, ns in threads_cpu_ns().items()}
         faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - self._faults
         waited_ns = _waited_ns()
@@ -118,14 +122,14 @@ class HostClock:
 
 
 class DeviceClock:
-    """Events of a CUDA stream around the block; the host's clocks run until all is launched, not until done.
+    """Events of a CUDA stream around the block. The host's clocks stop when all is launched.
 
-    The device is kept busy for a moment first: see `HeadStart`. `device_ns` is then the kernels' time,
-    `wall_ns` that of launching. Nothing but the calls and the quick clocks lies between the events.
+    The device is kept busy at first, see `HeadStart`. So `device_ns` is the time of the kernels and `wall_ns`
+    that of launching. Only the calls and the quick clocks run between the events.
     """
 
     def __init__(self, cuda: Any, host: HostClock) -> None:
-        """cuda: `torch.cuda`, with the device made current."""
+        """cuda: the module `torch.cuda`, after the device was made current."""
         self._cuda, self._host = cuda, host
         self._span = HeadStart(cuda)
 
@@ -144,9 +148,9 @@ class DeviceClock:
 
 
 def unstarved(block: Callable[[], Block]) -> Block:
-    """Time a block again with increasing head starts, until the GPU does not wait for the host.
+    """Times a block, again with longer head starts, until the GPU does not wait for the host.
 
-    If that is impossible the last one is returned, marked as starved.
+    If that fails, returns the last block, marked as starved.
     """
     for _ in range(HeadStart.TRIES):
         found = block()
@@ -156,11 +160,14 @@ def unstarved(block: Callable[[], Block]) -> Block:
 
 
 def threads_cpu_ns() -> dict[int, int]:
-    """CPU time of each thread of this process, by its id in the kernel; of the calling one only elsewhere."""
+    """Returns the CPU time of each thread of this process by its kernel id.
+
+    Without /proc, only that of the calling thread.
+    """
     found = {}
     for thread in _threads():
         try:
-            # https://man7.org/linux/man-pages/man3/pthread_getcpuclockid.3.html, as the kernel codes it.
+            # The kernel's encoding of https://man7.org/linux/man-pages/man3/pthread_getcpuclockid.3.html
             found[thread] = time.clock_gettime_ns((~thread << 3) | _PER_THREAD_CPU)
         except OSError:
             continue  # it has ended
@@ -168,7 +175,7 @@ def threads_cpu_ns() -> dict[int, int]:
 
 
 def canary_ns() -> int:
-    """CPU time of a fixed chain of dependent instructions: it grows when the processor's clock is lowered."""
+    """Returns the CPU time of a fixed chain of dependent instructions; it grows if the clock rate drops."""
     return min(_chain_ns(), _chain_ns())  # one of the two may have been interrupted
 
 
@@ -186,7 +193,7 @@ def _threads() -> list[int]:
 
 
 def _waited_ns() -> int | None:
-    """How long all threads waited in a run queue: the second number of schedstat."""
+    """Returns how long all threads waited in a run queue: the second number of schedstat. None if unknown."""
     total = 0
     try:
         for thread in os.listdir(_THREADS):

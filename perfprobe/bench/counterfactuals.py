@@ -1,6 +1,6 @@
 """The same call with one thing changed, measured beside it: only this shows why a call is slow.
 
-Everything here is text: a changed call is a `Wanted` that is rebuilt like any other.
+Here a changed call is only text: a `Wanted` that is rebuilt like any other.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from perfprobe.tables.measurements import Wanted
 _CONVOLUTIONS = frozenset(
     ("convolution", "_convolution", "convolution_overrideable", "convolution_backward", "mkldnn_convolution")
 )
-# Of images or volumes, N x C x H x W: they have kernels for channels that lie last in memory.
+# Of images or volumes, N x C x H x W: these have kernels for channels last.
 _IMAGES = _CONVOLUTIONS | frozenset(("batch_norm", "native_batch_norm", "native_batch_norm_backward"))
 _IMAGES |= frozenset(("max_pool2d_with_indices", "max_pool2d_with_indices_backward", "avg_pool2d"))
 _IMAGES |= frozenset(("avg_pool2d_backward", "_adaptive_avg_pool2d", "_adaptive_avg_pool2d_backward"))
 _IMAGES |= frozenset(("upsample_nearest2d", "upsample_bilinear2d", "native_group_norm"))
 _NARROW = ("bf16", "f16", "i8")  # many processors have no instructions for their products
 _COPIES = frozenset(("copy", "_to_copy", "to", "clone", "contiguous"))
-# They touch no element, so nothing changes their time.
+# They touch no element, so no change affects their time.
 _VIEWS = frozenset(("alias", "as_strided", "chunk", "detach", "diagonal", "expand", "lift_fresh", "narrow"))
 _VIEWS |= frozenset(("permute", "resize", "select", "set", "slice", "split", "split_with_sizes", "squeeze"))
 _VIEWS |= frozenset(("t", "transpose", "unbind", "unfold", "unsqueeze", "view", "_reshape_alias"))
@@ -37,19 +37,23 @@ _RANDOM = frozenset(("bernoulli", "native_dropout"))
 _FILLS = frozenset(("fill", "zero", "normal", "uniform", "random", "bernoulli", "exponential", "geometric"))
 _FILLS |= frozenset(("cauchy", "log_normal"))
 _PARALLEL = 2048  # elements: no kernel of torch splits less work between threads
-_RECYCLABLE_BYTES = 64 << 10  # a smaller output always lies in memory that was used before
+_RECYCLABLE_BYTES = 64 << 10  # a smaller output always gets memory that was used before
 
 
 @dataclass(frozen=True)
 class Change:
     """One changed call.
 
-    kind, change: as `Counterfactual` has them. wanted: the changed call. recycled: the same call, but its
-    outputs lie where earlier ones lay. copied: the same call, but these of its recipe's positional arguments
-    (tensors, or lists of them) are first made contiguous, within the time that is measured. flushed: the same
-    call, with denormals flushed to zero. products: the
-    dtypes of a product before and after, which is worth a try only where the second one's are no slower here;
-    convolves: those are convolutions.
+    Attributes:
+        kind, change: as in `Counterfactual`.
+        wanted: the changed call.
+        recycled: the same call, with its outputs in the memory of earlier outputs.
+        copied: the same call, but these positional arguments (tensors or lists of tensors) are made
+            contiguous first, within the measured time.
+        flushed: the same call, with denormals flushed to zero.
+        products: the dtypes of a product before and after. The change is only tried if products of the second
+            dtype are not slower here.
+        convolves: whether these products are convolutions.
     """
 
     kind: str
@@ -64,21 +68,21 @@ class Change:
 
 @dataclass(frozen=True)
 class _Call:
-    """name: without namespace, overload and the underscore of an in-place operator."""
+    """A call to change. name: without namespace, overload and the underscore of an in-place operator."""
 
     wanted: Wanted
     recipe: CallRecipe
     name: str
     overload: str
     items: tuple[Item, ...]
-    example: tuple[Item, ...]  # the same with the values of floats; none where they are not known
+    example: tuple[Item, ...]  # the same with the values of floats; empty if they are not known
     tensors: tuple[Tensor, ...]
     threads: int
     processors: int
     work: Work | None
 
     def changed(self, kind: str, change: str, edit: Callable[[tuple[Item, ...]], Sequence[Item]]) -> Change:
-        """The same edit of the signature and of its example."""
+        """Applies the same edit to the signature and to its example."""
         signature, example = render(edit(self.items)), self.example and render(edit(self.example))
         return Change(kind, change, replace(self.wanted, signature=signature, example=example or ""))
 
@@ -86,14 +90,14 @@ class _Call:
 def changes(
     wanted: Wanted, recipe: CallRecipe, threads: int, work: Work | None = None, processors: int = 1
 ) -> tuple[Change, ...]:
-    """What to measure beside a call: eight changes at most, none where nothing that can be changed matters.
+    """Returns the changed calls to measure beside a call: at most eight; none if no change can matter.
 
     Args:
         wanted: the call.
-        recipe: of the same call.
-        threads: of torch's pool, with which the call itself is measured.
-        work: of the call, where there is a model of it.
-        processors: that this machine lets us use.
+        recipe: its recipe.
+        threads: size of torch's thread pool for the call itself.
+        work: the work of the call; None without a model.
+        processors: the number that this machine lets us use.
     """
     items = parse(wanted.signature)
     if items is None:
@@ -115,7 +119,10 @@ def _is_opaque(tensor: Tensor) -> bool:
 
 
 def _is_scattered(sizes: Sequence[int], strides: Sequence[int] | None) -> bool:
-    """Whether elements lie in another order than their indices, or apart; rows may, and may be repeated."""
+    """Whether elements are in another order than their indices, or have gaps.
+
+    Rows may have any distance, also 0.
+    """
     if strides is None:
         return False
     real = [stride for size, stride in zip(sizes, strides, strict=False) if size > 1 and stride != 0]
@@ -154,7 +161,7 @@ def _recipes(argument: Argument) -> Iterator[TensorRecipe]:
 
 
 def _channels_last(call: _Call) -> Iterator[Change]:
-    """Only where the image itself moves; a weight of 1x1 lies the same either way."""
+    """Only if this changes the image. A 1x1 weight has the same layout either way."""
     if call.name not in _IMAGES:
         return
     laid_out = [_with_channels_last(tensor) for tensor in call.tensors]
@@ -163,7 +170,7 @@ def _channels_last(call: _Call) -> Iterator[Change]:
 
 
 def _with_channels_last(tensor: Tensor) -> Tensor:
-    """The same tensor where it has no channels, or they lie last already."""
+    """Returns the tensor with channels last; unchanged if it has no channels or already is."""
     sizes = tensor.sizes or ()
     if len(sizes) not in (4, 5) or sizes[1] == 1 or prod(sizes[2:]) == 1:
         return tensor
@@ -172,7 +179,7 @@ def _with_channels_last(tensor: Tensor) -> Tensor:
 
 
 def _other_threads(call: _Call) -> Iterator[Change]:
-    """One thread instead of several; all of the machine's instead of one."""
+    """One thread instead of several, or all threads of the machine instead of one."""
     most = max((prod(tensor.sizes or ()) for tensor in call.tensors), default=_PARALLEL)
     other = 1 if call.threads > 1 else call.processors
     if other != call.threads and _is_on_cpu(call) and most >= _PARALLEL:
@@ -213,7 +220,7 @@ def _is_plain_product(call: _Call) -> bool:
 
 
 def _retyped(items: Sequence[Item], old: str, new: str) -> tuple[Item, ...]:
-    """Also of arguments that name a dtype."""
+    """Replaces a dtype in tensors and in arguments that name it."""
     return tuple(
         replace(item, dtype=new)
         if isinstance(item, Tensor) and item.dtype == old
@@ -238,7 +245,7 @@ def _other_values(call: _Call) -> Iterator[Change]:
 
 
 def _recycled(call: _Call) -> Iterator[Change]:
-    """The largest operand stands for the output of an operator without a model."""
+    """For an operator without a work model, the largest operand gives the size of the output."""
     made = [tensor for argument in call.recipe.arguments for tensor in _recipes(argument)]
     made += [tensor for argument in call.recipe.keywords.values() for tensor in _recipes(argument)]
     known = (prod(tensor.sizes) * 4 for tensor in made)

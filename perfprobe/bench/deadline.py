@@ -1,4 +1,4 @@
-"""How long a measuring process may take for a case, by its own clock."""
+"""The time that a measuring process may take for a case."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from math import inf
 
 
 class Deadline:
-    """Begins with the case.
+    """The end of a case's time, which begins now.
 
     Args:
-        limit_s: wall time, None for any.
-        clock_s: a clock that only goes forward.
+        limit_s: wall time; None for no limit.
+        clock_s: a monotonic clock.
     """
 
     def __init__(self, limit_s: float | None = None, clock_s: Callable[[], float] = time.monotonic) -> None:
@@ -20,13 +20,13 @@ class Deadline:
         self._end_s = inf if limit_s is None else clock_s() + limit_s
 
     def now_s(self) -> float:
-        """By the clock."""
+        """Returns the time of the clock."""
         return self._clock_s()
 
     def left_s(self) -> float:
-        """Below 0 when it is past."""
+        """Returns the time left; negative after the deadline."""
         return self._end_s - self._clock_s()
 
     def is_past(self) -> bool:
-        """Whether to finish the case."""
+        """Whether the case must end."""
         return self.left_s() <= 0

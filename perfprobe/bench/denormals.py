@@ -1,6 +1,7 @@
-"""Denormal results: they take processors up to a hundred times as long, even with normal inputs.
+"""Finds and avoids denormal results: a processor takes up to a hundred times as long for them.
 
-`exp` of -90 is one. `torch.set_flush_denormal` makes them zero on the thread that calls it.
+Normal inputs can have such results, as `exp` of -90. `torch.set_flush_denormal` makes them zero on the thread
+that calls it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ _DTYPES = ("float32", "float64", "float16", "bfloat16")
 
 
 def makes_denormals(torch: Any, function: Callable[..., object], arguments: Arguments) -> bool:
-    """Whether one call has denormal floats in its results or in what it writes; what it wrote is put back."""
+    """Whether a call has denormal floats in its results or in what it writes. Restores what it wrote."""
     found = function(*arguments.args, **arguments.kwargs)
     seen = any(_is_denormal(torch, tensor) for tensor in _floats(torch, found))
     if arguments.restore is not None:
@@ -24,7 +25,7 @@ def makes_denormals(torch: Any, function: Callable[..., object], arguments: Argu
 
 
 def flushing(torch: Any, function: Callable[..., object]) -> Callable[..., object]:
-    """The function, with denormals flushed to zero on the calling thread while it runs."""
+    """Returns the function with denormals flushed to zero on the calling thread while it runs."""
 
     def flushed(*args: Any, **kwargs: Any) -> object:
         torch.set_flush_denormal(True)

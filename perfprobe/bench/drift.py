@@ -1,8 +1,8 @@
 """How often a call may run on its own output before the values are no longer ordinary.
 
-`exp_` of `exp_` of 1.5 is 88, and `mul_(0.001)` ends in denormals, which take a hundred times as long. What
-adds, or overwrites, can go on for long; so can products with factors of 0.5 to 1.5, which operands that are
-made here have.
+`exp_` of `exp_` of 1.5 is 88, and `mul_(0.001)` ends in denormals, which take a hundred times as long. Calls
+that add or overwrite can be repeated often. So can products, because operands made here have factors of 0.5
+to 1.5.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _STEADY = frozenset(
 
 
 def calls_between_restores(operator: str, overload: str) -> int:
-    """For one set of operands."""
+    """Returns how many calls may use one set of operands before it is restored."""
     name = operator.removeprefix("aten::")
     steady = overload == "out" or name in _STEADY or f"{name}.{overload}" in _STEADY
     return MANY if steady else FEW

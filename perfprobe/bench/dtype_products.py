@@ -1,4 +1,4 @@
-"""Whether this machine's products of one dtype are as fast as those of another: asked of small ones, once."""
+"""Compares this machine's products of two dtypes by timing small ones once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from perfprobe.bench.clocks import Clock
 from perfprobe.models.dtypes import torch_name
 
-# 34 million operations: 30 ms even where a processor has no instructions for the dtype.
+# 34 million operations: 30 ms even if the processor has no instructions for the dtype.
 _SIDE = 256
 _IMAGE = (1, 32, 30, 30)
 _WEIGHT = (32, 32, 3, 3)
@@ -18,19 +18,19 @@ _REFUSALS = (RuntimeError, TypeError, ValueError)
 
 
 class DtypeProducts:
-    """The products of one device."""
+    """Speed of products of dtypes on one device."""
 
     def __init__(self, torch: Any, clock: Clock, device: str) -> None:
         self._torch, self._clock, self._device = torch, clock, device
         self._known: dict[tuple[str, str, int, bool], float | None] = {}
 
     def speedup(self, old: str, new: str, threads: int, convolves: bool) -> float | None:
-        """How many times as fast the second dtype's are; None where one of them has none.
+        """Returns how many times as fast the second dtype's products are; None if torch rejects one.
 
         Args:
-            old, new: as signatures have them, `bf16`.
-            threads: of torch's pool.
-            convolves: of convolutions rather than of matrices.
+            old, new: names as in signatures, such as `bf16`.
+            threads: size of torch's thread pool.
+            convolves: whether to time convolutions instead of matrix products.
         """
         key = (old, new, threads, convolves)
         if key not in self._known:
@@ -39,7 +39,7 @@ class DtypeProducts:
         return self._known[key]
 
     def _measured(self, old: Callable[[], object], new: Callable[[], object]) -> float | None:
-        """The least times of both, in turn: what other programs take only adds."""
+        """Compares the least times of alternating calls: other programs can only add time."""
         try:
             old(), new()
             pairs = [(self._time_ns(old), self._time_ns(new)) for _ in range(_PAIRS)]

@@ -1,4 +1,4 @@
-"""Limits of element arithmetic: our own kernels, or torch's where we have none or it is as fast."""
+"""Limits of element arithmetic: our own kernels, or torch's if there is no own one or it is as fast."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from perfprobe.bench.reference import Floors, Reference
 from perfprobe.bench.subjects import Arguments, Subject
 from perfprobe.models.dtypes import torch_name
 
-_L2_BYTES = 256 << 10  # of one thread: as much read and as much written fits any L2 cache
+_L2_BYTES = 256 << 10  # of one thread; input and output of this size both fit any L2 cache
 _DTYPES = ("f16", "bf16", "f32", "f64")
 _ROW = 256
-_AS_FAST = 1.25  # of the fastest one's time: which is fastest beside the call is only known there
-_VALUES = object()  # stands for the same values again
-# Overloads of aten by which `models.work.ELEMENT_KINDS` are timed, with what they take after the values. Of
-# alternatives the fastest counts: torch.exp and torch.erf go through MKL, which fused operators do not.
+_AS_FAST = 1.25  # times the fastest one's time; which is fastest beside the call is only known there
+_VALUES = object()  # a placeholder for the same values again
+# Overloads of aten that time the kinds of `models.work.ELEMENT_KINDS`, with the arguments after the values.
+# Of alternatives the fastest counts: torch.exp and torch.erf use MKL, which fused operators do not.
 _ELEMENTS: dict[str, tuple[tuple[str, tuple[object, ...]], ...]] = {
     "exp": (("exp.out", ()), ("sigmoid.out", ()), ("_softmax.out", (-1, False))),
     "sigmoid": (("sigmoid.out", ()),),
@@ -36,7 +36,7 @@ _ELEMENTS: dict[str, tuple[tuple[str, tuple[object, ...]], ...]] = {
 
 @dataclass(frozen=True)
 class _Way:
-    """One way to compute a kind of elements. made: the call on these values."""
+    """One way to compute a kind of elements. made: makes the arguments from values."""
 
     name: str
     words: str
@@ -45,12 +45,16 @@ class _Way:
     dtype: str
 
     def subject(self, values: Any) -> Subject:
-        """A call on all values, by one thread."""
+        """Returns a call on all values, by one thread."""
         return Subject(f"element {self.words}", self.function, [self.made(values)], 1)
 
 
 class ElementReferences:
-    """Those of one process. most_bytes: of the values on a GPU; on the CPU they fit a thread's L2 cache."""
+    """The element references of one process.
+
+    Args:
+        most_bytes: size of the values on a GPU. On the CPU they fit a thread's L2 cache.
+    """
 
     def __init__(self, torch: Any, device: str, most_bytes: int, floors: Floors) -> None:
         self._torch, self._device, self._floors = torch, device, floors
@@ -67,7 +71,7 @@ class ElementReferences:
         return [self._reference(way, kind, count, threads) for way in self._chosen[key]]
 
     def _ways(self, kind: str, dtype: str) -> Sequence[_Way]:
-        """Our own kernel comes first."""
+        """Returns all ways to compute it, our own kernel first."""
         found = []
         arithmetic = own_kernels.WIDENED.get(dtype, dtype)
         name = own_kernels.element_kernels().get((kind, arithmetic))
@@ -94,12 +98,12 @@ class ElementReferences:
         return made
 
     def _fast(self, ways: list[_Way], kind: str) -> list[_Way]:
-        """The references that may be the fastest."""
+        """Returns the ways that may be the fastest."""
         if len(ways) < 2:
             return ways
         subjects = [way.subject(self._values(way, kind, 1 << 62)) for way in ways]
         times_ns = self._floors.medians_ns(subjects)
-        # By element: what is half as wide has twice as many in the same bytes.
+        # Per element, because a narrower dtype has more elements in the same bytes.
         counts = [self._most(way) for way in ways]
         rates = [count / ns for count, ns in zip(counts, times_ns, strict=True)]
         return [way for way, rate in zip(ways, rates, strict=True) if rate * _AS_FAST >= max(rates)]
@@ -108,7 +112,10 @@ class ElementReferences:
         return self._most_bytes // int(getattr(self._torch, torch_name(way.dtype)).itemsize)
 
     def _values(self, way: _Way, kind: str, count: int) -> Any:
-        """From 0.5 to 1.5: so many, or what fits; rows of a softmax, one row of a sort."""
+        """Returns values from 0.5 to 1.5, `count` or as many as fit.
+
+        They are rows for a softmax, and one row for a sort.
+        """
         size = max(1, min(count, self._most(way)))
         made = getattr(self._torch, torch_name(way.dtype))
         values = self._torch.rand(size, device=self._device).add_(0.5).to(made)
@@ -118,10 +125,10 @@ class ElementReferences:
         return values
 
     def _reference(self, way: _Way, kind: str, count: int, threads: int) -> Reference:
-        # A sort of N counts N log2(N): here with the N of one thread's part of the cache.
+        # The work of sorting N elements is N log2(N), here with the N of one thread's part of the cache.
         steps = log2(self._most(way)) if kind == "compare" else 1.0
         values = self._values(way, kind, round(count / steps))
-        # What fits a cache takes several threads mostly to wake up: each does as one does that is awake.
+        # Several threads would spend most of so short a call waking up. So one thread is timed and scaled.
         at_once = threads if self._device == "cpu" else 1
         scale = count / (values.numel() * steps * at_once)
         one = way.made(values.flatten()[:1])

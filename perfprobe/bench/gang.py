@@ -1,4 +1,4 @@
-"""Our own threads that work in parallel, for kernels that are not torch's."""
+"""Threads of our own that work in parallel, for kernels outside torch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from collections.abc import Callable
 
 
 class Gang:
-    """So many threads, the calling one among them, which stay: one that ended takes its CPU time along."""
+    """A fixed number of threads, including the calling one.
+
+    They are kept, because the CPU time of a thread that has ended can no longer be read.
+    """
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
@@ -17,7 +20,7 @@ class Gang:
             threading.Thread(target=self._work, args=(number,), daemon=True).start()
 
     def call(self, run: Callable[[int], object]) -> None:
-        """Run it once on each thread, with the thread's number."""
+        """Runs the function once on each thread, with the thread's number."""
         self._run = run
         if self.threads == 1:
             run(0)

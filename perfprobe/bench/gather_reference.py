@@ -1,8 +1,8 @@
-"""A gather's limit: the same runs of memory, at the same places, copied one after another by our own kernel.
+"""The limit of a gather: our own kernel copies the same runs of memory from the same places.
 
-Whether lines are read at random or in a row decides how long a gather takes, not how many bytes they have.
-The places are those of the call itself: it is done once on a table that holds at each element where that
-lies. The reference reads the call's own tables, another one at a time than the call.
+The time of a gather depends on whether cache lines are read at random or sequentially, more than on their
+bytes. To find the places, the call runs once on a table that holds the position of each element. The
+reference reads the call's own tables, each time a different one from the call.
 """
 
 from __future__ import annotations
@@ -19,15 +19,18 @@ from perfprobe.models.work import Work
 
 _LINE_BYTES = 64
 _PLACE_BYTES = 8
-_NEAR_LINES = 2  # a processor fetches the next lines of a stream by itself
+_NEAR_LINES = 2  # a processor prefetches the next lines of a stream
 _MOSTLY = 0.5
 
 
 @dataclass(frozen=True)
 class Gathering:
-    """A call that gathers. operator: `aten::take`, without overload; sets: of its operands.
+    """A call that gathers.
 
-    room_bytes: what places may take.
+    Attributes:
+        operator: the name without overload, such as `aten::take`.
+        sets: its sets of operands.
+        room_bytes: the memory that places may take.
     """
 
     operator: str
@@ -36,17 +39,17 @@ class Gathering:
 
 
 class GatherReferences:
-    """Those of one process, on the CPU."""
+    """The gather references of one process, on the CPU."""
 
     def __init__(self, torch: Any, floors: Floors) -> None:
         self._torch, self._floors = torch, floors
         self._gangs: dict[int, Gang] = {}
 
     def of(self, work: Work, call: Gathering, threads: int) -> list[Reference]:
-        """One; none without our kernel, and where there is no room for the places."""
+        """Returns one reference; none without our kernel or without memory for the places."""
         table = call.sets[0].args[0]
         span = _span(table)
-        # Of every element while they are looked for, then of each run.
+        # One place for each element while searching, then one for each run.
         if _PLACE_BYTES * (2 * span + len(call.sets) * work.gathered_runs) > call.room_bytes:
             return []
         kernel = own_kernels.gather_kernel()
@@ -60,13 +63,13 @@ class GatherReferences:
             Arguments((_bytes(one.args[0], self._torch), at.numpy(), of_each))
             for one, (at, of_each) in zip(call.sets, found, strict=True)
         ]
-        half = len(sets) // 2  # what the call has just read is not read next
+        half = len(sets) // 2  # so that a table the call has just read is not read next
         subject = Subject("gather", made, [*sets[half:], *sets[:half]], threads)
         words = f"a gather of {_order(first, run_bytes)} lines"
         return [Reference("gather", words, 1.0, self._floor_ns(kernel, threads), subject)]
 
     def _places(self, operator: str, one: Arguments, places: Any, run: int) -> tuple[Any, int]:
-        """Bytes from the table's begin at which runs begin, and the bytes of each."""
+        """Returns the offset in bytes of each run from the start of the table, and the bytes of a run."""
         packet = getattr(self._torch.ops.aten, operator.removeprefix("aten::"))
         kwargs = {name: value for name, value in one.kwargs.items() if name != "out"}
         flat = packet(places, *one.args[1:], **kwargs).flatten()
@@ -77,7 +80,7 @@ class GatherReferences:
         return rows[:, 0] * item_bytes, run * item_bytes
 
     def _made(self, kernel: Callable[..., object], threads: int, out_bytes: int) -> Callable[..., object]:
-        """Its output is new each time, unless that would be mapped: page faults are no memory limit."""
+        """Returns the call of our kernel. Large outputs are reused: new ones would have page faults."""
         torch, gang = self._torch, self._gang(threads)
         kept = None if out_bytes < allocator.MAPPED_BYTES else torch.zeros(out_bytes, dtype=torch.uint8)
 
@@ -99,7 +102,7 @@ class GatherReferences:
 
 
 def _span(table: Any) -> int:
-    """Elements from the first to the last."""
+    """Returns the number of elements from the first to the last in memory."""
     if not table.numel():
         return 0
     return 1 + sum(
@@ -108,12 +111,12 @@ def _span(table: Any) -> int:
 
 
 def _bytes(table: Any, torch: Any) -> Any:
-    """All from its first element to the last."""
+    """Returns the bytes from the first element to the last."""
     return table.detach().as_strided((_span(table),), (1,)).view(torch.uint8).numpy()
 
 
 def _order(places: Any, run_bytes: int) -> str:
-    """Sequential where a run mostly begins on the line on which the one before ended, or on the next ones."""
+    """Returns "sequential" if most runs begin on the line where the previous one ended, or soon after."""
     steps = places[1:] - places[:-1]
     near = (steps >= 0) & (steps <= run_bytes + _NEAR_LINES * _LINE_BYTES)
     return "sequential" if len(steps) and float(near.double().mean()) >= _MOSTLY else "random"

@@ -23,16 +23,16 @@ from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Phase, Trace
 
 _COMPILED = "inductor::"
-_MOST_THREADS = 4096  # more is a damaged recording, and all would be started
-_LINES = 3  # of a call that are kept
+_MOST_THREADS = 4096  # more means a damaged recording, and all of them would be started
+_LINES = 3  # lines that are kept of a call
 _WORTH_SAYING = 0.001  # of operator time
 
-BY_CPU = "Operator time here is CPU time of the calling threads: waiting is in no share."
+BY_CPU = "Operator time here is CPU time of the calling threads: shares do not include waiting."
 SPINNING = (
     "CPU time in the program is not compared with isolated CPU time: threads waited for a processor "
     "there, and threads of a pool spin while they wait for each other."
 )
-NODE = "nodes of backward and other names that only call operators"
+NODE = "backward nodes and other names that only call operators"
 COMPILED = "kernels that torch.compile generated"
 TRACED = "operators that torch.compile traced, on tensors without data"
 NO_INPUTS = "operators recorded without their inputs"
@@ -41,14 +41,14 @@ NO_WORK = "views and empty tensors, which touch no element (--top N has those am
 
 @dataclass(frozen=True)
 class Hot:
-    """What to measure, most time first. notes: what cannot be measured, as a part of operator time."""
+    """What to measure, most time first. notes: what cannot be replayed, as a part of operator time."""
 
     calls: tuple[tuple[Wanted, Seen], ...]
     notes: tuple[str, ...]
 
 
 class _Key(NamedTuple):
-    """What calls that are measured once have in common: ids of the recording."""
+    """Ids that are equal for calls that are measured as one."""
 
     name: int
     overload: int
@@ -56,14 +56,14 @@ class _Key(NamedTuple):
 
 
 def hot(findings: Findings, top: int, threads: int | None = None) -> Hot:
-    """The `top` calls of most self time; 0 for all that touch any element.
+    """Returns the `top` calls with most self time; 0 for all that touch any element.
 
-    It is time on GPUs where any was recorded, else CPU time where every operator has it: wall time has what a
-    call waited for, on a busy machine most of all.
+    Self time is on GPUs if a GPU was recorded, else CPU time if every operator has it. Wall time would
+    include what a call waited for, most of all on a busy machine.
 
     Args:
-        findings: with their operators by signature, of one part only where there is a focus.
-        threads: of torch's pool; None for those of the program.
+        findings: have operators by signature. With a focus they are of one part only.
+        threads: size of torch's thread pool; None for that of the program.
     """
     hotspots, recording = findings[Hotspots], findings.trace.recording
     sums = hotspots.ungrouped
@@ -91,7 +91,7 @@ def hot(findings: Findings, top: int, threads: int | None = None) -> Hot:
 
 
 def _times(hotspots: Hotspots) -> tuple[int, Int64, tuple[str, ...]]:
-    """The time of all operators, and of each row of `ungrouped`; and a note about it."""
+    """Returns the time of all operators, that of each row of `ungrouped`, and a note about them."""
     sums = hotspots.ungrouped
     if hotspots.gpu_self_ns > 0:
         return hotspots.gpu_self_ns, np.maximum(sums.gpu_self_ns, 0), ()
@@ -103,7 +103,7 @@ def _times(hotspots: Hotspots) -> tuple[int, Int64, tuple[str, ...]]:
 def _divided(
     recording: Recording, sums: Sums, time_ns: Int64, *, with_all: bool
 ) -> tuple[dict[_Key, Int64], dict[str, int]]:
-    """The rows of each call, and for each reason not to call anything the time of its rows."""
+    """Returns the rows of each call, and the time of rows that cannot be replayed, by reason."""
     places: dict[_Key, list[int]] = {}
     reasons: dict[str, int] = {}
     columns = (sums.name, sums.overload, sums.signature, sums.phase, time_ns)
@@ -120,7 +120,7 @@ def _divided(
 
 
 def _why_not(recording: Recording, key: _Key, phase: int) -> str | None:
-    """Why calls of this row are not of an operator that can be called again."""
+    """Returns why the operator of this row cannot be replayed; None if it can."""
     name = recording[Strings][key.name]
     if name.startswith(_COMPILED) or recording.fact("compiled", name) is not None:
         return COMPILED
@@ -152,14 +152,14 @@ def _wanted(recording: Recording, key: _Key, threads: int, reuse: Reuse) -> Want
 
 
 def _is_own(signatures: Signatures, key: _Key) -> bool:
-    """Whether what was recorded of the signature is of this operator, which older recordings do not say."""
+    """Whether the signature's example and values are of this operator. Older recordings do not say so."""
     if signatures.name[key.signature] >= 0:
         return bool(signatures.name[key.signature] == key.name)
     return int(np.count_nonzero(signatures.text == signatures.text[key.signature])) == 1
 
 
 def _spins(trace: Trace) -> bool:
-    """Whether threads of a team waited for each other longer than their work takes, which is CPU time too."""
+    """Whether threads of a team spent CPU time by spinning while they waited for each other."""
     has_team = (_threads(trace.recording) or 1) > 1
     return has_team and held_up(trace) is HeldUp.YES and _has_cpu_time(trace.recording)
 
@@ -185,7 +185,7 @@ def _lines(trace: Trace, rows: Sums) -> tuple[str, ...]:
 
 
 def _threads(recording: Recording) -> int | None:
-    """Of torch's pool when the program ended."""
+    """Returns the size of torch's thread pool when the program ended."""
     threads = recording.number("torch", "threads")
     return int(threads) if threads is not None and 1 <= threads <= _MOST_THREADS else None
 
@@ -206,4 +206,4 @@ def _left_out(reasons: Mapping[str, int], whole_ns: int) -> Iterator[str]:
         if time_ns >= _WORTH_SAYING * whole_ns
     ]
     if told:
-        yield f"Cannot be called again, as parts of operator time: {'; '.join(told)}."
+        yield f"Cannot be replayed, as parts of operator time: {'; '.join(told)}."

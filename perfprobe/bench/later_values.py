@@ -1,4 +1,4 @@
-"""What was in the tensors of a signature's calls, read in several of them."""
+"""The values in the tensors of a signature, sampled in several of its calls."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from perfprobe.tables.events import Signatures, SignatureValues
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
 
-_LATEST = 8  # so many of the last; the first is of a time when the state of an optimizer was still zero
+_LATEST = 8  # the last calls; in the first the state of an optimizer is still zero
 _EXTREMES = {"lowest": min, "highest": max}
 _QUANTILES = "quantiles"
 
 
 def values_of(recording: Recording, signature: int) -> str:
-    """As `signatures.values`: the mean of what was seen in later calls, else what was seen in the first.
+    """Returns text like `signatures.values`: the mean over later calls, else the values of the first.
 
-    Calls of one signature may differ: Adam's state for an embedding holds zeros, that for the layer of the
-    same shape behind it none, and a square root of zeros and what is next to them takes five times as long. A
-    call with the mean of their parts costs about the mean of their costs.
+    Calls of one signature may differ. Adam's state for an embedding holds zeros, its state for the next layer
+    of the same shape does not, and a square root of zeros and tiny numbers takes five times as long. A call
+    with the mean of the values costs about the mean of their costs.
     """
     strings, later = recording[Strings], recording[SignatureValues]
     rows = np.flatnonzero((later.signature == signature) & (later.values >= 0))[-_LATEST:]
@@ -42,7 +42,7 @@ def _digests(text: str) -> list[Any] | None:
 
 
 def _mean(digests: Sequence[Any]) -> dict[str, Any] | None:
-    """Of one tensor; None where in any of the calls nothing was read, or something else."""
+    """Returns the mean for one tensor; None if a call has no values or other kinds of values."""
     first = digests[0]
     if not all(isinstance(one, dict) and one.keys() == first.keys() for one in digests):
         return None
@@ -55,7 +55,7 @@ def _mean(digests: Sequence[Any]) -> dict[str, Any] | None:
 
 
 def _mean_quantiles(listed: Sequence[Any]) -> list[float]:
-    """Of those calls that had ordinary numbers."""
+    """Returns the mean over the calls that have finite quantiles."""
     full = [one for one in listed if isinstance(one, list) and one and all(map(_is_number, one))]
     if not full or any(len(one) != len(full[0]) for one in full):
         return []

@@ -1,4 +1,4 @@
-"""Queries torch's registry in a separate process: hints for typed calls, and scripts.
+"""Asks torch's registry in a separate process: for hints on typed calls, and to write scripts.
 
 A request is JSON on standard input, the answer JSON on standard output.
 """
@@ -25,21 +25,21 @@ _LIMIT_S = 300
 
 
 def hint(wanted: Wanted) -> str:
-    """Suggestions for this call: the nearest names, or what the operator takes."""
+    """Returns a suggestion for this call: the nearest names, or the arguments of the operator."""
     return _asked({"hint": asdict(wanted)})
 
 
 def scripts(calls: Sequence[Measurement], folder: str) -> str:
-    """Write a script for each call; returns lines for the user.
+    """Writes a script for each call; returns lines for the user.
 
     Raises:
-        UsageError, EnvironmentLack: nothing can be written there.
+        UsageError, EnvironmentLack: nothing can be written to the folder.
     """
     return _asked({"calls": [asdict(call) for call in calls], "folder": folder})
 
 
 def not_callable(wanted: Wanted, reason: str, hint: str) -> UsageError:
-    """What is wrong with a call that was typed by hand."""
+    """Makes the error for a typed call."""
     what = f"this cannot be called: {reason}"
     return UsageError(what, f"{wanted.operator} {wanted.signature}".rstrip(), hint)
 
@@ -66,7 +66,7 @@ def _asked(request: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Answer the request on standard input."""
+    """Answers the request on standard input."""
     request = json.load(sys.stdin)
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # torch's own output is not an answer
@@ -122,7 +122,7 @@ def _written(request: dict[str, Any], torch: Any) -> str:
 
 
 def _recipe(wanted: Wanted, torch: Any) -> Any:
-    """The call's recipe, or why there is none."""
+    """Returns the call's recipe, or why there is none."""
     from perfprobe.bench.rebuild.recipe import NotRebuilt
     from perfprobe.bench.rebuild.recipes import recipe
     from perfprobe.bench.rebuild.schema import schemas

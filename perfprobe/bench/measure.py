@@ -29,11 +29,16 @@ Progress: TypeAlias = Callable[[int, int, "float | None", str], None]
 class BenchSettings:
     """How to measure.
 
-    processes: fresh ones for every case; most_processes: for those that processes do not agree on. seconds:
-    CPU time of a case in one process, about. memory_bytes: of a case's operands, None for a half of what is
-    available. threads: of every case, None for its own. counterfactuals: whether changed calls are timed too.
-    seed: of orders and values. time_s: wall time for all, None for any. machine: its ceilings, where they are
-    known.
+    Attributes:
+        processes: fresh processes for each case.
+        most_processes: for cases whose processes disagree.
+        seconds: approximate CPU time of a case in one process.
+        memory_bytes: for the operands of a case; None for half of the available memory.
+        threads: for every case; None for the case's own number.
+        counterfactuals: whether changed calls are timed too.
+        seed: of orders and values.
+        time_s: wall time for everything; None for no limit.
+        machine: its ceilings; None if they are not known.
     """
 
     processes: int = 3
@@ -55,21 +60,20 @@ def measure(
     recording: str | None = None,
     words: Sequence[str] | None = None,
 ) -> Measurements:
-    """Measure calls and judge them.
+    """Measures calls and judges them.
 
-    Ctrl-C ends it early: what at least one process has measured is given, even a part of it, `stopped` says
-    so; as it says that time was up before every call was measured once.
+    Ctrl-C ends it early: the result has the calls that at least one process measured, even in part, and
+    `stopped` says so. `stopped` is also set if time ran out before every call was measured once.
 
     Args:
-        wanted: calls with what a recording says of them, the hottest first; the same call twice is measured
-            once.
-        progress: called before and after every case of every process with how many are done, how many there
-            are, seconds left (None when that is not known yet) and what is being measured.
-        recording: the file it is about.
-        words: the command line of a measuring process, when not the usual one.
+        wanted: calls with what a recording says of them, the hottest first. Equal calls are measured once.
+        progress: called before and after every case of every process with the number of cases done, the
+            number of cases, seconds left (None if not yet known) and what is being measured.
+        recording: the file that the calls are from.
+        words: the command line of a measuring process, if not the usual one.
 
     Raises:
-        EnvironmentLack: no measuring process can start, as when there is no torch.
+        EnvironmentLack: no measuring process can start, for example without torch.
     """
     run = _Run(settings, progress or (lambda *_: None), words or command())
     asked = [(_settled(call, settings), seen) for call, seen in wanted]
@@ -108,7 +112,7 @@ class _Run:
     _all: int = 0
 
     def all(self, calls: Sequence[Wanted]) -> None:
-        """Measure each call in as many processes as it needs and time allows."""
+        """Measures each call in as many processes as it needs and time allows."""
         self.answers = {call: [] for call in calls}
         self._began_s, self._countdown = time.monotonic(), Countdown()
         self._schedule = Schedule(
@@ -130,7 +134,7 @@ class _Run:
             self._one_process(number, chosen if is_limited else order.sample(chosen, len(chosen)))
 
     def notes(self) -> Iterator[str]:
-        """Problems that are not in the rows."""
+        """Yields problems that the rows do not contain."""
         yield from dict.fromkeys(
             note for answers in self.answers.values() for a in answers for note in a.notes
         )
@@ -148,7 +152,7 @@ class _Run:
         return number < self.settings.processes or spread_of(answers) > rules.MORE_PROCESSES
 
     def _one_process(self, number: int, calls: Sequence[Wanted]) -> None:
-        """Ask for all calls; each one that ends the process has it replaced by another."""
+        """Asks one process for all calls. If a call ends the process, a new one takes the calls left."""
         left = list(calls)
         while left and self._schedule.left_s() > 0:
             with self._process(number) as process:
@@ -167,7 +171,7 @@ class _Run:
                     self._recycled(process, calls)
 
     def _measure(self, process: MeasuringProcess, number: int, call: Wanted, turn: Turn) -> None:
-        """Ask for one call; after Ctrl-C what is known of it is kept too."""
+        """Asks for one call. After Ctrl-C its partial answer is kept."""
         began_s, answers = time.monotonic(), self.answers[call]
         with_changes = turn.with_changes and not any(answer.cause == CRASH for answer in answers)
         case = Case(number, call, with_changes=with_changes, limit_s=turn.limit_s)
@@ -184,7 +188,7 @@ class _Run:
             self._schedule.took(call, time.monotonic() - began_s, with_changes)
 
     def _recycled(self, process: MeasuringProcess, calls: Sequence[Wanted]) -> None:
-        """At the end of a process: it cannot give memory back any more then."""
+        """Times calls in recycled memory, last in a process: it cannot give memory back afterwards."""
         for number, call in enumerate(calls):
             answer = self.answers[call][-1] if self.answers[call] else None
             if answer is None or not has_faults(answer):
@@ -201,7 +205,7 @@ class _Run:
                 return
 
     def _ask(self, process: MeasuringProcess, case: Case, is_only: bool = False) -> Answer:
-        """The answer, or what was known when the process ended over it."""
+        """Returns the answer; if the process ended first, what was known by then."""
         try:
             return process.ask(case, is_only=is_only)
         except Ended as why:

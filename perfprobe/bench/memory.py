@@ -1,4 +1,4 @@
-"""How much memory is available without swapping."""
+"""Finds how much memory is available without swapping."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LIMITS = (
 
 
 def free_bytes() -> int:
-    """Of the machine, or of the group of processes (a container) that this one belongs to."""
+    """Returns the least of what the machine and the control group (container) of this process have left."""
     found = [_of_machine()]
     for limit, used in _LIMITS:
         most, now = _number(limit), _number(used)
@@ -36,4 +36,4 @@ def _number(path: str) -> int | None:
         with open(path, encoding="ascii") as file:
             return int(file.read())
     except (OSError, ValueError):
-        return None  # no such limit, or "max"
+        return None  # no such file, or "max"

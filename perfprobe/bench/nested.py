@@ -1,4 +1,4 @@
-"""The operators that a call itself calls, and their part of its time."""
+"""Finds the operators that a call itself calls, and their part of its time."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ from perfprobe.tables import storage
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
 
-_ENOUGH_NS, _ENOUGH_CALLS = 30_000_000, 9  # CPU time, calls: both must be reached
-_MOST_NS, _MOST_CALLS = 1_000_000_000, 50  # reaching either is enough
+_ENOUGH_NS, _ENOUGH_CALLS = 30_000_000, 9  # CPU time and calls; both must be reached
+_MOST_NS, _MOST_CALLS = 1_000_000_000, 50  # reaching one of them is enough
 _LEAST_PART = 0.02
 
-_Call = tuple[float, Counter[str]]  # its time, and by name that of operators it calls directly
+_Call = tuple[float, Counter[str]]  # its time, and time by name of the operators it calls directly
 
 
 def nested(torch: Any, operator: str, subject: Subject) -> tuple[tuple[str, float], ...]:
-    """Operators that the call calls directly, the longest first, with their part of its CPU time.
+    """Returns the operators that the call calls directly, the longest first, with their part of its CPU time.
 
-    The median of many calls, on the calling thread; recorded apart from the timed blocks, as that makes short
-    calls longer. By the wall clock, where the observer cannot be used: the median leaves out what waited.
+    This is the median of many calls on the calling thread. They are not recorded in the timed blocks, because
+    recording makes short calls longer. Without the observer the times are wall time; the median then leaves
+    out calls that waited.
     """
     name = operator.partition(".")[0]
     try:
@@ -49,7 +50,7 @@ def _longest(found: tuple[str, float]) -> tuple[float, str]:
 
 
 def _run(subject: Subject) -> None:
-    """Enough calls."""
+    """Calls it often enough."""
     began_ns = time.thread_time_ns()
     for made in range(_MOST_CALLS):
         spent_ns = time.thread_time_ns() - began_ns
@@ -80,7 +81,7 @@ def _ended(recording: Recording) -> Iterator[tuple[str, int, int]]:
 
 
 def _calls(name: str, ended: Iterator[tuple[str, int, int]]) -> Iterator[_Call]:
-    """From operators in the order in which they ended: one stands behind those that it called."""
+    """Yields calls from operators in the order of their ends: an operator follows those that it called."""
     parts = Counter[str]()
     for of, depth, cpu_ns in ended:
         if depth == 1:

@@ -1,4 +1,4 @@
-"""A sentence about what a run left out because time was short."""
+"""Says what a run left out because time was short."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from perfprobe.tables.measurements import Wanted
 
 
 def omitted(answers: Mapping[Wanted, Sequence[Answer]], processes: int, time_s: float) -> Iterator[str]:
-    """One sentence, or none if nothing was left out.
+    """Yields one sentence; nothing if nothing was left out.
 
     Args:
-        answers: of each call, one a process.
-        processes: that each should have.
-        time_s: wall time that was given for all.
+        answers: answers of each call, one for each process.
+        processes: the number of answers that each call should have.
+        time_s: the limit on wall time.
     """
     rebuilt = [of for of in answers.values() if all(answer.not_rebuilt is None for answer in of)]
     unmeasured = [call for call, of in answers.items() if not of]

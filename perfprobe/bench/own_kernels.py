@@ -1,7 +1,7 @@
 """Perfprobe's own kernels, independent of libraries: the cost of elements and gathers on this processor.
 
-csrc/cpu/peak/element_math.h states how exact they are. A ceiling that is torch's own kernel says nothing of
-that kernel; where no kernel of ours is, `words` says so.
+csrc/cpu/peak/element_math.h states how exact they are. If torch's own kernel sets a limit, the limit
+says nothing about that kernel. `words` names such references.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from perfprobe import native
 from perfprobe.models.verdicts import TORCHS
 from perfprobe.support.errors import EnvironmentLack
 
-WIDENED = {"f16": "f32", "bf16": "f32"}  # which arithmetic these are done in
+WIDENED = {"f16": "f32", "bf16": "f32"}  # the dtype in which these are computed
 
 
 @lru_cache(maxsize=1)
 def element_kernels() -> dict[tuple[str, str], str]:
-    """By kind of elements and dtype, the name of the kernel with the fastest instructions that run here."""
+    """Returns the kernel's name by kind and dtype: the one with the fastest instructions that run here."""
     found: dict[tuple[str, str], str] = {}
     for name, kind, dtype, _, missing in _listed():
         if not missing:
@@ -34,13 +34,13 @@ def _listed() -> Sequence[tuple[str, str, str, str, str]]:
 
 
 def gather_kernel() -> Callable[..., object] | None:
-    """A call on (table, places, out, bytes of a run, part, parts); None where it is not built."""
+    """Returns a function of (table, places, out, run bytes, part, parts); None if it was not built."""
     found: Callable[..., object] | None = _of_core("gather")
     return found
 
 
 def _of_core(name: str) -> Any:
-    """None where perfprobe's native code is not built, or is of an older perfprobe."""
+    """Returns None if perfprobe's native code was not built or is older."""
     try:
         return getattr(native.core(), name, None)
     except EnvironmentLack:
@@ -48,10 +48,10 @@ def _of_core(name: str) -> Any:
 
 
 def element_call(name: str) -> Callable[..., object]:
-    """A call on arrays of the kernel's dtype: (left, right, out). `right` is of division alone."""
+    """Returns a function of arrays of the kernel's dtype: (left, right, out). Only division uses `right`."""
     return partial(native.core().run_elements, name)
 
 
 def words(operator: str) -> str:
-    """Of a reference of elements that is torch's."""
+    """Returns the text for a reference that is an operator of torch."""
     return f"{TORCHS} ({operator.rstrip('_')})"

@@ -1,4 +1,4 @@
-"""Matrix products with their dimensions rounded up to what vector registers hold."""
+"""Changed matrix products, with dimensions rounded up to what vector registers hold."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from perfprobe.models.signature import Tensor
 
-# The dimensions of each tensor argument, the last one rightmost; behind them those of an `out`.
+# The dimensions of each tensor argument, the last one rightmost; at the end those of an `out`.
 _DIMENSIONS = {
     "mm": ("MK", "KN", "MN"),
     "bmm": ("BMK", "BKN", "BMN"),
@@ -20,16 +20,16 @@ _DIMENSIONS = {
     "linear": ("MK", "NK", "N"),
 }
 PRODUCTS = frozenset(_DIMENSIONS)
-_PADDED = "MNK"  # a batch may be of any length
+_PADDED = "MNK"  # a batch need not be padded
 _ALONE = "KN"
-_SMALLEST = 5  # of shorter dimensions the padding would be most of the work
+_SMALLEST = 5  # padding a shorter dimension would be most of the work
 
 
 def paddings(product: str, tensors: Sequence[Tensor]) -> list[tuple[str, tuple[Tensor, ...]]]:
-    """The ways to pad a product, each in words (`K 13→16`), with its operands.
+    """Returns the ways to pad a product, each in words (`K 13→16`) with its operands.
 
-    All dimensions that do not fill registers together; K alone, which leaves the result's shape as it is; and
-    N alone, which is one operand and often a number that the program may choose, as of classes.
+    They are: all dimensions that do not fill registers together; K alone, which keeps the shape of the
+    result; and N alone, which is often a number that the program may choose, such as a number of classes.
     """
     lengths = _lengths(product, tensors)
     padded = {name: _padded(lengths[name], tensors[0].dtype) for name in _PADDED if name in lengths}
@@ -50,7 +50,7 @@ def paddings(product: str, tensors: Sequence[Tensor]) -> list[tuple[str, tuple[T
 
 
 def _lengths(product: str, tensors: Sequence[Tensor]) -> dict[str, int]:
-    """The length of each dimension; none where the operands do not fit each other."""
+    """Returns the length of each dimension; an empty dict if the operands do not fit each other."""
     names = _DIMENSIONS[product]
     found: dict[str, int] = {}
     if not len(names) - 1 <= len(tensors) <= len(names):
@@ -65,12 +65,12 @@ def _lengths(product: str, tensors: Sequence[Tensor]) -> dict[str, int]:
 
 
 def _named(names: str, sizes: tuple[int, ...]) -> list[tuple[str, int]]:
-    """Each named dimension with its size, from the last; a bias may have fewer, an input of linear more."""
+    """Pairs names and sizes from the last on. A bias may have fewer dimensions, an input of linear more."""
     return list(zip(reversed(names), reversed(sizes), strict=False))
 
 
 def _padded(length: int, dtype: str) -> int:
-    """The next multiple of a 64-byte register's elements, of half a register where it is shorter."""
+    """Returns the next multiple of the elements of a 64-byte register, or of half of one if shorter."""
     step = 8 if dtype == "f64" or length <= 8 else 16
     return -(-length // step) * step if length >= _SMALLEST else length
 
@@ -84,7 +84,7 @@ def _with_lengths(tensor: Tensor, names: str, lengths: dict[str, int], chosen: d
 
 
 def _strides(sizes: Sequence[int], strides: tuple[int, ...] | None) -> tuple[int, ...] | None:
-    """The same order in memory, and the same gaps, as far as there is room."""
+    """Returns strides with the same order in memory, and the same gaps where there is room."""
     if strides is None:
         return None
     found = list(strides)

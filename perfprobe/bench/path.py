@@ -1,10 +1,9 @@
-"""Python's path to an operator: the part of a short call that is not the operator's.
+"""Measures Python's path to an operator: the part of a short call outside of the operator.
 
-A program's calls mostly come another way, and recordings time the operator inside the dispatcher. What
-`torch.ops` takes to get there depends on the arguments: 0.9 us for two tensors, 4.8 us for
-`empty_strided(size, stride, dtype=, layout=, ...)`, which itself takes 0.2 us. So it is measured for each
-call, as what its time is more than that of its event in torch's profiler, which begins where a recording's
-does.
+A program mostly calls operators by another path, and recordings time the operator inside the dispatcher. The
+path of `torch.ops` depends on the arguments: 0.9 us for two tensors, 4.8 us for `empty_strided(size, stride,
+dtype=, layout=, ...)`, which itself takes 0.2 us. So it is measured for each call, as the difference between
+the call and its event in torch's profiler, which begins at the same place as a recorded operator.
 """
 
 from __future__ import annotations
@@ -16,20 +15,20 @@ from typing import Any
 from perfprobe.bench.clocks import Block, HostClock
 from perfprobe.bench.subjects import Arguments, Subject
 
-_SHORT_NS = 20_000  # of longer calls it is little
+_SHORT_NS = 20_000  # in longer calls it is negligible
 _BLOCKS = 3
 
 
 def short(blocks: Sequence[Block]) -> bool:
-    """Whether Python's way to the operator is a part of the call that counts."""
+    """Whether a call is so short that Python's path to the operator matters."""
     return median(block.cpu_ns for block in blocks) < _SHORT_NS
 
 
 class PythonPath:
-    """Measures it; with what the profiler itself adds outside of an event, which it has to be told from.
+    """Measures the path, without what the profiler itself adds outside of an event.
 
-    That is what is left of an operator that does nothing: called under the profiler, less its event, less the
-    same call without it (whose own 30 ns are let go).
+    The profiler's part is measured once with an operator that does nothing: the call under the profiler, less
+    its event, less the call without the profiler. The 30 ns of the operator itself are neglected.
     """
 
     def __init__(self, torch: Any) -> None:
@@ -42,7 +41,7 @@ class PythonPath:
         self._profiler_ns = self.ns("aten::is_same_size", nothing) - alone_ns
 
     def ns(self, operator: str, subject: Subject) -> float:
-        """CPU time of a call outside of the operator, 0.0 where the profiler does not show it."""
+        """Returns the CPU time of a call outside of the operator; 0.0 if the profiler does not show it."""
         name = operator.partition(".")[0]
         activities = [self._torch.profiler.ProfilerActivity.CPU]
         with self._torch.profiler.profile(activities=activities, acc_events=True) as profile:

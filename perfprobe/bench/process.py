@@ -1,4 +1,4 @@
-"""The parent's side of a measuring process: starts it, asks it case by case, and survives its death."""
+"""The parent's side of a measuring process: starts it, sends it cases, and survives its death."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _RANK = ("RANK", "LOCAL_RANK", "WORLD_SIZE")
 _NO_TIME = "out of time before its first call"
 _SILENT = "out of time"
 START_LIMIT_S = 300.0
-# After a call was timed, silence for a thousand such calls, or twenty starts, is not just a slow machine.
+# After one timed call, silence for a thousand such calls and twenty starts is more than a slow machine.
 _SILENT_CALLS = 1000
 _SILENT_STARTS = 20
-_LATE_CALLS = 5  # after its limit a process may still be amid a call
+_LATE_CALLS = 5  # after its limit a process may still be in a call
 
 
 class Ended(Exception):
@@ -40,19 +40,20 @@ class Ended(Exception):
 
 
 def command() -> list[str]:
-    """What starts a measuring process."""
+    """Returns the command line of a measuring process."""
     return starter.command("perfprobe.bench.worker")
 
 
 class MeasuringProcess:
-    """A fresh process; to be closed.
+    """A fresh measuring process. Call `close` at the end.
 
     Args:
         words: its command line.
-        settings: of its `Bench`.
+        settings: the arguments of its `Bench`.
 
-    start_s: what it took to start, which says how slow the machine is now. latest: what is known so far of
-    the case that it was asked last.
+    Attributes:
+        start_s: how long it took to start, which shows how slow the machine is now.
+        latest: the latest partial answer for the current case; None without one.
 
     Raises:
         EnvironmentLack: it has no torch, or cannot start.
@@ -68,7 +69,7 @@ class MeasuringProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            start_new_session=True,  # Ctrl-C reaches the parent, which ends its child itself
+            start_new_session=True,  # Ctrl-C then only reaches the parent, which ends its child
         )
         assert self._process.stdout is not None
         os.set_blocking(self._process.stdout.fileno(), False)
@@ -87,17 +88,17 @@ class MeasuringProcess:
             raise
 
     def ask(self, case: Case, *, is_only: bool = False) -> Answer:
-        """Measure one case.
+        """Measures one case.
 
         Args:
-            is_only: as `Turn` has it.
+            is_only: as in `Turn`.
 
         Raises:
-            Ended: the process crashed over it, or took too long; it is of no more use then.
+            Ended: the process crashed in it, or took too long. It cannot be used any more.
         """
         began_s = time.monotonic()
         end_s = inf if case.limit_s is None or is_only else began_s + case.limit_s
-        self.ended, self.latest = True, None  # unless it answers
+        self.ended, self.latest = True, None  # until it answers
         self._tell(asdict(case))
         while True:
             answer = decode(self._line(end_s))
@@ -111,18 +112,18 @@ class MeasuringProcess:
         return answer
 
     def _end_s(self, answer: Answer, limit_s: float) -> float:
-        """Until when to wait for the next word, by what the call itself took.
+        """Returns until when to wait for the next answer, from the duration of the call.
 
         Args:
-            answer: what is known so far.
-            limit_s: when the process itself comes to an end.
+            answer: the latest partial answer.
+            limit_s: when the process itself stops measuring.
         """
         now_s, call_s = time.monotonic(), answer.blocks["rotating"][0].wall_ns * 1e-9
         silent_s = now_s + _SILENT_CALLS * call_s + _SILENT_STARTS * self.start_s
         return min(silent_s, max(limit_s, now_s) + _LATE_CALLS * call_s + self.start_s)
 
     def close(self) -> None:
-        """End it immediately."""
+        """Kills the process."""
         if self._process.poll() is None:
             self._process.kill()
         self._process.wait()
@@ -131,7 +132,7 @@ class MeasuringProcess:
                 if file is not None:
                     file.close()
             except BrokenPipeError:
-                pass  # its unread input
+                pass  # of input that it did not read
 
     def _tell(self, message: Mapping[str, object]) -> None:
         assert self._process.stdin is not None
@@ -151,7 +152,7 @@ class MeasuringProcess:
                 return found
 
     def _line(self, end_s: float) -> str:
-        """The next line of its standard output."""
+        """Returns the next line of its standard output."""
         assert self._process.stdout is not None
         with selectors.DefaultSelector() as selector:
             selector.register(self._process.stdout, selectors.EVENT_READ)
@@ -167,7 +168,7 @@ class MeasuringProcess:
         return line.decode(errors="replace")
 
     def _ending(self) -> str:
-        """Why it ended, once it closed its standard output."""
+        """Returns why it ended, after it closed its standard output."""
         try:
             status = self._process.wait(10.0)
         except subprocess.TimeoutExpired:

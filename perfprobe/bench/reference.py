@@ -14,10 +14,13 @@ from perfprobe.bench.subjects import Arguments, Subject
 
 @dataclass(frozen=True)
 class Reference:
-    """One limit beside a call, which alone would take (ns of a call of the subject - floor_ns) * scale.
+    """A limit beside a call. It allows (ns of a call of the subject - floor_ns) * scale.
 
-    kind: as in `Bound`; text: what is timed, in words. Of those of one kind and part the fastest counts;
-    the part is the kind of arithmetic, each of which is a limit by itself.
+    Attributes:
+        kind: as in `Bound`.
+        text: what is timed, in words.
+        part: the kind of arithmetic, each of which is a separate limit. Of references of equal kind and part
+            the fastest counts.
     """
 
     kind: str
@@ -29,24 +32,24 @@ class Reference:
 
 
 class Floors:
-    """Quick times of one process, before the rounds: what dispatch takes, which of two is faster."""
+    """Quick timings of one process before the rounds: dispatch times, and which of several is faster."""
 
     def __init__(self, torch: Any, clock: Clock) -> None:
         self._torch, self._clock = torch, clock
         self._known: dict[str, float] = {}
 
     def of(self, name: str, function: Callable[..., object], one: Arguments) -> float:
-        """ns of a call on one element."""
+        """Returns ns of a call on one element."""
         if name not in self._known:
             self._known[name] = self.median_ns(Subject("floor", function, [one], 1))
         return self._known[name]
 
     def median_ns(self, subject: Subject) -> float:
-        """Of a call."""
+        """Returns ns of a call."""
         return self.medians_ns([subject])[0]
 
     def medians_ns(self, subjects: list[Subject]) -> list[float]:
-        """Of a call of each, timed in turn."""
+        """Returns ns of a call of each subject, timed alternately."""
         with allocator.settled():
             for subject in subjects:
                 self._torch.set_num_threads(subject.threads)

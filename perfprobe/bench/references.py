@@ -1,10 +1,10 @@
-"""What the machine can do at the same moment: kernels, of torch or our own, that do one thing alone.
+"""What the machine can do at the same moment: kernels, torch's or our own, that each do one thing.
 
-Which of them stands beside a call follows from the call's `Work`. A reference has its own dispatch taken off,
-as it is to show what the limit alone would take; it has the call's bytes, its mix of reads and writes and
-its threads, and lies in the same caches: what rotates in the call rotates here, and what a call allocates
-again and again the reference allocates too, and gets the same place. Lines of 64 bytes that are only partly
-used have a reference where a gather reads them, no other.
+A call's `Work` decides which references are timed beside it. The dispatch time of a reference is subtracted,
+because it shows what the limit alone allows. A reference has the call's bytes, its mix of reads and writes
+and its threads, and uses the same caches. Operands that rotate in the call rotate in the reference. Results
+that a call allocates anew are allocated in the reference too, in the same memory. Partly used cache lines
+only have a reference if a gather reads them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _DTYPES = ("f16", "bf16", "f32", "f64")
 
 @dataclass(frozen=True)
 class _Product:
-    """A product whose FLOPs are known."""
+    """A product with known FLOPs."""
 
     words: str
     flops: int
@@ -43,12 +43,17 @@ class _Product:
 
 @dataclass(frozen=True)
 class _Traffic:
-    """One kind of memory traffic. buffers: float tensors it takes; has_output: the first is only written."""
+    """A kind of memory traffic.
+
+    Attributes:
+        buffers: the number of float tensors.
+        has_output: whether the first one is only written.
+    """
 
     function: str
     words: str
     buffers: int
-    floats: int  # moved for each of a buffer's
+    floats: int  # floats moved for each float of a buffer
     has_output: bool = False
 
 
@@ -61,7 +66,7 @@ _UPDATE = (_Traffic("add_", "add_ in place", 2, 3),)
 
 
 def traffic(work: Work) -> tuple[_Traffic, ...]:
-    """Those whose share of writes is nearest to the call's, in place where the call is."""
+    """Returns the kinds with the share of writes nearest to the call's; in-place ones for in-place calls."""
     moved = work.read_bytes + work.write_bytes
     written = work.write_bytes / moved if moved else 0.0
     if work.in_place and written >= 0.2:
@@ -73,7 +78,7 @@ def traffic(work: Work) -> tuple[_Traffic, ...]:
 
 
 def _count(kind: _Traffic, work: Work) -> int:
-    """Floats of each of its buffers, that it moves what the work moves."""
+    """Returns the floats of a buffer for which this traffic moves as many bytes as the work."""
     return max(1, (work.read_bytes + work.write_bytes) // (kind.floats * _FLOAT_BYTES))
 
 
@@ -81,7 +86,7 @@ class References:
     """The references of one process.
 
     Args:
-        rotated_bytes: what a rotation runs through.
+        rotated_bytes: size of all memory that is rotated through.
     """
 
     def __init__(self, torch: Any, clock: Clock, device: str, rotated_bytes: int) -> None:
@@ -93,7 +98,7 @@ class References:
         self._gemms: dict[tuple[str, int], list[_Product]] = {}
 
     def arena(self, work: Work | None) -> Arena:
-        """What the references of this work lie in; to be taken part by part while its operands are made."""
+        """Returns memory for the references of this work. Take it in parts while the operands are made."""
         sets = [set_floats(_count(kind, work), kind.buffers) for kind in traffic(work)] if work else []
         return Arena(self._torch, self._device, self._rotated, max(sets, default=1))
 
@@ -105,9 +110,11 @@ class References:
         arena: Arena,
         gathering: Gathering | None = None,
     ) -> list[Reference]:
-        """Those that limit this work.
+        """Returns the references that limit this work.
 
-        rotates_outputs: whether the call writes into its operands. gathering: the call, should it gather.
+        Args:
+            rotates_outputs: whether the call writes into its operands.
+            gathering: the call, if it gathers.
         """
         found: list[Reference] = []
         if gathering is not None and work.gathered_runs and self._device == "cpu":
@@ -121,9 +128,10 @@ class References:
         return found
 
     def rotation(self, work: Work | None, arena: Arena) -> Callable[[], object]:
-        """As much traffic as is rotated through, of the work's mix: caches are then as amid such calls.
+        """Returns a function that touches as much memory as a rotation, with the work's mix of traffic.
 
-        Lines that were written count: their way to memory is a part of what the next calls take.
+        The caches are then as they are between such calls. This includes modified lines, because writing them
+        back slows down the next calls.
         """
         kind = traffic(work)[0] if work else _UPDATE[0]
         function, buffers = self._function(kind.function), arena.whole(kind.buffers)
@@ -134,7 +142,7 @@ class References:
     ) -> Reference:
         count = _count(kind, work)
         is_new = kind.has_output and not rotates_outputs
-        # Not what would be mapped: page faults do not limit memory bandwidth.
+        # Large outputs would be mapped anew; page faults do not limit memory bandwidth.
         allocates = is_new and count * _FLOAT_BYTES < allocator.MAPPED_BYTES
         made = self._made(kind, allocates)
         function, sets = self._calls(kind, count, made, is_new, arena)
@@ -148,7 +156,7 @@ class References:
         self, kind: _Traffic, count: int, made: Callable[..., object], is_new: bool, arena: Arena
     ) -> tuple[Callable[..., object], list[Arguments]]:
         torch = self._torch
-        if kind.function == "mm" and count >= 64 * _COLUMNS:  # MKL reads faster by it than torch by sum
+        if kind.function == "mm" and count >= 64 * _COLUMNS:  # MKL reads faster in mm than torch in sum
             rows = count // _COLUMNS
             row, out = (torch.ones(1, size, device=self._device) for size in (rows, _COLUMNS))
             matrices = [views[0].view(rows, -1) for views in arena.views(rows * _COLUMNS, 1)]
@@ -159,7 +167,7 @@ class References:
         return made, [Arguments(views) for views in sets]
 
     def _made(self, kind: _Traffic, allocates: bool) -> Callable[..., object]:
-        """allocates: its output, as a call does, so that it comes to lie in the same place."""
+        """Returns the function. allocates: it allocates its output like a call, in the same memory."""
         function, empty_like = self._function(kind.function), self._torch.empty_like
         return (lambda out, *rest: function(empty_like(out), *rest)) if allocates else function
 
@@ -167,17 +175,17 @@ class References:
         tensor, torch = self._torch.Tensor, self._torch
         functions: dict[str, Callable[..., object]] = {
             "sum": torch.sum,
-            "mm": torch.sum,  # of too little for a matrix
+            "mm": torch.sum,  # too few values for a matrix
             "fill_": lambda out: tensor.fill_(out, 0.0),
             "copy_": tensor.copy_,
             "add": lambda out, left, right: torch.add(left, right, out=out),
-            "mul_": lambda out: tensor.mul_(out, 1.0),  # a value that stays
+            "mul_": lambda out: tensor.mul_(out, 1.0),  # multiplying by 1 keeps the values
             "add_": tensor.add_,
         }
         return functions[name]
 
     def _gemm(self, work: Work, threads: int) -> list[Reference]:
-        """Products that do most FLOPs in their time."""
+        """Returns the products with the most FLOP/s."""
         key = (work.dtype, threads)
         if key not in self._gemms:
             self._gemms[key] = self._best_gemms(work.dtype, threads)
@@ -186,7 +194,7 @@ class References:
         ]
 
     def _best_gemms(self, dtype: str, threads: int) -> list[_Product]:
-        """The best, and a short one that is nearly so: on a busy machine the first look may be wrong."""
+        """Returns the best, and a short one that is nearly as good: the first timing may be disturbed."""
         tried: list[tuple[float, _Product]] = []
         best = 0.0
         for product in self._products(dtype, threads):

@@ -14,20 +14,21 @@ from perfprobe.bench.reuse import copies, mixed
 from perfprobe.bench.subjects import Arguments, Subject
 from perfprobe.tables.measurements import Wanted
 
-_WARM_BYTES = 256 << 10  # of operands that are written: more copies, so that they are put back seldom
-_LEAST_KEPT_BYTES = 64 << 10  # of results: keeping them takes time too, and smaller ones are always warm
+_WARM_BYTES = 256 << 10  # of operands that are written: with more copies they are restored less often
+_LEAST_KEPT_BYTES = 64 << 10  # of results: keeping them takes time too, and smaller ones are always cached
 _MOST_KEPT_BYTES = 64 << 20
 
 
 def warm_copies(call: Rebuilt) -> int:
-    """How many copies count as the same operands."""
+    """Returns how many copies count as the same operands."""
     return max(1, _WARM_BYTES // max(call.operand_bytes, 1)) if call.writes else 1
 
 
 def replayed(torch: Any, call: Rebuilt, sets: Sequence[Operands], wanted: Wanted) -> list[Subject]:
-    """The subject "replayed"; none where the program did not say how far back anything was.
+    """Returns the subject "replayed"; none if no reuse distance was recorded.
 
-    sets: of operands, as many as are rotated through where nothing is known of an operand.
+    Args:
+        sets: sets of operands. All are used for operands without a reuse distance.
     """
     tensors = list(call.recipe.tensors())
     known = any(back >= 0 for back in wanted.reuse) or any(place >= 0 for place in wanted.same)
@@ -52,9 +53,9 @@ def replayed(torch: Any, call: Rebuilt, sets: Sequence[Operands], wanted: Wanted
 
 
 def _copies(call: Rebuilt, wanted: Wanted, sizes: Sequence[int], most: int) -> tuple[int, ...]:
-    """Of each operand, and of the memory of the results."""
+    """Returns the number of copies of each operand, and of the results' memory."""
     if call.writes:
-        return (*copies(wanted.reuse, sizes, 0, most), 1)  # what is written in place is not a new result
+        return (*copies(wanted.reuse, sizes, 0, most), 1)  # a tensor written in place is no new result
     if wanted.result_reuse < 0 or call.result_bytes < _LEAST_KEPT_BYTES:
         return (*copies(wanted.reuse, sizes, call.result_bytes, most), 1)
     reuse = [wanted.reuse[place] if place < len(wanted.reuse) else -1 for place in range(len(sizes))]
@@ -63,13 +64,13 @@ def _copies(call: Rebuilt, wanted: Wanted, sizes: Sequence[int], most: int) -> t
 
 
 def _keeping(function: Callable[..., object], count: int) -> Callable[..., object]:
-    """The function, whose latest results live on: their memory is not that of the next ones."""
+    """Returns a function that keeps its latest results alive, so that new results get other memory."""
     if count < 1:
         return function
     kept: deque[object] = deque(maxlen=count)
 
     def keeping(*args: Any, **kwargs: Any) -> None:
-        while len(kept) < count:  # all at once, before any is timed: new memory has page faults
+        while len(kept) < count:  # all before any is timed, as new memory has page faults
             kept.append(function(*args, **kwargs))
         kept.append(function(*args, **kwargs))
 

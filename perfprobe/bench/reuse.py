@@ -1,4 +1,4 @@
-"""How far back operands were last touched in the program, and copies of them that are as far back."""
+"""Makes copies of operands so that each was last touched as far back as in the program."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 from perfprobe.tables.events import CACHES, MOST_OPERANDS, RESULT, OperandReuse
 
-_LARGEST_BYTES = 64 << 20  # of these caches
+_LARGEST_BYTES = 64 << 20  # larger than the caches
 _LONGEST_ROUND = 2048  # calls
 
 
 class Reuse(NamedTuple):
-    """As `Wanted` has them."""
+    """Reuse distances of a signature's operands, as in `Wanted`."""
 
     reuse: tuple[int, ...] = ()
     result_reuse: int = -1
@@ -22,7 +22,7 @@ class Reuse(NamedTuple):
 
 
 def by_signature(table: OperandReuse) -> dict[int, Reuse]:
-    """What was recorded of each signature's operands: of most of their calls."""
+    """Returns what was recorded of each signature's operands, for most of their calls."""
     calls: dict[int, dict[int, dict[int, tuple[int, int]]]] = defaultdict(lambda: defaultdict(dict))
     same: dict[int, dict[int, int]] = defaultdict(dict)
     columns = (table.signature, table.operand, table.same_as, table.bucket, table.calls, table.back_bytes)
@@ -45,13 +45,13 @@ def by_signature(table: OperandReuse) -> dict[int, Reuse]:
 
 
 def _result_bytes(seen: dict[int, tuple[int, int]]) -> int:
-    """The same of a result's memory; -1 where most of it came from elsewhere than a tensor's beginning."""
+    """Returns the reuse distance of a result's memory; -1 if most results were not at a tensor's start."""
     unknown = sum(calls for bucket, (calls, _) in seen.items() if bucket > CACHES)
     return -1 if 2 * unknown > sum(calls for calls, _ in seen.values()) else _bytes(seen, _LARGEST_BYTES)
 
 
 def _bytes(seen: dict[int, tuple[int, int]], far_bytes: int = -1) -> int:
-    """What the bucket of the median call has on average; where that lay in no cache, this."""
+    """Returns the mean of the median call's bucket; `far_bytes` if it is beyond caches; -1 if unknown."""
     known = {bucket: calls for bucket, calls in sorted(seen.items()) if 0 <= bucket <= CACHES}
     left = sum(calls for calls, _ in known.values()) / 2
     for bucket, (calls, back_bytes) in known.items():
@@ -62,18 +62,18 @@ def _bytes(seen: dict[int, tuple[int, int]], far_bytes: int = -1) -> int:
 
 
 def copies(reuse: Sequence[int], sizes: Sequence[int], other_bytes: int, most: int) -> tuple[int, ...]:
-    """How many copies of each operand to take in turn, so that it was last touched so many bytes ago.
+    """Returns how many copies of each operand to use in turn, for its reuse distance.
 
     Args:
-        reuse: bytes; -1, or none, where it is as far back as can be.
-        sizes: bytes of each operand; 0 of those that count as another one.
-        other_bytes: that each call touches anew.
-        most: copies that there are.
+        reuse: distances in bytes; -1 or missing for as far as possible.
+        sizes: bytes of each operand; 0 for one that is the same as another.
+        other_bytes: what each call touches anew.
+        most: number of copies available.
     """
     known = {place: reuse[place] for place in range(min(len(sizes), len(reuse))) if reuse[place] >= 0}
     found = [most] * len(sizes)
     nearer_bytes, rest_bytes, copies_before = other_bytes, sum(sizes), 1
-    # A round of its copies touches all of these, itself too; what needs fewer copies goes round meanwhile.
+    # Between two uses of a copy all other copies are touched, including operands with fewer copies.
     for place in sorted(known, key=lambda place: known[place] + sizes[place]):
         fitting = round((known[place] + sizes[place] - nearer_bytes) / max(rest_bytes, 1))
         found[place] = copies_before = max(copies_before, min(fitting, most))
@@ -85,12 +85,12 @@ def copies(reuse: Sequence[int], sizes: Sequence[int], other_bytes: int, most: i
 def mixed(
     torch: Any, sets: Sequence[Any], taken: Sequence[int], same: Sequence[int]
 ) -> Iterator[tuple[list[Any], dict[str, Any]]]:
-    """args and kwargs of each call of a round: each tensor from the set that is its turn.
+    """Yields args and kwargs of each call of a round, each tensor from the set whose turn it is.
 
     Args:
-        sets: with `args` and `kwargs`.
-        taken: of each tensor, lists flattened, how many sets it is taken from in turn.
-        same: places of earlier tensors that are taken instead, -1 or none for a tensor of its own.
+        sets: have `args` and `kwargs`.
+        taken: for each tensor, also those in lists, the number of sets to use in turn.
+        same: for each tensor the position of an earlier tensor to use instead; -1 or missing for none.
     """
     tensors = [_tensors(torch, [*one.args, *one.kwargs.values()]) for one in sets]
     for call in range(min(lcm(*taken), _LONGEST_ROUND)):

@@ -1,7 +1,7 @@
-"""Decides how thoroughly each call is measured, so that the given time is enough: plain arithmetic.
+"""Decides how thoroughly each call is measured, so that it fits the given time.
 
-The hottest calls come first and get everything: all their processes, and changed calls beside them. What is
-left of the time is shared out to the others: each is measured once before any of them is measured again.
+The hottest calls come first and get everything: all processes, and changed calls. The others share the time
+left: each is measured once before any is measured again.
 """
 
 from __future__ import annotations
@@ -13,18 +13,19 @@ from math import inf
 
 from perfprobe.tables.measurements import Wanted
 
-_FULL = 4.0  # a case with changed calls takes so many times its CPU time, before any was measured
-_BARE = 0.5  # of that without them
-_ENOUGH = 2.0  # times of what others took: so long a call may take even where not all have their turn then
-_MOST_PART = 4  # no call gets more than such a part of the time in one process while others wait
+_FULL = 4.0  # a case with changed calls is estimated at this multiple of its CPU time
+_BARE = 0.5  # part of that for a case without changed calls
+_ENOUGH = 2.0  # a call may take this multiple of the mean, even if others then miss their turn
+_MOST_PART = 4  # while others wait, a call gets at most one such part of the time in a process
 
 
 @dataclass(frozen=True)
 class Turn:
     """How a call is measured in one process.
 
-    limit_s: wall time, None for any. is_only: there is nothing else to measure, so that the limit begins to
-    count with the first call that was timed.
+    Attributes:
+        limit_s: wall time; None for no limit.
+        is_only: nothing else is to be measured, so the limit starts after the first timed call.
     """
 
     with_changes: bool
@@ -33,15 +34,15 @@ class Turn:
 
 
 class Schedule:
-    """Of one run.
+    """The schedule of one run.
 
     Args:
         calls: the hottest first.
-        processes: that each should have.
-        seconds: CPU time of a case in one process, about.
+        processes: the number for each call.
+        seconds: approximate CPU time of a case in one process.
         changes: whether changed calls are wanted.
-        time_s: wall time for all, None for any.
-        clock_s: a clock that only goes forward.
+        time_s: wall time for everything; None for no limit.
+        clock_s: a monotonic clock.
     """
 
     def __init__(
@@ -63,26 +64,26 @@ class Schedule:
 
     @property
     def is_limited(self) -> bool:
-        """Whether there is an end."""
+        """Whether there is a limit."""
         return self._end_s < inf
 
     def left_s(self) -> float:
-        """Wall time, infinite where there is no end."""
+        """Returns the wall time left; infinite without a limit."""
         return self._end_s - self._clock_s()
 
     def started(self, seconds: float) -> None:
-        """What a process took to start."""
+        """Notes how long a process took to start."""
         self._start_s = seconds
 
     def took(self, call: Wanted, seconds: float, with_changes: bool) -> None:
-        """What a call took in one process."""
+        """Notes how long a call took in one process."""
         self._costs_s[call] = seconds, with_changes
 
     def chosen(self, calls: Sequence[Wanted], number: int) -> list[Wanted]:
-        """Those for which there is time in the process of this number.
+        """Returns the calls to measure in process `number`.
 
-        The hottest ones that can have all processes that they still need; where there are none, those that
-        can have one more, without changed calls if need be.
+        These are the hottest calls that can have all processes they still need. If there are none, those that
+        can have one more process, if necessary without changed calls.
         """
         if number == 0 or not self.is_limited:
             return list(calls)
@@ -101,12 +102,12 @@ class Schedule:
         return found
 
     def turn(self, call: Wanted, number: int, waiting: int) -> Turn | None:
-        """How to measure this call now, None where no time is left for it.
+        """Returns how to measure this call now; None if no time is left for it.
 
         Args:
-            call: one of those that were chosen.
-            number: of the process.
-            waiting: how many other calls come after it in this process.
+            call: one of the chosen calls.
+            number: the process.
+            waiting: number of other calls after it in this process.
         """
         if not self.is_limited:
             return Turn(self._changes)
@@ -126,17 +127,17 @@ class Schedule:
         return Turn(self._changes and self._affords(self._places[call], waiting, left_s), limit_s)
 
     def _affords(self, place: int, waiting: int, left_s: float) -> bool:
-        """Whether this call and all hotter ones can have everything, and the others be measured once."""
+        """Whether this call and all hotter ones can have everything while the others are measured once."""
         more = self._processes - 1
         needed_s = self._mean_s(True) * (1 + more * (place + 1)) + more * self._start_s
         return place == 0 or needed_s + waiting * self._mean_s(False) <= left_s
 
     def can_recycle(self, call: Wanted) -> bool:
-        """Whether there is time for a call in recycled memory too, a part of what it took before."""
+        """Whether there is time for the call in recycled memory, which takes a part of its earlier time."""
         return self._costs_s.get(call, (0.0, False))[0] / 2 <= self.left_s()
 
     def _mean_s(self, with_changes: bool) -> float:
-        """What a call takes in one process, by those that were measured; else by what is usual."""
+        """Returns the mean time of a call in one process; before any was measured, an estimate."""
         known = [cost_s for cost_s, changed in self._costs_s.values() if changed == with_changes]
         if known:
             return sum(known) / len(known)
@@ -144,13 +145,13 @@ class Schedule:
 
 
 class Countdown:
-    """The time left as it is shown: estimates make it go faster or slower, up to a limit.
+    """The time left, for display. It follows estimates with limited speed.
 
     Args:
-        clock_s: a clock that only goes forward.
+        clock_s: a monotonic clock.
     """
 
-    _FASTER, _SLOWER = 3.0, 2.0  # seconds, in each second, beside the one that passes
+    _FASTER, _SLOWER = 3.0, 2.0  # seconds in each second, in addition to the second that passes
 
     def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
         self._clock_s = clock_s
@@ -158,11 +159,11 @@ class Countdown:
         self._at_s = 0.0
 
     def left_s(self, estimate_s: float | None, most_s: float) -> float | None:
-        """What to show, None while nothing is known.
+        """Returns what to show; None if nothing is known.
 
         Args:
-            estimate_s: what is left by what was done so far, None before.
-            most_s: what is left of the time that was given; infinite where none was.
+            estimate_s: time left, estimated from what was done; None before anything was.
+            most_s: what is left of the limit; infinite without one.
         """
         now_s = self._clock_s()
         if self._shown_s is None:

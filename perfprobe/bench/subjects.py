@@ -1,8 +1,8 @@
-"""What is timed, and in which order: one block of every subject in each round, shuffled.
+"""Times blocks of subjects: each round has one block of every subject, in random order.
 
-Subjects of one round meet the same neighbours, clock rate and memory traffic, so ratios of blocks of the same
-round hold where the times themselves move. The call and its limits are timed one right after another, in as
-many rounds as their ratios need: a verdict is made of these.
+Subjects of one round meet the same neighbours, clock rate and memory traffic, so ratios within a round are
+stable although times vary. The call and its limits are timed directly after each other, in as many rounds as
+their ratios need, because verdicts depend on these.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from perfprobe.bench.clocks import Block, Clock, unstarved
 from perfprobe.bench.deadline import Deadline
 from perfprobe.bench.drift import FEW
 
-_SHORT_NS = 1_000_000  # a call that is shorter gets two calls before its block, others one
-_LONG_NS = 300_000_000  # a longer one gets none: what caches and threads do at its beginning is little of it
+_SHORT_NS = 1_000_000  # a shorter call is called twice before its block, a longer one once
+_LONG_NS = 300_000_000  # a longer call has no call before its block: warming up would be a small part of it
 _FEWEST = 3  # rounds
-_CALIBRATION = 2  # blocks of a call that takes long
-_TOLD_S = 1.0  # between two reports of what is known so far
+_CALIBRATION = 2  # blocks for calibrating a long call
+_TOLD_S = 1.0  # between two partial answers
 _REFUSALS = (RuntimeError, TypeError, ValueError, IndexError, MemoryError)
 
 
@@ -30,7 +30,9 @@ _REFUSALS = (RuntimeError, TypeError, ValueError, IndexError, MemoryError)
 class Arguments:
     """One set of operands.
 
-    restore: puts back what calls wrote; None when they write nothing. calls: so many may come before that.
+    Attributes:
+        restore: restores what calls wrote; None if they write nothing.
+        calls: how many calls may come before that.
     """
 
     args: Sequence[Any]
@@ -40,10 +42,12 @@ class Arguments:
 
 
 class Subject:
-    """A function and the sets of arguments that it is called on in turn.
+    """A function and the sets of arguments that it is called with in turn.
 
-    threads: of torch's pool while it runs. written: how many of the sets differ in what calls write; None for
-    all of them. evict: drives what was put back out of the caches.
+    Args:
+        threads: size of torch's thread pool while it runs.
+        written: how many sets differ in what calls write; None for all.
+        evict: removes restored operands from the caches.
     """
 
     def __init__(
@@ -64,14 +68,14 @@ class Subject:
         self._between_restores = between if sets[0].restore else 1 << 62
 
     def calibrate(self, clock: Clock) -> Block:
-        """Find the number of calls in a block; returns the last block timed for that."""
+        """Finds the number of calls of a block; returns the last block timed for that."""
         block = self.block(clock)
         if block.longest_ns >= _LONG_NS:
             self._warm_up = 0
             return block
         block = min(block, self.block(clock), key=lambda block: block.time_ns)
         self._warm_up = 2 if block.longest_ns < _SHORT_NS and self._between_restores > 2 else 1
-        for _ in range(2):  # one call alone is timed too long when it is short
+        for _ in range(2):  # the time of a single short call is too long
             calls = rules.calls_of_a_block(block.longest_ns, self.threads)
             self.calls = min(calls, self._between_restores - self._warm_up)
             if self.calls == 1:
@@ -80,9 +84,9 @@ class Subject:
         return block
 
     def block(self, clock: Clock) -> Block:
-        """Time one block, after calls that are not timed; again where a GPU waited for the host.
+        """Times one block after untimed calls. Repeats it if a GPU waited for the host.
 
-        Calls that have once not been had without that are timed once from then on.
+        If repeating never helped, later blocks of this subject are timed only once.
         """
         if self._starves:
             return self._block(clock)
@@ -100,7 +104,7 @@ class Subject:
         return clock.end(self.calls)
 
     def run(self, calls: int) -> None:
-        """Run this many calls without timing."""
+        """Runs this many calls without timing."""
         for _ in range(calls):
             self._put_back(1)
             self._call(self._take(1))
@@ -110,7 +114,7 @@ class Subject:
             self._function(*arguments.args, **arguments.kwargs)
 
     def _put_back(self, calls: int) -> None:
-        """Restore what was written when so many more calls would be too many, well before any is timed."""
+        """Restores what calls wrote if this many more calls would be too many. Do this well before timing."""
         if self._since_restore + calls > self._between_restores:
             for arguments in self._sets:
                 if arguments.restore is not None:
@@ -121,16 +125,19 @@ class Subject:
         self._since_restore += calls
 
     def _take(self, count: int) -> list[Arguments]:
-        """The next sets in turn."""
+        """Returns the next sets in turn."""
         first, self._next = self._next, (self._next + count) % len(self._sets)
         return [self._sets[(first + index) % len(self._sets)] for index in range(count)]
 
 
 @dataclass
 class Rounds:
-    """What was timed. blocks: of each subject by its name, one a round: those of one place belong together.
+    """What was timed.
 
-    refused: by the name of a subject that torch does not take, why; untimed: for which no time left.
+    Attributes:
+        blocks: for each subject by its name, one block a round. Blocks with the same index belong together.
+        refused: by name of a subject that torch rejects, the reason.
+        untimed: names of subjects for which no time was left.
     """
 
     blocks: dict[str, list[Block]] = field(default_factory=dict)
@@ -138,7 +145,7 @@ class Rounds:
     untimed: list[str] = field(default_factory=list)
 
     def cut(self, names: Iterable[str] | None = None) -> None:
-        """Leave out a round that was not finished. names: of its subjects, all when not given."""
+        """Drops an unfinished round. names: the subjects of the round; None for all."""
         of_round = list(self.blocks if names is None else names)
         count = min(len(self.blocks[name]) for name in of_round)
         self.blocks |= {name: self.blocks[name][:count] for name in of_round}
@@ -148,10 +155,10 @@ class Timing:
     """Times subjects, round by round, until the first one is known well enough.
 
     Args:
-        seconds: CPU time to take, about.
-        set_threads: of torch's pool.
-        deadline: when to end in any case; what is known then is given.
-        tell: takes what is known so far, from the first call on, from time to time.
+        seconds: approximate CPU time.
+        set_threads: sets the size of torch's thread pool.
+        deadline: when to end in any case, with what is known then.
+        tell: called with partial results now and then, beginning after the first call.
     """
 
     def __init__(
@@ -167,11 +174,12 @@ class Timing:
         self._deadline, self._tell = deadline or Deadline(), tell
 
     def rounds(self, subjects: Sequence[Subject], more: Sequence[Subject] = ()) -> Rounds:
-        """The blocks of all.
+        """Times all subjects and returns their blocks.
 
         Args:
-            subjects: the call itself, then its limits, which take little: they are timed once in any case.
-            more: the call on other operands, and changed: as far as time allows and torch takes them.
+            subjects: the call itself, then its limits. Limits are short, and are timed at least once.
+            more: the call with other operands, and changed calls. They are timed if time is left and torch
+                accepts them.
         """
         found, self._told_s = Rounds(), self._deadline.now_s()
         began_s = time.process_time()
@@ -200,7 +208,7 @@ class Timing:
         return found
 
     def _calibrate(self, call: Subject, found: Rounds) -> None:
-        """The call itself: its first block is told at once, and stays where there is time for no other."""
+        """Times and reports the first block of the call. It is the only one if no time is left."""
         self._set_threads(call.threads)
         found.blocks[call.name] = [call.calibrate(self._clock)]
         self._tell(found)
@@ -211,12 +219,14 @@ class Timing:
         return self._deadline.is_past() or rules.enough(times_ns, spent_s, self._seconds)
 
     def _tried(self, more: Sequence[Subject], found: Rounds, round_s: float) -> list[Subject]:
-        """Those that torch takes and time allows; each has a block of the first round then.
+        """Returns the subjects that torch accepts and for which there is time, after their first block.
 
-        round_s: what a round takes without them. The next one is expected to take as long as the last.
+        Args:
+            round_s: duration of a round without them. Each subject is expected to take as long as the
+                previous one.
         """
         kept: list[Subject] = []
-        call_s = round_s / 2  # of which a half at most is the call itself
+        call_s = round_s / 2  # at most half of which is the call itself
         for subject in more:
             needed_s = (_FEWEST - 1) * round_s + (_CALIBRATION + _FEWEST) * call_s
             if self._deadline.left_s() < needed_s:
@@ -237,7 +247,7 @@ class Timing:
         return kept
 
     def _is_paired(self, subjects: Sequence[Subject], found: Rounds, began_s: float) -> bool:
-        """Whether what the limits take is known as a part of the call's time."""
+        """Whether the ratios between limits and call are known well enough."""
         call, *limits = [[block.time_ns for block in found.blocks[subject.name]] for subject in subjects]
         ratios = [[a / b for a, b in zip(limit, call, strict=True) if b > 0] for limit in limits]
         spent_s = time.process_time() - began_s
@@ -247,7 +257,7 @@ class Timing:
     def _round(
         self, subjects: Sequence[Subject], found: Rounds, deadline: Deadline, more: Sequence[Subject] = ()
     ) -> None:
-        """A block of each until the deadline: the call among its limits, then more, shuffled."""
+        """Times a block of each until the deadline: the call among its limits, then the others, shuffled."""
         call, *limits = subjects
         order = self._order.sample(limits, len(limits))
         order.insert((len(limits) + self._order.randrange(2)) // 2, call)
@@ -270,5 +280,5 @@ def rounds(
     order: random.Random,
     set_threads: Callable[[int], object],
 ) -> dict[str, list[Block]]:
-    """The blocks of all subjects, without a deadline: see `Timing`."""
+    """Returns the blocks of all subjects, without a deadline: see `Timing`."""
     return Timing(clock, seconds, order, set_threads).rounds(subjects).blocks

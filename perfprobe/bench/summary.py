@@ -1,4 +1,4 @@
-"""From the processes' answers for a case to its `Measurement`: pure arithmetic."""
+"""Combines the processes' answers for a case into a `Measurement`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from perfprobe.bench.clocks import Block
 from perfprobe.tables.machine import Machine
 from perfprobe.tables.measurements import Bound, Counterfactual, Estimate, Measurement, Seen, Untried, Wanted
 
-SOME_FAULTS = 0.05  # of a call's time
+SOME_FAULTS = 0.05  # part of a call's time
 
 _FLOOR = Limit("overhead", "one element", 1.0, 0.0, "floor")
 
-_Times = Sequence["float | None"]  # of one subject, round by round; None where the round is left out
+_Times = Sequence["float | None"]  # of one subject, round by round; None for a round that is left out
 
 
 class _Process:
@@ -37,15 +37,18 @@ class _Process:
         }
 
     def times(self, name: str) -> _Times:
-        """Of a subject's blocks; None throughout when this process had no such subject."""
+        """Returns the times of a subject's blocks; all None if this process had no such subject."""
         return self._times.get(name) or (None,) * len(self._times["rotating"])
 
     def median(self, name: str) -> float | None:
-        """ns of a call of this subject."""
+        """Returns ns of a call of this subject."""
         return _median(self.times(name))
 
     def speedup(self, name: str) -> float | None:
-        """Of another subject; paired, but for recycled memory, which has rounds of its own."""
+        """Returns the speedup of another subject, from pairs of the same round.
+
+        Recycled memory has separate rounds, so there it is the ratio of medians.
+        """
         calls, others = self.times("rotating"), self.times(name)
         if name == RECYCLED:
             calls, others = [self.median("rotating")], [self.median(name)]
@@ -53,7 +56,7 @@ class _Process:
         return _median([call / other if call and other else None for call, other in pairs])
 
     def fault_part(self) -> float | None:
-        """The part of page faults in a call's time; threads are assumed to share them like their work."""
+        """Returns the part of page faults in a call's time, assuming that threads share them like work."""
         call_ns, price_ns = self.median("rotating"), self.answer.fault_ns
         blocks = self.answer.blocks["rotating"]
         if price_ns is None or not call_ns:
@@ -62,9 +65,9 @@ class _Process:
         return median(block.faults for block in blocks) * price_ns / (1.0 + others) / call_ns
 
     def bounds(self) -> dict[tuple[str, str], tuple[float, str]]:
-        """By kind and part of a limit: its part of the call's time, and what was timed for it.
+        """Returns, by kind and part of a limit, its fraction of the call's time and what was timed.
 
-        Of alternatives the fastest counts, as a limit is what the machine can do.
+        Of alternatives the fastest counts, because a limit is what the machine can do.
         """
         found: dict[tuple[str, str], tuple[float, str]] = {}
         for limit in (_FLOOR, *self.answer.limits):
@@ -74,7 +77,7 @@ class _Process:
         return found
 
     def _fraction(self, limit: Limit) -> float | None:
-        """What the limit takes as a part of the call, in the same rounds; None without such a subject."""
+        """Returns the limit's fraction of the call's time in the same rounds; None without such a subject."""
         rows = zip(self.times("rotating"), self.times(limit.subject), strict=False)
         return _median(
             [
@@ -87,7 +90,7 @@ class _Process:
 def summarise(
     wanted: Wanted, seen: Seen | None, answers: Sequence[Answer], machine: Machine | None
 ) -> Measurement:
-    """One row; without a verdict."""
+    """Makes one row, without a verdict."""
     measured = [answer for answer in answers if answer.not_rebuilt is None and answer.blocks]
     if not measured:
         why, cause = answers[0].not_rebuilt or "not measured", answers[0].cause
@@ -131,7 +134,7 @@ def summarise(
 
 
 def with_recycled(answer: Answer, recycled: Answer) -> Answer:
-    """The answer with the blocks that were timed apart, or why there are none."""
+    """Returns the answer with blocks in recycled memory, or with a note why there are none."""
     notes = list(answer.notes)
     if recycled.not_rebuilt is not None:
         notes.append(f"{answer.operator}, recycled output not measured: {recycled.not_rebuilt}")
@@ -139,7 +142,7 @@ def with_recycled(answer: Answer, recycled: Answer) -> Answer:
 
 
 def has_faults(answer: Answer) -> bool:
-    """Whether page faults take so much of the call that recycled memory is worth its time."""
+    """Whether page faults take so much of the call that timing it in recycled memory is worthwhile."""
     blocks = answer.blocks.get("rotating", ())
     if not blocks or answer.fault_ns is None or all(of.subject != RECYCLED for of in answer.changes):
         return False
@@ -147,10 +150,10 @@ def has_faults(answer: Answer) -> bool:
 
 
 def spread_of(answers: Sequence[Answer]) -> float:
-    """The relative spread of the processes in the deciding figure.
+    """Returns the relative spread between processes in the decisive figure.
 
-    That is how near the call is to its limit, which each process measures pair by pair; its time where there
-    is no limit.
+    That is the fraction of the nearest limit, which each process measures in pairs. Without a limit it is the
+    call's time.
     """
     measured = [answer for answer in answers if answer.not_rebuilt is None and answer.blocks]
     if not measured:
@@ -164,7 +167,7 @@ def spread_of(answers: Sequence[Answer]) -> float:
 
 
 def clock_of(answers: Sequence[Answer]) -> str:
-    """Whose times count: the device's, wall where no block of any process was contended, else CPU time."""
+    """Returns which time counts: "gpu", "wall" if other programs disturbed no block, else "cpu"."""
     blocks = [block for answer in answers for of in answer.blocks.values() for block in of]
     if any(block.device_ns is not None for block in blocks):
         return "gpu"
@@ -187,7 +190,7 @@ def _bounds(processes: Sequence[_Process]) -> tuple[Bound, ...]:
 
 
 def _bound(kind: str, found: Sequence[tuple[float, str]]) -> Bound:
-    """Processes may find that different references are the fastest."""
+    """Combines the processes' fractions. The fastest reference may differ between processes."""
     fractions = [fraction for fraction, _ in found]
     fraction = Estimate(median(fractions), min(fractions), max(fractions))
     return Bound(kind, fraction, " or ".join(dict.fromkeys(words for _, words in found)))
@@ -204,14 +207,14 @@ def _counterfactuals(processes: Sequence[_Process]) -> tuple[Counterfactual, ...
 
 
 def _untried(measured: Sequence[Answer], tried: Sequence[Counterfactual]) -> tuple[Untried, ...]:
-    """What no process has tried, and why; that nothing was tried counts only where that is so."""
+    """Returns what no process tried, and why. "Nothing was tried" only counts if that is so."""
     done = {(of.kind, of.change) for of in tried}
     found = {(of.kind, of.change): of for answer in measured for of in answer.untried}
     return tuple(of for key, of in found.items() if key not in done and (of.kind or not tried))
 
 
 def _fault_ns(row: Measurement, measured: Sequence[Answer]) -> float | None:
-    """The cost of page faults on the critical path; threads are assumed to share them like their work."""
+    """Returns ns of page faults on the critical path, assuming that threads share them like work."""
     price_ns = _middle(answer.fault_ns for answer in measured)
     if row.faults is None or price_ns is None:
         return None
@@ -219,7 +222,10 @@ def _fault_ns(row: Measurement, measured: Sequence[Answer]) -> float | None:
 
 
 def _replay(row: Measurement, measured: Sequence[Answer]) -> float | None:
-    """None without CPU time there: wall time has what the call waited for; on a GPU it is of the launch."""
+    """Returns the replay's time as a part of the program's CPU time; None without CPU time.
+
+    Wall time would include waiting. On a GPU there is none either: CPU time there is that of the launch.
+    """
     seen, rotating = row.seen, row.replayed or row.rotating
     if seen is None or rotating is None or not seen.cpu_ns or not seen.calls or row.clock == "gpu":
         return None
@@ -233,7 +239,7 @@ def _replay(row: Measurement, measured: Sequence[Answer]) -> float | None:
 
 
 def _more_faults_ns(row: Measurement, seen: Seen, measured: Sequence[Answer]) -> float:
-    """What page faults cost in the program beyond those in isolation: memory has another history there."""
+    """Returns ns of page faults in the program beyond those in isolation: its memory has another history."""
     price_ns = _middle(answer.fault_ns for answer in measured)
     subject = _like_the_program(row)
     faults = _middle(_of_blocks(answer, lambda block: block.faults, subject) for answer in measured)
@@ -272,7 +278,7 @@ def _with_work(row: Measurement, answer: Answer, machine: Machine | None) -> Mea
 
 
 def _level(rotated_bytes: int, machine: Machine) -> str | None:
-    """The level of memory that the call's rotation uses."""
+    """Returns the level of memory that the call's rotation uses."""
     for name, upper_bytes in sorted(machine.levels, key=lambda level: level[1]):
         if rotated_bytes <= upper_bytes:
             return name
@@ -280,7 +286,7 @@ def _level(rotated_bytes: int, machine: Machine) -> str | None:
 
 
 def _isa_rate(machine: Machine, dtype: str, row: Measurement) -> float | None:
-    """FLOP/s."""
+    """Returns FLOP/s; None if it was not measured."""
     for ceiling in machine.ceilings:
         same = (ceiling.kind, ceiling.device, ceiling.dtype) == ("isa peak", row.device, dtype)
         if same and (ceiling.threads == row.wanted.threads or row.device != "cpu"):

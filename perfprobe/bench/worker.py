@@ -1,9 +1,8 @@
-"""A measuring process: `python -m perfprobe.bench.worker`, spoken to by `process.MeasuringProcess`.
+"""A measuring process: `python -m perfprobe.bench.worker`, used by `process.MeasuringProcess`.
 
-Standard input: a line of JSON with `Bench`'s settings, then one for each case; its end is this process's end.
-Standard output: a line that torch is there, then answers for each case: some of what is known so far, the
-last one whole. What libraries print goes to
-standard error.
+Standard input: a line of JSON with `Bench`'s settings, then one for each case. The process ends with it.
+Standard output: a line with torch's version, then answers: partial ones and a final one for each case. Output
+of libraries goes to standard error.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 def main() -> None:
-    """Answer until standard input ends."""
+    """Answers until standard input ends."""
     _die_with_the_parent()
     answers = _own_output()
     settings = json.loads(sys.stdin.readline() or "null")
@@ -44,20 +43,20 @@ def main() -> None:
 
 
 def _wanted(fields: dict[str, Any]) -> Wanted:
-    """As it was before it became JSON, which has no tuples."""
+    """Restores tuples, which JSON does not have."""
     whole: dict[str, Any] = {name: tuple(of) if isinstance(of, list) else of for name, of in fields.items()}
     return Wanted(**whole)
 
 
 def _own_output() -> TextIO:
-    """Standard output only for answers: what C code and Python print there goes to standard error."""
+    """Returns a file for answers. All else that C code and Python print goes to standard error."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     return answers
 
 
 def _die_with_the_parent() -> None:
-    """If the parent is killed, its measuring process ends too, even in the middle of a long call."""
+    """Has the kernel kill this process when its parent ends, even in a long call."""
     prctl = getattr(ctypes.CDLL(None), "prctl", None)
     if prctl is not None:
         prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

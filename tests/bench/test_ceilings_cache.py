@@ -116,7 +116,7 @@ def test_a_pipe_or_a_link_is_refused(path: Path, tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_created(path: Path, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file")
-    with pytest.raises(EnvironmentLack, match="cannot be kept"):
+    with pytest.raises(EnvironmentLack, match="cannot be cached"):
         cache.write(machine(), str(path))
 
 

@@ -301,7 +301,7 @@ FLOATS = {"zeros": 0.0, "negatives": 0.0, "denormals": 0.0, "nonfinite": 0.0}
             "aten::embedding_dense_backward",
             "f32[64,8] i64[64] num_weights=100",
             [FLOATS, {"lowest": 3, "highest": 99, "distinct": 0.4}],
-            "indices all alike",
+            "all indices equal",
             [FLOATS, {"lowest": 99, "highest": 99, "distinct": 0.0}],
         ),
     ],

@@ -92,7 +92,7 @@ def test_the_hottest_calls_and_their_file(
     assert settings == BenchSettings(time_s=180.0)
     out, err = capfd.readouterr()
     assert out.startswith("bernoulli_.float f32[128,128,128] p=float takes 16.0 % of operator time")
-    assert "10.0 % nodes of backward" in out
+    assert "10.0 % backward nodes" in out
     assert "`perfprobe machine` measures them" in out
     assert err.splitlines() == [
         "perfprobe: the newest recording here is run.perfprobe",

@@ -16,7 +16,7 @@ from perfprobe.bench.ceilings.sweep import Sweep
 from perfprobe.support.errors import EnvironmentLack, InputError, PerfprobeError
 from perfprobe.tables.machine import Machine
 
-Progress: TypeAlias = Callable[[int, int, str], None]  # cases done, of all, what was measured last
+Progress: TypeAlias = Callable[[int, int, str], None]  # cases done, number of cases, what was measured last
 Tell: TypeAlias = Callable[[str], None]
 
 
@@ -25,11 +25,11 @@ def _silent(*_: object) -> None:
 
 
 def load(device: str = "cpu", threads: Sequence[int] = (), tell: Tell = _silent) -> Machine | None:
-    """The cached ceilings; None without any for this machine and this torch.
+    """Returns the cached ceilings; None if there are none for this machine and this torch.
 
     Args:
         threads: numbers of threads that must have been measured.
-        tell: takes a line if the cache cannot be used.
+        tell: called with a line if the cache cannot be used.
     """
     try:
         key = cache.key(device)
@@ -49,12 +49,12 @@ def measured(
     tell: Tell = _silent,
     wanted: Sweep | None = None,
 ) -> Machine:
-    """Measure now, within a minute on two cores, and cache the results.
+    """Measures the ceilings now, within a minute on two cores, and caches them.
 
     Args:
-        threads: numbers of torch's threads; none for one and all.
-        tell: takes a line if it cannot be cached.
-        wanted: what to measure instead of everything; it is not kept.
+        threads: numbers of torch's threads. Empty means one, and as many as there are cores.
+        tell: called with a line if the results cannot be cached.
+        wanted: what to measure instead of everything. Such results are not cached.
 
     Raises:
         EnvironmentLack: there is no torch or no such device, or the measuring processes cannot run.
@@ -84,12 +84,12 @@ def measured(
 
 
 def default_threads() -> tuple[int, ...]:
-    """One, and the number of cores for this process, which is torch's default."""
+    """Returns one, and torch's default: the number of cores that this process may use."""
     return tuple(sorted({1, len({_core(number) for number in os.sched_getaffinity(0)})}))
 
 
 def _core(number: int) -> str:
-    """The processors that are threads of one core; if unknown, each counts as a core."""
+    """Returns a text that is equal for the processors of one core. If unknown, each counts as a core."""
     try:
         with open(
             f"/sys/devices/system/cpu/cpu{number}/topology/thread_siblings_list", encoding="ascii"
@@ -100,12 +100,12 @@ def _core(number: int) -> str:
 
 
 def _gathered(plan: Sweep, progress: Progress) -> Gathered:
-    """Results of several processes, one after the other; fewer if they take long."""
+    """Measures in several processes, one after the other; in fewer of them if they take long."""
     gathered = Gathered(plan.device)
     end_s = time.monotonic() + plan.seconds * plan.processes
     for process in range(plan.processes):
         if process and time.monotonic() + plan.seconds / 2 > end_s:
-            why = "other programs made the first ones take long"
+            why = "other programs slowed down the first ones"
             gathered.missing[f"process {process + 1} of {plan.processes}"] = why
             break
         done = 0
@@ -119,7 +119,7 @@ def _gathered(plan: Sweep, progress: Progress) -> Gathered:
 
 
 def _keep(machine: Machine, device: str, tell: Tell) -> None:
-    """Cache it, together with cached results for other numbers of threads."""
+    """Caches the ceilings, together with cached ones of other numbers of threads."""
     path = cache.path_of(machine.key)
     try:
         kept = cache.read(path, machine.key)

@@ -1,4 +1,4 @@
-"""Bytes per second by footprint, and by the mix of reads and writes."""
+"""Measures bytes per second by footprint and by the mix of reads and writes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from perfprobe.bench.ceilings.case import Call, Case
 
 _BYTES = 4  # of f32
-# Tensors touched, tensors' worth of bytes moved, and the operator that does it.
+# Number of tensors touched, number of tensors' bytes moved, and the operator.
 _MIXES = {
     "read": (1, 1, "sum"),
     "write": (1, 1, "fill_"),
@@ -21,7 +21,7 @@ MIXES = tuple(_MIXES)
 
 
 class Pool:
-    """Memory that all footprints are parts of: it is touched once, so that no page is fresh."""
+    """Memory that all footprints share. It is touched once, so that no page is fresh."""
 
     def __init__(self, torch: Any, device: str, largest_bytes: int) -> None:
         self._torch, self._device, self._largest_bytes = torch, device, largest_bytes
@@ -36,7 +36,7 @@ class Pool:
 
 
 def bandwidths(torch: Any, pool: Pool, footprints: Sequence[int], threads: int) -> Iterator[Case]:
-    """Each mix on each footprint."""
+    """Yields a case for each mix on each footprint."""
     for footprint_bytes in footprints:
         for mix, (tensors, moved, what) in _MIXES.items():
             each_bytes = footprint_bytes // tensors // 64 * 64

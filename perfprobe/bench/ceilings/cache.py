@@ -1,4 +1,4 @@
-"""The file that keeps a machine's ceilings, and the key by which they are found again."""
+"""Stores a machine's ceilings in a file of the user's cache, under a key of all they depend on."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _Type = TypeVar("_Type", str, int, float, list[Any], dict[str, Any])
 
 
 def key(device: str) -> str:
-    """What ceilings depend on: processor, number of usable processors, torch, GPUs, and settings."""
+    """Returns all that ceilings depend on: processor, usable processors, torch, GPUs and settings."""
     parts = [processor(), f"{len(os.sched_getaffinity(0))} processors", f"torch {torch_version()}", device]
     parts += [f"{name}={os.environ[name][:60]}" for name in _LIMITING if os.environ.get(name)]
     if device != "cpu":
@@ -43,38 +43,39 @@ def key(device: str) -> str:
 
 
 def path_of(made_key: str) -> str:
-    """In the user's cache."""
+    """Returns the path of the file in the user's cache."""
     name = hashlib.sha256(made_key.encode()).hexdigest()[:16]
     return os.path.join(user_cache.folder(), f"machine-{name}.json")
 
 
 def read(path: str, made_key: str) -> Machine | None:
-    """The ceilings that the file keeps, None where there is no file.
+    """Returns the ceilings in the file; None if there is no file.
 
     Raises:
-        InputError: it is damaged, too large, somebody else's, or of another machine or perfprobe.
+        InputError: the file is unreadable, damaged, too large, another user's, or of another machine or
+            version.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise InputError("the ceilings kept before cannot be read", path, error.strerror or "") from error
+        raise InputError("the cached ceilings cannot be read", path, error.strerror or "") from error
     with open(descriptor, "rb") as file:
         if os.fstat(descriptor).st_uid != os.geteuid():
-            raise InputError("the ceilings kept before are another user's", path)
+            raise InputError("the cached ceilings are another user's", path)
         try:
             text = file.read(_MOST_BYTES + 1)
             machine = machine_of(json.loads(text) if len(text) <= _MOST_BYTES else None)
         except (OSError, ValueError, RecursionError) as error:
-            raise InputError("the ceilings kept before are damaged", path) from error
+            raise InputError("the cached ceilings are damaged", path) from error
     if machine.key != made_key:
-        raise InputError("the ceilings kept before are of another machine", path)
+        raise InputError("the cached ceilings are of another machine", path)
     return machine
 
 
 def write(machine: Machine, path: str) -> None:
-    """Write the ceilings: whole or not at all.
+    """Writes the ceilings atomically.
 
     Raises:
         EnvironmentLack: the folder cannot be made or written.
@@ -91,12 +92,12 @@ def write(machine: Machine, path: str) -> None:
             os.unlink(made)
             raise
     except OSError as error:
-        what = f"the ceilings cannot be kept ({error.strerror})"
+        what = f"the ceilings cannot be cached ({error.strerror})"
         raise EnvironmentLack(what, folder, user_cache.MOVE) from error
 
 
 def machine_of(plain: object) -> Machine:
-    """The machine in parsed JSON. Raises ValueError where anything is not as `write` makes it."""
+    """Returns the machine in parsed JSON. Raises ValueError for anything that `write` would not write."""
     row = _checked(plain, dict)
     if row.get("version") != _VERSION:
         raise ValueError("another version")
@@ -173,7 +174,7 @@ def _pair(value: object) -> list[Any]:
 
 
 def processor() -> str:
-    """The processor's name, as the kernel has it."""
+    """Returns the processor's name from /proc/cpuinfo."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
             found = re.search(r"^model name\s*: (.*)$", file.read(1 << 16), re.MULTILINE)
@@ -183,7 +184,7 @@ def processor() -> str:
 
 
 def torch_version() -> str:
-    """The version of the torch that would be imported, without importing it; "none" without torch."""
+    """Finds the version of the torch that would be imported, without importing it; "none" without torch."""
     spec = importlib.util.find_spec("torch")
     if spec is None or spec.origin is None:
         return "none"

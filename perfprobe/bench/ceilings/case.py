@@ -1,4 +1,4 @@
-"""One thing to be timed for a ceiling."""
+"""A case: one call to be timed for a ceiling."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from typing import Any, TypeAlias
 
 from perfprobe.models.dtypes import torch_name
 
-KEY = ("kind", "dtype", "threads", "what", "mix", "footprint_bytes")  # what names a ceiling
+KEY = ("kind", "dtype", "threads", "what", "mix", "footprint_bytes")  # fields that identify a ceiling
 Call: TypeAlias = Callable[[], object]
 
 
 @dataclass(frozen=True)
 class Case:
-    """The fields are those of `tables.machine.Ceiling`.
+    """A call to be timed. The other fields are those of `tables.machine.Ceiling`.
 
-    make: builds the operands; its result is the call that is timed. work: FLOPs, bytes or elements of a call;
-    0 where its time itself is the ceiling.
+    Attributes:
+        make: builds the operands and returns the call.
+        work: FLOPs, bytes or elements of a call; 0 if the call's time itself is the ceiling.
     """
 
     kind: str
@@ -31,13 +32,13 @@ class Case:
 
     @property
     def family(self) -> tuple[str, str, int]:
-        """Cases of one family differ in size only: a smaller one foretells how long a bigger one takes."""
+        """What cases share that differ only in size. A smaller case predicts how long a larger one takes."""
         return (self.kind, self.dtype, self.threads)
 
 
-_FORMATS = {"tf32": "f32", "f8": "float8_e4m3fn"}  # what a ceiling is named after that is not a dtype
+_FORMATS = {"tf32": "f32", "f8": "float8_e4m3fn"}  # names of ceilings that are no dtype: the dtype used
 
 
 def dtype_of(torch: Any, name: str) -> Any:
-    """The torch.dtype of a dtype's short name."""
+    """Returns the torch.dtype for the name in a ceiling."""
     return getattr(torch, torch_name(_FORMATS.get(name, name)))

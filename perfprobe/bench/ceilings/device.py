@@ -1,4 +1,4 @@
-"""What is measured on a GPU, by its own events."""
+"""Cases for a GPU, timed by CUDA events."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _REPEATS = 10
 
 
 def groups(torch: Any, sweep: Sweep) -> list[list[Case]]:
-    """Products, bandwidths and element rates."""
+    """Returns the cases in three groups: products, launch and bandwidths, element rates."""
     device = sweep.device
     pool = Pool(torch, device, max(sweep.footprints))
     return [
@@ -34,7 +34,7 @@ def groups(torch: Any, sweep: Sweep) -> list[list[Case]]:
 
 
 def own(torch: Any) -> Iterator[dict[str, Any]]:
-    """Rows of perfprobe's own kernels beside torch's: they time themselves.
+    """Yields the results of perfprobe's own kernels, which time themselves.
 
     Raises:
         EnvironmentLack: they were not built, or the GPU refuses.
@@ -68,7 +68,7 @@ def _smallest(torch: Any, device: str) -> Call:
 
 
 def refusal(torch: Any, device: str) -> EnvironmentLack | None:
-    """Why this device cannot be measured."""
+    """Returns why this device cannot be measured; None if it can."""
     what = "this device cannot be measured"
     if not torch.cuda.is_available():
         return EnvironmentLack(what, f"{device}: this torch sees no GPU", "see `perfprobe doctor`")
@@ -78,5 +78,5 @@ def refusal(torch: Any, device: str) -> EnvironmentLack | None:
 
 
 def memory_bytes(torch: Any, device: str) -> int:
-    """What is free on the GPU."""
+    """Returns the free memory of the GPU."""
     return int(torch.cuda.mem_get_info(device)[0])

@@ -1,4 +1,4 @@
-"""Elements per second of operations limited by arithmetic, not by memory: exp, division, random numbers."""
+"""Measures elements per second of operators that are limited by arithmetic: exp, division, random numbers."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _RANDOM: dict[str, Callable[[Any], Call]] = {
     "bernoulli_": lambda tensor: partial(tensor.bernoulli_, 0.5),
     "normal_": lambda tensor: tensor.normal_,
 }
-# The kinds that work models count, each by several operators of which the best is the ceiling; and two that a
-# reader wants to see beside "rng".
+# The kinds that work models count, each with several operators, of which the fastest sets the ceiling.
+# "bernoulli" and "normal" are there for comparison with "rng".
 KINDS = {**ELEMENT_KINDS, "bernoulli": ("aten::bernoulli_",), "normal": ("aten::normal_",)}
 
 
 def elements(torch: Any, device: str, dtypes: Sequence[str], count: int, threads: int) -> Iterator[Case]:
-    """Our own kernel, where there is one, and each operator of each kind on a tensor in the L2 cache.
+    """Yields a case for each operator of each kind on a tensor in the L2 cache, and for our own kernels.
 
-    "compare" counts the comparisons of a sort, n log2 n.
+    The work of "compare" is the number of comparisons of a sort, n log2 n.
     """
     gang = Gang(threads) if device == "cpu" else None
     for dtype in dtypes:
@@ -44,7 +44,7 @@ def elements(torch: Any, device: str, dtypes: Sequence[str], count: int, threads
 
 
 def _own_call(torch: Any, name: str, dtype: str, count: int, gang: Gang) -> Call:
-    """Each thread does a part of its own."""
+    """Returns the call of our own kernel. Each thread computes one part of the tensor."""
     values = (torch.rand(count) + 0.5).to(dtype_of(torch, dtype)).numpy()
     parts = np.array_split(values, gang.threads), np.array_split(np.empty_like(values), gang.threads)
     kernel = own_kernels.element_call(name)

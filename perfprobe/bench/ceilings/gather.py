@@ -19,7 +19,7 @@ Row: TypeAlias = dict[str, Any]
 
 
 def _rivals(one: Ceiling) -> tuple[object, ...]:
-    """The key shared by cases of which the best is the ceiling."""
+    """Returns the key shared by the cases that compete for one ceiling: the best one sets it."""
     if one.kind in ("gemm", "isa peak"):
         return (one.kind, one.dtype, one.threads)
     if one.kind == "element":
@@ -29,7 +29,7 @@ def _rivals(one: Ceiling) -> tuple[object, ...]:
 
 @dataclass
 class Gathered:
-    """Rows of all processes so far."""
+    """The rows of all processes so far."""
 
     device: str
     rates: dict[tuple[Any, ...], list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -40,7 +40,7 @@ class Gathered:
     facts: Row = field(default_factory=dict)
 
     def add(self, row: Row) -> None:
-        """Take one row of a process."""
+        """Adds one row of a process."""
         if "kind" in row:
             self.rates[tuple(row[name] for name in KEY)].append(row["rate"])
             self.wall_s += row.get("wall_s", 0.0)
@@ -53,7 +53,7 @@ class Gathered:
             self.facts = row
 
     def ceilings(self) -> tuple[Ceiling, ...]:
-        """All ceilings; of products, instructions and kinds of elements only the best."""
+        """Returns all ceilings; of cases that compete for one ceiling, only the best."""
         found = [self._ceiling(key, rates) for key, rates in self.rates.items()]
         best = {_rivals(one): one for one in sorted(found, key=lambda one: one.rate.value)}
         return tuple(one for one in found if best[_rivals(one)] is one)
@@ -64,8 +64,8 @@ class Gathered:
         return Ceiling(kind, self.device, dtype, threads, estimate, what, mix, footprint_bytes)
 
     def left_out(self) -> tuple[tuple[str, str], ...]:
-        """What no process measured, and why; everything skipped for lack of time in one line."""
-        # Of products one side is enough.
+        """Returns what no process measured, and why. All that was skipped for lack of time is one entry."""
+        # For products one side is enough.
         done = {key[:3] for key in self.rates if key[0] == "gemm"}
         late = {key for key in self.late if key not in self.rates and key[:3] not in done}
         found = list(self.missing.items())
@@ -75,17 +75,17 @@ class Gathered:
         return tuple(found)
 
     def noise(self) -> float:
-        """The spread between processes: the median over all ceilings; 0 for one process."""
+        """Returns the spread between processes, the median over all ceilings; 0 for one process."""
         several = [self._ceiling(key, rates).rate for key, rates in self.rates.items() if len(rates) > 1]
         return median(map(rules.spread, several)) if several else 0.0
 
     def contention(self) -> float:
-        """Wall by CPU time, of the busiest thread, over all measurements."""
+        """Returns wall time divided by CPU time of the busiest thread, over all measurements."""
         return self.wall_s / self.cpu_s if self.cpu_s else 1.0
 
 
 def curve(ceilings: Iterable[Ceiling], threads: int) -> list[tuple[int, float]]:
-    """Bandwidth by footprint: the geometric mean of all mixes, of which one alone is noisier."""
+    """Returns bandwidth by footprint, the geometric mean over all mixes: a single mix is noisier."""
     by_footprint: dict[int, list[float]] = defaultdict(list)
     for one in ceilings:
         if one.kind == "bandwidth" and one.threads == threads and one.rate.value > 0:
@@ -95,7 +95,7 @@ def curve(ceilings: Iterable[Ceiling], threads: int) -> list[tuple[int, float]]:
 
 
 def levels_of(ceilings: Sequence[Ceiling], device: str) -> tuple[tuple[str, int], ...]:
-    """The memory's levels, by what one thread sees of them; of a GPU the L2 cache and its memory."""
+    """Returns the levels of the memory as one thread sees them; of a GPU its L2 cache and its memory."""
     fewest = min((one.threads for one in ceilings if one.kind == "bandwidth"), default=1)
     found = levels(curve(ceilings, fewest))
     if device != "cpu" and len(found) == 2:

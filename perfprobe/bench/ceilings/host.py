@@ -1,4 +1,4 @@
-"""What is measured on the CPU."""
+"""Cases for the CPU."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from perfprobe.bench.ceilings.sweep import Sweep
 from perfprobe.bench.gang import Gang
 from perfprobe.support.errors import EnvironmentLack
 
-_FRESH_BYTES = 64 << 20  # above malloc's limit for reuse: every such tensor is mapped anew
-_PEAK_ROUNDS = 200_000  # 1 ms, compared with which synchronising threads is negligible
+_FRESH_BYTES = 64 << 20  # above malloc's limit for reuse, so that each such tensor is mapped anew
+_PEAK_ROUNDS = 200_000  # about 1 ms: synchronizing the threads is negligible beside it
 
 
 def groups(torch: Any, sweep: Sweep) -> list[list[Case]]:
-    """Products, bandwidths and element rates."""
+    """Returns the cases in three groups: products, bandwidths, element rates."""
     pool = Pool(torch, "cpu", max(sweep.footprints))
     calculating: list[Case] = []
     moving = [
@@ -32,14 +32,14 @@ def groups(torch: Any, sweep: Sweep) -> list[list[Case]]:
         calculating += peaks(threads)
         calculating += products(torch, "cpu", sweep.product_dtypes, sweep.sides, threads)
         moving += bandwidths(torch, pool, sweep.footprints, threads)
-        # Several threads get more work each: waking them must not count as arithmetic.
+        # With several threads each gets more work, so that waking them is negligible.
         count = sweep.elements * (1 if threads == 1 else 4 * threads)
         making += elements(torch, "cpu", sweep.element_dtypes, count, threads)
     return [calculating, moving, making]
 
 
 def peaks(threads: int) -> Iterator[Case]:
-    """The instruction set's own peak, of every kernel that this processor can run."""
+    """Yields cases for the peak of each instruction set that this processor has."""
     for name, dtype, instruction, missing in _kernels():
         if not missing:
             core = native.core()
@@ -49,7 +49,7 @@ def peaks(threads: int) -> Iterator[Case]:
 
 
 def missing_peaks() -> list[tuple[str, str]]:
-    """The kernels that cannot run, with the reason."""
+    """Returns the kernels that cannot run here, with the reason."""
     try:
         return [
             (f"isa peak {instruction}", missing)
@@ -68,7 +68,10 @@ def _kernels() -> list[tuple[str, str, str, str]]:
 
 
 def _on_threads(run: Call, threads: int) -> Call:
-    """The call on so many threads at a time, which stay: a thread that ended takes its CPU time along."""
+    """Returns a call that runs on several threads at once.
+
+    The threads are kept, because the CPU time of a thread that has ended can no longer be read.
+    """
     if threads == 1:
         return run
     return partial(Gang(threads).call, lambda _: run())
@@ -84,5 +87,5 @@ def _fresh(torch: Any) -> Call:
 
 
 def recycled(torch: Any) -> Call:
-    """The same without fresh pages."""
+    """Returns a call as `_fresh` that writes the same memory each time, without page faults."""
     return partial(torch.empty(_FRESH_BYTES // 4).fill_, 1.0)

@@ -1,7 +1,7 @@
-"""Levels of the memory, found from the bandwidth by footprint alone.
+"""Finds the levels of the memory from the bandwidth by footprint.
 
-The processor's description of its caches does not help in a virtual machine: a shared cache is as large as
-neighbours leave it.
+The processor's description of its caches does not help in a virtual machine, where neighbours take part of a
+shared cache.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ from itertools import pairwise
 from math import log
 from statistics import fmean
 
-_LEAST_POINTS = 2  # of a plateau; a single point between two is the slope from one to the other
-_LEAST_STEP = log(1.25)  # between plateaus: less is noise
+_LEAST_POINTS = 2  # points of a plateau; a single point between two plateaus is part of the slope
+_LEAST_STEP = log(1.25)  # between plateaus; a smaller step is noise
 _MOST_SLOPE = log(1.35)  # within a plateau
-_PENALTY = 0.08  # a plateau more must explain as much of the squared logarithms
+_PENALTY = 0.08  # one more plateau must reduce the squared error of the logarithms by this much
 _NAMES = {1: ("DRAM",), 2: ("LLC", "DRAM"), 3: ("L2", "LLC", "DRAM"), 4: ("L1", "L2", "LLC", "DRAM")}
 
 
 def levels(curve: Sequence[tuple[int, float]], memory: str = "DRAM") -> tuple[tuple[str, int], ...]:
-    """The plateaus' names, with the largest footprint of each, from the innermost to the memory.
+    """Returns name and largest footprint of each level, from the innermost to the memory.
 
     Args:
-        curve: (footprint_bytes, bytes a second), by rising footprint.
-        memory: what the outermost is called.
+        curve: (footprint_bytes, bytes a second), sorted by footprint.
+        memory: the name of the outermost level.
     """
     if not curve:
         return ()
     rates = [log(rate) for _, rate in curve]
-    # Below the best footprint the curve rises as the call's own cost matters less, not because of a level.
+    # Below the best footprint the cost of the call itself lowers the rate; this is no level.
     first = rates.index(max(rates))
     ends = _merged(rates[first:], _segments(rates[first:]))
     names = _NAMES.get(len(ends), tuple(f"level {number + 1}" for number in range(len(ends))))
@@ -37,7 +37,10 @@ def levels(curve: Sequence[tuple[int, float]], memory: str = "DRAM") -> tuple[tu
 
 
 def _segments(values: Sequence[float]) -> list[int]:
-    """Ends of the pieces whose constant values fit best, each piece at a price (dynamic programming)."""
+    """Fits a piecewise constant function by dynamic programming, with a price for each piece.
+
+    Returns the ends of the pieces.
+    """
     best: list[tuple[float, list[int]]] = [(0.0, [])]
     for end in range(1, len(values) + 1):
         options = [
@@ -54,7 +57,7 @@ def _squares(values: Sequence[float]) -> float:
 
 
 def _merged(values: Sequence[float], ends: list[int]) -> list[int]:
-    """Without slopes between plateaus, and without steps that are small or lead upwards."""
+    """Drops pieces that are slopes between plateaus, and steps that are small or lead upwards."""
     pieces = [values[start:end] for start, end in pairwise([0, *ends])]
     kept: list[int] = []
     level = None

@@ -1,4 +1,4 @@
-"""Fresh measuring processes, and the rows they send."""
+"""Starts fresh measuring processes and reads the rows they send."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from perfprobe.support import starter
 from perfprobe.support.errors import EnvironmentLack
 
 _WORKER = "perfprobe.bench.ceilings.worker"
-# A set number of threads is the sweep's business, not the environment's.
+# The sweep sets the number of threads; the environment must not.
 _LEFT_OUT = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OMP_PROC_BIND", "OMP_DYNAMIC")
-_GRACE_S = 60.0  # for loading torch and for one slow case; then it is killed
+_GRACE_S = 60.0  # time for loading torch and one slow case; after that the process is killed
 
 
 def rows(sweep: Sweep, words: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
-    """The rows measured by one fresh process, which is always ended with this.
+    """Yields the rows that one fresh process measures. The process ends with the iteration.
 
     Args:
-        words: its command line, where it is not the worker's.
+        words: a command line to use in place of the worker's.
 
     Raises:
         EnvironmentLack: the process says what is missing here, died, or did not answer.
@@ -33,7 +33,7 @@ def rows(sweep: Sweep, words: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
     words = words or starter.command(_WORKER)
     with tempfile.TemporaryFile() as said, _started(words, environment, said) as process:
         limit = threading.Timer(sweep.seconds + _GRACE_S, process.kill)
-        limit.daemon = True  # Ctrl-C just now must not have us wait for it
+        limit.daemon = True  # so that Ctrl-C does not have to wait for it
         try:
             limit.start()
             yield from _answers(process, sweep)
@@ -46,7 +46,7 @@ def rows(sweep: Sweep, words: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
 
 
 def _started(words: Sequence[str], environment: dict[str, str], said: IO[bytes]) -> subprocess.Popen[str]:
-    # In a session of its own: Ctrl-C is for us, and the process is ended when we end.
+    # In its own session, because Ctrl-C is for this process, which then kills the other.
     pipe = subprocess.PIPE
     return subprocess.Popen(
         words, env=environment, stdin=pipe, stdout=pipe, stderr=said, start_new_session=True, text=True

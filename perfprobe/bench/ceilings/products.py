@@ -1,4 +1,4 @@
-"""Products, of matrices and by convolution: the most FLOP/s that a program reaches through torch."""
+"""Measures products of matrices and convolutions: the most FLOP/s that a program reaches through torch."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from perfprobe.bench.ceilings.case import Call, Case, dtype_of
 def products(
     torch: Any, device: str, dtypes: Sequence[str], sides: Sequence[int], threads: int
 ) -> Iterator[Case]:
-    """A convolution and square products of each dtype, small ones first; 2 n^3 FLOPs each of these."""
+    """Yields a convolution and square products of each dtype, small ones first. A product has 2 n^3 FLOPs."""
     for dtype in dtypes:
-        if device == "cpu" and dtype in CONVOLVED:  # first: a product's time says nothing about it
+        if device == "cpu" and dtype in CONVOLVED:  # first, because it is not estimated from smaller products
             words, flops = CONVOLUTION.words, CONVOLUTION.flops
             yield Case("gemm", dtype, threads, words, partial(_convolution, torch, dtype), work=float(flops))
         for side in sides:
@@ -24,7 +24,12 @@ def products(
 
 
 class Convolution(NamedTuple):
-    """Of one image. side: height and width of the result; window: side of the window."""
+    """A convolution of one image.
+
+    Attributes:
+        side: height and width of the output.
+        window: height and width of the kernel.
+    """
 
     channels: int
     side: int
@@ -36,18 +41,18 @@ class Convolution(NamedTuple):
 
     @property
     def flops(self) -> int:
-        """A multiplication and an addition for each tap of each channel, of each element of the result."""
+        """A multiplication and an addition for each tap and input channel of each output element."""
         return 2 * self.side**2 * (self.channels * self.window) ** 2
 
     def operands(self, torch: Any, dtype: Any) -> list[Any]:
-        """Image and weight, channels last."""
+        """Returns image and weight, both channels last."""
         channels, window = self.channels, self.window
         sizes = ((1, channels, *[self.side + window - 1] * 2), (channels, channels, window, window))
         return [torch.ones(of, dtype=dtype).contiguous(memory_format=torch.channels_last) for of in sizes]
 
 
-# A convolution is a product too, of another library: on AMD's processors 9 to 17 % faster than that of
-# matrices, in half precision seven times.
+# Convolutions use another library. On AMD's processors they are 9 to 17 % faster than products of matrices,
+# in half precision seven times.
 CONVOLUTION = Convolution(64, 56, 3)
 CONVOLVED = ("f16", "bf16", "f32")
 _OPERATORS = {"i8": "_int_mm", "f8": "_scaled_mm"}
@@ -63,7 +68,7 @@ def _product(torch: Any, device: str, dtype: str, side: int) -> Call:
     if dtype == "i8":
         return partial(torch._int_mm, left, right)
     if dtype == "f8":
-        # cuBLASLt multiplies fp8 only where the second factor lies by columns.
+        # cuBLASLt multiplies fp8 only if the second factor is column-major.
         one = torch.ones((), device=device)
         return partial(torch._scaled_mm, left, right.t(), one, one, out_dtype=torch.bfloat16)
     return partial(torch.mm, left, right, out=torch.empty_like(left))

@@ -1,4 +1,4 @@
-"""What is measured, as plain data that goes from the parent to the measuring processes."""
+"""What to measure, as plain data that the parent sends to the measuring processes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,18 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True)
 class Sweep:
-    """threads: counts of torch's pool; sides: of square matrices; footprints: bytes; elements: of a tensor.
+    """What to measure.
 
-    first: which group of cases comes first, so that no process leaves out the same ones when time is short.
-    seconds: wall time of one process; case_s: CPU time of one case; longest_s: a bigger product is left out
-    where it is expected to take more.
+    Attributes:
+        threads: sizes of torch's thread pool.
+        sides: sizes of square matrices.
+        footprints: in bytes.
+        elements: the size of tensors for element rates.
+        seconds: wall time of one process.
+        case_s: CPU time of one case.
+        longest_s: a product expected to take longer is left out.
+        first: the group of cases to begin with, so that processes that run out of time leave out different
+            cases.
     """
 
     device: str
@@ -31,12 +38,12 @@ class Sweep:
     first: int = 0
 
     def plain(self) -> dict[str, Any]:
-        """For JSON."""
+        """Returns the fields for JSON."""
         return asdict(self)
 
     @classmethod
     def of(cls, plain: dict[str, Any]) -> Sweep:
-        """Back from JSON, where tuples became lists."""
+        """Makes a sweep from JSON, where tuples have become lists."""
         values: dict[str, Any] = {}
         for one in fields(cls):
             value = plain[one.name]
@@ -45,7 +52,7 @@ class Sweep:
 
 
 def full(device: str, threads: tuple[int, ...]) -> Sweep:
-    """All that a person wants to know, within a minute on two cores."""
+    """Returns the complete sweep, which takes at most a minute on two cores."""
     plan = Sweep(
         device,
         threads,
@@ -70,7 +77,7 @@ def full(device: str, threads: tuple[int, ...]) -> Sweep:
 
 
 def quick(device: str, threads: tuple[int, ...]) -> Sweep:
-    """A few of each kind in seconds: to try whether everything works."""
+    """Returns a sweep of a few cases of each kind, to try in seconds whether everything works."""
     return replace(
         full(device, threads),
         product_dtypes=("f32",),

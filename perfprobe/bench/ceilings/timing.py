@@ -1,4 +1,4 @@
-"""Times one case until its noise is small or its time is spent."""
+"""Times one case until its noise is low or its time is spent."""
 
 from __future__ import annotations
 
@@ -15,10 +15,16 @@ _HOST_TIMES = ("wall_ns", "cpu_ns")
 
 @dataclass(frozen=True)
 class Timed:
-    """Of one call: median and fastest block in ns, and page faults; of all blocks: wall and CPU time.
+    """Times of one call, and of all its blocks.
 
-    host_ns: what the call takes on the CPU; of a GPU's kernels, what launching them takes. starved: the GPU
-    waited for the host in every block, so its times contain launching.
+    Attributes:
+        call_ns: the median block.
+        best_ns: the fastest block.
+        host_ns: CPU time. For kernels of a GPU it is the time of launching them.
+        faults: page faults of a call.
+        wall_s: wall time of all blocks.
+        cpu_s: CPU time of all blocks.
+        starved: the GPU waited for the host in every block, so its times contain launching.
     """
 
     call_ns: float
@@ -31,7 +37,7 @@ class Timed:
 
 
 def timed(call: Call, clock: Clock, seconds: float) -> Timed:
-    """Time the call. Calls before that warm up; one that takes long is warm after the first."""
+    """Times the call after warming up. A long call is warm after its first execution."""
     first = _block(call, clock, 1)
     if _ns(first) < _LONG_NS:
         first = _block(call, clock, 1)

@@ -1,4 +1,4 @@
-"""The measuring process: reads a `Sweep` as JSON from standard input, prints a line of JSON a result."""
+"""The measuring process: reads a `Sweep` as JSON from standard input, prints a JSON line for each result."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from perfprobe.bench.clocks import Clock, DeviceClock, HostClock
 from perfprobe.bench.memory import free_bytes
 from perfprobe.support.errors import EnvironmentLack
 
-_PART_OF_MEMORY = 4  # that the largest footprint may take of what is free
-_LEAST_FAULTS = 16  # fewer say nothing about what one costs
+_PART_OF_MEMORY = 4  # the largest footprint may take this part of the free memory
+_LEAST_FAULTS = 16  # fewer do not give the cost of one
 
 
 def main() -> None:
-    """Measure; what is missing on this machine is a line too, all else a traceback on standard error."""
+    """Measures and prints. What is missing on this machine is a line too; other errors are a traceback."""
     sweep = Sweep.of(json.load(sys.stdin))
-    # What others print must not get between the lines.
+    # Output of libraries must not mix with the lines of JSON.
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     try:
@@ -37,13 +37,13 @@ def main() -> None:
     except EnvironmentLack as refusal:
         out.write(json.dumps({"lack": [refusal.what, refusal.where, refusal.remedy]}) + "\n")
     out.flush()
-    os._exit(0)  # threads of a gang wait for ever
+    os._exit(0)  # the threads of a gang never end
 
 
 def rows(sweep: Sweep) -> Iterator[dict[str, Any]]:
-    """What the machine is, how many cases there are, a row for each of them, and what is missing and why.
+    """Yields facts about the machine, a row for each case, and what is missing and why.
 
-    "left_out" is a product too big for this machine, of whose dtype a smaller one was measured.
+    "left_out" is a product too large for this machine; a smaller one of its dtype was measured.
     """
     end_s = time.monotonic() + sweep.seconds
     torch = _torch()
@@ -77,11 +77,11 @@ class _Run:
     sweep: Sweep
     clock: Clock
     end_s: float
-    # By family: what a FLOP took in the case before.
+    # By family: time of a FLOP in the previous case.
     work_ns: dict[tuple[str, str, int], float] = field(default_factory=dict)
 
     def rows(self, cases: list[Case]) -> Iterator[dict[str, Any]]:
-        """A row for each case, also for those that are left out."""
+        """Yields a row for each case, also for those that are left out."""
         for case in cases:
             if time.monotonic() > self.end_s:
                 yield {"late": _key(case)}
@@ -93,7 +93,7 @@ class _Run:
             try:
                 found = timed(case.make(), self.clock, self.sweep.case_s)
             except (RuntimeError, TypeError, AttributeError) as error:
-                yield {"missing": [_label(case), f"torch refuses: {str(error).splitlines()[0][:160]}"]}
+                yield {"missing": [_label(case), f"torch rejected it: {str(error).splitlines()[0][:160]}"]}
                 continue
             yield self._row(case, found)
 
@@ -102,7 +102,7 @@ class _Run:
         return expected_s > self.sweep.longest_s
 
     def _row(self, case: Case, found: Timed) -> dict[str, Any]:
-        # Nothing makes a processor faster than its peak, so of a peak the fastest block counts.
+        # A processor never exceeds its peak, so for a peak the fastest block counts.
         call_ns = found.best_ns if case.kind == "isa peak" else found.call_ns
         if case.work and found.starved:
             return {"missing": [_label(case), "the GPU waited for the host between the calls"]}
@@ -117,7 +117,7 @@ class _Run:
         return {**_key(case), "rate": rate, "wall_s": found.wall_s, "cpu_s": found.cpu_s}
 
     def _fault_ns(self, fresh: Timed) -> float | None:
-        """What one costs: the time of filling fresh memory without that of filling the same again."""
+        """Returns the time of one page fault: filling fresh memory compared with filling the same again."""
         if fresh.faults < _LEAST_FAULTS:
             return None
         again = timed(host.recycled(self.torch), self.clock, self.sweep.case_s)

@@ -1,1 +1,1 @@
-"""Standalone scripts, one for each hot call, for VTune, Nsight or perf."""
+"""Writes standalone scripts, one for each hot call, for VTune, Nsight or perf."""

@@ -1,6 +1,7 @@
 """Command lines for a script with VTune, Nsight and perf, each with the question it answers.
 
-Options as their vendors document them; tools differ by version, so each has the command that shows its own.
+The options follow the vendors' documentation. Tools differ by version, so each line has the command that
+shows the options of the installed one.
 """
 
 from __future__ import annotations
@@ -9,7 +10,13 @@ from typing import NamedTuple
 
 
 class Command(NamedTuple):
-    """line: to run in the scripts' folder. answers: half a line. check: shows the options it uses."""
+    """A command line.
+
+    Attributes:
+        line: the command, to be run in the scripts' folder.
+        answers: the question it answers, as half a line.
+        check: the command that shows the tool's options.
+    """
 
     tool: str
     line: str
@@ -122,7 +129,12 @@ ATTACH = (
 
 
 def commands(stem: str, device: str) -> tuple[Command, ...]:
-    """Those for a script of this name (without .py), for a call on the CPU or on a GPU."""
+    """Returns the commands for a script.
+
+    Args:
+        stem: its file name without `.py`.
+        device: where its call runs.
+    """
     chosen = _CPU if device == "cpu" else _CUDA
-    words = {"name": stem, "number": stem.partition("_")[0]}  # what tools write is named by the number
+    words = {"name": stem, "number": stem.partition("_")[0]}  # `number` begins the names of tools' outputs
     return tuple(Command(tool, line.format(**words), answers, check) for tool, line, answers, check in chosen)

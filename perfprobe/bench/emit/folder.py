@@ -35,7 +35,7 @@ class LeftOut(NamedTuple):
 
 
 class Folder(NamedTuple):
-    """What was written; every candidate is in one of the two."""
+    """What was written. Each candidate is in `scripts` or `left_out`."""
 
     readme: Path
     scripts: tuple[Written, ...]
@@ -45,14 +45,14 @@ class Folder(NamedTuple):
 def write_scripts(
     measurable: Sequence[Candidate | tuple[object, ...]], folder: str | os.PathLike[str]
 ) -> Folder:
-    """Write a script for every call that can be rebuilt, numbered in the order given, hottest first.
+    """Writes a script for every call that can be rebuilt, numbered in the order given, hottest first.
 
-    Candidates may be plain tuples (wanted, recipe or reason, share, ...). Files that an earlier run has
-    written are written again; nothing else in the folder is touched.
+    Candidates may be plain tuples (wanted, recipe or reason, share, ...). Files that an earlier run wrote are
+    overwritten; nothing else in the folder changes.
 
     Raises:
-        UsageError: the folder is a file, or a file in it that would be written again is not ours.
-        EnvironmentLack: it cannot be written to.
+        UsageError: the folder is a file, or a file to be overwritten was not written by perfprobe.
+        EnvironmentLack: the folder cannot be written to.
     """
     place = Path(folder)
     made, left_out = _made([Candidate(*each) for each in measurable])
@@ -84,18 +84,18 @@ def _made(candidates: list[Candidate]) -> tuple[list[tuple[Candidate, Script]], 
         try:
             made.append((candidate, script(len(made) + 1, candidate, candidate.recipe)))
         except TypeError as error:
-            left_out.append(LeftOut(candidate, f"no script can say {error}"))
+            left_out.append(LeftOut(candidate, f"not possible as source: {error}"))
     return made, left_out
 
 
 def _check(path: Path) -> None:
-    """Raise if there is any other file."""
+    """Raises UsageError if another file has this path."""
     if not path.exists():
         return
     with path.open("rb") as file:
         first = file.readline(200).strip().decode(errors="replace")
     if first not in (MARK, _README_MARK):
-        raise UsageError("nothing is written", f"{path} is not a script of ours", "name another folder")
+        raise UsageError("nothing is written", f"{path} was not written by perfprobe", "name another folder")
 
 
 def _readme(made: list[tuple[Script, Candidate]], left_out: list[LeftOut]) -> str:
@@ -147,6 +147,6 @@ def _share(candidate: Candidate) -> str:
 
 
 def _code(text: str) -> str:
-    """Text as code in a table of Markdown: it cannot end the code, the cell or the line."""
+    """Returns the text as code in a Markdown table. It cannot end the code, the cell or the line."""
     shown = printable(text).replace("`", "'").replace("|", "¦")
     return f"`{shown if len(shown) <= 200 else shown[:200] + '...'}`" if shown else ABSENT

@@ -1,4 +1,4 @@
-"""Python source from untrusted values: nothing in them can escape its literal or comment."""
+"""Writes Python source from untrusted values: none can escape its literal or comment."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _LONGEST_STEM = 60
 
 
 def literal(value: object, indent: int = 0) -> str:
-    """The source of plain data; on several lines where one is too short.
+    """Returns the source of plain data, on several lines if it is long.
 
     Raises:
-        TypeError: a value of another type, however it prints itself.
+        TypeError: the value is of another type.
     """
     flat = _flat(value)
     if len(flat) + indent <= _WIDTH:
@@ -40,14 +40,14 @@ def _flat(value: object) -> str:
         return ascii(value)
     parts = _parts(value)
     if parts is None:
-        raise TypeError(f"{type(value).__name__} in a recipe")
+        raise TypeError(f"a value of type {type(value).__name__}")
     opening, inner, closing = parts
     comma = "," if type(value) is tuple and len(inner) == 1 else ""
     return f"{opening}{', '.join(label + _flat(part) for label, part in inner)}{comma}{closing}"
 
 
 def _parts(value: object) -> tuple[str, list[tuple[str, object]], str] | None:
-    """A container: its beginning, its parts with their labels, its end."""
+    """Returns opening bracket, labelled parts and closing bracket of a container; None for other values."""
     if type(value) is tuple:
         return "(", [("", part) for part in value], ")"
     if type(value) is dict:
@@ -59,12 +59,12 @@ def _parts(value: object) -> tuple[str, list[tuple[str, object]], str] | None:
 
 def _key(key: object) -> str:
     if type(key) is not str:
-        raise TypeError(f"{type(key).__name__} as a name in a recipe")
+        raise TypeError(f"a name of type {type(key).__name__}")
     return ascii(key)
 
 
 def doc_line(text: str) -> str:
-    """A line of a docstring: every character that could end it, or that is invisible, is escaped."""
+    """Returns the text as a line of a docstring. Escapes invisible characters and any that could end it."""
     shown = printable(text)
     if len(shown) > LONGEST_LINE:
         shown = f"{shown[:LONGEST_LINE]}... ({len(shown):,} characters)"
@@ -72,7 +72,7 @@ def doc_line(text: str) -> str:
 
 
 def stem(number: int, operator: str, tensors: Sequence[TensorRecipe]) -> str:
-    """A file name without its ending, of letters, digits and `_`: `01_aten_bmm_f32_8x4x2_f32_8x2x4`."""
+    """Returns a file name without ending, of letters, digits and `_`: `01_aten_bmm_f32_8x4x2_f32_8x2x4`."""
     words = [f"{number:02d}", *re.findall(r"\w+", operator, re.ASCII)]
     for one in tensors:
         shape = f"{_short(one.dtype)}_{'x'.join(map(str, one.sizes)) or 'scalar'}"

@@ -1,9 +1,9 @@
-"""Runs one call again and again for another tool to look at; needs torch, and nothing of perfprobe.
+"""Runs one call repeatedly, to be examined with another tool. Needs only torch, not perfprobe.
 
-Operands are built and the call is warmed up before a window opens; in the window are blocks of hot calls,
-with a range around each block. Between blocks lie two readings of the clocks and, where the call changes its
-operands, what puts these back: in the window, but in no range. The source of this module is part of every
-script that is written; benchmarks run their cases by it too.
+Operands are built and the call is warmed up before a window opens. The window has blocks of hot calls, with a
+range around each block. Between blocks, outside of ranges, the clocks are read, and operands that the call
+changes are restored. The source of this module is part of every script that is written; benchmarks run their
+cases with it too.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from perfprobe.bench.rebuild.operands import Operands, function
 
 LEAST_ROTATED_BYTES = 64 << 20  # of all copies of the operands: more than caches hold
 MOST_COPIES = 1024
-WARM_BYTES = 256 << 10  # of warm operands that are written: more copies, to be put back less often
+WARM_BYTES = 256 << 10  # of warm operands that are written: with more copies they are restored less often
 BLOCK_S = 0.1
-TIMED_BLOCKS, TIMED_MS = 5, 1  # for the device's events
-MOST_TIMED_CALLS = 200  # more launches than queues hold would wait
+TIMED_BLOCKS, TIMED_MS = 5, 1  # for timing with CUDA events
+MOST_TIMED_CALLS = 200  # more launches would fill the queue, and the host would wait
 FAULTS = (AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)  # of torch, of data
 
 
 @dataclass
 class Tally:
-    """Finished blocks. cpu_ns: of all threads of the process."""
+    """Sums over finished blocks. cpu_ns: of all threads of the process."""
 
     calls: int = 0
     wall_ns: int = 0
@@ -51,10 +51,13 @@ def run(
     description: str = "",
     words: Sequence[str] | None = None,
 ) -> int:
-    """Run a call as the command line says; the exit code.
+    """Runs a call as the command line says; returns the exit code.
 
-    call: as `operands.Operands` takes it, from `CallRecipe.plain()`. name: of the ranges. threads: of torch's
-    pool where --threads does not say. words: None is sys.argv.
+    Args:
+        call: from `CallRecipe.plain()`, as `operands.Operands` takes it.
+        name: name of the ranges.
+        threads: size of torch's thread pool without --threads.
+        words: the command line; None for sys.argv.
     """
     chosen = _options(threads, description, words)
     print(f"pid {os.getpid()}", flush=True)
@@ -77,13 +80,13 @@ def _options(threads: int, description: str, words: Sequence[str] | None) -> arg
     long.add_argument("--once", action="store_true", help="one warm-up call, then one hot call: for ncu")
     sets = parser.add_mutually_exclusive_group()
     sets.add_argument(
-        "--copies", type=_positive(int), help="sets of operands in turn (more than caches hold)"
+        "--copies", type=_positive(int), help="sets of operands used in turn (default: more than caches hold)"
     )
     sets.add_argument(
-        "--warm", action="store_true", help="few operands again and again: they stay in the caches"
+        "--warm", action="store_true", help="the same operands each time: they stay in the caches"
     )
     parser.add_argument(
-        "--threads", type=_positive(int), default=threads, help=f"of torch's pool ({threads})"
+        "--threads", type=_positive(int), default=threads, help=f"threads of torch's pool ({threads})"
     )
     parser.add_argument("--wait", action="store_true", help="wait before the hot calls, for a tool to attach")
     parser.add_argument(
@@ -121,7 +124,7 @@ def _run(call: dict[str, Any], name: str, device: str, chosen: argparse.Namespac
         calls = loop.warm_up(chosen.once, chosen.seconds)
         on_device = None if device == "cpu" or chosen.once else loop.on_device(calls)
     except FAULTS as error:
-        raise Refused(f"torch {torch.__version__} does not make this call: {_first_line(error)}") from error
+        raise Refused(f"torch {torch.__version__} rejects this call: {_first_line(error)}") from error
     if chosen.wait:
         _wait()
     _print(loop.hot(window, calls, 0.0 if chosen.once else chosen.seconds))
@@ -130,7 +133,7 @@ def _run(call: dict[str, Any], name: str, device: str, chosen: argparse.Namespac
 
 
 def _sets(torch: Any, call: dict[str, Any], device: str, chosen: argparse.Namespace) -> list[Operands]:
-    """As many sets of operands as are wanted, else as caches cannot hold."""
+    """Makes the sets of operands: as many as --copies says, else more than the caches hold."""
     sets = []
     try:
         sets.append(Operands(torch, call, 0))
@@ -158,7 +161,7 @@ def _copies(
 def _cpu_l2_bytes() -> int:
     try:
         return max(0, os.sysconf("SC_LEVEL2_CACHE_SIZE"))
-    except (OSError, ValueError):  # not every Python knows the name
+    except (OSError, ValueError):  # not every Python has this name
         return 0
 
 
@@ -167,7 +170,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _storage_bytes(torch: Any, operands: Operands) -> int:
-    """Of all tensors of a set."""
+    """Returns the size of all tensors of a set."""
     tensors = [
         one for one in _flat([*operands.args, *operands.kwargs.values()]) if isinstance(one, torch.Tensor)
     ]
@@ -188,7 +191,7 @@ def _flat(items: Iterable[Any]) -> Iterator[Any]:
 
 
 class _Loop:
-    """The call on its sets of operands in turn."""
+    """Runs the call on its sets of operands in turn."""
 
     def __init__(self, torch: Any, called: Any, sets: list[Operands], writes: bool, device: str) -> None:
         self._torch, self._called, self._sets, self._writes = torch, called, sets, writes
@@ -196,13 +199,13 @@ class _Loop:
         self._turn = cycle([(one.args, one.kwargs) for one in sets])
 
     def warm_up(self, once: bool, seconds: float) -> int:
-        """How many calls make a block: after it all has run before, and operands are fresh again."""
+        """Runs all that is timed later once, restores the operands, and returns the calls of a block."""
         if once:
             self._block(1)
             self._restore()
             return 1
         calls, wanted_ns = len(self._sets), 1e9 * min(BLOCK_S, seconds / 4)
-        self._block(calls)  # what only the first calls do
+        self._block(calls)  # work that only the first calls do
         self._restore()
         while True:
             took_ns = self._block(calls).wall_ns
@@ -210,11 +213,15 @@ class _Loop:
             if self._writes or took_ns > wanted_ns / 2 or calls >= 1 << 20:
                 break
             calls *= 2
-        # A call that writes gets each set once, fresh.
+        # A call that writes uses each set once per block.
         return calls if self._writes else max(1, int(calls * wanted_ns / max(1, took_ns)))
 
     def hot(self, window: Window, calls: int, seconds: float) -> Tally:
-        """Blocks of so many calls until the time is over; one at least."""
+        """Runs blocks until the time is over, at least one.
+
+        Args:
+            calls: calls of a block.
+        """
         all_blocks, until_ns = Tally(), time.perf_counter_ns() + int(seconds * 1e9)
         _each(window.opens)
         try:
@@ -244,9 +251,13 @@ class _Loop:
         return Tally(calls, wall_ns, cpu_ns)
 
     def on_device(self, calls: int) -> str:
-        """us of a call by the device's events, in short blocks that no tool is told of. calls: of a block.
+        """Returns us per call between CUDA events, in short blocks without ranges.
 
-        Not those of the window: no head start is as long as they are, and tools would see its kernel.
+        The window's blocks are not timed this way: no head start is as long as they are, and tools would see
+        its kernel.
+
+        Args:
+            calls: calls of a block of the window.
         """
         span, starved = HeadStart(self._torch.cuda), 0
         found: list[float] = []
@@ -292,7 +303,7 @@ def _print(tally: Tally) -> None:
 
 
 def _wait() -> None:
-    """Until Enter or SIGUSR1; where standard input is closed or at its end, until SIGUSR1."""
+    """Waits for Enter or SIGUSR1; only for SIGUSR1 if standard input is closed or at its end."""
     came: list[int] = []
     before = signal.signal(signal.SIGUSR1, lambda number, frame: came.append(number))
     enter = "press Enter, or " if sys.stdin is not None and sys.stdin.isatty() else ""
@@ -304,6 +315,6 @@ def _wait() -> None:
             if ready and os.read(0, 1):
                 break
             inputs = [] if ready else inputs
-        except OSError:  # closed
+        except OSError:  # standard input is closed
             inputs = []
     signal.signal(signal.SIGUSR1, before)

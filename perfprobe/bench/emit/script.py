@@ -1,4 +1,4 @@
-"""The source of one script: facts about the call, the call as data, and code that builds and runs it."""
+"""Writes the source of one script: facts about the call, the call as data, code that builds and runs it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ _EMBEDDED = (
 class Candidate(NamedTuple):
     """A call to write a script for.
 
-    recipe: or why there is none. share: of all operator time. lines: of the user's program that call it.
+    Attributes:
+        recipe: the recipe, or why there is none.
+        share: its part of all operator time.
+        lines: lines of the user's program that call it.
     """
 
     wanted: Wanted
@@ -35,7 +38,7 @@ class Candidate(NamedTuple):
 
 
 class Script(NamedTuple):
-    """What one script is called, where its call runs, and its text."""
+    """A script. stem: its name without `.py`; device: where its call runs; source: its text."""
 
     stem: str
     device: str
@@ -43,10 +46,10 @@ class Script(NamedTuple):
 
 
 def script(number: int, candidate: Candidate, recipe: CallRecipe) -> Script:
-    """The script of a call, the `number`th of its folder.
+    """Returns the script of a call, number `number` in its folder.
 
     Raises:
-        TypeError: the recipe holds what has no literal.
+        TypeError: the recipe has a value that cannot be written as a literal.
     """
     name = stem(number, recipe.operator, list(recipe.tensors()))
     device = _device(recipe)
@@ -62,7 +65,7 @@ def script(number: int, candidate: Candidate, recipe: CallRecipe) -> Script:
 
 
 def _device(recipe: CallRecipe) -> str:
-    """Where the call runs: on the first GPU that it names, else on the CPU."""
+    """Returns the first GPU that the call names, else the CPU."""
     given = (*recipe.arguments, *recipe.keywords.values())
     named = [one.device for one in recipe.tensors()] + [
         one.name for one in given if isinstance(one, DeviceRecipe)
@@ -87,7 +90,7 @@ def _docstring(candidate: Candidate, recipe: CallRecipe, name: str, device: str)
 _HOW = """\
 python {name}.py
             5 s of hot calls ({threads} threads) over copies of the operands, more than caches hold
-  --warm    few operands again and again: they stay in the caches
+  --warm    the same operands each time: they stay in the caches
   --once    one call to warm up, then one hot call
   --wait    waits before the hot calls, for a tool to attach
 
@@ -120,7 +123,7 @@ def _measured(measurement: Measurement | None) -> list[str]:
 
 
 def _section(package: str, file: str) -> str:
-    """The source of a module as it stands, without what only its package needs."""
+    """Returns the source of a module without what only the package needs."""
     source = (pkgutil.get_data(package, file) or b"").decode()
     lines = source.splitlines()
     for node in reversed(ast.parse(source).body):
@@ -131,7 +134,7 @@ def _section(package: str, file: str) -> str:
 
 
 def _is_of_package(node: ast.stmt) -> bool:
-    """An import of the package, or what may stand only once, at the top."""
+    """Whether a statement imports from the package, or may occur only once, at the top of a file."""
     if isinstance(node, ast.If):
         return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
     return isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in (

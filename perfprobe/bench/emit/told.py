@@ -1,4 +1,4 @@
-"""The text about the written scripts."""
+"""The text that `perfprobe bench --emit` prints about the scripts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LONGEST = 90  # characters of a signature
 
 
 def told(folder: Folder) -> str:
-    """The scripts, what has none and why, and the command lines for the first of them."""
+    """Returns the lines: scripts, calls without a script and why, and commands for the first script."""
     lines = [*_scripts(folder.scripts), *_left_out(folder.left_out), *_commands(folder)]
     return "".join(f"{printable(line)}\n" for line in lines)
 

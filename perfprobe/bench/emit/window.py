@@ -1,6 +1,6 @@
-"""What tools see of a script: NVTX ranges, ITT tasks, and a window that VTune, CUDA's tools and perf know.
+"""Tells tools about a script's hot calls: NVTX ranges, ITT tasks, and a window for VTune, Nsight and perf.
 
-Stands alone: Python's own library and torch; its source is part of every script that is written.
+Uses only the standard library and torch: its source is part of every script that is written.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ DOMAIN = b"perfprobe"
 
 
 class Refused(Exception):
-    """Why a script cannot run, in one line."""
+    """Says in one line why a script cannot run."""
 
 
 @dataclass
 class Window:
-    """`opens` and `closes`: once around everything hot; `begins` and `ends`: around each block of calls."""
+    """Functions to call once around all hot blocks (`opens`, `closes`) and around each (`begins`, `ends`)."""
 
     opens: list[Callable[[], object]] = field(default_factory=list)
     closes: list[Callable[[], object]] = field(default_factory=list)
@@ -30,12 +30,12 @@ class Window:
 
 
 def say(text: str) -> None:
-    """A line on standard error."""
+    """Prints a line to standard error."""
     print(text, file=sys.stderr, flush=True)
 
 
 def window_for(torch: Any, name: str, device: str, perf_control: str | None) -> Window:
-    """Everything that can be told to tools; says on standard error what is, and why the rest is not."""
+    """Returns a window for all tools that can be reached. Prints which are, and why others are not."""
     window = Window()
     if device != "cpu":
         window.opens.append(torch.cuda.profiler.start)
@@ -76,10 +76,10 @@ _ITT = {
 
 
 def _add_itt(window: Window, torch: Any, name: str) -> str:
-    """Tasks and resume/pause by the functions that a listener has given torch, else by those it exports.
+    """Adds tasks and resume/pause, with the functions that a listener gave torch, else those it exports.
 
-    torch holds them in variables of libtorch_cpu.so, named as Intel's ittnotify.h 3 does; they are null where
-    nobody listens.
+    torch keeps the functions in variables of libtorch_cpu.so, named as in Intel's ittnotify.h 3. They are
+    null if no tool listens.
     """
     found = _itt_of_torch(torch)
     source = "torch's own client"
@@ -89,7 +89,7 @@ def _add_itt(window: Window, torch: Any, name: str) -> str:
     domain = kind["domain_create"](DOMAIN) if set(_ITT) - {"resume", "pause"} <= set(kind) else None
     if not domain:
         return "none: no tool listens (INTEL_LIBITTNOTIFY64 names a listener, before torch is imported)"
-    is_on, none = ctypes.c_int.from_address(domain), _IttId()  # a listener may switch its domains off
+    is_on, none = ctypes.c_int.from_address(domain), _IttId()  # a listener may switch off its domains
     handle = kind["string_handle_create"](name.encode())
     window.begins.append(lambda: is_on.value and kind["task_begin"](domain, none, none, handle))
     window.ends.append(lambda: is_on.value and kind["task_end"](domain))
@@ -118,7 +118,7 @@ def _itt_of_listener() -> dict[str, int | None]:
 
 
 def _add_perf(window: Window, fifos: str) -> None:
-    """perf listens to the first fifo, and says in the second that it has done what it was told."""
+    """Adds commands to perf, which reads the first fifo and confirms each command in the second."""
     control, _, acknowledge = fifos.partition(",")
     try:
         to_perf = os.open(control, os.O_WRONLY | os.O_NONBLOCK)

@@ -1,1 +1,1 @@
-"""From the text of an operator's inputs to a real call."""
+"""Rebuilds a call from the text of an operator's inputs."""

@@ -1,4 +1,4 @@
-"""What the integers of an operand index: the bounds that they must stay within."""
+"""The bounds of operands that are indices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Arguments = Mapping[str, Argument]
 
 
 def extent(argument: Argument, dimension: Argument) -> int:
-    """A tensor's extent along a dimension, 1 where it has no such one."""
+    """Returns a tensor's extent along a dimension; 1 if it does not have that dimension."""
     sizes = argument.sizes if isinstance(argument, TensorRecipe) else ()
     dimension = dimension if isinstance(dimension, int) else 0
     return sizes[dimension] if -len(sizes) <= dimension < len(sizes) else 1
@@ -27,7 +27,7 @@ def _rows(tensor: str, dimension: int = 0) -> Callable[[Arguments], int]:
 
 
 def _listed(sizes: str, dimension: str) -> Callable[[Arguments], int]:
-    """The extent along a dimension, of sizes that are a list of numbers."""
+    """Returns the bound for a tensor whose sizes are an argument: its extent along a dimension."""
 
     def bound(arguments: Arguments) -> int:
         found, at = arguments.get(sizes), arguments.get(dimension)
@@ -40,7 +40,7 @@ def _listed(sizes: str, dimension: str) -> Callable[[Arguments], int]:
 
 
 def _area(sizes: str) -> Callable[[Arguments], int]:
-    """All places of sizes that are a list of numbers."""
+    """Returns the bound for sizes that are an argument: their product."""
 
     def bound(arguments: Arguments) -> int:
         found = arguments.get(sizes)
@@ -58,7 +58,7 @@ def _number(name: str) -> Callable[[Arguments], int]:
 
 
 def _elements(tensor: str, last: int | None = None) -> Callable[[Arguments], int]:
-    """All elements, or those of the last dimensions."""
+    """Returns the bound: the number of elements, or of elements in the last dimensions."""
 
     def bound(arguments: Arguments) -> int:
         found = arguments.get(tensor)
@@ -75,7 +75,7 @@ def _classes(arguments: Arguments) -> int:
 _EMBEDDED = {"indices": _rows("weight")}
 _WEIGHTED = {"indices": _number("num_weights"), "maximum_indices": _number("num_weights")}
 
-# The integers of these operands are below what the function finds in the other arguments.
+# The integers in these operands must be below what the function returns for the other arguments.
 BOUNDS: dict[str, dict[str, Callable[[Arguments], int]]] = {
     **each("embedding embedding_bag _embedding_bag _embedding_bag_forward_only", _EMBEDDED),
     **each(

@@ -1,7 +1,7 @@
-"""Which operands need values of a certain class, by operator and argument.
+"""Which operands need values of a certain kind, by operator and argument.
 
-An operator stands here by its name without "_foreach_" before it and "_" after it. Where nothing stands,
-floats are of [0.5, 1.5), integers of [1, 100), and half of all booleans are True.
+The operator's name has no "_foreach_" before it and no "_" after it. By default floats are in [0.5, 1.5),
+integers in [1, 100), and half of all booleans are True.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from __future__ import annotations
 from typing import TypeVar
 
 Settings = dict[str, float | int | str | tuple[float, ...]]
-Values = tuple[str, Settings]  # a maker and its settings
+Values = tuple[str, Settings]  # name of a maker, and its settings
 _Value = TypeVar("_Value")
 
 
 def each(operators: str, value: _Value) -> dict[str, _Value]:
-    """The same for several names."""
+    """Maps several names to the same value."""
     return dict.fromkeys(operators.split(), value)
 
 
-# Branches, comparisons and piecewise formulas take another time on numbers that are all positive.
+# Branches, comparisons and piecewise formulas take a different time if all numbers are positive.
 _SIGNED = """
     threshold threshold_backward relu relu6 gelu gelu_backward leaky_relu leaky_relu_backward elu
     elu_backward celu selu silu silu_backward mish mish_backward hardtanh hardtanh_backward
@@ -34,10 +34,10 @@ _SIGNED = """
 SIGNED = frozenset(_SIGNED.split())
 
 _HALF: Settings = {"negatives": 0.5}
-_PART: Values = ("uniform", {"low": 0.05, "high": 0.95})  # probabilities, and what a sigmoid yields
+_PART: Values = ("uniform", {"low": 0.05, "high": 0.95})  # probabilities, and outputs of a sigmoid
 _TANH: Values = ("uniform", {"low": 0.05, "high": 0.95, **_HALF})
 _LOGARITHMS: Values = ("uniform", {"low": 0.1, "high": 5.0, "negatives": 1.0})
-_NEAR_ONE: Values = ("uniform", {"low": 0.999, "high": 1.001})  # so that long products stay in range
+_NEAR_ONE: Values = ("uniform", {"low": 0.999, "high": 1.001})  # so that products of many stay in range
 _DEFINITE: Values = ("definite", {})
 _ORDERED: Values = ("ordered", {})
 _TEN: Values = ("constant", {"value": 10.0})
@@ -53,7 +53,7 @@ _OPTIMIZER: dict[str, Values] = {
 _MATRIX: dict[str, Values] = each("self A input input1 input2", _DEFINITE)
 
 FIXED: dict[str, dict[str, Values]] = {
-    "threshold_backward": {"self": ("uniform", {"zeros": 0.5})},  # the result of a relu
+    "threshold_backward": {"self": ("uniform", {"zeros": 0.5})},  # the output of a relu
     "tanh_backward": {"output": _TANH},
     "sigmoid_backward": {"output": _PART},
     "bernoulli": {"self": _PART, "p": _PART},

@@ -1,4 +1,4 @@
-"""How much memory a tensor takes, from its text, before anything is allocated."""
+"""Computes how much memory a tensor takes, from its sizes and strides, before anything is allocated."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from perfprobe.models.dtypes import ITEM_BYTES
 
 
 def storage_bytes(tensor: TensorRecipe) -> int:
-    """What its elements span in memory; gaps between them count, repeated ones do not."""
+    """Returns the bytes that its elements span. Gaps count, repeated elements count once."""
     return span(tensor.sizes, tensor.strides) * ITEM_BYTES[tensor.dtype]
 
 
 def seen_bytes(tensor: TensorRecipe) -> int:
-    """As if each element had a place of its own: what a result of these sizes takes."""
+    """Returns the bytes of a contiguous tensor of these sizes, as a result would take."""
     return prod(tensor.sizes) * ITEM_BYTES[tensor.dtype]
 
 
 def span(sizes: Sequence[int], strides: Sequence[int] | None) -> int:
-    """Elements from the first to the last, both included."""
+    """Returns the number of elements from the first to the last in memory, both included."""
     if strides is None or 0 in sizes:
         return prod(sizes)
     return 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
 
 
 def overlaps(sizes: Sequence[int], strides: Sequence[int] | None) -> bool:
-    """Whether elements may share a place: always told where they do, and of some odd layouts where not."""
+    """Whether elements may share memory. Also True for a few odd layouts whose elements do not."""
     if strides is None or 0 in sizes:
         return False
     reach = 0

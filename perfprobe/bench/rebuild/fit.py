@@ -1,4 +1,4 @@
-"""Which input of a signature is which argument of an overload, and its value."""
+"""Assigns the inputs of a signature to the arguments of an overload, and reads their values."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FLOATS = {
     "exponent": 2.0,
     "ord": 2.0,
     "p_norm": 2.0,
-}  # for floats whose value was not recorded; any other is 1
+}  # for floats whose values were not recorded; other names are 1
 INTEGERS = dict.fromkeys(("index", "start", "dim", "storage_offset", "diagonal", "offset"), 0)
 
 
@@ -46,7 +46,12 @@ class Unfit(Exception):
 
 @dataclass
 class Fitted:
-    """Arguments by the names of their parameters; notes: what was not recorded and had to be chosen."""
+    """Arguments by parameter name.
+
+    Attributes:
+        notes: what was not recorded and had to be chosen.
+        left_out: a count of omitted arguments; those without a default count twice.
+    """
 
     schema: Schema
     arguments: dict[str, Argument]
@@ -56,7 +61,12 @@ class Fitted:
 
 
 def fit(schema: Schema, items: Sequence[Item]) -> Fitted:
-    """Raises Unfit where the overload takes other inputs, NotRebuilt for one that cannot be made."""
+    """Assigns the inputs to an overload.
+
+    Raises:
+        Unfit: the overload takes other inputs.
+        NotRebuilt: an input cannot be made.
+    """
     given = _assign(schema.parameters, items)
     fitted = Fitted(schema, {})
     for parameter in schema.parameters:
@@ -92,7 +102,7 @@ def _assign(parameters: Sequence[Parameter], items: Sequence[Item]) -> dict[str,
 
 
 def _accepts(parameter: Parameter, item: Item) -> bool:
-    """By kind, of an input without a name."""
+    """Whether the parameter takes this unnamed input, judged by its kind."""
     if isinstance(item, Tensor):
         return parameter.kind == "Tensor"
     if isinstance(item, Undefined):
@@ -132,7 +142,7 @@ def _argument(parameter: Parameter, item: Item, notes: list[str]) -> Argument:
     if isinstance(item, List):
         return _list(parameter, item, notes)
     if item.value == "Generator":
-        notes.append("torch's default generator in place of its own")
+        notes.append("torch's default generator instead of the program's")
         return None
     if kind.startswith("List[") and parameter.length:
         return (scalar(kind[len("List[") : -1], parameter.name, item.value, notes),) * parameter.length
@@ -143,7 +153,7 @@ def _list(parameter: Parameter, item: List, notes: list[str]) -> Argument:
     if not parameter.kind.startswith("List["):
         raise Unfit(f"{parameter.name} is no list")
     if not item.whole:
-        raise NotRebuilt("a list was recorded in part only")
+        raise NotRebuilt("only a part of a list was recorded")
     kind = parameter.kind[len("List[") : -1]
     optional = kind.startswith("Optional[")
     element = Parameter(
@@ -153,7 +163,7 @@ def _list(parameter: Parameter, item: List, notes: list[str]) -> Argument:
 
 
 def tensor(item: Tensor, written: bool) -> TensorRecipe:
-    """Raises NotRebuilt for one that plain operands cannot stand for."""
+    """Returns the recipe. Raises NotRebuilt if a plain tensor cannot represent the item."""
     dtype = torch_name(item.dtype)
     if item.subclass:
         raise NotRebuilt("a tensor subclass")
@@ -171,7 +181,7 @@ def tensor(item: Tensor, written: bool) -> TensorRecipe:
 
 
 def scalar(kind: str, name: str, text: str, notes: list[str]) -> Argument:
-    """A plain value of this kind. Raises Unfit for a text of another kind, NotRebuilt for an unknown kind."""
+    """Parses a plain value. Raises Unfit for a text of another kind, NotRebuilt for an unknown kind."""
     if kind in _OTHERS:
         return _OTHERS[kind](text)
     if "Tensor" in kind:
@@ -188,7 +198,7 @@ def scalar(kind: str, name: str, text: str, notes: list[str]) -> Argument:
 
 
 def _code(kind: str, name: str, text: str) -> Argument:
-    """Torch's own numbers for these; it does not check them."""
+    """Returns one of torch's codes. torch itself does not check them."""
     if text not in _CODES[kind]:
         raise NotRebuilt(f"its {name} is {text}"[:80])
     return int(text)
@@ -235,7 +245,7 @@ def _string(text: str) -> Argument:
         raise Unfit("not a string")
     value = re.sub(r"\\(.)", r"\1", text[1:-1], flags=re.DOTALL)
     if len(value) >= LONGEST_STRING:
-        raise NotRebuilt("a string was recorded in part only")
+        raise NotRebuilt("only a part of a string was recorded")
     return value
 
 

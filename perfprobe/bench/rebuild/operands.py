@@ -1,8 +1,8 @@
-"""Makes the operands of a call from plain data. Stands alone: Python's own library and torch.
+"""Makes the operands of a call from plain data. Uses only the standard library and torch.
 
-A tensor is {"dtype", "sizes", "strides", "device", "maker", "settings", "written"}; `Operands` takes
-{"operator", "overload", "arguments", "keywords", "saved"} whose arguments are {"tensor": ...},
-{"dtype": "float32"}, {"device": "cpu"}, lists and plain values.
+A tensor is {"dtype", "sizes", "strides", "device", "maker", "settings", "written"}. `Operands` takes
+{"operator", "overload", "arguments", "keywords", "saved"}. Arguments are {"tensor": ...}, {"dtype":
+"float32"}, {"device": "cpu"}, lists and plain values.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any
 
 
 def function(torch: Any, call: dict[str, Any]) -> Any:
-    """The overload that the call names; only torch's own operators. Raises AttributeError for others."""
+    """Returns the overload that the call names. Raises AttributeError if it is not one of torch's own."""
     name = call["operator"].removeprefix("aten::")
     return getattr(getattr(torch.ops.aten, name), call["overload"] or "default")
 
 
 class Operands:
-    """One set of operands: `function(*operands.args, **operands.kwargs)`, and `restore()` before the next."""
+    """One set of operands for `function(*operands.args, **operands.kwargs)`; then call `restore()`."""
 
     def __init__(self, torch: Any, call: dict[str, Any], seed: int) -> None:
         self._torch = torch
@@ -34,7 +34,7 @@ class Operands:
         self._start = [places.clone() for places in self._written]
 
     def restore(self) -> None:
-        """Puts back what the call wrote, bit by bit."""
+        """Restores exactly what the call wrote."""
         with self._torch.no_grad():
             for places, start in zip(self._written, self._start, strict=True):
                 places.copy_(start)
@@ -52,7 +52,7 @@ class Operands:
 
     def _tensor(self, spec: dict[str, Any]) -> Any:
         made = tensor(self._torch, spec, self._generator(spec["device"]))
-        if spec["written"]:  # all places from the first element to the last: faster to copy than odd strides
+        if spec["written"]:  # as one piece with gaps: faster to copy than odd strides
             self._written.append(made.as_strided((span(made.shape, made.stride()),), (1,)))
         return made
 
@@ -63,14 +63,14 @@ class Operands:
 
 
 def span(sizes: Sequence[int], strides: Sequence[int]) -> int:
-    """Elements from the first to the last, both included."""
+    """Returns the number of elements from the first to the last in memory, both included."""
     if 0 in sizes:
         return 0
     return 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
 
 
 def tensor(torch: Any, spec: dict[str, Any], generator: Any) -> Any:
-    """A tensor of exactly these sizes and strides; elements in one place (stride 0) stay in one place."""
+    """Returns a tensor of exactly these sizes and strides. Elements with stride 0 share memory."""
     sizes, strides = tuple(spec["sizes"]), spec["strides"]
     dtype = getattr(torch, spec["dtype"])
     make = MAKERS[spec["maker"]]
@@ -95,22 +95,22 @@ def _overlap(sizes: Any, strides: Any) -> bool:
     return False
 
 
-# Makers: contiguous tensors on the generator's device, in any dtype that converts to the one wanted.
+# Makers return contiguous tensors on the generator's device, in any dtype that converts to the wanted one.
 
 
 def _work_dtype(torch: Any, dtype: Any) -> Any:
-    """What random numbers are drawn in: 8 and 16 bits are too coarse, or not possible."""
+    """Returns the dtype to draw random numbers in: 8 and 16 bits are too coarse, or not possible."""
     return dtype if dtype in (torch.float32, torch.float64) else torch.float32
 
 
 def _chances(torch: Any, sizes: Any, generator: Any, run: int) -> Any:
-    """Random numbers of [0, 1), each for so many neighbours."""
+    """Returns random numbers in [0, 1), the same one for `run` neighbours."""
     drawn = torch.rand(-(-prod(sizes) // run), device=generator.device, generator=generator)
     return (drawn if run == 1 else drawn.repeat_interleave(run)[: prod(sizes)]).reshape(sizes)
 
 
 def _between(torch: Any, made: Any, quantiles: Sequence[float], generator: Any) -> Any:
-    """As many numbers between each two of the quantiles."""
+    """Fills `made` with random numbers, equally many between each two adjacent quantiles."""
     edges = torch.tensor(quantiles, dtype=made.dtype, device=made.device)
     place = made.uniform_(0, len(edges) - 1, generator=generator)
     part = place.long().clamp_(max=len(edges) - 2)
@@ -118,7 +118,7 @@ def _between(torch: Any, made: Any, quantiles: Sequence[float], generator: Any) 
 
 
 def _in_range(torch: Any, sizes: Any, dtype: Any, generator: Any, settings: dict[str, Any]) -> Any:
-    """As many between each two of the `quantiles`, else from `low` to `high`; sorted rows for an `order`."""
+    """Returns numbers by `quantiles`, else from `low` to `high`. With an `order` the rows are sorted."""
     made = torch.empty(sizes, dtype=_work_dtype(torch, dtype), device=generator.device)
     if "quantiles" not in settings:
         return made.uniform_(settings.get("low", 0.5), settings.get("high", 1.5), generator=generator)
@@ -131,9 +131,11 @@ def _in_range(torch: Any, sizes: Any, dtype: Any, generator: Any, settings: dict
 
 
 def uniform(torch: Any, sizes: Any, dtype: Any, generator: Any, **settings: Any) -> Any:
-    """Numbers from `low` to `high` or by `quantiles`; other settings say which part is "zeros" and so on.
+    """Returns numbers from `low` to `high` or by `quantiles`.
 
-    run: zeros come so many at a time.
+    Args:
+        settings: also the parts that are "zeros", "negatives", "denormals" and "nonfinite"; run: how many
+            zeros are adjacent.
     """
     if dtype.is_complex:
         return torch.view_as_complex(uniform(torch, (*sizes, 2), torch.float64, generator, **settings))
@@ -143,7 +145,7 @@ def uniform(torch: Any, sizes: Any, dtype: Any, generator: Any, **settings: Any)
     zeros = settings.get("zeros", 0.0)
     rest = max(1.0 - zeros, 1e-9)
     if "quantiles" in settings:
-        del special["negatives"]  # they have their signs
+        del special["negatives"]  # the quantiles have signs
     parts = [(settings[kind] / rest, value) for kind, value in special.items() if settings.get(kind)]
     chance: Any = torch.rand(sizes if parts else (), device=generator.device, generator=generator)
     reached = 0.0
@@ -157,11 +159,12 @@ def uniform(torch: Any, sizes: Any, dtype: Any, generator: Any, **settings: Any)
 
 
 def integers(torch: Any, sizes: Any, dtype: Any, generator: Any, **settings: Any) -> Any:
-    """Whole numbers of [`low`, `below`).
+    """Returns integers in [`low`, `below`).
 
-    quantiles: as many between each two. distinct: drawn from so many; -1: each at most once. order:
-    "ascending", "descending"; "near": ascending, but shuffled among `run` neighbours; "runs" of `run`
-    ascending ones, `step` apart where that many fit.
+    Args:
+        settings: quantiles: equally many numbers between each two. distinct: number of different values; -1
+            if none occurs twice. order: "ascending" or "descending"; "near": ascending, but shuffled among
+            `run` neighbours; "runs": `run` ascending numbers, `step` apart if the range allows.
     """
     low, order, run = settings.get("low", 1), settings.get("order"), settings.get("run", 1)
     there = max(settings.get("below", 100) - low, 1)
@@ -186,7 +189,7 @@ def _runs(flat: Any, places: Any, there: int, run: int, step: int) -> Any:
 
 
 def _drawn(torch: Any, sizes: Any, generator: Any, there: int, settings: dict[str, Any]) -> Any:
-    """Of [0, there)."""
+    """Draws integers in [0, there)."""
     quantiles, distinct, wanted = settings.get("quantiles"), settings.get("distinct", 0), prod(sizes)
 
     def draw(count: Any) -> Any:
@@ -207,7 +210,11 @@ def _drawn(torch: Any, sizes: Any, generator: Any, there: int, settings: dict[st
 def mask(
     torch: Any, sizes: Any, dtype: Any, generator: Any, true: float = 0.5, count: int = -1, run: int = 1
 ) -> Any:
-    """Booleans, this part of which is True, so many neighbours alike. count: exactly so many are."""
+    """Returns booleans, of which the part `true` is True, alike among `run` neighbours.
+
+    Args:
+        count: the exact number of True; negative if only the part is known.
+    """
     if count < 0:
         return _chances(torch, sizes, generator, run) < true
     order = torch.randperm(prod(sizes), generator=generator, device=generator.device)
@@ -215,12 +222,12 @@ def mask(
 
 
 def constant(torch: Any, sizes: Any, dtype: Any, generator: Any, value: float = 0.0) -> Any:
-    """The same number throughout."""
+    """Returns the same number everywhere."""
     return torch.full(sizes, value, dtype=dtype, device=generator.device)
 
 
 def definite(torch: Any, sizes: Any, dtype: Any, generator: Any) -> Any:
-    """Positive definite matrices: symmetric, with a heavy diagonal; plain numbers where not square."""
+    """Returns positive definite matrices: symmetric with a dominant diagonal. Plain numbers if not square."""
     made = uniform(torch, sizes, dtype, generator)
     if len(sizes) < 2 or sizes[-1] != sizes[-2]:
         return made
@@ -229,20 +236,20 @@ def definite(torch: Any, sizes: Any, dtype: Any, generator: Any) -> Any:
 
 
 def ordered(torch: Any, sizes: Any, dtype: Any, generator: Any) -> Any:
-    """Numbers of [0.5, 1.5) that ascend along the last dimension."""
+    """Returns numbers in [0.5, 1.5) that ascend along the last dimension."""
     return uniform(torch, sizes, dtype, generator).sort(dim=-1).values if sizes else torch.ones(())
 
 
 def steps(torch: Any, sizes: Any, dtype: Any, generator: Any, first: int = 0, last: int = 0) -> Any:
-    """From `first` towards `last` in whole steps as even as can be: offsets of bags, lengths of sequences."""
+    """Returns integers from `first` to `last` at even distances: offsets of bags, lengths of sequences."""
     return torch.linspace(first, last, prod(sizes), device=generator.device).round().reshape(sizes)
 
 
 MAKERS = {maker.__name__: maker for maker in (uniform, integers, mask, constant, definite, ordered, steps)}
 
 
-# Saved tensors: what a backward operator is given of its forward. Each overwrites operands in place, which
-# keeps their strides; positions are those of the operator's schema.
+# Saved tensors: what a backward operator gets from its forward. Each function overwrites operands in place,
+# which keeps their strides. Positions are those in the operator's schema.
 
 
 def _layer_norm(torch: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
@@ -314,7 +321,7 @@ def _batch_norm_cudnn(torch: Any, args: list[Any], kwargs: dict[str, Any]) -> No
 def _rnn_mkldnn(torch: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
     reverse, mode, hidden, layers, biases, _, both, batches, batch_first = args[13:22]
     forward = torch.ops.aten.mkldnn_rnn_layer
-    with torch.enable_grad():  # without, it keeps no workspace
+    with torch.enable_grad():  # otherwise it keeps no workspace
         *made, workspace = forward(
             *args[:7], reverse, batches, mode, hidden, layers, biases, both, batch_first, True
         )

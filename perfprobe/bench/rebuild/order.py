@@ -1,6 +1,6 @@
-"""The order of a tensor's elements, as far as a sample shows it.
+"""Finds the order of a tensor's elements from a sample.
 
-Sorted indices are gathered ten times as fast as random ones; a processor guesses their next line.
+Sorted indices are gathered ten times as fast as random ones, because the processor predicts the next line.
 """
 
 from __future__ import annotations
@@ -10,18 +10,19 @@ from typing import Any
 
 from perfprobe.bench.rebuild.classes import Settings
 
-_SORTED = 0.9  # of neighbours; a few strays are no matter
-_TREND = 0.75  # of elements far apart: of no order half, give or take 0.02
-_RUNS = 0.7  # of neighbours: runs of four and more
-_NEAR = 0.25  # of the distance of elements far apart
-_MEDIAN_STEP = 0.29  # of a window: the median distance of two numbers drawn from it
-_LONGEST_RUN = 1024  # that a sample can tell
+_SORTED = 0.9  # part of neighbours in order; a few exceptions do not matter
+_TREND = 0.75  # part of distant pairs in order; without an order it is 0.5, plus or minus 0.02
+_RUNS = 0.7  # part of neighbours in order: runs of at least four
+_NEAR = 0.25  # times the difference of distant elements
+_MEDIAN_STEP = 0.29  # the median difference of two random numbers, as a part of their range
+_LONGEST_RUN = 1024  # that a sample can show
 
 
 def order_of(digest: Mapping[str, Any]) -> str:
-    """ "ascending", "descending", "runs" that are sorted each, "near" as within pages, "" for none.
+    """Returns "ascending", "descending", "runs" (each sorted), "near" (sorted by pages), or "" for none.
 
-    digest: of integers, as `signatures.values` has it.
+    Args:
+        digest: statistics of integers, as in `signatures.values`.
     """
     try:
         rising, trend, step, far = (float(digest[name]) for name in ("ascending", "trend", "step", "far"))
@@ -37,7 +38,13 @@ def order_of(digest: Mapping[str, Any]) -> str:
 
 
 def order_settings(digest: Mapping[str, Any], elements: int, there: int) -> Settings:
-    """Of the maker of integers that are drawn from so many; none where they are in no order."""
+    """Returns settings for the maker of integers; empty if they have no order.
+
+    Args:
+        digest: statistics of the integers.
+        elements: number of elements.
+        there: number of possible values.
+    """
     order = order_of(digest)
     if not order or not 1 < there <= 1 << 31:
         return {}

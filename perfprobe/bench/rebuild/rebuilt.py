@@ -1,4 +1,4 @@
-"""A recipe as a call that can be made; runs where torch may be imported."""
+"""Makes a callable from a recipe. Needs torch."""
 
 from __future__ import annotations
 
@@ -19,23 +19,25 @@ from perfprobe.bench.rebuild.recipe import (
 from perfprobe.bench.rebuild.refused import LIMIT_BYTES
 from perfprobe.bench.rebuild.small import smaller
 
-# What torch raises for a call that it does not take. NotImplementedError is a RuntimeError.
+# What torch raises for a call that it rejects. NotImplementedError is a RuntimeError.
 _REFUSALS = (RuntimeError, TypeError, ValueError, IndexError, AttributeError, MemoryError, OverflowError)
 
 
 class Rebuilt:
     """A call: `rebuilt.function(*operands.args, **operands.kwargs)`.
 
-    function: torch's OpOverload. operand_bytes: of one set of operands, and result_bytes: of its
-    results, as far as they are known before any is made. writes:
-    whether the call changes an operand, so that `restore()` has something to do.
+    Some kernels of torch do not check that operands fit each other. The operands of a damaged recording may
+    crash the process, so calls run in their own process.
+
+    Attributes:
+        function: torch's OpOverload.
+        operand_bytes: size of one set of operands.
+        result_bytes: estimated size of the results.
+        writes: whether the call changes an operand, so that `restore()` is needed.
 
     Raises:
-        NotRebuilt: what the call needs is missing here, or its results, as far as torch
-            tells their sizes beforehand, take more than `limit_bytes`.
-
-    Some kernels of torch trust operands to fit each other and end the process where those of a damaged
-    recording do not: calls belong in a process of their own.
+        NotRebuilt: something that the call needs is missing here, or its results are estimated to take more
+            than `limit_bytes`.
     """
 
     def __init__(self, recipe: CallRecipe, torch: Any, limit_bytes: int = LIMIT_BYTES) -> None:
@@ -57,24 +59,28 @@ class Rebuilt:
             raise MachineLacks(f"its results may take {self.result_bytes / (1 << 30):.3g} GiB")
 
     def operands(self, seed: int) -> Operands:
-        """A fresh set. Raises NotRebuilt where torch cannot make it."""
+        """Makes a new set of operands. Raises NotRebuilt if torch cannot make it."""
         try:
             return Operands(self._torch, self._call, seed)
         except _REFUSALS as error:
             raise NotRebuilt(f"its operands cannot be made: {_line(error)}") from None
 
     def run(self, operands: Operands) -> Any:
-        """One call. Raises NotRebuilt where torch refuses it."""
+        """Calls it once. Raises NotRebuilt if torch rejects the call."""
         try:
             return self.function(*operands.args, **operands.kwargs)
         except _REFUSALS as error:
             raise NotRebuilt(f"torch rejects the call: {_line(error)}") from None
 
     def one_element(self, extent: int = 1) -> CallRecipe:
-        """The same overload on the smallest operands that it takes: its time is that of calling it.
+        """Returns the same overload on the smallest operands that it accepts, to time the call's overhead.
 
-        extent: of each dimension, at the least; a kernel for one element may be a slow one, so that the
-        least time over a few extents tells more. Raises NotRebuilt where no small operands were found.
+        Args:
+            extent: least size of each dimension. The kernel for one element may be slow, so the least time
+                over a few extents is more reliable.
+
+        Raises:
+            NotRebuilt: no small operands were found.
         """
         for recipe in smaller(self.recipe, extent):
             try:
@@ -86,7 +92,7 @@ class Rebuilt:
         raise NotRebuilt("it takes no small operands")
 
     def _result_bytes(self) -> int:
-        """By a call on tensors without data; where torch cannot tell so, as if any number were a size."""
+        """Estimates the size by a call on meta tensors, else from the integers among the arguments."""
         arguments = [self._without_data(argument) for argument in self.recipe.arguments]
         keywords = {name: self._without_data(value) for name, value in self.recipe.keywords.items()}
         if "device" in keywords:
@@ -94,7 +100,7 @@ class Rebuilt:
         try:
             with self._torch.no_grad():
                 return _bytes(self._torch, self.function(*arguments, **keywords))
-        except Exception:  # in part written in Python, where anything may go wrong that real operands fix
+        except Exception:  # some are written in Python, where anything may be raised that real operands avoid
             return 8 * max(map(_product, (*self.recipe.arguments, *self.recipe.keywords.values())), default=0)
 
     def _without_data(self, argument: Argument) -> Any:
@@ -111,7 +117,7 @@ class Rebuilt:
 
 
 def _product(argument: Argument) -> int:
-    """Of plain whole numbers, as of sizes."""
+    """Returns the product of plain integers, which may be sizes."""
     if isinstance(argument, tuple):
         return prod(max(_product(item), 1) for item in argument)
     return argument if isinstance(argument, int) else 0

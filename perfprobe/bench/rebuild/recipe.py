@@ -1,7 +1,7 @@
-"""A call as plain data: what a measuring process builds operands from, and what a script is written from.
+"""A call as plain data: measuring processes build operands from it, and scripts contain it.
 
-Nothing here is code: a recording is untrusted, so names are looked up in torch's own registry and values are
-numbers, booleans, dtypes and strings that were parsed.
+It contains no code, because a recording is untrusted: names are looked up in torch's own registry, and values
+are parsed numbers, booleans, dtypes and strings.
 """
 
 from __future__ import annotations
@@ -12,20 +12,22 @@ from typing import Any, TypeAlias
 
 
 class NotRebuilt(Exception):
-    """The call cannot be rebuilt; the message is the reason, for `not rebuilt: ...`."""
+    """The call cannot be rebuilt. The message is the reason, for `not rebuilt: ...`."""
 
 
 class MachineLacks(NotRebuilt):
-    """It could be elsewhere: here is too little memory, or no such device."""
+    """The call cannot be rebuilt on this machine: it has too little memory, or no such device."""
 
 
 @dataclass(frozen=True)
 class TensorRecipe:
     """How to make a tensor.
 
-    dtype: torch's name, "float32". maker: a name in `operands.MAKERS`, with its settings: "uniform" with
-    {"low": 0.5, "high": 1.5}, "indices" with {"below": 5000}. written: the call changes it, so that it must
-    be put back.
+    Attributes:
+        dtype: torch's name, such as "float32".
+        maker: a name in `operands.MAKERS`.
+        settings: arguments of the maker, such as {"low": 0.5, "high": 1.5} for "uniform".
+        written: whether the call changes it, so that it must be restored.
     """
 
     dtype: str
@@ -57,10 +59,15 @@ Argument: TypeAlias = "Plain | TensorRecipe | DtypeRecipe | DeviceRecipe | tuple
 
 @dataclass(frozen=True)
 class CallRecipe:
-    """operator: "aten::bmm"; overload: "" for the default one. keywords: keyword-only arguments.
+    """A call.
 
-    saved: tensors that must fit others, such as the mean and rstd of a norm: a name in `operands.SAVED`,
-    applied to all arguments once they are made. notes: what was not recorded and had to be chosen, in words.
+    Attributes:
+        operator: such as "aten::bmm".
+        overload: "" for the default one.
+        keywords: keyword-only arguments.
+        saved: a name in `operands.SAVED`, for tensors that must fit others, such as the mean and rstd of a
+            norm. It is applied after all arguments are made.
+        notes: what was not recorded and had to be chosen, in words.
     """
 
     operator: str
@@ -71,7 +78,7 @@ class CallRecipe:
     notes: tuple[str, ...] = ()
 
     def plain(self) -> dict[str, Any]:
-        """The call as `operands.Operands` takes it: dicts, lists and plain values."""
+        """Returns the call in the form that `operands.Operands` takes: dicts, lists and plain values."""
         return {
             "operator": self.operator,
             "overload": self.overload,
@@ -81,19 +88,19 @@ class CallRecipe:
         }
 
     def tensors(self) -> Iterator[TensorRecipe]:
-        """All tensors, those in lists too, in the order of the signature."""
+        """Yields all tensors, also those in lists, in the order of the signature."""
         for argument in (*self.arguments, *self.keywords.values()):
             yield from tensors_in(argument)
 
     def devices(self) -> set[str]:
-        """Where its tensors are, and where it makes some."""
+        """Returns the devices of its tensors and those on which it makes tensors."""
         named = {argument.name for argument in self.keywords.values() if isinstance(argument, DeviceRecipe)}
         named |= {argument.name for argument in self.arguments if isinstance(argument, DeviceRecipe)}
         return named | {tensor.device for tensor in self.tensors()}
 
 
 def tensors_in(argument: Argument) -> Iterator[TensorRecipe]:
-    """The tensors of one argument."""
+    """Yields the tensors of one argument."""
     if isinstance(argument, TensorRecipe):
         yield argument
     elif isinstance(argument, tuple):

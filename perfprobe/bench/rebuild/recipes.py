@@ -1,4 +1,4 @@
-"""From a signature's text to a `CallRecipe`."""
+"""Makes a `CallRecipe` from a signature's text."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from perfprobe.models.signature import Item, List, Tensor, parse
 from perfprobe.tables.measurements import Wanted
 
 _LONGEST_VALUES = 1 << 20  # characters
-_MOST_DIGESTS = 64  # of a signature; the recorder looks at no more tensors
+_MOST_DIGESTS = 64  # of a signature; the recorder examines no more tensors
 
-# These change running statistics, and their schemas do not say so: parameter by whether they are training.
+# These change running statistics although their schemas do not say so. The value names the parameter that
+# says whether they are training; None: they always are.
 _HIDDEN_WRITES = {
     "batch_norm": "training",
     "native_batch_norm": "training",
@@ -32,10 +33,15 @@ _HIDDEN_WRITES = {
 
 
 def recipe(wanted: Wanted, schemas: Sequence[Schema], limit_bytes: int = LIMIT_BYTES) -> CallRecipe:
-    """The call as plain data.
+    """Returns the call as plain data.
 
-    schemas: the overloads of `wanted.operator`, from `schema.schemas`; of several the one that fits the
-    inputs with the fewest arguments left out. limit_bytes: of all operands. Raises NotRebuilt.
+    Args:
+        schemas: the overloads of `wanted.operator`, from `schema.schemas`. The one that fits the inputs with
+            the fewest omitted arguments is used.
+        limit_bytes: size of all operands.
+
+    Raises:
+        NotRebuilt: the call cannot be rebuilt.
     """
     split(wanted.operator)
     if not schemas:
@@ -51,7 +57,7 @@ def recipe(wanted: Wanted, schemas: Sequence[Schema], limit_bytes: int = LIMIT_B
 
 
 def _items(wanted: Wanted) -> tuple[Item, ...]:
-    """The inputs, with the values of floats where the example is of the same tensors."""
+    """Returns the inputs, with the values of floats if the example has the same tensors."""
     items = parse(wanted.signature)
     if items is None:
         raise NotRebuilt("its signature cannot be read")
@@ -98,7 +104,7 @@ def _mark_written(fitted: Fitted) -> None:
 
 
 def _digests(text: str, items: Sequence[Item]) -> list[Digest | None]:
-    """What was seen in each tensor, in their order; empty where that cannot be told."""
+    """Returns the statistics of each tensor's values; empty if they cannot be assigned to the tensors."""
     if not text or len(text) > _LONGEST_VALUES:
         return []
     try:

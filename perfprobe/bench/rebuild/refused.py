@@ -47,7 +47,7 @@ _REASONS = (
 
 
 def check_operator(schema: Schema) -> None:
-    """Raises NotRebuilt."""
+    """Raises NotRebuilt if the operator must not be called."""
     name = schema.operator.partition("::")[2]
     for pattern, reason in _REASONS:
         if re.fullmatch(pattern, name):
@@ -57,7 +57,7 @@ def check_operator(schema: Schema) -> None:
 
 
 def check_operands(recipe: CallRecipe, limit_bytes: int = LIMIT_BYTES) -> None:
-    """Raises NotRebuilt."""
+    """Raises NotRebuilt if the operands are too large or may not be written."""
     _check_count(recipe)
     total_bytes = 0
     for tensor in recipe.tensors():
@@ -68,7 +68,7 @@ def check_operands(recipe: CallRecipe, limit_bytes: int = LIMIT_BYTES) -> None:
 
 
 def _check_count(recipe: CallRecipe) -> None:
-    """A view costs nothing, but a list of views for each element does."""
+    """Raises NotRebuilt for a view of each element: one view costs nothing, but millions do."""
     name = recipe.operator.partition("::")[2].removeprefix("unsafe_").removesuffix("_copy")
     extents = [size for tensor in recipe.tensors() for size in tensor.sizes]
     if name in _MANY and max(extents, default=0) > _MOST_TENSORS:
@@ -76,6 +76,6 @@ def _check_count(recipe: CallRecipe) -> None:
 
 
 def check_written(tensor: TensorRecipe) -> None:
-    """Raises NotRebuilt: torch refuses to write such a tensor as well."""
+    """Raises NotRebuilt for a tensor that the call writes and whose elements overlap: torch rejects it."""
     if tensor.written and overlaps(tensor.sizes, tensor.strides):
         raise NotRebuilt("it writes a tensor whose elements overlap")

@@ -1,4 +1,4 @@
-"""An operator in torch's registry, as plain data."""
+"""Operators in torch's registry, as plain data."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from perfprobe.bench.rebuild.recipe import NotRebuilt
 class Parameter:
     """An argument of an overload.
 
-    kind: torch's name of its type without Optional: "Tensor", "List[int]", "number", "ScalarType". length: of
-    a list for which one number may stand. default: meant only where has_default. written: the call changes
-    it.
+    Attributes:
+        kind: torch's name of its type without Optional: "Tensor", "List[int]", "number", "ScalarType".
+        default: only valid if `has_default`.
+        written: whether the call changes it.
+        length: of a list that may be given as a single number; None for other arguments.
     """
 
     name: str
@@ -30,7 +32,7 @@ class Parameter:
 
     @property
     def omittable(self) -> bool:
-        """Whether a text may leave it out; the recorder leaves out what is None."""
+        """Whether a signature may omit it. The recorder omits arguments that are None."""
         return self.optional or self.has_default
 
 
@@ -45,9 +47,9 @@ class Schema:
 
 
 def schemas(operator: str, torch: Any) -> tuple[Schema, ...]:
-    """The overloads of `aten::div` or the one of `aten::div.Tensor`, in torch's order.
+    """Returns the overloads of `aten::div`, or the one of `aten::div.Tensor`, in torch's order.
 
-    Empty where torch has none of that name. Raises NotRebuilt for a name that is not torch's own.
+    Empty if torch has no such operator. Raises NotRebuilt if the name is not of torch's own operators.
     """
     name, overload = split(operator)
     found = torch._C._jit_get_schemas_for_operator(name)
@@ -61,9 +63,9 @@ def schemas(operator: str, torch: Any) -> tuple[Schema, ...]:
 
 
 def split(operator: str) -> tuple[str, str | None]:
-    """`aten::div.Tensor` as ("aten::div", "Tensor"); no overload as None, `.default` as "".
+    """Splits `aten::div.Tensor` into ("aten::div", "Tensor"). Without overload the second is None.
 
-    Raises NotRebuilt for a name that is not one of torch's own operators.
+    `.default` becomes "". Raises NotRebuilt if the name is not of torch's own operators.
     """
     space, _, rest = operator.partition("::")
     name, dot, overload = rest.partition(".")
@@ -76,7 +78,7 @@ def split(operator: str) -> tuple[str, str | None]:
 
 @cache
 def _registered(torch: Any) -> frozenset[str]:
-    """TorchScript has overloads of its own, on plain numbers, that are not operators."""
+    """Returns the dispatcher's operators. TorchScript has more overloads, on plain numbers."""
     return frozenset(torch._C._dispatch_get_all_op_names())
 
 

@@ -1,4 +1,4 @@
-"""Smaller calls of the same overload."""
+"""Makes smaller calls of the same overload."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from itertools import product
 from perfprobe.bench.rebuild.recipe import Argument, CallRecipe, TensorRecipe
 
 _MOST = 64  # the largest extent that is tried
-_COUNTS = ("below", "first", "last", "count")  # settings of makers that say how many there are of something
+_COUNTS = ("below", "first", "last", "count")  # settings of makers that are bounds or counts
 
-# Kernels that take it on trust that their operands fit each other, in ways that candidates do not keep.
+# Kernels that do not check whether their operands fit each other; those of candidates do not always.
 _TRUSTING = frozenset(
     f"aten::{name}"
     for name in (
         *("_fft_c2r", "_ctc_loss", "_ctc_loss_backward", "mkldnn_rnn_layer", "mkldnn_rnn_layer_backward"),
-        *("lstm", "gru", "rnn_tanh", "rnn_relu"),  # call these
+        *("lstm", "gru", "rnn_tanh", "rnn_relu"),  # these call them
     )
 )
 
-Number = Callable[[int, int, frozenset[int]], int]  # of a number, the most allowed and all extents
+Number = Callable[[int, int, frozenset[int]], int]  # of an integer, the largest extent, and all extents
 
 
 def smaller(recipe: CallRecipe, extent: int) -> Iterator[CallRecipe]:
-    """Candidates, smallest first: every extent cut to `extent`, twice that, and so on, equal ones alike.
+    """Yields candidates, smallest first: every extent is cut to `extent`, then to twice that, and so on.
 
-    What a plain number means is not known here, so each reading has its candidates: an extent, a count that
-    only has to be small (kernels, strides), an index, or none of these. Nothing for kernels that would not
-    find out.
+    Equal extents stay equal. The meaning of an integer is not known here, so each meaning has its candidates:
+    an extent, a count that only has to be small (kernel size, stride), an index, or none of these. Yields
+    nothing for kernels that do not check their operands.
     """
     if recipe.operator in _TRUSTING:
         return
     if (convolution := _convolution(recipe, extent)) is not None:
         yield convolution
-    # Without tensors all that tells how much there is to do are plain numbers, as in `zeros`.
+    # Without tensors only the integers say how much there is to do, as in `zeros`.
     extents = frozenset(size for tensor in recipe.tensors() for size in tensor.sizes) or _numbers(recipe)
     while extent <= _MOST:
         for in_list, alone in product((_as_extent, _as_count, _as_is), (_as_extent, _as_index, _as_is)):
@@ -93,7 +93,7 @@ def _resized(tensor: TensorRecipe, sizes: tuple[int, ...], most: int) -> TensorR
 
 
 def _packed(old: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides in the same order without gaps; elements in one place stay in one place."""
+    """Returns strides in the same order without gaps. A stride of 0 stays 0."""
     strides = [0] * len(sizes)
     step = 1
     for at in sorted(range(len(sizes)), key=lambda at: (old[at], -at)):
@@ -105,7 +105,7 @@ def _packed(old: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class _Places:
-    """Which positional arguments of a convolution are what."""
+    """The positions of a convolution's arguments."""
 
     input: int
     weight: int
@@ -130,7 +130,7 @@ _CONVOLUTIONS = {
 
 
 def _convolution(recipe: CallRecipe, extent: int) -> CallRecipe | None:
-    """About one output pixel by the same kernel, with `extent` channels; None for other operators."""
+    """Returns the convolution with about one output pixel and `extent` channels; None for other operators."""
     places = _CONVOLUTIONS.get(recipe.operator)
     arguments = list(recipe.arguments)
     if places is None or arguments[places.dilation + 1] is True:  # transposed
@@ -146,7 +146,7 @@ def _convolution(recipe: CallRecipe, extent: int) -> CallRecipe | None:
         tensor = arguments[at]
         if isinstance(tensor, TensorRecipe) and len(tensor.sizes) == len(wanted):
             arguments[at] = _resized(tensor, wanted, extent)
-        elif at == places.bias and isinstance(tensor, tuple):  # its sizes alone
+        elif at == places.bias and isinstance(tensor, tuple):  # only its sizes
             arguments[at] = (extent,)
     arguments[places.groups] = 1
     return replace(recipe, arguments=tuple(arguments))
@@ -159,7 +159,7 @@ def _integers(argument: Argument) -> tuple[int, ...]:
 def _space(
     kernel: tuple[int, ...], stride: tuple[int, ...], padding: tuple[int, ...], dilation: tuple[int, ...]
 ) -> tuple[list[int], list[int]]:
-    """The smallest image that the kernel fits in, and what comes out of it."""
+    """Returns the smallest image that the kernel fits in, and the sizes of its output."""
     space, out = [], []
     for k, s, p, d in zip(kernel, stride, padding, dilation, strict=False):
         reach = d * (k - 1) + 1

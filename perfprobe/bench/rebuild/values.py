@@ -1,8 +1,8 @@
-"""Chooses what to fill tensors with: classes of values that take the time that real ones take.
+"""Chooses what to fill tensors with, so that the call takes the time that it takes with real values.
 
-By what the operator needs, then by what was seen in the program; never numbers so small that the processor
-handles them by slow code, unless the program had them. A tensor seen full of zeros is one not used yet, such
-as an optimizer's state at its first step: nothing is known of it.
+First counts what the operator needs, then what was seen in the program. Denormals, which processors handle
+slowly, are only used if the program had them. A tensor full of zeros was probably not used yet, such as an
+optimizer's state at its first step: then nothing is known of its values.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ _LARGEST = {
     "uint16": 65535,
     "int32": 2147483647,
     "uint32": 4294967295,
-    "int64": (1 << 61) - 1,  # so that also a range from below zero is one that torch draws from
+    "int64": (1 << 61) - 1,  # so that torch can draw from the range, even if it begins below zero
     "uint64": (1 << 61) - 1,
 }
-# As many places of a mask are True as this operand has values for.
+# The number of True in a mask is the number of values in this operand.
 _FITTING = {
     **dict.fromkeys(("index_put", "_index_put_impl", "_unsafe_index_put"), "values"),
     "masked_scatter": "source",
     "masked_select_backward": "grad",
 }
-_SAMPLE = 256  # elements of a tensor that the recorder looked at, where it does not say
-_SORTED = 0.98  # of neighbours
+_SAMPLE = 256  # elements of a tensor that the recorder examined, if it does not say how many
+_SORTED = 0.98  # part of neighbours that are in order
 _MOST_QUANTILES = 64
-_FACTORS = {"mul_": "other", "div_": "other"}  # of products in place
+_FACTORS = {"mul_": "other", "div_": "other"}  # factors of in-place products
 _INDEXING = ("index", "index_put", "_index_put_impl", "_unsafe_index", "_unsafe_index_put")
 
 
 def choose(fitted: Fitted, digests: list[Digest | None]) -> None:
-    """Gives each tensor of the call its maker, and the call the name of what saved tensors must fit."""
+    """Sets the maker of each tensor, and the name of the function that makes saved tensors fit."""
     full_name = fitted.schema.operator.partition("::")[2]
     name = full_name.removeprefix("_foreach_")
     name = name if name.startswith("__") else name.removesuffix("_")
@@ -60,7 +60,7 @@ def choose(fitted: Fitted, digests: list[Digest | None]) -> None:
 
 
 def _keep_in_range(fitted: Fitted, name: str) -> None:
-    """What a call writes again and again is of ordinary numbers, as `drift` has it, and so are factors."""
+    """Uses plain numbers for factors, and for tensors that a call writes repeatedly: see `drift`."""
     drifts = calls_between_restores(fitted.schema.operator, fitted.schema.overload) == FEW
     for parameter, argument in fitted.arguments.items():
         for tensor in tensors_in(argument):
@@ -97,7 +97,7 @@ def _values(
 
 
 def _seen_parts(digest: Digest, needed: Settings) -> Settings:
-    """Parts of what was seen; none where it was all zeros, or where the operator needs a range of numbers."""
+    """Returns the parts of special values seen. Empty if all were zeros, or if the operator needs a range."""
     parts = {kind: _part(digest.get(kind)) for kind in ("negatives", "zeros", "denormals", "nonfinite")}
     if parts["zeros"] >= 1 or not digest or "low" in needed or "value" in needed:
         return {}
@@ -109,7 +109,7 @@ def _seen_parts(digest: Digest, needed: Settings) -> Settings:
 
 
 def _quantiles(digest: Digest) -> Settings:
-    """Of which magnitude ordinary numbers were; nothing where there were none."""
+    """Returns the quantiles of ordinary numbers; empty if there were none."""
     listed = digest.get("quantiles")
     found = [_finite(value) for value in listed[:_MOST_QUANTILES]] if isinstance(listed, list) else []
     known = tuple(value for value in found if value is not None)
@@ -119,7 +119,7 @@ def _quantiles(digest: Digest) -> Settings:
 
 
 def _sorted(digest: Digest) -> Settings:
-    """Whether each row is sorted: sorting and searching is several times as fast then."""
+    """Returns the order of sorted rows: sorting and searching them is several times as fast."""
     rising = _finite(digest.get("ascending", 0.5)) or 0.0
     is_sorted = abs(rising - 0.5) >= _SORTED - 0.5
     return {"order": "ascending" if rising > 0.5 else "descending"} if is_sorted else {}
@@ -139,7 +139,7 @@ def _mask(name: str, parameter: str, tensor: TensorRecipe, arguments: Arguments,
     source = arguments.get(_FITTING.get(name, ""))
     if isinstance(source, TensorRecipe) and parameter in ("indices", "mask"):
         places = prod(source.sizes if parameter == "mask" else source.sizes[:1])
-        if places != 1 or parameter == "mask":  # one value for all places
+        if places != 1 or parameter == "mask":  # one value stands for all places
             return "mask", {"count": min(places, prod(tensor.sizes))}
     if name == "native_dropout_backward":
         scale = _finite(arguments.get("scale")) or 2.0
@@ -151,10 +151,10 @@ def _mask(name: str, parameter: str, tensor: TensorRecipe, arguments: Arguments,
 
 
 def _run(part: float, digest: Digest) -> Settings:
-    """How many neighbours are alike, so that as many differ as were seen: a processor learns long runs.
+    """Returns the length of runs of equal neighbours: a processor's branch prediction learns long runs.
 
-    Of runs of L that are of one kind with chance p, 2 p (1 - p) / L neighbours differ. The sample cannot tell
-    runs that are longer than itself.
+    In runs of length L, each True with probability p, the part of neighbours that differ is 2 p (1 - p) / L.
+    A sample cannot show runs longer than itself.
     """
     changes = max(_part(digest.get("changes", 1.0)), 1 / _looked_at(digest))
     run = round(2 * part * (1 - part) / changes)
@@ -162,7 +162,7 @@ def _run(part: float, digest: Digest) -> Settings:
 
 
 def _steps(parameter: str, tensor: TensorRecipe, arguments: Arguments) -> Values:
-    """Ascending offsets of bags and pivots; descending lengths of sequences."""
+    """Returns ascending offsets of bags and pivots, or descending lengths of sequences."""
     count = max(prod(tensor.sizes), 1)
     if parameter == "lengths":
         return "steps", {
@@ -179,7 +179,7 @@ def _steps(parameter: str, tensor: TensorRecipe, arguments: Arguments) -> Values
 
 
 def _bound(name: str, parameter: str, place: int, arguments: Arguments) -> int | None:
-    """What the integers of an operand must be below, None where they index nothing."""
+    """Returns the bound that an operand's integers must be below; None if they are no indices."""
     if name in _INDEXING and parameter == "indices":
         return extent(arguments.get("self"), _dimension(arguments.get("indices"), place))
     find = BOUNDS.get(name, {}).get(parameter)
@@ -187,7 +187,7 @@ def _bound(name: str, parameter: str, place: int, arguments: Arguments) -> int |
 
 
 def _dimension(indices: Argument, place: int) -> int:
-    """A mask among the indices stands for as many dimensions as it has."""
+    """Returns the dimension that an index selects. A mask before it covers as many dimensions as it has."""
     before = indices[:place] if isinstance(indices, tuple) else ()
     return sum(
         len(item.sizes) if isinstance(item, TensorRecipe) and item.dtype in ("bool", "uint8") else 1
@@ -217,15 +217,16 @@ def _looked_at(digest: Digest) -> int:
 
 
 def _sorted_of(looked_at: int) -> int:
-    """Of so many elements evenly spread ones are compared with each other, 256 at most."""
+    """Returns how many of the examined elements were compared with each other: evenly spaced, at most 256."""
     each = -(-looked_at // _SAMPLE)
     return -(-looked_at // max(each, 1))
 
 
 def _distinct(seen: float, looked_at: int, there: int) -> int:
-    """How many values to draw from: -1 each but once, 0 all there are, which give about as many as seen.
+    """Returns how many values to draw from, to get about as many different ones as seen.
 
-    Of m numbers drawn from n, n (1 - (1 - 1/n)^m) are expected to differ.
+    -1: no value occurs twice; 0: all values in the range. Of m numbers drawn from n, n (1 - (1 - 1/n)^m) are
+    expected to differ.
     """
     expected = there * (1 - (1 - 1 / there) ** looked_at)
     if seen >= 1:

@@ -58,7 +58,7 @@ def test_own_scripts_are_overwritten_and_other_files_kept(tmp_path: Path) -> Non
     before = first.scripts[1].path.read_text()
     first.scripts[1].path.write_text("print('mine')\n")
     first.readme.unlink()
-    with pytest.raises(UsageError, match="is not a script of ours; name another folder"):
+    with pytest.raises(UsageError, match="was not written by perfprobe; name another folder"):
         written(CALLS[:2], tmp_path)
     assert first.scripts[1].path.read_text() == "print('mine')\n"
     assert not first.readme.exists()  # nothing is written partially

@@ -206,7 +206,7 @@ def test_an_error_of_torch_is_reported_in_one_line(tmp_path: Path) -> None:
     wrong = call("mm", floats(2, 3), floats(2, 3))
     gpu = TensorRecipe("float32", (2, 2), None, "cuda:0", "uniform")
     scripts = written([wrong, call("relu", gpu)], tmp_path).scripts
-    texts = [r"does not make this call: (mm: )?mat1 and mat2", "finds no GPU"]
+    texts = [r"rejects this call: (mm: )?mat1 and mat2", "finds no GPU"]
     if torch.cuda.is_available():
         scripts, texts = scripts[:1], texts[:1]
     found = ends([[one.path, "--once"] for one in scripts], tmp_path)

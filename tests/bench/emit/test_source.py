@@ -98,7 +98,7 @@ def test_other_types_have_no_literal(value: object, tmp_path: Path) -> None:
     recipe = CallRecipe("aten::mul", "", (value,))  # type: ignore[arg-type]
     written = write_scripts([(Wanted("aten::mul", ""), recipe, 0.25)], tmp_path)
     assert written.scripts == ()
-    assert written.left_out[0].reason.startswith("no script can say")
+    assert written.left_out[0].reason.startswith("not possible as source")
 
 
 def test_scripts_import_nothing_but_torch_and_python(tmp_path: Path) -> None:
