@@ -20,6 +20,7 @@ from perfprobe.tables.gpu import (
     GpuOverheads,
     GpuWaits,
     Kernels,
+    KinetoLaunches,
     Launches,
 )
 from perfprobe.tables.processors import ProcessorTimes, ThreadTimes
@@ -31,6 +32,7 @@ CONSTANT, PLAIN, DELTA, RUNS, TEXT, RELATIVE = range(6)
 
 GPU_TABLES: dict[str, type[Table]] = {
     "launches": Launches,
+    "kineto_launches": KinetoLaunches,
     "kernels": Kernels,
     "copies": Copies,
     "api_calls": ApiCalls,

@@ -9,12 +9,14 @@ from typing import Any, NamedTuple, Protocol
 from perfprobe.analyse.between import BetweenOperators
 from perfprobe.analyse.calling import CallingStructure
 from perfprobe.analyse.gpu import gpu_findings
+from perfprobe.analyse.gpu_use import gpu_use
 from perfprobe.analyse.hot_modules import hot_modules
 from perfprobe.analyse.hotspots import OperatorRows, RowsOfOperators, hotspots, same_signatures
 from perfprobe.analyse.library_lines import LinesOfLibraries
 from perfprobe.analyse.lines import lines
 from perfprobe.analyse.loader_waits import WaitsForLoaders
 from perfprobe.analyse.named_ranges import named_ranges
+from perfprobe.analyse.peers.plugin_steps import MarkWatch
 from perfprobe.analyse.peers.watch import PeerWatch
 from perfprobe.analyse.processors import processors
 from perfprobe.analyse.step_rows import RowsInSteps
@@ -24,6 +26,7 @@ from perfprobe.tables.columns import Table
 from perfprobe.tables.events import LinkedOperators, Losses
 from perfprobe.tables.findings import Between, Findings, HotLines, HotModules, Hotspots, LibraryLines, Totals
 from perfprobe.tables.gpu_findings import GpuFindings
+from perfprobe.tables.gpu_use import GpuUse, StepMarks
 from perfprobe.tables.peers import PeerTimes
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.python import Calling
@@ -104,7 +107,15 @@ PASSES: dict[type, Pass] = {
         needs=(StepTimes, Totals),
         watches=True,
     ),
-    PeerTimes: Pass(lambda trace, asked, times: PeerWatch(trace, times), needs=(StepTimes,), watches=True),
+    StepMarks: Pass(lambda trace, asked: MarkWatch(trace), watches=True),
+    PeerTimes: Pass(
+        lambda trace, asked, times, marks: PeerWatch(trace, times, marks),
+        needs=(StepTimes, StepMarks),
+        watches=True,
+    ),
+    GpuUse: Pass(
+        lambda trace, asked, marks, times: gpu_use(trace, marks, times), needs=(StepMarks, StepTimes)
+    ),
     GpuFindings: Pass(lambda trace, asked, times: gpu_findings(trace, times.steps), needs=(StepTimes,)),
     RangeRows: Pass(lambda trace, asked: named_ranges(trace)),
     LoaderWaits: Pass(lambda trace, asked: WaitsForLoaders(trace), watches=True),
@@ -154,7 +165,7 @@ class Analysis:
         return PASSES[kind].make(self.trace, asked, *needs)
 
     def _recorded(self, kind: type) -> bool:
-        return kind is not GpuFindings or self.trace.gpu is not None
+        return kind not in (GpuFindings, GpuUse) or self.trace.gpu is not None
 
     def _watch(self, kinds: list[type], asked: Asked) -> None:
         """Read the operators for those of these passes that have not seen them yet."""

@@ -155,6 +155,7 @@ def _kernel_rows(trace: Trace, links: GpuLinks, is_graph: Mask) -> KernelRows:
         **groups.keys(),
         module=groups.common(origin["module"]),
         launch=kernels.launch[groups.leaders],
+        device=kernels.device[groups.leaders],
         kernels=groups.rows(),
         untimed=groups.sum(groups.took_ns < 0),
         total_ns=groups.total_ns(),

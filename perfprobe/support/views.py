@@ -22,6 +22,7 @@ SECTION_VIEWS: Mapping[str, str] = {
     "phases": _STEPS,
     "start-up": "the sampler of Python functions (--python off and cprofile have none)",
     "gpus": _GPU,
+    "gpu-use": "operators, and a CUDA GPU (--operators off and --gpu off record none)",
     "kernels": _GPU,
     "copies": _GPU,
     "waits": _GPU,

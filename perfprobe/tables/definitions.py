@@ -31,6 +31,7 @@ from perfprobe.tables.gpu import (
     GpuOverheads,
     GpuWaits,
     Kernels,
+    KinetoLaunches,
     Launches,
 )
 from perfprobe.tables.meta import End, Meta
@@ -49,7 +50,7 @@ DEEPEST_META = 16
 IN_MEMORY: tuple[type[Table], ...] = (
     *(Strings, Frames, Modules, Stacks, Signatures, SignatureValues, OperandReuse, Threads),
     *(Losses, Progress, AutogradWindows, Functions, Calls, Samples),
-    *(Launches, Kernels, Copies, ApiCalls, GpuWaits, GpuOverheads, ExternalIds, Ranges),
+    *(Launches, KinetoLaunches, Kernels, Copies, ApiCalls, GpuWaits, GpuOverheads, ExternalIds, Ranges),
     *(ThreadTimes, ProcessorTimes),
 )
 STREAMED: tuple[type[Operators], ...] = (Operators, AutogradOperators)

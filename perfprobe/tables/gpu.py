@@ -105,6 +105,17 @@ class Launches(Table, name="launches"):
     local_bytes: Int32 = column("local memory of each thread")
 
 
+class KinetoLaunches(Table, name="kineto_launches"):
+    """What Kineto says of launches beyond `launches`, row for row; empty where perfprobe's own CUPTI
+    recorded.
+    """
+
+    shared_bytes: Int32 = column("shared memory of a block, declared and asked for", optional=True)
+    occupancy_percent: Int32 = column(
+        "its estimate of the achieved occupancy, rounded", unit="percent", optional=True
+    )
+
+
 class Kernels(Table, name="kernels", most_rows=MOST_EVENTS):
     """Kernels that ran. Hardware metrics of single kernels would be one more table, by row of this one."""
 

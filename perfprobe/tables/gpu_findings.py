@@ -30,6 +30,7 @@ class KernelRows(Table):
     is_graph: Int8 = column("1: launched by a CUDA graph")
     linked: Int8 = column("1: the call that launched them was recorded")
     launch: Int32 = column("that of the longest one", Launches)
+    device: Int32 = column("that of the longest one, by the driver's number")
     kernels: Int64 = column("how many", combine=Combine.SUM)
     untimed: Int64 = column("how many of them have no time", combine=Combine.SUM)
     total_ns: Int64 = column("time of those that have one", combine=Combine.SUM, optional=True)

@@ -11,6 +11,7 @@ from enum import IntEnum
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Combine, Int8, Int32, Int64, Table, column
 from perfprobe.tables.events import Signatures
+from perfprobe.tables.gpu_use import PluginSteps
 from perfprobe.tables.steps import StepMark, Steps
 from perfprobe.tables.strings import Strings
 
@@ -105,12 +106,9 @@ class PeerTypes(Table):
 
 
 class StepRoles(Table):
-    """TensorBoard's breakdown of each step; the times of a step sum to its duration there.
+    """TensorBoard's breakdown of each step; the times of a step sum to its duration there."""
 
-    With a GPU a step there lasts until the end of the last kernel launched in it.
-    """
-
-    step: Int32 = column("which", PeerSteps)
+    step: Int32 = column("which", PluginSteps)
     role: Int8 = column("a `Role`")
     time_ns: Int64 = column("the part of the step that no role before it has", combine=Combine.SUM)
 
@@ -129,7 +127,8 @@ class PeerTimes:
     what keeps them out.
 
     operators: those within no other one, and what ran directly within them; ranges: the program's own.
-    busy_ns: of each GPU by its number, how long a kernel ran on it in the steps.
+    plugin_steps: those of roles. busy_ns: of each GPU by its number, how long a kernel ran on it in the
+    steps.
     """
 
     steps: PeerSteps
@@ -139,6 +138,7 @@ class PeerTimes:
     types: PeerTypes
     operators: PeerCalls
     ranges: PeerCalls
+    plugin_steps: PluginSteps
     roles: StepRoles
     busy_ns: Mapping[int, int]
     runtime: RuntimeTimes

@@ -15,11 +15,12 @@ from perfprobe.tables.blocks import Block
 from perfprobe.tables.columns import Table
 from perfprobe.tables.definitions import IN_MEMORY, OF_THE_WHOLE, STREAMED
 from perfprobe.tables.events import AutogradOperators, AutogradWindows, OperandReuse, Operators
+from perfprobe.tables.gpu import KinetoLaunches
 
 KINDS: tuple[type[Table], ...] = (*IN_MEMORY, *STREAMED, *OF_THE_WHOLE)
 READ = {kind.table_name: set(kind.dtypes) for kind in KINDS}
 # Collectors in Python write these, and memory, which only the autograd profiler tells.
-IN_PYTHON: tuple[type[Table], ...] = (AutogradOperators, AutogradWindows, OperandReuse)
+IN_PYTHON: tuple[type[Table], ...] = (AutogradOperators, AutogradWindows, KinetoLaunches, OperandReuse)
 MEMORY = {"allocated_bytes", "freed_bytes"}
 
 

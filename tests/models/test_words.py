@@ -35,6 +35,7 @@ _OF_FILE = {
     "start_up": ("start-up",),
     "steps": ("steps", "phases"),
     "devices": ("gpus",),
+    "use": ("gpu-use",),
     "calls": ("cuda-calls",),
     "cells": ("kernels", "copies"),
     "figures": ("operators", "ranges"),

@@ -21,7 +21,7 @@ class OnGpu:
     """Kernels, then copies, that have a time.
 
     Attributes:
-        begun_ns: when each was launched, -1 if not known.
+        begun_ns: when the call that launched each began, -1 if not known; called_ns: when that call ended.
         of: a mask for each type of `ON_GPU`, in that order.
         api_start_ns: starts of the calls of CUDA's API; api_end_ns: their ends.
     """
@@ -30,6 +30,7 @@ class OnGpu:
     start_ns: Int64
     end_ns: Int64
     begun_ns: Int64
+    called_ns: Int64
     of: tuple[Mask, ...]
     api_start_ns: Int64
     api_end_ns: Int64
@@ -50,7 +51,8 @@ def on_gpu(trace: Trace) -> OnGpu | None:
     if links is None:
         return None
     kernels, copies, calls = recording[Kernels], recording[Copies], recording[ApiCalls]
-    begun_ns = np.append(calls.start_ns, np.int64(-1))
+    began_ns, ended_ns = (np.append(times, np.int64(-1)) for times in (calls.start_ns, calls.end_ns))
+    call = np.append(links.kernel_call, links.copy_call)
     is_kernel = np.arange(len(kernels) + len(copies)) < len(kernels)
     is_nccl = recording[Strings].marks(lambda text: text.startswith(NCCL))[kernels.name]
     is_nccl = np.append(is_nccl, np.zeros(len(copies), np.bool_))
@@ -62,7 +64,8 @@ def on_gpu(trace: Trace) -> OnGpu | None:
         device=np.append(kernels.device, copies.device)[timed],
         start_ns=np.append(kernels.start_ns, copies.start_ns)[timed],
         end_ns=np.append(kernels.end_ns, copies.end_ns)[timed],
-        begun_ns=np.append(begun_ns[links.kernel_call], begun_ns[links.copy_call])[timed],
+        begun_ns=began_ns[call][timed],
+        called_ns=ended_ns[call][timed],
         of=tuple(each[timed] for each in types),
         api_start_ns=api.start_ns,
         api_end_ns=api.end_ns,

@@ -2,28 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from perfprobe.analyse.loop.covered import Covered
+from perfprobe.analyse.loop.ranges import NEXT, PREFIXES, PROFILER
+from perfprobe.analyse.peers.held import Held
 from perfprobe.analyse.peers.on_gpu import OnGpu
-from perfprobe.analyse.peers.paddle import within
-from perfprobe.tables.columns import Int64
-from perfprobe.tables.peers import PeerSteps, Role, StepRoles
+from perfprobe.tables.columns import Int64, Rows
+from perfprobe.tables.events import LinkedOperators
+from perfprobe.tables.gpu_use import PluginSteps
+from perfprobe.tables.peers import Role, StepRoles
+from perfprobe.tables.strings import Strings
 
 _OF_GPU = (Role.KERNEL, Role.MEMCPY, Role.MEMSET, Role.COMMUNICATION)
+_NONE = (np.empty(0, np.int64), np.empty(0, np.int64))
+_COLLECTIVES = ("nccl:", "gloo:")
 
 
-def roles_of(steps: PeerSteps, host: Mapping[Role, tuple[Int64, Int64]], gpu: OnGpu | None) -> StepRoles:
+class RoleWatch:
+    """Takes operators and ranges of all threads, whatever the step: when the host was at work, by role."""
+
+    def __init__(self, strings: Strings) -> None:
+        role = np.full(len(strings.text) + 1, Role.CPU_EXEC, np.int8)
+        role[strings.marks(lambda text: text.startswith(PREFIXES[NEXT]))] = Role.DATALOADER
+        role[strings.marks(lambda text: text.startswith(_COLLECTIVES))] = Role.COMMUNICATION
+        role[strings.marks(lambda text: text.startswith(PREFIXES[PROFILER]))] = Role.OTHER
+        self._role = role
+        self._held = {kind: Held() for kind in (Role.COMMUNICATION, Role.DATALOADER, Role.CPU_EXEC)}
+
+    def add(self, rows: LinkedOperators, outermost: Rows, ranges: Rows) -> None:
+        """Operators of one thread: those within no other one, and all ranges, of which some have other
+        roles.
+        """
+        own = np.append(outermost, ranges)
+        collective = np.flatnonzero(self._role[rows.name] == Role.COMMUNICATION)
+        for at in (own, collective) if len(collective) else (own,):
+            role = self._role[rows.name[at]]
+            for kind, held in self._held.items():
+                chosen = at[role == kind]
+                if len(chosen):
+                    held.add(rows.start_ns[chosen], rows.end_ns[chosen])
+
+    def spans(self) -> dict[Role, tuple[Int64, Int64]]:
+        """Starts and ends for each role."""
+        return {kind: held.all() for kind, held in self._held.items()}
+
+
+def roles_of(steps: PluginSteps, host: dict[Role, tuple[Int64, Int64]], gpu: OnGpu | None) -> StepRoles:
     """The time of each role in each step, without time of earlier roles.
 
-    host: when data loading and operators were at work, on any thread.
+    host: when the host was at work, on any thread.
     """
     spans = dict(host)
     if gpu is not None:
-        steps = _to_last_on_gpu(steps, gpu)
-        spans |= {role: gpu.of_type(at) for at, role in enumerate(_OF_GPU)}
+        for at, role in enumerate(_OF_GPU):
+            (start_ns, end_ns), (on_start_ns, on_end_ns) = spans.get(role, _NONE), gpu.of_type(at)
+            spans[role] = np.append(start_ns, on_start_ns), np.append(end_ns, on_end_ns)
         spans[Role.RUNTIME] = (gpu.api_start_ns, gpu.api_end_ns)
     start_ns = end_ns = np.empty(0, np.int64)
     had_ns = np.zeros(len(steps), np.int64)
@@ -45,13 +79,3 @@ def roles_of(steps: PeerSteps, host: Mapping[Role, tuple[Int64, Int64]], gpu: On
 def _rows(role: Role, time_ns: Int64) -> StepRoles:
     steps = np.arange(len(time_ns), dtype=np.int32)
     return StepRoles(steps, np.full(len(time_ns), role, np.int8), time_ns)
-
-
-def _to_last_on_gpu(steps: PeerSteps, gpu: OnGpu) -> PeerSteps:
-    """Each step up to the end of the last that was launched in it, the next one from there on."""
-    at, inside = within(steps.start_ns, steps.end_ns, gpu.begun_ns)
-    last_ns = steps.end_ns.copy()
-    np.maximum.at(last_ns, at[inside], gpu.end_ns[inside])
-    last_ns = np.maximum.accumulate(last_ns)
-    before_ns = np.append(np.int64(-1), last_ns[:-1])
-    return PeerSteps(steps.step, np.maximum(steps.start_ns, before_ns), last_ns)

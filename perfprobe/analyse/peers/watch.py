@@ -6,17 +6,19 @@ import numpy as np
 
 from perfprobe.analyse.between import outermost
 from perfprobe.analyse.grouping import first_of_each
-from perfprobe.analyse.loop.ranges import NEXT, PREFIXES, PROFILER
+from perfprobe.analyse.loop.ranges import PREFIXES, PROFILER
 from perfprobe.analyse.loop.summed import steady
 from perfprobe.analyse.loop.timeline import is_possible
 from perfprobe.analyse.peers.calls import calls_of, merged
 from perfprobe.analyse.peers.held import Held
 from perfprobe.analyse.peers.on_gpu import busy_ns, on_gpu, runtime_times
 from perfprobe.analyse.peers.paddle import phases_of, types_of, within
-from perfprobe.analyse.peers.tensorboard import roles_of
+from perfprobe.analyse.peers.plugin_steps import host_steps, with_gpu
+from perfprobe.analyse.peers.tensorboard import RoleWatch, roles_of
 from perfprobe.tables.columns import Rows, among
 from perfprobe.tables.events import LinkedOperators
-from perfprobe.tables.peers import PeerCalls, PeerSteps, PeerTimes, PeerType, Role
+from perfprobe.tables.gpu_use import StepMarks
+from perfprobe.tables.peers import PeerCalls, PeerSteps, PeerTimes, PeerType
 from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.steps import StepEvents, StepMark, StepTimes
 from perfprobe.tables.strings import Strings
@@ -32,18 +34,19 @@ class PeerWatch:
     On any thread, like other profilers. Without steps all operators count as one step.
     """
 
-    def __init__(self, trace: Trace, times: StepTimes) -> None:
+    def __init__(self, trace: Trace, times: StepTimes, marks: StepMarks) -> None:
         self._trace = trace
+        self._plugin_steps, _ = host_steps(trace, marks, times)
         self._steps, self._events = _steps(times)
         self._left_out = _left_out(times)
         strings = trace.recording[Strings]
-        self._is_loader = strings.marks(lambda text: text.startswith(PREFIXES[NEXT]))
+        self._roles = RoleWatch(strings)
         self._is_own = ~strings.marks(lambda text: text.startswith(tuple(PREFIXES.values())))
         self._is_mark = strings.marks(lambda text: text.startswith(PREFIXES[PROFILER]))
         self._operators: list[PeerCalls] = []
         self._ranges: list[PeerCalls] = []
         self._inner_calls = 0
-        self._held = {name: Held() for name in ("operators", "inner", "own", "loader", "ranges")}
+        self._held = {name: Held() for name in ("operators", "inner", "own")}
         self._bounds_ns = (2**62, -1)
 
     def add(self, batch: LinkedOperators) -> None:
@@ -65,11 +68,12 @@ class PeerWatch:
         around = np.append(rows.name[top], np.int32(-1))[np.searchsorted(top, child)]
         _, inside = within(self._steps.start_ns, self._steps.end_ns, rows.start_ns)
         self._inner_calls += int(np.count_nonzero(inside[inner]))
+        self._roles.add(rows, top, np.flatnonzero(rows.scope == USER_SCOPE))
         around, child, top = around[inside[child]], child[inside[child]], top[inside[top]]
         ranges = np.flatnonzero((rows.scope == USER_SCOPE) & inside & ~self._is_mark[rows.name])
         own = ranges[self._is_own[rows.name[ranges]]]
-        self._hold(rows, {"operators": top, "inner": child, "own": own, "ranges": ranges})
-        self._hold(rows, {"loader": ranges[self._is_loader[rows.name[ranges]]]})
+        self._hold(rows, {"operators": top, "inner": child, "own": own})
+        self._note_bounds(rows, np.append(top, ranges))
         self._operators.append(calls_of(rows, top, np.full(len(top), -1, np.int32)))
         self._operators.append(calls_of(rows, child, around))
         self._ranges.append(calls_of(rows, own, np.full(len(own), -1, np.int32)))
@@ -78,10 +82,13 @@ class PeerWatch:
     def _hold(self, rows: LinkedOperators, chosen: dict[str, Rows]) -> None:
         for name, own in chosen.items():
             if len(own):
-                start_ns, end_ns = rows.start_ns[own], rows.end_ns[own]
-                self._held[name].add(start_ns, end_ns)
-                first_ns, last_ns = self._bounds_ns
-                self._bounds_ns = (min(first_ns, int(start_ns.min())), max(last_ns, int(end_ns.max())))
+                self._held[name].add(rows.start_ns[own], rows.end_ns[own])
+
+    def _note_bounds(self, rows: LinkedOperators, chosen: Rows) -> None:
+        if len(chosen):
+            first_ns, last_ns = self._bounds_ns
+            first_ns = min(first_ns, int(rows.start_ns[chosen].min()))
+            self._bounds_ns = first_ns, max(last_ns, int(rows.end_ns[chosen].max()))
 
     def result(self) -> PeerTimes | None:
         """All tables; None where no operator and no range began in a step."""
@@ -101,8 +108,7 @@ class PeerWatch:
             PeerType.OPERATOR_INNER: (self._inner_calls, *held["inner"]),
             PeerType.USER_DEFINED: (int(ranges.calls.sum()), *held["own"]),
         }
-        executing = tuple(np.append(*pair) for pair in zip(held["operators"], held["ranges"], strict=True))
-        roles = {Role.DATALOADER: held["loader"], Role.CPU_EXEC: (executing[0], executing[1])}
+        plugin_steps = with_gpu(self._plugin_steps, gpu)
         return PeerTimes(
             steps=steps,
             has_steps=has_steps,
@@ -111,7 +117,8 @@ class PeerWatch:
             types=types_of(steps, phases, host, gpu),
             operators=operators,
             ranges=ranges,
-            roles=roles_of(steps, roles, gpu),
+            plugin_steps=plugin_steps,
+            roles=roles_of(plugin_steps, self._roles.spans(), gpu),
             busy_ns=busy_ns(steps, gpu),
             runtime=runtime_times(self._trace),
         )

@@ -33,8 +33,16 @@ _WAITS = ("Unknown", "Event Sync", "Stream Wait Event", "Stream Sync", "Context 
 _GRAPH_LAUNCHES = ("cudaGraphLaunch", "cuGraphLaunch")
 _SIZE = ("grid", "block")
 _LAUNCH = (*(f"{name}_{axis}" for name in _SIZE for axis in "xyz"), "registers")
+_SUMS = {"shared_bytes": "shared memory", "occupancy_percent": "est. achieved occupancy %"}
 _REMEDY = "record with --operators observer"
-_TABLES = ("launches", "kernels", "copies", "api_calls", "gpu_waits")  # referred-to tables first
+_TABLES = (
+    "launches",
+    "kineto_launches",
+    "kernels",
+    "copies",
+    "api_calls",
+    "gpu_waits",
+)  # referred-to tables first
 
 
 class DeviceReader:
@@ -108,7 +116,7 @@ class DeviceReader:
             "graph_node": _number(facts, "graph node id"),
         }
         if kind == _KERNEL:
-            launch = self._launch(facts, tables["launches"])
+            launch = self._launch(facts, tables)
             tables["kernels"].add(**row, name=self._names.text(name), launch=launch)
         else:
             size_bytes = _number(facts, "bytes")
@@ -118,7 +126,7 @@ class DeviceReader:
         """What Kineto does not report: reason, count (-1 not known) and remedy."""
         if not self.events:
             return
-        unknown = "results of CUDA calls, shared and local memory of launches, and which copies were async"
+        unknown = "results of CUDA calls, local memory of launches, and which copies were async"
         yield f"{unknown}: Kineto does not report them", -1, _REMEDY
         if not self._waits:
             yield "waits for the GPU, by line: Kineto does not report them", -1, _REMEDY
@@ -135,16 +143,19 @@ class DeviceReader:
         thread = self._names.thread_of_system(int(event.device_resource_id()))
         return {"thread": thread, "name": self._names.text(name)}
 
-    def _launch(self, facts: Mapping[str, Any], rows: Rows) -> int:
-        """The row of how a kernel was launched. Kineto gives shared memory as one sum: no column holds it."""
+    def _launch(self, facts: Mapping[str, Any], tables: Mapping[str, Rows]) -> int:
+        """The row of how a kernel was launched. Kineto gives shared memory as one sum."""
         if any(name not in facts for name in _SIZE):
             return -1
         sizes = [int(size) for name in _SIZE for size in facts[name]]
-        key = (*sizes, _number(facts, "registers per thread"))
+        own = (*sizes, _number(facts, "registers per thread"))
+        sums = tuple(_number(facts, name) for name in _SUMS.values())
+        key = (*own, *sums)
         if key not in self._launches:
             self._launches[key] = len(self._launches)
-            told = dict(zip(_LAUNCH, key, strict=True))
-            rows.add(**told, static_shared_bytes=-1, dynamic_shared_bytes=-1, local_bytes=-1)
+            told = dict(zip(_LAUNCH, own, strict=True))
+            tables["launches"].add(**told, static_shared_bytes=-1, dynamic_shared_bytes=-1, local_bytes=-1)
+            tables["kineto_launches"].add(**dict(zip(_SUMS, sums, strict=True)))
         return self._launches[key]
 
 

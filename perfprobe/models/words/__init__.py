@@ -35,6 +35,7 @@ COLUMNS: dict[str, dict[str, str]] = {
     "start-up": other_columns.START_UP,
     "workers": other_columns.WORKERS,
     "gpus": other_columns.GPUS,
+    "gpu-use": other_columns.GPU_USE,
     "kernels": other_columns.KERNELS,
     "copies": other_columns.COPIES,
     "waits": other_columns.WAITS,

@@ -99,6 +99,26 @@ GPUS: dict[str, str] = {
     "model": "Name of the device.",
 }
 
+GPU_USE: dict[str, str] = {
+    "GPU": "Number of the device.",
+    "steps": "From the start of the first step to the end of the last.",
+    "utilization": "Part of that in which at least one kernel ran: the plugin's GPU Utilization.",
+    "busy": "Part of that in which at least one kernel, copy or fill ran.",
+    "SM efficiency": "Part of the multiprocessors for which the kernels at work had a block, over that time, "
+    "idle time too: the plugin's Est. SM Efficiency.",
+    "est. occupancy": "The plugin's Est. Achieved Occupancy: how full multiprocessors are with threads while "
+    "kernels run, by Kineto's estimate. It takes blocks with more than 48 KiB of shared memory for 0.",
+    "occupancy": "The same by cuda_occupancy.h for all kernels.",
+    "tensor cores": "Part of the time of kernels, of those that operators launched in the whole "
+    "recording, whose names show that they use tensor cores, from Volta to Blackwell; on AMD GPUs matrix "
+    "cores. Triton's kernels have names of their own, and do not count.",
+    "plugin's list": "The same by the plugin's list of names, which is of 2020.",
+    "GPUs": "What went on. Each moment counts once: computing is a kernel other than NCCL's, whatever else "
+    "ran; idle is nothing on any GPU.",
+    "time of a step": "Mean over the steps.",
+    "of step": "Part of the mean step.",
+}
+
 KERNELS: dict[str, str] = {
     "share": "Part of the time of all kernels.",
     "total": "Sum of the kernels' times. + where some have no time.",
@@ -107,6 +127,13 @@ KERNELS: dict[str, str] = {
     "least": "Shortest duration.",
     "most": _LONGEST,
     "blocks x threads": "Launch of the longest one: blocks, and threads of a block.",
+    "registers": "Registers of a thread of the longest one.",
+    "shared": "Shared memory of a block of the longest one.",
+    "blocks/SM": "Blocks of the longest one's grid for each multiprocessor. Below 1, some have none.",
+    "theoretical": "Theoretical occupancy: how full of the longest one's threads a multiprocessor can be, by "
+    "registers, shared memory and size of a block.",
+    "occupancy": "How full multiprocessors were, at most, as the longest one had too few blocks, or not.",
+    "TC": "yes: its name shows that it uses tensor cores.",
     "kernel": "Name without namespaces, parameters and plain template arguments. `(graph)` marks kernels "
     "that a CUDA graph launched.",
     "operator": _OPERATOR,

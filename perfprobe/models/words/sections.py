@@ -45,6 +45,11 @@ SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
     ),
     "start-up": (("Start-up",), "steps", "What took long before the first step."),
     "gpus": (("GPUs",), "gpu", "What ran on each GPU, and how much of the time it was busy."),
+    "gpu-use": (
+        ("GPU use",),
+        "gpu",
+        "How well each GPU was used in the steps, as the TensorBoard plugin defines it, and idle time.",
+    ),
     "kernels": (("GPU kernels",), "gpu", "The kernels with most time, with their operator and line."),
     "copies": (
         ("GPU copies",),

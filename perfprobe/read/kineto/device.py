@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from perfprobe.read.kineto.event import NO_FACTS, Event, Facts, number, small, span_ns
 from perfprobe.read.kineto.names import Names
@@ -34,6 +35,7 @@ _WAITS = {
     "Context Sync": WaitKind.CONTEXT,
 }
 _MEMORY = {kind.name.replace("_", " ").title(): kind for kind in MemoryKind}
+MOST_PERCENT = 1000
 _GRAPH_LAUNCHES = ("cudaGraphLaunch", "cuGraphLaunch", "hipGraphLaunch")
 
 
@@ -116,8 +118,9 @@ class DeviceReader:
         return number(facts.correlation), graph, number(facts.graph_node)
 
     def _launch(self, facts: Facts) -> int:
-        """The row of `Launches`. A trace has shared memory only as one sum, for which there is no column."""
-        found = self._names.launch(facts.grid, facts.block, small(facts.registers), -1, -1, -1)
+        """The row of `Launches`. A trace has shared memory only as one sum."""
+        told = small(facts.shared_bytes), _percent(facts.occupancy)
+        found = self._names.launch(facts.grid, facts.block, small(facts.registers), told)
         self.without_sizes += found < 0
         return found
 
@@ -127,6 +130,11 @@ def _where(event: Event, facts: Facts) -> tuple[int, int, int]:
     device = small(event.pid if facts.device is None else facts.device)
     stream = small(event.tid if facts.stream is None else facts.stream)
     return device, small(facts.context), stream
+
+
+def _percent(value: Any) -> int:
+    """Kineto writes whole percents; -1 for none."""
+    return round(value) if type(value) in (int, float) and 0 <= value <= MOST_PERCENT else -1
 
 
 def _move(name: str) -> tuple[int, int, int]:

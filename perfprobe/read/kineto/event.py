@@ -35,6 +35,7 @@ _VALUES = {
     "graph": "graph id",
     "graph_node": "graph node id",
     "registers": "registers per thread",
+    "occupancy": "est. achieved occupancy %",
     "shared_bytes": "shared memory",
     "size_bytes": "bytes",
     "wait_kind": "cuda_sync_kind",
@@ -65,6 +66,7 @@ class Facts:
     graph: Any = None
     graph_node: Any = None
     registers: Any = None
+    occupancy: Any = None
     shared_bytes: Any = None
     size_bytes: Any = None
     wait_kind: Any = None

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from perfprobe.read.kineto.event import small, value_of
-from perfprobe.read.kineto.rows import Interned
+from perfprobe.read.kineto.rows import Interned, Rows
 from perfprobe.support.first_line import FIRST_LINE
 from perfprobe.tables.columns import Table
 from perfprobe.tables.events import Signatures, Threads
-from perfprobe.tables.gpu import Launches
+from perfprobe.tables.gpu import KinetoLaunches, Launches
 from perfprobe.tables.stacks import Frames, Modules, Stacks
 from perfprobe.tables.strings import Strings
 
@@ -41,9 +41,11 @@ class Names:
         self._files: set[str] = set()
         self.frames, self.stacks = Interned(Frames), Interned(Stacks, MOST_STACKS)
         self.modules = Interned(Modules, MOST_STACKS)
-        self.signatures, self.launches = Interned(Signatures, MOST_STACKS), Interned(Launches)
+        self.signatures = Interned(Signatures, MOST_STACKS)
+        self.launches, self._kineto = Rows(Launches), Rows(KinetoLaunches)
         self._call_stacks: dict[bytes, int] = {}
         self._sizes: dict[tuple[bytes, bytes], tuple[int, ...]] = {}
+        self._launches: dict[tuple[int, ...], int] = {}
         self._places: dict[tuple[str, bool], int] = {}
 
     def text(self, value: object) -> int:
@@ -120,12 +122,12 @@ class Names:
             self._call_stacks[key] = found
         return found
 
-    def launch(self, grid: bytes, block: bytes, *taken: int) -> int:
+    def launch(self, grid: bytes, block: bytes, registers: int, told: tuple[int, int]) -> int:
         """Returns the row of `Launches` for a kernel; -1 if grid or block is not three numbers.
 
         Args:
             grid: the number of blocks, as undecoded JSON; likewise block, the threads of a block.
-            taken: what a block uses: the columns of `Launches` after the sizes.
+            told: the columns of `KinetoLaunches`.
         """
         key = bytes(grid), bytes(block)
         sizes = self._sizes.get(key)
@@ -135,7 +137,15 @@ class Names:
             sizes = self._sizes[key] = (
                 tuple(small(value) for size in both for value in size) if is_size else ()
             )
-        return self.launches.row(*sizes, *taken) if sizes else -1
+        if not sizes:
+            return -1
+        whole = (*sizes, registers, *told)
+        found = self._launches.get(whole)
+        if found is None:
+            found = self._launches[whole] = len(self._launches)
+            self.launches.add(*sizes, registers, -1, -1, -1)
+            self._kineto.add(*told)
+        return found
 
     def roots(self) -> dict[str, list[str]]:
         """Sorts files without a folder into torch, standard library and packages.
@@ -163,7 +173,7 @@ class Names:
             forward_id=np.array(forward, np.int32),
             name=np.array(names, np.int32),
         )
-        known = (self.frames, self.stacks, self.modules, self.signatures, self.launches)
+        known = (self.frames, self.stacks, self.modules, self.signatures, self.launches, self._kineto)
         others = [rows.table() for rows in known]
         texts = [text.encode(errors="backslashreplace").decode() for text in self._texts]
         return [threads, *others, Strings(np.array([*texts, ""], np.object_)[:-1])]

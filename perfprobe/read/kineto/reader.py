@@ -28,6 +28,13 @@ _KNOWN = ("ac2g", "async", "fwdbwd", "gpu_user_annotation", "")
 _ARROWS = ("s", "t", "f")
 _HEAD_BYTES = 64
 _MOST_DEVICES = 256
+_DEVICE_FACTS = {
+    **{"name": "name", "memory_bytes": "totalGlobalMem"},
+    **{"compute_major": "computeMajor", "compute_minor": "computeMinor", "warp_threads": "warpSize"},
+    **{"multiprocessors": "numSms", "multiprocessor_threads": "maxThreadsPerMultiprocessor"},
+    "multiprocessor_registers": "regsPerMultiprocessor",
+    "multiprocessor_shared_bytes": "sharedMemPerMultiprocessor",
+}
 _DISTRIBUTED = ("backend", "rank", "world_size", "nccl_version")
 
 
@@ -163,7 +170,7 @@ class _Reading:
             "stop": {"monotonic_ns": stop_ns},
             "roots": self._names.roots(),
             "recording": {"memory": self._operators.allocations > 0, "ranges": True},
-            "gpu": {"devices": _device_names(devices)},
+            "gpu": {"devices": _devices(devices)},
         }
 
 
@@ -171,13 +178,15 @@ def _nothing(_: Event) -> None:
     return None
 
 
-def _device_names(devices: Any) -> list[dict[str, Any] | None]:
-    """Returns the devices, indexed by their number."""
+def _devices(devices: Any) -> list[dict[str, Any] | None]:
+    """Returns the facts about each device, indexed by its number, under the names of our own recordings."""
     told = [entry for entry in devices if isinstance(entry, dict)] if isinstance(devices, list) else []
-    numbered = [(entry.get("id"), entry.get("name")) for entry in told]
-    names = {number: name for number, name in numbered if type(number) is int and 0 <= number < _MOST_DEVICES}
-    most = max(names, default=-1)
-    return [{"name": names[number]} if number in names else None for number in range(most + 1)]
+    known = {
+        number: {own: entry[name] for own, name in _DEVICE_FACTS.items() if name in entry}
+        for entry in told
+        if type(number := entry.get("id")) is int and 0 <= number < _MOST_DEVICES
+    }
+    return [known.get(number) for number in range(max(known, default=-1) + 1)]
 
 
 def _batches(operators: Operators, wanted: Sequence[str]) -> Iterator[dict[str, npt.NDArray[Any]]]:

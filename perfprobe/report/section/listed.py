@@ -15,6 +15,7 @@ from perfprobe.report.section.gpu.calls import call_tables, calls
 from perfprobe.report.section.gpu.copies import copies, copy_tables
 from perfprobe.report.section.gpu.devices import device_tables, devices
 from perfprobe.report.section.gpu.kernels import kernel_tables, kernels
+from perfprobe.report.section.gpu.use import use, use_tables
 from perfprobe.report.section.gpu.waits import wait_tables, waits
 from perfprobe.report.section.hot_lines import hot_lines, line_tables
 from perfprobe.report.section.hot_modules import hot_modules, module_tables
@@ -31,6 +32,7 @@ from perfprobe.tables.children import Children
 from perfprobe.tables.events import Losses
 from perfprobe.tables.findings import Between, HotLines, HotModules, Hotspots
 from perfprobe.tables.gpu_findings import GpuFindings
+from perfprobe.tables.gpu_use import GpuUse
 from perfprobe.tables.measurements import Measurements
 from perfprobe.tables.peers import PeerTimes
 from perfprobe.tables.processors import Processors
@@ -49,6 +51,7 @@ SECTIONS = (
     Section("phases", (StepTimes,), phases, phase_tables),
     Section("start-up", (StepTimes,), start_up, start_up_tables),
     Section("gpus", (GpuFindings,), devices, device_tables),
+    Section("gpu-use", (GpuUse,), use, use_tables),
     Section("kernels", (GpuFindings,), kernels, kernel_tables),
     Section("copies", (GpuFindings,), copies, copy_tables),
     Section("waits", (GpuFindings,), waits, wait_tables),
@@ -71,7 +74,7 @@ PEER_SECTIONS = (
     Section("paddle.operator", (PeerTimes,), paddle.operators, paddle.operator_tables),
     Section("paddle.userdefined", (PeerTimes,), paddle.userdefined, paddle.userdefined_tables),
     Section("paddle.device", (), paddle.device, paddle.device_tables, shows=(Processors, PeerTimes)),
-    Section("tb.overview", (PeerTimes,), tensorboard.overview, tensorboard.overview_tables),
+    Section("tb.overview", (PeerTimes,), tensorboard.overview, tensorboard.overview_tables, (GpuUse,)),
     Section("tb.operator", (Hotspots,), tensorboard.operators, tensorboard.operator_tables, (PeerTimes,)),
     Section("tb.module", (Hotspots, HotModules), tensorboard.modules, tensorboard.module_tables),
 )

@@ -19,7 +19,16 @@ from perfprobe.collect.autograd.kineto import Raw
 from perfprobe.collect.autograd.names import Names
 from perfprobe.tables.columns import Table
 from perfprobe.tables.events import Losses, Threads
-from perfprobe.tables.gpu import ApiCalls, Copies, CopyKind, GpuWaits, Kernels, Launches, MemoryKind
+from perfprobe.tables.gpu import (
+    ApiCalls,
+    Copies,
+    CopyKind,
+    GpuWaits,
+    Kernels,
+    KinetoLaunches,
+    Launches,
+    MemoryKind,
+)
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
 from tests.analyse.test_gpu import analysed
@@ -31,7 +40,7 @@ from tests.kineto import converted
 SHIFT_NS = -5_000_000_000  # from Unix time to CLOCK_MONOTONIC
 TRACES = [name for name in (*LINKED, *WITHOUT_NAMES) if name != "v100_resnet50_num_workers_4"]
 SMALL = [name for name in TRACES if name not in ("v100_resnet50_num_workers_0", "a100_nccl")]
-GPU_TABLES = ("kernels", "copies", "api_calls", "gpu_waits", "launches")
+GPU_TABLES = ("kernels", "copies", "api_calls", "gpu_waits", "launches", "kineto_launches")
 
 
 class ProgramRecorder:
@@ -166,19 +175,19 @@ def test_copies_have_their_memories(name: str, made: Made) -> None:
 def test_launches_are_kept_once(made: Made) -> None:
     gpu = made("h100_bert_small")[0]
     names = ("grid_x", "block_x", "registers")
-    launches = list(
-        zip(*(getattr(gpu[Launches], name).tolist() for name in gpu[Launches].dtypes), strict=True)
-    )
+    columns = {**gpu[Launches].columns(), **gpu[KinetoLaunches].columns()}
+    launches = list(zip(*(column.tolist() for column in columns.values()), strict=True))
     assert len(set(launches)) == len(launches) < len(gpu[Kernels])
     first = int(gpu[Kernels].launch[gpu[Kernels].start_ns.argmin()])
     assert [int(getattr(gpu[Launches], name)[first]) for name in names] == [564, 128, 32]
+    assert [int(column[first]) for column in gpu[KinetoLaunches].columns().values()] == [0, 27]
 
 
 def reasons(reader: DeviceReader) -> dict[str, int]:
     return {reason.partition(":")[0]: count for reason, count, _ in reader.losses()}
 
 
-UNTOLD = "results of CUDA calls, shared and local memory of launches, and which copies were async"
+UNTOLD = "results of CUDA calls, local memory of launches, and which copies were async"
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
+from perfprobe.models.launch_sizes import LaunchTable
+from perfprobe.models.tensor_cores import in_plugin_list, uses_tensor_cores
 from perfprobe.report.rows.gpu.chosen import Chosen, chosen
 from perfprobe.report.rows.gpu.site import Site, site
 from perfprobe.report.rows.row import inline, mean_ns, measured, named, unwritten, values
@@ -16,11 +19,27 @@ from perfprobe.tables.strings import Strings
 
 
 @frozen(kw_only=True)
+class Sizes:
+    """Shared memory of a block, blocks for each multiprocessor, and occupancies of 1, as in `LaunchSizes`.
+
+    tensor_cores: whether it uses them, by its name; plugin_tensor_cores: by the plugin's list of names.
+    """
+
+    shared_bytes: int | None
+    blocks_per_sm: float | None
+    theoretical_occupancy: float | None
+    occupancy: float | None
+    plugin_occupancy: float | None
+    tensor_cores: bool
+    plugin_tensor_cores: bool
+
+
+@frozen(kw_only=True)
 class KernelRow:
     """Kernels of one name under one operator, signature, line and phase; figures as in `KernelRows`.
 
     module: of all calls, None where they differ. launch: how the longest one was launched, the columns of
-    `Launches`, each None where not known. share: of the time of all kernels.
+    `Launches`, each None where not known; sizes: what follows from it. share: of the time of all kernels.
     """
 
     name: str | None
@@ -36,6 +55,7 @@ class KernelRow:
     least_ns: int | None
     most_ns: int | None
     launch: Mapping[str, int | None] = inline()
+    sizes: Sizes = inline()
     share: float | None = unwritten()
 
     @property
@@ -48,6 +68,7 @@ def kernel_rows(findings: Findings, top: int, sort: str = "self") -> Chosen[Kern
     """The `top` first rows in focus, 0 for all."""
     trace, table, whole_ns = findings.trace, findings[GpuFindings].kernels, kernel_time_ns(findings)
     strings, launches = trace.recording[Strings], trace.recording[Launches]
+    sizes = LaunchTable(trace.recording)
 
     def row(value: Mapping[str, Any]) -> KernelRow:
         total_ns = measured(value["total_ns"])
@@ -65,6 +86,7 @@ def kernel_rows(findings: Findings, top: int, sort: str = "self") -> Chosen[Kern
             least_ns=measured(value["least_ns"]),
             most_ns=measured(value["most_ns"]),
             launch=_launch(launches, value["launch"]),
+            sizes=_sizes(sizes, value, strings[value["name"]]),
             share=None if total_ns is None else total_ns / max(whole_ns, 1),
         )
 
@@ -81,4 +103,21 @@ def _launch(launches: Launches, at: int) -> Mapping[str, int | None]:
     if not 0 <= at < len(launches):
         return dict.fromkeys(launches.dtypes)
     (found,) = values(launches.take(slice(at, at + 1)))
-    return found
+    return {name: measured(figure) for name, figure in found.items()}
+
+
+def _sizes(table: LaunchTable, value: Mapping[str, Any], name: str) -> Sizes:
+    blocks, theoretical, occupancy, plugin = table.of(value["device"], value["launch"])
+    return Sizes(
+        shared_bytes=table.shared_bytes(value["launch"]),
+        blocks_per_sm=_known(blocks),
+        theoretical_occupancy=_known(theoretical),
+        occupancy=_known(occupancy),
+        plugin_occupancy=_known(plugin),
+        tensor_cores=uses_tensor_cores(name),
+        plugin_tensor_cores=in_plugin_list(name),
+    )
+
+
+def _known(figure: float) -> float | None:
+    return None if math.isnan(figure) else figure

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
+from perfprobe.report.rows.gpu.use import UseRow, use_rows
 from perfprobe.report.rows.row import values
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.findings import Findings, HotModules, Hotspots, Sums
+from perfprobe.tables.gpu_use import GpuUse
 from perfprobe.tables.peers import PeerTimes, Role
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Phase
@@ -28,12 +31,30 @@ _SORTED_BY |= {"gpu-total": "device_total_ns"}
 
 @frozen(kw_only=True)
 class RoleRow:
-    """The time of a category in a step. step: as in `steps`, 0 where none were found; None: the average."""
+    """The time of a category in a step.
+
+    step: the profiler's number, as in `steps` without a profiler, 0 where all operators are one step; None:
+    the average.
+    """
 
     step: int | None
     category: str
     time_ns: float
     percentage: float
+
+
+@frozen(kw_only=True)
+class SummaryRow:
+    """A GPU in the plugin's GPU Summary; shares are of 1, None for what is not known."""
+
+    gpu: int
+    name: str | None
+    memory_bytes: int | None
+    compute_capability: str | None
+    gpu_utilization: float | None
+    est_sm_efficiency: float | None
+    est_achieved_occupancy: float | None
+    kernel_time_using_tensor_cores: float | None
 
 
 @frozen(kw_only=True)
@@ -70,7 +91,7 @@ class ModuleRow:
 
 def role_rows(findings: Findings) -> list[RoleRow]:
     """The average of all steps, then step by step."""
-    roles, number = findings[PeerTimes].roles, findings[PeerTimes].steps.step.tolist()
+    roles, number = findings[PeerTimes].roles, findings[PeerTimes].plugin_steps.number.tolist()
     by_step: dict[int | None, list[tuple[int, float]]] = {None: []}
     for value in values(roles):
         by_step.setdefault(max(number[value["step"]], 0), []).append((value["role"], value["time_ns"]))
@@ -83,6 +104,32 @@ def role_rows(findings: Findings) -> list[RoleRow]:
             text, share = _ROLE_TEXTS[Role(role)], time_ns / whole_ns
             rows.append(RoleRow(step=step, category=text, time_ns=time_ns, percentage=share))
     return rows
+
+
+def summary_rows(findings: Findings) -> list[SummaryRow]:
+    """All GPUs, by number; none where none was recorded."""
+    if findings.get(GpuUse) is None:
+        return []
+    known = findings.trace.recording.fact("gpu", "devices")
+    told = dict(enumerate(known)) if isinstance(known, list) else {}
+    return [_summary(row, told.get(row.device)) for row in use_rows(findings)]
+
+
+def _summary(row: UseRow, told: Any) -> SummaryRow:
+    facts = told if isinstance(told, Mapping) else {}
+    name, size = facts.get("name"), facts.get("memory_bytes")
+    major, minor = facts.get("compute_major"), facts.get("compute_minor")
+    is_known = type(major) is int and type(minor) is int
+    return SummaryRow(
+        gpu=row.device,
+        name=name if isinstance(name, str) else None,
+        memory_bytes=size if type(size) is int else None,
+        compute_capability=f"{major}.{minor}" if is_known else None,
+        gpu_utilization=row.utilization,
+        est_sm_efficiency=row.sm_efficiency,
+        est_achieved_occupancy=row.plugin_occupancy,
+        kernel_time_using_tensor_cores=row.plugin_tensor_cores,
+    )
 
 
 def operator_rows(findings: Findings, top: int, sort: str) -> list[OperatorRow]:

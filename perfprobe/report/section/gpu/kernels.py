@@ -83,12 +83,28 @@ def _columns(rows: Sequence[KernelRow], *, with_launches: bool) -> list[Column]:
         figures("mean", (units.duration(row.mean_ns) for row in rows), 6),
         figures("least", (units.duration(row.least_ns) for row in rows), 8),
         figures("most", (units.duration(row.most_ns) for row in rows), 7),
-        *([figures("blocks x threads", map(_launch, rows), 4)] if with_launches else []),
+        *(_launch_columns(rows) if with_launches else []),
         Column("kernel", _names(rows), least=12, wish=22, style="bold", shorten=cut_middle),
         operator_column([(row.operator, row.overload) for row in rows]),
         Column("signature", _signatures(rows), 5, least=12, wish=20),
         *site_columns([row.at for row in rows]),
     ]
+
+
+def _launch_columns(rows: Sequence[KernelRow]) -> list[Column]:
+    return [
+        figures("blocks x threads", map(_launch, rows), 4),
+        figures("registers", (units.count(row.launch["registers"]) for row in rows), 8),
+        figures("shared", (units.size(row.sizes.shared_bytes) for row in rows), 8),
+        figures("blocks/SM", (_number(row.sizes.blocks_per_sm) for row in rows), 7),
+        figures("theoretical", (units.percent(row.sizes.theoretical_occupancy) for row in rows), 7),
+        figures("occupancy", (units.percent(row.sizes.occupancy) for row in rows), 4),
+        Column("TC", ["yes" if row.sizes.tensor_cores else "" for row in rows], 4),
+    ]
+
+
+def _number(value: float | None) -> str:
+    return units.ABSENT if value is None else f"{value:,.2f}"
 
 
 def _launch(row: KernelRow) -> str:

@@ -12,24 +12,29 @@ from perfprobe.report.rows.peers.tensorboard import (
     ModuleRow,
     OperatorRow,
     RoleRow,
+    SummaryRow,
     operator_rows,
     role_rows,
+    summary_rows,
     tb_module_rows,
 )
 from perfprobe.report.section.block import Blank, Block, Column, Heading, Paragraph, Table
 from perfprobe.report.section.figures import figures
-from perfprobe.report.section.peers.summary import name_column, of_steps
+from perfprobe.report.section.peers.summary import name_column
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
+from perfprobe.tables.peers import PeerTimes
 
 TOP = 20
+_LONGEST_NAME = 24  # of a GPU
 _STEPS = 5  # steps shown one by one
 # Categories of single steps; the last are dropped first where there is little room.
 _GIVES_WAY = ("CPU Exec", "Kernel", "DataLoader", "Other", "Runtime", "Communication", "Memcpy", "Memset")
 _OVERVIEW_NOTE = (
     "Each moment is of the first category, in the plugin's order, at work on any thread. Python outside of "
-    "operators and ranges is Other, and so is waiting for data without a DataLoader: `--view phases`."
+    "operators and ranges is Other, and so is waiting for data without a DataLoader: `--view phases`. Calls "
+    "of CUDA and ranges count in traces of any torch: the plugin reads only those of before 1.12."
 )
 _OPERATOR_NOTE = "Self: without operators in it; on the host also without its calls of CUDA."
 _MODULE_NOTE = (
@@ -39,8 +44,9 @@ _MODULE_NOTE = (
 
 
 def overview_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
-    """`tb_overview`."""
-    return {"tb_overview": role_rows(findings)}
+    """`tb_overview`, and `tb_gpu_summary` where a GPU was recorded."""
+    summary = summary_rows(findings)
+    return {"tb_overview": role_rows(findings), **({"tb_gpu_summary": summary} if summary else {})}
 
 
 def overview(findings: Findings, choice: Choice) -> Iterator[Block]:
@@ -48,7 +54,8 @@ def overview(findings: Findings, choice: Choice) -> Iterator[Block]:
     rows = role_rows(findings)
     average = [row for row in rows if row.step is None]
     whole_ns = sum(row.time_ns for row in average)
-    yield Heading("Step Time Breakdown", of_steps(findings))
+    steps = findings[PeerTimes].plugin_steps
+    yield Heading("Step Time Breakdown", _steps_text(steps.number.tolist()))
     yield Table(
         [
             Column("Category", ["Average Step Time", *(row.category for row in average)], style="bold"),
@@ -62,6 +69,46 @@ def overview(findings: Findings, choice: Choice) -> Iterator[Block]:
         yield Blank()
         yield Table(_by_step([row for row in rows if row.step in shown]))
     yield Paragraph(_OVERVIEW_NOTE, "dim")
+    summary = summary_rows(findings)
+    if summary:
+        yield Heading("GPU Summary", "estimates, not measured")
+        yield Table(_summary_columns(summary))
+
+
+def _steps_text(numbers: Sequence[int]) -> str:
+    """Which steps they are."""
+    if numbers == [-1]:
+        return "no steps found: all operators as one step"
+    return f"{len(numbers):,} {'step' if len(numbers) == 1 else 'steps'}, those of warm-up too"
+
+
+def _summary_columns(rows: Sequence[SummaryRow]) -> list[Column]:
+    """The plugin's list, a column for each GPU, of which the last ones may be dropped."""
+    cells = [_summary_cells(row) for row in rows]
+    return [
+        Column("", list(cells[0]), style="bold"),
+        *(
+            figures(f"GPU {row.gpu}", own.values(), at)
+            for at, (row, own) in enumerate(zip(rows, cells, strict=True))
+        ),
+    ]
+
+
+def _summary_cells(row: SummaryRow) -> dict[str, str]:
+    return {
+        "Name": printable(shorten.cut(row.name or units.ABSENT, _LONGEST_NAME)),
+        "Memory": units.size(row.memory_bytes),
+        "Compute Capability": row.compute_capability or units.ABSENT,
+        "GPU Utilization": _percent(row.gpu_utilization),
+        "Est. SM Efficiency": _percent(row.est_sm_efficiency),
+        "Est. Achieved Occupancy": _percent(row.est_achieved_occupancy),
+        "Kernel Time using Tensor Cores": _percent(row.kernel_time_using_tensor_cores),
+    }
+
+
+def _percent(share: float | None) -> str:
+    """With the plugin's digits."""
+    return units.ABSENT if share is None else f"{100 * share:.2f} %"
 
 
 def _by_step(rows: Sequence[RoleRow]) -> list[Column]:

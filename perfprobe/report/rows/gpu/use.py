@@ -1,0 +1,89 @@
+"""Rows of how well GPUs were used, and of what they did in each step."""
+
+from __future__ import annotations
+
+from perfprobe.support.frozen import frozen
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.gpu_use import DeviceUse, GpuUse, StepUse
+
+
+@frozen(kw_only=True)
+class UseRow:
+    """A GPU in the steps; shares are of 1, None where they are not known. Figures as in `DeviceUse`.
+
+    utilization: the share of the steps in which a kernel ran, busy: a kernel or a copy. tensor_cores: the
+    share of the time of kernels that operators launched, by our list of names; plugin_tensor_cores: by the
+    plugin's.
+    """
+
+    device: int
+    span_ns: int
+    utilization: float | None
+    busy: float | None
+    sm_efficiency: float | None
+    plugin_occupancy: float | None
+    occupancy: float | None
+    plugin_tensor_cores: float | None
+    tensor_cores: float | None
+
+
+@frozen(kw_only=True)
+class PartRow:
+    """What GPUs did in a step; figures as in `StepUse`. step: its number, None: the average.
+
+    percentage: parts of the step, in the same order.
+    """
+
+    step: int | None
+    part: str
+    time_ns: float
+    percentage: float
+
+
+PARTS = {"computing": "computing_ns", "NCCL": "communication_ns", "copying": "copying_ns", "idle": "idle_ns"}
+
+
+def use_rows(findings: Findings) -> list[UseRow]:
+    """All GPUs, by number."""
+    return [_row(use) for use in findings[GpuUse].devices]
+
+
+def _row(use: DeviceUse) -> UseRow:
+    return UseRow(
+        device=use.device,
+        span_ns=use.span_ns,
+        utilization=_share(use.kernel_ns, use.span_ns),
+        busy=_share(use.busy_ns, use.span_ns),
+        sm_efficiency=use.sm_efficiency,
+        plugin_occupancy=use.plugin_occupancy,
+        occupancy=use.occupancy,
+        plugin_tensor_cores=_share(use.plugin_tensor_ns, use.kernels_ns),
+        tensor_cores=_share(use.tensor_ns, use.kernels_ns),
+    )
+
+
+def _share(part_ns: int, whole_ns: int) -> float | None:
+    return part_ns / whole_ns if whole_ns > 0 else None
+
+
+def part_rows(findings: Findings) -> list[PartRow]:
+    """The average of all steps, then step by step."""
+    use = findings[GpuUse]
+    numbers = [None if number < 0 else number for number in use.steps.number.tolist()]
+    rows = [_part(None, title, _mean_ns(use.parts, name), use) for title, name in PARTS.items()]
+    for at, number in enumerate(numbers if use.has_steps else ()):
+        rows += [
+            _part(number, title, float(getattr(use.parts, name)[at]), use, at)
+            for title, name in PARTS.items()
+        ]
+    return rows
+
+
+def _mean_ns(parts: StepUse, name: str) -> float:
+    return float(getattr(parts, name).sum() / len(parts))
+
+
+def _part(step: int | None, part: str, time_ns: float, use: GpuUse, at: int | None = None) -> PartRow:
+    took_ns = use.steps.end_ns - use.steps.start_ns
+    whole_ns = float(took_ns.mean() if at is None else took_ns[at])
+    return PartRow(step=step, part=part, time_ns=time_ns, percentage=time_ns / max(whole_ns, 1.0))

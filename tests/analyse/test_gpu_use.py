@@ -1,0 +1,131 @@
+"""How well a GPU was used, in a trace made by hand whose figures are counted by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perfprobe.analyse.findings import Analysis
+from perfprobe.merge import link
+from perfprobe.read import kineto
+from perfprobe.report.rows.gpu.kernels import kernel_rows
+from perfprobe.report.rows.gpu.use import part_rows, use_rows
+from perfprobe.report.rows.peers.tensorboard import role_rows, summary_rows
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.gpu_findings import GpuFindings
+from perfprobe.tables.gpu_use import GpuUse
+from perfprobe.tables.peers import PeerTimes
+
+V100 = {
+    **{"id": 0, "name": "Tesla V100", "totalGlobalMem": 1 << 35, "computeMajor": 7, "computeMinor": 0},
+    **{"warpSize": 32, "numSms": 80, "maxThreadsPerMultiprocessor": 2048},
+    **{"regsPerMultiprocessor": 65536, "sharedMemPerMultiprocessor": 98304},
+}
+GEMM = "volta_fp16_s884gemm_fp16_128x128_ldg8_f2f_nn"
+
+
+def span(category: str, name: str, start_us: int, end_us: int, **facts: Any) -> dict[str, Any]:
+    told = {"cat": category, "name": name, "ts": start_us, "dur": end_us - start_us, "args": facts}
+    return {"ph": "X", "pid": 1, "tid": 1, **told}
+
+
+def kernel(
+    name: str, start_us: int, end_us: int, correlation: int, blocks: int, **facts: Any
+) -> dict[str, Any]:
+    sizes = {"grid": [blocks, 1, 1], "block": [256, 1, 1], "registers per thread": 32, "shared memory": 1024}
+    where = {"device": 0, "context": 1, "stream": 7, "correlation": correlation}
+    return span("kernel", name, start_us, end_us, **where, **sizes, **facts)
+
+
+EVENTS = [
+    span("user_annotation", "ProfilerStep#3", 1000, 1100),
+    span("cpu_op", "aten::mm", 1010, 1020),
+    span("cuda_runtime", "cudaLaunchKernel", 1012, 1014, correlation=1),
+    kernel(GEMM, 1030, 1060, 1, 40, **{"est. achieved occupancy %": 6}),
+    span("user_annotation", "ProfilerStep#4", 1100, 1200),
+    span("cpu_op", "aten::add", 1110, 1120),
+    span("cuda_runtime", "cudaLaunchKernel", 1112, 1114, correlation=2),
+    span("cuda_runtime", "cudaMemcpyAsync", 1116, 1118, correlation=3),
+    kernel(
+        "void at::native::elementwise_kernel<128, 4>", 1120, 1220, 2, 160, **{"est. achieved occupancy %": 25}
+    ),
+    span(
+        "gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 1150, 1240, device=0, stream=8, correlation=3, bytes=8
+    ),
+]
+
+
+@pytest.fixture
+def found(tmp_path: Path) -> Findings:
+    return findings_of(tmp_path, EVENTS, [V100])
+
+
+def findings_of(folder: Path, events: list[dict[str, Any]], devices: list[dict[str, Any]]) -> Findings:
+    path = folder / "trace.json"
+    path.write_text(json.dumps({"schemaVersion": 1, "deviceProperties": devices, "traceEvents": events}))
+    return Analysis(link(kineto.read(path))).find((GpuFindings, GpuUse, PeerTimes))
+
+
+def test_steps_last_to_the_end_of_what_was_launched_in_them(found: Findings) -> None:
+    steps = found[GpuUse].steps
+    assert steps.number.tolist() == [3, 4]
+    assert steps.start_ns.tolist() == [1_000_000, 1_100_000]
+    assert steps.end_ns.tolist() == [1_100_000, 1_240_000]
+
+
+def test_shares_of_the_steps(found: Findings) -> None:
+    (row,) = use_rows(found)
+    assert row.utilization == 130 / 240
+    assert row.busy == (30 + 120) / 240
+    assert row.sm_efficiency == pytest.approx((30 * 0.5 + 100) / 240)
+    assert row.plugin_occupancy == pytest.approx((6 * 30 + 25 * 100) / 130 / 100)
+    assert row.occupancy == pytest.approx((0.5 * 30 + 2 * 100) / 130 * 256 / 2048)
+    assert row.tensor_cores == row.plugin_tensor_cores == 30 / 130
+
+
+def test_what_the_gpu_did_in_a_step(found: Findings) -> None:
+    of_step = {(row.step, row.part): row.time_ns for row in part_rows(found)}
+    assert [of_step[3, part] for part in ("computing", "NCCL", "copying", "idle")] == [30e3, 0, 0, 70e3]
+    assert [of_step[4, part] for part in ("computing", "NCCL", "copying", "idle")] == [100e3, 0, 20e3, 20e3]
+    assert of_step[None, "idle"] == 45e3
+
+
+def test_the_plugin_s_breakdown_has_the_same_steps(found: Findings) -> None:
+    of_step = {(row.step, row.category): row.time_ns for row in role_rows(found)}
+    assert of_step[4, "Kernel"] == 100e3
+    assert of_step[4, "Memcpy"] == 20e3
+    assert of_step[4, "Runtime"] == 4e3
+    assert of_step[4, "CPU Exec"] == 6e3
+    assert of_step[4, "Other"] == 10e3
+    (summary,) = summary_rows(found)
+    assert (summary.name, summary.compute_capability) == ("Tesla V100", "7.0")
+
+
+def test_sizes_of_launches(found: Findings) -> None:
+    second, first = (row.sizes for row in kernel_rows(found, 0).rows)
+    assert (first.shared_bytes, first.blocks_per_sm) == (1024, 0.5)
+    assert (first.theoretical_occupancy, first.occupancy, first.plugin_occupancy) == (1.0, 0.0625, 0.06)
+    assert (first.tensor_cores, first.plugin_tensor_cores) == (True, True)
+    assert (second.occupancy, second.tensor_cores) == (0.25, False)
+
+
+def test_a_last_step_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
+    cut = [
+        span("user_annotation", "ProfilerStep#5", 1240, 1300),
+        span("cuda_runtime", "cudaLaunchKernel", 1250, 1252, correlation=4),
+        kernel(GEMM, 1260, 1270, 4, 40),
+    ]
+    assert findings_of(tmp_path, [*EVENTS, *cut], [V100])[GpuUse].steps.number.tolist() == [3, 4]
+
+
+def test_a_device_that_nobody_described(tmp_path: Path) -> None:
+    found = findings_of(tmp_path, EVENTS, [{"id": 0, "name": ["no", "name"], "numSms": "80"}])
+    (row,) = use_rows(found)
+    assert row.utilization == 130 / 240
+    assert row.sm_efficiency is None
+    assert row.occupancy is None
+    (summary,) = summary_rows(found)
+    assert summary.name is None
