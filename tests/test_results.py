@@ -71,9 +71,9 @@ def test_each_pass_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     results.draw(str(tmp_path / "graph.dot"), GraphView())
 
     # Once steps are known, the operators of steps, and what other profilers say of them.
-    assert readings == [6, 1, 1]
+    assert readings == [7, 1, 1]
     results.findings(View(focus="mm"), KINDS)
-    assert readings == [6, 1, 1, 2]  # those that no focus changes are kept
+    assert readings == [7, 1, 1, 2]  # those that no focus changes are kept
 
 
 def test_what_nobody_shows_is_not_made(tmp_path: Path) -> None:

@@ -12,6 +12,9 @@ from perfprobe.analyse.gpu import gpu_findings
 from perfprobe.analyse.gpu_use import gpu_use
 from perfprobe.analyse.hot_modules import hot_modules
 from perfprobe.analyse.hotspots import OperatorRows, RowsOfOperators, hotspots, same_signatures
+from perfprobe.analyse.idle.blame import BlamedIdle
+from perfprobe.analyse.idle.summed import idle_times
+from perfprobe.analyse.launched import launch_times
 from perfprobe.analyse.library_lines import LinesOfLibraries
 from perfprobe.analyse.lines import lines
 from perfprobe.analyse.loader_waits import WaitsForLoaders
@@ -27,6 +30,8 @@ from perfprobe.tables.events import LinkedOperators, Losses
 from perfprobe.tables.findings import Between, Findings, HotLines, HotModules, Hotspots, LibraryLines, Totals
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.gpu_use import GpuUse, StepMarks
+from perfprobe.tables.idle import IdleTimes
+from perfprobe.tables.launch_times import LaunchTimes
 from perfprobe.tables.peers import PeerTimes
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.python import Calling
@@ -117,6 +122,11 @@ PASSES: dict[type, Pass] = {
         lambda trace, asked, marks, times: gpu_use(trace, marks, times), needs=(StepMarks, StepTimes)
     ),
     GpuFindings: Pass(lambda trace, asked, times: gpu_findings(trace, times.steps), needs=(StepTimes,)),
+    BlamedIdle: Pass(lambda trace, asked: BlamedIdle(trace), watches=True),
+    IdleTimes: Pass(
+        lambda trace, asked, blamed, times: idle_times(blamed, times), needs=(BlamedIdle, StepTimes)
+    ),
+    LaunchTimes: Pass(lambda trace, asked: launch_times(trace)),
     RangeRows: Pass(lambda trace, asked: named_ranges(trace)),
     LoaderWaits: Pass(lambda trace, asked: WaitsForLoaders(trace), watches=True),
     Processors: Pass(lambda trace, asked: processors(trace)),

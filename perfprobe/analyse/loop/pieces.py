@@ -202,7 +202,7 @@ def _added(
         gpu_ns=None if gpus is None else within(gpus),
         children_ns=None if children is None else within(children),
         look_step=_step(bounds, looks.time_ns),
-        look_phase=painted.phase[look_at],
+        look_phase=np.append(painted.phase, np.int8(StepPhase.OTHER))[look_at],  # no stretch: a step of 0 ns
         look_frame=looks.frame,
         look_ns=look_ns,
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from perfprobe.models.words import operator_columns, other_columns
+from perfprobe.models.words import gpu_columns, operator_columns, other_columns
 from perfprobe.models.words.losses import REASONS, SOURCES
 from perfprobe.models.words.sections import FIRST_SCREEN, SECTIONS
 from perfprobe.models.words.terms import MARKS, TERMS
@@ -36,10 +36,13 @@ COLUMNS: dict[str, dict[str, str]] = {
     "workers": other_columns.WORKERS,
     "gpus": other_columns.GPUS,
     "gpu-use": other_columns.GPU_USE,
+    "idle": gpu_columns.IDLE,
+    "overlap": gpu_columns.OVERLAP,
     "kernels": other_columns.KERNELS,
     "copies": other_columns.COPIES,
     "waits": other_columns.WAITS,
     "cuda-calls": other_columns.CUDA_CALLS,
+    "launches": gpu_columns.LAUNCHES,
     "sources": other_columns.SOURCES,
     "losses": other_columns.LOSSES,
 }

@@ -50,6 +50,17 @@ SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
         "gpu",
         "How well each GPU was used in the steps, as the TensorBoard plugin defines it, and idle time.",
     ),
+    "idle": (
+        ("GPU idle",),
+        "gpu",
+        "Time between the first and the last work of each GPU in which nothing ran on it, by what the host "
+        "did meanwhile and its line; and the gaps of each stream, by kind.",
+    ),
+    "overlap": (
+        ("GPU overlap",),
+        "gpu",
+        "How long computing, communication (NCCL's kernels) and copies ran at the same time on each GPU.",
+    ),
     "kernels": (("GPU kernels",), "gpu", "The kernels with most time, with their operator and line."),
     "copies": (
         ("GPU copies",),
@@ -58,6 +69,12 @@ SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
     ),
     "waits": (("GPU waits",), "gpu", "Calls in which the program stood still until a GPU was done."),
     "cuda-calls": (("CUDA calls",), "gpu", "Functions of CUDA's API: what launching costs the program."),
+    "launches": (
+        ("Launches",),
+        "gpu",
+        "Calls that launch kernels, copies and fills: how long they take, how long after them the work "
+        "begins, and how much was queued.",
+    ),
     "functions": (
         ("Python functions",),
         "functions",
@@ -125,7 +142,8 @@ FIRST_SCREEN: dict[str, str] = {
     "BLIND": "The smallest gain that could have been seen in these steps, given how much they vary.",
     "CPU": "Cores used of cores allowed, what other processes used (neighbours), and waiting for a "
     "processor.",
-    "GPU": "How much of the time from its first to its last work the busiest GPU was busy, and what follows.",
+    "GPU": "How much of the time from its first to its last work the busiest GPU was busy, what follows, and "
+    "the line with most of its idle time.",
     "CUT": "The recording is incomplete, and why.",
     "TRUST": "What recording added to the program's CPU time, measured or estimated, and how many losses.",
     "NEXT": "The command that fits next.",

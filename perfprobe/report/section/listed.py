@@ -14,7 +14,10 @@ from perfprobe.report.section.functions import function_tables, functions
 from perfprobe.report.section.gpu.calls import call_tables, calls
 from perfprobe.report.section.gpu.copies import copies, copy_tables
 from perfprobe.report.section.gpu.devices import device_tables, devices
+from perfprobe.report.section.gpu.idle import idle, idle_tables
 from perfprobe.report.section.gpu.kernels import kernel_tables, kernels
+from perfprobe.report.section.gpu.launches import launch_tables, launches
+from perfprobe.report.section.gpu.overlap import overlap, overlap_tables
 from perfprobe.report.section.gpu.use import use, use_tables
 from perfprobe.report.section.gpu.waits import wait_tables, waits
 from perfprobe.report.section.hot_lines import hot_lines, line_tables
@@ -33,6 +36,8 @@ from perfprobe.tables.events import Losses
 from perfprobe.tables.findings import Between, HotLines, HotModules, Hotspots
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.gpu_use import GpuUse
+from perfprobe.tables.idle import IdleTimes
+from perfprobe.tables.launch_times import LaunchTimes
 from perfprobe.tables.measurements import Measurements
 from perfprobe.tables.peers import PeerTimes
 from perfprobe.tables.processors import Processors
@@ -52,10 +57,13 @@ SECTIONS = (
     Section("start-up", (StepTimes,), start_up, start_up_tables),
     Section("gpus", (GpuFindings,), devices, device_tables),
     Section("gpu-use", (GpuUse,), use, use_tables),
+    Section("idle", (IdleTimes,), idle, idle_tables),
+    Section("overlap", (IdleTimes,), overlap, overlap_tables),
     Section("kernels", (GpuFindings,), kernels, kernel_tables),
     Section("copies", (GpuFindings,), copies, copy_tables),
     Section("waits", (GpuFindings,), waits, wait_tables),
     Section("cuda-calls", (GpuFindings,), calls, call_tables),
+    Section("launches", (LaunchTimes,), launches, launch_tables),
     Section("functions", (Calling,), functions, function_tables),
     Section("between", (Between,), between, interval_tables),
     Section("ranges", (Hotspots,), ranges, range_tables, shows=(RangeRows,)),

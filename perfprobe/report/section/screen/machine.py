@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from perfprobe.models.waiting import is_busy, waited_ns
 from perfprobe.report.rows.bottleneck import cores_allowed
 from perfprobe.report.rows.gpu.devices import device_rows
+from perfprobe.report.rows.gpu.idle import most_idle_line
 from perfprobe.report.rows.losses import loss_rows
 from perfprobe.report.rows.own_cost import own_cost
 from perfprobe.report.rows.screen import ScreenRow, said
+from perfprobe.report.section.gpu.idle import cause_text
 from perfprobe.report.section.gpu.verdict import Use, verdict
-from perfprobe.report.section.screen.places import whole_percent
+from perfprobe.report.section.screen.places import at_line, whole_percent
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.children import Children
 from perfprobe.tables.events import Losses
 from perfprobe.tables.findings import Findings, Totals
 from perfprobe.tables.gpu_findings import GpuFindings
+from perfprobe.tables.idle import IdleTimes
 from perfprobe.tables.processors import Processors
+from perfprobe.tables.steps import StepKind, StepTimes
 
 _NOTEWORTHY = 0.05  # of the CPU time, used by child processes
 _MOST_SOURCES = 3
@@ -80,6 +85,28 @@ def gpu_line(findings: Findings) -> Iterator[ScreenRow]:
     yield said("GPU", busy, f", {whole_percent(share)} of wall", time_ns=busiest.busy_ns, share=use.busy)
     lost = any((findings.trace.recording.number("gpu", name) or 0) > 0 for name in _LOST)
     yield said("", "records of its work are lost: bottleneck unknown" if lost else verdict(gpu, use, wall_ns))
+    if 1 - use.busy >= _NOTEWORTHY and busiest.device is not None and IdleTimes in findings:
+        yield from _idle_line(findings, busiest.device)
+
+
+def _idle_line(findings: Findings, device: int) -> Iterator[ScreenRow]:
+    """The line with most of the GPU's idle time, with what the host did there; without lines only that."""
+    found = most_idle_line(findings, device)
+    if found is None or found.share < _NOTEWORTHY:
+        return
+    idle = f"idle {units.duration(found.time_ns)}{_each_step(findings) if found.is_of_step else ''} while "
+    facts: dict[str, Any] = {"time_ns": found.time_ns, "share": found.share, "line": found.line}
+    cause, share = cause_text(found.cause), f": {whole_percent(found.share)} of its idle time"
+    if found.line is None:
+        yield said("", f"{idle}{cause} (no lines recorded)", **facts)
+    else:
+        yield said("", f"{idle}{at_line(found.line)}", f" ({cause})", share, **facts)
+
+
+def _each_step(findings: Findings) -> str:
+    times = findings.get(StepTimes)
+    is_call = times is not None and len(times.loops) and times.loops.kind[0] == StepKind.INFERENCE
+    return " a call" if is_call else " a step"
 
 
 def trust_line(findings: Findings) -> ScreenRow:

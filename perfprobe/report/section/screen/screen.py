@@ -24,6 +24,7 @@ from perfprobe.support.views import command as view_command
 from perfprobe.tables.children import Children
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.gpu_findings import GpuFindings
+from perfprobe.tables.idle import IdleTimes
 from perfprobe.tables.measurements import Measurements
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.python import Calling
@@ -34,7 +35,7 @@ from perfprobe.tables.workers import Feeding
 LINES = 12
 ALL = 24
 ROWS = 10
-KINDS = (StepTimes, Hotspots, Calling, GpuFindings, Measurements, Children, Processors, Feeding)
+KINDS = (StepTimes, Hotspots, Calling, GpuFindings, IdleTimes, Measurements, Children, Processors, Feeding)
 STEP_KINDS = (StepHotspots,)  # only with steps: the operators are read once more for them
 _ABOVE_ROWS = 2  # a blank line, and the titles of the columns
 # Labels that are dropped where there are too many lines, in this order.

@@ -1,0 +1,1 @@
+"""Idle time of GPUs: the gaps in their work, and what the host did meanwhile."""

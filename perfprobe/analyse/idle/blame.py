@@ -1,0 +1,290 @@
+"""Blames the gaps in a device's work on what the host did meanwhile.
+
+A gap has two parts. Until the call that launched the next work began, the host did something else: what its
+thread did by calls, operators, ranges and samples; where it did nothing, what the thread did that had
+launched the work before, such as autograd's. From then on it is the launch, or where the work was queued
+already, the device.
+
+Where the gap began while the host waited for the GPU, that wait kept it from queuing work. Without it every
+later launch could come earlier by at most its length: so much of the gap is blamed on it, from its
+beginning, except what shows a cause of its own (data, compiling, garbage collection, allocator).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from perfprobe.analyse.grouping import first_of_each, sort_by_keys
+from perfprobe.analyse.idle.gaps import Gaps, Work, each_device, gaps, work_of
+from perfprobe.analyse.idle.layers import (
+    Doing,
+    ThreadLayers,
+    call_causes,
+    of_calls,
+    of_operators,
+    of_ranges,
+    of_samples,
+)
+from perfprobe.analyse.loop.covered import Covered
+from perfprobe.analyse.loop.ranges import NamedSpans
+from perfprobe.analyse.loop.regions import Regions, regions
+from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows, among, column, distinct
+from perfprobe.tables.events import LinkedOperators
+from perfprobe.tables.gpu import ApiCalls, GpuLinks
+from perfprobe.tables.idle import IdleCause, IdleKind
+from perfprobe.tables.scopes import USER_SCOPE
+from perfprobe.tables.trace import Gap, Trace
+
+_WEAK = (IdleCause.UNKNOWN, IdleCause.OPERATORS, IdleCause.PYTHON, IdleCause.LAUNCH)
+_COLUMNS = ("start_ns", "end_ns", "frame", "forward_frame", "phase", "gap", "name", "scope")
+_PLACE = ("call", "operator", "frame", "forward_frame", "phase", "gap")
+
+
+class Blamed(Doing):
+    """Parts of gaps, by device and start, each with its cause and place."""
+
+    device: Int32 = column("the driver's number of the device")
+    gap_number: Int64 = column("which gap, counted over all devices")
+    kind: Int8 = column("an `IdleKind`")
+    linked: Int8 = column("1: the call that ended the gap was recorded")
+
+
+class BlamedIdle:
+    """The pass: takes the operators of a trace batch by batch, those that run in gaps."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._spans = NamedSpans(trace)
+        self._os_threads = trace.recording.os_threads()
+        self._kept: list[tuple[int, LinkedOperators]] = []
+        links = trace.gpu
+        self.work = None if links is None else work_of(trace.recording, links)
+        self._found: list[tuple[int, Gaps]] = []
+        if self.work is not None:
+            self._found = [(device, gaps(self.work, own)) for device, own in each_device(self.work)]
+        times = [(each.start_ns, each.end_ns) for _, each in self._found] or [(np.empty(0, np.int64),) * 2]
+        starts_ns, ends_ns = zip(*times, strict=True)
+        self._idle = Covered(np.concatenate(starts_ns), np.concatenate(ends_ns))
+
+    def add(self, batch: LinkedOperators) -> None:
+        """The next batch, as `Trace.operators` yields it."""
+        if not self._found:
+            return
+        self._spans.add(batch)
+        chosen = batch.scope != USER_SCOPE
+        chosen &= self._idle.within(batch.start_ns, np.maximum(batch.end_ns, batch.start_ns)) > 0
+        rows = np.flatnonzero(chosen)
+        if len(rows) == 0:
+            return
+        thread = self._os_threads[batch.thread[rows]]
+        first = first_of_each(thread)
+        for own in np.split(rows, first[1:]):
+            # Those that others contain are dropped at the end: their outer ones may come with a later batch.
+            columns = {name: getattr(batch, name)[own] for name in _COLUMNS}
+            self._kept.append((int(self._os_threads[batch.thread[own[0]]]), LinkedOperators.part(columns)))
+
+    def result(self) -> BlamedIdle | None:
+        """None where nothing was recorded of GPUs."""
+        return None if self.work is None else self
+
+    def pieces(self) -> Blamed:
+        """All parts of all gaps."""
+        links = self._trace.gpu
+        if links is None or self.work is None:
+            return Blamed.empty()
+        host = _Host(self._trace, links, self._spans, self._kept, self._idle)
+        found, number = [], 0
+        for device, each in self._found:
+            found.append(_device(self.work, each, host, device, number))
+            number += len(each.start_ns)
+        return Blamed.concat(found)
+
+
+class _Host:
+    """The layers of threads, made when they are first needed."""
+
+    def __init__(
+        self,
+        trace: Trace,
+        links: GpuLinks,
+        spans: NamedSpans,
+        kept: list[tuple[int, LinkedOperators]],
+        idle: Covered,
+    ) -> None:
+        self.links, self._trace, self._spans, self._kept = links, trace, spans, kept
+        calls = trace.recording[ApiCalls]
+        self._is_idle = idle.within(calls.start_ns, np.maximum(calls.end_ns, calls.start_ns)) > 0
+        self.thread = np.append(trace.recording.os_threads()[calls.thread], np.int64(-1))
+        self.causes, self.waited_ns = call_causes(trace.recording, links)
+        self.calls = calls
+        self._regions: Regions | None = None
+        self._layers: dict[int, ThreadLayers] = {}
+
+    def layers(self, thread: int) -> ThreadLayers:
+        """Those of a thread; empty where it is not known."""
+        if thread not in self._layers:
+            self._regions = self._regions or regions(self._trace)
+            rows = [rows for key, rows in self._kept if key == thread and thread != -1]
+            operators = of_operators(LinkedOperators.concat(rows)) if rows else Doing.empty()
+            calls = np.flatnonzero((self.thread[:-1] == thread) & self._is_idle & (thread != -1))
+            called = of_calls(self._trace, self.links, calls, self.causes)
+            named = of_ranges(self._trace, self._spans, thread)
+            samples = of_samples(self._trace, self._regions, thread)
+            self._layers[thread] = ThreadLayers([*named, called, operators], samples, operators)
+        return self._layers[thread]
+
+    def wait_around(self, thread: int, time_ns: Int64) -> tuple[Rows, Mask]:
+        """The call of a thread that waited for a GPU at each moment, and whether there is one."""
+        rows = np.flatnonzero((self.thread[:-1] == thread) & (self.waited_ns > 0))
+        if len(rows) == 0 or thread == -1:
+            return np.zeros(len(time_ns), np.intp), np.zeros(len(time_ns), np.bool_)
+        rows = rows[np.argsort(self.calls.start_ns[rows], kind="stable")]
+        at = rows[np.maximum(np.searchsorted(self.calls.start_ns[rows], time_ns, "right") - 1, 0)]
+        inside = (self.calls.start_ns[at] <= time_ns) & (time_ns < self.calls.end_ns[at])
+        return at, np.asarray(inside)
+
+
+def _device(work: Work, found: Gaps, host: _Host, device: int, number: int) -> Blamed:
+    """The parts of the gaps of one device. number: of its first gap."""
+    call, before = work.call[found.after], work.call[found.before]
+    launched_ns = np.where(call >= 0, work.launch_ns[found.after], found.end_ns)
+    split_ns = np.clip(launched_ns, found.start_ns, found.end_ns)
+    parts = [_launching(found, call, split_ns, host)]
+    threads, others = host.thread[call], host.thread[before]
+    for own in _equal(threads, others):
+        parts.append(_hosting(found, own, call, split_ns, host, (int(threads[own[0]]), int(others[own[0]]))))
+    rows, at = Doing.concat([rows for rows, _ in parts]), np.concatenate([at for _, at in parts])
+    linked = (call >= 0)[at].astype(np.int8)
+    return Blamed(
+        **rows.columns(),
+        device=np.full(len(rows), device, np.int32),
+        gap_number=at.astype(np.int64) + number,
+        kind=found.kind[at],
+        linked=linked,
+    )
+
+
+def _equal(*keys: Int64) -> list[Rows]:
+    """The rows of equal keys, in their order."""
+    if len(keys[0]) == 0:
+        return []
+    order, first = sort_by_keys(list(keys))
+    return np.split(order, first[1:])
+
+
+def _launching(found: Gaps, call: Int32, split_ns: Int64, host: _Host) -> tuple[Doing, Rows]:
+    """The ends of gaps, from the launch on: a row for each of those that have one."""
+    at = np.flatnonzero(split_ns < found.end_ns)
+    cause = np.append(host.causes, np.int8(IdleCause.UNKNOWN))[call[at]]
+    queued = split_ns[at] == found.start_ns[at]
+    by_kind = np.where(found.kind[at] == IdleKind.KERNEL_WAIT, IdleCause.BETWEEN_KERNELS, IdleCause.UNKNOWN)
+    cause = np.where(queued & (cause == IdleCause.LAUNCH), by_kind, cause).astype(np.int8)
+    places = _places(host, call[at])
+    for name in ("call", "operator"):  # the device's own time: no matter what was launched
+        places[name] = np.where(cause == IdleCause.BETWEEN_KERNELS, np.int32(-1), places[name])
+    return Doing(start_ns=split_ns[at], end_ns=found.end_ns[at], cause=cause, **places), at
+
+
+def _hosting(
+    found: Gaps, own: Rows, call: Int32, split_ns: Int64, host: _Host, threads: tuple[int, int]
+) -> tuple[Doing, Rows]:
+    """The beginnings of these gaps, until the launch, cut where the host began or ended something."""
+    own = own[split_ns[own] > found.start_ns[own]]
+    thread, other = threads
+    waiting, is_begun = host.wait_around(thread, found.start_ns[own])
+    if other != thread:
+        second, is_second = host.wait_around(other, found.start_ns[own])
+        waiting, is_begun = np.where(is_begun, waiting, second), is_begun | is_second
+    waited_ns = np.append(host.waited_ns, np.int64(0))[waiting]
+    until_ns = np.where(is_begun, np.minimum(found.start_ns[own] + waited_ns, split_ns[own]), np.int64(-1))
+    layers = list(_ordered(host, thread, other))
+    start_ns, end_ns, at = _cut(found.start_ns[own], split_ns[own], [*_bounds(layers), until_ns])
+    rows = _at_moments(layers, start_ns, end_ns)
+    rows = _placed(rows, host, thread, call[own][at])
+    is_weak = among(rows.cause, _WEAK) & (end_ns <= until_ns[at])
+    places = _places(host, waiting[at].astype(np.int32)) | {"cause": np.append(host.causes, 0)[waiting[at]]}
+    changed = {name: np.where(is_weak, value, getattr(rows, name)) for name, value in places.items()}
+    dtypes = Doing.dtypes
+    kept = {name: value.astype(dtypes[name]) for name, value in changed.items()}
+    return Doing(**rows.columns() | kept), own[at]
+
+
+def _ordered(host: _Host, thread: int, other: int) -> Iterator[Doing]:
+    """The layers of a thread, then those of the one before, samples last of each."""
+    yield from host.layers(thread).known
+    if other != thread:
+        yield from host.layers(other).known
+    yield host.layers(thread).samples
+    if other != thread:
+        yield host.layers(other).samples
+
+
+def _bounds(layers: list[Doing]) -> list[Int64]:
+    return [time_ns for rows in layers for time_ns in (rows.start_ns, rows.end_ns)]
+
+
+def _cut(start_ns: Int64, end_ns: Int64, bounds: list[Int64]) -> tuple[Int64, Int64, Rows]:
+    """These stretches, none of which overlaps another, cut at all bounds; and which each part is of."""
+    time_ns = distinct(np.concatenate([start_ns, end_ns, *bounds]))
+    at = np.searchsorted(start_ns, time_ns[:-1], "right") - 1
+    inside = (at >= 0) & (time_ns[:-1] < np.append(end_ns, np.int64(-1))[at])
+    return time_ns[:-1][inside], time_ns[1:][inside], at[inside]
+
+
+def _at_moments(layers: list[Doing], start_ns: Int64, end_ns: Int64) -> Doing:
+    """What the first layer shows that has something at each moment; else Python without a place."""
+    columns: dict[str, npt.NDArray[Any]] = {
+        name: np.full(len(start_ns), -1, dtype) for name, dtype in Doing.dtypes.items()
+    }
+    columns |= {"cause": np.full(len(start_ns), IdleCause.UNKNOWN, np.int8)}
+    columns |= {"phase": np.zeros(len(start_ns), np.int8)}
+    columns |= {"gap": np.full(len(start_ns), Gap.NONE, np.int8)}
+    open_ = np.ones(len(start_ns), np.bool_)
+    for rows in layers:
+        if len(rows) == 0:
+            continue
+        at = np.searchsorted(rows.start_ns, start_ns, "right") - 1
+        shows = open_ & (at >= 0) & (start_ns < rows.end_ns[at])
+        for name in ("cause", *_PLACE):
+            columns[name][shows] = getattr(rows, name)[at[shows]]
+        open_ &= ~shows
+    return Doing(**columns | {"start_ns": start_ns, "end_ns": end_ns})
+
+
+def _placed(rows: Doing, host: _Host, thread: int, call: Int32) -> Doing:
+    """What nothing shows is Python before the next operator, or before the launch, where the thread is known.
+
+    call: the launch that ended the gap of each row.
+    """
+    blank = np.flatnonzero((rows.cause == IdleCause.UNKNOWN) & (call >= 0))
+    if thread == -1 or len(blank) == 0:
+        return rows
+    columns = {name: values.copy() for name, values in rows.columns().items()}
+    places = _places(host, call[blank])
+    operators = host.layers(thread).operators
+    launched_ns = host.calls.start_ns[call[blank]]
+    at = np.searchsorted(operators.start_ns, rows.end_ns[blank])
+    begins_ns = np.append(operators.start_ns, np.int64(2**62))[at]
+    is_next = begins_ns <= launched_ns
+    for name in ("frame", "forward_frame", "phase", "gap"):
+        value = np.append(getattr(operators, name), getattr(operators, name).dtype.type(-1))[at]
+        columns[name][blank] = np.where(is_next, value, places[name])
+    columns["cause"][blank] = IdleCause.PYTHON
+    return Doing(**columns)
+
+
+def _places(host: _Host, call: Int32) -> dict[str, npt.NDArray[Any]]:
+    """Where calls were made, -1 for those that are not known."""
+    sites, unknown = host.links.sites, np.int8(Gap.CALL_NOT_RECORDED)
+    return {
+        "call": np.append(host.calls.name, np.int32(-1))[call],
+        "operator": np.append(sites.name, np.int32(-1))[call],
+        "frame": np.append(sites.frame, np.int32(-1))[call],
+        "forward_frame": np.append(sites.forward_frame, np.int32(-1))[call],
+        "phase": np.append(sites.phase, np.int8(0))[call],
+        "gap": np.append(sites.gap, unknown)[call],
+    }

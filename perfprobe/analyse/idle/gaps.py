@@ -1,0 +1,121 @@
+"""The gaps in the work of devices and of streams.
+
+The kinds of gaps are those of HolisticTraceAnalysis, `BreakdownAnalysis._analyze_idle_time_for_stream`. It
+takes the gap of a stream from the end of the kernel that began before; here it is from the latest end, so
+that kernels of one stream that overlap give no negative gap.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from perfprobe.analyse.devices import NCCL, duration_ns
+from perfprobe.analyse.grouping import first_of_each
+from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows
+from perfprobe.tables.gpu import ApiCalls, Copies, GpuLinks, Kernels
+from perfprobe.tables.idle import SHORT_GAP_NS, IdleKind, StreamIdle
+from perfprobe.tables.recording import Recording
+from perfprobe.tables.strings import Strings
+
+COMPUTE, COMMUNICATION, COPY = range(3)
+
+
+class Work(NamedTuple):
+    """Kernels, copies and fills that have times. call: row of `ApiCalls`, -1 none; launch_ns: its start, -1.
+
+    kind: COMPUTE, COMMUNICATION or COPY; row: in `Kernels`, of copies behind all of those.
+    """
+
+    start_ns: Int64
+    end_ns: Int64
+    device: Int32
+    stream: Int32
+    call: Int32
+    launch_ns: Int64
+    kind: Int8
+    row: Rows
+
+    def take(self, rows: Rows | Mask) -> Work:
+        """Some of them."""
+        columns: list[Any] = [column[rows] for column in self]
+        return Work(*columns)
+
+
+class Gaps(NamedTuple):
+    """Stretches without work. before, after: rows of the `Work` around them; kind: an `IdleKind`."""
+
+    start_ns: Int64
+    end_ns: Int64
+    before: Rows
+    after: Rows
+    kind: Int8
+
+
+def work_of(recording: Recording, links: GpuLinks) -> Work:
+    """All that has times, by device, stream and start."""
+    kernels, copies, calls = recording[Kernels], recording[Copies], recording[ApiCalls]
+    communicates = recording[Strings].marks(lambda text: text.startswith(NCCL))[kernels.name]
+    call = np.concatenate([links.kernel_call, links.copy_call])
+    found = Work(
+        start_ns=np.concatenate([kernels.start_ns, copies.start_ns]),
+        end_ns=np.concatenate([kernels.end_ns, copies.end_ns]),
+        device=np.concatenate([kernels.device, copies.device]),
+        stream=np.concatenate([kernels.stream, copies.stream]),
+        call=call,
+        launch_ns=np.append(calls.start_ns, np.int64(-1))[call],
+        kind=np.concatenate(
+            [np.where(communicates, COMMUNICATION, COMPUTE), np.full(len(copies), COPY)]
+        ).astype(np.int8),
+        row=np.arange(len(call)),
+    )
+    timed = np.concatenate([duration_ns(kernels), duration_ns(copies)]) >= 0
+    found = found.take(timed)
+    return found.take(np.lexsort((found.start_ns, found.stream, found.device)))
+
+
+def each_device(work: Work) -> list[tuple[int, Rows]]:
+    """The rows of each device, by start."""
+    if len(work.start_ns) == 0:
+        return []
+    first = first_of_each(work.device)
+    parts = np.split(np.arange(len(work.device)), first[1:])
+    return [(int(work.device[own[0]]), own[np.argsort(work.start_ns[own], kind="stable")]) for own in parts]
+
+
+def gaps(work: Work, own: Rows) -> Gaps:
+    """The gaps between these rows, which are in the order of their starts."""
+    start_ns, end_ns = work.start_ns[own], work.end_ns[own]
+    until_ns = np.maximum.accumulate(end_ns)
+    last = np.maximum.accumulate(np.where(end_ns == until_ns, np.arange(len(own)), 0))
+    after = np.flatnonzero(start_ns[1:] > until_ns[:-1]) + 1
+    begin_ns, end_ns = until_ns[after - 1], start_ns[after]
+    is_host = work.launch_ns[own[after]] > begin_ns
+    short = np.where(end_ns - begin_ns < SHORT_GAP_NS, np.int8(IdleKind.KERNEL_WAIT), np.int8(IdleKind.OTHER))
+    kind = np.where(is_host, np.int8(IdleKind.HOST_WAIT), short)
+    return Gaps(begin_ns, end_ns, own[last[after - 1]], own[after], kind)
+
+
+def stream_idle(work: Work) -> StreamIdle:
+    """A row for each stream of each device, most idle time first."""
+    if len(work.start_ns) == 0:
+        return StreamIdle.empty()
+    key = (work.device.astype(np.int64) << 32) + work.stream
+    parts = np.split(np.arange(len(key)), first_of_each(key)[1:])
+    rows = [_row(work, own) for own in parts]
+    found = StreamIdle.concat(rows)
+    idle_ns = found.host_wait_ns + found.kernel_wait_ns + found.other_ns
+    return found.take(np.argsort(-idle_ns, kind="stable"))
+
+
+def _row(work: Work, own: Rows) -> StreamIdle:
+    found = gaps(work, own)
+    took_ns = found.end_ns - found.start_ns
+    by_kind = [int(took_ns[found.kind == kind].sum()) for kind in IdleKind]
+    return StreamIdle(
+        np.array([work.device[own[0]]], np.int32),
+        np.array([work.stream[own[0]]], np.int32),
+        np.array([len(took_ns)], np.int64),
+        *(np.array([value], np.int64) for value in by_kind),
+    )

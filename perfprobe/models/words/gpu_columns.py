@@ -1,0 +1,60 @@
+"""What the columns about idle time, overlap and launches mean, by section and by title."""
+
+from __future__ import annotations
+
+_LINE = "Line of the program."
+
+IDLE: dict[str, str] = {
+    "GPU": "Number of the device.",
+    "of idle": "Part of the idle time of the device.",
+    "idle": "Time in which nothing ran on the GPU while the host did this.",
+    "a step": "The same in a steady step, on average.",
+    "gaps": "Number of gaps that have some of it.",
+    "longest": "Longest part of one gap.",
+    "while the host": "What the host did: data loading, garbage collection, compile, allocator "
+    "(`cudaMalloc` and the like), its part of operators, Python between launches, launch (from the call "
+    "until the kernel began, and other calls of CUDA). Synchronising call and pageable copy: the host waited "
+    "for the GPU, so that nothing was queued when the GPU was done; at most as long as it waited. "
+    "Between kernels: short gaps before work that was queued.",
+    "call": "Function of CUDA's API that shows it.",
+    "operator": "Outermost operator there.",
+    "line": _LINE,
+    "phase": "Phase of that operator.",
+    "stream": "Number of the stream.",
+    "host wait": "Gaps whose next work was launched after they began.",
+    "kernel wait": "Gaps of less than 30 us before work that was queued.",
+    "other wait": "All other gaps: work was queued and did not begin, as where a stream waits for another.",
+}
+
+OVERLAP: dict[str, str] = {
+    "GPU": "Number of the device.",
+    "work": "Kernels that compute, kernels that communicate (NCCL's), or copies and fills.",
+    "time": "Time in which at least one of them ran.",
+    "alone": "Part of it in which nothing else ran.",
+    "while computing": "Part of it in which a kernel computed too.",
+    "while communicating": "Part of it in which a kernel of NCCL ran too.",
+    "while copying": "Part of it in which a copy or fill ran too.",
+}
+
+LAUNCHES: dict[str, str] = {
+    "in calls": "Time in the calls that launched.",
+    "launches": "Number of launches of kernels, copies, fills and CUDA graphs.",
+    "short": "Launches of work shorter than their call, which took at most 50 us.",
+    "GPU time": "Time of the work that they launched.",
+    "mean delay": "Mean time from the end of the call to the start of its work, 0 where it began before.",
+    "longest delay": "Longest of these.",
+    "operator": "Operator that launched it.",
+    "line": _LINE,
+    "phase": "Phase of that operator.",
+    "GPU": "Number of the device.",
+    "stream": "Number of the stream.",
+    "long calls": "Calls of more than 50 us.",
+    "delayed": "Launches whose work began more than 100 us after the call.",
+    "median call": "Median duration of the calls.",
+    "median delay": "Median time from the end of the call to the start of its work.",
+    "p95 delay": "95th percentile of the same.",
+    "mean queue": "Launches whose work had not begun, on average over time.",
+    "longest queue": "Most of them at one moment.",
+    "queue empty": "Part of the time with nothing queued: the program did not launch ahead of the GPU.",
+    "queue full": "Part of the time with 1,024 or more in the queue, where CUDA makes the program wait.",
+}

@@ -1,0 +1,83 @@
+"""How kernels, copies and fills were launched, and how many waited in queues. -1 is "none".
+
+The limits are those of HolisticTraceAnalysis (`cuda_kernel_launch_stats`, `trace_counters.py`).
+"""
+
+from __future__ import annotations
+
+from perfprobe.support.frozen import frozen
+from perfprobe.tables.columns import Combine, Int8, Int32, Int64, Table, column
+from perfprobe.tables.stacks import Frames
+from perfprobe.tables.strings import Strings
+
+LONG_CALL_NS = 50_000  # `runtime_cutoff`
+LONG_DELAY_NS = 100_000  # `launch_delay_cutoff`
+FULL_QUEUE = 1024  # launches: from there on CUDA makes the program wait
+
+
+class LaunchedRows(Table):
+    """Launches from one operator and line, most time in the calls first.
+
+    A launch of a CUDA graph is one launch, and what it started one piece of work.
+    """
+
+    operator: Int32 = column("-1 outside of all", Strings)
+    frame: Int32 = column("the user's line", Frames)
+    forward_frame: Int32 = column("in backward, the line of the forward call", Frames)
+    phase: Int8 = column("a `Phase`")
+    gap: Int8 = column("a `Gap`")
+    linked: Int8 = column("always 1")
+    launches: Int64 = column("how many", combine=Combine.SUM)
+    short: Int64 = column(
+        "those whose work was shorter than their call, which took at most LONG_CALL_NS", combine=Combine.SUM
+    )
+    total_ns: Int64 = column("time in the calls", combine=Combine.SUM)
+    gpu_ns: Int64 = column("time of their work", combine=Combine.SUM)
+    delay_ns: Int64 = column(
+        "from the end of the call to the start of its work, 0 if before", combine=Combine.SUM
+    )
+    longest_delay_ns: Int64 = column("the longest of these", combine=Combine.MOST)
+
+
+class StreamLaunches(Table):
+    """Launches to each stream, most first. Percentiles by nearest rank."""
+
+    device: Int32 = column("the driver's number of the device")
+    stream: Int32 = column("the driver's number of the stream")
+    launches: Int64 = column("how many", combine=Combine.SUM)
+    short: Int64 = column("as in `LaunchedRows`", combine=Combine.SUM)
+    long_calls: Int64 = column("calls of more than LONG_CALL_NS", combine=Combine.SUM)
+    delayed: Int64 = column("delays of more than LONG_DELAY_NS", combine=Combine.SUM)
+    call_ns: Int64 = column("median of the calls")
+    delay_ns: Int64 = column("median of the delays")
+    p95_delay_ns: Int64 = column("95th percentile of the delays")
+    span_ns: Int64 = column("from the first launch to the start of the last work", combine=Combine.SUM)
+    queued_ns: Int64 = column(
+        "sum over all launches of the time from the start of the call to that of its work; of span_ns it is "
+        "the mean length of the queue",
+        combine=Combine.SUM,
+    )
+    empty_ns: Int64 = column("the part of span_ns in which nothing was queued", combine=Combine.SUM)
+    full_ns: Int64 = column("the part with FULL_QUEUE or more", combine=Combine.SUM)
+    most: Int64 = column("the longest queue", combine=Combine.MOST)
+
+
+class QueueLengths(Table):
+    """The queue of each stream over time: its span in equal parts."""
+
+    device: Int32 = column("the driver's number of the device")
+    stream: Int32 = column("the driver's number of the stream")
+    start_ns: Int64 = column("when the part begins")
+    end_ns: Int64 = column("when it ends")
+    launches: Int64 = column("calls that began in it", combine=Combine.SUM)
+    queued_ns: Int64 = column("as in `StreamLaunches`, of this part", combine=Combine.SUM)
+    most: Int64 = column("the longest queue in it", combine=Combine.MOST)
+
+
+@frozen
+class LaunchTimes:
+    """Launch statistics; work whose call was not recorded, or without times, is left out."""
+
+    rows: LaunchedRows
+    streams: StreamLaunches
+    queues: QueueLengths

@@ -1,0 +1,124 @@
+"""Idle time, overlap and launches of GPUs as reports, JSON and the first screen have them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perfprobe.results import Results
+from perfprobe.support.view import View
+from tests.build import Program, op
+from tests.collect.runs import perfprobe
+from tests.collect.standin import OPERATORS, environment
+from tests.report.test_ranges import section
+
+MS = 1_000_000
+
+
+def program() -> Program:
+    """Five kernels of 10 ms, after each of which a loader takes 30 ms, and one of NCCL."""
+    made = Program(
+        start={"monotonic_ns": 0, "cpu_ns": 0}, stop={"monotonic_ns": 200 * MS, "cpu_ns": 200 * MS}
+    )
+    made.thread(1)
+    line, data = made.stack("/p/train.py:9 main"), made.stack("/p/train.py:3 main")
+    for at in range(5):
+        begin = at * 40 * MS
+        made.run(op("aten::mm", begin, begin + MS, stack=line))
+        made.run(
+            op("enumerate(DataLoader)#_Single.__next__", begin + MS, begin + 39 * MS, scope=7, stack=data)
+        )
+        made.api_call("cudaLaunchKernel", begin, begin + MS // 2, at)
+        made.kernel("gemm", begin + MS // 2, begin + 10 * MS, at)
+    made.api_call("cudaLaunchKernel", 50 * MS, 51 * MS, 5)
+    made.kernel("ncclDevKernel_AllReduce_Sum", 45 * MS, 55 * MS, 5, stream=20)
+    return made
+
+
+def report(folder: Path, **options: Any) -> str:
+    return Results(program().recording(folder).path).text(View(**options))
+
+
+def test_idle_time_by_cause_and_line(tmp_path: Path) -> None:
+    heading, titles, first, *_ = section(report(tmp_path, view="idle") + "\n", "GPU idle")
+    assert heading.endswith("idle 117 ms between first and last work")
+    assert titles.split() == [
+        *(
+            "of",
+            "idle",
+            "idle",
+            "gaps",
+            "longest",
+            "while",
+            "the",
+            "host",
+            "call",
+            "operator",
+            "line",
+            "phase",
+        ),
+    ]
+    assert "data loading" in first
+    assert "train.py:3 in main" in first
+    text = report(tmp_path, view="idle")
+    assert "host wait  kernel wait  other wait" in text
+    assert "the gap is shorter than 30 us." in text
+
+
+def test_overlap_of_each_kind_of_work(tmp_path: Path) -> None:
+    _, _, computing, communicating = section(report(tmp_path, view="overlap") + "\n", "GPU overlap")
+    assert computing.split() == ["0", "computing", "47.5", "ms", "89.5", "%", "10.5", "%"]
+    assert communicating.split() == ["0", "communicating", "10.0", "ms", "50.0", "%", "50.0", "%"]
+
+
+def test_launches_and_queue(tmp_path: Path) -> None:
+    text = report(tmp_path, view="launches")
+    assert "in all 6 launches, 0 of short work" in text
+    assert "aten::mm" in text
+    assert "Mean queue of stream 7 in each tenth of its time: " in text
+
+
+def test_the_first_screen_blames_a_line(tmp_path: Path) -> None:
+    text = report(tmp_path)
+    assert "idle 111 ms while train.py:3 (data loading): 95 % of its idle time" in text
+
+
+def test_no_section_without_a_gpu(tmp_path: Path) -> None:
+    made = Program()
+    made.thread(1)
+    made.run(op("aten::mm", 0, MS))
+    results = Results(made.recording(tmp_path).path)
+    for view in ("idle", "overlap", "launches"):
+        assert results.text(View(view=view)).startswith(f"Not recorded: {view}.")
+
+
+SLEEPING = """
+import time
+
+def collate():
+    time.sleep(0.05)
+
+for _ in range(6):
+    x = work(torch.ones(8), "k", 1_000_000)
+    collate()
+"""
+
+
+def test_a_program_that_sleeps_between_launches(tmp_path: Path, standin: Path) -> None:
+    """The sampler sees the line in the function, with nothing else known of it."""
+    pytest.importorskip("torch")
+    (tmp_path / "main.py").write_text(OPERATORS + SLEEPING)
+    words = ["--gpu", "cupti", "-o", "run.perfprobe", "--json", "run.json", "--top", "0", "main.py"]
+    outcome = perfprobe(words, tmp_path, {**environment(standin), "COLUMNS": "240"})
+    assert outcome.status == 0, outcome
+    tables = json.loads((tmp_path / "run.json").read_text())["tables"]
+    first = tables["gpu_idle"][0]
+    assert (first["cause"], first["function"]) == ("python", "collate")
+    assert first["line"] == (OPERATORS + SLEEPING).partition("time.sleep(")[0].count("\n") + 1
+    assert first["total_ns"] > 0.7 * 5 * 49_000_000
+    assert first["host_wait_ns"] == first["total_ns"]
+    (stream,) = tables["stream_launches"]
+    assert stream["launches"] == 6
