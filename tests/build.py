@@ -1,4 +1,4 @@
-"""Small recordings for tests: a slow, obvious twin of the C++ writer, and a builder that fills it in."""
+"""Small recordings for tests: a simple Python twin of the C++ writer, and a builder for its rows."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def uvarint(value: int) -> bytes:
 
 
 def svarint(value: int) -> bytes:
-    value = (value + 2**63) % 2**64 - 2**63  # as C++ wraps around
+    value = (value + 2**63) % 2**64 - 2**63  # C++ wraps around like this
     return uvarint(value << 1 if value >= 0 else (-value << 1) - 1)
 
 
@@ -85,7 +85,7 @@ def text(value: str) -> bytes:
 
 
 def integers(values: Column, coding: int, base: Column = (), base_index: int = 0) -> bytes:
-    """The bytes of an integer column in a coding."""
+    """The bytes of an integer column in this coding."""
     if coding == CONSTANT:
         return svarint(values[0])
     if coding == PLAIN:
@@ -137,7 +137,7 @@ def coding_of(name: str, values: Column) -> int:
 
 
 def table_block(table: str, columns: Mapping[str, Column]) -> bytes:
-    """A block with each column in a coding that suits it, much as the C++ writer chooses."""
+    """A block with a suitable coding for each column, similar to the choice of the C++ writer."""
     coded = []
     for name, values in columns.items():
         if isinstance(values[0], str):
@@ -153,7 +153,7 @@ def table_block(table: str, columns: Mapping[str, Column]) -> bytes:
 
 @dataclass
 class Op:
-    """An operator and what ran inside it. `fields` are columns of the operators table."""
+    """An operator and the operators inside it. `fields` are columns of the operators table."""
 
     name: str
     start_ns: int
@@ -167,10 +167,10 @@ def op(name: str, start_ns: int, end_ns: int, *inside: Op, **fields: int) -> Op:
 
 
 class Program:
-    """What a recorded program did; encodes itself as a recording.
+    """What a recorded program did. It encodes itself as a recording.
 
-    Stacks are written outermost frame first, "train.py:10 main", with the function's first line where it is
-    not 1 "train.py:10/8 main"; a frame may be a pair with the module whose call it is.
+    Stacks are written outermost frame first, as "train.py:10 main". If the function's first line is not 1, it
+    comes after a slash: "train.py:10/8 main". A frame may be a pair with the module whose call it is.
     """
 
     def __init__(self, **meta: Any) -> None:
@@ -183,7 +183,7 @@ class Program:
         self._ids: dict[tuple[Any, ...], int] = {}
 
     def row(self, table: str, *values: Any, anew: bool = False) -> int:
-        """The row of a definition table with these values; anew: another one even if there is one already."""
+        """Returns the row of a definition table with these values. anew: adds a row even if there is one."""
         rows = self._tables.setdefault(table, [])
         if anew or (table, *values) not in self._ids:
             self._ids[(table, *values)] = len(rows)
@@ -211,7 +211,7 @@ class Program:
         return stack
 
     def signature(self, value: str, grad_mask: int = 0, operator: str = "", **fields: str) -> int:
-        """operator: whose inputs these are; else the recording does not say."""
+        """operator: the operator with these inputs; without it the recording does not say."""
         texts = {"name": operator, "overload": "", "example": "", "values": "", **fields}
         ids = {name: self.string(text) if text else -1 for name, text in texts.items()}
         row = ids["example"], grad_mask, ids["values"], ids["name"], ids["overload"]
@@ -221,14 +221,14 @@ class Program:
         return self.row("threads", 1000 + forward_id, forward_id, self.string(name))
 
     def run(self, *operators: Op, thread: int = 0, depth: int = 0) -> None:
-        """The operators of a thread, one after the other."""
+        """Runs the operators of a thread, one after another."""
         for item in operators:
             self.run(*item.inside, thread=thread, depth=depth + 1)
             row = {**OPERATOR_DEFAULTS, "start_ns": item.start_ns, "end_ns": item.end_ns, "depth": depth}
             self.operators.append({**row, "thread": thread, "name": self.string(item.name), **item.fields})
 
     def counted(self, place: str, calls: int, own_ns: int, total_ns: int, **fields: int) -> int:
-        """A function as cProfile counted it: "train.py:8 main"; a C function: "<built-in method len>"."""
+        """A function as counted by cProfile: "train.py:8 main"; a C function: "<built-in method len>"."""
         where, _, function = place.partition(" ")
         file, _, line = where.rpartition(":")
         is_c = place.startswith("<")
@@ -246,16 +246,16 @@ class Program:
         return self.row("functions", *{**row, **fields}.values(), anew=True)
 
     def call(self, caller: int, callee: int, calls: int, own_ns: int, total_ns: int) -> None:
-        """That one function called another, rows of `functions`."""
+        """Adds that one function called another; both are rows of `functions`."""
         self.row("calls", 0, caller, callee, calls, calls, own_ns, total_ns, anew=True)
 
     def sample(self, start_ns: int, end_ns: int, *frames: str, thread: int = 0, **fields: int) -> None:
-        """A look at a thread: the frames it ran, none where `look` says why."""
+        """A look at a thread: the frames it ran. If there are none, `look` says why."""
         row = {"stack": self.stack(*frames), "look": 0, "looks": 1, "cpu_ns": -1}
         self.row("samples", start_ns, end_ns, thread, *{**row, **fields}.values(), anew=True)
 
     def api_call(self, name: str, start_ns: int, end_ns: int, correlation: int, **fields: int) -> int:
-        """A call of the CUDA API, on thread 0 unless told."""
+        """A call of the CUDA API, by default on thread 0."""
         given = {"thread": 0, "name": self.string(name), "correlation": correlation, "result": 0, "stack": -1}
         return self.row("api_calls", start_ns, end_ns, *{**given, **fields}.values(), anew=True)
 
@@ -266,7 +266,7 @@ class Program:
         return self.row("kernels", start_ns, end_ns, *{**given, **fields}.values(), anew=True)
 
     def copy(self, kind: int, start_ns: int, end_ns: int, correlation: int, **fields: int) -> int:
-        """A copy, of 1024 bytes from pageable memory to the device unless told."""
+        """A copy, by default of 1024 bytes from pageable memory to the device."""
         given = {"device": 0, "context": 1, "stream": 7, "kind": kind, "source": 1, "destination": 3}
         given |= {"is_async": 0, "size_bytes": 1024, "peer_device": -1, "correlation": correlation}
         given |= {"graph": -1, "graph_node": -1}
@@ -289,7 +289,7 @@ class Program:
         )
 
     def reading(self, time_ns: int, threads: Mapping[int, tuple[int, int]], **fields: int) -> None:
-        """Sums of threads by their row, run and wait, and of the machine, by then; two processors."""
+        """A reading: sums by thread row (run and wait) and of the machine until then; two processors."""
         given = dict.fromkeys(ProcessorTimes.dtypes, -1)
         given |= {"process_cpu_ns": sum(run_ns for run_ns, _ in threads.values()), "processors": 2}
         self.row("processor_times", *{**given, **fields, "time_ns": time_ns}.values(), anew=True)
@@ -297,7 +297,7 @@ class Program:
             self.row("thread_times", time_ns, thread, *times_ns, anew=True)
 
     def blocks(self, block_rows: int = 3600) -> list[bytes]:
-        """The blocks of the recording in order; each operators block holds rows of one thread."""
+        """The blocks of the recording in order. Each operators block has rows of one thread."""
         out = [table_block(name, self._columns(name)) for name in TABLES if self._tables.get(name)]
         if self.meta:
             values = [json.dumps(value) for value in self.meta.values()]

@@ -26,7 +26,7 @@ Times = dict[int, tuple[int, int]]
 
 
 def program(*readings: tuple[Times, dict[str, int]], **meta: Any) -> Program:
-    """Readings a second apart: each thread's run and wait in ms, other figures in ms, `processors`."""
+    """Readings a second apart: each thread's run and wait in ms, other figures in ms too, except counts."""
     made = Program(program={"pid": MAIN}, start={"monotonic_ns": 0}, **meta)
     made.meta["stop"] = {"monotonic_ns": (len(readings) - 1) * SECOND_NS}
     for number in range(6):

@@ -89,7 +89,7 @@ LIMITS = {
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=NAMES)
-def test_limits_at_infinity_are_exact(kernel: tuple[str, str, str, str, str]) -> None:
+def test_special_arguments_give_their_limits(kernel: tuple[str, str, str, str, str]) -> None:
     name, kind, dtype, _, _ = kernel
     expected = LIMITS.get(kind, {1.0: 1.0}) | {np.nan: np.nan}
     found = run(name, np.array(list(expected), DTYPES[dtype]))

@@ -1,4 +1,4 @@
-"""Environments with perfprobe as a wheel installs it: without an observer, the source of one inside."""
+"""Environments with perfprobe installed as by a wheel: with the source of the observer, not yet built."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.collect.runs import Outcome, finish
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
-# A C++ compiler that takes no time: it writes down that it was called, and hands out what is in OBSERVER.
+# A fake C++ compiler that takes no time: it records its call and outputs the file in OBSERVER.
 _COMPILER = """\
 #!/bin/sh
 case "$*" in
@@ -34,7 +34,7 @@ cat "$OBSERVER" > "$2"
 
 
 class Site:
-    """One environment: an interpreter that sees our packages, a cache and a compiler of its own."""
+    """One environment: an interpreter that sees our packages, with its own cache and compiler."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -52,7 +52,7 @@ class Site:
         variables: Mapping[str, str] | None = None,
         before: Sequence[str] = (),
     ) -> subprocess.Popen[bytes]:
-        """`python WORDS` in the site's folder; before: the words of a program that starts it."""
+        """Starts `python WORDS` in the site's folder. before: the words of a program that starts it."""
         own = {
             "XDG_CACHE_HOME": str(self.folder / "cache"),
             "CXX": str(self.compiler),
@@ -69,11 +69,11 @@ class Site:
         )
 
     def perfprobe(self, *words: str, **variables: str) -> Outcome:
-        """`perfprobe WORDS`, with these variables too."""
+        """Runs `perfprobe WORDS` with additional variables."""
         return finish(self.start(["-m", "perfprobe", *words], variables))
 
     def read_only(self, *words: str) -> Outcome:
-        """`perfprobe WORDS` with the cache on a read-only file system; skips where none can be mounted."""
+        """Runs `perfprobe WORDS` with the cache on a read-only file system. Skips if none can be mounted."""
         mounted = "mount --bind cache cache && mount -o remount,ro,bind cache"
         if subprocess.run(["unshare", "-m", "sh", "-c", mounted], cwd=self.folder, check=False).returncode:
             pytest.skip("no file system can be mounted here")
@@ -81,16 +81,16 @@ class Site:
         return finish(self.start(["-m", "perfprobe", *words], before=before))
 
     def compiled(self) -> int:
-        """How often the compiler has compiled."""
+        """The number of compilations."""
         return len(self.calls.read_text().splitlines()) if self.calls.exists() else 0
 
     def kept(self, suffix: str = ".so") -> list[Path]:
-        """The files of that suffix in the cache."""
+        """The files with this suffix in the cache."""
         return sorted(self.cache.glob(f"*{suffix}"))
 
 
 def observer_file() -> str:
-    """The observer that was installed here, built for the torch that is here."""
+    """The observer installed here, built for the torch of this environment."""
     import torch
 
     return str(native.observer(torch).__file__)
@@ -114,7 +114,7 @@ def make(folder: Path, python: str = sys.executable) -> Site:
 
 
 def without_headers(folder: Path) -> str:
-    """This interpreter, installed elsewhere without its C headers, as without a -dev package."""
+    """This interpreter, installed elsewhere without C headers, as without a -dev package."""
     real = Path(os.path.realpath(sys.executable))
     library = Path(sysconfig.get_path("stdlib"))
     made = folder / "prefix" / "bin" / real.name
@@ -130,7 +130,7 @@ def without_headers(folder: Path) -> str:
 
 
 def other_torch(folder: Path, version: str) -> str:
-    """A folder for PYTHONPATH: the real torch, file for file, that says it is another version."""
+    """A folder for PYTHONPATH: the real torch, file by file, with another version number."""
     import torch
 
     made = folder / f"torch-{version}" / "torch"

@@ -1,4 +1,4 @@
-"""The observer is built for the torch that is there, before the program starts, and kept."""
+"""The observer is built for the installed torch before the program starts, and cached."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def site(tmp_path: Path) -> Site:
     return made
 
 
-def test_the_first_run_builds_it_and_the_next_one_finds_it(site: Site) -> None:
+def test_the_first_run_builds_it_and_the_next_run_uses_the_cache(site: Site) -> None:
     first = site.perfprobe("-q", "-o", "first.perfprobe", "main.py")
     assert (first.status, first.out, first.err) == (0, b"[2.0, 2.0]\n", b"")
     assert BUILDING in first.said[0]
@@ -45,7 +45,7 @@ def test_the_first_run_builds_it_and_the_next_one_finds_it(site: Site) -> None:
     assert [stat.S_IMODE(path.stat().st_mode) for path in (site.cache, file)] == [0o700, 0o700]
 
 
-def test_another_torch_has_it_built_again(site: Site) -> None:
+def test_another_torch_version_causes_a_rebuild(site: Site) -> None:
     assert site.perfprobe("-q", "main.py").status == 0
     upgraded = other_torch(site.folder, "2.14.1")
     seen = site.perfprobe("-q", "-o", "upgraded.perfprobe", "main.py", PYTHONPATH=upgraded)
@@ -55,11 +55,11 @@ def test_another_torch_has_it_built_again(site: Site) -> None:
     assert operator_names(recording)["aten::add"] == 1
     assert [reason for reason in losses(recording) if "observer" in reason] == []
     assert (site.compiled(), len(site.kept())) == (2, 2)
-    site.perfprobe("-q", "main.py")  # the first one is still there
+    site.perfprobe("-q", "main.py")  # the first build is still cached
     assert site.compiled() == 2
 
 
-def test_without_a_compiler_the_autograd_profiler_stands_in(site: Site) -> None:
+def test_without_a_compiler_the_autograd_profiler_is_used(site: Site) -> None:
     seen = site.perfprobe("-o", "run.perfprobe", "main.py", CXX="/nowhere/g++", COLUMNS="300")
     assert (seen.status, seen.out) == (0, b"[2.0, 2.0]\n")
     reason = "no C++ compiler: /nowhere/g++ (from CXX) is not there"
@@ -84,7 +84,7 @@ def test_profile_never_builds(site: Site) -> None:
     assert operator_names(storage.read(site.folder / "run.perfprobe"))["aten::add"] == 1
 
 
-def test_what_wants_no_observer_has_none_built(site: Site) -> None:
+def test_runs_without_an_observer_do_not_build_it(site: Site) -> None:
     (site.folder / "main.py").write_text("print(1)\n")
     for words in (["--operators", "off"], ["--operators", "autograd"]):
         assert site.perfprobe("-q", *words, "main.py").out == b"1\n"
@@ -93,7 +93,7 @@ def test_what_wants_no_observer_has_none_built(site: Site) -> None:
     assert (site.compiled(), site.cache.exists()) == (0, False)
 
 
-def test_two_at_once_compile_it_once(site: Site) -> None:
+def test_two_concurrent_runs_compile_it_once(site: Site) -> None:
     words = ["-m", "perfprobe", "build"]
     both = [site.start(words, {"SECONDS_IT_TAKES": "2"}) for _ in range(2)]
     ends = [finish(process) for process in both]
@@ -107,7 +107,7 @@ def test_two_at_once_compile_it_once(site: Site) -> None:
 
 
 @pytest.mark.parametrize("place", ["/sys", "/dev/null"])
-def test_a_cache_that_cannot_be_written(site: Site, place: str) -> None:
+def test_an_unwritable_cache_is_reported(site: Site, place: str) -> None:
     seen = site.perfprobe("build", XDG_CACHE_HOME=place)
     assert seen.status == 4
     assert f"{place}/perfprobe/observer cannot be written" in seen.said[0]
@@ -119,7 +119,7 @@ def test_a_cache_that_cannot_be_written(site: Site, place: str) -> None:
     )
 
 
-def test_a_read_only_file_system(site: Site) -> None:
+def test_a_read_only_file_system_is_reported(site: Site) -> None:
     seen = site.read_only("-q", "-o", "without.perfprobe", "main.py")
     assert (seen.status, seen.out) == (0, b"[2.0, 2.0]\n")
     told = " ".join(losses(storage.read(site.folder / "without.perfprobe")))
@@ -132,7 +132,7 @@ def test_a_read_only_file_system(site: Site) -> None:
     assert site.compiled() == 1
 
 
-def test_an_interpreter_without_headers(tmp_path: Path) -> None:
+def test_an_interpreter_without_headers_is_reported(tmp_path: Path) -> None:
     site = make(tmp_path, without_headers(tmp_path))
     (tmp_path / "main.py").write_text(PROGRAM)
     seen = site.perfprobe("-q", "-o", "run.perfprobe", "main.py")
@@ -155,7 +155,7 @@ def test_torch_is_found_without_importing_it(site: Site) -> None:
     assert not (site.folder / "imported").exists()
 
 
-def test_a_killed_build_leaves_its_place_to_the_next(site: Site) -> None:
+def test_a_killed_build_does_not_block_the_next(site: Site) -> None:
     first = site.start(["-m", "perfprobe", "build"], {"SECONDS_IT_TAKES": "5"})
     while not site.compiled():
         assert first.poll() is None
@@ -168,7 +168,7 @@ def test_a_killed_build_leaves_its_place_to_the_next(site: Site) -> None:
     assert (site.compiled(), len(site.kept())) == (2, 1)
 
 
-def test_a_failure_is_not_tried_again_by_itself(site: Site) -> None:
+def test_a_failed_build_is_not_repeated_automatically(site: Site) -> None:
     (site.folder / "main.py").write_text("print(1)\n")
     seen = site.perfprobe("build", FAILS="no such thing")
     assert seen.status == 4
@@ -180,19 +180,19 @@ def test_a_failure_is_not_tried_again_by_itself(site: Site) -> None:
     assert (site.compiled(), len(site.kept()), len(site.kept(".failed"))) == (2, 1, 0)
 
 
-def test_nothing_is_loaded_that_others_may_have_written(site: Site) -> None:
+def test_files_writable_by_others_are_not_loaded(site: Site) -> None:
     (site.folder / "main.py").write_text("print(1)\n")
     assert site.perfprobe("build").status == 0
     (file,) = site.kept()
     file.chmod(0o777)
     site.perfprobe("-q", "main.py")
-    assert site.compiled() == 2  # that one is not trusted
+    assert site.compiled() == 2  # the first file is not trusted
     assert stat.S_IMODE(site.kept()[0].stat().st_mode) == 0o700
     site.cache.chmod(0o777)
     assert "is not used: others may write into it" in site.perfprobe("build").said[0]
 
 
-def test_another_compiler_and_another_source_have_it_built_again(site: Site) -> None:
+def test_another_compiler_or_source_causes_a_rebuild(site: Site) -> None:
     assert site.perfprobe("build").status == 0
     site.compiler.write_text(site.compiler.read_text() + "# another release\n")
     assert site.perfprobe("build").status == 0
@@ -204,13 +204,13 @@ def test_another_compiler_and_another_source_have_it_built_again(site: Site) -> 
     assert (found.status, site.compiled()) == (4, 3)
 
 
-def test_an_old_compiler_is_named(site: Site) -> None:
+def test_a_too_old_compiler_is_named(site: Site) -> None:
     seen = site.perfprobe("build", VERSION="10.2.1")
     assert (seen.status, site.compiled()) == (4, 0)
     assert f"{site.compiler} is gcc 10.2.1, older than 11; name a newer one in CXX" in seen.said[0]
 
 
-def test_an_interrupt_ends_the_compiler_too(site: Site) -> None:
+def test_an_interrupt_also_ends_the_compiler(site: Site) -> None:
     process = site.start(["-m", "perfprobe", "main.py"], {"SECONDS_IT_TAKES": "100"})
     while not site.compiled():
         assert process.poll() is None
@@ -231,7 +231,7 @@ def _content(path: Path) -> bytes:
         return b""
 
 
-def test_the_unit_includes_every_source_of_the_observer() -> None:
+def test_the_translation_unit_includes_every_source() -> None:
     named = re.findall(r'#include "(torch/\w+\.cpp)"', (ROOT / "csrc" / source.UNIT).read_text())
     there = sorted(f"torch/{path.name}" for path in (ROOT / "csrc/torch").glob("*.cpp"))
     assert named == there

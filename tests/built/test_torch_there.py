@@ -1,4 +1,4 @@
-"""Which torch a program will import is read from files."""
+"""The torch that a program will import is found without importing it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from perfprobe.built import torch_there
 
 
 def package(entry: Path, version: str | None) -> Path:
-    """A torch below this entry of sys.path; None: one without a version."""
+    """Makes a torch in this entry of sys.path. None: one without a version."""
     folder = entry / "torch"
     folder.mkdir(parents=True)
     (folder / "__init__.py").write_text("raise AssertionError('imported')\n")
@@ -19,7 +19,7 @@ def package(entry: Path, version: str | None) -> Path:
     return folder
 
 
-def test_the_first_entry_with_a_torch_decides(tmp_path: Path) -> None:
+def test_the_first_entry_with_a_torch_is_taken(tmp_path: Path) -> None:
     first, second = package(tmp_path / "first", "2.12.1"), package(tmp_path / "second", "2.13.0+cpu")
     found = torch_there.find([str(tmp_path), str(tmp_path / "second"), str(tmp_path / "first")])
     assert found is not None
@@ -32,7 +32,7 @@ def test_the_first_entry_with_a_torch_decides(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("hidden_by", ["torch.py", "a package without a version"])
-def test_what_hides_torch_is_not_taken_for_it(tmp_path: Path, hidden_by: str) -> None:
+def test_other_modules_named_torch_are_not_taken(tmp_path: Path, hidden_by: str) -> None:
     own = tmp_path / "own"
     if hidden_by == "torch.py":
         own.mkdir()
@@ -43,7 +43,7 @@ def test_what_hides_torch_is_not_taken_for_it(tmp_path: Path, hidden_by: str) ->
     assert torch_there.find([str(own), str(tmp_path / "site")]) is None
 
 
-def test_the_abi_is_that_of_its_library(tmp_path: Path) -> None:
+def test_the_abi_is_read_from_its_library(tmp_path: Path) -> None:
     folder = package(tmp_path, "2.13.0")
     found = torch_there.at(str(folder))
     assert found is not None

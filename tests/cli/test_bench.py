@@ -1,4 +1,4 @@
-"""`perfprobe bench`, as a person calls it."""
+"""`perfprobe bench` on the command line."""
 
 import cProfile
 import json
@@ -21,7 +21,7 @@ from tests.collect.runs import Outcome, perfprobe
 from tests.report.measured import bernoulli, bmm
 
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
-# Its processes report that there is no torch, even if it is installed.
+# Its processes report that torch is missing, even if it is installed.
 NO_TORCH = (
     "import sys; sys.modules['torch'] = None; sys.argv[0] = 'perfprobe'; from perfprobe.cli import main"
 )
@@ -64,7 +64,7 @@ Asked = list[tuple[Any, BenchSettings]]
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
-    """What the stage was asked to measure; it answers at once."""
+    """What the bench stage was asked to measure. It answers at once."""
     seen: Asked = []
 
     def measure(calls: Any, settings: BenchSettings, progress: Any, *, recording: str | None) -> Measurements:
@@ -83,7 +83,7 @@ def refused(outcome: Outcome, status: int) -> str:
     return line.removeprefix("perfprobe: ")
 
 
-def test_the_hottest_calls_and_their_file(
+def test_the_hottest_calls_are_measured_and_saved(
     folder: Path, asked: Asked, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["bench"]) == 0
@@ -116,7 +116,7 @@ def test_the_hottest_calls_and_their_file(
         (["--time", "0"], 2, BenchSettings(time_s=None)),
     ],
 )
-def test_options(
+def test_options_reach_the_bench_stage(
     words: list[str], operators: int, settings: BenchSettings, folder: Path, asked: Asked
 ) -> None:
     assert main(["bench", "run.perfprobe", *words]) == 0
@@ -130,7 +130,9 @@ def test_threads_are_those_of_the_program_or_those_asked_for(folder: Path, asked
 
 
 @pytest.mark.parametrize("name", ["aten::bmm", "bmm"])
-def test_typed_by_hand(name: str, folder: Path, asked: Asked, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_call_can_be_typed(
+    name: str, folder: Path, asked: Asked, capfd: pytest.CaptureFixture[str]
+) -> None:
     assert main(["bench", name, "f32[2,3,4]", "--threads", "3", "f32[2,4,5]"]) == 0
     ((((wanted, seen),), _),) = asked
     assert (wanted.operator, wanted.signature, wanted.threads, seen) == (
@@ -143,8 +145,8 @@ def test_typed_by_hand(name: str, folder: Path, asked: Asked, capfd: pytest.Capt
     assert sorted(os.listdir(folder)) == ["run.perfprobe"]
 
 
-def test_what_the_first_word_is(folder: Path, asked: Asked) -> None:
-    """A file that is there is a recording, also when it is called like an operator; unless inputs follow."""
+def test_the_first_word_is_a_recording_or_an_operator(folder: Path, asked: Asked) -> None:
+    """An existing file is a recording, even with the name of an operator, unless inputs follow."""
     (folder / "bmm").write_bytes(made().encode())
     assert main(["bench", "bmm"]) == 0
     assert main(["bench", "bmm", "f32[2]"]) == 0
@@ -166,10 +168,10 @@ def test_json_on_standard_output_is_the_file(
     assert not (folder / "run.measurements.json").exists()
 
 
-def test_a_folder_that_cannot_be_written(
+def test_an_unwritable_folder_is_reported(
     folder: Path, asked: Asked, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    (folder / "run.measurements.json").mkdir()  # also root cannot write this
+    (folder / "run.measurements.json").mkdir()  # root cannot write this either
     assert main(["bench", "run.perfprobe"]) == 0
     out, err = capfd.readouterr()
     assert "Efficiency" in out
@@ -178,7 +180,7 @@ def test_a_folder_that_cannot_be_written(
 
 
 @pytest.mark.parametrize("raises", [False, True])
-def test_interrupted(
+def test_an_interrupt_keeps_results(
     raises: bool,
     folder: Path,
     asked: Asked,
@@ -194,7 +196,7 @@ def test_interrupted(
     assert main(["bench"]) == 130
     out = capfd.readouterr().out
     assert ("Not all was measured: interrupted." in out) is not raises
-    if not raises:  # what is known is kept, and the rest counts as not measured
+    if not raises:  # known results are kept, and the rest counts as not measured
         assert "6.0 % below its limit, 94.0 % not measured" in out
         assert (folder / "run.measurements.json").exists()
 
@@ -239,7 +241,7 @@ def test_an_older_file_is_kept_when_nothing_was_measured(
         (["--plot", "picture.png"], 4, "measure them with `perfprobe machine`"),
     ],
 )
-def test_what_cannot_be_done_is_one_line(words: list[str], status: int, fault: str, folder: Path) -> None:
+def test_errors_are_reported_in_one_line(words: list[str], status: int, fault: str, folder: Path) -> None:
     (folder / "empty.perfprobe").write_bytes(Program().encode())
     (folder / "text.perfprobe").write_text("hello")
     cProfile.run("len('')", str(folder / "old.pstats"))
@@ -250,7 +252,7 @@ def test_what_cannot_be_done_is_one_line(words: list[str], status: int, fault: s
     assert fault in refused(Outcome(outcome.status, outcome.out, outcome.err, tuple(said)), status)
 
 
-def test_without_torch_it_says_what_is_missing(folder: Path) -> None:
+def test_missing_torch_is_reported(folder: Path) -> None:
     words = [sys.executable, "-c", f"{NO_TORCH}; sys.exit(main(['bench', 'run.perfprobe']))"]
     ended = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout) == (4, "")
@@ -267,7 +269,7 @@ def test_without_torch_it_says_what_is_missing(folder: Path) -> None:
         (["bmm", "f32[2,3,4]", "--emit", "scripts"], "expected bmm(Tensor self"),
     ],
 )
-def test_what_torch_cannot_call_is_one_line(words: list[str], fault: str, tmp_path: Path) -> None:
+def test_impossible_calls_are_reported_in_one_line(words: list[str], fault: str, tmp_path: Path) -> None:
     assert fault in refused(perfprobe(["bench", *words], tmp_path), 2)
 
 
@@ -280,7 +282,7 @@ def test_what_torch_cannot_call_is_one_line(words: list[str], fault: str, tmp_pa
         ("crash", 4, "not measured: why not: aten::bmm f32[2]; the operator crashes"),
     ],
 )
-def test_a_hint_only_where_the_call_is_wrong(
+def test_a_hint_is_given_only_if_the_call_is_wrong(
     cause: str,
     status: int,
     told: str,
@@ -300,7 +302,7 @@ def test_a_hint_only_where_the_call_is_wrong(
 
 
 @needs_torch
-def test_a_real_recording(tmp_path: Path) -> None:
+def test_a_real_recording_is_measured(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
     assert perfprobe(["-q", "-o", "run.perfprobe", "train.py"], tmp_path).status == 0
     outcome = perfprobe(["bench", "--top", "3", "--quick"], tmp_path)

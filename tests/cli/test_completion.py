@@ -1,4 +1,4 @@
-"""Completion scripts, asked what they would complete by the shell itself."""
+"""Completion scripts: the shell itself is asked what it would complete."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.collect.runs import perfprobe
 
 pytest.importorskip("shtab")
 
-# Calls what TAB calls, for the line given as words.
+# Calls the function that TAB calls, for a line given as words.
 ASK = """
 source ./made.bash
 COMP_WORDS=("$@")
@@ -41,7 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         (["rep"], "report"),
         ([""], "run report export graph bench machine doctor build explain completion"),
-        (["tr"], ""),  # shtab knows of no script where a command stands
+        (["tr"], ""),  # shtab completes no script in place of a command
         (["report", "--sor"], "--sort"),
         (["report", "--sort", ""], "self total calls mean median p95 gpu"),
         (["report", "t"], "tall.perfprobe told.pstats tree"),
@@ -62,7 +62,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["run", "-q", "train.py", "n"], "notes.txt"),
     ],
 )
-def test_bash(line: list[str], completed: str, folder: Path) -> None:
+def test_completions_of_bash(line: list[str], completed: str, folder: Path) -> None:
     shell = shutil.which("bash") or pytest.skip("needs bash")
     words = [shell, "--norc", "ask", "perfprobe", *line]
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True)
@@ -78,7 +78,7 @@ def test_bash(line: list[str], completed: str, folder: Path) -> None:
         ("run --top 5 tw", "two.py"),
     ],
 )
-def test_fish(line: str, completed: str, folder: Path) -> None:
+def test_completions_of_fish(line: str, completed: str, folder: Path) -> None:
     shell = shutil.which("fish") or pytest.skip("needs fish")
     (folder / "script.fish").write_bytes(perfprobe(["completion", "fish"], folder).out)
     command = f"source script.fish; complete -C 'perfprobe {line}' | string replace -r '\\t.*' ''; true"
@@ -87,7 +87,7 @@ def test_fish(line: str, completed: str, folder: Path) -> None:
     assert done.stdout.split() == completed.split()
 
 
-def test_every_option_of_every_command_is_there(folder: Path) -> None:
+def test_completion_has_every_option_of_every_command(folder: Path) -> None:
     from perfprobe.cli import COMMANDS, module
 
     for shell in ("bash", "zsh", "fish"):
@@ -97,14 +97,14 @@ def test_every_option_of_every_command_is_there(folder: Path) -> None:
             assert [word for word in options if f" -l {word[2:]}" not in text and word not in text] == []
 
 
-def test_zsh_reads_it(folder: Path) -> None:
+def test_zsh_accepts_the_script(folder: Path) -> None:
     shell = shutil.which("zsh") or pytest.skip("needs zsh")
     text = perfprobe(["completion", "zsh"], folder).out
     subprocess.run([shell, "-f", "-n"], input=text, cwd=folder, check=True)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_it_is_what_shtab_makes_and_nothing_else(shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_script_is_exactly_shtabs_output(shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
     import shtab
 
     from perfprobe.cli import completion
@@ -113,7 +113,7 @@ def test_it_is_what_shtab_makes_and_nothing_else(shell: str, monkeypatch: pytest
     assert completion.script(shtab, shell) == f"of perfprobe for {shell}"
 
 
-def test_shtab_is_missing(tmp_path: Path) -> None:
+def test_missing_shtab_is_reported(tmp_path: Path) -> None:
     (tmp_path / "fakes").mkdir()
     (tmp_path / "fakes" / "shtab.py").write_text("raise ImportError('No module named shtab')\n")
     outcome = perfprobe(["completion", "bash"], tmp_path, {"PYTHONPATH": str(tmp_path / "fakes")})
@@ -122,6 +122,6 @@ def test_shtab_is_missing(tmp_path: Path) -> None:
     assert line.endswith(f"install it with `{sys.executable} -m pip install --upgrade shtab`")
 
 
-def test_shells_that_are_not_known(tmp_path: Path) -> None:
+def test_unknown_shells_are_refused(tmp_path: Path) -> None:
     outcome = perfprobe(["completion", "tcsh"], tmp_path)
     assert (outcome.status, outcome.out, len(outcome.said)) == (2, b"", 1)

@@ -1,4 +1,4 @@
-"""`perfprobe explain`, run as a user runs it."""
+"""`perfprobe explain` on the command line."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_without_a_word_all_are_listed(capsys: pytest.CaptureFixture[str]) -> No
         assert word in out
 
 
-def test_an_unknown_word_is_one_line_with_near_ones(capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_word_is_reported_with_similar_words(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "slef"]) == 2
     found = capfd.readouterr()
     assert found.out == ""
@@ -35,6 +35,8 @@ def test_an_unknown_word_is_one_line_with_near_ones(capfd: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize("mark", ["-", "~", "<"])
-def test_a_mark_is_a_word_and_no_option(mark: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_mark_is_explained_and_not_taken_as_an_option(
+    mark: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["explain", mark]) == 0
     assert capsys.readouterr().out.startswith(f"{mark}: mark\n")

@@ -1,4 +1,4 @@
-"""`perfprobe export`, and `report` on profiles of cProfile, as a person calls them."""
+"""`perfprobe export`, and `report` on profiles of cProfile, on the command line."""
 
 import cProfile
 import json
@@ -48,7 +48,7 @@ def refused(outcome: Outcome, status: int) -> str:
         ("collapsed", "run.collapsed", b"MainThread;"),
     ],
 )
-def test_a_new_file_beside_the_recording(
+def test_the_file_is_written_beside_the_recording(
     form: str, name: str, begin: bytes | tuple[bytes, ...], folder: Path
 ) -> None:
     for made in (folder / name, folder / name.replace("run", "run-2", 1)):
@@ -58,7 +58,7 @@ def test_a_new_file_beside_the_recording(
         assert made.read_bytes().startswith(begin)
 
 
-def test_the_newest_recording_to_a_named_file(folder: Path) -> None:
+def test_the_newest_recording_is_exported_to_a_named_file(folder: Path) -> None:
     (folder / "out").write_text("what was there before is longer than nothing" * 99)
     outcome = perfprobe(["export", "--format", "pstats", "-o", "out", "--times", "samples"], folder)
     assert outcome.said[0] == "perfprobe: the newest recording here is run.perfprobe"
@@ -66,7 +66,7 @@ def test_the_newest_recording_to_a_named_file(folder: Path) -> None:
     assert ("/p/train.py", 1, "<module>") in marshal.loads((folder / "out").read_bytes())
 
 
-def test_text_to_standard_output(folder: Path) -> None:
+def test_text_can_go_to_standard_output(folder: Path) -> None:
     outcome = perfprobe(["export", "run.perfprobe", "--format", "collapsed", "-o", "-"], folder)
     assert (outcome.status, len(outcome.out.splitlines())) == (0, 6)
     outcome = perfprobe(["export", "run.perfprobe", "--format", "speedscope", "-o", "-"], folder)
@@ -89,14 +89,14 @@ def test_text_to_standard_output(folder: Path) -> None:
         (["missing", "--format", "pstats", "-o", "run.perfprobe"], 3, "cannot read the recording"),
     ],
 )
-def test_what_cannot_be_done_is_one_line(words: list[str], status: int, fault: str, folder: Path) -> None:
+def test_errors_are_reported_in_one_line(words: list[str], status: int, fault: str, folder: Path) -> None:
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert fault in refused(perfprobe(["export", *words], folder), status)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
 @pytest.mark.parametrize("output", [None, "out", "-"])
-def test_what_fails_half_way_is_one_line_and_no_file(
+def test_a_failure_half_way_is_reported_and_leaves_no_file(
     output: str | None, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     def parts() -> Iterator[bytes]:
@@ -114,7 +114,7 @@ def test_what_fails_half_way_is_one_line_and_no_file(
     assert sorted(os.listdir(folder)) == before
 
 
-def test_a_recording_that_is_cut_short_says_so(folder: Path) -> None:
+def test_a_truncated_recording_is_reported(folder: Path) -> None:
     data = (folder / "run.perfprobe").read_bytes()
     (folder / "run.perfprobe").write_bytes(data[:-3])
     outcome = perfprobe(["export", "run.perfprobe", "--format", "pstats"], folder)
@@ -122,7 +122,7 @@ def test_a_recording_that_is_cut_short_says_so(folder: Path) -> None:
     assert "perfprobe: the recording is incomplete: `perfprobe report` says why" in outcome.said
 
 
-def test_a_profile_of_cprofile(folder: Path) -> None:
+def test_a_profile_of_cprofile_is_reported_and_exported(folder: Path) -> None:
     outcome = perfprobe(["export", "old.prof", "--format", "pstats"], folder)
     assert outcome.status == 0
     assert marshal.loads((folder / "old.pstats").read_bytes()) == marshal.loads(
@@ -142,7 +142,7 @@ def test_a_profile_of_cprofile(folder: Path) -> None:
     assert len(document["tables"]["functions"]) == len(stats.stats)  # type: ignore[attr-defined]
 
 
-def test_report_of_what_is_neither(folder: Path) -> None:
+def test_a_file_of_another_kind_is_refused(folder: Path) -> None:
     data = (folder / "old.prof").read_bytes()
     for name, content, fault in (
         ("text", b"import torch\n", "neither a perfprobe recording, a trace nor a .pstats file: text"),
@@ -152,7 +152,7 @@ def test_report_of_what_is_neither(folder: Path) -> None:
         assert refused(perfprobe(["report", name], folder), 3).startswith(fault)
 
 
-def test_a_pipe_that_closes_early(folder: Path) -> None:
+def test_a_pipe_that_closes_early_is_no_error(folder: Path) -> None:
     command = f"{sys.executable} -m perfprobe export run.perfprobe --format collapsed -o - | true"
     done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True, check=True)
     assert "Traceback" not in done.stderr
@@ -172,7 +172,7 @@ main()
 
 
 def calls_of_program(path: Path) -> dict[Any, Any]:
-    """What the program's own functions called, and how often."""
+    """What the program's functions called, and how often."""
     stats = marshal.loads(path.read_bytes())
     plain = {key: (os.path.basename(key[0]), *key[1:]) for key in stats}
     found = {}
@@ -186,7 +186,7 @@ def calls_of_program(path: Path) -> dict[Any, Any]:
 
 
 @pytest.mark.skipif(find_spec("perfprobe.collect.cprofile") is None, reason="needs the collector of cProfile")
-def test_calls_are_those_of_cprofile_itself(tmp_path: Path) -> None:
+def test_exported_calls_equal_those_of_cprofile(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
     words = [sys.executable, "-m", "cProfile", "-o", "plain.pstats", "program.py"]
     subprocess.run(words, cwd=tmp_path, check=True)

@@ -16,7 +16,7 @@ def graph(folder: Path, *words: str, **environment: str) -> Outcome:
 
 
 @needs_dot
-def test_the_picture_lies_beside_the_recording(tmp_path: Path) -> None:
+def test_the_picture_is_written_beside_the_recording(tmp_path: Path) -> None:
     outcome = graph(tmp_path)
     made = tmp_path / "made.callgraph.png"
     assert (outcome.status, outcome.out) == (0, f"the call graph is {made}\n".encode())
@@ -51,14 +51,14 @@ def test_options_reach_the_graph(tmp_path: Path) -> None:
         (["none.perfprobe"], 3, "cannot read the recording"),
     ],
 )
-def test_what_is_wrong_is_one_line(tmp_path: Path, words: list[str], status: int, said: str) -> None:
+def test_errors_are_reported_in_one_line(tmp_path: Path, words: list[str], status: int, said: str) -> None:
     outcome = graph(tmp_path, *words, *(["made.perfprobe"] if words[0].startswith("-") else []))
     assert (outcome.status, outcome.out, outcome.err) == (status, b"", b"")
     assert len(outcome.said) == 1
     assert said in outcome.said[0]
 
 
-def test_without_dot(tmp_path: Path) -> None:
+def test_missing_dot_is_reported(tmp_path: Path) -> None:
     outcome = graph(tmp_path, "made.perfprobe", "-o", "a.png", PATH=str(tmp_path))
     assert outcome.status == 4
     assert "install Graphviz" in outcome.said[0]
@@ -94,7 +94,7 @@ def test_run_draws_when_the_program_has_ended(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "a.json").read_text())["schema"] == 1
 
 
-def test_a_picture_that_cannot_be_drawn_changes_nothing_else(tmp_path: Path) -> None:
+def test_a_failing_picture_does_not_affect_the_run(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("import sys\nprint('ran')\nsys.exit(3)\n")
     outcome = perfprobe(["--python", "off", "--callgraph", "a.dot", "train.py"], tmp_path)
     assert (outcome.status, outcome.out) == (3, b"ran\n")
@@ -102,7 +102,7 @@ def test_a_picture_that_cannot_be_drawn_changes_nothing_else(tmp_path: Path) -> 
     assert b"train.py" in outcome.err  # the report
 
 
-def test_run_checks_the_picture_before_the_program(tmp_path: Path) -> None:
+def test_run_checks_the_output_path_before_the_program(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("print('ran')")
     for name, status in (("a.gif", 2), ("missing/a.png", 4)):
         outcome = perfprobe(["--callgraph", name, "train.py"], tmp_path)

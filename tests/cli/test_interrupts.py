@@ -13,7 +13,7 @@ from perfprobe.support import starter
 
 
 def interrupted() -> None:
-    # In the child before it becomes the report's: a signal that waits there is still there afterwards.
+    # Sent in the child before it becomes the report's process: a pending signal is still pending afterwards.
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     os.kill(os.getpid(), signal.SIGINT)
 
@@ -24,7 +24,7 @@ def ignoring() -> None:
 
 
 @pytest.mark.parametrize(("prepare", "status"), [(interrupted, -signal.SIGINT), (ignoring, 0)])
-def test_report_child_is_interrupted_without_a_word(
+def test_an_interrupt_of_the_report_process_prints_nothing(
     prepare: Callable[[], None], status: int, tmp_path: Path
 ) -> None:
     report: dict[str, object] = {

@@ -1,4 +1,4 @@
-"""`perfprobe machine` as a person calls it, with ceilings that are kept already: nothing is measured here."""
+"""`perfprobe machine` with cached ceilings: nothing is measured here."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def called(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.usefixtures("home")
-def test_what_is_kept_is_shown_at_once() -> None:
+def test_cached_ceilings_are_shown_at_once() -> None:
     ended = called("--threads", "1", "2", COLUMNS="80")
     assert (ended.returncode, ended.stderr) == (0, "")
     assert ended.stdout.startswith("A processor · torch 2.13.0\nmeasured in 41.0 s at 2026-01-02 10:15, ")
@@ -47,12 +47,12 @@ def test_what_is_kept_is_shown_at_once() -> None:
 
 
 @pytest.mark.usefixtures("home")
-def test_json() -> None:
+def test_ceilings_as_json() -> None:
     ended = called("--json", "--threads", "1")
     assert json.loads(ended.stdout)["meta"]["name"] == "A processor"
 
 
-def test_plot(home: Path) -> None:
+def test_ceilings_as_a_plot(home: Path) -> None:
     ended = called("--threads", "1", "--plot", str(home / "roof.png"))
     assert ended.returncode == 0
     assert "roof.png" in ended.stderr
@@ -60,7 +60,7 @@ def test_plot(home: Path) -> None:
 
 
 @pytest.mark.parametrize("prepare", [machine_command.prepare, bench_command.prepare])
-def test_without_matplotlib_nothing_is_measured_first(
+def test_missing_matplotlib_is_reported_before_measuring(
     prepare: Callable[[list[str]], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
@@ -79,15 +79,15 @@ def test_without_matplotlib_nothing_is_measured_first(
         (["more"], 2, "unrecognized"),
     ],
 )
-def test_refused_before_anything_is_measured(words: list[str], status: int, says: str) -> None:
+def test_errors_are_reported_before_measuring(words: list[str], status: int, says: str) -> None:
     ended = called(*words)
     assert (ended.returncode, ended.stdout) == (status, "")
     assert len(ended.stderr.splitlines()) == 1
     assert says in ended.stderr
 
 
-def test_interrupted(tmp_path: Path) -> None:
-    """Ctrl-C while it measures: one line, and no process stays."""
+def test_an_interrupt_leaves_no_process(tmp_path: Path) -> None:
+    """Ctrl-C while measuring: one line, and no process is left."""
     pytest.importorskip("torch")
     program = (
         "import os, signal, sys\n"

@@ -24,7 +24,7 @@ from perfprobe.support.option import CHILDREN, COMMAND_LINE, PYTHON, Chosen, opt
         ("-mpackage.train -o x", 0),
         ("--cpu-time -- -odd-name.py", 1),
         ("--cpu-time train.py all", 1),
-        ("--cpu-time all train.py", 2),  # which is refused, and not taken for a script
+        ("--cpu-time all train.py", 2),  # refused, and not taken for a script
         ("--cpu-time outermost -m package.train", 2),
         ("--cpu-time=all all", 1),
         ("--cpu-time -q all", 2),
@@ -44,18 +44,18 @@ def test_everything_after_the_script_belongs_to_the_script(words: str, ours: int
     ("text", "size_bytes"),
     [("4194304", 4 << 20), ("32M", 32 << 20), ("32mb", 32 << 20), ("1GiB", 1 << 30), ("5000k", 5000 << 10)],
 )
-def test_sizes(text: str, size_bytes: int) -> None:
+def test_sizes_with_units_are_read(text: str, size_bytes: int) -> None:
     assert size(text) == size_bytes
 
 
 @pytest.mark.parametrize("text", ["", "M", "-4M", "4.5M", "4T", "4 M", "four"])
-def test_what_is_no_size(text: str) -> None:
+def test_wrong_sizes_are_refused(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="is not a size such as 32M"):
         size(text)
 
 
 @pytest.mark.parametrize("text", ["-1", "x", "1.5", "", "\u0663"])
-def test_what_is_no_row_count(text: str) -> None:
+def test_wrong_row_counts_are_refused(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="is not a whole number"):
         rows(text)
 
@@ -65,7 +65,7 @@ def test_parser_errors_are_usage_errors() -> None:
         Parser("x").parse_args(["--nothing"])
 
 
-def test_a_file_to_write_later_is_checked_now(tmp_path: Path) -> None:
+def test_output_files_are_checked_before_the_program(tmp_path: Path) -> None:
     assert writable(str(tmp_path / "new.json")) == str(tmp_path / "new.json")
     with pytest.raises(UsageError, match="is a folder"):
         writable(str(tmp_path))
@@ -81,11 +81,11 @@ def test_a_file_to_write_later_is_checked_now(tmp_path: Path) -> None:
         ("--cpu-time=outermost -q", "outermost"),
     ],
 )
-def test_whose_cpu_time(words: str, cpu_time: str) -> None:
+def test_cpu_time_may_be_off_or_outermost(words: str, cpu_time: str) -> None:
     assert parser().parse_args(words.split()).cpu_time == cpu_time
 
 
-def test_whose_cpu_time_cannot_be_anything() -> None:
+def test_other_values_of_cpu_time_are_refused() -> None:
     with pytest.raises(
         UsageError, match=r"--cpu-time: invalid choice: 'some' \(choose from '?off'?, '?outermost"
     ):
@@ -95,7 +95,7 @@ def test_whose_cpu_time_cannot_be_anything() -> None:
 @pytest.mark.parametrize(
     "words", [["--cpu-time", "all"], ["--cpu-time=all"], ["--detail", "bench", "--cpu-time=all"]]
 )
-def test_cpu_time_of_all_operators_is_a_detail_now(words: list[str]) -> None:
+def test_cpu_time_all_is_refused_and_the_remedy_is_detail(words: list[str]) -> None:
     with pytest.raises(UsageError, match="--cpu-time all was removed; give --detail bench"):
         parser().parse_args(words)
 
@@ -104,7 +104,7 @@ def recorded(words: str) -> dict[str, object]:
     return Options(**chosen(parser().parse_args(words.split()), Options)).recorded()
 
 
-def test_what_the_words_say_is_what_is_recorded() -> None:
+def test_options_set_what_is_recorded() -> None:
     plain = {
         "python": "both",
         "operators": "observer",
@@ -127,7 +127,7 @@ def test_what_the_words_say_is_what_is_recorded() -> None:
 @pytest.mark.parametrize(
     "words", ["", "--detail bench --buffer 8M --ranges off --keep-argv", "--cpu-time --emit itt"]
 )
-def test_a_child_process_records_what_its_parent_does(words: str) -> None:
+def test_a_child_process_has_the_options_of_its_parent(words: str) -> None:
     parent = Options(**chosen(parser().parse_args(words.split()), Options))
     assert Options(**parent.of(CHILDREN)).recorded() == parent.recorded()
 
@@ -157,7 +157,7 @@ class Some(Chosen):
         ("--nowhere", {"place": ""}),
     ],
 )
-def test_a_parser_takes_what_is_declared(words: str, values: dict[str, object]) -> None:
+def test_a_parser_accepts_declared_options(words: str, values: dict[str, object]) -> None:
     made = Parser("x")
     add_options(made, Some)
     found = chosen(made.parse_args(words.split()), Some)
@@ -175,7 +175,7 @@ def test_a_parser_takes_what_is_declared(words: str, values: dict[str, object]) 
         ("--elsewhere x", "unrecognized"),
     ],
 )
-def test_and_nothing_else(words: str, said: str) -> None:
+def test_a_parser_refuses_undeclared_options(words: str, said: str) -> None:
     made = Parser("x")
     add_options(made, Some)
     with pytest.raises(UsageError, match=said):

@@ -1,4 +1,4 @@
-"""No code that lies in the current folder, or beside the program, is taken for perfprobe's own."""
+"""Files in the current folder or beside the program are never imported as perfprobe's own modules."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ import torch
 torch.ones(8, 8) @ torch.ones(8, 8)
 os.chdir(sys.argv[1])
 """
-# What pip writes for an entry point.
+# The entry point that pip writes.
 CONSOLE_SCRIPT = "import sys\nfrom perfprobe.cli import main\nsys.exit(main())\n"
 
 
@@ -38,13 +38,13 @@ def plant(folder: Path, names: Iterable[str], text: str) -> Path:
 
 
 def loaded_by_dash_m(folder: Path) -> set[str]:
-    """What `python -m` itself loads for any program, with the current folder on sys.path."""
+    """The modules that `python -m` loads for any program, with the current folder on sys.path."""
     (folder / "nothing.py").write_text("import sys; print(*sys.modules)")
     words = [sys.executable, "-m", "nothing"]
     return set(subprocess.run(words, cwd=folder, capture_output=True, check=True, text=True).stdout.split())
 
 
-def test_nothing_in_the_current_folder_is_run(tmp_path: Path) -> None:
+def test_no_file_of_the_current_folder_is_imported(tmp_path: Path) -> None:
     marks = tmp_path / "marks"
     names = {*sys.stdlib_module_names, *OTHERS}
     text = MARK.format(marks=str(marks))
@@ -58,7 +58,7 @@ def test_nothing_in_the_current_folder_is_run(tmp_path: Path) -> None:
     report = ["--json", str(tmp_path / "run.json"), "--callgraph", str(tmp_path / "run.dot")]
     runs = [
         ([script, "-o", recording, *report, train, "."], planted),
-        # The program itself goes there, and the report is made from there.
+        # The program changes to that folder, and the report is made there.
         (["-m", "perfprobe", "-o", str(tmp_path / "b"), train, str(planted)], tmp_path / "program"),
         (["-m", "perfprobe", "-o", str(tmp_path / "c"), train, "."], for_dash_m),
         ([script, "bench", "--quick", "relu", "f32[8]"], planted),
@@ -77,8 +77,8 @@ def test_nothing_in_the_current_folder_is_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("module", ["perfprobe.bench.ceilings.worker", "perfprobe.bench.lookup"])
-def test_no_process_of_ours_runs_them(module: str, tmp_path: Path) -> None:
-    """Those that take longer: each as it is started, until it asks what to do."""
+def test_no_process_of_perfprobe_imports_them(module: str, tmp_path: Path) -> None:
+    """Long-running processes: each is started and asked, until it waits for work."""
     marks = tmp_path / "marks"
     text = MARK.format(marks=str(marks))
     planted = plant(tmp_path / "planted", {*sys.stdlib_module_names, *OTHERS}, text)
@@ -92,8 +92,8 @@ def test_no_process_of_ours_runs_them(module: str, tmp_path: Path) -> None:
     assert not marks.exists(), marks.read_text()
 
 
-def test_a_folder_named_by_the_environment_is_left_to_the_program(tmp_path: Path) -> None:
-    """PYTHONPATH with an empty entry means the current folder, which the program may change."""
+def test_folders_of_pythonpath_are_left_to_the_program(tmp_path: Path) -> None:
+    """An empty entry of PYTHONPATH means the current folder, which the program may change."""
     marks = tmp_path / "marks"
     planted = plant(tmp_path / "planted", ["json", "sitecustomize"], MARK.format(marks=str(marks)))
     (tmp_path / "main.py").write_text(f"import os; os.chdir({str(planted)!r})")
@@ -124,7 +124,7 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize("source", ["", ALL], ids=["none", "all"])
 @pytest.mark.parametrize("words", [["main.py"], ["-m", "main"], ["-c", "import main"]], ids=" ".join)
-def test_files_beside_the_program_are_the_programs(source: str, words: list[str], tmp_path: Path) -> None:
+def test_the_program_can_import_files_beside_it(source: str, words: list[str], tmp_path: Path) -> None:
     names = set(sys.stdlib_module_names) - loaded_by_dash_m(tmp_path)
     folder = plant(tmp_path / "beside", names, "print(__name__, 'is run')\nplanted = True\n")
     (folder / "main.py").write_text(source)
@@ -134,7 +134,7 @@ def test_files_beside_the_program_are_the_programs(source: str, words: list[str]
     assert [line.partition(" ")[2][:16] for line in pair.recorded.said] == ["the recording is"]
 
 
-def test_spawned_children_find_the_files_beside_the_program(tmp_path: Path) -> None:
+def test_spawned_children_can_import_files_beside_the_program(tmp_path: Path) -> None:
     names = ("json", "array", "argparse")
     folder = plant(tmp_path / "beside", names, "planted = True\n")
     (folder / "main.py").write_text(LATE.format(names=names))

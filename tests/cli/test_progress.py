@@ -1,4 +1,4 @@
-"""The time left of a bar, as text."""
+"""The text of a progress bar's remaining time."""
 
 import time
 
@@ -11,7 +11,7 @@ from perfprobe.cli.time_left import TimeLeft
 @pytest.mark.parametrize(
     ("left_s", "told"), [(160.0, "0:02:40 left"), (3725.2, "1:02:05 left"), (-3.0, "0:00:00 left")]
 )
-def test_the_time_left_is_what_the_caller_says(
+def test_the_time_left_comes_from_the_caller(
     left_s: float, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(time, "monotonic", lambda: 1000.0)
@@ -20,7 +20,7 @@ def test_the_time_left_is_what_the_caller_says(
     assert TimeLeft().render(progress.tasks[0]).plain == told
 
 
-def test_without_it_rich_estimates() -> None:
+def test_without_a_given_time_rich_estimates_it() -> None:
     progress = Progress()
     progress.add_task("measuring", total=10, end_s=None)
     assert TimeLeft().render(progress.tasks[0]).plain == "-:--:--"

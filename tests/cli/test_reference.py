@@ -1,4 +1,4 @@
-"""The reference, held against the parsers' own lists of options and against one row that is known."""
+"""The reference of options, compared with the parsers' options and with one known row."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from perfprobe.cli import COMMANDS, module
 from perfprobe.cli.reference import markdown
 
 
-def test_every_option_of_every_command_is_there_once() -> None:
+def test_every_option_of_every_command_is_listed_once() -> None:
     sections = re.split(r"^## perfprobe (\w+)\n", markdown(), flags=re.MULTILINE)
     assert sections[1::2] == list(COMMANDS)
     for name, text in zip(sections[1::2], sections[2::2], strict=True):
@@ -20,7 +20,7 @@ def test_every_option_of_every_command_is_there_once() -> None:
         assert sorted(flags) == sorted(set(module(name).parser()._option_string_actions) - {"-h", "--help"})
 
 
-def test_a_row_says_all_that_is_declared() -> None:
+def test_a_row_has_all_declared_facts() -> None:
     rows = [line for line in markdown().splitlines() if line.startswith(("| `--buffer`", "| `--source`"))]
     assert rows[0] == (
         "| `--buffer` | `SIZE` | `32M` | `buffer_bytes` | child processes, recording "
@@ -29,6 +29,6 @@ def test_a_row_says_all_that_is_declared() -> None:
     assert rows[1].startswith("| `--source` | `DIR` |  |  |  | the folder with the program's files")
 
 
-def test_a_row_has_as_many_cells_as_the_head() -> None:
+def test_rows_have_as_many_cells_as_the_header() -> None:
     rows = [line for line in markdown().splitlines() if line.startswith("|")]
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {7}

@@ -1,4 +1,4 @@
-"""Programs that pull the floor from under the recording: they notice nothing, perfprobe says one line."""
+"""Programs that break the recording's file, descriptors or signals run unchanged; perfprobe says one line."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def run(source: str, folder: Path, *options: str) -> Outcome:
     return finish(start(["-m", "perfprobe", *options, "main.py"], folder))
 
 
-def test_recording_that_the_program_removes(tmp_path: Path) -> None:
+def test_the_program_removes_the_recording(tmp_path: Path) -> None:
     outcome = run("import os; os.remove('a.perfprobe'); raise SystemExit(5)", tmp_path, "-o", "a.perfprobe")
     assert (outcome.status, outcome.out, outcome.err) == (5, b"", b"")
     assert outcome.said[0].startswith("perfprobe: cannot read the recording: No such file or directory: ")
 
 
-def test_descriptors_closed_behind_our_back(tmp_path: Path) -> None:
+def test_the_program_closes_all_descriptors(tmp_path: Path) -> None:
     source = "import os; os.closerange(3, 300); print(open('mine.txt', 'w').write('mine'))"
     outcome = run(source, tmp_path, "-q", "-o", "a.perfprobe")
     assert (outcome.status, outcome.out, outcome.err) == (0, b"4\n", b"")
@@ -41,7 +41,7 @@ def test_descriptors_closed_behind_our_back(tmp_path: Path) -> None:
     assert storage.read(tmp_path / "a.perfprobe").stopped_at is None
 
 
-def test_file_opened_in_place_of_standard_error_stays_the_programs(tmp_path: Path) -> None:
+def test_a_file_that_replaces_standard_error_gets_no_output(tmp_path: Path) -> None:
     source = (
         "import os; os.close(2); f = open('mine.txt', 'w'); f.write('mine'); f.flush(); print(f.fileno())"
     )
@@ -51,14 +51,14 @@ def test_file_opened_in_place_of_standard_error_stays_the_programs(tmp_path: Pat
     assert json.loads((tmp_path / "out.json").read_text())["schema"] == 1
 
 
-def test_children_collected_by_the_system(tmp_path: Path) -> None:
+def test_the_program_ignores_ended_children(tmp_path: Path) -> None:
     outcome = run("import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN)", tmp_path)
     assert outcome.status == 0
     assert b"o operators" in outcome.err
     assert len(outcome.said) == 1
 
 
-def test_blocked_and_ignored_signals(tmp_path: Path) -> None:
+def test_the_program_blocks_and_ignores_signals(tmp_path: Path) -> None:
     source = (
         "import signal\n"
         "signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())\n"
@@ -69,7 +69,7 @@ def test_blocked_and_ignored_signals(tmp_path: Path) -> None:
     assert b"o operators" in outcome.err
 
 
-def test_spawned_child_that_cannot_be_recorded_runs_all_the_same(tmp_path: Path) -> None:
+def test_a_spawned_child_runs_even_if_it_cannot_be_recorded(tmp_path: Path) -> None:
     (tmp_path / "gone").mkdir()
     outcome = run(SPAWN.format(first="shutil.rmtree('gone')"), tmp_path, "-q", "-o", "gone/a.perfprobe")
     assert (outcome.status, outcome.out, outcome.err) == (0, b"child\n0\n", b"")
@@ -77,7 +77,7 @@ def test_spawned_child_that_cannot_be_recorded_runs_all_the_same(tmp_path: Path)
     assert "recorded: the folder for them cannot be made (No such file or directory)" in line
 
 
-def test_spawned_children_of_a_program_that_moved(tmp_path: Path) -> None:
+def test_spawned_children_after_a_change_of_folder(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     outcome = run(SPAWN.format(first="os.chdir('elsewhere')"), tmp_path, "-q")
     assert (outcome.status, outcome.out, outcome.err) == (0, b"child\n0\n", b"")
@@ -85,7 +85,7 @@ def test_spawned_children_of_a_program_that_moved(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("main-*-children/*.perfprobe"))) == 1
 
 
-def test_disk_that_takes_nothing(tmp_path: Path) -> None:
+def test_a_full_disk(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text("print('never')")
     command = f"ulimit -f 0; exec '{sys.executable}' -m perfprobe -o a.perfprobe main.py"
     done = subprocess.run(
@@ -97,7 +97,7 @@ def test_disk_that_takes_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "a.perfprobe").exists()
 
 
-def test_names_that_are_not_text(tmp_path: Path) -> None:
+def test_names_that_are_not_utf8(tmp_path: Path) -> None:
     folder = os.fsencode(tmp_path) + b"/caf\xe9"
     os.mkdir(folder)
     script = folder + b"/tr\xffin.py"

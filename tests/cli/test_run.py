@@ -29,7 +29,7 @@ def recordings(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.perfprobe"))
 
 
-def test_report_follows_on_standard_error(script: Path) -> None:
+def test_the_report_is_printed_to_standard_error(script: Path) -> None:
     outcome = perfprobe(["train.py", "--top", "x"], script.parent)
     assert outcome.status == 3
     assert outcome.out == b"ran ['--top', 'x']\n"
@@ -43,7 +43,7 @@ def test_report_follows_on_standard_error(script: Path) -> None:
     assert storage.read(recording).fact("stop", "exit") == "exit 3"
 
 
-def test_run_is_the_command_that_is_meant(script: Path) -> None:
+def test_run_is_the_default_command(script: Path) -> None:
     for words in (
         ["run", "-q", "train.py"],
         ["-q", "./train.py"],
@@ -55,7 +55,7 @@ def test_run_is_the_command_that_is_meant(script: Path) -> None:
     assert len(recordings(script.parent)) == 4
 
 
-def test_a_script_named_like_a_command_is_run_by_path(tmp_path: Path) -> None:
+def test_a_script_named_like_a_command_runs_if_given_as_a_path(tmp_path: Path) -> None:
     (tmp_path / "report").write_text("print('the script')")
     assert perfprobe(["-q", "./report"], tmp_path).out == b"the script\n"
     assert perfprobe(["run", "-q", "report"], tmp_path).out == b"the script\n"
@@ -81,8 +81,8 @@ def test_json_is_written_after_the_run(script: Path) -> None:
 
 
 @pytest.mark.parametrize(("options", "shown"), [([], "***"), (["--keep-argv"], "S3CR3T")])
-def test_a_secret_among_the_arguments(script: Path, options: list[str], shown: str) -> None:
-    """The program has it; the recording, the report and the JSON file have it only when told to."""
+def test_secrets_in_arguments_are_masked(script: Path, options: list[str], shown: str) -> None:
+    """The program gets the secret. Recording, report and JSON file contain it only on request."""
     words = [*options, "--json", "run.json", "-o", "run.perfprobe"]
     outcome = perfprobe([*words, "train.py", "--api-key", "S3CR3T", "--lr", "1"], script.parent)
     assert outcome.out == b"ran ['--api-key', 'S3CR3T', '--lr', '1']\n"
@@ -92,7 +92,7 @@ def test_a_secret_among_the_arguments(script: Path, options: list[str], shown: s
     assert (b"S3CR3T" in written) == (shown == "S3CR3T")
 
 
-def test_a_recording_is_its_users_alone(script: Path) -> None:
+def test_only_the_user_can_read_a_recording(script: Path) -> None:
     perfprobe(["-q", "-o", "run.perfprobe", "train.py"], script.parent)
     assert stat.S_IMODE((script.parent / "run.perfprobe").stat().st_mode) == 0o600
 
@@ -107,7 +107,7 @@ def test_a_planted_link_is_not_followed(script: Path) -> None:
     assert json.loads((script.parent / "run.json").read_bytes())["schema"] == 1
 
 
-def test_a_program_may_move_and_spoil_everything(tmp_path: Path) -> None:
+def test_a_program_may_change_folder_and_environment(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(
         "import os, sys\n"
         "os.makedirs('elsewhere'); os.chdir('elsewhere')\n"
@@ -162,7 +162,7 @@ def test_a_program_may_move_and_spoil_everything(tmp_path: Path) -> None:
         (["report", "--top=-1", "x"], 2, "argument --top: '-1' is not a whole number"),
     ],
 )
-def test_bad_input_is_one_line_and_the_program_does_not_run(
+def test_bad_input_is_reported_and_the_program_does_not_run(
     words: list[str], status: int, says: str, script: Path
 ) -> None:
     (script.parent / "folder").mkdir()
@@ -185,7 +185,7 @@ def test_bad_input_is_one_line_and_the_program_does_not_run(
     ],
     ids=" ".join,
 )
-def test_a_mistyped_command_is_told_beside_pythons_words(
+def test_a_mistyped_command_is_reported_beside_pythons_message(
     words: list[str], meant: str, tmp_path: Path
 ) -> None:
     word = words[1] if words[0].startswith("-") else words[0]
@@ -197,7 +197,7 @@ def test_a_mistyped_command_is_told_beside_pythons_words(
     assert outcome.said == (f"perfprobe: {says}",)
 
 
-def test_what_is_typed_is_refused(tmp_path: Path) -> None:
+def test_wrong_words_are_refused(tmp_path: Path) -> None:
     ours, theirs = os.openpty()
     words = [sys.executable, "-m", "perfprobe", "-"]
     done = subprocess.run(words, cwd=tmp_path, stdin=theirs, capture_output=True, check=False)
@@ -207,7 +207,7 @@ def test_what_is_typed_is_refused(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (2, b"", said)
 
 
-def test_newest_recording_is_reported(script: Path) -> None:
+def test_the_newest_recording_is_reported(script: Path) -> None:
     assert perfprobe(["report"], script.parent).status == 3
     for name in ("old", "new"):
         perfprobe(["-q", "-o", f"{name}.perfprobe", "train.py", name], script.parent)
@@ -222,7 +222,7 @@ def test_newest_recording_is_reported(script: Path) -> None:
 
 
 @pytest.mark.parametrize("size_bytes", [0, 5, 12, 100])
-def test_truncated_recording(size_bytes: int, script: Path) -> None:
+def test_a_truncated_recording_is_reported(size_bytes: int, script: Path) -> None:
     perfprobe(["-q", "-o", "a.perfprobe", "train.py"], script.parent)
     whole = (script.parent / "a.perfprobe").read_bytes()
     (script.parent / "a.perfprobe").write_bytes(whole[:size_bytes])
@@ -234,7 +234,7 @@ def test_truncated_recording(size_bytes: int, script: Path) -> None:
         assert outcome.status == 0
 
 
-def test_reader_that_stops_reading_is_no_error(script: Path) -> None:
+def test_a_closed_pipe_is_no_error(script: Path) -> None:
     perfprobe(["-q", "-o", "a.perfprobe", "train.py"], script.parent)
     command = (
         f"'{sys.executable}' -m perfprobe report a.perfprobe --json | head -c 1; echo ${{PIPESTATUS[0]}}"
@@ -247,7 +247,7 @@ def test_reader_that_stops_reading_is_no_error(script: Path) -> None:
 @pytest.mark.parametrize(
     ("where", "why"), [("> /dev/full", b"No space left on device"), (">&-", b"it is closed")]
 )
-def test_output_that_cannot_be_written(where: str, why: bytes, script: Path) -> None:
+def test_an_unwritable_output_is_reported(where: str, why: bytes, script: Path) -> None:
     perfprobe(["-q", "-o", "a.perfprobe", "train.py"], script.parent)
     command = f"'{sys.executable}' -m perfprobe report a.perfprobe {where}"
     done = subprocess.run(["bash", "-c", command], cwd=script.parent, capture_output=True, check=False)
@@ -255,14 +255,14 @@ def test_output_that_cannot_be_written(where: str, why: bytes, script: Path) -> 
     assert done.stderr == b"perfprobe: standard output cannot be written: " + why + b"\n"
 
 
-def test_an_output_encoding_without_our_characters(script: Path) -> None:
+def test_characters_missing_in_the_output_encoding_are_replaced(script: Path) -> None:
     perfprobe(["-q", "-o", "a.perfprobe", "train.py"], script.parent)
     outcome = perfprobe(["report", "--full", "a.perfprobe"], script.parent, {"PYTHONIOENCODING": "ascii"})
     assert (outcome.status, outcome.err) == (0, b"")
     assert b"train.py | wall" in outcome.out
 
 
-def test_ranks_have_their_own_names_and_only_the_first_reports(script: Path) -> None:
+def test_each_rank_has_its_own_name_and_only_the_first_reports(script: Path) -> None:
     outcomes = []
     for rank in ("0", "1"):
         words = ["-m", "perfprobe", "-o", "out.perfprobe", "--json", "out.json", "train.py"]
@@ -297,13 +297,13 @@ def test_help_and_version(tmp_path: Path) -> None:
     assert "--json" in perfprobe(["report", "--help"], tmp_path).out.decode()
 
 
-def test_files_beside_the_user_do_not_become_ours(script: Path) -> None:
+def test_files_in_the_current_folder_are_not_imported(script: Path) -> None:
     for name in ("argparse", "json", "perfprobe_core", "typing", "re", "_core"):
         (script.parent / f"{name}.py").write_text("raise SystemExit('wrong module')\n")
     assert perfprobe(["-q", "train.py"], script.parent).out == b"ran []\n"
 
 
-def test_little_is_loaded_before_the_program(tmp_path: Path) -> None:
+def test_few_modules_are_loaded_before_the_program(tmp_path: Path) -> None:
     (tmp_path / "plain.py").write_text("import sys; print(*sys.modules)")
     plain = set(finish(start(["-m", "plain"], tmp_path)).out.decode().split())
     loaded = set(perfprobe(["-q", "-m", "plain"], tmp_path).out.decode().split()) - plain

@@ -1,4 +1,4 @@
-"""What the tests of attribution have in common: places of marked lines, and rows by name."""
+"""Shared by tests of attribution: places of marked lines, and rows by name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ACCUMULATE = "AccumulateGrad"
 
 
 class Marks:
-    """The lines of a test file that end in `# mark`, as reports show them."""
+    """The lines of a test file that end in `# mark`, as shown by reports."""
 
     def __init__(self, file: str) -> None:
         self._name = Path(file).name
@@ -24,7 +24,7 @@ class Marks:
 
 
 def first_line(function: Callable[..., Any]) -> str:
-    """The place of a function's first statement, which must follow directly on `def`."""
+    """The place of a function's first statement, which must be on the line after `def`."""
     code = function.__code__
     return f"{Path(code.co_filename).name}:{code.co_firstlineno + 1} in {code.co_name}"
 
@@ -34,7 +34,7 @@ def named(rows: list[Row], name: str, phase: str | None = None) -> list[Row]:
 
 
 def linked_backward(rows: list[Row]) -> list[Row]:
-    """All rows of backward except those of gradients being accumulated, which have no forward call."""
+    """All rows of backward except gradient accumulation, which has no forward call."""
     return [row for at, row in enumerate(rows) if row.phase == "backward" and not _in(rows, at, ACCUMULATE)]
 
 

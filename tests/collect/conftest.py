@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def recorded(tmp_path: Path) -> Callable[[Callable[[], Any]], list[Row]]:
-    """Records a function on one thread of torch's."""
-    # Here: many tests of this folder need no torch.
+    """Records a function with a single torch thread."""
+    # Imported here, because many tests in this folder need no torch.
     from tests.collect.recorded import one_thread, record
 
     one_thread()

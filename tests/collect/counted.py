@@ -1,4 +1,4 @@
-"""Runs a program under perfprobe and under plain cProfile, and brings both to one form."""
+"""Runs a program under perfprobe and under plain cProfile, and converts both results to one format."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
 from tests.collect.runs import Outcome, finish, start
 
-# The same order of sets in every run, and no spinning threads of torch's beside each other.
+# Sets have the same order in every run, and torch's threads do not compete by spinning.
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1"}
 
-# A function as pstats knows it: file, first line, name. C functions are in file "~", at line 0.
+# A function in the format of pstats: file, first line, name. C functions have file "~" and line 0.
 Function = tuple[str, int, str]
-Counts = dict[Function, tuple[int, int]]  # calls, and those that were not recursive
+Counts = dict[Function, tuple[int, int]]  # calls, and non-recursive calls
 Edges = Counter[tuple[Function, Function]]
 
 
 def count(
     folder: Path, *words: str, python: str = "cprofile", name: str = "run"
 ) -> tuple[Outcome, Recording]:
-    """Run `python -m perfprobe` with these words; what came of it, and the recording."""
+    """Runs `python -m perfprobe` with these words; returns the outcome and the recording."""
     path = folder / f"{name}.perfprobe"
     ours = ["-m", "perfprobe", "-q", "--python", python, "--operators", "off", "-o", str(path)]
     outcome = finish(start([*ours, *words], folder, ENVIRONMENT))
@@ -35,7 +35,7 @@ def count(
 
 
 def plain(folder: Path, *words: str, name: str = "run") -> pstats.Stats:
-    """Run `python -m cProfile` with these words."""
+    """Runs `python -m cProfile` with these words."""
     path = folder / f"{name}.pstats"
     outcome = finish(start(["-m", "cProfile", "-o", str(path), *words], folder, ENVIRONMENT))
     assert path.exists(), outcome.err
@@ -43,7 +43,7 @@ def plain(folder: Path, *words: str, name: str = "run") -> pstats.Stats:
 
 
 def functions(recording: Recording, thread: int | None = None) -> list[Function]:
-    """The function of every row of `functions`."""
+    """The function of each row of `functions`."""
     table = recording[Functions]
     return [
         _function(
@@ -75,13 +75,13 @@ def our_edges(recording: Recording) -> Edges:
 
 
 def theirs(stats: pstats.Stats) -> Counts:
-    """The same of plain cProfile."""
+    """The same by plain cProfile."""
     rows = stats.stats.items()  # type: ignore[attr-defined]
     return {_function(*function): (row[1], row[0]) for function, row in rows}
 
 
 def their_edges(stats: pstats.Stats) -> Edges:
-    """The same of plain cProfile."""
+    """The same by plain cProfile."""
     found: Edges = Counter()
     for callee, row in stats.stats.items():  # type: ignore[attr-defined]
         for caller, figures in row[4].items():
@@ -90,10 +90,10 @@ def their_edges(stats: pstats.Stats) -> Edges:
 
 
 def _function(file: str, line: int, name: str) -> Function:
-    # pstats has plain names, and addresses differ from run to run.
+    # pstats has unqualified names, and addresses differ between runs.
     if file == "~":
         return file, 0, re.sub(r"0x[0-9a-f]+", "0x", name)
-    # Under plain cProfile a script has the name it was given, here its whole path.
+    # Under plain cProfile a script has the name that was given, here its full path.
     place = os.path.realpath(file) if os.path.isabs(file) else file
     shown = "main.py" if place.endswith("/main.py") else place
     return shown, line, name.rpartition(".")[2] if sys.version_info >= (3, 11) else name

@@ -1,6 +1,6 @@
-"""SYNTHETIC buffers of CUPTI records, laid out by hand after cupti_activity.h, and a twin of its iterator.
+"""SYNTHETIC buffers of CUPTI records, made by hand after cupti_activity.h, and a twin of its iterator.
 
-What is checked with them is decoding and stepping, never what a GPU delivers.
+They test decoding and stepping, never what a GPU delivers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SYNCHRONIZATION, EXTERNAL = 38, 39
 
 SUCCESS, END, INVALID_KIND = 0, 12, 21
 
-# Bytes of a record by kind in CUPTI 13.0.
+# Bytes of each kind of record in CUPTI 13.0.
 STRIDES_13_0 = {
     MEMCPY: 96,
     MEMSET: 88,
@@ -51,7 +51,7 @@ API_NAMES = {
 
 
 def iterator(strides: Mapping[int, int]) -> Any:
-    """A function like cuptiActivityGetNextRecord of a library with these strides."""
+    """A function like cuptiActivityGetNextRecord in a library with these record lengths."""
 
     def step(buffer: int, valid: int, record: Any) -> int:
         at = buffer
@@ -71,7 +71,7 @@ def iterator(strides: Mapping[int, int]) -> Any:
 
 
 def namer(names: Mapping[tuple[int, int], bytes]) -> Any:
-    """A function like cuptiGetCallbackName of a library with these names, by domain and callback."""
+    """A function like cuptiGetCallbackName in a library with these names, by domain and callback."""
 
     def name_of(domain: int, callback: int, name: Any) -> int:
         name[0] = names.get((domain, callback))
@@ -82,7 +82,7 @@ def namer(names: Mapping[tuple[int, int], bytes]) -> Any:
 
 @dataclass
 class Buffer:
-    """Records one behind the other; bytes that are not set are 0xee, so that none is right by luck."""
+    """A sequence of records. Unset bytes are 0xee, so that no field is right by accident."""
 
     strides: Mapping[int, int] = field(default_factory=lambda: STRIDES_13_0)
     data: bytearray = field(default_factory=bytearray)
@@ -164,7 +164,7 @@ class Buffer:
 
 
 def address_of(function: Any) -> int:
-    """Of a ctypes function."""
+    """The address of a ctypes function."""
     return int(ctypes.cast(function, ctypes.c_void_p).value or 0)
 
 
@@ -175,11 +175,11 @@ def decode(
     callback_name: Any = None,
     fixture: Path | None = None,
 ) -> tuple[Recording, dict[str, Any]]:
-    """The recording made of these buffers, and the decoder's own figures. fixture: also keeps them there."""
+    """Returns the recording of these buffers and the decoder's figures. fixture: file that saves them too."""
     recorder = _core.Recorder(str(path))
     step = (
         iterator(STRIDES_13_0) if next_record is None else next_record
-    )  # a function must outlive its address
+    )  # a function must live as long as its address is used
     name = namer(API_NAMES) if callback_name is None else callback_name
     figures = _core.decode_cupti(
         recorder.capsule(),

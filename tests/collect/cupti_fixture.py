@@ -1,4 +1,4 @@
-"""Reads `.cupti` files, described in csrc/gpu/cupti_fixture.h, and decodes them again."""
+"""Reads `.cupti` files (csrc/gpu/cupti_fixture.h) and decodes them again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from perfprobe.tables.recording import Recording
 from tests.collect.cupti_buffers import CONCURRENT_KERNEL, KERNEL, decode, iterator, namer
 
 MAGIC = b"PPCUPTI1"
-NAME_AT = 104  # of a kernel's record
+NAME_AT = 104  # offset in a kernel's record
 
 
 def strides_of(data: bytes) -> dict[int, int]:
@@ -31,10 +31,14 @@ FACTS: dict[bytes, tuple[str, Callable[[bytes], Any]]] = {
 
 @dataclass
 class Fixture:
-    """strides: bytes by kind. clocks: (cupti, realtime, monotonic), ns.
+    """A fixture.
 
-    names: where the texts lie now, by where they lay. calls: names of functions by domain and callback. lost:
-    records that CUPTI dropped and buffers left out, None when the file was cut off.
+    Attributes:
+        strides: bytes by kind.
+        clocks: (cupti, realtime, monotonic) in ns.
+        names: present addresses of the names, by their former addresses.
+        calls: names of functions by domain and callback.
+        lost: records that CUPTI dropped and buffers left out; None if the file was cut off.
     """
 
     origin: str = ""
@@ -68,7 +72,7 @@ class Fixture:
             self.buffers.append(self._pointed(bytearray(data)))
 
     def _pointed(self, buffer: bytearray) -> bytearray:
-        """With the addresses of the names as they lie now."""
+        """Replaces the names' former addresses in a buffer by the present ones."""
         at = 0
         while at + 4 <= len(buffer):
             (kind,) = struct.unpack_from("<I", buffer, at)
@@ -95,5 +99,5 @@ def read_fixture(path: Path) -> Fixture:
 
 
 def replay(fixture: Fixture, path: Path) -> tuple[Recording, dict[str, Any]]:
-    """The recording made of the fixture's buffers, and the decoder's own figures."""
+    """Returns the recording of the fixture's buffers, and the decoder's figures."""
     return decode(path, fixture.buffers, iterator(fixture.strides), namer(fixture.calls))

@@ -1,4 +1,4 @@
-"""What a listener heard of perfprobe's own ranges, from the log that tests/native/listener writes."""
+"""What a listening tool got of perfprobe's own ranges, from the log that tests/native/listener writes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,15 @@ from pathlib import Path
 
 @dataclass
 class Heard:
-    """One process's events, in order.
+    """One process's events in order.
 
-    nested: by thread, ("+", text) and ("-", text) of ranges that nest; free: the same of all others; ids: by
-    thread, what was pushed; texts: messages that were made; open: what never ended; faults: ends of nothing.
+    Attributes:
+        nested: by thread, ("+", text) and ("-", text) of ranges that nest.
+        free: the same of all other ranges.
+        ids: by thread, the pushed ids.
+        texts: messages that were made.
+        open: ranges that never ended.
+        faults: ends without a begin.
     """
 
     nested: dict[int, list[tuple[str, str]]] = field(default_factory=dict)
@@ -25,12 +30,12 @@ class Heard:
     faults: list[str] = field(default_factory=list)
 
     def begun(self, thread: int | None = None) -> list[str]:
-        """The texts of a thread's nested ranges (the main one's) in the order they began."""
+        """The texts of a thread's nested ranges (default: the main thread's) in the order of their begins."""
         return [text for sign, text in self.nested.get(thread or os.getpid(), []) if sign == "+"]
 
 
 class _Reader:
-    """Plays the log of one process."""
+    """Replays the log of one process."""
 
     def __init__(self) -> None:
         self.heard = Heard()
@@ -81,7 +86,7 @@ class _Reader:
 
 
 def heard_by_process(log: Path) -> dict[int, Heard]:
-    """What each process let be heard."""
+    """The events of each process."""
     readers: dict[int, _Reader] = {}
     for line in log.read_text(encoding="utf-8").splitlines() if log.exists() else []:
         process, thread, event, text = line.split(" ", 3)
@@ -90,22 +95,22 @@ def heard_by_process(log: Path) -> dict[int, Heard]:
 
 
 class Listener:
-    """A listener in this process, in place of the ports that go to NVTX, ITT and CUPTI."""
+    """A listening tool in this process that replaces the ports to NVTX, ITT and CUPTI."""
 
     def __init__(self, library: Path) -> None:
         self._library = ctypes.CDLL(str(library))
         self._name = ctypes.c_char_p(b"perfprobe.emission.1"), ctypes.c_char_p(b"perfprobe.external_ids.1")
 
     def port(self) -> object:
-        """For ranges."""
+        """The port for ranges."""
         return self._capsule("listener_port", self._name[0])
 
     def ids(self) -> object:
-        """For ids."""
+        """The port for ids."""
         return self._capsule("listener_ids", self._name[1])
 
     def into(self, log: Path) -> None:
-        """From now on it writes to this file."""
+        """Writes to this file from now on."""
         self._library.listen_into(os.fsencode(log))
 
     def _capsule(self, table: str, name: ctypes.c_char_p) -> object:
@@ -117,6 +122,6 @@ class Listener:
 
 
 def pairs(texts: list[str]) -> Iterator[tuple[str, str]]:
-    """Each range with how it begins and ends at once: what ran without anything inside."""
+    """Each begin with the directly following end: ranges without others inside."""
     for text in texts:
         yield from (("+", text), ("-", text))

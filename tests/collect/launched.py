@@ -1,10 +1,10 @@
-"""A program that asks a GPU for something outside of operators, and stand-ins for what it uses of Triton."""
+"""A program that uses a GPU outside of operators, and stand-ins for the parts of Triton that it uses."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-# With the signatures, and the ways through, of Triton 3.6.
+# With the signatures and call paths of Triton 3.6.
 JIT = '''
 import ctypes, os
 
@@ -54,7 +54,7 @@ class Autotuner(KernelInterface):
         return self.fn.run(*args, **kwargs)
 """
 
-# What inductor writes for a graph on a GPU, but for the kernel itself.
+# As inductor writes it for a graph on a GPU, without the kernel itself.
 GENERATED = """
 import torch
 from made import tuner
@@ -71,7 +71,7 @@ def call(args):
     return (buf0, )
 """
 
-# Objects of inductor's own class that can be made without a GPU.
+# Objects of inductor's class that can be made without a GPU.
 MADE = """
 import threading
 import torch
@@ -116,7 +116,7 @@ def launcher(name):
 
 
 def write(folder: Path) -> None:
-    """What the program imports, in a folder of libraries, and the generated module where inductor puts it."""
+    """Writes the program's imports into a folder of libraries, and the generated module like inductor."""
     packages = folder / "site-packages"
     runtime = packages / "triton" / "runtime"
     runtime.mkdir(parents=True)

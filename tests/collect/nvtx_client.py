@@ -1,4 +1,4 @@
-"""A library with NVTX in it, compiled as torch.cuda.nvtx is: torch's CPU builds have none."""
+"""A library that contains NVTX, compiled like torch.cuda.nvtx, which CPU builds of torch do not have."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ extern "C" void client_end(unsigned long range) { nvtxRangeEnd(range); }
 
 
 def build(folder: Path) -> Path:
-    """The library; skips the test where there is no compiler, or no NVTX."""
+    """Builds the library. Skips the test without a compiler or NVTX."""
     compiler = shutil.which("c++") or shutil.which("g++")
     found = subprocess.run([sys.executable, FINDER], capture_output=True, text=True, check=False)
     if compiler is None or found.returncode != 0:

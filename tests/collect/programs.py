@@ -1,4 +1,4 @@
-"""Small programs whose behaviour must be the same with and without perfprobe; none of them needs torch."""
+"""Small programs that must behave the same with and without perfprobe. None of them needs torch."""
 
 from __future__ import annotations
 
@@ -271,7 +271,7 @@ SOURCES.update(
     }
 )
 
-# Bytes that are not UTF-8.
+# Bytes that are invalid UTF-8.
 ENCODED = {
     "latin_1": b"# -*- coding: latin-1 -*-\nprint(len('\xe9'), ascii('\xe9'))\n",
     "mark": b"\xef\xbb\xbfprint('after a byte order mark')\n",

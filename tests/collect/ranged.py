@@ -14,7 +14,7 @@ from perfprobe.tables.strings import Strings
 
 
 class Row(NamedTuple):
-    """One range; end_ns None: still open."""
+    """One range. end_ns None: still open."""
 
     name: str
     domain: str
@@ -26,7 +26,7 @@ class Row(NamedTuple):
 
 
 def rows(path: Path) -> list[Row]:
-    """All of them but Python's garbage collections, in the order they began."""
+    """All ranges except Python's garbage collections, in the order in which they began."""
     recording = storage.read(path)
     ranges, strings = recording[Ranges], recording[Strings]
     made = [
@@ -45,7 +45,7 @@ def rows(path: Path) -> list[Row]:
 
 
 def losses(path: Path) -> list[str]:
-    """What was said to be missing of ranges."""
+    """The losses of ranges."""
     missing = storage.read(path)[Losses]
     return [
         reason for source, reason in zip(missing.source, missing.reason, strict=True) if source == "ranges"

@@ -1,4 +1,4 @@
-"""Records a function in this process and gives its operators back as plain rows."""
+"""Records a function in this process and returns its operators as plain rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from perfprobe.tables.trace import Phase, Trace
 
 @dataclass(frozen=True)
 class Row:
-    """One operator. parent: place in the list of rows, -1 none. line: `file.py:12 in function`."""
+    """One operator. parent: index of its row, -1 none. line: `file.py:12 in function`."""
 
     name: str
     overload: str
@@ -45,20 +45,20 @@ class Row:
 
     @property
     def sizes(self) -> list[list[int]]:
-        """Sizes of all tensors of one dimension or more, lists flattened."""
+        """Sizes of all tensors with at least one dimension, lists flattened."""
         tensors = re.findall(r"(?:[a-z]+\d+\w*|bool)\[([\d,]+)\]", self.signature)
         return [[int(size) for size in sizes.split(",")] for sizes in tensors]
 
 
 def record(path: Path, run: Callable[[], Any], **options: Any) -> list[Row]:
-    """The operators of `run()`, in the order they started on each thread."""
+    """The operators of `run()`, in the order in which they started on each thread."""
     with perfprobe.profile(path, **options):
         run()
     return rows(path)
 
 
 def rows(path: Path) -> list[Row]:
-    """All operators of a recording, by thread, in the order they started."""
+    """All operators of a recording by thread, in the order in which they started."""
     trace = link(storage.read(path))
     made: list[Row] = []
     for batch in trace.operators():
@@ -107,5 +107,5 @@ def _line(trace: Trace, frame: int) -> str:
 
 
 def one_thread() -> None:
-    """No intra-operator threads: tests compare counts, not speed."""
+    """Without threads inside operators: tests compare counts, not speed."""
     torch.set_num_threads(1)

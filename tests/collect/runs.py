@@ -1,4 +1,4 @@
-"""Runs a program twice, under plain python and under perfprobe, and brings back both outcomes."""
+"""Runs a program under plain python and under perfprobe, and returns both outcomes."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-LIMIT_S = 240  # on a machine with much else to do; a program that hangs is found all the same
+LIMIT_S = 240  # enough for a busy machine; finds a program that hangs
 
-# Whose losses depend on how busy the machine is: looks that came to nothing, calls too dear to count.
+# Sources whose losses depend on the machine's load: failed looks, calls that are too expensive to count.
 BUSY_SOURCES = {"cprofile", "samples"}
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What can be seen of a process from outside; `said` are perfprobe's own lines on standard error."""
+    """What is visible of a process from outside. `said`: perfprobe's own lines on standard error."""
 
     status: int
     out: bytes
@@ -27,7 +27,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Pair:
-    """The same program, run both ways."""
+    """The same program, run in both ways."""
 
     plain: Outcome
     recorded: Outcome
@@ -37,7 +37,7 @@ class Pair:
 def start(
     words: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None
 ) -> subprocess.Popen[bytes]:
-    """A Python process; both are started before either is waited for, so that they share the cores."""
+    """A Python process. Both are started before either is waited for, so that they share the processors."""
     return subprocess.Popen(
         [sys.executable, *words],
         cwd=folder,
@@ -49,11 +49,11 @@ def start(
 
 
 def finish(process: subprocess.Popen[bytes], given: bytes = b"", *, limit_s: float = LIMIT_S) -> Outcome:
-    """The outcome of a process, with what perfprobe said taken out of its standard error."""
+    """The outcome of a process, with perfprobe's lines removed from its standard error."""
     try:
         out, err = process.communicate(given, timeout=limit_s)
     except subprocess.TimeoutExpired:
-        process.kill()  # or it slows down, and its open pipes fail, the tests that follow
+        process.kill()  # otherwise it slows down the following tests, and its open pipes make them fail
         process.communicate()
         raise
     lines = err.split(b"\n")
@@ -69,7 +69,7 @@ def perfprobe(
     *,
     limit_s: float = LIMIT_S,
 ) -> Outcome:
-    """`python -m perfprobe` with these words."""
+    """Starts `python -m perfprobe` with these words."""
     return finish(start(["-m", "perfprobe", *words], folder, environment), limit_s=limit_s)
 
 
@@ -81,7 +81,7 @@ def both(
     environment: Mapping[str, str] | None = None,
     flags: Sequence[str] = (),
 ) -> Pair:
-    """Run `python FLAGS WORDS` and the same with `-m perfprobe`, at the same time and in the same folder."""
+    """Runs `python FLAGS WORDS` and the same with `-m perfprobe`, at the same time and in the same folder."""
     recording = folder / "recorded.perfprobe"
     plain = start([*flags, *words], folder, environment)
     recorded = start([*flags, "-m", "perfprobe", "-q", "-o", str(recording), *words], folder, environment)

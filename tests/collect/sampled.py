@@ -1,4 +1,4 @@
-"""Runs the native sampler by itself and reads back what it wrote."""
+"""Runs the native sampler alone and reads its samples."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from perfprobe.tables.strings import Strings
 
 Place = tuple[str, str, int]  # file, function, line
 
-NEVER_NS = 3_600_000_000_000  # so that there is one look: that of `stop`
+NEVER_NS = 3_600_000_000_000  # no look except that of `stop`
 QUICK_NS = 1_000_000
 
 
 @dataclass
 class Sampled:
-    """What a run left behind; filled when the block ends."""
+    """The result of a run; complete when the block ends."""
 
     recording: Recording
     figures: dict[str, Any]
@@ -62,7 +62,7 @@ class Sampled:
 def sampling(
     folder: Path, interval_ns: int = NEVER_NS, most_cost: float = 1.0
 ) -> Iterator[Callable[[], Sampled]]:
-    """Samples the block; what is handed out ends the sampling and gives the result."""
+    """Samples the block. The function it yields ends the sampling and returns the result."""
     path = folder / "sampled.perfprobe"
     recorder = _core.Recorder(str(path))
     sampler = _core.Sampler(recorder.capsule(), interval_ns, most_cost)

@@ -1,4 +1,4 @@
-"""Builds the libcupti that needs no GPU, and what programs need to use it."""
+"""Builds the stand-in for libcupti, and what programs need to use it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 SOURCES = Path(__file__).parent.parent / "native" / "standin"
 
-# Operators whose bodies ask the stand-in for something, as CUDA's would the runtime.
+# Operators that call the stand-in, as CUDA's operators call the runtime.
 OPERATORS = """
 import ctypes, os, sys, threading, time
 import torch
@@ -46,7 +46,7 @@ def wait():
 
 
 def build(folder: Path) -> Path:
-    """The stand-in as `libcupti.so.13` in this folder; skips the test where there is no compiler."""
+    """Builds the stand-in as `libcupti.so.13` in this folder. Skips the test without a compiler."""
     compiler = shutil.which(os.environ.get("CXX", "c++"))
     if compiler is None:
         pytest.skip("no C++ compiler here: the stand-in for libcupti cannot be built")
@@ -59,7 +59,7 @@ def build(folder: Path) -> Path:
 
 
 def environment(library: Path, **settings: str) -> dict[str, str]:
-    """What makes perfprobe and the program use it; settings: STANDIN_... variables, in lower case."""
+    """Variables that make perfprobe and the program use it. settings: STANDIN_... variables in lower case."""
     named = {f"STANDIN_{name.upper()}": value for name, value in settings.items()}
     own = {"PERFPROBE_CUPTI": str(library), "PERFPROBE_ASSUME_DRIVER": "1", "STANDIN": str(library)}
     return {**own, **named}

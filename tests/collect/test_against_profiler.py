@@ -1,4 +1,4 @@
-"""The observer beside torch.profiler in one run: the same operators, counts, shapes and nesting."""
+"""Observer and torch.profiler in one run record the same operators, counts, shapes and nesting."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def convolution_step() -> None:
 
 
 def lists_and_scalars() -> None:
-    # No index with tensors: torch.profiler leaves lists of optional tensors out, the observer does not.
+    # No index with tensors: torch.profiler leaves out lists of optional tensors, the observer does not.
     parts = [torch.ones(2, 3), torch.ones(4, 3)]
     joined = torch.cat(parts)
     joined.split([1, 5], dim=0)[0].add_(2.5)
@@ -47,9 +47,9 @@ def lists_and_scalars() -> None:
 
 
 def _profiler_tree(roots: Any) -> list[Node]:
-    """The window's operators as torch.profiler's own event tree nests them.
+    """The window's operators in torch.profiler's own event tree.
 
-    Its raw tree, not `events()`: that one drops a node whose only child has the same name.
+    The raw tree, not `events()`, which drops a node whose only child has the same name.
     """
     (window,) = [event for event in _walk(roots) if event.name == WINDOW]
     return _children(window)
@@ -70,7 +70,7 @@ def _children(event: Any) -> list[Node]:
 
 
 def _tensors(inputs: Any) -> list[Any]:
-    """Tensors of one dimension or more, lists flattened."""
+    """Tensors with at least one dimension, lists flattened."""
     flat = [inner for value in inputs for inner in (value if isinstance(value, list) else [value])]
     return [value for value in flat if isinstance(value, _TensorMetadata) and value.sizes]
 
@@ -89,7 +89,7 @@ def _observer_tree(rows: list[Row]) -> list[Node]:
 
 
 @pytest.mark.parametrize("workload", [transformer_step, convolution_step, lists_and_scalars])
-def test_same_tree(workload: Callable[[], None], tmp_path: Path) -> None:
+def test_both_record_the_same_tree(workload: Callable[[], None], tmp_path: Path) -> None:
     one_thread()
     workload()
     profiler = torch.profiler.profile(

@@ -1,4 +1,4 @@
-"""Which line, module and phase an operator gets: every case has its answer marked in this file."""
+"""The line, module and phase of each operator. The answers are marked in this file."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_forward_and_backward_of_a_model(recorded: Any) -> None:
         at("values", "forward"),
     }
     backward = named(rows, "aten::bmm", "backward")
-    # Two bmm a layer, each with two gradients, but the first layer's values do not need their input's.
+    # Two bmm a layer, each with two gradients, but those of the first layer need none for their input.
     assert sorted(row.line for row in backward) == [at("bmm", "forward")] * 4 + [at("values", "forward")] * 3
     assert {row.module for row in backward} == {"layers.0", "layers.1"}
     assert {row.line for row in named(rows, "aten::div")} == {at("div", "forward")}
@@ -69,10 +69,10 @@ def test_a_sequentials_linears_are_distinguished(recorded: Any) -> None:
     assert [row.module for row in named(rows, "AddmmBackward0")] == ["2", "1", "0"]
 
 
-def test_a_module_called_alone_first_gets_its_full_path_later(recorded: Any) -> None:
+def test_a_module_first_called_alone_gets_its_full_path_later(recorded: Any) -> None:
     def both(part: nn.Module, model: Iterator[nn.Module]) -> None:
         with torch.no_grad():
-            part(torch.ones(1, 4))  # what it is a part of is nowhere to be seen
+            part(torch.ones(1, 4))  # the module that contains it is not visible
             next(model)(torch.ones(1, 4))
 
     def run() -> None:
@@ -82,7 +82,7 @@ def test_a_module_called_alone_first_gets_its_full_path_later(recorded: Any) -> 
     assert [row.module for row in named(recorded(run), "aten::linear")] == ["Sequential.0", "0.0"]
 
 
-def test_modules_that_die_are_not_mixed_up(recorded: Any) -> None:
+def test_deleted_modules_are_not_mixed_up(recorded: Any) -> None:
     def many() -> None:
         with torch.no_grad():
             for _ in range(50):
@@ -94,7 +94,7 @@ def test_modules_that_die_are_not_mixed_up(recorded: Any) -> None:
     assert {row.module for row in named(rows, "aten::bilinear")} == {"Bilinear"}
 
 
-def test_accumulate_grad_is_named_not_guessed(recorded: Any) -> None:
+def test_accumulate_grad_has_a_name_and_no_guessed_line(recorded: Any) -> None:
     weight = torch.ones(3, requires_grad=True)
     rows = recorded(lambda: (weight * 2).sum().backward())
     (node,) = named(rows, "torch::autograd::AccumulateGrad")
@@ -113,7 +113,7 @@ class Twice(torch.autograd.Function):
         return gradient.mul(2)  # custom backward
 
 
-def test_custom_function_keeps_its_own_line_and_shows_the_call(recorded: Any) -> None:
+def test_a_custom_function_has_its_own_line_and_that_of_the_call(recorded: Any) -> None:
     x = torch.ones(3, requires_grad=True)
 
     def step() -> None:
@@ -132,7 +132,7 @@ def test_custom_function_keeps_its_own_line_and_shows_the_call(recorded: Any) ->
     assert node.line == at("custom call", "step")
 
 
-def test_hooks_keep_their_own_line(recorded: Any) -> None:
+def test_hooks_have_their_own_line(recorded: Any) -> None:
     linear = nn.Linear(3, 3)
 
     def module_hook(*_: Any) -> None:
@@ -158,7 +158,7 @@ def test_hooks_keep_their_own_line(recorded: Any) -> None:
     ]
 
 
-def test_double_backward_goes_back_to_the_forward_line(recorded: Any) -> None:
+def test_double_backward_has_the_forward_line(recorded: Any) -> None:
     x = torch.ones(3, requires_grad=True)
 
     def step() -> None:
@@ -201,7 +201,7 @@ def test_inference_in_a_module_is_forward(recorded: Any) -> None:
     assert {row.phase for row in named(rows, "aten::linear")} == {"forward"}
 
 
-def test_an_exception_inside_an_operator_leaves_the_nesting_right(recorded: Any) -> None:
+def test_nesting_is_correct_after_an_exception_in_an_operator(recorded: Any) -> None:
     def failing() -> None:
         with pytest.raises(RuntimeError):
             torch.mm(torch.ones(2, 3), torch.ones(2, 3))
@@ -226,7 +226,7 @@ def test_a_range_that_ends_on_another_thread_is_tolerated(recorded: Any) -> None
     assert not named(rows, "crossing")
 
 
-def test_ranges_have_the_line_that_opened_them(recorded: Any) -> None:
+def test_ranges_have_the_line_that_began_them(recorded: Any) -> None:
     def step() -> None:
         with torch.profiler.record_function("first"):  # first range
             pass
@@ -241,7 +241,7 @@ def test_ranges_have_the_line_that_opened_them(recorded: Any) -> None:
     assert lines["aten::exp"] == at("inside", "step")
 
 
-def test_a_flood_of_range_names_hides_no_operator(recorded: Any) -> None:
+def test_very_many_range_names_hide_no_operator(recorded: Any) -> None:
     def step() -> None:
         for i in range(66_000):
             with torch.profiler.record_function(f"step {i}"):
@@ -267,7 +267,7 @@ def test_ranges_ended_elsewhere_do_not_stop_the_recording(recorded: Any) -> None
     assert len(named(recorded(step), "aten::exp")) == 1
 
 
-def test_what_only_shares_a_line_with_forward_is_none(recorded: Any) -> None:
+def test_other_operators_on_a_forward_line_are_not_forward(recorded: Any) -> None:
     weight = torch.randn(3, 3, requires_grad=True)
 
     def steps() -> None:

@@ -108,7 +108,7 @@ KINDS = [
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_all_of_backward_is_on_the_forward_line(
+def test_all_backward_operators_are_on_the_forward_line(
     recorded: Any, kind: Callable[[torch.Tensor], torch.Tensor]
 ) -> None:
     x = torch.rand(2, 8, requires_grad=True)
@@ -123,7 +123,7 @@ def test_all_of_backward_is_on_the_forward_line(
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_the_lines_around_keep_their_own_nodes(
+def test_neighbouring_lines_have_their_own_nodes(
     recorded: Any, kind: Callable[[torch.Tensor], torch.Tensor]
 ) -> None:
     x = torch.rand(2, 8, requires_grad=True)
@@ -153,7 +153,7 @@ def test_a_sparse_gradient(recorded: Any) -> None:
     assert all(row.line for row in linked_backward(rows))
 
 
-def test_backward_twice_and_gradients_that_add_up(recorded: Any) -> None:
+def test_two_backward_calls_and_accumulated_gradients(recorded: Any) -> None:
     x = torch.ones(3, requires_grad=True)
 
     def step() -> None:
@@ -182,7 +182,7 @@ def test_derivatives_of_derivatives(recorded: Any) -> None:
         y.sum().backward()
 
     rows = recorded(step)
-    # sin, -sin and so on, and what multiplies them: all of it is of one line, but for the sums.
+    # sin, -sin and so on, and their factors: all on one line, except the sums.
     nodes = [row for row in rows if row.scope == 1 and row.name[:3] in ("Sin", "Cos", "Neg", "Mul")]
     assert len(nodes) >= 4
     assert {row.line for row in nodes} == {at("thrice differentiated", "step")}
@@ -200,7 +200,7 @@ def test_the_jacobian_of_a_function(recorded: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:`torch.jit")
-def test_forward_mode_is_on_the_line_of_its_operator(recorded: Any) -> None:
+def test_forward_mode_has_the_line_of_its_operator(recorded: Any) -> None:
     def step() -> None:
         with forward_ad.dual_level():
             dual = forward_ad.make_dual(torch.ones(2), torch.ones(2))
@@ -212,7 +212,7 @@ def test_forward_mode_is_on_the_line_of_its_operator(recorded: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Anomaly Detection")
-def test_anomaly_mode_checks_on_the_forward_line(recorded: Any) -> None:
+def test_checks_of_anomaly_mode_are_on_the_forward_line(recorded: Any) -> None:
     x = torch.ones(3, requires_grad=True)
 
     def step() -> None:
@@ -255,7 +255,7 @@ def test_a_graph_of_one_thread_run_backward_by_another(recorded: Any) -> None:
 
     def both() -> None:
         _in_threads(build)
-        x.sin()  # a number of another thread
+        x.sin()  # shifts the numbers of this thread
         _in_threads(run)
 
     rows = recorded(both)

@@ -1,4 +1,4 @@
-"""Data loading: everything that a DataLoader calls to make batches belongs to that phase."""
+"""Everything that a DataLoader calls to make batches belongs to the phase data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ at = Marks(__file__)
 
 
 class Scale(nn.Module):
-    """A transform as torchvision's are, with a weight: a gradient reaches it."""
+    """A transform like torchvision's, with a weight that gets a gradient."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class Stream(IterableDataset[torch.Tensor]):
 
 
 @pytest.mark.parametrize("make", [Pictures, Stream])
-def test_datasets_transforms_and_collation(recorded: Any, make: Any) -> None:
+def test_datasets_transforms_and_collation_are_data(recorded: Any, make: Any) -> None:
     model = nn.Sequential(nn.Linear(3, 2))
     loader = DataLoader(make(), batch_size=2)
 
@@ -75,7 +75,7 @@ def test_datasets_transforms_and_collation(recorded: Any, make: Any) -> None:
     assert {row.line for row in named(rows, "aten::mul", "data")} == {at("scaled", "forward")}
 
 
-def test_the_same_transform_in_the_model_is_forward(recorded: Any) -> None:
+def test_the_same_transform_inside_the_model_is_forward(recorded: Any) -> None:
     model = nn.Sequential(Transforms(), nn.Linear(3, 2))
     loader = DataLoader(TensorDataset(torch.ones(4, 3)), batch_size=2, shuffle=True)
     rows = recorded(lambda: [model(x).sum().backward() for (x,) in loader])

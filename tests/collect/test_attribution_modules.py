@@ -1,4 +1,4 @@
-"""Module paths, forward and backward: containers, shared and late modules, parametrizations, recurrence."""
+"""Module paths in forward and backward: containers, shared and late modules, parametrizations, recurrence."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Shared(nn.Module):
         return self.two["same"](y)  # second place
 
 
-def test_a_module_with_two_parents_has_the_first_path_and_each_calls_line(recorded: Any) -> None:
+def test_a_shared_module_has_the_first_path_and_the_line_of_each_call(recorded: Any) -> None:
     model = Shared()
     (path,) = [name for name, module in model.named_modules() if isinstance(module, nn.Linear)]
     rows = recorded(lambda: model(torch.ones(1, 3)).sum().backward())
@@ -92,7 +92,7 @@ class Growing(nn.Module):
         return self.late(x)
 
 
-def test_modules_that_are_added_late(recorded: Any) -> None:
+def test_modules_added_after_the_first_call(recorded: Any) -> None:
     model = nn.Sequential(Growing(), nn.LazyLinear(2))
     rows = recorded(lambda: [model(torch.ones(1, 3)).sum().backward() for _ in range(2)])
     assert modules(rows, "aten::linear") == ["0.late.0", "1"] * 2
@@ -196,7 +196,7 @@ def test_modules_called_by_modules_outside_their_tree(recorded: Any) -> None:
 
 
 class Agent(nn.Module):
-    """Its parts are called, it never is."""
+    """Its parts are called, but it never is itself."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -246,7 +246,7 @@ CALLS: dict[str, Callable[[Agent, torch.Tensor], Any]] = {
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_parts_of_a_module_that_is_never_called_have_its_names(recorded: Any, call: str) -> None:
+def test_parts_of_an_uncalled_module_are_named_by_it(recorded: Any, call: str) -> None:
     agent = [Agent()]
     names = [name for name, part in agent[0].named_modules() if isinstance(part, nn.Linear)]
     rows = recorded(lambda: CALLS[call](agent.pop(), torch.ones(1, 4)))
@@ -255,7 +255,7 @@ def test_parts_of_a_module_that_is_never_called_have_its_names(recorded: Any, ca
     ]
 
 
-def test_all_parts_of_it_are_in_one_tree(recorded: Any) -> None:
+def test_all_parts_of_an_uncalled_module_are_in_one_tree(recorded: Any) -> None:
     runner = Runner(Agent())
 
     def step() -> None:
@@ -267,7 +267,7 @@ def test_all_parts_of_it_are_in_one_tree(recorded: Any) -> None:
     assert sorted(modules(rows, "AddmmBackward0")) == ["actor.0", "actor.2", "critic.0", "critic.2"]
 
 
-def test_the_whole_is_the_outermost_of_those_at_hand(recorded: Any) -> None:
+def test_the_outermost_reachable_module_names_the_tree(recorded: Any) -> None:
     algorithm = nn.Module()
     algorithm.policy = Agent()
 
@@ -279,7 +279,7 @@ def test_the_whole_is_the_outermost_of_those_at_hand(recorded: Any) -> None:
 
 
 class Bait:
-    """Counts who asks it for what it does not have, and for a property."""
+    """Counts look-ups of missing attributes and of a property."""
 
     asked = 0
 
@@ -303,7 +303,7 @@ class Bait:
         return 1
 
 
-def test_looking_for_it_runs_no_code_of_the_programs_and_keeps_nothing(recorded: Any) -> None:
+def test_the_search_for_an_owner_runs_no_user_code_and_keeps_no_object(recorded: Any) -> None:
     Bait.asked = 0
     gone = []
 
@@ -321,7 +321,7 @@ def test_looking_for_it_runs_no_code_of_the_programs_and_keeps_nothing(recorded:
     assert modules(rows, "aten::linear") == ["actor.0", "actor.2"]
 
 
-def test_modules_made_all_the_time_are_looked_for_a_few_times(recorded: Any) -> None:
+def test_the_owner_of_repeatedly_made_modules_is_searched_a_few_times(recorded: Any) -> None:
     def step() -> None:
         for _ in range(300):
             agent = Agent()

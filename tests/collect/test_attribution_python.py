@@ -1,4 +1,4 @@
-"""Python inside operators: custom Functions, hooks, handlers, operators written in Python; TorchScript."""
+"""Python inside operators: custom Functions, hooks, handlers, operators in Python; TorchScript."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Scale(torch.autograd.Function):
         return gradient.sinh() * y  # once
 
 
-def test_a_function_with_a_context_set_up_apart(recorded: Any) -> None:
+def test_a_function_with_setup_context(recorded: Any) -> None:
     x = torch.ones(3, requires_grad=True)
 
     def step() -> None:
@@ -69,7 +69,7 @@ class Cube(torch.autograd.Function):
         return gradient * 3 * x.square()  # differentiable backward
 
 
-def test_the_second_backward_of_a_function_has_the_line_of_its_first(recorded: Any) -> None:
+def test_double_backward_of_a_function_has_the_line_of_its_backward(recorded: Any) -> None:
     x = torch.ones(3, requires_grad=True)
 
     def step() -> None:
@@ -78,7 +78,7 @@ def test_the_second_backward_of_a_function_has_the_line_of_its_first(recorded: A
 
     rows = recorded(step)
     assert placed(rows, "aten::square") == {("backward", at("differentiable backward", "backward"))}
-    # The square was the forward call of this node.
+    # Square was the forward call of this node.
     (node,) = named(rows, "PowBackward0")
     assert (node.phase, node.line) == ("backward", at("differentiable backward", "backward"))
 
@@ -104,7 +104,7 @@ def test_hooks_on_tensors_and_parameters(recorded: Any) -> None:
     assert placed(rows, "aten::sin_") == {("backward", at("on gradient", "on_gradient"))}
 
 
-def test_hooks_on_what_is_saved(recorded: Any) -> None:
+def test_hooks_on_saved_tensors(recorded: Any) -> None:
     x = torch.ones(3, requires_grad=True)
 
     def pack(tensor: torch.Tensor) -> torch.Tensor:
@@ -171,7 +171,7 @@ class Passing(TorchDispatchMode):
 
 
 @pytest.mark.parametrize("kind", ["__torch_dispatch__", "__torch_function__"])
-def test_tensor_subclasses_show_the_line_that_uses_them(recorded: Any, kind: str) -> None:
+def test_tensor_subclasses_have_the_line_that_uses_them(recorded: Any, kind: str) -> None:
     made = Wrapped(torch.ones(3)) if "dispatch" in kind else torch.ones(3).as_subclass(Named)
     x = made.requires_grad_()
 
@@ -185,7 +185,7 @@ def test_tensor_subclasses_show_the_line_that_uses_them(recorded: Any, kind: str
     assert {row.line for row in linked_backward(rows)} == {at("subclass", "step")}
 
 
-def test_a_dispatch_mode_shows_the_line_under_it(recorded: Any) -> None:
+def test_a_dispatch_mode_has_the_line_of_the_call(recorded: Any) -> None:
     x = torch.ones(3, requires_grad=True)
 
     def step() -> None:
@@ -200,7 +200,7 @@ def test_a_dispatch_mode_shows_the_line_under_it(recorded: Any) -> None:
 
 @pytest.fixture(scope="module")
 def library() -> Any:
-    """Two operators registered from Python: one with a backward of its own, one of other operators."""
+    """Two operators registered from Python: one with its own backward, one composed of other operators."""
 
     @torch_library.custom_op("perfprobe_tests::doubled", mutates_args=())
     def doubled(x: torch.Tensor) -> torch.Tensor:
@@ -284,25 +284,25 @@ def forked(x: torch.Tensor) -> torch.Tensor:
     return torch.jit.wait(future) + x.cosh()
 
 
-def test_script_is_on_the_line_of_its_call(recorded: Any) -> None:
+def test_torchscript_has_the_line_of_its_call(recorded: Any) -> None:
     compiled, x = torch.jit.script(scripted), torch.ones(3, requires_grad=True)
 
     def step() -> None:
         for _ in range(3):
-            x[1:]  # a number that no node has
+            x[1:]  # uses a number that no node has
             y = compiled(x)  # scripted
             torch.autograd.backward(y, torch.ones(3))
 
     rows = recorded(step)
     assert placed(rows, "aten::exp") == {("forward", at("scripted", "step"))}
     assert placed(rows, "aten::sin") == {("forward", at("scripted", "step"))}
-    # Its executor differentiates whole graphs in the end, by a node that no operator made: no guess.
+    # In the end its executor differentiates whole graphs by a node that no operator made; no line is guessed.
     nodes = {row.line for row in rows if row.name.endswith("DifferentiableGraphBackward")}
     assert nodes == {""}
     assert placed(rows, "SinBackward0") == {("backward", at("scripted", "step"))}
 
 
-def test_what_script_runs_on_threads_without_python_has_no_line(recorded: Any) -> None:
+def test_torchscript_on_threads_without_python_has_no_line(recorded: Any) -> None:
     compiled, x = torch.jit.script(forked), torch.ones(3, requires_grad=True)
 
     def step() -> None:
@@ -311,7 +311,7 @@ def test_what_script_runs_on_threads_without_python_has_no_line(recorded: Any) -
 
     rows = recorded(step)
     (mine,) = {row.thread for row in rows if row.phase == "backward"}
-    # After the wait either thread may go on.
+    # After the wait either thread may continue.
     for name, node in (("sin", "SinBackward0"), ("cosh", "CoshBackward0")):
         (made,) = named(rows, f"aten::{name}")
         line = at("forked", "step") if made.thread == mine else ""
@@ -320,7 +320,7 @@ def test_what_script_runs_on_threads_without_python_has_no_line(recorded: Any) -
     assert named(rows, "aten::sin")[0].thread != mine
 
 
-def test_a_scripted_module_is_a_module(recorded: Any) -> None:
+def test_a_scripted_module_has_a_module_path(recorded: Any) -> None:
     inner = torch.jit.script(nn.Linear(3, 3))
     model = nn.Sequential(nn.Identity(), inner)
     rows = recorded(lambda: model(torch.ones(1, 3)).sum().backward())

@@ -1,4 +1,4 @@
-"""Forward code that runs again in backward: a phase of its own, on its own line and in its module."""
+"""Forward code that runs again in backward has its own phase, line and module."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_checkpoint_is_recomputed_on_its_own_lines(recorded: Any, reentrant: b
             ("forward", at(name, "part")),
             ("recompute", at(name, "part")),
         ]
-        # Without re-entry backward asks for what exp saved, with it for the whole call.
+        # Without re-entry backward needs what exp saved; with re-entry it needs the whole call.
         asked = at("checkpoint", "step") if reentrant else at("exp", "part")
         assert [row.forward_line for row in found] == ["", asked]
     for node, name in (("TanhBackward0", "tanh"), ("ExpBackward0", "exp")):
@@ -64,7 +64,7 @@ def test_a_checkpoint_is_recomputed_on_its_own_lines(recorded: Any, reentrant: b
 
 @pytest.mark.filterwarnings("ignore:None of the inputs have requires_grad")
 @pytest.mark.parametrize("reentrant", [False, True])
-def test_checkpoints_in_checkpoints(recorded: Any, reentrant: bool) -> None:
+def test_nested_checkpoints_are_recomputation(recorded: Any, reentrant: bool) -> None:
     x = torch.ones(3, requires_grad=True)
 
     def outer(value: torch.Tensor) -> torch.Tensor:
@@ -78,15 +78,15 @@ def test_checkpoints_in_checkpoints(recorded: Any, reentrant: bool) -> None:
     assert phases(rows, "aten::sin") == ["forward", "recompute"]
     # sinh is the gradient of cosh.
     assert phases(rows, "aten::sinh") == ["backward"]
-    # The outer part's second run runs the inner part too, whose own backward runs it a third time.
+    # The second run of the outer part also runs the inner part, whose own backward runs it a third time.
     assert phases(rows, "aten::tanh") == ["forward", "recompute", "recompute"]
     assert {row.line for row in named(rows, "aten::tanh")} == {at("tanh", "part")}
     assert phases(rows, "TanhBackward0") == ["backward"]
 
 
 @pytest.mark.filterwarnings("ignore:None of the inputs have requires_grad")
-def test_recomputation_on_a_thread_of_the_engines_own(recorded: Any) -> None:
-    """Torch takes another thread once 60 calls of backward are inside each other; for a GPU always."""
+def test_recomputation_on_a_thread_of_the_engine(recorded: Any) -> None:
+    """torch uses another thread when 60 backward calls are nested, and always for a GPU."""
     x = torch.ones(3, requires_grad=True)
 
     def nested(value: torch.Tensor, levels: int) -> torch.Tensor:
@@ -104,7 +104,7 @@ def test_recomputation_on_a_thread_of_the_engines_own(recorded: Any) -> None:
 
 
 @pytest.mark.parametrize("stops", [False, True])
-def test_early_stop_decides_how_much_is_recomputed(recorded: Any, stops: bool) -> None:
+def test_early_stop_limits_recomputation(recorded: Any, stops: bool) -> None:
     x = torch.ones(3, requires_grad=True)
 
     def step() -> None:
@@ -113,7 +113,8 @@ def test_early_stop_decides_how_much_is_recomputed(recorded: Any, stops: bool) -
 
     rows = recorded(step)
     assert phases(rows, "aten::tanh") == ["forward", "recompute"]
-    # neg saves nothing: it runs again only where nothing stops after tanh; and it is its own gradient.
+    # neg saves nothing, so it only runs again if recomputation does not stop after tanh. It is its own
+    # gradient.
     assert sorted(phases(rows, "aten::neg")) == ["backward", "forward"] + ["recompute"] * (not stops)
 
 
@@ -146,7 +147,7 @@ def test_checkpoint_sequential_keeps_the_modules(recorded: Any, reentrant: bool)
     assert set(phases(rows, "AddmmBackward0")) == {"backward"}
 
 
-def test_selective_checkpoints_recompute_what_was_not_kept(recorded: Any) -> None:
+def test_selective_checkpoints_recompute_only_what_was_not_saved(recorded: Any) -> None:
     x = torch.ones(2, 2, requires_grad=True)
     kept = functools.partial(create_selective_checkpoint_contexts, [torch.ops.aten.mm.default])
 
@@ -157,7 +158,7 @@ def test_selective_checkpoints_recompute_what_was_not_kept(recorded: Any) -> Non
     rows = recorded(lambda: checkpoint(run, x, use_reentrant=False, context_fn=kept).sum().backward())
     assert set(phases(rows, "aten::sigmoid")) == {"forward", "recompute"}
     assert {row.line for row in named(rows, "aten::sigmoid")} == {at("not kept", "run")}
-    # matmul is asked for again and answered from what was kept: mm has no run inside it.
+    # matmul is called again but answered from saved results, so no mm runs inside it.
     again = [
         place for place, row in enumerate(rows) if row.name == "aten::matmul" and row.phase == "recompute"
     ]
@@ -183,7 +184,7 @@ class ByHand(torch.autograd.Function):
         return x.grad, None
 
 
-def test_a_module_called_in_a_functions_backward_is_recomputation(recorded: Any) -> None:
+def test_a_module_called_in_a_custom_backward_is_recomputation(recorded: Any) -> None:
     module, x = nn.Sequential(nn.Linear(3, 3)), torch.ones(2, 3, requires_grad=True)
 
     def step() -> None:
@@ -212,12 +213,12 @@ def test_backward_within_a_checkpoint_is_backward(recorded: Any) -> None:
 
     rows = recorded(lambda: checkpoint(penalty, x, use_reentrant=False).sum().backward())
     assert phases(rows, "aten::tanh") == ["forward", "recompute"]
-    # The gradient that forward asks for needs what exp would have saved, so exp runs again even there.
+    # The gradient in forward needs what exp would have saved, so exp runs again there too.
     assert phases(rows, "aten::exp") == ["forward", "recompute", "recompute"]
     assert set(phases(rows, "SumBackward0")) == {"backward"}
 
 
-def test_recomputation_is_no_part_of_backwards_totals(tmp_path: Path) -> None:
+def test_recomputation_is_excluded_from_backward_totals(tmp_path: Path) -> None:
     x, path = torch.ones(3, requires_grad=True), tmp_path / "run.perfprobe"
     rows = record(path, lambda: checkpoint(part, x, use_reentrant=False).sum().backward())
     trace = link(storage.read(path))

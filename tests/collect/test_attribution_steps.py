@@ -1,4 +1,4 @@
-"""What surrounds forward and backward in a step: optimizers, schedules, clipping, scaling, autocast."""
+"""Operators of a step around forward and backward: optimizers, schedules, clipping, scaling, autocast."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def lines(rows: list[Row], name: str) -> set[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("kind", OPTIMIZERS)
-def test_optimizers_are_on_the_line_of_their_step(recorded: Any, kind: str) -> None:
+def test_optimizers_have_the_line_of_their_step(recorded: Any, kind: str) -> None:
     make, options, operator = OPTIMIZERS[kind]
     layer = nn.Linear(3, 3)
     optimizer = make(layer.parameters(), lr=0.1, **options)
@@ -110,7 +110,7 @@ def test_all_of_a_training_step(recorded: Any) -> None:
     assert all(row.line for row in linked_backward(rows))
 
 
-def test_casts_of_autocast_are_on_the_line_of_the_call_that_needs_them(recorded: Any) -> None:
+def test_casts_of_autocast_have_the_line_of_the_first_call_that_needs_them(recorded: Any) -> None:
     layer, x = nn.Linear(3, 3), torch.ones(2, 3)
 
     def step() -> None:
@@ -124,9 +124,9 @@ def test_casts_of_autocast_are_on_the_line_of_the_call_that_needs_them(recorded:
         phase: [row for row in named(rows, "aten::_to_copy") if row.phase == phase]
         for phase in ("forward", "backward")
     }
-    # x, weight and bias at the first call; the second finds weight and bias in autocast's cache.
+    # The first call casts x, weight and bias. The second finds weight and bias in autocast's cache.
     assert [row.line for row in casts["forward"]] == [at("first use", "step")] * 3
-    # So both gradients of the weight go back through the cast that the first call made.
+    # So both gradients of the weight pass the cast that the first call made.
     assert [row.line for row in casts["backward"]] == [at("first use", "step")] * 2
     assert {row.line for row in named(rows, "AddmmBackward0")} == {
         at("first use", "step"),

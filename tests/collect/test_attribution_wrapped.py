@@ -1,4 +1,4 @@
-"""Module paths where a library puts modules of its own around the program's."""
+"""Module paths if a library wraps the program's modules in modules of its own."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Trainer:
 
 @pytest.fixture
 def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A package that is installed."""
+    """An installed package."""
     place = tmp_path / "lib" / "site-packages"
     place.mkdir(parents=True)
     (place / "wrapping_library.py").write_text(LIBRARY)
@@ -77,7 +77,7 @@ class Net(nn.Module):
 
 
 class Flow(nn.Module):
-    """Is not called itself."""
+    """Is never called itself."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ class Flow(nn.Module):
 
 
 class OwnAround(nn.Sequential):
-    """The program's own: what runs is torch's `forward`."""
+    """A class of the program, but its `forward` is torch's."""
 
 
 def modules(rows: list[Row], *names: str) -> set[tuple[str, str]]:
@@ -97,7 +97,7 @@ OPERATORS = ("aten::mul", "aten::neg", "aten::linear", "aten::tanh", "AddmmBackw
 
 
 @pytest.mark.parametrize("times", [1, 3, 300])
-def test_wrappers_that_a_library_makes_anew_stand_for_the_programs_module(
+def test_repeatedly_made_library_wrappers_count_as_the_wrapped_module(
     recorded: Any, library: Any, times: int
 ) -> None:
     net = Net()
@@ -118,7 +118,7 @@ def test_wrappers_that_a_library_makes_anew_stand_for_the_programs_module(
     }
 
 
-def test_what_is_wrapped_has_its_name_within_its_whole(recorded: Any, library: Any) -> None:
+def test_a_wrapped_module_has_its_path_in_the_whole_model(recorded: Any, library: Any) -> None:
     flow = Flow()
 
     def step() -> None:
@@ -132,7 +132,7 @@ def test_what_is_wrapped_has_its_name_within_its_whole(recorded: Any, library: A
     }
 
 
-def test_a_wrapper_around_what_was_called_before(recorded: Any, library: Any) -> None:
+def test_a_wrapper_around_an_already_called_module(recorded: Any, library: Any) -> None:
     net = Net()
 
     def step() -> None:
@@ -186,7 +186,9 @@ def model_of_which_a_part_is_known_too(library: Any) -> None:
 @pytest.mark.parametrize(
     "call", [model_of_library, model_that_only_the_library_has, model_of_which_a_part_is_known_too]
 )
-def test_a_librarys_model_keeps_its_name(recorded: Any, library: Any, call: Callable[[Any], None]) -> None:
+def test_a_model_of_a_library_keeps_its_name(
+    recorded: Any, library: Any, call: Callable[[Any], None]
+) -> None:
     found = modules(recorded(lambda: call(library)), "aten::mul", "aten::linear")
     assert found == {("mul", "Whole"), ("linear", "layers.0")}
 

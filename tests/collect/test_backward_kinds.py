@@ -1,4 +1,4 @@
-"""Nearly all of backward has a line, or a meaningful name, in every kind of program."""
+"""Nearly all backward operators have a line or a meaningful name, in every kind of program."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ at = Marks(__file__)
 
 
 class Adjoint(torch.autograd.Function):
-    """Follows an equation forwards, and its adjoint backwards with gradients taken in between."""
+    """Solves an equation forwards and its adjoint backwards, with gradients computed on the way."""
 
     @staticmethod
     def forward(ctx: Any, field: nn.Module, y: torch.Tensor, *parameters: torch.Tensor) -> torch.Tensor:
@@ -90,7 +90,9 @@ NAMED = (Gap.NONE, Gap.NODE_WITHOUT_FORWARD, Gap.GRADIENT_REDUCTION)
 
 
 @pytest.mark.parametrize("run", [ode, gan, recurrent, checkpointed, double])
-def test_nearly_all_of_backward_has_a_line_or_a_cause(tmp_path: Path, run: Callable[[], None]) -> None:
+def test_nearly_all_backward_operators_have_a_line_or_a_reason(
+    tmp_path: Path, run: Callable[[], None]
+) -> None:
     one_thread()
     path = tmp_path / "run.perfprobe"
     record(path, run)
@@ -100,7 +102,7 @@ def test_nearly_all_of_backward_has_a_line_or_a_cause(tmp_path: Path, run: Calla
     assert int(found.self_ns[named].sum()) >= 0.99 * int(found.self_ns[backward].sum()) > 0
 
 
-def test_gradients_within_backward_keep_both_lines(tmp_path: Path) -> None:
+def test_gradients_computed_in_backward_have_both_lines(tmp_path: Path) -> None:
     one_thread()
     rows = record(tmp_path / "run.perfprobe", ode)
     inner = [row for row in rows if row.name == "aten::tanh_backward"]

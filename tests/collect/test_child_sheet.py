@@ -1,4 +1,4 @@
-"""The sheet of sums: what is added from several processes, what a timed call is, and damaged files."""
+"""The sheet of sums: additions by several processes, timed calls, and damaged files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def entered(sheet: Any, **cells: int) -> int:
     return row
 
 
-def test_rows_of_several_processes_are_in_one_file(path: Path) -> None:
+def test_several_processes_share_one_file(path: Path) -> None:
     sheet = made(path)
     row = entered(sheet, process=11, parent=1, kind=ChildKind.LOADER, worker=0, workers=2)
     sheet.set_name(row, "Images" * 10)
@@ -51,7 +51,7 @@ def test_rows_of_several_processes_are_in_one_file(path: Path) -> None:
         made(path)
 
 
-def test_beyond_its_rows_children_share_one_and_sixteen_are_detailed(path: Path) -> None:
+def test_further_children_share_a_row_and_sixteen_are_detailed(path: Path) -> None:
     sheet = made(path)
     size = path.stat().st_size
     rows = [entered(sheet, process=number + 1, kind=ChildKind.LOADER) for number in range(1200)]
@@ -68,7 +68,7 @@ def test_beyond_its_rows_children_share_one_and_sixteen_are_detailed(path: Path)
     assert path.stat().st_mode & 0o077 == 0
 
 
-def test_a_timed_call_is_the_function_with_its_time(path: Path) -> None:
+def test_a_timed_call_behaves_like_the_function_and_is_timed(path: Path) -> None:
     sheet = made(path)
     row = entered(sheet, kind=ChildKind.LOADER)
 
@@ -88,7 +88,7 @@ def test_a_timed_call_is_the_function_with_its_time(path: Path) -> None:
     assert workers.cpu_ns[0] > 0
 
 
-def test_an_error_passes_without_a_frame_and_counts(path: Path) -> None:
+def test_an_error_passes_a_timed_call_without_an_extra_frame(path: Path) -> None:
     sheet = made(path)
     row = entered(sheet, kind=ChildKind.LOADER)
 
@@ -107,27 +107,27 @@ def test_an_error_passes_without_a_frame_and_counts(path: Path) -> None:
     assert workers.last_ns[0] > 0
 
 
-def test_what_lies_in_the_queue_is_looked_at_before_a_call(path: Path) -> None:
+def test_the_queue_length_is_read_before_a_call(path: Path) -> None:
     sheet = made(path)
     row = entered(sheet, kind=ChildKind.LOADER)
     free = iter([5, 3, -1, 9])
     put = sheet.timed(int, row, "put_ns", free=lambda: next(free), most_free=5)
-    for _ in range(4):  # what cannot be is left out
+    for _ in range(4):  # impossible values are ignored
         put()
     workers = child_sums.read(str(path))
     assert (workers.queued[0], workers.queued_most[0], workers.queued_looks[0]) == (2, 2, 2)
 
 
-def test_cells_that_are_not_there_are_refused(path: Path) -> None:
+def test_unknown_cells_are_refused(path: Path) -> None:
     with pytest.raises(ValueError, match="no cell nonsense"):
         made(path).set(0, "nonsense", 1)
 
 
 @pytest.mark.parametrize("cut", [0, 10, 40, 4096, 5000])
-def test_a_sheet_that_was_cut_short_is_reported(path: Path, cut: int) -> None:
+def test_a_truncated_sheet_is_reported(path: Path, cut: int) -> None:
     entered(made(path), process=1)
     data = path.read_bytes()
-    path.unlink()  # the mapping stays on what is gone
+    path.unlink()  # the mapping stays on the deleted file
     path.write_bytes(data[:cut])
     with pytest.raises(InputError, match="damaged"):
         child_sums.read(str(path))
@@ -135,7 +135,7 @@ def test_a_sheet_that_was_cut_short_is_reported(path: Path, cut: int) -> None:
         made(path, is_new=False)
 
 
-def test_a_sheet_of_anything_is_read_or_refused(path: Path) -> None:
+def test_arbitrary_bytes_are_read_or_refused(path: Path) -> None:
     entered(made(path), process=1)
     data = bytearray(path.read_bytes())
     path.unlink()
@@ -148,6 +148,6 @@ def test_a_sheet_of_anything_is_read_or_refused(path: Path) -> None:
                 continue
 
 
-def test_a_sheet_that_is_not_there(path: Path) -> None:
+def test_a_missing_sheet_is_reported(path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         child_sums.read(str(path))

@@ -1,4 +1,4 @@
-"""Children that are not recorded are counted, and those that are, named."""
+"""Children that are not recorded are counted; children that are recorded are named."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.collect.runs import finish, perfprobe, start
 
 
 def report(folder: Path, source: str, *words: str) -> dict[str, Any]:
-    """The JSON report on a program; standard error is under the key `text`."""
+    """The JSON report on a program. Standard error is under the key `text`."""
     (folder / "program.py").write_text(dedent(source))
     given = words or ("program.py",)
     outcome = perfprobe(["--full", "-o", "run.perfprobe", "--json", "run.json", *given], folder)
@@ -68,7 +68,7 @@ def test_a_launchers_children_are_recorded_through_it(tmp_path: Path) -> None:
     assert "2 child processes were not recorded: python train.py." in document["text"]
 
 
-def test_a_program_that_is_killed_has_said_what_it_started(tmp_path: Path) -> None:
+def test_a_killed_program_has_recorded_what_it_started(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(
         "import subprocess, sys, time\n"
         "for _ in range(5): subprocess.run([sys.executable, '-c', '1'])\n"
@@ -103,7 +103,7 @@ def test_recordings_of_children_are_named_and_read_together(tmp_path: Path) -> N
     document = report(tmp_path, SPAWNS, "--detail", "bench", "--buffer", "8M", "program.py")
     names = {os.path.basename(row["recording"]) for row in document["tables"]["children"]}
     folder = tmp_path / "run-children"
-    (folder / "99999.perfprobe").write_bytes(b"PERFPROBE\n\x01\x00")  # somebody else's, ignored silently
+    (folder / "99999.perfprobe").write_bytes(b"PERFPROBE\n\x01\x00")  # of another program, ignored silently
     assert {*names, "99999.perfprobe"} == {path.name for path in folder.glob("*.perfprobe")}
     assert len(names) == 3
     assert lost(document) == {}
@@ -129,7 +129,7 @@ def test_recordings_of_children_are_named_and_read_together(tmp_path: Path) -> N
     assert lost(again)["recordings of child processes are missing beside this recording"][0] == 3
 
 
-def test_of_several_files_one_may_be_bad(tmp_path: Path) -> None:
+def test_one_of_several_files_may_be_bad(tmp_path: Path) -> None:
     report(tmp_path, "pass")
     outcome = perfprobe(["report", "run.perfprobe", "none.perfprobe"], tmp_path)
     assert outcome.status == 3
@@ -137,7 +137,7 @@ def test_of_several_files_one_may_be_bad(tmp_path: Path) -> None:
     assert len(outcome.said) == 1
 
 
-def test_a_block_counts_what_it_cannot_follow(tmp_path: Path) -> None:
+def test_a_block_counts_children_that_it_cannot_follow(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(
         "import multiprocessing, perfprobe\n"
         "if __name__ == '__main__':\n"

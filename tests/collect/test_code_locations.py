@@ -1,4 +1,4 @@
-"""Our own reading of location tables, against `co_positions` of all code in the standard library."""
+"""Our decoding of location tables, compared with `co_positions` of all code in the standard library."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from perfprobe import _core
 pytestmark = pytest.mark.skipif(_core.sampler_lack() is not None, reason=str(_core.sampler_lack()))
 
 LIBRARY = Path(sysconfig.get_paths()["stdlib"])
-MOST_UNITS = 2000  # every instruction up to there: a module's thousands would take a minute
+MOST_UNITS = 2000  # all instructions up to this; the thousands of a module would take a minute
 
 
 def nested(code: CodeType) -> Iterator[CodeType]:

@@ -1,4 +1,4 @@
-"""What a started process is called, and how it would be recorded."""
+"""The title of a started process, and the command that would record it."""
 
 import sys
 from pathlib import Path
@@ -29,7 +29,7 @@ from tests.collect.runs import finish, start
         ("", "other", "(empty)", ""),
     ],
 )
-def test_a_command_line(line: str, kind: str, text: str, recipe: str | None) -> None:
+def test_the_title_of_a_command_line(line: str, kind: str, text: str, recipe: str | None) -> None:
     found = command(line.split())
     assert (found.kind, found.text) == (kind, text)
     assert recipe is None or found.recipe(None) == recipe
@@ -50,7 +50,7 @@ def test_code_on_the_command_line_is_not_kept() -> None:
         ("", "other", "(empty)"),
     ],
 )
-def test_what_a_shell_is_to_do(text: str, kind: str, named: str) -> None:
+def test_the_title_of_a_shell_command(text: str, kind: str, named: str) -> None:
     found = command(["/bin/sh", "-c", text])
     assert (found.kind, found.text) == (kind, named)
 
@@ -58,11 +58,11 @@ def test_what_a_shell_is_to_do(text: str, kind: str, named: str) -> None:
 @pytest.mark.parametrize(
     "line", ["python -m perfprobe t.py", "perfprobe t.py", "env/bin/python -u -m perfprobe t.py"]
 )
-def test_perfprobe_itself_is_no_loss(line: str) -> None:
+def test_starting_perfprobe_is_no_loss(line: str) -> None:
     assert command(line.split()).records_itself
 
 
-def test_what_torch_compile_starts_for_itself(tmp_path: Path) -> None:
+def test_processes_of_torch_compile_are_recognized(tmp_path: Path) -> None:
     folder = tmp_path / "torch" / "_inductor"
     folder.mkdir(parents=True)
     (folder / "isa.py").write_text(
@@ -89,12 +89,12 @@ def test_what_torch_compile_starts_for_itself(tmp_path: Path) -> None:
     ]
 
 
-def test_what_a_launcher_starts_is_recorded_through_the_launcher() -> None:
+def test_the_remedy_for_a_launcher_names_the_launcher() -> None:
     launcher = launcher_of("torch.distributed.run", "")
     assert launcher_of("", "/env/bin/torchrun") == "torchrun"
     assert launcher_of("pkg.train", "train.py") is None
     assert command(["python", "-u", "t.py"]).recipe(launcher) == "torchrun ... -m perfprobe t.py"
 
 
-def test_a_long_one_is_cut() -> None:
+def test_a_long_title_is_cut() -> None:
     assert len(command(["python", "x" * 500]).text) == LONGEST

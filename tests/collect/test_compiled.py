@@ -1,4 +1,4 @@
-"""Programs that use torch.compile on the CPU, compiled once, then taken from inductor's cache."""
+"""Programs with torch.compile on the CPU, compiled once and then loaded from inductor's cache."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ if __name__ == "__main__":
     training()
 """
 
-# Compiled before perfprobe starts; the second profiler is the program's own.
+# Compiled before perfprobe starts. The second profiler is the program's own.
 BLOCKS = """\
 import perfprobe
 import torch
@@ -135,7 +135,7 @@ Place = tuple[str, int, str]
 
 @dataclass(frozen=True)
 class Runs:
-    """The first run, which compiles, and then the program under plain python and recorded, from the cache."""
+    """The first run, which compiles, and then the program from the cache under plain python and recorded."""
 
     folder: Path
     environment: dict[str, str]
@@ -149,7 +149,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     environment = {"TORCHINDUCTOR_CACHE_DIR": str(folder / "cache"), "OMP_NUM_THREADS": "1"}
     (folder / "program.py").write_text(PROGRAM)
     cold = perfprobe(["-o", "cold.perfprobe", "program.py"], folder, environment)
-    # No compile workers this time: they are a way of their own.
+    # Without compile workers: they are another way.
     warm = both(["program.py"], folder, environment={**environment, "TORCHINDUCTOR_COMPILE_THREADS": "1"})
     return Runs(folder, environment, cold, warm)
 
@@ -169,7 +169,7 @@ def kernels(recording: Path) -> dict[str, Counter[tuple[int, str, str]]]:
     return found
 
 
-# Counted by hand in PROGRAM; the lines are those of `def`, or where the code goes on after a graph break.
+# Counted by hand in PROGRAM. Lines are those of `def`, or where the code continues after a graph break.
 EXPECTED = {
     "inductor::cpp_fused_add_mul_relu_0": {(6, "pointwise", "other"): 5},
     "inductor::cpp_fused_add_sin_0": {(11, "broken", "other"): 3},
@@ -183,23 +183,23 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("name", ["cold", "recorded"])
-def test_every_call_of_a_kernel_at_its_functions_line(runs: Runs, name: str) -> None:
+def test_every_kernel_call_has_the_line_of_its_function(runs: Runs, name: str) -> None:
     assert kernels(runs.folder / f"{name}.perfprobe") == EXPECTED
 
 
 @pytest.mark.parametrize("name", ["cold", "recorded"])
-def test_what_kernels_were_made_from(runs: Runs, name: str) -> None:
+def test_kernels_name_the_operators_they_were_made_from(runs: Runs, name: str) -> None:
     rows = {row["operator"]: row for row in hotspots(runs.folder / f"{name}.perfprobe")}
     backward = rows["inductor::cpp_fused_gelu_gelu_backward_sum_0"]
     assert backward["made_from"] == ["gelu", "gelu_backward", "sum"]
     assert [place["line"] for place in backward["made_from_lines"]] == [33, 32]
     assert backward["made_from_lines"][0]["file"] == str(runs.folder / "program.py")
-    assert backward["module"] == "Net"  # without what torch.compile puts around it
+    assert backward["module"] == "Net"  # without the wrappers of torch.compile
     assert rows["inductor::cpp_fused_gelu_0"]["made_from"] == ["gelu"]
     assert [place["line"] for place in rows["inductor::cpp_fused_gelu_0"]["made_from_lines"]] == [32]
     assert rows["inductor::cpp_fused_gelu_0"]["signature"] == "f32[5,32] f32[5,32]"
     assert rows["aten::mm.out" if "aten::mm.out" in rows else "aten::mm"]["made_from"] is None
-    # Shown alone, the row has the width it needs.
+    # Shown alone, the row has the width that it needs.
     text = Results(str(runs.warm.recording)).text(View(focus="gelu_backward"))
     assert "made from gelu, gelu_backward, sum" in text
 
@@ -218,11 +218,11 @@ def test_tracing_has_a_phase_of_its_own(runs: Runs) -> None:
     assert not [row for row in rows if row not in traced and ":subclass" in (row["signature"] or "")]
 
 
-# From the cache it comes with forward.
+# From the cache it is loaded with forward.
 @pytest.mark.parametrize(
     ("name", "calls"), [("cold", {"compile": 1, "backward": 3}), ("recorded", {"backward": 4})]
 )
-def test_a_backward_that_compiles_itself_is_compile_once(
+def test_a_backward_that_compiles_has_the_phase_compile_once(
     runs: Runs, name: str, calls: dict[str, int]
 ) -> None:
     rows = [row for row in hotspots(runs.folder / f"{name}.perfprobe") if row["phase"] is not None]
@@ -236,16 +236,16 @@ def test_a_backward_that_compiles_itself_is_compile_once(
     assert sum(row["self_ns"] for row in unnamed) <= 0.01 * sum(row["self_ns"] for row in backward)
 
 
-def test_the_program_is_as_under_plain_python(runs: Runs) -> None:
+def test_the_program_behaves_as_under_plain_python(runs: Runs) -> None:
     assert runs.cold.status == 0
     assert runs.cold.out == runs.warm.plain.out
     assert (runs.warm.recorded.status, runs.warm.recorded.out) == (0, runs.warm.plain.out)
-    assert runs.warm.recorded.err.count(b"\n") == runs.warm.plain.err.count(b"\n")  # lines bear a time
+    assert runs.warm.recorded.err.count(b"\n") == runs.warm.plain.err.count(b"\n")  # lines contain a time
     losses = Results(str(runs.warm.recording)).document(View())["losses"]
     assert {loss["source"] for loss in losses} <= {*BUSY_SOURCES, "processes"}  # the compiler
 
 
-def test_blocks_around_what_is_compiled_already(runs: Runs) -> None:
+def test_blocks_around_already_compiled_code(runs: Runs) -> None:
     (runs.folder / "blocks.py").write_text(BLOCKS)
     outcome = finish(start(["blocks.py"], runs.folder, runs.environment))
     assert outcome.status == 0, outcome.err.decode()
@@ -255,7 +255,7 @@ def test_blocks_around_what_is_compiled_already(runs: Runs) -> None:
     assert total == "128.0"
     for calls, name in ((3, "first"), (2, "second")):
         found = kernels(runs.folder / f"{name}.perfprobe")
-        # The two that failed were begun.
+        # The two that failed were also counted.
         assert sum(found["inductor::cpp_fused_add_mul_relu_0"].values()) == calls + 2
 
 
@@ -270,7 +270,7 @@ def test_kernels_called_by_cpp_are_a_loss(runs: Runs) -> None:
 
 
 def test_without_a_compiler_the_error_is_inductors(runs: Runs, tmp_path: Path) -> None:
-    """Twice in one process, the second time recorded: to import all that compiles takes longer than both."""
+    """Twice in one process, recorded the second time: importing the compiler takes longer than both."""
     (tmp_path / "failing.py").write_text(
         "import contextlib, perfprobe, torch, traceback\n"
         "for recording in (contextlib.nullcontext(), perfprobe.profile('failing.perfprobe')):\n"
@@ -291,7 +291,7 @@ def test_without_a_compiler_the_error_is_inductors(runs: Runs, tmp_path: Path) -
     assert (tmp_path / "failing.perfprobe").exists()
 
 
-def test_nothing_is_hooked_without_inductor(tmp_path: Path) -> None:
+def test_without_inductor_nothing_is_hooked(tmp_path: Path) -> None:
     (tmp_path / "eager.py").write_text(
         "import torch, sys\ntorch.ones(2).add(1)\nprint(sorted(sys.modules))\n"
     )

@@ -1,4 +1,4 @@
-"""Traces that torch.profiler wrote, as the events that it would have given before it wrote them."""
+"""Traces written by torch.profiler, as the events from which it wrote them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-_TYPES = {  # names of traces of 2020 and of later ones
+_TYPES = {  # names in traces of 2020 and in later ones
     **{
         name: name
         for name in ("kernel", "gpu_memcpy", "gpu_memset", "cuda_runtime", "cuda_driver", "cuda_sync")
@@ -19,7 +19,7 @@ _OF_DEVICE = ("kernel", "gpu_memcpy", "gpu_memset", "cuda_sync")
 
 
 class KinetoEvent:
-    """The used part of `torch._C._autograd._KinetoEvent` of torch 2.11; times are Unix ns."""
+    """The used part of `torch._C._autograd._KinetoEvent` in torch 2.11. Times are Unix ns."""
 
     def __init__(self, entry: dict[str, Any], kind: str) -> None:
         self._entry, self.kind = entry, kind
@@ -50,14 +50,14 @@ class KinetoEvent:
 
 
 class NewKinetoEvent(KinetoEvent):
-    """As of torch 2.13."""
+    """As in torch 2.13."""
 
     def activity_type(self) -> str:
         return self.kind
 
 
 class OldKinetoEvent(KinetoEvent):
-    """Without what torch 2.10 has added."""
+    """Without the methods that torch 2.10 added."""
 
     metadata_json = None  # type: ignore[assignment]
 

@@ -1,4 +1,4 @@
-"""GPU events of Kineto's, from traces that torch.profiler wrote on GPUs, as rows of the recording."""
+"""GPU events of Kineto, from traces that torch.profiler wrote on GPUs, become rows of the recording."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ GPU_TABLES = ("kernels", "copies", "api_calls", "gpu_waits", "launches", "kineto
 
 
 class ProgramRecorder:
-    """Writes into a `Program` what the collector would into a recording."""
+    """Writes into a `Program` what the collector writes into a recording."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -61,7 +61,7 @@ class ProgramRecorder:
 
 
 def read_into(program: Program, path: Path, kind: type[KinetoEvent], parts: int = 1) -> DeviceReader:
-    """Read a trace as so many sessions would have given it."""
+    """Reads a trace as if this number of sessions had delivered it."""
     recorder: Any = ProgramRecorder(program)
     torch = SimpleNamespace(__file__="/torch/__init__.py", nn=SimpleNamespace(Module=object))
     reader = DeviceReader(Names(recorder, torch))
@@ -82,7 +82,7 @@ Made = Callable[..., tuple[Recording, Recording, DeviceReader]]
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    """A trace as read here, beside its operators; all of it as tests/kineto.py has it; and what read it."""
+    """A trace read here with its operators; the same converted by tests/kineto.py; and the reader."""
 
     @cache
     def read(name: str, kind: type[KinetoEvent]) -> tuple[Recording, Recording, DeviceReader]:
@@ -105,7 +105,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 def told(
     recording: Recording, table: type[Table], names: tuple[str, ...], shift_ns: int = 0
 ) -> list[tuple[Any, ...]]:
-    """Rows of a table, in the order of their values: strings for names, threads by the system's number."""
+    """Rows of a table sorted by their values, with names for strings and OS numbers for threads."""
     rows = recording[table]
     found = []
     for name in names:
@@ -124,10 +124,8 @@ def told(
     ("name", "kind"),
     [*((name, NewKinetoEvent) for name in TRACES), *((name, KinetoEvent) for name in SMALL)],
 )
-def test_every_event_is_the_row_that_it_is_in_the_trace(
-    name: str, kind: type[KinetoEvent], made: Made
-) -> None:
-    """Against a reading of the trace by other code, and in several sessions."""
+def test_every_event_gives_the_row_of_the_trace(name: str, kind: type[KinetoEvent], made: Made) -> None:
+    """Compared with a reading of the trace by other code, in one and in several sessions."""
     ours, theirs, _ = made(name, kind)
     told_by: dict[type[Table], tuple[str, ...]] = {
         Kernels: ("start_ns", "end_ns", "device", "stream", "name", "correlation"),
@@ -141,7 +139,7 @@ def test_every_event_is_the_row_that_it_is_in_the_trace(
 
 @pytest.mark.parametrize("name", [name for name in STEPS if name in TRACES])
 def test_time_in_steps_is_as_published(name: str, made: Made) -> None:
-    """What another tool computed of the same trace."""
+    """As computed by another tool from the same trace."""
     _, found = analysed(made(name)[0])
     figures, counts = published(name)["breakdown_us"], found.step_counts
     assert round(counts.kernel_ns.mean() / 1000) == figures["Kernel"]
@@ -149,11 +147,11 @@ def test_time_in_steps_is_as_published(name: str, made: Made) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in LINKED if name in SMALL])
-def test_kernels_and_copies_find_their_calls(name: str, made: Made) -> None:
+def test_kernels_and_copies_are_linked_to_their_calls(name: str, made: Made) -> None:
     assert analysed(made(name)[0])[1].unlinked == LINKED[name][1]
 
 
-# Direction, from and to: how many and how many bytes, counted in the traces with jq.
+# Direction, source and destination, with number and bytes, counted in the traces with jq.
 MOVES = {
     "v100_resnet50_num_workers_0": {(1, 1, 3): 12, (100, 0, 3): 312},
     "a100_nccl": {(8, 3, 3): 960, (100, 0, 3): 114},
@@ -163,7 +161,7 @@ MOVES = {
 
 
 @pytest.mark.parametrize("name", MOVES)
-def test_copies_have_their_memories(name: str, made: Made) -> None:
+def test_copies_have_kinds_of_memory(name: str, made: Made) -> None:
     rows = made(name)[0][Copies]
     found: dict[tuple[int, ...], int] = {}
     for key in zip(rows.kind.tolist(), rows.source.tolist(), rows.destination.tolist(), strict=True):
@@ -172,7 +170,7 @@ def test_copies_have_their_memories(name: str, made: Made) -> None:
     assert (CopyKind.FILL, MemoryKind.DEVICE, MemoryKind.PINNED, MemoryKind.PAGEABLE) == (100, 3, 2, 1)
 
 
-def test_launches_are_kept_once(made: Made) -> None:
+def test_equal_launches_are_stored_once(made: Made) -> None:
     gpu = made("h100_bert_small")[0]
     names = ("grid_x", "block_x", "registers")
     columns = {**gpu[Launches].columns(), **gpu[KinetoLaunches].columns()}
@@ -197,19 +195,19 @@ UNTOLD = "results of CUDA calls, local memory of launches, and which copies were
         ("a100_event_sync", {UNTOLD: -1}),
     ],
 )
-def test_what_kineto_does_not_tell_is_a_loss(name: str, expected: dict[str, int], made: Made) -> None:
+def test_data_missing_in_kineto_is_a_loss(name: str, expected: dict[str, int], made: Made) -> None:
     assert reasons(made(name)[2]) == expected
 
 
-def test_a_torch_that_reports_less_still_has_copies(made: Made) -> None:
-    """Without facts only the names are left: a kernel's could be anything."""
+def test_older_torch_versions_still_have_copies(made: Made) -> None:
+    """Without metadata there are only names, and a kernel's name could be anything."""
     ours, theirs, reader = made("a100_simple_add", OldKinetoEvent)
     assert len(ours[Copies]) == len(theirs[Copies]) == 19
     assert reasons(reader)["bytes of copies and sizes of launches"] == 19
 
 
 class Event:
-    """An event by hand: on stream 7 of device 0, or of the thread 7."""
+    """An event by hand: on stream 7 of device 0, or on thread 7."""
 
     def __init__(
         self, name: str, kind: str, facts: dict[str, Any], times: tuple[int, int] = (100, 200), call: int = 5
@@ -234,7 +232,7 @@ def test_graphs_without_nodes_are_a_loss(facts: dict[str, int], lost: int) -> No
     assert program._tables["kernels"][0][-2:] == (facts.get("graph id", -1), facts.get("graph node id", -1))
 
 
-def test_waiting_for_the_end_of_a_session_is_no_call_of_the_program() -> None:
+def test_the_wait_at_the_end_of_a_session_is_not_the_programs() -> None:
     program = Program()
     recorder: Any = ProgramRecorder(program)
     torch = SimpleNamespace(__file__="/torch/__init__.py", nn=SimpleNamespace(Module=object))
@@ -245,8 +243,8 @@ def test_waiting_for_the_end_of_a_session_is_no_call_of_the_program() -> None:
     assert "api_calls" not in program._tables
 
 
-def test_events_of_gpus_are_kept_from_those_of_operators() -> None:
-    """Both have numbers from 1 on: a kernel's must not stand for an operator's."""
+def test_ids_of_gpu_events_and_operators_are_separate() -> None:
+    """Both have ids from 1 on. A kernel's id must not be taken for an operator's."""
     reader = DeviceReader(cast(Any, None))
     operator, kernel = Event("aten::add", "cpu_op", {"Ev Idx": 0}), Event("add", "kernel", {})
     host, device = reader.split(cast(Any, [operator, kernel]))
@@ -255,7 +253,7 @@ def test_events_of_gpus_are_kept_from_those_of_operators() -> None:
 
 
 def with_gpu(raw: Raw) -> Raw:
-    """The session's events, and a launch and a kernel inside each product, with the product's number."""
+    """The session's events, with a launch and a kernel inside each product, with the product's id."""
     every, tree = raw.results.events(), raw.results.experimental_event_tree()
     more = []
     for event in every:
@@ -263,7 +261,7 @@ def with_gpu(raw: Raw) -> Raw:
             continue
         begin, number = event.start_ns(), event.correlation_id()
         facts = {"cbid": 211, "correlation": number}
-        # Before what the product calls itself.
+        # Before the operators that the product calls.
         launch = Event("cudaLaunchKernel", "cuda_runtime", facts, (begin + 1, begin + 3), number)
         launch.device_resource_id = event.device_resource_id
         facts = {"grid": [4, 1, 1], "block": [64, 1, 1], "correlation": number, "context": 1}
@@ -273,10 +271,10 @@ def with_gpu(raw: Raw) -> Raw:
 
 
 @pytest.mark.alone
-def test_kernels_of_a_session_are_under_its_operators(
+def test_kernels_of_a_session_are_linked_to_its_operators(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Their numbers are those of operators too: unless kept apart, a stream would be an operator's thread."""
+    """Operators use the same ids. If they were mixed, a stream would be taken for an operator's thread."""
     pytest.importorskip("torch")
     from perfprobe.collect.autograd import kineto
     from perfprobe.tables import storage
@@ -309,7 +307,7 @@ def test_kernels_of_a_session_are_under_its_operators(
 
 
 class Cuda:
-    """Writes down what it is asked."""
+    """Records its calls."""
 
     def __init__(self, told: list[str], *, initialised: bool, capturing: bool) -> None:
         self.is_initialized, self.is_current_stream_capturing = (lambda: initialised), (lambda: capturing)
@@ -326,10 +324,10 @@ class Cuda:
         (False, True, False, ["end"]),
     ],
 )
-def test_a_session_ends_when_what_it_saw_launched_has_run(
+def test_a_session_ends_after_its_launched_work(
     gpu: bool, initialised: bool, capturing: bool, wanted: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """But waiting would break the capture of a graph, or make a new context."""
+    """Waiting would break the capture of a graph or create a context; then it does not wait."""
     from perfprobe.collect.autograd import kineto
 
     monkeypatch.setattr(kineto, "has_gpu_driver", lambda: True)

@@ -13,7 +13,7 @@ from perfprobe.tables.strings import Strings
 from tests.collect.recorded import one_thread, record
 
 
-def test_own_allocations_are_those_of_torch_profiler(tmp_path: Path) -> None:
+def test_own_allocations_equal_those_of_torch_profiler(tmp_path: Path) -> None:
     one_thread()
     x = torch.ones(64, 64, requires_grad=True)
 
@@ -43,14 +43,14 @@ def test_own_allocations_are_those_of_torch_profiler(tmp_path: Path) -> None:
     assert expected["aten::mm"] >= 64 * 64 * 4
 
 
-def test_memory_needs_the_profiler() -> None:
+def test_memory_is_recorded_only_by_the_profiler() -> None:
     for operators in ("observer", "off"):
         with pytest.raises(perfprobe.UsageError, match="--operators both"):
             Options(operators=operators, memory=True)
     assert Options(operators="both", memory=True).memory
 
 
-def test_gpu(tmp_path: Path) -> None:
+def test_gpu_events_are_recorded(tmp_path: Path) -> None:
     assert refusal(gpu_client=False) is None
     missing = refusal(gpu_client=True)
     assert missing is not None
@@ -71,5 +71,5 @@ def test_gpu(tmp_path: Path) -> None:
         torch.empty(2, 3, 4, 5, memory_format=torch.channels_last),
     ],
 )
-def test_contiguous_as_torch_says(tensor: torch.Tensor) -> None:
+def test_contiguity_agrees_with_torch(tensor: torch.Tensor) -> None:
     assert is_contiguous(tensor.shape, tensor.stride()) == tensor.is_contiguous()

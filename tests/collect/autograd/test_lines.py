@@ -1,4 +1,4 @@
-"""Lines of signs: each function marks the only line that may be claimed, or none, by hand."""
+"""Lines of operator syntax. Each function marks by hand the only line that may be claimed, or none."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ SOURCE = """
         ("straight", 3, "aten::select", None, None, 7),
         ("straight", 3, "aten::relu", 4, 4, 4),
         ("straight", 3, "aten::exp", 4, 6, None),
-        ("loop", 8, "aten::div", 10, 10, None),  # of either line: the loop may have gone round
+        ("loop", 8, "aten::div", 10, 10, None),  # either line is possible, because the loop may have repeated
         ("loop", 8, "aten::mul", 10, None, 12),
         ("inside", 14, "aten::neg", None, None, 16),
         ("outer", 17, "aten::matmul", None, None, 19),
@@ -61,13 +61,13 @@ SOURCE = """
         ("kinds", 20, "aten::slice", None, None, 22),
         ("kinds", 20, "aten::select", None, None, None),
         ("kinds", 20, "aten::fill_", None, None, 24),
-        ("long", 26, "aten::div", 28, 29, 27),  # behind the call on the next line
+        ("long", 26, "aten::div", 28, 29, 27),  # after the call on the next line
         ("long", 26, "aten::div", 29, None, 31),
         ("long", 26, "aten::sub_", 29, None, 29),
-        ("long", 26, "aten::sub", 29, None, None),  # - or -=, for what has no -=
+        ("long", 26, "aten::sub", 29, None, None),  # - or -=, for objects without -=
     ],
 )
-def test_line(
+def test_lines_of_operator_syntax(
     function: str,
     first_line: int,
     operator: str,
@@ -92,7 +92,7 @@ def test_names_are_qualified(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"def broken(:", b"\0", b"x = 1"])
-def test_a_source_that_says_nothing(content: bytes, tmp_path: Path) -> None:
+def test_an_unreadable_source_gives_no_line(content: bytes, tmp_path: Path) -> None:
     file = tmp_path / "odd.py"
     file.write_bytes(content)
     assert SourceTexts().function(str(file), 1, "f") is None

@@ -1,4 +1,4 @@
-"""Our Python runs in a pending call; others may ask for one just then, under a profile function."""
+"""perfprobe's Python code runs in pending calls, and others may request one at the same time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from perfprobe.tables.stacks import Frames
 from perfprobe.tables.strings import Strings
 from tests.collect.runs import finish, perfprobe, start
 
-# Signals that a pending call waits, with a C function that does nothing.
+# Signals that a pending call waits, using a C function that does nothing.
 ASK = """
 import ctypes
 nothing = ctypes.cast(ctypes.pythonapi.PyErr_CheckSignals, ctypes.c_void_p)
@@ -58,7 +58,7 @@ recorder.close()
 """
 )
 
-# Another thread asks all the time, while windows are opened and closed.
+# Another thread requests pending calls continuously while windows are opened and closed.
 PROGRAM = (
     ASK
     + """
@@ -90,20 +90,20 @@ print("done")
 
 
 @pytest.mark.parametrize("hook", ["profile", "trace"])
-def test_a_call_that_waits_meanwhile_stops_nothing(hook: str, tmp_path: Path) -> None:
+def test_another_pending_call_causes_no_deadlock(hook: str, tmp_path: Path) -> None:
     outcome = finish(start(["-c", CALLBACK, hook], tmp_path), limit_s=30)
-    names = b"[]\n" if hook == "profile" else b""  # of Python functions that a profiler is told of
+    names = b"[]\n" if hook == "profile" else b""  # the Python functions that a profiler sees
     assert (outcome.status, outcome.out, outcome.err) == (0, names + b"['nested', 'last']\n", b"")
 
 
-def test_a_program_whose_threads_ask_for_calls_ends(tmp_path: Path) -> None:
+def test_a_program_with_many_pending_calls_ends(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(PROGRAM)
     words = ["-q", "-o", "run.perfprobe", "--operators", "autograd", "--python", "off", "main.py"]
     outcome = perfprobe(words, tmp_path, limit_s=60)
     assert (outcome.status, outcome.out) == (0, b"done\n")
     recording = storage.read(tmp_path / "run.perfprobe")
     assert recording.fact("autograd")["windows"] > 3
-    # Frames are the program's also in windows that were opened between its lines.
+    # Frames belong to the program even in windows that were opened between its lines.
     functions = {recording[Strings][name] for name in recording[Frames].function.tolist()}
     assert "work" in functions
     assert not functions & {"tick", "_step", "_step_and_wait", "guarded"}
@@ -148,7 +148,7 @@ print("RESUME" in places)
 
 
 @pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="others tell of a call before they look")
-def test_no_profile_function_is_set_where_a_call_is_yet_to_be_told(tmp_path: Path) -> None:
-    """Its first event would be the call of a frame that it has found already: two frames, and one return."""
+def test_no_profile_function_is_set_before_a_pending_call_event(tmp_path: Path) -> None:
+    """Otherwise its first event would be the call of a known frame: two calls, and one return."""
     outcome = finish(start(["-c", PLACES], tmp_path), limit_s=60)
     assert (outcome.status, outcome.out, outcome.err) == (0, b"False\n", b"")

@@ -1,4 +1,4 @@
-"""Whole programs under the autograd profiler: nothing changes for them, and what is written can be read."""
+"""Programs under the autograd profiler behave as without it, and their recordings are readable."""
 
 from __future__ import annotations
 
@@ -130,7 +130,9 @@ def test_same_as_under_plain_python(outcomes: tuple[Outcome, Outcome, Recording]
     assert len(recorded.said) == 1
 
 
-def test_recording_is_whole_and_agrees(name: str, outcomes: tuple[Outcome, Outcome, Recording]) -> None:
+def test_the_recording_is_complete_and_agrees_with_the_program(
+    name: str, outcomes: tuple[Outcome, Outcome, Recording]
+) -> None:
     recording = outcomes[2]
     assert recording.complete
     found = link(recording).sources
@@ -139,14 +141,14 @@ def test_recording_is_whole_and_agrees(name: str, outcomes: tuple[Outcome, Outco
     assert found.unexplained == 0
     told = losses(recording)
     guests = [count for reason, count in told.items() if "the program's own torch.profiler ran" in reason]
-    # Five sessions; between two of one schedule is a single step, in which no window need have opened.
+    # Five sessions. Between two of one schedule there is one step, in which a window need not have opened.
     assert guests in ([[4], [5]] if name == "profilers" else [[]])
     assert any("a range stayed open" in reason for reason in told) == (name == "ranges")
     if name == "forks":
         assert operator_names(recording)["aten::add"] == 1000
 
 
-def test_killed_program_leaves_its_finished_windows(tmp_path: Path) -> None:
+def test_a_killed_program_leaves_its_finished_windows(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(
         "import os, signal, torch\n"
         "for _ in range(12000): torch.ones(2).add(1)\n"
@@ -159,7 +161,7 @@ def test_killed_program_leaves_its_finished_windows(tmp_path: Path) -> None:
     assert 1000 < operator_names(recording)["aten::add"] <= 12_000
 
 
-def test_profiler_replaces_a_missing_observer(tmp_path: Path) -> None:
+def test_the_profiler_replaces_a_missing_observer(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(
         "import sys\n"
         "import perfprobe.native as native\n"
@@ -179,7 +181,7 @@ def test_profiler_replaces_a_missing_observer(tmp_path: Path) -> None:
     assert "not built; the autograd profiler records them instead" in " ".join(losses(recording))
 
 
-def test_program_that_owns_the_profile_hook_is_recorded_without_lines(tmp_path: Path) -> None:
+def test_a_program_with_its_own_profile_hook_has_no_lines(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(
         "import sys, perfprobe, torch\n"
         "seen = []\n"

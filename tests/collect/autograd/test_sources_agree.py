@@ -1,4 +1,4 @@
-"""Observer and autograd profiler on the same programs: side by side, and each on its own."""
+"""Observer and autograd profiler record the same programs, together and separately."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.collect.recorded import Row, one_thread, record, rows
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
-def test_nothing_is_unexplained(name: str, tmp_path: Path) -> None:
+def test_all_differences_are_explained(name: str, tmp_path: Path) -> None:
     one_thread()
     WORKLOADS[name]()
     record(tmp_path / "both.perfprobe", WORKLOADS[name], operators="both", memory=True)
@@ -43,14 +43,14 @@ def counted(found: list[Row]) -> Counter[tuple[str, str, str, str, int]]:
 
 
 @pytest.mark.parametrize("name", sorted(set(WORKLOADS) - {"threads", "indexing"}))
-def test_the_profiler_alone_finds_the_same_rows(name: str, tmp_path: Path) -> None:
+def test_the_profiler_alone_records_the_same_rows(name: str, tmp_path: Path) -> None:
     one_thread()
     WORKLOADS[name]()
     ours = record(tmp_path / "observer.perfprobe", WORKLOADS[name])
     theirs = record(tmp_path / "autograd.perfprobe", WORKLOADS[name], operators="autograd")
     assert [(r.name, r.depth) for r in theirs] == [(r.name, r.depth) for r in ours]
     for our, their in zip(ours, theirs, strict=True):
-        # Which parameter AccumulateGrad adds to, the profiler does not tell.
+        # The profiler does not know which parameter AccumulateGrad adds to.
         module = "" if not our.line and our.phase == "backward" else our.module
         assert (their.phase, their.module, their.scope) == (our.phase, module, our.scope), our
         assert without_device(their.signature) == without_device(our.signature)
@@ -60,11 +60,11 @@ def test_the_profiler_alone_finds_the_same_rows(name: str, tmp_path: Path) -> No
 
 
 def without_device(signature: str) -> list[str]:
-    """The words of a signature that the profiler records too."""
+    """The parts of a signature that the profiler records too."""
     return [word for word in signature.split() if not word.startswith(("device=", "approximate="))]
 
 
-def test_lines_of_signs(tmp_path: Path) -> None:
+def test_lines_of_operator_syntax(tmp_path: Path) -> None:
     one_thread()
     WORKLOADS["checkpointed"]()
     found = record(tmp_path / "run.perfprobe", WORKLOADS["checkpointed"], operators="autograd")
@@ -72,7 +72,7 @@ def test_lines_of_signs(tmp_path: Path) -> None:
     assert "its first line" not in "".join(lines[f"aten::{name}"] for name in ("matmul", "div", "neg", "mul"))
 
 
-def test_report_and_json_say_how_they_agree(tmp_path: Path) -> None:
+def test_report_and_json_show_the_differences(tmp_path: Path) -> None:
     path = tmp_path / "both.perfprobe"
     record(path, WORKLOADS["transformer"], operators="both")
     text = Results(str(path)).text(View(full=True), width=200)

@@ -1,4 +1,4 @@
-"""Small programs that use torch in the ways that are easy to get wrong."""
+"""Small programs that use torch in ways that are easily recorded wrongly."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, TensorDataset
 
-KEPT: list[nn.Module] = []  # a module must live until its window is read for its name to be found
+KEPT: list[nn.Module] = []  # a module's name is only found if it lives until its window is read
 
 
 def transformer() -> None:
@@ -42,7 +42,7 @@ def lstm() -> None:
 
 
 class Scaled(nn.Module):
-    """A module whose lines are signs, not calls."""
+    """A module whose lines use operator syntax instead of calls."""
 
     def __init__(self) -> None:
         super().__init__()
